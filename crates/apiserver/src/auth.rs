@@ -1,8 +1,8 @@
-//! Authentication: who sends a request. The administrator shows the cluster's
-//! bearer token or a client certificate of the cluster's authority, a service
-//! account a token of its own. Until there is authorization, every
-//! authenticated user may do everything. A few paths show nothing private and
-//! are open, as probes need them.
+//! Authentication: determines the user who sends a request. The administrator
+//! presents the cluster's bearer token or a client certificate signed by the
+//! cluster's authority; a service account presents its own token. There is no
+//! authorization yet: every authenticated user may do everything. A few paths
+//! that expose nothing private are open, because probes need them.
 
 use std::sync::{Arc, LazyLock};
 
@@ -11,13 +11,13 @@ use longshore_engine::Engine;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    fault::Fault,
     route::Route,
+    status_error::StatusError,
     tokens::{self, ISSUER, Refusal, TokenKey},
     user::User,
 };
 
-/// A bearer token, kept as its digest.
+/// A bearer token, stored as its digest.
 #[derive(Clone)]
 pub(crate) struct Token([u8; 32]);
 
@@ -26,7 +26,7 @@ impl Token {
         Self(Sha256::digest(token).into())
     }
 
-    /// Compares digests, in a time that does not depend on where they differ.
+    /// Compares digests in constant time.
     fn matches(&self, shown: &str) -> bool {
         let shown: [u8; 32] = Sha256::digest(shown).into();
         self.0
@@ -37,34 +37,36 @@ impl Token {
     }
 }
 
-/// Where requests come from.
+/// Where a request comes from.
 #[derive(Debug, Clone)]
 pub(crate) enum Caller {
-    /// From this process, which may do everything.
+    /// This process, which may do everything.
     InProcess,
-    /// From a connection, with the user of its client certificate.
+    /// A network connection, with the user of its client certificate.
     Network(Option<Arc<User>>),
 }
 
-/// Knows the credentials that the server accepts.
+/// Checks credentials.
 pub(crate) struct Authenticator {
-    /// Has the service accounts, and the objects that their tokens are bound to.
+    /// Holds the service accounts and the objects that their tokens are bound
+    /// to.
     pub(crate) engine: Engine,
-    /// The administrator's; the network's clients need none without it.
+    /// The administrator's token. If `None`, network clients need no token.
     pub(crate) token: Option<Token>,
     /// Signs the tokens of service accounts.
     pub(crate) token_key: Option<TokenKey>,
 }
 
 impl Authenticator {
-    /// The user of a request; 401 when it shows no valid credentials. A token
-    /// decides alone; the connection's certificate counts for requests without.
+    /// Returns the user of a request, or 401 if the request has no valid
+    /// credentials. A token takes precedence; the connection's certificate
+    /// counts only for requests without a token.
     pub(crate) fn authenticate(
         &self,
         caller: &Caller,
         headers: &HeaderMap,
         route: Option<&Route>,
-    ) -> Result<Arc<User>, Fault> {
+    ) -> Result<Arc<User>, StatusError> {
         let Caller::Network(certified) = caller else {
             return Ok(User::administrator());
         };
@@ -84,18 +86,19 @@ impl Authenticator {
             None if matches!(route, Some(Route::Health(..) | Route::Version)) => {
                 Ok(User::anonymous())
             }
-            None => Err(Fault::unauthorized()),
+            None => Err(StatusError::unauthorized()),
         }
     }
 
-    /// The user of a token for one of `audiences`, and which of these it is for.
+    /// Returns the user of a token and those of `audiences` that the token is
+    /// valid for.
     pub(crate) fn user_of(
         &self,
         token: &str,
         audiences: &[String],
     ) -> Result<(Arc<User>, Vec<String>), Refusal> {
         if self.token.as_ref().is_some_and(|own| own.matches(token)) {
-            // It is for every audience.
+            // The administrator's token is valid for every audience.
             return Ok((User::administrator(), audiences.to_vec()));
         }
         let key = self.token_key.as_ref().ok_or(Refusal::Foreign)?;

@@ -1,6 +1,6 @@
-//! Response bodies: a buffer, a sequence of chunks made as they are sent, or
-//! an endless stream. Lists are sent in chunks so that a large one never
-//! exists twice in memory.
+//! Response bodies: a buffer, a sequence of chunks produced while they are
+//! sent, or an endless stream. Lists are sent in chunks so that a large list
+//! never exists twice in memory.
 
 use std::{
     io::{self, Write},
@@ -15,7 +15,7 @@ use http_body::{Frame, SizeHint};
 
 use crate::limits;
 
-/// Chunks, made when they are asked for.
+/// Chunks, produced on demand.
 pub(crate) type Chunks = Box<dyn Iterator<Item = Bytes> + Send>;
 
 /// The body of a response.
@@ -26,32 +26,33 @@ enum Inner {
     Chunks {
         chunks: Chunks,
         left: Option<u64>,
-        /// How many were made without a pause.
-        made: u32,
+        /// Number of chunks produced without yielding.
+        unyielded: u32,
     },
     Stream(BoxStream<'static, io::Result<Bytes>>),
 }
 
-/// What is smaller is copied rather than sent as a part of its own, in bytes.
-pub(crate) const COPIED: usize = 16 << 10;
+/// Size in bytes below which a piece is copied into a chunk instead of being
+/// sent as its own chunk.
+pub(crate) const COPY_BELOW: usize = 16 << 10;
 
 impl Body {
-    /// No bytes.
+    /// An empty body.
     #[must_use]
     pub fn empty() -> Self {
         Self(Inner::Full(None))
     }
 
-    /// These bytes.
+    /// A body of the given bytes.
     pub(crate) fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         Self(Inner::Full((!bytes.is_empty()).then_some(bytes)))
     }
 
-    /// A JSON document and a line break, as Go's encoder writes them. Large ones
-    /// are not copied for that.
+    /// A JSON document and a newline, as Go's encoder writes them. Large
+    /// documents are not copied to add the newline.
     pub(crate) fn line(document: Bytes) -> Self {
-        if document.len() > COPIED {
+        if document.len() > COPY_BELOW {
             let length = document.len() as u64 + 1;
             let parts = [document, Bytes::from_static(b"\n")];
             return Self::chunks(Box::new(parts.into_iter()), Some(length));
@@ -62,16 +63,17 @@ impl Body {
         Self::full(line)
     }
 
-    /// Chunks that are `length` bytes long together, when that is known.
+    /// A body of chunks with a total of `length` bytes, if that is known.
     pub(crate) fn chunks(chunks: Chunks, length: Option<u64>) -> Self {
         Self(Inner::Chunks {
             chunks,
             left: length,
-            made: 0,
+            unyielded: 0,
         })
     }
 
-    /// The chunks of a body that ends; a stream is handed back.
+    /// Returns the chunks of a finite body; returns a stream unchanged as an
+    /// error.
     pub(crate) fn into_chunks(self) -> Result<Chunks, Self> {
         match self.0 {
             Inner::Full(bytes) => Ok(Box::new(bytes.into_iter())),
@@ -80,7 +82,7 @@ impl Body {
         }
     }
 
-    /// The first half of a body that ends; a stream stays whole.
+    /// Returns the first half of a finite body; a stream is returned whole.
     pub(crate) fn first_half(self) -> Self {
         match self.into_chunks() {
             Ok(chunks) => {
@@ -92,7 +94,8 @@ impl Body {
         }
     }
 
-    /// The stream of a body that ends when it likes; others are handed back.
+    /// Returns the stream of a streaming body; returns other bodies unchanged
+    /// as an error.
     pub(crate) fn into_stream(self) -> Result<BoxStream<'static, io::Result<Bytes>>, Self> {
         match self.0 {
             Inner::Stream(stream) => Ok(stream),
@@ -100,8 +103,8 @@ impl Body {
         }
     }
 
-    /// What comes over a connection.
-    pub(crate) fn passed_on(incoming: hyper::body::Incoming) -> Self {
+    /// A body forwarded from a connection.
+    pub(crate) fn forwarded(incoming: hyper::body::Incoming) -> Self {
         if http_body::Body::is_end_stream(&incoming) {
             return Self::empty();
         }
@@ -109,7 +112,7 @@ impl Body {
         Self::stream(chunks.map_err(io::Error::other).boxed())
     }
 
-    /// A stream that ends when it likes.
+    /// A body that streams until its source ends.
     pub(crate) fn stream(stream: BoxStream<'static, io::Result<Bytes>>) -> Self {
         Self(Inner::Stream(stream))
     }
@@ -131,14 +134,18 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         match &mut self.get_mut().0 {
             Inner::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Inner::Chunks { made, .. } if *made == limits::CHUNKS_AT_A_TIME => {
-                // Tables take their time: others have their turn in between.
-                *made = 0;
+            Inner::Chunks { unyielded, .. } if *unyielded == limits::CHUNKS_AT_A_TIME => {
+                // Rendering tables takes time: yield to other tasks in between.
+                *unyielded = 0;
                 context.waker().wake_by_ref();
                 Poll::Pending
             }
-            Inner::Chunks { chunks, left, made } => {
-                *made += 1;
+            Inner::Chunks {
+                chunks,
+                left,
+                unyielded,
+            } => {
+                *unyielded += 1;
                 let next = chunks.next();
                 if let (Some(left), Some(chunk)) = (left.as_mut(), &next) {
                     *left = left.saturating_sub(chunk.len() as u64);
@@ -166,12 +173,13 @@ impl http_body::Body for Body {
     }
 }
 
-/// Size from which a chunk is sent: large enough for few writes, small enough
-/// to keep little in memory.
+/// Size in bytes at which a chunk is sent: large enough for few writes, small
+/// enough to keep little in memory.
 const CHUNK: usize = 64 * 1024;
 
-/// Joins small pieces into chunks of about 64 KiB. Large ones are passed on as
-/// they are, not copied: a client that does not read holds what is shared.
+/// Joins small pieces into chunks of about 64 KiB. Large pieces are passed
+/// through without a copy, so that a client that does not read holds only
+/// shared memory.
 pub(crate) fn coalesce(mut pieces: impl Iterator<Item = Bytes> + Send + 'static) -> Chunks {
     let mut large = None;
     Box::new(std::iter::from_fn(move || {
@@ -180,7 +188,7 @@ pub(crate) fn coalesce(mut pieces: impl Iterator<Item = Bytes> + Send + 'static)
         }
         let mut chunk = Vec::new();
         for piece in pieces.by_ref() {
-            if piece.len() >= COPIED {
+            if piece.len() >= COPY_BELOW {
                 if chunk.is_empty() {
                     return Some(piece);
                 }
@@ -195,7 +203,8 @@ pub(crate) fn coalesce(mut pieces: impl Iterator<Item = Bytes> + Send + 'static)
                 break;
             }
         }
-        // Not the room of a whole chunk for a few bytes between large pieces.
+        // Do not keep a whole chunk's capacity for a few bytes between large
+        // pieces.
         if chunk.len() < CHUNK / 4 {
             chunk.shrink_to_fit();
         }
@@ -203,7 +212,8 @@ pub(crate) fn coalesce(mut pieces: impl Iterator<Item = Bytes> + Send + 'static)
     }))
 }
 
-/// Compresses chunks as they pass. Level 1: the reader is near.
+/// Compresses chunks on the fly. Level 1 is enough: clients are on the same
+/// machine.
 pub(crate) fn gzip(mut chunks: Chunks) -> Chunks {
     let mut encoder = Some(GzEncoder::new(Vec::new(), Compression::fast()));
     Box::new(std::iter::from_fn(move || {
@@ -248,7 +258,7 @@ mod tests {
     #[test]
     fn large_pieces_are_not_copied() {
         let small = Bytes::from_static(b"small");
-        let large = Bytes::from(vec![1; COPIED]);
+        let large = Bytes::from(vec![1; COPY_BELOW]);
         let pieces = [&small, &large, &small, &small, &large, &large].map(Bytes::clone);
         let chunks: Vec<Bytes> = coalesce(pieces.clone().into_iter()).collect();
         assert_eq!(chunks.concat(), pieces.concat());

@@ -1,5 +1,4 @@
-//! A request on its way through the handlers, with what they need of the
-//! server.
+//! A request and the server state that handlers need to process it.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,16 +12,16 @@ use crate::{
     node_streams::NodeStreams, query::Query, user::User,
 };
 
-/// What all requests share.
+/// State that all requests share.
 pub(crate) struct Shared {
     pub(crate) engine: Engine,
     pub(crate) node_logs: Arc<dyn NodeLogs>,
     pub(crate) node_streams: Arc<dyn NodeStreams>,
-    /// Room for sessions.
+    /// Limits the number of sessions.
     pub(crate) sessions: Arc<Semaphore>,
-    /// Room for connections to pods' ports.
+    /// Limits the number of connections to pods' ports.
     pub(crate) forwarded: Arc<Semaphore>,
-    /// Documents that are costly to make, by path.
+    /// Documents that are expensive to render, by path.
     pub(crate) documents: Mutex<Documents>,
     pub(crate) faults: Faults,
     pub(crate) metrics: Metrics,
@@ -33,22 +32,22 @@ pub(crate) struct Shared {
     pub(crate) closing: watch::Sender<bool>,
 }
 
-/// A request on its way through the handlers.
+/// A request that handlers process.
 pub(crate) struct Call {
     pub(crate) shared: Arc<Shared>,
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
     pub(crate) query: Query,
-    /// The server's name and port, as the client of HTTP/2 gives them.
+    /// The server's name and port, from the `:authority` of HTTP/2.
     pub(crate) authority: Option<http::uri::Authority>,
-    /// Who asks.
+    /// The user who sends the request.
     pub(crate) user: Arc<User>,
     pub(crate) stopping: watch::Receiver<bool>,
-    /// How to take over the connection, where it can be.
+    /// Takes over the connection, if it can be upgraded.
     pub(crate) upgrade: Option<OnUpgrade>,
-    /// The kind the path names.
+    /// The custom kind that the path names.
     pub(crate) custom: Option<longshore_engine::Served>,
-    /// Whether a part of the cluster itself asks.
+    /// Whether the request comes from a component of the cluster itself.
     pub(crate) sheltered: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Client certificates: those that the cluster's authority has signed
-//! authenticate a user. The subject's common name is the user name, its
+//! Client certificates: a certificate signed by the cluster's authority
+//! authenticates a user. The subject's common name is the user name and its
 //! organizations are the groups, as in Kubernetes.
 
 use std::{path::Path, sync::Arc, time::Duration};
@@ -17,17 +17,20 @@ use crate::{
     user::{ADMINISTRATOR, AUTHENTICATED, MASTERS, User},
 };
 
-/// The administrator's files in the cluster's folder of certificates.
-const FILES: [&str; 2] = ["admin.crt", "admin.key"];
-/// How long a new client certificate is valid, in days.
+/// The administrator's certificate in the cluster's certificate directory.
+const CERTIFICATE_FILE: &str = "admin.crt";
+/// The administrator's key in the cluster's certificate directory.
+const KEY_FILE: &str = "admin.key";
+/// Validity of a new client certificate in days.
 const VALID_DAYS: i64 = 3650;
-/// A stored certificate that expires sooner is made anew.
+/// A stored certificate with less remaining validity is replaced.
 const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// The object identifiers of a subject's parts, in DER.
+/// DER-encoded object identifiers of subject attributes.
 const COMMON_NAME: &[u8] = &[6, 3, 0x55, 4, 3];
 const ORGANIZATION: &[u8] = &[6, 3, 0x55, 4, 10];
 
-/// A client certificate and its key, both PEM. Not `Debug`: the key is a secret.
+/// A client certificate and its key, both in PEM format. Does not implement
+/// `Debug` because the key is a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ClientCertificate {
     /// For `client-certificate-data`.
@@ -37,34 +40,34 @@ pub struct ClientCertificate {
 }
 
 impl Authority {
-    /// The administrator's client certificate: loaded from a folder
-    /// (`admin.crt`, `admin.key`, mode 0600), or made there. One that the
-    /// authority has not signed, or that is about to expire, is replaced.
+    /// Loads the administrator's client certificate from a directory
+    /// (`admin.crt`, `admin.key`, mode 0600) or creates it there. A certificate
+    /// that is not signed by the authority or is about to expire is replaced.
     ///
     /// # Errors
-    /// The folder cannot be used.
+    /// The directory cannot be used.
     pub fn administrator(&self, dir: &Path) -> Result<ClientCertificate, TlsError> {
-        let [certificate_path, key_path] = FILES.map(|file| dir.join(file));
+        let (certificate_path, key_path) = (dir.join(CERTIFICATE_FILE), dir.join(KEY_FILE));
         if certificate_path.exists() && key_path.exists() {
             let known = ClientCertificate {
                 certificate: tls::read(&certificate_path)?,
                 key: tls::read(&key_path)?,
             };
-            if self.is_good(&known) {
+            if self.is_usable(&known) {
                 return Ok(known);
             }
         }
-        tls::create_folder(dir)?;
+        tls::create_dir(dir)?;
         let made = self.client(ADMINISTRATOR, MASTERS)?;
         tls::write_private(&key_path, &made.key)?;
         tls::write_private(&certificate_path, &made.certificate)?;
         Ok(made)
     }
 
-    /// A client certificate for a user in a group.
+    /// Creates a client certificate for a user in a group.
     ///
     /// # Errors
-    /// The machine has no randomness.
+    /// The machine has no source of randomness.
     pub(crate) fn client(&self, user: &str, group: &str) -> Result<ClientCertificate, TlsError> {
         let mut subject = DistinguishedName::new();
         subject.push(DnType::OrganizationName, group);
@@ -81,8 +84,8 @@ impl Authority {
         })
     }
 
-    /// Whether a stored certificate fits its key and still counts for a while.
-    fn is_good(&self, known: &ClientCertificate) -> bool {
+    /// Whether a stored certificate matches its key and does not expire soon.
+    fn is_usable(&self, known: &ClientCertificate) -> bool {
         let certificate = CertificateDer::from_pem_slice(known.certificate.as_bytes());
         let (Ok(certificate), Ok(key), Ok(verifier)) = (
             certificate,
@@ -104,7 +107,8 @@ impl Authority {
         verified.is_ok() && of_key
     }
 
-    /// Verifies client certificates; clients need not have one.
+    /// Returns a verifier that accepts client certificates and clients without
+    /// one.
     pub(crate) fn client_verifier(&self) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
         let failed = |error: &dyn std::fmt::Display| TlsError::Certificate(error.to_string());
         let own = CertificateDer::from_pem_slice(self.ca_pem().as_bytes());
@@ -120,7 +124,8 @@ impl Authority {
     }
 }
 
-/// The user that a verified certificate names; `None` without a common name.
+/// Returns the user that a verified certificate names, or `None` if it has no
+/// common name.
 pub(crate) fn user(certificate: &[u8]) -> Option<User> {
     let mut user = User::default();
     for (kind, value) in subject(certificate).ok()? {
@@ -140,7 +145,7 @@ pub(crate) fn user(certificate: &[u8]) -> Option<User> {
     (!user.name.is_empty()).then_some(user)
 }
 
-/// The elements of a sequence in DER.
+/// Returns the elements of a DER sequence.
 fn elements(der: &[u8]) -> yasna::ASN1Result<Vec<Vec<u8>>> {
     let mut found = Vec::new();
     yasna::parse_der(der, |reader| {
@@ -152,12 +157,14 @@ fn elements(der: &[u8]) -> yasna::ASN1Result<Vec<Vec<u8>>> {
     Ok(found)
 }
 
-/// The parts of a certificate's subject: identifiers and texts.
+/// Returns the attributes of a certificate's subject as pairs of identifier and
+/// text.
 fn subject(certificate: &[u8]) -> yasna::ASN1Result<Vec<(Vec<u8>, String)>> {
     let invalid = || yasna::ASN1Error::new(yasna::ASN1ErrorKind::Invalid);
     let outer = elements(certificate)?;
     let signed = elements(outer.first().ok_or_else(invalid)?)?;
-    // After version, serial number, algorithm, issuer and validity.
+    // The subject follows version, serial number, algorithm, issuer and
+    // validity.
     let subject = signed.get(5).ok_or_else(invalid)?;
     let mut parts = Vec::new();
     for set in elements(subject)? {
@@ -205,33 +212,33 @@ mod tests {
     }
 
     #[test]
-    fn the_administrators_certificate_is_kept_and_a_foreign_one_replaced() {
+    fn a_certificate_of_another_authority_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let authority = Authority::ephemeral().unwrap();
         let first = authority.administrator(dir.path()).unwrap();
         assert!(first == authority.administrator(dir.path()).unwrap());
-        for file in FILES {
+        for file in [CERTIFICATE_FILE, KEY_FILE] {
             let metadata = std::fs::metadata(dir.path().join(file)).unwrap();
             assert_eq!(metadata.permissions().mode() & 0o777, 0o600, "{file}");
         }
         let user = user(&der(&first)).unwrap();
         assert_eq!(user.name, ADMINISTRATOR);
         assert_eq!(user.groups, [MASTERS, AUTHENTICATED]);
-        // Another authority has not signed it.
+        // A certificate signed by another authority is not accepted.
         let other = Authority::ephemeral().unwrap();
         let second = other.administrator(dir.path()).unwrap();
         assert!(first != second);
-        // A damaged file, and a key of another certificate.
-        for (file, text) in [(FILES[0], "none"), (FILES[1], first.key.as_str())] {
+        // A damaged file, and the key of another certificate.
+        for (file, text) in [(CERTIFICATE_FILE, "none"), (KEY_FILE, first.key.as_str())] {
             std::fs::write(dir.path().join(file), text).unwrap();
             let again = other.administrator(dir.path()).unwrap();
-            assert!(other.is_good(&again), "{file}");
+            assert!(other.is_usable(&again), "{file}");
         }
     }
 
     proptest! {
         #[test]
-        fn no_bytes_break_it(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = user(&bytes);
         }
     }

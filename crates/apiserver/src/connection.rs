@@ -1,6 +1,6 @@
-//! Connections: accepted up to a limit, shaken hands with, served until the
-//! client leaves or the server stops. An idle one costs little memory, and
-//! a slow one costs the others nothing.
+//! Connections: accepted up to a limit and served until the client closes them
+//! or the server stops. An idle connection costs little memory, and a slow
+//! client does not delay others.
 
 use std::{
     pin::{Pin, pin},
@@ -26,21 +26,22 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use crate::{
     auth::Caller,
     body::Body,
-    certificate, input, leftover, limits,
+    certificate, input, limits,
     respond::{ConnectionDropped, Responder},
     stopping::stopped,
     tls::ServerTls,
     unauthenticated::{Entry, Unauthenticated},
+    unread_body,
 };
 
-/// What HTTP/1.1 buffers of a connection, in bytes: one read's worth at
-/// first, the largest head at most.
+/// HTTP/1.1 buffer of a connection in bytes. It starts with one read and grows
+/// up to the largest request head.
 const HTTP1_BUFFER: usize = limits::REQUEST_HEAD;
-/// How much of a body a client may send ahead on one HTTP/2 stream, in bytes.
+/// Flow-control window of one HTTP/2 stream in bytes.
 const STREAM_WINDOW: u32 = 256 << 10;
-/// And on all streams of a connection together.
+/// Flow-control window of an HTTP/2 connection in bytes.
 const CONNECTION_WINDOW: u32 = 4 << 20;
-/// How much of a response waits for a slow reader, in bytes a stream.
+/// Buffered response bytes per HTTP/2 stream for a slow client.
 const SEND_BUFFER: usize = 64 << 10;
 
 /// All connections of a listener.
@@ -65,7 +66,7 @@ impl Connections {
         }
     }
 
-    /// Accepts connections; does not end by itself.
+    /// Accepts connections; never returns.
     pub(crate) async fn accept(&mut self, listener: &TcpListener) {
         loop {
             let room = self.room.clone().acquire_owned();
@@ -83,7 +84,7 @@ impl Connections {
                         self.tasks.spawn(serving);
                     }
                     (_, Err(error)) => {
-                        // Out of descriptors, most likely: it passes.
+                        // Probably out of file descriptors, which is temporary.
                         tracing::warn!(%error, "cannot accept a connection");
                         self.unauthenticated.make_room();
                         sleep(Duration::from_millis(100)).await;
@@ -95,10 +96,11 @@ impl Connections {
         }
     }
 
-    /// Gives requests under way some time, then ends all connections.
-    pub(crate) async fn end(mut self, farewell: Duration) {
+    /// Lets requests in progress finish within `shutdown_timeout`, then ends all
+    /// connections.
+    pub(crate) async fn end(mut self, shutdown_timeout: Duration) {
         let drained = async { while self.tasks.join_next().await.is_some() {} };
-        if timeout(farewell, drained).await.is_err() {
+        if timeout(shutdown_timeout, drained).await.is_err() {
             self.tasks.shutdown().await;
         }
     }
@@ -110,10 +112,11 @@ async fn connection(
     responder: Responder,
     (_room, entry): (OwnedSemaphorePermit, Arc<Entry>),
 ) {
-    // Events are small and must not wait for more.
+    // Events are small and must be sent without delay.
     let _ = stream.set_nodelay(true);
     let stopping = responder.stopping.clone();
-    // Boxed: the handshake's state is gone when the connection lies idle.
+    // Boxed so that an idle connection does not keep the state of the
+    // handshake.
     let shaken = Box::pin(timeout(limits::HANDSHAKE_TIME, acceptor.accept(stream)));
     let stream = tokio::select! {
         shaken = shaken => match shaken {
@@ -121,7 +124,7 @@ async fn connection(
             Ok(Err(error)) => return tracing::debug!(%error, "TLS handshake failed"),
             Err(_) => return tracing::debug!("TLS handshake took too long"),
         },
-        () = entry.closed() => return tracing::debug!("closed before the TLS handshake was over"),
+        () = entry.closed() => return tracing::debug!("closed before the TLS handshake completed"),
         () = stopped(stopping) => return,
     };
     let certificates = stream.get_ref().1.peer_certificates();
@@ -134,7 +137,8 @@ async fn connection(
         caller: Caller::Network(user.map(Arc::new)),
         ..responder
     };
-    // The protocol is settled by TLS, so no preface is awaited.
+    // ALPN selected the protocol, so there is no need to wait for the HTTP/2
+    // preface.
     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
         Box::pin(http2(stream, responder, entry)).await;
     } else {
@@ -142,8 +146,8 @@ async fn connection(
     }
 }
 
-/// Answers requests for hyper; a dropped connection is reported to its task, as
-/// HTTP/2 would end the one stream only.
+/// Handles requests for hyper. If the response drops the connection, reports it
+/// to the connection's task, because HTTP/2 would reset only the stream.
 fn handler(
     responder: Responder,
     entry: Arc<Entry>,
@@ -155,7 +159,7 @@ fn handler(
     Future: Send + 'static,
 > {
     hyper::service::service_fn(move |request: Request<Incoming>| {
-        // Streams of HTTP/2 end one by one.
+        // HTTP/2 resets single streams.
         let one_by_one = request.version() == Version::HTTP_2;
         if !entry.is_authenticated() {
             let authenticator = &responder.shared.authenticator;
@@ -165,9 +169,10 @@ fn handler(
             }
         }
         let (head, body) = request.into_parts();
-        let (body, leftover) = leftover::lend(body);
+        let (body, unread_body) = unread_body::share(body);
         let request = Request::from_parts(head, input::boxed(body));
-        // Boxed: a request's state is gone when the connection lies idle.
+        // Boxed so that an idle connection does not keep the state of a
+        // request.
         let answering = Box::pin(responder.clone().respond(request));
         let dropped = dropped.clone();
         async move {
@@ -175,7 +180,7 @@ fn handler(
             match answer {
                 Err(_) => dropped.notify_one(),
                 Ok(_) if one_by_one => {}
-                Ok(_) => leftover.drain().await,
+                Ok(_) => unread_body.drain().await,
             }
             answer
         }
@@ -218,9 +223,10 @@ async fn http2(stream: TlsStream<TcpStream>, responder: Responder, entry: Arc<En
     drive(serving, end, (&entry, &dropped), stopping).await;
 }
 
-/// Serves until the client leaves, does not authenticate in time or has to make
-/// room for others, a fault drops the connection, or the server stops: then `end`
-/// starts a graceful shutdown, and what has begun is still answered.
+/// Serves until the client closes the connection, does not authenticate in time
+/// or has to make room for others, an injected fault drops the connection, or
+/// the server stops. In the last case `end` starts a graceful shutdown, and
+/// requests in progress are still answered.
 async fn drive<C: Future<Output = hyper::Result<()>>>(
     serving: C,
     end: impl FnOnce(Pin<&mut C>),
@@ -234,7 +240,7 @@ async fn drive<C: Future<Output = hyper::Result<()>>>(
         () = entry.closed() => return tracing::debug!("an unauthenticated connection was closed"),
         () = entry.expired() => {
             end(serving.as_mut());
-            match timeout(limits::FAREWELL, serving).await {
+            match timeout(limits::SHUTDOWN_TIMEOUT, serving).await {
                 Ok(ended) => ended,
                 Err(_) => return tracing::debug!("a client did not authenticate in time"),
             }

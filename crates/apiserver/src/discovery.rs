@@ -1,5 +1,5 @@
-//! Discovery: which groups, versions and resources there are, in the old form
-//! (a document a group and version) and aggregated in one document.
+//! Discovery: the groups, versions and resources that are served, in the legacy
+//! format (one document per group and version) and aggregated in one document.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::review::REVIEWS;
 
-/// What clients may do with the objects of a kind.
+/// Verbs that every kind supports.
 const VERBS: &[&str] = &[
     "create",
     "delete",
@@ -20,13 +20,13 @@ const VERBS: &[&str] = &[
     "watch",
 ];
 
-/// One resource, as both forms tell it.
+/// One resource with the fields that both formats need.
 struct Resource {
     plural: String,
     singular: String,
     kind: String,
     namespaced: bool,
-    /// Whether a CustomResourceDefinition describes it.
+    /// Whether a CustomResourceDefinition defines it.
     custom: bool,
     verbs: Vec<&'static str>,
     short_names: Vec<String>,
@@ -37,12 +37,12 @@ struct Resource {
 struct Sub {
     name: String,
     kind: String,
-    /// The group and version of the kind, where they are not the resource's.
+    /// Group and version of the kind, if they differ from the resource's.
     of: Option<(&'static str, &'static str)>,
     verbs: &'static [&'static str],
 }
 
-/// Everything that is served, by group, then version.
+/// Everything that is served, by group and version.
 pub(crate) struct Catalog(BTreeMap<String, BTreeMap<String, Vec<Resource>>>);
 
 impl Catalog {
@@ -72,7 +72,8 @@ impl Catalog {
             };
             add(review.group, "v1", resource);
         }
-        // Where a Binding may be sent to name its pod itself.
+        // The legacy collection to which a Binding that names its pod can be
+        // posted.
         let bindings = Resource {
             plural: "bindings".into(),
             singular: "binding".into(),
@@ -155,8 +156,8 @@ impl Catalog {
         }))
     }
 
-    /// Aggregated discovery of the core group (`/api`) or the others
-    /// (`/apis`); `version` is that of `apidiscovery.k8s.io`.
+    /// Aggregated discovery of the core group (`/api`) or of the other groups
+    /// (`/apis`). `version` is the version of `apidiscovery.k8s.io`.
     pub(crate) fn aggregated(&self, core: bool, version: &str) -> Value {
         let items: Vec<Value> =
             self.0
@@ -206,7 +207,7 @@ impl Resource {
     }
 
     fn aggregated(&self, group: &str, version: &str) -> Value {
-        // The group and version of the document are not repeated, but for custom
+        // The document's group and version are not repeated, except for custom
         // kinds (as in Kubernetes).
         let (group, version) = if self.custom {
             (group, version)
@@ -255,7 +256,8 @@ impl Resource {
 }
 
 fn resource(info: &KindInfo) -> Resource {
-    // Namespaces go one at a time, as each takes everything in it along.
+    // Namespaces cannot be deleted as a collection, because each deletion
+    // includes all objects in the namespace.
     let whole = info.gvk.group.is_empty() && info.gvk.kind == "Namespace";
     let verbs = VERBS
         .iter()
@@ -308,8 +310,8 @@ fn resource(info: &KindInfo) -> Resource {
     }
 }
 
-/// The versions of a group, the preferred one first: stable ones before beta
-/// and alpha ones, higher before lower, other names last.
+/// Returns the versions of a group with the preferred one first: stable before
+/// beta before alpha, higher before lower, other names last.
 fn by_priority(versions: &BTreeMap<String, Vec<Resource>>) -> Vec<(&String, &Vec<Resource>)> {
     let rank = |version: &str| {
         let rest = version.strip_prefix('v')?;
@@ -329,7 +331,7 @@ fn by_priority(versions: &BTreeMap<String, Vec<Resource>>) -> Vec<(&String, &Vec
         Some((stage, major, minor))
     };
     let mut sorted: Vec<_> = versions.iter().collect();
-    // A stable sort: names that say nothing stay in the order of the alphabet.
+    // The sort is stable: other names remain in alphabetical order.
     sorted.sort_by_key(|(version, _)| std::cmp::Reverse(rank(version)));
     sorted
 }

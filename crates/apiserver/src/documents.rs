@@ -1,18 +1,20 @@
-//! Documents about what is served (discovery, OpenAPI), kept until that changes.
+//! Cached documents about the served kinds (discovery, OpenAPI), valid until
+//! the set of kinds changes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
-/// Documents about what is served, kept until that changes.
+/// Cached documents about the served kinds, valid until the set of kinds
+/// changes.
 #[derive(Debug, Default)]
 pub(crate) struct Documents {
     epoch: u64,
     by_name: BTreeMap<String, Document>,
 }
 
-/// A document and its `ETag`, each made once.
+/// A document and its `ETag`, each computed once.
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
     pub(crate) bytes: Bytes,

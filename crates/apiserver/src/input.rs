@@ -1,5 +1,5 @@
-//! Request bodies: read with a limit, decoded from JSON, YAML or protobuf,
-//! and checked against the kind the URL names.
+//! Request bodies: read with a limit, decoded from JSON, YAML or protobuf, and
+//! checked against the kind that the URL names.
 
 use bytes::Bytes;
 use http::{HeaderMap, header};
@@ -10,17 +10,17 @@ use longshore_schema::{parse, protobuf};
 use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::{fault::Fault, limits, twice::Twice, yaml};
+use crate::{duplicate_fields::DuplicateFields, limits, status_error::StatusError, yaml};
 
-/// The body of a request, of whatever sort it came.
+/// A request body of any origin.
 pub(crate) type RequestBody = UnsyncBoxBody<Bytes, BodyError>;
 
-/// A request's body broke off.
+/// A request body ended prematurely.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct BodyError(Box<dyn std::error::Error + Send + Sync>);
 
-/// Boxes a body of any sort.
+/// Boxes a body of any type.
 pub(crate) fn boxed<B>(body: B) -> RequestBody
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -29,40 +29,40 @@ where
     body.map_err(|error| BodyError(error.into())).boxed_unsync()
 }
 
-/// The media types an object may come in.
+/// The media types that an object may have.
 const OBJECT_TYPES: &[&str] = &[
     "application/json",
     "application/yaml",
     "application/vnd.kubernetes.protobuf",
 ];
 
-/// Reads a body whole.
-pub(crate) async fn read(body: RequestBody) -> Result<Bytes, Fault> {
+/// Reads a complete body.
+pub(crate) async fn read(body: RequestBody) -> Result<Bytes, StatusError> {
     let limited = Limited::new(body, limits::REQUEST_BODY);
     let read = tokio::time::timeout(limits::BODY_TIME, limited.collect()).await;
     match read {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(Fault::too_large(limits::REQUEST_BODY))
+            Err(StatusError::too_large(limits::REQUEST_BODY))
         }
-        Ok(Err(error)) => Err(Fault::bad_request(format!(
+        Ok(Err(error)) => Err(StatusError::bad_request(format!(
             "the request body could not be read: {error}"
         ))),
-        Err(_) => Err(Fault::new(
+        Err(_) => Err(StatusError::new(
             StatusReason::Timeout,
             "the request body did not arrive within a minute",
         )),
     }
 }
 
-/// Room for the body of a request until the request is answered. Small bodies
-/// need none.
+/// Reserves memory for a large request body until the request is answered.
+/// Small bodies need no reservation.
 ///
 /// # Errors
-/// 429 while other requests have taken all room for large bodies.
-pub(crate) fn room(body: &RequestBody) -> Result<Option<SemaphorePermit<'static>>, Fault> {
+/// 429 while other requests use all memory for large bodies.
+pub(crate) fn reserve(body: &RequestBody) -> Result<Option<SemaphorePermit<'static>>, StatusError> {
     /// In KiB.
-    static ROOM: Semaphore = Semaphore::const_new(limits::BODIES >> 10);
+    static RESERVATIONS: Semaphore = Semaphore::const_new(limits::BODIES >> 10);
     let most = http_body::Body::size_hint(body).upper();
     let most = most.and_then(|most| usize::try_from(most).ok());
     let size = most.unwrap_or(usize::MAX).min(limits::REQUEST_BODY);
@@ -70,13 +70,14 @@ pub(crate) fn room(body: &RequestBody) -> Result<Option<SemaphorePermit<'static>
         return Ok(None);
     }
     let kib = u32::try_from(size.div_ceil(1 << 10)).unwrap_or(u32::MAX);
-    ROOM.try_acquire_many(kib)
+    RESERVATIONS
+        .try_acquire_many(kib)
         .map(Some)
-        .map_err(|_| Fault::too_many("too many large requests are being received: try again"))
+        .map_err(|_| StatusError::too_many("too many large requests are being received: try again"))
 }
 
-/// The media type of a request's body, without parameters; empty when the
-/// client names none.
+/// Returns the media type of a request body without parameters; empty if the
+/// client specifies none.
 pub(crate) fn media_type(headers: &HeaderMap) -> String {
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
         return String::new();
@@ -84,58 +85,61 @@ pub(crate) fn media_type(headers: &HeaderMap) -> String {
     let named = value.to_str().unwrap_or_default();
     let named = named.split(';').next().unwrap_or_default().trim();
     match named {
-        // Something was said, and it was no media type.
+        // The header has a value that is not a media type.
         "" => "?".into(),
         named => named.to_ascii_lowercase(),
     }
 }
 
-/// Reads a body and decodes the object in it; `kind` is for the messages. With
-/// it come the fields that its text names twice. Large bodies are parsed
-/// aside, so that nobody waits for it.
+/// Reads a body and decodes the object and its duplicate fields; `kind` is used
+/// in messages. Large bodies are parsed on another thread, so that other
+/// requests do not wait.
 pub(crate) async fn object(
     headers: &HeaderMap,
     body: RequestBody,
     kind: &str,
-) -> Result<(Value, Twice), Fault> {
+) -> Result<(Value, DuplicateFields), StatusError> {
     let bytes = read(body).await?;
     let media_type = media_type(headers);
-    if bytes.len() < limits::PARSE_ASIDE {
+    if bytes.len() < limits::PARSE_OFFLOAD {
         return decode(&media_type, &bytes, kind);
     }
     let kind = kind.to_owned();
-    aside(move || decode(&media_type, &bytes, &kind)).await?
+    offload(move || decode(&media_type, &bytes, &kind)).await?
 }
 
-/// Does work that takes its time on a thread made for that.
-pub(crate) async fn aside<T: Send + 'static>(
+/// Runs long work on a blocking thread.
+pub(crate) async fn offload<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Fault> {
-    static ROOM: Semaphore = Semaphore::const_new(limits::ASIDE);
+) -> Result<T, StatusError> {
+    static RESERVATIONS: Semaphore = Semaphore::const_new(limits::OFFLOADED_TASKS);
     // The semaphore is never closed.
-    let _room = ROOM.acquire().await;
+    let _room = RESERVATIONS.acquire().await;
     tokio::task::spawn_blocking(work)
         .await
-        .map_err(|_| Fault::internal("the server met a fault of its own"))
+        .map_err(|_| StatusError::internal("the server met a fault of its own"))
 }
 
-/// Decodes an object by its media type. With it come the fields that it
-/// names twice.
-pub(crate) fn decode(media_type: &str, body: &Bytes, kind: &str) -> Result<(Value, Twice), Fault> {
+/// Decodes an object and its duplicate fields by the media type.
+pub(crate) fn decode(
+    media_type: &str,
+    body: &Bytes,
+    kind: &str,
+) -> Result<(Value, DuplicateFields), StatusError> {
     let unrecognized = |problem: String| {
-        Fault::bad_request(format!(
+        StatusError::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): {problem} ({})",
             summary(body)
         ))
     };
-    let mut twice = Twice::default();
+    let mut duplicate_fields = DuplicateFields::default();
     let value: Value = match media_type {
         "application/vnd.kubernetes.protobuf" => {
             protobuf::decode(body).map_err(|error| unrecognized(error.to_string()))?
         }
         media_type if yaml::is_named(media_type) => {
             let (value, found) = yaml::read(body).map_err(unrecognized)?;
-            twice = Twice::in_yaml(found);
+            duplicate_fields = DuplicateFields::in_yaml(found);
             value
         }
         "application/json" | "" => {
@@ -145,13 +149,13 @@ pub(crate) fn decode(media_type: &str, body: &Bytes, kind: &str) -> Result<(Valu
                     json_problem(&error)
                 ))
             })?;
-            twice = Twice::in_object_text(found, body);
+            duplicate_fields = DuplicateFields::in_object_text(found, body);
             value
         }
-        _ => return Err(Fault::unsupported_media_type(OBJECT_TYPES)),
+        _ => return Err(StatusError::unsupported_media_type(OBJECT_TYPES)),
     };
     let value = match value {
-        // As good as nothing: the real server takes it so.
+        // Like the real server, treat null as an empty object.
         Value::Null => Value::Object(Map::new()),
         Value::Object(fields) => match type_problem(&fields) {
             Some(problem) => return Err(unrecognized(problem)),
@@ -164,10 +168,10 @@ pub(crate) fn decode(media_type: &str, body: &Bytes, kind: &str) -> Result<(Valu
             )));
         }
     };
-    Ok((value, twice))
+    Ok((value, duplicate_fields))
 }
 
-/// What is wrong with the type of an object, if anything is.
+/// Returns what is wrong with the type of an object, if anything.
 fn type_problem(fields: &Map<String, Value>) -> Option<String> {
     for name in ["apiVersion", "kind"] {
         match fields.get(name) {
@@ -195,7 +199,8 @@ fn type_word(value: &Value) -> &'static str {
     }
 }
 
-/// What a JSON parser has to say; the commonest cases in known words.
+/// Returns the message of a JSON error; the most common ones use the wording of
+/// Go's parser.
 pub(crate) fn json_problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
     if error.is_eof() {
@@ -207,8 +212,8 @@ pub(crate) fn json_problem(error: &serde_json::Error) -> String {
     }
 }
 
-/// Fills in the kind where the body leaves it out, and refuses another one.
-pub(crate) fn check_kind(object: &mut Value, info: &KindInfo) -> Result<(), Fault> {
+/// Fills in the kind if the body omits it, and rejects a different kind.
+pub(crate) fn check_kind(object: &mut Value, info: &KindInfo) -> Result<(), StatusError> {
     let Some(fields) = object.as_object_mut() else {
         return Ok(());
     };
@@ -217,13 +222,13 @@ pub(crate) fn check_kind(object: &mut Value, info: &KindInfo) -> Result<(), Faul
     let kind_differs = !sent.kind.is_empty() && sent.kind != info.gvk.kind;
     let version_differs = !sent.version.is_empty() && sent.api_version() != expected;
     if kind_differs {
-        return Err(Fault::bad_request(format!(
+        return Err(StatusError::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}",
             sent.kind, sent.version, info.gvk.kind
         )));
     }
     if version_differs {
-        return Err(Fault::bad_request(format!(
+        return Err(StatusError::bad_request(format!(
             "the API version in the data ({}) does not match the expected API version ({expected})",
             sent.api_version()
         )));
@@ -233,16 +238,16 @@ pub(crate) fn check_kind(object: &mut Value, info: &KindInfo) -> Result<(), Faul
     Ok(())
 }
 
-/// As [`check_kind`], for custom kinds: their objects name their kind
-/// themselves.
-pub(crate) fn check_custom_kind(object: &mut Value, info: &KindInfo) -> Result<(), Fault> {
+/// Like [`check_kind`], for custom kinds, whose objects must specify their
+/// kind.
+pub(crate) fn check_custom_kind(object: &mut Value, info: &KindInfo) -> Result<(), StatusError> {
     let Some(fields) = object.as_object_mut() else {
         return Ok(());
     };
     let (version, name) = (&info.gvk.version, &info.gvk.kind);
     for (field, what) in [("kind", "Kind"), ("apiVersion", "apiVersion")] {
         if word(fields, field).is_empty() {
-            return Err(Fault::bad_request(format!(
+            return Err(StatusError::bad_request(format!(
                 "{name} in version {version:?} cannot be handled as a {name}: Object '{what}' is missing in the body"
             )));
         }
@@ -252,35 +257,39 @@ pub(crate) fn check_custom_kind(object: &mut Value, info: &KindInfo) -> Result<(
         return check_kind(object, info);
     }
     let given = object["metadata"]["name"].as_str().unwrap_or_default();
-    let cause = crate::fault::invalid("kind", kind.as_str(), &format!("must be {name}"));
-    let mut fault = Fault::new(
+    let cause = crate::status_error::invalid("kind", kind.as_str(), &format!("must be {name}"));
+    let mut error = StatusError::new(
         StatusReason::Invalid,
         format!(
             "{kind}.{} {given:?} is invalid: kind: {}",
             info.gvk.group, cause.message
         ),
     );
-    fault.set_details(longshore_model::StatusDetails {
+    error.set_details(longshore_model::StatusDetails {
         name: given.to_owned(),
         group: info.gvk.group.to_string(),
         kind,
         causes: vec![cause],
         ..longshore_model::StatusDetails::default()
     });
-    Err(fault)
+    Err(error)
 }
 
-/// Refuses an object whose name or namespace is not that of the URL.
-pub(crate) fn check_name(object: &Value, name: &str, namespace: Option<&str>) -> Result<(), Fault> {
+/// Rejects an object whose name or namespace differs from the URL.
+pub(crate) fn check_name(
+    object: &Value,
+    name: &str,
+    namespace: Option<&str>,
+) -> Result<(), StatusError> {
     let field = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
     match field("name") {
         "" => {
-            return Err(Fault::bad_request(format!(
+            return Err(StatusError::bad_request(format!(
                 "the name of the object ({name} based on URL) was undeterminable: name must be provided"
             )));
         }
         sent if sent != name => {
-            return Err(Fault::bad_request(format!(
+            return Err(StatusError::bad_request(format!(
                 "the name of the object ({sent}) does not match the name on the URL ({name})"
             )));
         }
@@ -288,7 +297,7 @@ pub(crate) fn check_name(object: &Value, name: &str, namespace: Option<&str>) ->
     }
     match (field("namespace"), namespace) {
         (sent, Some(namespace)) if !sent.is_empty() && sent != namespace => {
-            Err(Fault::bad_request(format!(
+            Err(StatusError::bad_request(format!(
                 "the namespace of the object ({sent}) does not match the namespace on the request ({namespace})"
             )))
         }
@@ -300,8 +309,8 @@ fn word<'a>(fields: &'a Map<String, Value>, name: &str) -> &'a str {
     fields.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The beginning of a body, for error messages: text when it looks like JSON,
-/// else hexadecimal.
+/// Returns the start of a body for error messages: text if it looks like JSON,
+/// otherwise hexadecimal.
 fn summary(body: &[u8]) -> String {
     const SHOWN: usize = 30;
     let start = &body[..body.len().min(SHOWN)];
@@ -325,7 +334,7 @@ mod tests {
 
     use super::*;
 
-    fn message(result: Result<impl std::fmt::Debug, Fault>) -> String {
+    fn message(result: Result<impl std::fmt::Debug, StatusError>) -> String {
         result.unwrap_err().status().message.clone()
     }
 

@@ -1,9 +1,9 @@
-//! Kubernetes' HTTP API over [`longshore_engine`], as a tower [`Service`].
+//! The HTTP API of Kubernetes for [`longshore_engine`], as a tower [`Service`].
 //!
 //! [`ApiServer::service`] answers requests in process, without sockets or
-//! authentication; [`ApiServer::serve`] puts TLS and authentication before it.
-//! Routes, content negotiation, discovery, tables and streams live here, and
-//! so does everything about HTTP; what the requests mean is the engine's.
+//! authentication; [`ApiServer::serve`] adds TLS and authentication. This crate
+//! implements everything about HTTP: routes, content negotiation, discovery,
+//! tables and streams. The engine implements the semantics of requests.
 //!
 //! ```
 //! use longshore_apiserver::{ApiServer, Body, NoLogs, NoStreams, Options};
@@ -40,12 +40,11 @@ mod certificate;
 mod connection;
 mod discovery;
 mod documents;
+mod duplicate_fields;
 mod event_line;
-mod fault;
 mod handlers;
 mod inject;
 mod input;
-mod leftover;
 pub mod limits;
 mod logs;
 mod metrics;
@@ -62,13 +61,14 @@ mod route;
 mod server;
 mod service;
 mod spdy;
+mod status_error;
 mod stopping;
 mod streams;
 mod table;
 pub mod tls;
 mod tokens;
-mod twice;
 mod unauthenticated;
+mod unread_body;
 mod user;
 mod verb;
 mod yaml;

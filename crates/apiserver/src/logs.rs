@@ -1,5 +1,5 @@
-//! The door through which the server reads containers' logs. Who runs the
-//! containers implements [`NodeLogs`].
+//! The interface through which the server reads container logs. The component
+//! that runs the containers implements [`NodeLogs`].
 
 use std::io;
 
@@ -7,39 +7,40 @@ use bytes::Bytes;
 use futures::{future::BoxFuture, stream::BoxStream};
 use jiff::Timestamp;
 
-/// Which log, and how much of it.
+/// Selects a log and a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRequest {
     /// The pod's namespace.
     pub namespace: String,
     /// The pod's name.
     pub pod: String,
-    /// The pod's uid: a later pod of the same name is another one.
+    /// The pod's uid, which distinguishes it from a later pod with the same
+    /// name.
     pub uid: String,
-    /// The container, also an init container.
+    /// The container; init containers are included.
     pub container: String,
-    /// Go on with what is written later, until the container ends.
+    /// Continue with new output until the container ends.
     pub follow: bool,
-    /// The log of the run before the present one.
+    /// The log of the previous run.
     pub previous: bool,
-    /// Only the last lines.
+    /// Limits the log to the last lines.
     pub tail_lines: Option<u64>,
-    /// Only lines written at or after this time.
+    /// Limits the log to lines written at or after this time.
     pub since: Option<Timestamp>,
-    /// Put the time before each line.
+    /// Prefix each line with its time.
     pub timestamps: bool,
-    /// Stop after this many bytes.
+    /// Ends the log after this many bytes.
     pub limit_bytes: Option<u64>,
 }
 
-/// Why a log cannot be read. Each carries the message for the client.
+/// Why a log cannot be read. Each variant has the message for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// There is no such pod or container here.
+    /// There is no such pod or container on this node.
     #[error("{0}")]
     NotFound(String),
-    /// The container has not started yet, or has had no previous run.
+    /// The container has not started yet or has no previous run.
     #[error("{0}")]
     NotReady(String),
     /// Reading failed.
@@ -47,16 +48,16 @@ pub enum LogError {
     Failed(String),
 }
 
-/// A log as it is read.
+/// The content of a log.
 pub type LogStream = BoxStream<'static, io::Result<Bytes>>;
 
-/// Gives the logs of containers.
+/// Provides the logs of containers.
 pub trait NodeLogs: Send + Sync {
-    /// Opens a log. Dropping the stream ends the reading.
+    /// Opens a log. Drop the stream to stop reading.
     fn open(&self, request: LogRequest) -> BoxFuture<'static, Result<LogStream, LogError>>;
 }
 
-/// No node, no logs: for servers on which nothing runs.
+/// An implementation without logs, for servers without nodes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoLogs;
 

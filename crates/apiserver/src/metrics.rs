@@ -1,5 +1,5 @@
-//! `/metrics`: counts of requests and the process's use of the machine, under
-//! the names and labels of Kubernetes, in Prometheus' text format.
+//! `/metrics`: request counters and resource usage of the process, with
+//! Kubernetes' names and labels, in Prometheus' text format.
 
 use std::{
     collections::HashMap,
@@ -19,34 +19,34 @@ use crate::{
     verb::verb,
 };
 
-/// Rows of different labels, at most: clients choose the paths. What is beyond
-/// is counted without its resource.
-const ROWS: usize = 2000;
+/// Maximum number of rows with different labels. Clients choose the paths, so
+/// requests beyond the limit are counted without their resource.
+const MAX_ROWS: usize = 2000;
 
-/// What is counted.
+/// The counters.
 #[derive(Default)]
 pub(crate) struct Metrics {
-    /// Requests by the hash of their labels.
+    /// Request counters by the hash of their labels.
     rows: RwLock<HashMap<u64, Arc<Row>>>,
     hasher: RandomState,
     reading: AtomicI64,
     mutating: AtomicI64,
 }
 
-/// Requests with the same labels.
+/// Counters of requests with the same labels.
 struct Row {
     labels: String,
     codes: Mutex<Vec<(u16, u64)>>,
 }
 
-/// A request that is being handled.
+/// A request in progress.
 pub(crate) struct Tally<'a> {
     row: Arc<Row>,
     inflight: Option<&'a AtomicI64>,
 }
 
 impl Tally<'_> {
-    /// It was answered.
+    /// Records the response.
     pub(crate) fn done(self, code: u16) {
         let mut codes = self
             .row
@@ -69,7 +69,7 @@ impl Drop for Tally<'_> {
 }
 
 impl Metrics {
-    /// A request has come.
+    /// Records the start of a request.
     pub(crate) fn begin(&self, method: &Method, route: Option<&Route>, query: &Query) -> Tally<'_> {
         let labels = Labels::of(method, route, query);
         let inflight = match labels.verb {
@@ -92,7 +92,7 @@ impl Metrics {
         if let Some(row) = rows.get(&key) {
             return row.clone();
         }
-        let is_full = rows.len() >= ROWS;
+        let is_full = rows.len() >= MAX_ROWS;
         drop(rows);
         let bare = Labels {
             verb: labels.verb,
@@ -111,7 +111,7 @@ impl Metrics {
         row.clone()
     }
 
-    /// The document.
+    /// Returns the metrics document.
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
         head(
@@ -164,7 +164,7 @@ fn head(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
 }
 
-/// What a request is counted by.
+/// The labels of a request.
 #[derive(Debug, Default, Hash, PartialEq, Eq)]
 struct Labels<'a> {
     verb: &'static str,
@@ -210,7 +210,7 @@ impl<'a> Labels<'a> {
             subresource: subresource.as_deref().unwrap_or_default(),
             scope: match (name, namespace) {
                 (Some(_), _) => "resource",
-                // A new object is one object.
+                // A create concerns one object.
                 (None, _) if *method == Method::POST => "resource",
                 (None, Some(_)) => "namespace",
                 (None, None) => "cluster",
@@ -248,7 +248,7 @@ fn method_word(method: &Method) -> &'static str {
     }
 }
 
-/// What is no resource goes by its path.
+/// Non-resource requests are labelled by their path.
 fn path_word(route: &Route) -> &'static str {
     match route {
         Route::Health("healthz", _) => "/healthz",
@@ -262,13 +262,13 @@ fn path_word(route: &Route) -> &'static str {
         Route::Groups | Route::Group(_) | Route::GroupVersion { .. } => "/apis",
         Route::OpenIdConfiguration => "/.well-known/openid-configuration",
         Route::OpenIdKeys => "/openid/v1/jwks",
-        Route::Root | Route::Resource(_) | Route::Own(_) => "",
+        Route::Root | Route::Resource(_) | Route::FaultInjection(_) => "",
     }
 }
 
 type Sample = (&'static str, &'static str, &'static str, String);
 
-/// What the process uses, as far as the system reports it.
+/// Returns the resource usage of the process, as far as the system reports it.
 #[cfg(target_os = "linux")]
 fn process() -> Vec<Sample> {
     let mut samples = Vec::new();
@@ -295,14 +295,14 @@ fn process() -> Vec<Sample> {
             bytes,
         ));
     }
-    // The name in brackets may have blanks; the numbers come after it.
+    // The name in parentheses may contain spaces; the numbers follow it.
     let stat = read("/proc/self/stat");
     let numbers: Vec<u64> = stat
         .rsplit_once(')')
         .map(|(_, rest)| rest.split_whitespace().flat_map(str::parse).collect())
         .unwrap_or_default();
-    // After the state, a letter: the 14th and 15th field of all are times in
-    // hundredths of a second.
+    // After the state, a letter: fields 14 and 15 are times in hundredths of a
+    // second.
     if let (Some(user), Some(system)) = (numbers.get(10), numbers.get(11)) {
         let hundredths = user + system;
         samples.push((
@@ -323,7 +323,7 @@ fn process() -> Vec<Sample> {
     samples
 }
 
-/// What the process uses is reported on Linux only.
+/// Resource usage is reported on Linux only.
 #[cfg(not(target_os = "linux"))]
 fn process() -> Vec<Sample> {
     Vec::new()
@@ -373,9 +373,9 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_clients_think_up_do_not_fill_the_memory() {
+    fn arbitrary_paths_do_not_exhaust_memory() {
         let metrics = Metrics::default();
-        for n in 0..ROWS * 2 {
+        for n in 0..MAX_ROWS * 2 {
             count(
                 &metrics,
                 &Method::GET,
@@ -385,13 +385,13 @@ mod tests {
             );
         }
         let lines = metrics.requests();
-        assert_eq!(lines.len(), ROWS + 1);
+        assert_eq!(lines.len(), MAX_ROWS + 1);
         let rest = r#"resource="",scope="",subresource="",verb="LIST",version=""} 2000"#;
         assert!(lines.iter().any(|line| line.contains(rest)));
     }
 
     #[test]
-    fn requests_under_way_are_known() {
+    fn requests_in_progress_are_counted() {
         let metrics = Metrics::default();
         let route = Route::parse("/api/v1/pods").ok();
         let query = Query::parse(None).unwrap();

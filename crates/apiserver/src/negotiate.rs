@@ -1,37 +1,37 @@
-//! What shape a client asks for, from its `Accept` header: an ordered list,
-//! the first entry that can be served wins.
+//! Content negotiation: selects the shape of the response by the `Accept`
+//! header. The first entry that can be served wins.
 
 use http::{HeaderMap, header};
 
-use crate::fault::Fault;
+use crate::status_error::StatusError;
 
-/// The shape of an answer.
+/// The shape of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// The objects themselves.
     Object,
-    /// Rows for people, in `meta.k8s.io` of this version.
+    /// Rows of a table, in this version of `meta.k8s.io`.
     Table(&'static str),
-    /// Metadata alone, in `meta.k8s.io` of this version.
+    /// Metadata only, in this version of `meta.k8s.io`.
     Metadata(&'static str),
-    /// A list of metadata alone, in `meta.k8s.io` of this version.
+    /// A list of metadata only, in this version of `meta.k8s.io`.
     MetadataList(&'static str),
-    /// Aggregated discovery of this version.
+    /// Aggregated discovery in this version.
     Discovery(&'static str),
 }
 
-/// How an answer is written.
+/// The encoding of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoding {
     /// JSON.
     Json,
-    /// YAML, for people with curl.
+    /// YAML.
     Yaml,
 }
 
-/// The outcome of a negotiation.
+/// The result of the negotiation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct Negotiated {
     pub(crate) shape: Shape,
     pub(crate) encoding: Encoding,
 }
@@ -104,9 +104,9 @@ impl Clause {
     }
 }
 
-/// The entries of `Accept`, best first; an absent or empty header accepts
-/// anything. As by the real server, a quality that cannot be read is 1, and
-/// one of 0 comes last but counts.
+/// Returns the entries of `Accept` by preference; an absent or empty header
+/// accepts anything. Like the real server, an invalid quality is 1, and an
+/// entry with quality 0 comes last but counts.
 fn clauses(headers: &HeaderMap) -> Vec<Clause> {
     let mut clauses: Vec<Clause> = headers
         .get_all(header::ACCEPT)
@@ -127,32 +127,32 @@ fn clauses(headers: &HeaderMap) -> Vec<Clause> {
     clauses
 }
 
-/// The first acceptable entry whose shape `serves` says can be made; 406 when
+/// Returns the first acceptable entry whose shape `serves` supports; 406 if
 /// there is none.
 pub(crate) fn negotiate(
     headers: &HeaderMap,
     serves: impl Fn(Shape) -> bool,
-) -> Result<Wanted, Fault> {
+) -> Result<Negotiated, StatusError> {
     clauses(headers)
         .iter()
         .find_map(|clause| {
-            let wanted = Wanted {
+            let wanted = Negotiated {
                 encoding: clause.encoding()?,
                 shape: clause.shape()?,
             };
             serves(wanted.shape).then_some(wanted)
         })
-        .ok_or_else(Fault::not_acceptable)
+        .ok_or_else(StatusError::not_acceptable)
 }
 
-/// Whether one of `media_types` is asked for by name, ahead of JSON or not.
+/// Whether `Accept` names one of `media_types`, before or after JSON.
 pub(crate) fn asks_for(headers: &HeaderMap, media_types: &[&str]) -> bool {
     clauses(headers)
         .iter()
         .any(|clause| media_types.contains(&clause.media_type.as_str()))
 }
 
-/// Whether the client reads gzip.
+/// Whether the client accepts gzip.
 pub(crate) fn reads_gzip(headers: &HeaderMap) -> bool {
     headers
         .get_all(header::ACCEPT_ENCODING)
@@ -170,16 +170,16 @@ mod tests {
 
     use super::*;
 
-    fn ask(accept: &str) -> Option<Wanted> {
+    fn ask(accept: &str) -> Option<Negotiated> {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, accept.parse().unwrap());
         negotiate(&headers, |shape| !matches!(shape, Shape::Discovery(_))).ok()
     }
 
     #[test]
-    fn what_clients_send() {
+    fn accept_headers_of_common_clients() {
         let json = |shape| {
-            Some(Wanted {
+            Some(Negotiated {
                 shape,
                 encoding: Encoding::Json,
             })
@@ -207,7 +207,7 @@ mod tests {
             ("*/*", json(Shape::Object)),
             (
                 "application/yaml",
-                Some(Wanted {
+                Some(Negotiated {
                     shape: Shape::Object,
                     encoding: Encoding::Yaml,
                 }),

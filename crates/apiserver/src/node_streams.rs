@@ -14,70 +14,73 @@ pub struct ContainerRef {
     pub namespace: String,
     /// The pod's name.
     pub pod: String,
-    /// The pod's uid: a later pod of the same name is another one.
+    /// The pod's uid, which distinguishes it from a later pod with the same
+    /// name.
     pub uid: String,
     /// The container.
     pub container: String,
 }
 
-/// Which streams of a container are wanted.
+/// The streams of a container that a client requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StreamsWanted {
     /// Standard input.
     pub input: bool,
     /// Standard output.
     pub output: bool,
-    /// Standard error; with a terminal there is none.
+    /// Standard error; false if there is a terminal.
     pub errors: bool,
     /// A terminal.
     pub terminal: bool,
 }
 
-/// Why a container cannot be reached. Each carries the message for the client.
+/// Why a container cannot be reached. Each variant has the message for the
+/// client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// It does not run.
+    /// The container is not running.
     #[error("{0}")]
     NotRunning(String),
-    /// The command does not start; `code` is what a shell would end with.
+    /// The command cannot be started; `code` is the exit code that a shell
+    /// would return.
     #[error("{message}")]
     Command {
         /// 126 or 127.
         code: i32,
-        /// Why not.
+        /// The reason.
         message: String,
     },
-    /// It failed.
+    /// The operation failed.
     #[error("{0}")]
     Failed(String),
 }
 
-/// What a session reads from.
+/// The reader of a session.
 pub type BoxedRead = Pin<Box<dyn AsyncRead + Send>>;
-/// What a session writes to.
+/// The writer of a session.
 pub type BoxedWrite = Pin<Box<dyn AsyncWrite + Send>>;
-/// Both ways of a connection.
+/// A bidirectional connection.
 pub type BoxedConnection = Pin<Box<dyn Duplex>>;
 
-/// Reads and writes.
+/// A stream that can be read and written.
 pub trait Duplex: AsyncRead + AsyncWrite + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}
 
-/// A session with a container. Dropping it closes the standard input of a
-/// command that was run, which goes on.
+/// A session with a container. Dropping it closes the standard input of an
+/// executed command, which continues to run.
 pub struct Session {
-    /// Standard input; dropping it closes it.
+    /// Standard input; drop it to close it.
     pub input: Option<BoxedWrite>,
     /// Standard output.
     pub output: Option<BoxedRead>,
     /// Standard error.
     pub errors: Option<BoxedRead>,
-    /// Sets the columns and rows of the terminal, if there is one.
+    /// Sets the number of columns and rows of the terminal, if there is one.
     pub resize: Option<Box<dyn Fn(u16, u16) + Send + Sync>>,
-    /// The end, with the exit code. The outputs may end only while it is
-    /// polled.
+    /// Resolves to the exit code when the command ends. The outputs may end
+    /// only while this future is polled.
     pub end: BoxFuture<'static, i32>,
 }
 
@@ -87,12 +90,12 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// What comes of asking for something of a container.
+/// The result of opening a session.
 pub type Opening<T> = BoxFuture<'static, Result<T, StreamError>>;
 
-/// Reaches containers.
+/// Opens sessions with containers.
 pub trait NodeStreams: Send + Sync {
-    /// Whether the container runs.
+    /// Checks that the container is running.
     fn check(&self, container: &ContainerRef) -> Result<(), StreamError>;
 
     /// Runs a command in a container.
@@ -103,14 +106,14 @@ pub trait NodeStreams: Send + Sync {
         wanted: StreamsWanted,
     ) -> Opening<Session>;
 
-    /// Attaches to the command that a container runs.
+    /// Attaches to the main process of a container.
     fn attach(&self, container: ContainerRef, wanted: StreamsWanted) -> Opening<Session>;
 
-    /// Connects to a port of a pod; `container` says nothing.
+    /// Connects to a port of a pod; the `container` field is ignored.
     fn connect(&self, pod: ContainerRef, port: u16) -> Opening<BoxedConnection>;
 }
 
-/// No node, no containers: for servers on which nothing runs.
+/// An implementation without containers, for servers without nodes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoStreams;
 

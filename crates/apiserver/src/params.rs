@@ -1,5 +1,4 @@
-//! The typed options of requests, and the rules of Kubernetes about which go
-//! together.
+//! Typed options of requests, and Kubernetes' rules for combining them.
 
 use std::{
     num::{IntErrorKind, ParseIntError},
@@ -16,12 +15,12 @@ use longshore_model::{
 use serde_json::{Value, json};
 
 use crate::{
-    fault::{Fault, forbidden, invalid, not_supported, required, too_long},
     limits,
     query::Query,
+    status_error::{StatusError, forbidden, invalid, not_supported, required, too_long},
 };
 
-/// What a list or watch selects.
+/// The selectors of a list or watch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
     pub(crate) labels: LabelSelector,
@@ -29,9 +28,10 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    pub(crate) fn parse(query: &Query) -> Result<Self, Fault> {
-        let bad =
-            |error: longshore_model::SelectorError| Fault::bad_request(error.server_message());
+    pub(crate) fn parse(query: &Query) -> Result<Self, StatusError> {
+        let bad = |error: longshore_model::SelectorError| {
+            StatusError::bad_request(error.server_message())
+        };
         let labels = query
             .get("labelSelector")
             .unwrap_or_default()
@@ -46,22 +46,22 @@ impl Selection {
     }
 }
 
-/// How long a request may take: what `timeout` says, up to a minute.
-pub(crate) fn timeout(query: &Query) -> Result<Duration, Fault> {
+/// Returns the time limit of a request: `timeout`, up to a minute.
+pub(crate) fn timeout(query: &Query) -> Result<Duration, StatusError> {
     let Some(text) = query.get("timeout") else {
         return Ok(limits::REQUEST_TIME);
     };
     match duration(text) {
         Some(Duration::ZERO) => Ok(limits::REQUEST_TIME),
         Some(time) => Ok(time.min(limits::REQUEST_TIME)),
-        None => Err(Fault::bad_request(format!(
+        None => Err(StatusError::bad_request(format!(
             "invalid timeout specified in the request URL - time: invalid duration {text:?}"
         ))),
     }
 }
 
-/// A span of time as Go writes it: `1m30s`, `1.5h`, `300ms`. One below zero is
-/// over at once.
+/// Parses a duration in Go's format: `1m30s`, `1.5h`, `300ms`. A negative
+/// duration is zero.
 fn duration(text: &str) -> Option<Duration> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let mut rest = unsigned;
@@ -94,8 +94,8 @@ fn duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// A version in a query: nothing, or a number.
-fn version(query: &Query) -> Result<Option<u64>, Fault> {
+/// Parses a resource version in a query: absent or a number.
+fn version(query: &Query) -> Result<Option<u64>, StatusError> {
     let Some(text) = query.get("resourceVersion") else {
         return Ok(None);
     };
@@ -104,8 +104,8 @@ fn version(query: &Query) -> Result<Option<u64>, Fault> {
             IntErrorKind::PosOverflow => "value out of range",
             _ => "invalid syntax",
         };
-        // A mistake of the client; but Kubernetes answers 500 without a reason.
-        Fault::new(
+        // The client's mistake, but Kubernetes answers 500 without a reason.
+        StatusError::new(
             StatusReason::Unknown,
             format!(
                 "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: {problem}"
@@ -114,8 +114,8 @@ fn version(query: &Query) -> Result<Option<u64>, Fault> {
     })
 }
 
-/// The version a GET wants.
-pub(crate) fn get_version(query: &Query) -> Result<ReadVersion, Fault> {
+/// Returns the version that a GET requests.
+pub(crate) fn get_version(query: &Query) -> Result<ReadVersion, StatusError> {
     Ok(match version(query)? {
         None => ReadVersion::Latest,
         Some(0) => ReadVersion::Any,
@@ -131,12 +131,12 @@ pub(crate) struct ListParams {
     pub(crate) cursor: Option<String>,
 }
 
-/// What a request on a collection is about: its objects as one list.
+/// Builds the engine's list request for a collection.
 pub(crate) fn list_request(
     query: &Query,
     kind: Arc<KindInfo>,
     namespace: Option<String>,
-) -> Result<ListRequest, Fault> {
+) -> Result<ListRequest, StatusError> {
     let params = ListParams::parse(query)?;
     let selection = Selection::parse(query)?;
     Ok(ListRequest {
@@ -178,7 +178,7 @@ fn check_list_match(query: &Query, matching: &str) -> Vec<StatusCause> {
 }
 
 impl ListParams {
-    pub(crate) fn parse(query: &Query) -> Result<Self, Fault> {
+    pub(crate) fn parse(query: &Query) -> Result<Self, StatusError> {
         let matching = query.get("resourceVersionMatch");
         let mut causes = matching.map_or_else(Vec::new, |text| check_list_match(query, text));
         if query.flag("sendInitialEvents").is_some() {
@@ -188,26 +188,27 @@ impl ListParams {
             ));
         }
         if !causes.is_empty() {
-            return Err(Fault::invalid_options("ListOptions", causes));
+            return Err(StatusError::invalid_options("ListOptions", causes));
         }
         query.number("timeoutSeconds")?;
         let limit = query.number("limit")?.filter(|limit| *limit > 0);
         let limit = limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
         let cursor = query.get("continue").map(str::to_owned);
-        let asked = version(query).map_err(|fault| {
-            let problem = &fault.status().message;
-            Fault::bad_request(format!("invalid resource version: {problem}"))
+        let requested = version(query).map_err(|error| {
+            let problem = &error.status().message;
+            StatusError::bad_request(format!("invalid resource version: {problem}"))
         })?;
-        if cursor.is_some() && asked.is_some_and(|asked| asked != 0) {
-            return Err(Fault::bad_request(
+        if cursor.is_some() && requested.is_some_and(|requested| requested != 0) {
+            return Err(StatusError::bad_request(
                 "specifying resource version is not allowed when using continue",
             ));
         }
-        let version = match (asked, matching) {
+        let version = match (requested, matching) {
             (None, _) => ReadVersion::Latest,
             (Some(0), _) => ReadVersion::Any,
             (Some(at), Some("Exact")) => ReadVersion::Exact(at),
-            // A limited read at a version, with no match given, is an exact one.
+            // A limited read at a version without a match rule is an exact
+            // read.
             (Some(at), None) if limit.is_some() => ReadVersion::Exact(at),
             (Some(at), _) => ReadVersion::AtLeast(at),
         };
@@ -229,8 +230,9 @@ pub(crate) struct WatchParams {
 }
 
 impl WatchParams {
-    /// `since` is `None` where the watch begins now, without the state.
-    pub(crate) fn parse(query: &Query) -> Result<Self, Fault> {
+    /// Parses the options. `since` is `None` if the watch starts at the current
+    /// version without initial events.
+    pub(crate) fn parse(query: &Query) -> Result<Self, StatusError> {
         let matching = query.get("resourceVersionMatch");
         let initial = query.flag("sendInitialEvents");
         let mut causes = Vec::new();
@@ -253,7 +255,7 @@ impl WatchParams {
             }
         }
         if !causes.is_empty() {
-            return Err(Fault::invalid_options("ListOptions", causes));
+            return Err(StatusError::invalid_options("ListOptions", causes));
         }
         let since = match version(query)? {
             None | Some(0) if initial == Some(false) => None,
@@ -272,13 +274,13 @@ impl WatchParams {
     }
 }
 
-/// The options of a write; `kind` as `CreateOptions`.
+/// Returns the options of a write; `kind` is for example `CreateOptions`.
 pub(crate) fn write_options(
     query: &Query,
     kind: &str,
     patch: Option<PatchKind>,
     user_agent: Option<&str>,
-) -> Result<WriteOptions, Fault> {
+) -> Result<WriteOptions, StatusError> {
     let mut causes = Vec::new();
     let dry_run = dry_run(query, &mut causes);
     let field_validation = match query.get("fieldValidation") {
@@ -320,7 +322,7 @@ pub(crate) fn write_options(
         Some(_) => {}
     }
     if !causes.is_empty() {
-        return Err(Fault::invalid_options(kind, causes));
+        return Err(StatusError::invalid_options(kind, causes));
     }
     Ok(WriteOptions {
         dry_run,
@@ -335,16 +337,20 @@ fn dry_run(query: &Query, causes: &mut Vec<StatusCause>) -> bool {
     let values = query.all("dryRun");
     if values.iter().any(|value| value != "All") {
         let mut cause = not_supported("dryRun", "", &["All"]);
-        // Kubernetes tells all of them.
-        let told = json!(values).to_string();
-        cause.message = cause.message.replacen("\"\"", &told, 1);
+        // Kubernetes lists all values.
+        let listed = json!(values).to_string();
+        cause.message = cause.message.replacen("\"\"", &listed, 1);
         causes.push(cause);
     }
     values.iter().any(|value| value == "All")
 }
 
-/// The options of a delete: the body's, or the query's when there is no body.
-pub(crate) fn delete_options(query: &Query, body: Option<Value>) -> Result<DeleteOptions, Fault> {
+/// Returns the options of a delete: those of the body, or those of the query if
+/// there is no body.
+pub(crate) fn delete_options(
+    query: &Query,
+    body: Option<Value>,
+) -> Result<DeleteOptions, StatusError> {
     if let Some(body) = body {
         return Ok(DeleteOptions::from_body(&body)?);
     }
@@ -399,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_that_contradict_themselves() {
+    fn contradictory_list_options_are_rejected() {
         for (text, code) in [
             ("resourceVersionMatch=Exact", 422),
             ("resourceVersion=0&resourceVersionMatch=Exact", 422),
@@ -472,7 +478,7 @@ mod tests {
         ] {
             let found = timeout(&query(text))
                 .map(|time| time.as_millis())
-                .map_err(|fault| fault.status().code);
+                .map_err(|error| error.status().code);
             assert_eq!(found, expected, "{text}");
         }
     }

@@ -1,5 +1,6 @@
-//! Objects, lists and events in the shape a client asked for. Objects pass as
-//! the bytes the engine keeps; only tables look inside.
+//! Presents objects, lists and events in the shape that the client requested.
+//! Objects are passed as the bytes that the engine stores; only tables parse
+//! them.
 
 use std::sync::Arc;
 
@@ -13,12 +14,12 @@ use serde_json::{Value, json, value::RawValue};
 use crate::{
     body::{Body, coalesce},
     call::Call,
-    fault::Fault,
     negotiate::Shape,
+    status_error::StatusError,
     table::{self, Printer},
 };
 
-/// What the rows of a table carry of their objects.
+/// What table rows include of their objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Include {
     Nothing,
@@ -26,16 +27,17 @@ enum Include {
     Object,
 }
 
-/// Turns objects of a kind into a shape.
+/// Presents objects of a kind in a shape.
 pub(crate) struct Presenter {
     info: Arc<KindInfo>,
     shape: Shape,
     include: Include,
     printer: Printer,
-    /// What stored objects begin with and lists leave out: their kind, which
-    /// the list says already. Custom objects keep it (as in Kubernetes).
-    told: Option<String>,
-    /// Has the clock for ages.
+    /// Start of a stored object with its kind, which lists omit because the
+    /// list states it. `None` for custom objects, which keep their kind (as in
+    /// Kubernetes).
+    type_prefix: Option<String>,
+    /// Provides the clock for ages.
     engine: Engine,
 }
 
@@ -46,25 +48,25 @@ struct Envelope<'a> {
 }
 
 impl Presenter {
-    /// Reads `includeObject` where it matters.
-    pub(crate) fn new(call: &Call, info: Arc<KindInfo>, shape: Shape) -> Result<Self, Fault> {
+    /// Reads `includeObject` if the shape is a table.
+    pub(crate) fn new(call: &Call, info: Arc<KindInfo>, shape: Shape) -> Result<Self, StatusError> {
         let include = match call.query.get("includeObject") {
             None | Some("Metadata") => Include::Metadata,
             Some("None") => Include::Nothing,
             Some("Object") => Include::Object,
             Some(other) => {
-                return Err(Fault::bad_request(format!(
+                return Err(StatusError::bad_request(format!(
                     "unrecognized includeObject value: {other:?}: use None, Metadata or Object"
                 )));
             }
         };
-        // A subresource of another kind is not what the definition is about.
+        // The definition does not describe a subresource of another kind.
         let custom = call.custom.as_ref().filter(|custom| custom.info == info);
-        let told = call
+        let type_prefix = call
             .custom
             .as_ref()
             .is_some_and(|kind| kind.custom.is_none());
-        let told = told.then(|| {
+        let type_prefix = type_prefix.then(|| {
             let (version, kind) = (info.api_version(), &info.gvk.kind);
             format!(r#"{{"kind":"{kind}","apiVersion":"{version}","#)
         });
@@ -77,17 +79,17 @@ impl Presenter {
             shape,
             include,
             printer,
-            told,
+            type_prefix,
             engine: call.shared.engine.clone(),
         })
     }
 
     /// Whether the objects are of a custom kind.
     pub(crate) fn is_custom(&self) -> bool {
-        self.told.is_none()
+        self.type_prefix.is_none()
     }
 
-    /// One object.
+    /// Presents one object.
     pub(crate) fn object(&self, object: &Object) -> Bytes {
         match self.shape {
             Shape::Table(version) => self.table(
@@ -101,8 +103,8 @@ impl Presenter {
         }
     }
 
-    /// The object of a watch event, given as JSON; the first table has the
-    /// columns.
+    /// Presents the object of a watch event as JSON; only the first table has
+    /// the columns.
     pub(crate) fn event(&self, object: &Bytes, revision: u64, first: bool) -> Bytes {
         match self.shape {
             Shape::Table(version) => self.table(version, object, &revision.to_string(), first),
@@ -153,7 +155,7 @@ impl Presenter {
         row.into()
     }
 
-    /// A page of a list, made while it is sent.
+    /// Presents a page of a list, rendered while it is sent.
     pub(crate) fn list(self, page: Page) -> Body {
         let mut metadata = json!({"resourceVersion": page.revision.to_string()});
         if let Some(cursor) = page.cursor {
@@ -190,15 +192,20 @@ impl Presenter {
                 let bytes: usize = items.iter().map(|item| item.bytes().len()).sum();
                 let commas = items.len().saturating_sub(1);
                 let length = head.len() + bytes + commas + END.len();
-                let same = |told: &String| {
-                    let begins = |item: &Arc<Object>| item.bytes().starts_with(told.as_bytes());
+                let all_have_prefix = |type_prefix: &String| {
+                    let begins =
+                        |item: &Arc<Object>| item.bytes().starts_with(type_prefix.as_bytes());
                     items.iter().all(begins)
                 };
-                let Some(told) = self.told.as_ref().filter(|told| same(told)) else {
+                let Some(type_prefix) = self
+                    .type_prefix
+                    .as_ref()
+                    .filter(|type_prefix| all_have_prefix(type_prefix))
+                else {
                     let parts = items.into_iter().map(|item| item.bytes().clone());
                     return Body::chunks(coalesce(joined(head, parts)), Some(length as u64));
                 };
-                let left_out = told.len() - 1;
+                let left_out = type_prefix.len() - 1;
                 let length = length - items.len() * left_out;
                 let open = if items.is_empty() { "" } else { "{" };
                 let parts = items
@@ -211,10 +218,10 @@ impl Presenter {
     }
 }
 
-/// The end of a list, with the line break that Go's encoder adds.
+/// End of a list, with the newline that Go's encoder adds.
 const END: &[u8] = b"]}\n";
 
-/// The head, the parts with commas between them, the end.
+/// Returns the head, the parts separated by commas, and the end.
 fn joined(
     head: String,
     parts: impl Iterator<Item = Bytes> + Send + 'static,
@@ -222,7 +229,7 @@ fn joined(
     joined_by(b",", head, parts)
 }
 
-/// As [`joined`], with something else between the parts.
+/// Like [`joined`], with another separator.
 fn joined_by(
     between: &'static [u8],
     head: String,
@@ -239,7 +246,8 @@ fn joined_by(
         .chain([Bytes::from_static(END)])
 }
 
-/// `PartialObjectMetadata` of an object: its metadata's own text.
+/// Returns the `PartialObjectMetadata` of an object, with the metadata's
+/// original text.
 fn metadata_only(object: &[u8], version: &str) -> Bytes {
     let envelope: Option<Envelope<'_>> = serde_json::from_slice(object).ok();
     let metadata = envelope

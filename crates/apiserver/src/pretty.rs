@@ -1,15 +1,15 @@
-//! JSON for people's eyes: `?pretty=true`, and what curl and browsers get
-//! unless they say otherwise. The text is indented as it passes.
+//! Indented JSON: for `?pretty=true`, and by default for curl and browsers. The
+//! text is indented while it is sent.
 
 use bytes::Bytes;
 use http::{HeaderMap, Uri, header};
 
 use crate::{body::Chunks, query::Query};
 
-/// Programs that people look at answers with.
+/// User agents that get indented JSON.
 const VIEWERS: &[&str] = &["curl", "Wget", "Mozilla/5.0"];
 
-/// Whether an answer is to be indented (as in Kubernetes).
+/// Whether to indent the response (as in Kubernetes).
 pub(crate) fn is_wanted(uri: &Uri, headers: &HeaderMap) -> bool {
     if uri.path().starts_with("/openapi/") {
         return false;
@@ -31,7 +31,7 @@ pub(crate) fn is_wanted(uri: &Uri, headers: &HeaderMap) -> bool {
         || text(header::ACCEPT).contains("pretty=1")
 }
 
-/// Indents JSON that comes in chunks.
+/// Indents JSON that arrives in chunks.
 pub(crate) fn indent(mut chunks: Chunks) -> Chunks {
     let mut indenter = Indenter::default();
     Box::new(std::iter::from_fn(move || {
@@ -44,13 +44,13 @@ pub(crate) fn indent(mut chunks: Chunks) -> Chunks {
     }))
 }
 
-/// Where in the text it is.
+/// The state of the indentation.
 #[derive(Default)]
 struct Indenter {
     depth: usize,
     in_text: bool,
     escaped: bool,
-    /// A bracket was opened, and nothing has come since.
+    /// A bracket was opened, and its content has not begun.
     opened: bool,
 }
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn as_a_serializer_would_in_chunks_of_any_size() {
+    fn indentation_matches_serde_for_all_chunk_sizes() {
         for value in [
             json!({}),
             json!([]),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gets_it() {
+    fn viewers_get_indented_json() {
         let wanted = |uri: &str, agent: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::USER_AGENT, agent.parse().unwrap());

@@ -1,26 +1,25 @@
-//! Query strings, decoded once, and the rules by which parameters are read.
+//! Query strings, decoded once, and the parsing rules of parameters.
 
 use std::num::{IntErrorKind, ParseIntError};
 
 use percent_encoding::percent_decode_str;
 
-use crate::{fault::Fault, route::has_sound_escapes};
+use crate::{route::has_sound_escapes, status_error::StatusError};
 
 /// The parameters of a request, in order.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Decodes a query string. As by the real server, a part with a percent
-    /// sign that begins no escape, or with a semicolon, is as good as not
-    /// there; what is no UTF-8 is refused.
-    pub(crate) fn parse(text: Option<&str>) -> Result<Self, Fault> {
+    /// Decodes a query string. Like the real server, ignores a part with an
+    /// invalid escape or a semicolon, and rejects text that is not UTF-8.
+    pub(crate) fn parse(text: Option<&str>) -> Result<Self, StatusError> {
         let decode = |part: &str| {
             percent_decode_str(&part.replace('+', " "))
                 .decode_utf8()
                 .map(|text| text.into_owned())
                 .map_err(|_| {
-                    Fault::bad_request(format!("query parameter {part:?} is no UTF-8 text"))
+                    StatusError::bad_request(format!("query parameter {part:?} is no UTF-8 text"))
                 })
         };
         text.unwrap_or_default()
@@ -34,7 +33,7 @@ impl Query {
             .map(Self)
     }
 
-    /// The first value of `key`, also when empty.
+    /// Returns the first value of `key`, even if it is empty.
     pub(crate) fn first(&self, key: &str) -> Option<&str> {
         self.0
             .iter()
@@ -42,12 +41,12 @@ impl Query {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The first value of `key` that says anything.
+    /// Returns the first non-empty value of `key`.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.first(key).filter(|value| !value.is_empty())
     }
 
-    /// All values of `key`.
+    /// Returns all values of `key`.
     pub(crate) fn all(&self, key: &str) -> Vec<String> {
         self.0
             .iter()
@@ -56,15 +55,15 @@ impl Query {
             .collect()
     }
 
-    /// A truth: present means true, unless it says `false` or `0`.
+    /// Parses a boolean: a present parameter is true unless its value is
+    /// `false` or `0`.
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {
         let value = self.first(key)?;
         Some(value != "0" && !value.eq_ignore_ascii_case("false"))
     }
 
-    /// A whole number. A parameter that says nothing is wrong, too, as by the
-    /// real server.
-    pub(crate) fn number(&self, key: &str) -> Result<Option<i64>, Fault> {
+    /// Parses an integer. Like the real server, rejects an empty value.
+    pub(crate) fn number(&self, key: &str) -> Result<Option<i64>, StatusError> {
         let Some(text) = self.first(key) else {
             return Ok(None);
         };
@@ -73,7 +72,7 @@ impl Query {
                 IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
                 _ => "invalid syntax",
             };
-            Fault::bad_request(format!("strconv.ParseInt: parsing {text:?}: {why}"))
+            StatusError::bad_request(format!("strconv.ParseInt: parsing {text:?}: {why}"))
         })
     }
 }
@@ -86,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_clients_send() {
+    fn query_strings_of_common_clients() {
         let query = Query::parse(Some(
             "labelSelector=a%3Db%2Cc+in+%28d%29&watch&x=&limit=5&dryRun=All&dryRun=None",
         ))
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_false_only_when_they_say_so() {
+    fn flags_are_false_only_for_false_and_0() {
         for (text, expected) in [
             ("false", false),
             ("False", false),
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_numbers_are_refused() {
+    fn invalid_numbers_are_rejected() {
         for (text, message) in [
             (
                 "limit=many",
@@ -128,19 +127,19 @@ mod tests {
                 "strconv.ParseInt: parsing \"99999999999999999999\": value out of range",
             ),
         ] {
-            let fault = Query::parse(Some(text))
+            let error = Query::parse(Some(text))
                 .unwrap()
                 .number("limit")
                 .unwrap_err();
             assert_eq!(
-                (fault.status().code, &*fault.status().message),
+                (error.status().code, &*error.status().message),
                 (400, message)
             );
         }
     }
 
     #[test]
-    fn broken_parts_are_not_there() {
+    fn invalid_parts_are_ignored() {
         let query = Query::parse(Some("%zz&a=%z&b;c=1&&=&d=%")).unwrap();
         assert_eq!(query.all(""), [""]);
         for key in ["a", "b", "c", "d", "%zz"] {

@@ -1,4 +1,4 @@
-//! Responses: JSON, `Status` for faults, warnings, compression.
+//! Responses: JSON, `Status` for errors, warnings, compression.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use crate::{
     body::{self, Body},
-    fault::Fault,
     limits,
     negotiate::{self, Encoding},
     pretty,
+    status_error::StatusError,
 };
 
-/// What handlers return.
-pub(crate) type Reply = Result<Response<Body>, Fault>;
+/// The result of a handler.
+pub(crate) type Reply = Result<Response<Body>, StatusError>;
 
-/// A response with a body of a media type.
+/// Creates a response with a body of a media type.
 pub(crate) fn with_type(code: StatusCode, media_type: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = code;
@@ -26,12 +26,12 @@ pub(crate) fn with_type(code: StatusCode, media_type: &'static str, body: Body) 
     response
 }
 
-/// A JSON response.
+/// Creates a JSON response.
 pub(crate) fn json(code: StatusCode, body: Body) -> Response<Body> {
     with_type(code, "application/json", body)
 }
 
-/// The text of an object: its kind and version come first, as Go writes them.
+/// Serializes an object with its kind and version first, as Go does.
 pub(crate) fn ordered(object: &Value) -> Bytes {
     let fields = object.as_object().into_iter().flatten();
     let first = ["kind", "apiVersion", "metadata"];
@@ -46,26 +46,26 @@ pub(crate) fn ordered(object: &Value) -> Bytes {
     format!("{{{}}}", members.join(",")).into()
 }
 
-/// A JSON response made of a value.
+/// Creates a JSON response from a value.
 pub(crate) fn value(code: StatusCode, value: &Value) -> Response<Body> {
     json(code, Body::line(value.to_string().into()))
 }
 
-/// A small complete document, in the encoding asked for.
+/// Creates a response with a small complete document in the requested encoding.
 pub(crate) fn document(code: StatusCode, encoding: Encoding, document: Bytes) -> Reply {
     match encoding {
         Encoding::Json => Ok(json(code, Body::line(document))),
         Encoding::Yaml => {
-            let value: Value = serde_json::from_slice(&document).map_err(Fault::internal)?;
+            let value: Value = serde_json::from_slice(&document).map_err(StatusError::internal)?;
             let text = longshore_model::yaml::write(&value);
             Ok(with_type(code, "application/yaml", Body::full(text)))
         }
     }
 }
 
-/// The `Status` of a fault.
-pub(crate) fn fault(fault: &Fault) -> Response<Body> {
-    let status = fault.status();
+/// Creates the response for an error.
+pub(crate) fn status_error(error: &StatusError) -> Response<Body> {
+    let status = error.status();
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = serde_json::to_vec(status).unwrap_or_default();
     let mut response = json(code, Body::line(body.into()));
@@ -78,7 +78,7 @@ pub(crate) fn fault(fault: &Fault) -> Response<Body> {
             .headers_mut()
             .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
-    if let Some(Ok(methods)) = fault.allow().map(HeaderValue::from_str) {
+    if let Some(Ok(methods)) = error.allow().map(HeaderValue::from_str) {
         response.headers_mut().insert(header::ALLOW, methods);
     }
     response
@@ -103,7 +103,7 @@ pub(crate) fn warn(response: &mut Response<Body>, warnings: &[String]) {
     }
 }
 
-/// Lays JSON out for people's eyes; what never ends stays as it is.
+/// Indents a JSON response; streams are left unchanged.
 pub(crate) fn indent(response: &mut Response<Body>) {
     let json = |value: &HeaderValue| value.as_bytes().starts_with(b"application/json");
     if !response
@@ -120,7 +120,7 @@ pub(crate) fn indent(response: &mut Response<Body>) {
     };
 }
 
-/// The last touch: what every response has, and compression of large ones.
+/// Completes a response: adds common headers and compresses large bodies.
 pub(crate) fn finish(response: &mut Response<Body>, request: &HeaderMap) {
     let large = response.body().size_hint().lower() >= limits::COMPRESS_FROM;
     let headers = response.headers_mut();

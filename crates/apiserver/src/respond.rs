@@ -1,6 +1,5 @@
-//! One request in, one response out. Faults become `Status` objects here, and
-//! so do panics and requests that take too long; rules about faults on demand
-//! come in here as well.
+//! Turns one request into one response. Errors, panics and timeouts become
+//! `Status` objects here, and fault injection rules are applied.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -12,44 +11,44 @@ use crate::{
     auth::Caller,
     body::Body,
     call::{Call, Shared},
-    fault::Fault,
     handlers,
-    inject::{self, Effect, Verdict},
+    inject::{self, Decision, Effect},
     input::{self, RequestBody},
     params, pretty,
     query::Query,
     reply,
     route::{BadPath, Resource, Route},
+    status_error::StatusError,
     stopping::stopped,
     user::User,
 };
 
-/// Answers requests. Cheap to clone.
+/// Responds to requests. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Responder {
     pub(crate) shared: Arc<Shared>,
-    /// Where its requests come from, which says how they are authenticated.
+    /// Where requests come from, which determines how they are authenticated.
     pub(crate) caller: Caller,
-    /// Whether faults on demand apply to it.
-    pub(crate) feels_faults: bool,
-    /// Becomes true when streams are to end.
+    /// Whether fault injection rules apply.
+    pub(crate) applies_faults: bool,
+    /// Becomes true when streams must end.
     pub(crate) stopping: watch::Receiver<bool>,
 }
 
-/// A fault on demand took the connection away before there was an answer.
+/// An injected fault closed the connection before there was a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the connection was dropped by a fault on demand")]
 pub struct ConnectionDropped;
 
-/// Why there is no answer of the usual kind.
+/// Why there is no regular response.
 enum Failure {
-    Fault(Fault),
+    StatusError(StatusError),
     Dropped,
 }
 
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
+impl From<StatusError> for Failure {
+    fn from(error: StatusError) -> Self {
+        Self::StatusError(error)
     }
 }
 
@@ -67,11 +66,11 @@ impl Responder {
             .await;
         let mut response = match answered {
             Ok(Ok(response)) => response,
-            Ok(Err(Failure::Fault(fault))) => reply::fault(&fault),
+            Ok(Err(Failure::StatusError(error))) => reply::status_error(&error),
             Ok(Err(Failure::Dropped)) => return Err(ConnectionDropped),
             Err(_) => {
                 tracing::error!("a handler panicked");
-                reply::fault(&Fault::internal("the server met a fault of its own"))
+                reply::status_error(&StatusError::internal("the server met a fault of its own"))
             }
         };
         if is_pretty {
@@ -97,7 +96,7 @@ impl Responder {
         let result = self.handle((parts, user), route, query, body).await;
         match &result {
             Ok(response) => tally.done(response.status().as_u16()),
-            Err(Failure::Fault(fault)) => tally.done(fault.status().code),
+            Err(Failure::StatusError(error)) => tally.done(error.status().code),
             Err(Failure::Dropped) => {}
         }
         result
@@ -112,15 +111,15 @@ impl Responder {
     ) -> Result<Response<Body>, Failure> {
         let upgrade = parts.extensions.remove();
         let path = parts.uri.path();
-        if let Ok(Route::Own(path)) = &route {
+        if let Ok(Route::FaultInjection(path)) = &route {
             if !self.shared.faults_endpoint {
-                return Err(Fault::unknown_path().into());
+                return Err(StatusError::unknown_path().into());
             }
             let faults = &self.shared.faults;
             return Ok(handlers::faults::handle(faults, &parts.method, path, body).await?);
         }
-        // Most requests have no fault to fear: they are spared the copies.
-        let asked = self.may_fail(&query, path).then(|| {
+        // Most requests cannot match a rule and need no copies.
+        let attributes = self.may_fail(&query, path).then(|| {
             Arc::new(inject::Request {
                 method: parts.method.clone(),
                 path: path.to_owned(),
@@ -130,12 +129,12 @@ impl Responder {
             })
         });
         let faults = &self.shared.faults;
-        let verdict = asked
+        let decision = attributes
             .as_ref()
-            .and_then(|asked| faults.judge(&asked.asked()));
-        let verdict = verdict.unwrap_or_default();
-        if let Some(asked) = &asked {
-            self.before(&verdict, asked).await?;
+            .and_then(|attributes| faults.evaluate(&attributes.attributes()));
+        let decision = decision.unwrap_or_default();
+        if let Some(attributes) = &attributes {
+            self.before(&decision, attributes).await?;
         }
         let call = Call {
             shared: self.shared.clone(),
@@ -147,58 +146,63 @@ impl Responder {
             stopping: self.stopping.clone(),
             upgrade,
             custom: None,
-            sheltered: !self.feels_faults,
+            sheltered: !self.applies_faults,
         };
         let response = in_time(call, route, body).await?;
-        match asked {
-            Some(asked) => self.after(verdict, asked, response),
+        match attributes {
+            Some(attributes) => self.after(decision, attributes, response),
             None => Ok(response),
         }
     }
 
-    /// Whether a fault on demand may befall a request: there are rules, or it
-    /// asks for a watch, which those to come may reach.
+    /// Whether a fault injection rule can apply: rules exist, or the request is
+    /// a watch, which later rules can end.
     fn may_fail(&self, query: &Query, path: &str) -> bool {
         let watches = || query.flag("watch") == Some(true) || path.contains("/watch/");
-        self.feels_faults && (self.shared.faults.are_armed() || watches())
+        self.applies_faults && (self.shared.faults.has_rules() || watches())
     }
 
-    /// What rules do before a request is handled, or instead.
-    async fn before(&self, verdict: &Verdict, asked: &inject::Request) -> Result<(), Failure> {
-        if verdict.delay > Duration::ZERO {
+    /// Applies the effects that come before a request is handled or replace its
+    /// handling.
+    async fn before(
+        &self,
+        decision: &Decision,
+        attributes: &inject::Request,
+    ) -> Result<(), Failure> {
+        if decision.delay > Duration::ZERO {
             tokio::select! {
-                () = tokio::time::sleep(verdict.delay) => {}
+                () = tokio::time::sleep(decision.delay) => {}
                 () = stopped(self.stopping.clone()) => {}
             }
         }
-        match &verdict.effect {
-            Some((effect, false)) => strike(effect, asked),
+        match &decision.effect {
+            Some((effect, false)) => replace_response(effect, attributes),
             _ => Ok(()),
         }
     }
 
-    /// What rules do to an answer.
+    /// Applies the effects on a response.
     fn after(
         &self,
-        verdict: Verdict,
-        asked: Arc<inject::Request>,
+        decision: Decision,
+        attributes: Arc<inject::Request>,
         mut response: Response<Body>,
     ) -> Result<Response<Body>, Failure> {
-        if let Some((effect, after)) = &verdict.effect {
+        if let Some((effect, after)) = &decision.effect {
             if *after {
-                strike(effect, &asked)?;
+                replace_response(effect, &attributes)?;
             }
             if *effect == Effect::Garble {
                 let body = std::mem::replace(response.body_mut(), Body::empty());
                 *response.body_mut() = body.first_half();
             }
         }
-        if asked.asked().verb == "watch" && response.status().is_success() {
+        if attributes.attributes().verb == "watch" && response.status().is_success() {
             let body = std::mem::replace(response.body_mut(), Body::empty());
             *response.body_mut() = inject::guard(
                 self.shared.faults.clone(),
-                asked,
-                (verdict.watch, verdict.seen),
+                attributes,
+                (decision.watch, decision.seen),
                 body,
                 self.stopping.clone(),
             );
@@ -207,23 +211,25 @@ impl Responder {
     }
 }
 
-/// Does what a rule wants instead of an answer.
-fn strike(effect: &Effect, asked: &inject::Request) -> Result<(), Failure> {
+/// Applies an effect that replaces the response.
+fn replace_response(effect: &Effect, attributes: &inject::Request) -> Result<(), Failure> {
     match effect {
         Effect::Drop => Err(Failure::Dropped),
-        effect => match inject::answer::fault(effect, &asked.asked()) {
-            Some(fault) => Err(fault.into()),
+        effect => match inject::answer::status_error(effect, &attributes.attributes()) {
+            Some(error) => Err(error.into()),
             None => Ok(()),
         },
     }
 }
 
-/// Handles a request within its time; streams have all the time they want.
+/// Handles a request within its time limit; streams have none.
 async fn in_time(call: Call, route: Result<Route, BadPath>, body: RequestBody) -> reply::Reply {
     let route = route.map_err(|problem| match problem {
-        BadPath::Unknown => Fault::unknown_path(),
-        BadPath::Escape => Fault::bad_request("the path has a percent sign that begins no escape"),
-        BadPath::Name(name) => Fault::bad_request(format!(
+        BadPath::Unknown => StatusError::unknown_path(),
+        BadPath::Escape => {
+            StatusError::bad_request("the path has a percent sign that begins no escape")
+        }
+        BadPath::Name(name) => StatusError::bad_request(format!(
             "Name parameter invalid: {name:?}: may not be '{name}'"
         )),
     })?;
@@ -234,11 +240,11 @@ async fn in_time(call: Call, route: Result<Route, BadPath>, body: RequestBody) -
     if streams {
         return handlers::dispatch(call, route, body).await;
     }
-    let _room = input::room(&body)?;
+    let _room = input::reserve(&body)?;
     let time = params::timeout(&call.query)?;
     match timeout(time, handlers::dispatch(call, route, body)).await {
         Ok(reply) => reply,
-        Err(_) => Err(Fault::timeout()),
+        Err(_) => Err(StatusError::timeout()),
     }
 }
 

@@ -1,7 +1,6 @@
-//! The reviews that are served: questions about who a user is and what a user
-//! may do.
+//! The served reviews: questions about the identity and access of a user.
 
-/// A review that can be asked for.
+/// A served review.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Review {
     pub(crate) group: &'static str,
@@ -22,7 +21,7 @@ const fn review(group: &'static str, plural: &'static str, kind: &'static str) -
     }
 }
 
-/// The reviews served, all of version `v1`.
+/// The served reviews, all of version `v1`.
 pub(crate) const REVIEWS: &[Review] = &[
     review(AUTHENTICATION, "selfsubjectreviews", "SelfSubjectReview"),
     review(AUTHENTICATION, "tokenreviews", "TokenReview"),
@@ -48,7 +47,7 @@ pub(crate) const REVIEWS: &[Review] = &[
 ];
 
 impl Review {
-    /// The review at a path.
+    /// Returns the review at a path.
     pub(crate) fn find(group: &str, version: &str, plural: &str) -> Option<Self> {
         REVIEWS
             .iter()

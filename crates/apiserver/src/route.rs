@@ -1,4 +1,5 @@
-//! Paths into typed routes. Pure: which kinds exist is looked up later.
+//! Parses paths into typed routes. Pure: whether a kind exists is checked
+//! later.
 
 mod fault_path;
 
@@ -9,9 +10,9 @@ pub(crate) use fault_path::FaultPath;
 /// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// `/`: the paths there are.
+    /// `/`: lists the available paths.
     Root,
-    /// `/healthz`, `/livez`, `/readyz`, and the single checks under them.
+    /// `/healthz`, `/livez`, `/readyz`, and the individual checks below them.
     Health(&'static str, Option<String>),
     /// `/metrics`.
     Metrics,
@@ -23,9 +24,9 @@ pub(crate) enum Route {
     OpenApiV3Index,
     /// `/openapi/v3/{group version}`.
     OpenApiV3(String),
-    /// `/.well-known/openid-configuration`: who issues tokens.
+    /// `/.well-known/openid-configuration`: the issuer of tokens.
     OpenIdConfiguration,
-    /// `/openid/v1/jwks`: the keys that verify them.
+    /// `/openid/v1/jwks`: the keys that verify tokens.
     OpenIdKeys,
     /// `/api`.
     CoreVersions,
@@ -37,16 +38,16 @@ pub(crate) enum Route {
     GroupVersion { group: String, version: String },
     /// Objects of a kind.
     Resource(Resource),
-    /// Our own, under `/longshore.dev`: faults on demand.
-    Own(FaultPath),
+    /// Paths below `/longshore.dev`: fault injection.
+    FaultInjection(FaultPath),
 }
 
 /// Why a path has no route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BadPath {
-    /// No path of this API looks like that.
+    /// No path of this API has this form.
     Unknown,
-    /// A percent sign that begins no escape.
+    /// The path has an invalid escape.
     Escape,
     /// An object cannot have this name.
     Name(String),
@@ -61,19 +62,19 @@ pub(crate) struct Resource {
     pub(crate) plural: String,
     pub(crate) name: Option<String>,
     pub(crate) subresource: Option<String>,
-    /// The old way to ask for a watch: `/api/v1/watch/…`.
+    /// Whether the path is a legacy watch path: `/api/v1/watch/…`.
     pub(crate) watch: bool,
 }
 
 impl Route {
-    /// The route of a path.
+    /// Parses a path.
     pub(crate) fn parse(path: &str) -> Result<Self, BadPath> {
         let path = path.strip_prefix('/').ok_or(BadPath::Unknown)?;
         let path = path.strip_suffix('/').unwrap_or(path);
         if path.is_empty() {
             return Ok(Self::Root);
         }
-        // Longer than any path there is: its parts are not worth counting.
+        // Longer than any valid path.
         if path.split('/').count() > 16 {
             return Err(BadPath::Unknown);
         }
@@ -100,14 +101,14 @@ impl Route {
         let check = |name, rest: &[&str]| match rest {
             [] => Some(Self::Health(name, None)),
             [check] => Some(Self::Health(name, Some((*check).to_owned()))),
-            // As `poststarthook/x`.
+            // For example `poststarthook/x`.
             _ => None,
         };
         match parts {
             ["healthz", rest @ ..] => check("healthz", rest),
             ["livez", rest @ ..] => check("livez", rest),
             ["readyz", rest @ ..] => check("readyz", rest),
-            ["longshore.dev", rest @ ..] => FaultPath::parse(rest).map(Self::Own),
+            ["longshore.dev", rest @ ..] => FaultPath::parse(rest).map(Self::FaultInjection),
             ["metrics"] => Some(Self::Metrics),
             ["version"] => Some(Self::Version),
             ["openapi", "v2"] => Some(Self::OpenApiV2),
@@ -136,7 +137,7 @@ impl Route {
 }
 
 impl Resource {
-    /// `bindings`: the old place to bind pods at.
+    /// Whether the path is `bindings`, the legacy collection for binding pods.
     pub(crate) fn is_bindings(&self) -> bool {
         let core = self.group.is_empty() && self.version == "v1";
         let whole = self.name.is_none() && self.namespace.is_some() && !self.watch;
@@ -173,8 +174,8 @@ impl Resource {
     }
 }
 
-/// A decoded path segment. Empty ones, and ones that hide a slash, a percent
-/// sign or a zero byte name nothing.
+/// Decodes a path segment. Empty segments and segments with an escaped slash,
+/// percent sign or zero byte are invalid.
 fn segment(text: &str) -> Result<String, BadPath> {
     if !has_sound_escapes(text) {
         return Err(BadPath::Escape);
@@ -187,7 +188,7 @@ fn segment(text: &str) -> Result<String, BadPath> {
     Ok(text)
 }
 
-/// Whether every percent sign begins an escape.
+/// Whether every percent sign starts a valid escape.
 pub(crate) fn has_sound_escapes(text: &str) -> bool {
     text.split('%').skip(1).all(|after| {
         let digits = after.as_bytes();
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest() {
+    fn non_resource_paths() {
         assert_eq!(Route::parse("/api"), Ok(Route::CoreVersions));
         assert_eq!(Route::parse("/apis/"), Ok(Route::Groups));
         assert_eq!(
@@ -280,7 +281,7 @@ mod tests {
         assert_eq!(Route::parse("/openid/v1/jwks"), Ok(Route::OpenIdKeys));
         assert_eq!(
             Route::parse("/longshore.dev/v1/expire"),
-            Ok(Route::Own(FaultPath::Expire))
+            Ok(Route::FaultInjection(FaultPath::Expire))
         );
         for (path, problem) in [
             ("/nonsense", BadPath::Unknown),

@@ -1,5 +1,5 @@
-//! The server: its parts, and its face to the network (TLS, HTTP/1.1 and
-//! HTTP/2, the token, an end that comes promptly).
+//! The server: its configuration, its in-process services, and its network
+//! interface (TLS, HTTP/1.1, HTTP/2, authentication, graceful shutdown).
 
 use std::{
     future::Future,
@@ -31,27 +31,28 @@ use crate::{
     tokens::TokenKey,
 };
 
-/// What a server is made of.
+/// The configuration of a server.
 pub struct Options {
-    /// The state machine behind it.
+    /// The engine that stores and processes objects.
     pub engine: Engine,
-    /// The bearer token asked for by [`ApiServer::serve`]; `None` asks for
+    /// The bearer token that [`ApiServer::serve`] requires; `None` requires
     /// none.
     pub token: Option<String>,
-    /// Signs service account tokens; `None` issues and accepts none.
+    /// Signs service account tokens; if `None`, the server neither issues nor
+    /// accepts them.
     pub token_key: Option<TokenKey>,
-    /// Where containers' logs are.
+    /// Provides container logs.
     pub node_logs: Arc<dyn NodeLogs>,
-    /// Where containers themselves are: exec, attach, port-forward.
+    /// Provides exec, attach and port-forward.
     pub node_streams: Arc<dyn NodeStreams>,
-    /// Whether faults on demand can be had over HTTP, see [`Faults`].
+    /// Whether fault injection is available over HTTP, see [`Faults`].
     pub faults: bool,
-    /// Whether who creates an object is warned when the embedded cluster's own
-    /// controllers do not act on its kind.
+    /// Whether to warn clients that create an object of a kind that none of the
+    /// embedded cluster's own controllers handles.
     pub warn_idle: bool,
 }
 
-/// Kubernetes' API server over an engine. Cheap to clone.
+/// A Kubernetes API server backed by an engine. Cheap to clone.
 #[derive(Clone)]
 pub struct ApiServer {
     shared: Arc<Shared>,
@@ -64,7 +65,7 @@ impl std::fmt::Debug for ApiServer {
 }
 
 impl ApiServer {
-    /// Puts a server together; nothing runs yet.
+    /// Creates a server; nothing runs yet.
     #[must_use]
     pub fn new(options: Options) -> Self {
         let (sessions, forwarded) = limits::sessions(getrlimit(Resource::Nofile).current);
@@ -92,47 +93,48 @@ impl ApiServer {
         }
     }
 
-    /// The server in process: no sockets, no authentication.
+    /// Returns the in-process service, without sockets and authentication.
     #[must_use]
     pub fn service(&self) -> ApiService {
         ApiService(self.in_process(true))
     }
 
-    /// As [`ApiServer::service`], for parts of the cluster itself: no fault on
-    /// demand reaches it.
+    /// Like [`ApiServer::service`], for components of the cluster itself: fault
+    /// injection does not apply.
     #[must_use]
     pub fn sheltered_service(&self) -> ApiService {
         ApiService(self.in_process(false))
     }
 
-    fn in_process(&self, feels_faults: bool) -> Responder {
+    fn in_process(&self, applies_faults: bool) -> Responder {
         Responder {
             shared: self.shared.clone(),
             caller: Caller::InProcess,
-            feels_faults,
+            applies_faults,
             stopping: self.shared.closing.subscribe(),
         }
     }
 
-    /// The faults on demand of this server, felt by every client but the
-    /// [sheltered](ApiServer::sheltered_service) ones.
+    /// The fault injection rules of this server. They apply to all clients
+    /// except [sheltered](ApiServer::sheltered_service) ones.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.shared.faults
     }
 
-    /// Ends every watch, log stream and session, in process and on the network, and
-    /// every [`ApiServer::serve`]. Other requests are still answered in
-    /// process.
+    /// Ends all watches, log streams and sessions, in process and on the
+    /// network, and every [`ApiServer::serve`]. Other requests are still
+    /// answered in process.
     pub fn close(&self) {
         self.shared.closing.send_replace(true);
     }
 
-    /// Serves a loopback listener until `shutdown` is done or the server is
-    /// closed. Streams end then; other requests get a second more.
+    /// Serves a loopback listener until `shutdown` resolves or the server is
+    /// closed. Streams then end immediately; other requests may take one more
+    /// second.
     ///
     /// # Errors
-    /// The listener is not on a loopback address.
+    /// The listener is not bound to a loopback address.
     pub async fn serve(
         &self,
         listener: TcpListener,
@@ -150,7 +152,7 @@ impl ApiServer {
         let responder = Responder {
             shared: self.shared.clone(),
             caller: Caller::Network(None),
-            feels_faults: true,
+            applies_faults: true,
             stopping: stop.subscribe(),
         };
         let mut connections = Connections::new(tls, responder);
@@ -163,7 +165,7 @@ impl ApiServer {
         }
         drop(listener);
         stop.send_replace(true);
-        connections.end(limits::FAREWELL).await;
+        connections.end(limits::SHUTDOWN_TIMEOUT).await;
         Ok(())
     }
 }

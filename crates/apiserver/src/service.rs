@@ -1,7 +1,7 @@
-//! The server in process, as a tower service.
+//! The in-process server as a tower service.
 //!
-//! An upgraded connection is hyper's own, so a request for another protocol gets
-//! a connection made of memory: hyper's client at one end, its server at the
+//! hyper can only upgrade its own connections, so an upgrade request gets an
+//! in-memory connection with hyper's client at one end and its server at the
 //! other.
 
 use std::task::{Context, Poll};
@@ -18,7 +18,8 @@ use crate::{
     respond::{ConnectionDropped, Responder},
 };
 
-/// Answers requests in process: no sockets, no authentication. Cheap to clone.
+/// Responds to requests in process, without sockets and authentication. Cheap
+/// to clone.
 #[derive(Clone)]
 pub struct ApiService(pub(crate) Responder);
 
@@ -34,7 +35,7 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     type Response = Response<Body>;
-    /// Nothing but a fault on demand keeps a request from being answered.
+    /// Only an injected fault can prevent a response.
     type Error = ConnectionDropped;
     type Future = BoxFuture<'static, Result<Self::Response, ConnectionDropped>>;
 
@@ -52,21 +53,21 @@ where
     }
 }
 
-/// Bytes on their way on each side of the connection.
-const BUFFER: usize = 64 * 1024;
+/// Buffer size of each direction of the connection in bytes.
+const BUFFER_SIZE: usize = 64 * 1024;
 
-/// Whether a request asks for another protocol.
+/// Whether a request asks to upgrade the connection.
 fn wants_upgrade<B>(request: &Request<B>) -> bool {
     request.headers().contains_key(header::UPGRADE)
 }
 
-/// Answers a request that asks for another protocol. The answer leads to the
-/// upgraded connection, as one over a socket does.
+/// Responds to an upgrade request. The response leads to the upgraded
+/// connection, like one over a socket.
 async fn upgrade(
     responder: Responder,
     mut request: Request<RequestBody>,
 ) -> Result<Response<Body>, ConnectionDropped> {
-    let (near, far) = tokio::io::duplex(BUFFER);
+    let (near, far) = tokio::io::duplex(BUFFER_SIZE);
     let serving = server::conn::http1::Builder::new()
         .serve_connection(
             TokioIo::new(far),
@@ -77,7 +78,7 @@ async fn upgrade(
         .with_upgrades();
     tokio::spawn(serving);
     let failed = |error: hyper::Error| {
-        tracing::debug!(%error, "a connection in process ended early");
+        tracing::debug!(%error, "an in-process connection ended early");
         ConnectionDropped
     };
     let (mut sender, connection) = client::conn::http1::handshake(TokioIo::new(near))
@@ -86,9 +87,9 @@ async fn upgrade(
     tokio::spawn(connection.with_upgrades());
     let host = http::HeaderValue::from_static("in-process");
     request.headers_mut().entry(header::HOST).or_insert(host);
-    // Only the path goes over a connection.
+    // Only the path is sent over a connection.
     let path = request.uri().path_and_query().cloned();
     *request.uri_mut() = path.map(http::Uri::from).unwrap_or_default();
     let response = sender.send_request(request).await.map_err(failed)?;
-    Ok(response.map(Body::passed_on))
+    Ok(response.map(Body::forwarded))
 }

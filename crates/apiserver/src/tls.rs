@@ -1,5 +1,5 @@
-//! TLS: a certificate authority of the cluster's own, and the server
-//! certificates it signs. Clients trust the authority by the kubeconfig.
+//! TLS: the cluster's own certificate authority and the server certificates
+//! that it signs. Clients trust the authority through the kubeconfig.
 
 use std::{
     fs, io,
@@ -17,7 +17,7 @@ use rustls::{
     server::danger::ClientCertVerifier,
 };
 
-/// The names a server on this machine is known by.
+/// The names under which clients on this machine reach a server.
 pub const LOCAL_NAMES: &[&str] = &[
     "127.0.0.1",
     "::1",
@@ -28,7 +28,7 @@ pub const LOCAL_NAMES: &[&str] = &[
     "kubernetes.default.svc.cluster.local",
 ];
 
-/// Why the authority or a certificate could not be made.
+/// Why the authority or a certificate cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -37,7 +37,7 @@ pub enum TlsError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The stored key is damaged.
@@ -46,7 +46,7 @@ pub enum TlsError {
         /// The file.
         path: PathBuf,
     },
-    /// The key that service account tokens are signed with is damaged.
+    /// The signing key of service account tokens is damaged.
     #[error(
         "{path} holds no signing key that can be read: delete it to make a new one; \
          tokens that were signed with the old one become invalid"
@@ -55,7 +55,7 @@ pub enum TlsError {
         /// The file.
         path: PathBuf,
     },
-    /// A name that no certificate can carry.
+    /// The name cannot be part of a certificate.
     #[error("cannot make a certificate: {0}")]
     Certificate(String),
 }
@@ -66,33 +66,33 @@ impl From<rcgen::Error> for TlsError {
     }
 }
 
-/// A certificate authority. Its key stays in the folder, readable by the
-/// owner alone.
+/// A certificate authority. Its key stays in the directory, readable only by
+/// the owner.
 pub struct Authority {
     key: KeyPair,
     pem: String,
 }
 
-/// What a server needs to speak TLS.
+/// The TLS configuration of a server.
 #[derive(Clone)]
 pub struct ServerTls(pub(crate) Arc<rustls::ServerConfig>);
 
 impl Authority {
-    /// Makes an authority that is kept in memory alone.
+    /// Creates an authority that exists only in memory.
     ///
     /// # Errors
-    /// The machine has no randomness.
+    /// The machine has no source of randomness.
     pub fn ephemeral() -> Result<Self, TlsError> {
         let key = KeyPair::generate()?;
         let pem = authority_params(5 * 3650)?.self_signed(&key)?.pem();
         Ok(Self { key, pem })
     }
 
-    /// Loads the authority of a folder (`ca.crt`, `ca.key`), or makes it
+    /// Loads the authority from a directory (`ca.crt`, `ca.key`) or creates it
     /// there.
     ///
     /// # Errors
-    /// The folder cannot be used, or the key in it is damaged.
+    /// The directory cannot be used, or the stored key is damaged.
     pub fn load_or_create(dir: &Path) -> Result<Self, TlsError> {
         let (certificate_path, key_path) = (dir.join("ca.crt"), dir.join("ca.key"));
         if certificate_path.exists() && key_path.exists() {
@@ -101,7 +101,7 @@ impl Authority {
                 .map_err(|_| TlsError::Key { path: key_path })?;
             return Ok(Self { key, pem });
         }
-        create_folder(dir)?;
+        create_dir(dir)?;
         let authority = Self::ephemeral()?;
         write_private(&key_path, &authority.key.serialize_pem())?;
         write_private(&certificate_path, &authority.pem)?;
@@ -114,11 +114,11 @@ impl Authority {
         self.pem.clone()
     }
 
-    /// A server certificate for [`LOCAL_NAMES`] and `names` (DNS names or
-    /// addresses), with its configuration: HTTP/2 preferred, HTTP/1.1 spoken.
+    /// Creates a server certificate for [`LOCAL_NAMES`] and `names` (DNS names
+    /// or addresses), and its configuration, which prefers HTTP/2 to HTTP/1.1.
     ///
     /// # Errors
-    /// A name that is neither a DNS name nor an address.
+    /// A name is neither a DNS name nor an address.
     pub fn server<S: AsRef<str>>(&self, names: &[S]) -> Result<ServerTls, TlsError> {
         let mut all: Vec<String> = LOCAL_NAMES.iter().map(|&name| name.to_owned()).collect();
         for name in names {
@@ -140,7 +140,7 @@ impl Authority {
         server_config(certificate.der().clone(), &key, self.client_verifier()?)
     }
 
-    /// A certificate for `key`, signed by the authority.
+    /// Signs a certificate for `key`.
     pub(crate) fn sign(
         &self,
         key: &KeyPair,
@@ -186,8 +186,8 @@ fn server_config(
     Ok(ServerTls(Arc::new(config)))
 }
 
-/// The authority's own parameters. They are the same each time, so that a
-/// loaded key signs as the authority on disk.
+/// Returns the authority's own parameters. They are constant, so that a loaded
+/// key signs as the same authority.
 fn authority_params(days: i64) -> Result<CertificateParams, TlsError> {
     let mut params = CertificateParams::new(Vec::new())?;
     set_validity(&mut params, days);
@@ -207,7 +207,7 @@ fn common_name(name: &str) -> DistinguishedName {
     distinguished
 }
 
-/// Valid from yesterday, so that clocks may differ a little.
+/// Starts the validity yesterday, to tolerate differences between clocks.
 fn set_validity(params: &mut CertificateParams, days: i64) {
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
     let day = |date: jiff::civil::Date| {
@@ -221,8 +221,8 @@ fn set_validity(params: &mut CertificateParams, days: i64) {
     params.not_after = day(today.saturating_add(days.days()));
 }
 
-/// Creates the folder of certificates and keys.
-pub(crate) fn create_folder(dir: &Path) -> Result<(), TlsError> {
+/// Creates the directory of certificates and keys.
+pub(crate) fn create_dir(dir: &Path) -> Result<(), TlsError> {
     fs::create_dir_all(dir).map_err(|source| TlsError::File {
         path: dir.to_owned(),
         source,
@@ -236,7 +236,7 @@ pub(crate) fn read(path: &Path) -> Result<String, TlsError> {
     })
 }
 
-/// Writes a file of mode 0600, whole or not at all.
+/// Atomically writes a file with mode 0600.
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), TlsError> {
     use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _};
     let failed = |source| TlsError::File {
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_authority_is_made_once_and_private() {
+    fn the_authority_is_created_once_and_private() {
         let dir = tempfile::tempdir().unwrap();
         let first = Authority::load_or_create(dir.path()).unwrap();
         let second = Authority::load_or_create(dir.path()).unwrap();

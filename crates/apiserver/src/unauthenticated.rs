@@ -1,7 +1,7 @@
-//! Connections whose client has not authenticated yet: any local user can open
-//! them, so there are few at a time, each for a short time and with few
-//! requests. When there are too many, the oldest is closed to make room for
-//! the newest: who only holds connections keeps no one else out.
+//! Connections whose client has not authenticated yet. Any local user can open
+//! them, so their number, time and requests are limited. If there are too many,
+//! the oldest is closed to make room for the newest, so that a client that only
+//! holds connections cannot lock out others.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,7 @@ use tokio::{
 
 use crate::limits;
 
-/// The connections of a listener that have not authenticated.
+/// The unauthenticated connections of a listener.
 #[derive(Debug)]
 pub(crate) struct Unauthenticated {
     most: usize,
@@ -35,7 +35,7 @@ struct Open {
     connections: BTreeMap<u64, Arc<Notify>>,
 }
 
-/// One connection; no longer unauthenticated when it is dropped.
+/// One connection; it is removed from the set when dropped.
 #[derive(Debug)]
 pub(crate) struct Entry {
     set: Arc<Unauthenticated>,
@@ -43,7 +43,7 @@ pub(crate) struct Entry {
     closed: Arc<Notify>,
     deadline: Instant,
     authenticated: AtomicBool,
-    /// Requests without valid credentials.
+    /// Number of requests without valid credentials.
     requests: AtomicU32,
 }
 
@@ -60,7 +60,7 @@ impl Unauthenticated {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters a new connection.
+    /// Adds a new connection.
     pub(crate) fn enter(self: &Arc<Self>) -> Entry {
         let closed = Arc::new(Notify::new());
         let mut open = self.open();
@@ -80,7 +80,7 @@ impl Unauthenticated {
         }
     }
 
-    /// Closes the oldest connection, where descriptors have run out.
+    /// Closes the oldest connection if file descriptors have run out.
     pub(crate) fn make_room(&self) {
         close_oldest(&mut self.open());
     }
@@ -98,15 +98,15 @@ impl Entry {
         self.authenticated.load(Ordering::Acquire)
     }
 
-    /// The client has authenticated: the connection stays.
+    /// Records that the client has authenticated; the connection stays open.
     pub(crate) fn authenticated(&self) {
         if !self.authenticated.swap(true, Ordering::AcqRel) {
             self.leave();
         }
     }
 
-    /// A request came without valid credentials. After too many of them the
-    /// connection is closed.
+    /// Counts a request without valid credentials. Too many of them close the
+    /// connection.
     pub(crate) fn count(&self) {
         let before = self.requests.fetch_add(1, Ordering::Relaxed);
         if before >= limits::UNAUTHENTICATED_REQUESTS {
@@ -114,8 +114,8 @@ impl Entry {
         }
     }
 
-    /// Done when the connection is to be closed at once: it had to make room,
-    /// or sent too many requests.
+    /// Resolves when the connection must be closed: it has to make room, or
+    /// sent too many requests.
     pub(crate) async fn closed(&self) {
         loop {
             self.closed.notified().await;
@@ -125,7 +125,7 @@ impl Entry {
         }
     }
 
-    /// Done when the time to authenticate is over.
+    /// Resolves when the time to authenticate is over.
     pub(crate) async fn expired(&self) {
         sleep_until(self.deadline).await;
         if self.is_authenticated() {
@@ -155,14 +155,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_oldest_makes_room() {
+    async fn the_oldest_connection_is_closed() {
         let set = Unauthenticated::new(2, limits::UNAUTHENTICATED_TIME);
         let first = set.enter();
         let second = set.enter();
         assert!(!is_closed(&first));
         let third = set.enter();
         assert!(is_closed(&first) && !is_closed(&second) && !is_closed(&third));
-        // One that has authenticated takes no place, nor does one that left.
+        // A connection that has authenticated or ended does not count.
         second.authenticated();
         drop(third);
         let fourth = set.enter();

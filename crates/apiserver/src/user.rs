@@ -1,4 +1,4 @@
-//! Who sent a request: a user name, groups, and what a token says besides.
+//! The user of a request: name, groups, and extra fields from a token.
 
 use std::{
     collections::BTreeMap,
@@ -7,27 +7,27 @@ use std::{
 
 use serde_json::{Map, Value};
 
-/// The group of every authenticated user.
+/// The group of all authenticated users.
 pub(crate) const AUTHENTICATED: &str = "system:authenticated";
-/// The group of every request without credentials.
+/// The group of all requests without credentials.
 pub(crate) const UNAUTHENTICATED: &str = "system:unauthenticated";
 /// The administrator's user name.
 pub(crate) const ADMINISTRATOR: &str = "longshore-admin";
-/// The administrator's group, whose members may do everything.
+/// The administrators' group, whose members may do everything.
 pub(crate) const MASTERS: &str = "system:masters";
 
 /// An authenticated user, or the anonymous one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct User {
     pub(crate) name: String,
-    /// Empty for users that have none.
+    /// Empty if the user has none.
     pub(crate) uid: String,
     pub(crate) groups: Vec<String>,
     pub(crate) extra: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl User {
-    /// Who shows the cluster's own token, or calls in process.
+    /// Returns the user of the cluster's own token and of in-process calls.
     pub(crate) fn administrator() -> Arc<Self> {
         static USER: LazyLock<Arc<User>> = LazyLock::new(|| {
             Arc::new(User {
@@ -39,7 +39,7 @@ impl User {
         USER.clone()
     }
 
-    /// Who shows no credentials.
+    /// Returns the user of requests without credentials.
     pub(crate) fn anonymous() -> Arc<Self> {
         static USER: LazyLock<Arc<User>> = LazyLock::new(|| {
             Arc::new(User {
@@ -51,7 +51,7 @@ impl User {
         USER.clone()
     }
 
-    /// A `UserInfo` of authentication.k8s.io.
+    /// Returns a `UserInfo` of authentication.k8s.io.
     pub(crate) fn info(&self) -> Value {
         let mut info = Map::new();
         let mut put = |name: &str, value: Value| {

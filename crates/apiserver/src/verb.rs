@@ -1,11 +1,11 @@
-//! The verb of a request about objects, by its name in Kubernetes'
-//! authorization.
+//! The verb of a resource request, as in Kubernetes' authorization.
 
 use http::Method;
 
 use crate::{query::Query, route::Resource};
 
-/// The verb of a request about objects; empty for methods that no API has.
+/// Returns the verb of a resource request; empty for methods that the API does
+/// not have.
 pub(crate) fn verb(method: &Method, resource: &Resource, query: &Query) -> &'static str {
     let one = resource.name.is_some();
     match *method {
@@ -18,7 +18,7 @@ pub(crate) fn verb(method: &Method, resource: &Resource, query: &Query) -> &'sta
         Method::PATCH => "patch",
         Method::DELETE if one => "delete",
         Method::DELETE => "deletecollection",
-        // Of the others none is one of an API's.
+        // The API supports no other methods.
         Method::OPTIONS => "options",
         Method::TRACE => "trace",
         Method::CONNECT => "connect",

@@ -1,4 +1,4 @@
-//! YAML: reading it, and the fields that its text names twice.
+//! Parses YAML and finds duplicate fields in its text.
 
 use std::{collections::HashSet, fmt};
 
@@ -8,7 +8,7 @@ use longshore_schema::parse;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// Whether a media type is that of YAML.
+/// Whether a media type is YAML.
 pub(crate) fn is_named(media_type: &str) -> bool {
     matches!(
         media_type,
@@ -16,12 +16,14 @@ pub(crate) fn is_named(media_type: &str) -> bool {
     )
 }
 
-/// Reads YAML, of which JSON is a part; and the fields that its text names
-/// twice in one map, worded as API servers word them: `line 3: key "a" already
-/// set in map`. The line is that of the value.
+/// Parses YAML, of which JSON is a subset, and finds fields that a map repeats,
+/// with the message of the real server: `line 3: key "a" already set in map`.
+/// The line is that of the value.
 pub(crate) fn read(body: &[u8]) -> Result<(Value, Vec<String>), String> {
     match parse(body) {
-        Ok((value, twice)) if twice.is_empty() => return Ok((value, twice)),
+        Ok((value, duplicate_fields)) if duplicate_fields.is_empty() => {
+            return Ok((value, duplicate_fields));
+        }
         Ok((value, _)) => return Ok((value, duplicates(body))),
         Err(_) => {}
     }
@@ -36,13 +38,13 @@ pub(crate) fn read(body: &[u8]) -> Result<(Value, Vec<String>), String> {
     Ok((value, duplicates(body)))
 }
 
-/// Fields that are told to be named twice, at most: each takes a look of its
-/// own at the text.
-const MOST: usize = 16;
+/// Maximum number of duplicate fields that are reported. Each one requires
+/// another pass over the text.
+const MAX_DUPLICATES: usize = 16;
 
 fn duplicates(body: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
-    while found.len() < MOST
+    while found.len() < MAX_DUPLICATES
         && let Some(next) = duplicate(body, found.len())
     {
         found.push(next);
@@ -50,8 +52,8 @@ fn duplicates(body: &[u8]) -> Vec<String> {
     found
 }
 
-/// The first duplicate after `skipped` of them. The parser knows the line of
-/// what it is at only when that is a mistake: so it is made one.
+/// Returns the first duplicate after `skipped` ones. The parser provides line
+/// numbers only in errors, so the visitor returns an error at the duplicate.
 fn duplicate(body: &[u8], skipped: usize) -> Option<String> {
     yaml::check(body).ok()?;
     let mut search = Search {
@@ -70,20 +72,20 @@ fn duplicate(body: &[u8], skipped: usize) -> Option<String> {
 }
 
 struct Search {
-    /// How many duplicates are still passed over.
+    /// Number of duplicates that are still to be skipped.
     skipped: usize,
     found: Option<String>,
 }
 
-/// Goes through one value.
+/// Visits one value.
 struct Walk<'a> {
     search: &'a mut Search,
-    /// The name of the value, if there was a value of that name.
+    /// The key of the value, if the map already has it.
     named_before: Option<String>,
 }
 
 impl Walk<'_> {
-    /// Called when the value is at its end: those in it come first.
+    /// Called at the end of a value: duplicates inside it come first.
     fn end<E: serde::de::Error>(self) -> Result<(), E> {
         let Some(name) = self.named_before else {
             return Ok(());
@@ -172,7 +174,7 @@ mod tests {
     use super::duplicates;
 
     #[test]
-    fn rule_14_fields_named_twice_are_told_by_the_line_of_their_value() {
+    fn rule_14_duplicate_fields_are_reported_with_the_line_of_their_value() {
         let yaml =
             b"a: 1\nb:\n  c: x\n  d: [{e: 1, e: null}]\n  c:\n    f: 1\n    f: 2\na:\n  true\n";
         assert_eq!(
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_yaml_has_none() {
+    fn invalid_yaml_is_rejected() {
         let deep = "[".repeat(100_000);
         for text in ["", "a: 1\nb: 2\n", "{\"a\":1,\"a\":", "a: [", "text", &deep] {
             assert!(duplicates(text.as_bytes()).is_empty(), "{text:.20}");
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_of_aliases_is_refused_before_it_expands() {
+    fn an_alias_bomb_is_rejected_before_it_expands() {
         let mut text = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
         for i in 1..300 {
             let before = format!("*a{},", i - 1).repeat(10);
@@ -217,8 +219,8 @@ mod tests {
     }
 
     #[test]
-    fn not_more_than_some_are_told() {
+    fn the_number_of_reported_duplicates_is_limited() {
         let text = "a: 1\n".repeat(1000);
-        assert_eq!(duplicates(text.as_bytes()).len(), super::MOST);
+        assert_eq!(duplicates(text.as_bytes()).len(), super::MAX_DUPLICATES);
     }
 }

@@ -223,6 +223,12 @@ impl Cluster {
             )));
         }
         let gvk = Gvk::from_api_version(version, kind);
+        if let Some(items) = Self::items_of(&gvk) {
+            return Err(Error::Invalid(format!(
+                "kind: expected an object, found the list {kind}: pass each {} in its items, or read a manifest, which can contain lists",
+                items.gvk.kind
+            )));
+        }
         let view = self.view_of(self.kind_of(&gvk).await?);
         let own = data["metadata"]["namespace"]
             .as_str()

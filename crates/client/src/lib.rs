@@ -25,10 +25,12 @@
 
 // Each uses only those to its left: error, kind, options · data · transport ·
 // discovery · versions · cluster · item, proxy · list, export · view · kinds, labels,
-// watch · cache, wait, pods, relations, typed · until · manifest · dynamic, blocking.
+// watch · cache, convert, wait, pods, relations, typed · until · manifest · dynamic,
+// blocking.
 pub mod blocking;
 mod cache;
 mod cluster;
+mod convert;
 mod data;
 mod discovery;
 mod dynamic;
@@ -68,10 +70,11 @@ pub use longshore_model as model;
 pub use longshore_model::{FieldSelector, KindInfo, LabelSelector, ObjectMeta, OwnerReference};
 pub use options::{DeleteOptions, LogOptions, Patch, Propagation};
 pub use pods::{
-    Copied, CopyOptions, ExecOptions, Input, Output, PortForward, PortStream, Progress, Reader,
-    Session,
+    Copied, CopyOptions, ExecOptions, Input, LogLine, Output, PortForward, PortStream, Progress,
+    Reader, Session,
 };
-pub use proxy::ApiServerProxy;
+pub use proxy::{ApiPath, ApiServerProxy, ProxyWatch};
 pub use transport::Timing;
+pub use typed::{AddressType, NamespacePhase, PodPhase, SecretType};
 pub use view::{Column, Expired, Paging, Row, Scale, Table, View};
 pub use watch::{Watch, WatchEvent};

@@ -17,8 +17,9 @@ use crate::{
 /// A new kind is served so soon, or not at all.
 const ESTABLISHED: Duration = Duration::from_secs(30);
 
-/// Reads the objects of a text: YAML documents between `---` lines, or JSON. A
-/// `List` counts as its items. Empty documents are passed over.
+/// Reads the objects of a text: YAML documents between `---` lines, or JSON. Of a
+/// `List`, or of a list of one kind such as a `PodList`, the items are returned. Empty
+/// documents are passed over.
 ///
 /// # Errors
 /// [`Error::Invalid`] names the document, the line and what is wrong with it;
@@ -121,14 +122,27 @@ fn take(mut value: Value, number: usize, objects: &mut Vec<Value>) -> Result<()>
         }
     }
     let is_list = value["apiVersion"] == "v1" && value["kind"] == "List";
-    if !is_list {
+    // A list of one kind, as servers send it. Its items can lack their kind.
+    let of_kind = value["kind"].as_str().and_then(|kind| {
+        let kind = kind.strip_suffix("List")?;
+        (!kind.is_empty() && value["items"].is_array()).then(|| kind.to_owned())
+    });
+    if !is_list && of_kind.is_none() {
         objects.push(value);
         return Ok(());
     }
+    let api_version = value["apiVersion"].take();
     match value["items"].take() {
-        Value::Array(items) => items
-            .into_iter()
-            .try_for_each(|item| take(item, number, objects)),
+        Value::Array(items) => items.into_iter().try_for_each(|mut item| {
+            if let (Some(kind), Value::Object(item)) = (&of_kind, &mut item)
+                && !item.contains_key("kind")
+            {
+                item.insert("kind".to_owned(), kind.as_str().into());
+                item.entry("apiVersion")
+                    .or_insert_with(|| api_version.clone());
+            }
+            take(item, number, objects)
+        }),
         Value::Null => Ok(()),
         _ => refuse("the items of its List are no list".to_owned()),
     }
@@ -154,6 +168,21 @@ mod tests {
             .map(|object| object["kind"].as_str().unwrap().to_owned())
             .collect();
         assert_eq!(kinds, ["A", "B", "C"]);
+    }
+
+    #[test]
+    fn lists_of_one_kind_are_their_items() {
+        let list = r#"{"apiVersion": "batch/v1", "kind": "JobList", "metadata": {}, "items": [
+            {"metadata": {"name": "a"}},
+            {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "b"}}
+        ]}"#;
+        for object in read(list).unwrap() {
+            assert_eq!(object["apiVersion"], "batch/v1");
+            assert_eq!(object["kind"], "Job");
+        }
+        // A custom kind can end in List.
+        let own = read("{apiVersion: example.com/v1, kind: AllowList, spec: {}}").unwrap();
+        assert_eq!(own[0]["kind"], "AllowList");
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub use longshore_resolver as resolver;
 
 pub use longshore_client::{
     Cache, Cluster, Error, FieldSelector, Item, Kind, LabelSelector, List, Patch, Result, View,
-    Watch, WatchEvent, kinds, manifest, until,
+    Watch, WatchEvent, kinds, manifest, typed, until,
 };
 
 /// Runs the examples in the documents as doctests.

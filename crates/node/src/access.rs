@@ -1,5 +1,6 @@
-//! How pods reach the API, where clients look for it in every cluster: a
-//! service account's files, and the variables of the Service `kubernetes`.
+//! Access of pods to the API, at the places where clients expect it in every
+//! cluster: the service account's files and the environment variables of the
+//! Service `kubernetes`.
 
 use std::{
     io,
@@ -12,26 +13,26 @@ use longshore_client::{Cluster, Error};
 use crate::{
     security::Owner,
     tokens,
-    volumes::{FileToBe, Files, publish, token_file},
+    volumes::{Files, VolumeFile, publish, token_file},
 };
 
-/// Where in a container clients look.
-pub(crate) const FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+/// The directory in a container where clients look.
+pub(crate) const SERVICE_ACCOUNT_DIR: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// The API server, as pods see it. A pod shows a token of its own service account,
-/// which the node asks of the server.
+/// The API server as pods reach it. A pod authenticates with a token of its own
+/// service account, which the node requests from the server.
 #[derive(Debug, Clone)]
 pub struct ApiAccess {
-    /// Its host name or address.
+    /// Host name or address.
     pub host: String,
-    /// Its port, for TLS.
+    /// TLS port.
     pub port: u16,
-    /// The certificate of its authority, in PEM form.
+    /// The certificate of the API server's authority in PEM format.
     pub ca_pem: String,
 }
 
 impl ApiAccess {
-    /// What every container finds in its environment.
+    /// Returns the environment variables that every container gets.
     pub(crate) fn variables(&self) -> [(&'static str, String); 4] {
         let host = match self.host.contains(':') {
             true => format!("[{}]", self.host),
@@ -45,7 +46,7 @@ impl ApiAccess {
         ]
     }
 
-    /// Writes a pod's files into its folder.
+    /// Writes the API access files into a pod's directory.
     pub(crate) fn publish(
         &self,
         folder: &Path,
@@ -54,31 +55,32 @@ impl ApiAccess {
         owner: Owner,
     ) -> io::Result<()> {
         let file = |name: &str, text: &str| {
-            let file = FileToBe {
+            let file = VolumeFile {
                 bytes: text.as_bytes().to_vec(),
                 mode: 0o644,
-                ..FileToBe::default()
+                ..VolumeFile::default()
             };
             (PathBuf::from(name), file)
         };
         let mut files: Files = [file("ca.crt", &self.ca_pem), file("namespace", namespace)].into();
         let token = token.map(|token| token_file(token, owner, 0o644));
         files.extend(token.map(|file| (PathBuf::from("token"), file)));
-        publish(&place(folder), &files, owner.group)
+        publish(&files_dir(folder), &files, owner.group)
     }
 }
 
-/// Where the files of a pod are.
-pub(crate) fn place(folder: &Path) -> PathBuf {
+/// Returns the path of a pod's API access files.
+pub(crate) fn files_dir(folder: &Path) -> PathBuf {
     folder.join("serviceaccount")
 }
 
-/// Whether the files have been written for a pod.
+/// Whether the API access files of a pod were written.
 pub(crate) fn is_published(folder: &Path) -> bool {
-    place(folder).join("..data").exists()
+    files_dir(folder).join("..data").exists()
 }
 
-/// Whether a pod wants the files: as it says itself, or else its service account.
+/// Whether a pod gets the files: its own `automountServiceAccountToken`
+/// decides, or else that of its service account.
 pub(crate) async fn is_wanted(pod: &Pod, cluster: &Cluster) -> Result<bool, Error> {
     let Some(spec) = &pod.spec else {
         return Ok(false);
@@ -90,7 +92,7 @@ pub(crate) async fn is_wanted(pod: &Pod, cluster: &Cluster) -> Result<bool, Erro
         .chain(&spec.containers);
     let have_own = containers.all(|container| {
         let mut mounts = container.volume_mounts.iter().flatten();
-        mounts.any(|mount| Path::new(&mount.mount_path) == Path::new(FOLDER))
+        mounts.any(|mount| Path::new(&mount.mount_path) == Path::new(SERVICE_ACCOUNT_DIR))
     });
     if have_own {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! Addresses of pods: one each in 127.16.0.0 to 127.254.255.255.
+//! Pod addresses: each pod has its own in 127.16.0.0 to 127.254.255.255.
 
 use std::{
     collections::HashSet,
@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 const FIRST: u32 = u32::from_be_bytes([127, 16, 0, 0]);
 const LAST: u32 = u32::from_be_bytes([127, 254, 255, 255]);
 
-/// Hands out addresses. The next one is always the one least recently used, so
-/// that a late packet for an old pod does not reach a new one.
+/// Allocates addresses. The least recently used one comes next, so that a late
+/// packet for an old pod does not reach a new one.
 #[derive(Debug)]
 pub(crate) struct Addresses(Mutex<Pool>);
 
@@ -24,8 +24,8 @@ struct Pool {
 }
 
 impl Addresses {
-    /// Begins at a place that depends on `folder`, so that two agents on one
-    /// machine seldom hand out the same addresses.
+    /// Starts at an address derived from `folder`, so that two agents on one
+    /// machine rarely allocate the same addresses.
     pub(crate) fn new(folder: &Path) -> Self {
         let mut hasher = DefaultHasher::new();
         folder.hash(&mut hasher);
@@ -36,7 +36,7 @@ impl Addresses {
         }))
     }
 
-    /// An address nobody uses; `None` when all are taken.
+    /// Allocates a free address; `None` if all are in use.
     pub(crate) fn take(&self) -> Option<Ipv4Addr> {
         let mut pool = self.0.lock();
         for _ in FIRST..=LAST {
@@ -54,13 +54,14 @@ impl Addresses {
         None
     }
 
-    /// Takes `address` again, for a pod that had it; whether it was free.
+    /// Allocates `address` again for the pod that had it; returns whether it
+    /// was free.
     pub(crate) fn reserve(&self, address: Ipv4Addr) -> bool {
         let number = u32::from(address);
         (FIRST..=LAST).contains(&number) && self.0.lock().used.insert(address)
     }
 
-    /// Gives an address back.
+    /// Frees an address.
     pub(crate) fn release(&self, address: Ipv4Addr) {
         self.0.lock().used.remove(&address);
     }
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn used_addresses_are_skipped_and_free_ones_come_back_last() {
+    fn used_addresses_are_skipped_and_freed_ones_are_reused_last() {
         let addresses = Addresses::new(Path::new("/a"));
         let first = addresses.take().unwrap();
         let following = Ipv4Addr::from(u32::from(first) + 1);

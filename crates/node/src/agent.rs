@@ -1,4 +1,4 @@
-//! Starting and stopping the agent; handing pods to their tasks.
+//! Starts and stops the agent and dispatches pods to their tasks.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -30,39 +30,40 @@ use crate::{
     pod::{self, Message, Shared},
     remover::Remover,
     sandbox::Spawner,
-    security::Powers,
-    streams::Live,
+    security::AgentPrivileges,
+    streams::RunningContainers,
 };
 
-/// What pods get at most after `stop` before they are abandoned to their
-/// guards, which kill.
-const STOP_AT_MOST: Duration = Duration::from_secs(10);
+/// Maximum time for pods to end after `stop`. After that, dropping their
+/// process guards kills them.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a part of the agent that panicked waits before it begins again.
+/// Delay before a component of the agent that panicked is restarted.
 const RESTART_DELAY: Duration = Duration::from_secs(1);
 
-/// How the agent runs.
+/// The configuration of the agent.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The cluster it serves.
+    /// The cluster that the node belongs to.
     pub cluster: Cluster,
-    /// The node's name, as `longshore`.
+    /// The node's name, for example `longshore`.
     pub name: String,
-    /// Where logs and volumes are kept; made if missing.
+    /// The directory of logs and volumes; created if missing.
     pub data_dir: PathBuf,
-    /// A folder that comes first in the PATH of pods.
+    /// A directory that comes first in the `PATH` of pods.
     pub path_prepend: Option<PathBuf>,
-    /// How pods reach the API; `None`: they get no access.
+    /// How pods reach the API; `None` gives them no access.
     pub access: Option<ApiAccess>,
-    /// How much is kept of each container's log.
+    /// Limits of each container's log.
     pub log_limits: LogLimits,
-    /// Commands of images, for containers that name none.
+    /// Entrypoints of images, for containers without a command.
     pub image_entrypoints: Vec<ImageEntrypoint>,
-    /// Where the kernel's files about GPUs are: `/`, or a tree of a test's own.
+    /// The root of the kernel's files about GPUs: `/`, or a directory tree of a
+    /// test.
     pub device_root: PathBuf,
-    /// Fills new volumes of pods.
+    /// Populates new volumes of pods.
     pub fill_volumes: Option<Arc<dyn FillVolumes>>,
-    /// How the agent before this one ended on the same data, if that is known.
+    /// How the previous agent on the same data ended, if known.
     pub last_end: Option<LastEnd>,
 }
 
@@ -78,11 +79,11 @@ pub struct NodeAgent {
 }
 
 impl NodeAgent {
-    /// Registers the node and begins to run the pods bound to it.
+    /// Registers the node and starts to run the pods bound to it.
     ///
     /// # Errors
-    /// [`Error`]: the data folder cannot be used, the API refuses the node or
-    /// the watch of its pods.
+    /// [`Error`]: the data directory cannot be used, or the API rejects the
+    /// node or the watch of its pods.
     pub async fn start(options: Options) -> Result<Self, Error> {
         let Options {
             cluster,
@@ -111,7 +112,7 @@ impl NodeAgent {
         }
         let remover = Remover::start().map_err(Error::Spawner)?;
         let devices = Devices::new(devices::detect(&device_root, |name| env::var(name).ok()));
-        let machine = machine::Facts::read(&data, &devices);
+        let machine = machine::MachineInfo::read(&data, &devices);
         node::register(&cluster, &name, &machine)
             .await
             .map_err(|source| Error::Register {
@@ -129,12 +130,12 @@ impl NodeAgent {
         let mut background = JoinSet::new();
         let (events, write_events) = Events::new(cluster.clone(), name.clone());
         background.spawn(write_events);
-        background.spawn(supervised("lease and status", {
+        background.spawn(restart_on_panic("lease and status", {
             let (cluster, name, machine) = (cluster.clone(), name.clone(), machine.clone());
             move || node::keep_alive(cluster.clone(), name.clone(), machine.clone())
         }));
         let hosts = Hosts::new();
-        background.spawn(supervised("hosts files", {
+        background.spawn(restart_on_panic("hosts files", {
             let hosts = hosts.clone();
             move || {
                 let hosts = hosts.clone();
@@ -148,7 +149,7 @@ impl NodeAgent {
             .map(|item| item.uid().to_owned())
             .collect();
         logs.keep_only(&|uid| present.contains(uid));
-        forget_pods(&data.join("pods"), &present);
+        remove_stale_pods(&data.join("pods"), &present);
 
         let (stop, stopping) = watch::channel(false);
         let reader = LogReader::new(logs.clone());
@@ -160,13 +161,13 @@ impl NodeAgent {
             path_prepend,
             access,
             machine,
-            powers: powers(&spawner),
+            agent_privileges: agent_privileges(&spawner),
             devices,
             image_entrypoints: ImageEntrypoints(image_entrypoints),
             spawner,
             hosts,
             logs,
-            live: Live::default(),
+            running_containers: RunningContainers::default(),
             events,
             fill_volumes,
             remover,
@@ -176,7 +177,7 @@ impl NodeAgent {
         let sessions = Sessions::new(Arc::downgrade(&shared));
         let changes = cache.subscribe();
         let pods = tokio::spawn(async move {
-            // The watch ends with the last cache.
+            // The watch ends when the last cache is dropped.
             let _cache = cache;
             dispatch(shared, changes).await;
         });
@@ -189,29 +190,29 @@ impl NodeAgent {
         })
     }
 
-    /// Reads the logs of the node's containers.
+    /// Returns a reader of the node's container logs.
     #[must_use]
     pub fn logs(&self) -> LogReader {
         self.logs.clone()
     }
 
-    /// Opens sessions with the node's containers.
+    /// Returns a handle to open sessions with the node's containers.
     #[must_use]
     pub fn sessions(&self) -> Sessions {
         self.sessions.clone()
     }
 
-    /// Ends all containers (TERM, a second later KILL) and reaps them. The pods
-    /// stay in the API as they are: an agent that starts later on the same data
-    /// finds their containers lost and goes on by their restartPolicy.
+    /// Stops all containers (TERM, a second later KILL) and reaps them. The Pod
+    /// objects are not changed: a later agent on the same data finds their
+    /// containers terminated and applies their restartPolicy.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
         if let Some(pods) = &mut self.pods
-            && tokio::time::timeout(STOP_AT_MOST, &mut *pods)
+            && tokio::time::timeout(STOP_TIMEOUT, &mut *pods)
                 .await
                 .is_err()
         {
-            tracing::warn!("pods did not end in time; they are killed");
+            tracing::warn!("pods did not end in time; killing them");
             pods.abort();
             let _ = pods.await;
         }
@@ -228,27 +229,30 @@ impl Drop for NodeAgent {
     }
 }
 
-/// What this process may do to those that it starts.
-fn powers(spawner: &Spawner) -> Powers {
+/// Determines what this process may do to the processes it starts.
+fn agent_privileges(spawner: &Spawner) -> AgentPrivileges {
     let features = spawner.features();
-    Powers {
+    AgentPrivileges {
         namespaces: features.has_mounts(),
         user_namespace: features.has_user_namespace(),
         read_only_views: features.read_only_views,
-        ..Powers::of_this_process()
+        ..AgentPrivileges::of_this_process()
     }
 }
 
-/// Work that begins again when it panics.
-async fn supervised<F: Future<Output = ()>>(what: &'static str, work: impl Fn() -> F) {
+/// Runs work and restarts it when it panics.
+async fn restart_on_panic<F: Future<Output = ()>>(what: &'static str, work: impl Fn() -> F) {
     while AssertUnwindSafe(work()).catch_unwind().await.is_err() {
-        tracing::error!(what, "a part of the node agent panicked; it begins again");
+        tracing::error!(
+            what,
+            "a component of the node agent panicked; restarting it"
+        );
         tokio::time::sleep(RESTART_DELAY).await;
     }
 }
 
 fn make_folders(data: &Path) -> std::io::Result<PathBuf> {
-    // Secrets of pods are below: no other user may read them.
+    // The directory contains secrets of pods: no other user may read them.
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -260,8 +264,8 @@ fn make_folders(data: &Path) -> std::io::Result<PathBuf> {
     Ok(data)
 }
 
-/// Removes what pods left that were deleted while no agent ran.
-fn forget_pods(folder: &Path, present: &HashSet<String>) {
+/// Removes the files of pods that were deleted while no agent ran.
+fn remove_stale_pods(folder: &Path, present: &HashSet<String>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry
             .file_name()
@@ -273,16 +277,16 @@ fn forget_pods(folder: &Path, present: &HashSet<String>) {
     }
 }
 
-/// A pod's task, as the dispatcher sees it.
-struct Handle {
+/// The dispatcher's handle to a pod's task.
+struct PodHandle {
     uid: String,
     messages: mpsc::UnboundedSender<Message>,
 }
 
-/// Gives every pod of the node a task and passes changes on to it.
+/// Starts a task for every pod of the node and forwards changes to it.
 async fn dispatch(shared: Arc<Shared>, mut changes: Changes<kinds::Pod>) {
     let mut tasks = JoinSet::new();
-    let mut handles: HashMap<(String, String), Handle> = HashMap::new();
+    let mut handles: HashMap<(String, String), PodHandle> = HashMap::new();
     let mut stopping = shared.stopping.clone();
     loop {
         let change = tokio::select! {
@@ -305,14 +309,14 @@ async fn dispatch(shared: Arc<Shared>, mut changes: Changes<kinds::Pod>) {
                     let _ = handle.messages.send(Message::Updated(Box::new(pod)));
                     continue;
                 }
-                // Another pod of the same name: the older one is gone.
+                // Another pod with the same name: the older one was deleted.
                 if let Some(old) = handles.remove(&key) {
                     let _ = old.messages.send(Message::Removed);
                 }
                 let (messages, received) = mpsc::unbounded_channel();
                 handles.insert(
                     key,
-                    Handle {
+                    PodHandle {
                         uid: item.uid().to_owned(),
                         messages,
                     },
@@ -345,7 +349,7 @@ fn read(item: &Item<kinds::Pod>) -> Option<((String, String), Pod)> {
             Some((key, pod))
         }
         Err(error) => {
-            tracing::warn!(pod = item.name(), %error, "a pod cannot be read and is not run");
+            tracing::warn!(pod = item.name(), %error, "cannot decode a pod; it does not run");
             None
         }
     }

@@ -6,41 +6,41 @@ use k8s_openapi::{
 };
 use longshore_model::Quantity;
 
-/// What the agent knows of the pod and the node beyond the pod's own object.
+/// Values of the pod and the node that are not part of the Pod object.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Facts {
+pub(crate) struct PodValues {
     pub(crate) pod_ip: String,
     pub(crate) host_ip: String,
     pub(crate) node_name: String,
-    /// Cores of the machine, for limits that are not set.
+    /// CPU cores of the machine, for limits that are not set.
     pub(crate) cores: f64,
-    /// Bytes of the machine's memory, for limits that are not set.
+    /// Memory of the machine in bytes, for limits that are not set.
     pub(crate) memory: f64,
-    /// Bytes of the file system that the node keeps pods on, for limits that
+    /// Size of the file system that stores the pods in bytes, for limits that
     /// are not set.
     pub(crate) storage: f64,
 }
 
-/// A reference that cannot be resolved.
+/// Why a reference cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum FieldError {
-    /// Not a field that the downward API offers.
+    /// The downward API has no such field.
     #[error("fieldPath {0:?} is not supported by the downward API")]
     Field(String),
-    /// Not a resource that it offers.
+    /// The downward API has no such resource.
     #[error("resource {0:?} is not supported by the downward API")]
     Resource(String),
-    /// No such container in the pod.
+    /// The pod has no such container.
     #[error("container {0:?} of resourceFieldRef is not in the pod")]
     Container(String),
-    /// A quantity that is none.
+    /// The value is not a quantity.
     #[error("quantity {0:?} of resourceFieldRef cannot be read")]
     Quantity(String),
 }
 
-/// The text of a field of the pod.
-pub(crate) fn field(pod: &Pod, facts: &Facts, path: &str) -> Result<String, FieldError> {
+/// Returns a field of the pod as text.
+pub(crate) fn field(pod: &Pod, pod_values: &PodValues, path: &str) -> Result<String, FieldError> {
     let metadata = &pod.metadata;
     let spec = pod.spec.as_ref();
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
@@ -76,20 +76,20 @@ pub(crate) fn field(pod: &Pod, facts: &Facts, path: &str) -> Result<String, Fiel
         "metadata.uid" => text(&metadata.uid),
         "metadata.labels" => lines(&metadata.labels),
         "metadata.annotations" => lines(&metadata.annotations),
-        "spec.nodeName" => facts.node_name.clone(),
+        "spec.nodeName" => pod_values.node_name.clone(),
         "spec.serviceAccountName" => {
             spec.map_or_else(String::new, |spec| text(&spec.service_account_name))
         }
-        "status.podIP" | "status.podIPs" => facts.pod_ip.clone(),
-        "status.hostIP" | "status.hostIPs" => facts.host_ip.clone(),
+        "status.podIP" | "status.podIPs" => pod_values.pod_ip.clone(),
+        "status.hostIP" | "status.hostIPs" => pod_values.host_ip.clone(),
         _ => return Err(FieldError::Field(path.to_owned())),
     })
 }
 
-/// The text of a request or limit, in units of its divisor, rounded up.
+/// Returns a request or limit as text, in units of its divisor and rounded up.
 pub(crate) fn resource(
     pod: &Pod,
-    facts: &Facts,
+    pod_values: &PodValues,
     container: &str,
     selector: &ResourceFieldSelector,
 ) -> Result<String, FieldError> {
@@ -118,11 +118,11 @@ pub(crate) fn resource(
     };
     let amount = match set.and_then(|set| set.get(resource)) {
         Some(quantity) => read(quantity)?,
-        // A limit that is not set is what the node has.
+        // Limits that are not set default to the node's resources.
         None => match resource {
-            "cpu" if whole => facts.cores,
-            "memory" if whole => facts.memory,
-            "ephemeral-storage" if whole => facts.storage,
+            "cpu" if whole => pod_values.cores,
+            "memory" if whole => pod_values.memory,
+            "ephemeral-storage" if whole => pod_values.storage,
             "cpu" | "memory" | "ephemeral-storage" => 0.0,
             other if other.starts_with("hugepages-") => 0.0,
             _ => return Err(unknown()),
@@ -133,8 +133,8 @@ pub(crate) fn resource(
         None => 1.0,
     };
     let divisor = if divisor == 0.0 { 1.0 } else { divisor };
-    // A hair below a whole number is one that floating point could not hit.
-    // Adding zero: `max` may leave the sign on a zero.
+    // Tolerates floating-point error just above a whole number. Adding zero
+    // removes the sign of a negative zero, which `max` may return.
     Ok(format!(
         "{}",
         (amount / divisor - 1e-9).ceil().max(0.0) + 0.0
@@ -169,11 +169,11 @@ mod tests {
 
     #[test]
     fn fields() {
-        let facts = Facts {
+        let pod_values = PodValues {
             pod_ip: "127.16.0.1".to_owned(),
-            ..Facts::default()
+            ..PodValues::default()
         };
-        let field = |path| field(&pod(), &facts, path);
+        let field = |path| field(&pod(), &pod_values, path);
         assert_eq!(field("metadata.name").unwrap(), "p");
         assert_eq!(field("metadata.labels['app']").unwrap(), "x");
         assert_eq!(field("metadata.labels['none']").unwrap(), "");
@@ -189,10 +189,10 @@ mod tests {
 
     #[test]
     fn resources() {
-        let facts = Facts {
+        let pod_values = PodValues {
             cores: 8.0,
             memory: 1024.0,
-            ..Facts::default()
+            ..PodValues::default()
         };
         let ask = |container: &str, resource: &str, divisor: Option<&str>| {
             let selector = ResourceFieldSelector {
@@ -200,7 +200,7 @@ mod tests {
                 resource: resource.to_owned(),
                 divisor: divisor.map(|text| Written(text.to_owned())),
             };
-            super::resource(&pod(), &facts, container, &selector)
+            super::resource(&pod(), &pod_values, container, &selector)
         };
         assert_eq!(ask("c", "limits.cpu", None).unwrap(), "2");
         assert_eq!(ask("c", "limits.cpu", Some("1m")).unwrap(), "1500");

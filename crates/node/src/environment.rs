@@ -1,5 +1,5 @@
-//! Environments of containers: `$(VAR)` expansion and where values come from
-//! (api-semantics rule 37). Pure; [`Lookup`] fetches.
+//! Environments of containers: `$(VAR)` expansion and the sources of values
+//! (api-semantics rule 37). Pure; [`Lookup`] provides fetched objects.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,29 +7,30 @@ use k8s_openapi::api::core::v1::{Container, Pod};
 
 use crate::downward;
 
-/// The longest variable (`NAME=value`) and the longest word of a command, in
-/// bytes: what Linux takes with pages of 4 KiB, its `MAX_ARG_STRLEN`.
+/// The longest variable (`NAME=value`) and the longest argument of a command in
+/// bytes: the kernel's `MAX_ARG_STRLEN` with 4 KiB pages.
 pub(crate) const LONGEST_TEXT: usize = 128 * 1024;
-/// The largest environment, in bytes: what Linux takes at most, together with
-/// the command.
+/// The largest environment in bytes: Linux's limit for the environment and
+/// arguments together.
 pub(crate) const LARGEST_ENVIRONMENT: usize = 6 << 20;
 
-/// Where values of ConfigMaps and Secrets come from, fetched before.
+/// Provides the values of ConfigMaps and Secrets, which were fetched before.
 pub(crate) trait Lookup {
-    /// The ConfigMap's values; `None` when there is no such ConfigMap.
+    /// Returns the ConfigMap's values; `None` if it does not exist.
     fn config_map(&self, name: &str) -> Option<&BTreeMap<String, Vec<u8>>>;
-    /// The Secret's values; `None` when there is no such Secret.
+    /// Returns the Secret's values; `None` if it does not exist.
     fn secret(&self, name: &str) -> Option<&BTreeMap<String, Vec<u8>>>;
 }
 
-/// A reference that leads nowhere; the container waits with `CreateContainerConfigError`.
+/// Why an environment is invalid; the container waits with
+/// `CreateContainerConfigError`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum ConfigError {
-    /// No such ConfigMap or Secret.
+    /// The ConfigMap or Secret does not exist.
     #[error("{kind} \"{name}\" not found")]
     Missing { kind: &'static str, name: String },
-    /// The object lacks the key.
+    /// The object does not have the key.
     #[error("couldn't find key {key} in {kind} {namespace}/{name}")]
     NoKey {
         kind: &'static str,
@@ -37,13 +38,13 @@ pub(crate) enum ConfigError {
         name: String,
         key: String,
     },
-    /// A value that is no text.
+    /// The value is not text.
     #[error("the value of {variable} is not UTF-8 text, which an environment needs")]
     NotText { variable: String },
-    /// A reference to a field that cannot be given.
+    /// The field reference cannot be resolved.
     #[error("{0}")]
     Field(#[from] downward::FieldError),
-    /// More than a process can be given. No later try changes this.
+    /// The environment exceeds the kernel's limits, so a retry cannot succeed.
     #[error(
         "{what} has more than {limit} bytes once its $(VAR) references are expanded, \
          and Linux starts no process with that; shorten it"
@@ -51,12 +52,12 @@ pub(crate) enum ConfigError {
     TooLarge { what: String, limit: usize },
 }
 
-/// A text that is longer than its limit once it is expanded.
+/// The expanded text exceeds its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
-/// Replaces `$(VAR)` by its value and `$$` by `$`; what is unknown stays as it
-/// is. The result has at most [`LONGEST_TEXT`] bytes.
+/// Replaces `$(VAR)` by its value and `$$` by `$`; unknown references remain
+/// unchanged. The result is limited to [`LONGEST_TEXT`] bytes.
 pub(crate) fn expand<'v>(
     text: &str,
     value: impl Fn(&str) -> Option<&'v str>,
@@ -70,7 +71,8 @@ pub(crate) fn expand<'v>(
         Ok(())
     };
     let mut rest = text;
-    // Looked for once, so that a text of many "$(" takes no square of its time.
+    // Searched once, so that a text with many "$(" does not take quadratic
+    // time.
     let close = text.rfind(')').map_or(usize::MAX, |at| text.len() - at);
     while let Some(at) = rest.find('$') {
         push(&rest[..at])?;
@@ -101,7 +103,8 @@ pub(crate) fn expand<'v>(
     Ok(result)
 }
 
-/// Variables in the order in which they were set; a later one replaces an earlier.
+/// Variables in the order in which they were set; a later value replaces an
+/// earlier one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Variables {
     all: Vec<(String, String)>,
@@ -128,17 +131,17 @@ impl Variables {
     }
 }
 
-/// Variables that a process can be given.
+/// Variables within the kernel's limits.
 struct Bounded {
     all: Variables,
-    /// Bytes of all variables; of one that is replaced both count.
+    /// Total size of all variables; replaced values count as well.
     size: usize,
 }
 
 impl Bounded {
     fn set(&mut self, name: &str, value: String) -> Result<(), ConfigError> {
         let large = |what: String, limit| Err(ConfigError::TooLarge { what, limit });
-        // With "=" and the zero byte at the end.
+        // Includes "=" and the terminating zero byte.
         let length = name.len().saturating_add(value.len()).saturating_add(2);
         if length > LONGEST_TEXT {
             return large(format!("variable {name}"), LONGEST_TEXT);
@@ -153,24 +156,24 @@ impl Bounded {
     }
 }
 
-/// What a container's environment is made from.
+/// The inputs of a container's environment.
 pub(crate) struct Inputs<'a> {
     pub(crate) pod: &'a Pod,
     pub(crate) container: &'a Container,
-    /// Variables set before the container's own.
+    /// Variables that are set before the container's own.
     pub(crate) base: Variables,
     pub(crate) lookup: &'a dyn Lookup,
-    pub(crate) facts: &'a downward::Facts,
+    pub(crate) pod_values: &'a downward::PodValues,
 }
 
-/// The container's variables.
+/// Computes the container's variables.
 pub(crate) fn variables(inputs: &Inputs<'_>) -> Result<Variables, ConfigError> {
     let mut all = Bounded {
         all: inputs.base.clone(),
         size: 0,
     };
     add_whole_objects(inputs, &mut all)?;
-    // `$(VAR)` sees what stands before it, in envFrom or env.
+    // `$(VAR)` refers to earlier variables of envFrom or env.
     for variable in inputs.container.env.iter().flatten() {
         let name = &variable.name;
         if let Some(source) = &variable.value_from {
@@ -228,11 +231,16 @@ fn from_source(
     let (kind, name, key, optional, values) = if let Some(field) = &source.field_ref {
         return Ok(Some(downward::field(
             inputs.pod,
-            inputs.facts,
+            inputs.pod_values,
             &field.field_path,
         )?));
     } else if let Some(resource) = &source.resource_field_ref {
-        let value = downward::resource(inputs.pod, inputs.facts, &inputs.container.name, resource)?;
+        let value = downward::resource(
+            inputs.pod,
+            inputs.pod_values,
+            &inputs.container.name,
+            resource,
+        )?;
         return Ok(Some(value));
     } else if let Some(reference) = &source.config_map_key_ref {
         let values = inputs.lookup.config_map(&reference.name);
@@ -320,13 +328,13 @@ mod tests {
         let lookup = Objects([("there".to_owned(), values)].into());
         let mut base = Variables::default();
         base.set("BASE", "0".to_owned());
-        let facts = downward::Facts::default();
+        let pod_values = downward::PodValues::default();
         variables(&Inputs {
             pod: &pod,
             container: &container,
             base,
             lookup: &lookup,
-            facts: &facts,
+            pod_values: &pod_values,
         })
     }
 
@@ -351,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn env_wins_over_env_from_and_sees_what_stands_before() {
+    fn env_overrides_env_from_and_refers_to_earlier_variables() {
         let all = run(json!({"name": "c",
             "envFrom": [{"prefix": "X_", "secretRef": {"name": "gone", "optional": true}}],
             "env": [
@@ -370,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_references_are_named() {
         let message = |container| run(container).unwrap_err().to_string();
         let missing = json!({"name": "c", "envFrom": [{"secretRef": {"name": "gone"}}]});
         assert_eq!(message(missing), "secret \"gone\" not found");
@@ -382,9 +390,9 @@ mod tests {
         assert!(message(raw).contains("not UTF-8"));
     }
 
-    /// Thirty variables that each hold the one before twice: 32 GiB.
+    /// Thirty variables, each of which contains the previous one twice: 32 GiB.
     #[test]
-    fn variables_that_double_are_refused_by_name() {
+    fn exponential_variables_are_rejected_by_name() {
         let mut env = vec![json!({"name": "A0", "value": "0123456789abcdef0123456789abcdef"})];
         env.extend((1..30).map(|number| {
             let before = number - 1;
@@ -399,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn many_long_variables_are_refused_by_name() {
+    fn many_long_variables_are_rejected_by_name() {
         let long = "x".repeat(100_000);
         let mut env = vec![json!({"name": "LONG", "value": long})];
         env.extend(
@@ -414,9 +422,9 @@ mod tests {
         );
     }
 
-    /// Each would take minutes if it took the square of its length.
+    /// Quadratic time would take minutes for each of these.
     #[test]
-    fn many_references_and_many_variables_take_no_square_of_time() {
+    fn expansion_takes_linear_time() {
         let open = "$(".repeat(60_000);
         assert_eq!(expand(&open, |_| None), Ok(open));
         let env: Vec<_> = (0..100_000)
@@ -428,12 +436,12 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn text_without_dollars_stays(text in "[^$]*") {
+        fn text_without_dollars_is_unchanged(text in "[^$]*") {
             proptest::prop_assert_eq!(expand(&text, |_| None), Ok(text));
         }
 
         #[test]
-        fn doubled_dollars_give_the_text_back(text in ".*") {
+        fn escaped_dollars_restore_the_text(text in ".*") {
             let doubled = text.replace('$', "$$");
             proptest::prop_assert_eq!(expand(&doubled, |_| Some("x")), Ok(text));
         }

@@ -6,7 +6,7 @@ use std::{io, path::PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The API refused the node, or cannot be reached.
+    /// The API rejected the node or cannot be reached.
     #[error("the node {name:?} could not be registered: {source}")]
     Register {
         /// The node's name.
@@ -17,17 +17,17 @@ pub enum Error {
     /// The pods of the node cannot be watched.
     #[error("the pods of the node cannot be watched: {0}")]
     Watch(#[source] longshore_client::Error),
-    /// The data folder cannot be used.
+    /// The data directory cannot be used.
     #[error(
         "the node's data folder {path:?} cannot be used: {source}; choose a folder that this user may write to"
     )]
     DataFolder {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
     },
-    /// The thread that starts processes cannot be made.
+    /// The thread that starts processes cannot be created.
     #[error("the node cannot start processes: {0}")]
     Spawner(#[source] io::Error),
 }

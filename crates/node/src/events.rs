@@ -1,4 +1,4 @@
-//! Events about pods, written in the background: nothing waits for them.
+//! Events about pods, written in the background.
 
 use std::{
     collections::HashMap,
@@ -14,18 +14,19 @@ use longshore_model::time;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// More than this many unwritten events are dropped: they are for people.
-const QUEUE: usize = 4096;
-/// Events remembered for counting repetitions.
-const REMEMBERED: usize = 4096;
+/// Maximum number of unwritten events; further events are dropped, since they
+/// are only informational.
+const QUEUE_LENGTH: usize = 4096;
+/// Maximum number of events that are remembered to count repetitions.
+const MAX_REMEMBERED: usize = 4096;
 
-/// What an event says.
+/// The content of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Note {
     pub(crate) warning: bool,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    /// The container it is about.
+    /// The container that the event concerns.
     pub(crate) container: Option<(bool, String)>,
 }
 
@@ -36,14 +37,15 @@ struct Subject {
     uid: String,
 }
 
-/// Takes events; clones share the queue.
+/// Queues events; clones share the queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Events(mpsc::Sender<(Subject, Note, Timestamp)>);
 
 impl Events {
-    /// A queue, and the work that empties it until all clones are gone.
+    /// Creates a queue and the task that writes its events until all clones are
+    /// dropped.
     pub(crate) fn new(cluster: Cluster, node: String) -> (Self, impl Future<Output = ()> + Send) {
-        let (sender, mut queue) = mpsc::channel(QUEUE);
+        let (sender, mut queue) = mpsc::channel(QUEUE_LENGTH);
         let work = async move {
             let mut writer = Writer {
                 cluster,
@@ -53,14 +55,14 @@ impl Events {
             while let Some((subject, note, at)) = queue.recv().await {
                 let writing = AssertUnwindSafe(writer.write(subject, note, at));
                 if writing.catch_unwind().await.is_err() {
-                    tracing::error!("writing an event panicked: it is lost");
+                    tracing::error!("writing an event panicked; the event is lost");
                 }
             }
         };
         (Self(sender), work)
     }
 
-    /// Notes something about a pod.
+    /// Queues an event about a pod.
     pub(crate) fn note(&self, pod: &Pod, note: Note) {
         let metadata = &pod.metadata;
         let subject = Subject {
@@ -69,7 +71,7 @@ impl Events {
             uid: metadata.uid.clone().unwrap_or_default(),
         };
         if self.0.try_send((subject, note, Timestamp::now())).is_err() {
-            tracing::debug!("too many events: one is dropped");
+            tracing::debug!("the event queue is full; dropping an event");
         }
     }
 }
@@ -77,7 +79,7 @@ impl Events {
 struct Writer {
     cluster: Cluster,
     node: String,
-    /// Name and count of events that were written.
+    /// Name and count of the events that were written.
     seen: HashMap<(Subject, Note), (String, u32)>,
 }
 
@@ -93,27 +95,27 @@ impl Writer {
             if view.patch(name, &Patch::merge(patch)).await.is_ok() {
                 return;
             }
-            // It has expired: begin again.
+            // The event has expired: create a new one.
         }
         let (subject, note) = &key;
         let name = event_name(subject, note, at);
         let event = render(&self.node, subject, note, &name, at);
         if let Err(error) = view.create(&event).await {
-            tracing::debug!(reason = note.reason, %error, "an event could not be written");
+            tracing::debug!(reason = note.reason, %error, "cannot write an event");
             return;
         }
-        if self.seen.len() >= REMEMBERED {
+        if self.seen.len() >= MAX_REMEMBERED {
             self.seen.clear();
         }
         self.seen.insert(key, (name, 1));
     }
 }
 
-/// As Kubernetes names them: the object's name and a number.
+/// Returns a name in Kubernetes' format: the object's name and a number.
 fn event_name(subject: &Subject, note: &Note, at: Timestamp) -> String {
     let mut hasher = DefaultHasher::new();
     (subject, note, at.as_nanosecond()).hash(&mut hasher);
-    // 253 characters at most, and no '-' or '.' before the dot.
+    // At most 253 characters, with no '-' or '.' before the dot.
     let stem: String = subject.name.chars().take(236).collect();
     format!(
         "{}.{:016x}",

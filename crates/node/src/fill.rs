@@ -1,10 +1,10 @@
-//! What others put into a pod's new volumes before its containers start.
+//! A hook that populates new volumes of a pod before its containers start.
 
 use std::{collections::BTreeMap, fmt, path::Path};
 
 use k8s_openapi::api::core::v1::{Pod, SecurityContext, Volume};
 
-use crate::security::{Powers, owner};
+use crate::security::{AgentPrivileges, owner};
 
 /// A new, empty volume of a pod whose containers all run as the agent's user.
 #[derive(Debug, Clone, Copy)]
@@ -13,18 +13,18 @@ pub struct NewVolume<'a> {
     pub name: &'a str,
     /// The pod's annotations.
     pub annotations: &'a BTreeMap<String, String>,
-    /// The folder, which nothing else uses yet.
+    /// The directory, which is not in use yet.
     pub path: &'a Path,
 }
 
-/// Puts files into new volumes of pods before their containers start.
+/// Writes files into new volumes of pods before their containers start.
 pub trait FillVolumes: fmt::Debug + Send + Sync {
-    /// Fills an `emptyDir`, or leaves it empty. It is called once for a volume, on a
-    /// thread that may wait; the pod waits for it.
+    /// Populates an `emptyDir` or leaves it empty. Called once per volume, on a
+    /// thread that may block; the pod waits for it.
     fn fill(&self, volume: &NewVolume<'_>);
 }
 
-/// The pod's volumes of the kind `emptyDir`, by name.
+/// Returns the names of the pod's `emptyDir` volumes.
 pub(crate) fn empty_volumes(pod: &Pod) -> impl Iterator<Item = &str> {
     let spec = pod.spec.iter();
     let volumes = spec.flat_map(|spec| spec.volumes.iter().flatten());
@@ -32,22 +32,24 @@ pub(crate) fn empty_volumes(pod: &Pod) -> impl Iterator<Item = &str> {
     volumes.filter(is_empty).map(|volume| volume.name.as_str())
 }
 
-/// Whether files that the agent makes are as if the pod's containers had made them.
-pub(crate) fn is_agents_own(pod: &Pod, powers: &Powers) -> bool {
-    let owner = owner(pod, powers);
+/// Whether files that the agent creates have the same owner as files of the
+/// pod's containers.
+pub(crate) fn is_agents_own(pod: &Pod, agent_privileges: &AgentPrivileges) -> bool {
+    let owner = owner(pod, agent_privileges);
     let Some(spec) = &pod.spec else {
         return false;
     };
     let of_pod = spec.security_context.as_ref();
-    let group = |group: Option<i64>| group.is_none_or(|group| group == i64::from(powers.gid));
+    let group =
+        |group: Option<i64>| group.is_none_or(|group| group == i64::from(agent_privileges.gid));
     let of_container = |context: &Option<SecurityContext>| {
         group(context.as_ref().and_then(|context| context.run_as_group))
     };
     let inits = spec.init_containers.iter().flatten();
     let mut containers = inits.chain(&spec.containers);
-    // Without root there is no other user and no other group on the disk.
-    !powers.is_root()
-        || owner.user == Some(powers.uid)
+    // Without root, there are no other users and groups on the disk.
+    !agent_privileges.is_root()
+        || owner.user == Some(agent_privileges.uid)
             && owner.group.is_none()
             && group(of_pod.and_then(|context| context.run_as_group))
             && containers.all(|container| of_container(&container.security_context))
@@ -66,12 +68,12 @@ mod tests {
             "initContainers": [{"name": "fetch"}],
             "containers": [{"name": "main", "securityContext": of_container}],
         }});
-        let powers = Powers {
+        let agent_privileges = AgentPrivileges {
             uid,
             gid: uid,
-            ..Powers::of_this_process()
+            ..AgentPrivileges::of_this_process()
         };
-        is_agents_own(&serde_json::from_value(pod).unwrap(), &powers)
+        is_agents_own(&serde_json::from_value(pod).unwrap(), &agent_privileges)
     }
 
     #[test]
@@ -88,7 +90,7 @@ mod tests {
                 "{field} of the container"
             );
         }
-        // Without root, containers' users are names in their user namespaces.
+        // Without root, containers' users exist only in their user namespaces.
         assert!(own(1000, json!({"runAsUser": 1, "fsGroup": 2}), none()));
     }
 }

@@ -1,5 +1,5 @@
-//! Cluster DNS by `/etc/hosts`: each container sees a file of its pod's own,
-//! which names all pods that have a subdomain and is kept up to date in place.
+//! Cluster DNS through `/etc/hosts`: the containers of a pod share a file that
+//! names all pods with a subdomain and is updated in place.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,18 +14,18 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// A pod as the hosts files see it.
+/// The data of a pod for hosts files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Host {
     pub(crate) namespace: String,
     pub(crate) hostname: String,
     pub(crate) subdomain: Option<String>,
     pub(crate) address: Ipv4Addr,
-    /// Further lines, from `hostAliases`.
+    /// Additional lines, from `hostAliases`.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
 }
 
-/// The text of one pod's file: the machine's lines, its own, those of `others`.
+/// Renders a pod's file: the machine's lines, its own, and those of `others`.
 pub(crate) fn render<'a>(
     machine: &str,
     own: &Host,
@@ -66,10 +66,10 @@ pub(crate) fn render<'a>(
     text
 }
 
-/// A pod in the table: its file, as long as something may read it.
+/// A pod in the table, and its file while it is in use.
 type Entry = (Host, Option<PathBuf>);
 
-/// The pods that are named, and the files that name them.
+/// The named pods and the files that list them.
 #[derive(Debug)]
 pub(crate) struct Hosts {
     machine: String,
@@ -77,9 +77,9 @@ pub(crate) struct Hosts {
     changed: Notify,
 }
 
-/// The pods to name. One that is over keeps its name, so that a slower peer
-/// still finds it, until another has taken its place.
-fn known(table: &BTreeMap<String, Entry>) -> Vec<&Host> {
+/// Returns the pods to list. A completed pod keeps its name, so that a slower
+/// peer can still resolve it, until another pod takes over the name.
+fn listed_hosts(table: &BTreeMap<String, Entry>) -> Vec<&Host> {
     let name = |host: &Host| {
         let Host {
             namespace,
@@ -103,7 +103,7 @@ fn known(table: &BTreeMap<String, Entry>) -> Vec<&Host> {
 }
 
 impl Hosts {
-    /// Over the machine's own `/etc/hosts`.
+    /// Starts from the machine's own `/etc/hosts`.
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             machine: std::fs::read_to_string("/etc/hosts").unwrap_or_default(),
@@ -112,13 +112,13 @@ impl Hosts {
         })
     }
 
-    /// Adds a pod and writes its file, complete already.
+    /// Adds a pod and writes its complete file.
     pub(crate) fn add(&self, uid: &str, host: Host, file: &Path) -> io::Result<()> {
         let named = host.subdomain.is_some();
         let text = {
             let mut table = self.table.lock();
             table.insert(uid.to_owned(), (host.clone(), Some(file.to_owned())));
-            render(&self.machine, &host, known(&table))
+            render(&self.machine, &host, listed_hosts(&table))
         };
         std::fs::write(file, text)?;
         if named {
@@ -127,7 +127,7 @@ impl Hosts {
         Ok(())
     }
 
-    /// Adds a pod that was over when the agent began: its name alone.
+    /// Adds the name of a pod that was complete when the agent started.
     pub(crate) fn add_retired(&self, uid: &str, host: Host) {
         let named = host.subdomain.is_some();
         self.table.lock().insert(uid.to_owned(), (host, None));
@@ -136,14 +136,14 @@ impl Hosts {
         }
     }
 
-    /// A pod is over: its file is left as it is, its name stays.
+    /// Stops updating the file of a completed pod; its name remains.
     pub(crate) fn retire(&self, uid: &str) {
         if let Some((_, file)) = self.table.lock().get_mut(uid) {
             *file = None;
         }
     }
 
-    /// Takes a pod out.
+    /// Removes a pod.
     pub(crate) fn remove(&self, uid: &str) {
         let removed = self.table.lock().remove(uid);
         if removed.is_some_and(|(host, _)| host.subdomain.is_some()) {
@@ -151,14 +151,14 @@ impl Hosts {
         }
     }
 
-    /// Keeps the files up to date for ever; changes that come together are
-    /// written together.
+    /// Keeps the files up to date, forever; simultaneous changes are written
+    /// together.
     pub(crate) async fn maintain(&self) {
         loop {
             self.changed.notified().await;
             let texts: Vec<(PathBuf, String)> = {
                 let table = self.table.lock();
-                let hosts = known(&table);
+                let hosts = listed_hosts(&table);
                 let text = |own: &Host| render(&self.machine, own, hosts.iter().copied());
                 table
                     .values()
@@ -174,8 +174,8 @@ impl Hosts {
     }
 }
 
-/// In place, since the file is bound into containers, and by one write, so that
-/// no reader sees half of it.
+/// In place, because the file is bind-mounted into containers, and with a
+/// single write, so that readers see no partial content.
 fn overwrite(file: &Path, text: &str) -> io::Result<()> {
     let file = std::fs::File::options().write(true).open(file)?;
     file.write_all_at(text.as_bytes(), 0)?;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_without_subdomain_knows_itself_and_its_aliases() {
+    fn a_pod_without_subdomain_lists_itself_and_its_aliases() {
         let mut own = host("a", "alone", None, 1);
         own.aliases
             .push(("10.0.0.1".to_owned(), vec!["x".to_owned(), "y".to_owned()]));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_pod_keeps_its_name_until_another_takes_it() {
+    fn a_completed_pod_keeps_its_name_until_another_takes_it() {
         let folder = tempfile::tempdir().unwrap();
         let hosts = Hosts::new();
         let file = |name: &str| folder.path().join(name);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn files_follow_in_place() {
+    async fn files_are_updated_in_place() {
         let folder = tempfile::tempdir().unwrap();
         let hosts = Hosts::new();
         let (one, two) = (folder.path().join("1"), folder.path().join("2"));

@@ -1,9 +1,9 @@
-//! What the entrypoints of images are, as the user says: images are not pulled,
-//! so nothing else can tell.
+//! User-supplied entrypoints of images. Images are not pulled, so the node
+//! cannot know them.
 
 use std::str::FromStr;
 
-/// Where references to images of this registry leave it out.
+/// Registries that image references omit.
 const DEFAULT_REGISTRIES: [&str; 4] = [
     "docker.io/library/",
     "index.docker.io/library/",
@@ -11,7 +11,7 @@ const DEFAULT_REGISTRIES: [&str; 4] = [
     "index.docker.io/",
 ];
 
-/// The command of an image that a container runs which names none.
+/// The command that containers of an image run if they specify none.
 ///
 /// ```
 /// use longshore_node::ImageEntrypoint;
@@ -28,7 +28,7 @@ pub struct ImageEntrypoint {
     text: String,
 }
 
-/// A text that is not of the form `IMAGE=COMMAND`.
+/// The text does not have the form `IMAGE=COMMAND`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not of the form IMAGE=COMMAND, as in \"nginx=nginx -g 'daemon off;'\": {why}")]
 pub struct ImageEntrypointError {
@@ -37,22 +37,23 @@ pub struct ImageEntrypointError {
 }
 
 impl ImageEntrypoint {
-    /// Whether a container's image is meant: with any tag, unless one is named
-    /// here.
+    /// Whether a container's image matches: with any tag, unless this
+    /// entrypoint specifies one.
     #[must_use]
     pub fn is_of(&self, image: &str) -> bool {
-        let image = short(image);
+        let image = without_default_registry(image);
         let without_digest = image.split('@').next().unwrap_or(image);
-        [image, without_digest, without_tag(without_digest)].contains(&short(&self.image))
+        [image, without_digest, without_tag(without_digest)]
+            .contains(&without_default_registry(&self.image))
     }
 
-    /// The command, in words.
+    /// Returns the arguments of the command.
     #[must_use]
     pub fn command(&self) -> &[String] {
         &self.command
     }
 
-    /// As it was written.
+    /// Returns the original text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
@@ -83,12 +84,12 @@ impl FromStr for ImageEntrypoint {
     }
 }
 
-/// The entrypoints that a node knows; the last one that fits counts.
+/// The configured entrypoints; the last match wins.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ImageEntrypoints(pub(crate) Vec<ImageEntrypoint>);
 
 impl ImageEntrypoints {
-    /// The command of an image.
+    /// Returns the command of an image.
     pub(crate) fn find(&self, image: &str) -> Option<&[String]> {
         let mut known = self.0.iter().rev();
         let found = known.find(|entrypoint| entrypoint.is_of(image))?;
@@ -96,15 +97,15 @@ impl ImageEntrypoints {
     }
 }
 
-/// Without the registry that need not be named.
-fn short(image: &str) -> &str {
+/// Removes a default registry.
+fn without_default_registry(image: &str) -> &str {
     let mut registries = DEFAULT_REGISTRIES.iter();
     registries
         .find_map(|registry| image.strip_prefix(registry))
         .unwrap_or(image)
 }
 
-/// A colon in front of a slash is a port.
+/// A colon before a slash belongs to a port.
 fn without_tag(image: &str) -> &str {
     match image.rsplit_once(':') {
         Some((name, tag)) if !tag.contains('/') => name,
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn which_image_is_meant() {
+    fn image_references_match() {
         let is_of = |known: &str, image: &str| {
             let known: ImageEntrypoint = format!("{known}=true").parse().unwrap();
             known.is_of(image)
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_one_counts_and_wrong_ones_say_why() {
+    fn the_last_entrypoint_wins_and_invalid_ones_are_rejected() {
         let known = ["a=one", "a:2=two three"].map(|text| text.parse().unwrap());
         let known = ImageEntrypoints(known.to_vec());
         assert_eq!(known.find("a:1").unwrap(), ["one"]);

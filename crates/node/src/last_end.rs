@@ -1,10 +1,10 @@
-//! The end of the agent before this one.
+//! How the previous agent ended.
 
-/// How an agent ended, and its containers with it.
+/// How an agent and its containers ended.
 #[derive(Debug, Clone)]
 pub struct LastEnd {
-    /// When it was asked to end.
+    /// When the agent was asked to stop.
     pub at: jiff::Timestamp,
-    /// What made it end, as a sentence.
+    /// Why the agent stopped, as a sentence.
     pub cause: String,
 }

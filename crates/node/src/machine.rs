@@ -1,19 +1,19 @@
-//! Facts about this machine, read once.
+//! Information about this machine, read once.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use crate::devices::Devices;
 
-/// What the node reports of the machine.
+/// The machine information that the node reports.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Facts {
-    /// Cores that this process may use.
+pub(crate) struct MachineInfo {
+    /// CPU cores that this process may use.
     pub(crate) cores: usize,
-    /// Bytes of memory.
+    /// Memory in bytes.
     pub(crate) memory: u64,
-    /// Bytes of the file system that pods are kept on.
+    /// Size of the file system that stores the pods, in bytes.
     pub(crate) storage: u64,
-    /// Whole devices, by their resources.
+    /// Whole devices by resource.
     pub(crate) devices: BTreeMap<String, usize>,
     /// Labels that describe the devices.
     pub(crate) labels: BTreeMap<String, String>,
@@ -24,8 +24,9 @@ pub(crate) struct Facts {
     pub(crate) boot_id: String,
 }
 
-impl Facts {
-    /// Of the machine, of the file system that `data` is on, and of devices.
+impl MachineInfo {
+    /// Reads the information of the machine, the file system of `data`, and the
+    /// devices.
     pub(crate) fn read(data: &Path, devices: &Devices) -> Self {
         let text = |path: &str| {
             fs::read_to_string(path)
@@ -48,7 +49,7 @@ impl Facts {
     }
 }
 
-/// The architecture as Kubernetes calls it.
+/// Returns the architecture with Kubernetes' name.
 pub(crate) fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -58,7 +59,7 @@ pub(crate) fn architecture() -> &'static str {
     }
 }
 
-/// Bytes of the file system that a folder is on; 0 where it cannot be told.
+/// Returns the size of a directory's file system in bytes; 0 if it is unknown.
 fn storage(folder: &Path) -> u64 {
     match rustix::fs::statvfs(folder) {
         Ok(found) => found.f_blocks.saturating_mul(found.f_frsize),
@@ -89,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_the_kernel() {
+    fn kernel_files_are_parsed() {
         assert_eq!(
             memory("MemFree: 1 kB\nMemTotal:       2048 kB\n"),
             Some(2_097_152)

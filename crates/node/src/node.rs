@@ -8,21 +8,25 @@ use std::time::Duration;
 
 use crate::{
     devices,
-    machine::{self, Facts},
+    machine::{self, MachineInfo},
 };
 
 const LEASES: &str = "kube-node-lease";
-const RENEWAL: Duration = Duration::from_secs(10);
-/// The status is written every so many renewals.
-const STATUS_EVERY: u32 = 30;
+const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
+/// Number of lease renewals between updates of the status.
+const RENEWALS_PER_STATUS: u32 = 30;
 const PODS: &str = "250";
 
-/// Where the machine is reached from its pods.
+/// The address at which pods reach the machine.
 pub(crate) const ADDRESS: &str = "127.0.0.1";
 
-/// Makes the Node, or brings its labels and status up to date.
-pub(crate) async fn register(cluster: &Cluster, name: &str, facts: &Facts) -> Result<(), Error> {
-    let node = render(name, facts);
+/// Creates the Node, or updates its labels and status.
+pub(crate) async fn register(
+    cluster: &Cluster,
+    name: &str,
+    machine_info: &MachineInfo,
+) -> Result<(), Error> {
+    let node = render(name, machine_info);
     match cluster.nodes().create(&node).await {
         Ok(_) => {}
         Err(error) if error.is_already_exists() => {
@@ -36,11 +40,11 @@ pub(crate) async fn register(cluster: &Cluster, name: &str, facts: &Facts) -> Re
         }
         Err(error) => return Err(error),
     }
-    write_status(cluster, name, facts, Timestamp::now()).await
+    write_status(cluster, name, machine_info, Timestamp::now()).await
 }
 
-/// The labels and the amounts of devices of a node, as a patch of what an
-/// earlier start left: what is not there any more is removed.
+/// Returns patches of the node's labels and of its device counts; entries that
+/// no longer apply are removed.
 fn renew_devices(earlier: &Value, node: &Value) -> (Value, Value) {
     let mut labels = node["metadata"]["labels"].clone();
     let left = earlier["metadata"]["labels"].as_object();
@@ -61,21 +65,21 @@ fn renew_devices(earlier: &Value, node: &Value) -> (Value, Value) {
     (labels, resources)
 }
 
-/// Renews the lease, and now and then the status, for ever.
-pub(crate) async fn keep_alive(cluster: Cluster, name: String, facts: Facts) {
+/// Renews the lease and periodically the status, forever.
+pub(crate) async fn keep_alive(cluster: Cluster, name: String, machine_info: MachineInfo) {
     let started = Timestamp::now();
     let mut round = 0;
     loop {
         if let Err(error) = renew(&cluster, &name).await {
-            tracing::debug!(%error, "the node's lease was not renewed");
+            tracing::debug!(%error, "cannot renew the node's lease");
         }
-        round = (round + 1) % STATUS_EVERY;
+        round = (round + 1) % RENEWALS_PER_STATUS;
         if round == 0
-            && let Err(error) = write_status(&cluster, &name, &facts, started).await
+            && let Err(error) = write_status(&cluster, &name, &machine_info, started).await
         {
-            tracing::debug!(%error, "the node's status was not written");
+            tracing::debug!(%error, "cannot write the node's status");
         }
-        tokio::time::sleep(RENEWAL).await;
+        tokio::time::sleep(RENEWAL_INTERVAL).await;
     }
 }
 
@@ -102,15 +106,15 @@ async fn renew(cluster: &Cluster, name: &str) -> Result<(), Error> {
 async fn write_status(
     cluster: &Cluster,
     name: &str,
-    facts: &Facts,
+    machine_info: &MachineInfo,
     ready_since: Timestamp,
 ) -> Result<(), Error> {
-    let status = status(name, facts, ready_since, Timestamp::now());
+    let status = status(name, machine_info, ready_since, Timestamp::now());
     let patch = Patch::strategic(json!({"status": status}));
     cluster.nodes().patch_status(name, &patch).await.map(drop)
 }
 
-fn render(name: &str, facts: &Facts) -> Value {
+fn render(name: &str, machine_info: &MachineInfo) -> Value {
     let architecture = machine::architecture();
     let mut node = json!({
         "apiVersion": "v1",
@@ -125,22 +129,22 @@ fn render(name: &str, facts: &Facts) -> Value {
                 "beta.kubernetes.io/arch": architecture,
             },
         },
-        "status": status(name, facts, Timestamp::now(), Timestamp::now()),
+        "status": status(name, machine_info, Timestamp::now(), Timestamp::now()),
     });
-    for (name, value) in &facts.labels {
+    for (name, value) in &machine_info.labels {
         node["metadata"]["labels"][name] = value.as_str().into();
     }
     node
 }
 
-fn status(name: &str, facts: &Facts, ready_since: Timestamp, now: Timestamp) -> Value {
+fn status(name: &str, machine_info: &MachineInfo, ready_since: Timestamp, now: Timestamp) -> Value {
     let mut resources = json!({
-        "cpu": facts.cores.to_string(),
-        "memory": format!("{}Ki", facts.memory / 1024),
-        "ephemeral-storage": format!("{}Ki", facts.storage / 1024),
+        "cpu": machine_info.cores.to_string(),
+        "memory": format!("{}Ki", machine_info.memory / 1024),
+        "ephemeral-storage": format!("{}Ki", machine_info.storage / 1024),
         "pods": PODS,
     });
-    for (name, count) in &facts.devices {
+    for (name, count) in &machine_info.devices {
         resources[name] = count.to_string().into();
     }
     let condition = |kind: &str, holds: bool, reason: &str, message: &str| {
@@ -173,15 +177,15 @@ fn status(name: &str, facts: &Facts, ready_since: Timestamp, now: Timestamp) -> 
         ],
         "nodeInfo": {
             "architecture": machine::architecture(),
-            "bootID": facts.boot_id,
+            "bootID": machine_info.boot_id,
             "containerRuntimeVersion": concat!("longshore://", env!("CARGO_PKG_VERSION")),
-            "kernelVersion": facts.kernel,
+            "kernelVersion": machine_info.kernel,
             "kubeProxyVersion": version,
             "kubeletVersion": version,
-            "machineID": facts.machine_id,
+            "machineID": machine_info.machine_id,
             "operatingSystem": "linux",
-            "osImage": facts.os_image,
-            "systemUUID": facts.machine_id,
+            "osImage": machine_info.os_image,
+            "systemUUID": machine_info.machine_id,
         },
     })
 }
@@ -191,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_that_are_gone_are_removed_from_the_node() {
+    fn missing_devices_are_removed_from_the_node() {
         let earlier = json!({"metadata": {"labels": {
             "nvidia.com/gpu.product": "Old", "nvidia.com/gpu.count": "2", "mine": "x"}}});
         let node = json!({

@@ -1,5 +1,5 @@
-//! Removes folders of pods that are over, on a thread of its own: a million files
-//! take their time, and nobody waits for it.
+//! Removes directories of completed pods on a separate thread: a million files
+//! take long, and no other work should wait for them.
 
 use std::{
     fs, io,
@@ -10,20 +10,20 @@ use std::{
 /// The lowest priority.
 const NICE: i32 = 19;
 
-/// A queue of folders to remove. What is still in it when the process ends stays:
-/// the next agent on the same data puts it here again.
+/// A queue of directories to remove. If the process ends first, the next agent
+/// on the same data queues the rest again.
 #[derive(Debug)]
 pub(crate) struct Remover {
     queue: mpsc::Sender<PathBuf>,
 }
 
 impl Remover {
-    /// Starts the thread, which ends with this value.
+    /// Starts the thread, which ends when this value is dropped.
     pub(crate) fn start() -> io::Result<Self> {
         let (queue, folders) = mpsc::channel::<PathBuf>();
         let thread = std::thread::Builder::new().name("volume-remover".to_owned());
         thread.spawn(move || {
-            // On Linux this concerns the calling thread alone.
+            // On Linux this affects only the calling thread.
             let _ = rustix::process::setpriority_process(None, NICE);
             for folder in folders {
                 remove_folder(&folder);
@@ -32,7 +32,7 @@ impl Remover {
         Ok(Self { queue })
     }
 
-    /// Removes a folder soon, if it is there.
+    /// Queues the removal of a directory, if it exists.
     pub(crate) fn remove(&self, folder: PathBuf) {
         if let Err(mpsc::SendError(folder)) = self.queue.send(folder) {
             remove_folder(&folder);
@@ -40,11 +40,11 @@ impl Remover {
     }
 }
 
-/// Removes a folder of a pod, if it is there.
+/// Removes a pod's directory, if it exists.
 pub(crate) fn remove_folder(folder: &Path) {
     if let Err(error) = fs::remove_dir_all(folder)
         && error.kind() != io::ErrorKind::NotFound
     {
-        tracing::warn!(?folder, %error, "the folder of a pod that is over could not be removed");
+        tracing::warn!(?folder, %error, "cannot remove the directory of a completed pod");
     }
 }

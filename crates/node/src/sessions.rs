@@ -1,5 +1,5 @@
-//! Sessions with running containers: commands run inside them, their own
-//! streams, and connections to their pod's ports.
+//! Sessions with running containers: commands, attached streams, and
+//! connections to pods' ports.
 
 use std::{io, net::SocketAddr, sync::Weak, time::Duration};
 
@@ -7,14 +7,14 @@ use tokio::net::TcpStream;
 
 use crate::{
     pod::Shared,
-    streams::{self, COMMANDS, Session, SessionError, Wanted},
+    streams::{self, MAX_EXEC_COMMANDS, Session, SessionError, Wanted},
 };
 
-/// How long a connection to a pod's port may take.
-const CONNECT: Duration = Duration::from_secs(10);
+/// Time limit for a connection to a pod's port.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Opens sessions with the containers of a running agent. Cheap to clone; does
-/// not keep the agent.
+/// not keep the agent alive.
 #[derive(Clone)]
 pub struct Sessions {
     shared: Weak<Shared>,
@@ -31,21 +31,24 @@ impl Sessions {
         Self { shared }
     }
 
-    /// Whether a container runs.
+    /// Checks that a container is running.
     ///
     /// # Errors
     /// [`SessionError::NotRunning`].
     pub fn check(&self, uid: &str, container: &str) -> Result<(), SessionError> {
         let shared = self.shared.upgrade().ok_or_else(stopping)?;
-        shared.live.container(uid, container).map(drop)
+        shared
+            .running_containers
+            .container(uid, container)
+            .map(drop)
     }
 
     /// Runs a command in a container's namespaces, with its environment,
-    /// working folder and user. It runs until it ends or the container does,
-    /// whatever becomes of the session.
+    /// working directory and user. It runs until it or the container ends,
+    /// regardless of the session.
     ///
     /// # Errors
-    /// [`SessionError`]: the container does not run, or the command does not
+    /// [`SessionError`]: the container is not running, or the command does not
     /// start.
     pub async fn exec(
         &self,
@@ -56,20 +59,21 @@ impl Sessions {
         terminal: bool,
     ) -> Result<Session, SessionError> {
         let shared = self.shared.upgrade().ok_or_else(stopping)?;
-        let container = shared.live.container(uid, container)?;
-        let room = shared.live.commands().try_acquire_owned();
+        let container = shared.running_containers.container(uid, container)?;
+        let room = shared.running_containers.commands().try_acquire_owned();
         let room = room.map_err(|_| {
             SessionError::Refused(format!(
-                "{COMMANDS} commands that were started by exec run already: end some of them"
+                "{MAX_EXEC_COMMANDS} commands that were started by exec run already: end some of them"
             ))
         })?;
         streams::exec(&shared.spawner, &container, command, wanted, terminal, room).await
     }
 
-    /// Attaches to what a container's command reads and writes from now on.
+    /// Attaches to the input and output of a container's main process from now
+    /// on.
     ///
     /// # Errors
-    /// [`SessionError`]: the container does not run.
+    /// [`SessionError`]: the container is not running.
     pub fn attach(
         &self,
         uid: &str,
@@ -77,24 +81,24 @@ impl Sessions {
         wanted: Wanted,
     ) -> Result<Session, SessionError> {
         let shared = self.shared.upgrade().ok_or_else(stopping)?;
-        let container = shared.live.container(uid, container)?;
+        let container = shared.running_containers.container(uid, container)?;
         Ok(container.attachment.open(wanted))
     }
 
     /// Connects to a port of a pod.
     ///
     /// # Errors
-    /// [`SessionError`]: the pod does not run, or nothing answers there.
+    /// [`SessionError`]: the pod is not running, or the connection fails.
     pub async fn connect(&self, uid: &str, port: u16) -> Result<TcpStream, SessionError> {
         let shared = self.shared.upgrade().ok_or_else(stopping)?;
-        let address = SocketAddr::from((shared.live.address(uid)?, port));
+        let address = SocketAddr::from((shared.running_containers.address(uid)?, port));
         drop(shared);
         let failed = |error: &dyn std::fmt::Display| {
             SessionError::Refused(format!("failed to connect to {address}: {error}"))
         };
-        match tokio::time::timeout(CONNECT, TcpStream::connect(address)).await {
+        match tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
-                // What comes is passed on at once.
+                // Forward data without delay.
                 let _ = stream.set_nodelay(true);
                 Ok(stream)
             }

@@ -1,4 +1,4 @@
-//! Fetches the ConfigMaps and Secrets that a pod refers to, and follows those
+//! Fetches the ConfigMaps and Secrets that a pod refers to, and watches those
 //! of its volumes.
 
 use std::{
@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::{environment::Lookup, volumes};
 
-/// The fetched objects of one pod's namespace.
+/// The fetched objects of a pod's namespace.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sources {
     config_maps: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
@@ -31,7 +31,7 @@ impl Lookup for Sources {
     }
 }
 
-/// Names of ConfigMaps and of Secrets.
+/// Names of ConfigMaps and Secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct References {
     pub(crate) config_maps: BTreeSet<String>,
@@ -39,7 +39,7 @@ pub(crate) struct References {
 }
 
 impl References {
-    /// Those of the pod's volumes.
+    /// Returns the references of the pod's volumes.
     pub(crate) fn of_volumes(pod: &Pod) -> Self {
         let (config_maps, secrets) = volumes::references(pod);
         Self {
@@ -48,7 +48,7 @@ impl References {
         }
     }
 
-    /// Those of a container's environment.
+    /// Returns the references of a container's environment.
     pub(crate) fn of_environment(container: &Container) -> Self {
         let mut all = Self::default();
         for source in container.env_from.iter().flatten() {
@@ -88,7 +88,7 @@ struct Data {
     binary_data: Option<BTreeMap<String, String>>,
 }
 
-/// Fetches what `references` names; what does not exist is left out.
+/// Fetches `references`; objects that do not exist are omitted.
 pub(crate) async fn fetch(
     cluster: &Cluster,
     namespace: &str,
@@ -115,12 +115,12 @@ pub(crate) async fn fetch(
     Ok(sources)
 }
 
-/// Most pods are over by then, and need no watches.
+/// Delay before watches start; most pods have ended by then and need none.
 const FOLLOW_AFTER: Duration = Duration::from_secs(2);
 const FOLLOW_AGAIN: Duration = Duration::from_secs(10);
 
-/// Calls `changed` whenever one of `references` may have changed.
-/// Begins after a moment.
+/// Calls `changed` when one of `references` may have changed. Starts after a
+/// delay.
 pub(crate) async fn follow(
     cluster: Cluster,
     namespace: String,
@@ -160,9 +160,9 @@ async fn follow_one<K: Kind>(
     let view = view.fields(FieldSelector::everything().with("metadata.name", name));
     loop {
         match view.watch().await {
-            // What changed before the watch is told once it stands.
+            // Changes before the watch are reported when it starts.
             Ok(mut watch) => while changed() && watch.next(None).await.is_ok() {},
-            Err(error) => tracing::debug!(%error, "a source of volumes is not watched"),
+            Err(error) => tracing::debug!(%error, "cannot watch a source of volumes"),
         }
         tokio::time::sleep(FOLLOW_AGAIN).await;
     }
@@ -174,7 +174,7 @@ async fn data<K: Kind>(view: &View<K>, namespace: &str, name: &str) -> Result<Op
 }
 
 fn decode(values: Option<BTreeMap<String, String>>) -> impl Iterator<Item = (String, Vec<u8>)> {
-    // The API only keeps valid base64.
+    // The API stores only valid base64.
     values
         .into_iter()
         .flatten()

@@ -1,5 +1,5 @@
-//! Tokens of a pod's service account: asked of the API server as the kubelet
-//! does, bound to the pod, and renewed before they expire.
+//! Tokens of a pod's service account: requested from the API server like by the
+//! kubelet, bound to the pod, and renewed before they expire.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,43 +13,44 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
 
-/// How long the token lives that clients find at the usual place: the kubelet's
-/// hour, and 7 seconds by which API servers know it.
-pub(crate) const USUAL_LIFE_SECONDS: i64 = 3607;
+/// Lifetime of the token at the default path: the kubelet requests an hour and
+/// 7 seconds, by which API servers recognize these tokens.
+pub(crate) const API_TOKEN_LIFETIME_SECONDS: i64 = 3607;
 
-/// How long one lives that is projected without saying so: Kubernetes' default.
-const DEFAULT_LIFE_SECONDS: i64 = 3600;
+/// Default lifetime of a projected token (as in Kubernetes).
+const DEFAULT_LIFETIME_SECONDS: i64 = 3600;
 
-/// A token is renewed after this share of its life, or after this time.
+/// A token is renewed after this share of its lifetime, or after
+/// [`RENEW_AFTER`].
 const RENEW_AFTER_PERCENT: i128 = 80;
 const RENEW_AFTER: SignedDuration = SignedDuration::from_hours(24);
-/// And not more often, whatever the clocks of server and node say.
-const RENEW_AT_MOST_EVERY: SignedDuration = SignedDuration::from_secs(1);
-/// How long to wait after a renewal that failed.
-const RENEW_AGAIN: Duration = Duration::from_secs(10);
-/// Times are compared at least so often: a timer stands still while the machine
-/// sleeps.
-const LOOK_AT_CLOCK: Duration = Duration::from_secs(60);
+/// Minimum time between renewals, whatever the clocks of server and node show.
+const MIN_RENEWAL_INTERVAL: SignedDuration = SignedDuration::from_secs(1);
+/// Delay after a failed renewal.
+const RENEWAL_RETRY_DELAY: Duration = Duration::from_secs(10);
+/// Maximum time between checks of the clock: timers stop while the machine is
+/// suspended.
+const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Which token of the pod's service account.
+/// The parameters of a token of the pod's service account.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Wanted {
-    /// Whom it is for; `None`: the API server.
+pub(crate) struct TokenSpec {
+    /// The audience; `None` is the API server.
     pub(crate) audience: Option<String>,
-    /// How long it should live.
+    /// The requested lifetime.
     pub(crate) seconds: i64,
 }
 
-impl Wanted {
-    /// The one for the API server.
-    pub(crate) fn usual() -> Self {
+impl TokenSpec {
+    /// The default token for the API server.
+    pub(crate) fn for_api_server() -> Self {
         Self {
             audience: None,
-            seconds: USUAL_LIFE_SECONDS,
+            seconds: API_TOKEN_LIFETIME_SECONDS,
         }
     }
 
-    /// Those that a pod's volumes ask for.
+    /// Returns the tokens that a pod's volumes request.
     pub(crate) fn of_volumes(pod: &Pod) -> BTreeSet<Self> {
         let spec = pod.spec.iter();
         let volumes = spec.flat_map(|spec| spec.volumes.iter().flatten());
@@ -61,32 +62,34 @@ impl Wanted {
             .collect()
     }
 
-    /// The one that a part of a projected volume asks for.
+    /// Returns the token that a source of a projected volume requests.
     pub(crate) fn of(source: &ServiceAccountTokenProjection) -> Self {
         Self {
             audience: source.audience.clone().filter(|name| !name.is_empty()),
-            seconds: source.expiration_seconds.unwrap_or(DEFAULT_LIFE_SECONDS),
+            seconds: source
+                .expiration_seconds
+                .unwrap_or(DEFAULT_LIFETIME_SECONDS),
         }
     }
 }
 
-/// Tokens by what they are for.
-pub(crate) type Issued = BTreeMap<Wanted, String>;
+/// Issued tokens by their parameters.
+pub(crate) type Issued = BTreeMap<TokenSpec, String>;
 
-/// Why there is no token.
+/// Why a token is not available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum TokenError {
-    /// The API server has no such request at all.
+    /// The API server does not support token requests.
     #[error("the API server does not issue tokens for service accounts")]
     NotOffered,
-    /// It refuses this one, or cannot be reached.
+    /// The API server rejected the request or cannot be reached.
     #[error("failed to fetch token: {0}")]
     Refused(#[from] Error),
 }
 
 #[derive(Debug, Clone)]
-struct Kept {
+struct CachedToken {
     token: String,
     expires: Timestamp,
     renew_at: Timestamp,
@@ -98,20 +101,20 @@ pub(crate) struct Tokens {
     cluster: Cluster,
     path: String,
     account: String,
-    /// The pod that they are bound to.
+    /// Reference to the pod that the tokens are bound to.
     pod: serde_json::Value,
-    kept: Mutex<BTreeMap<Wanted, Kept>>,
+    cached: Mutex<BTreeMap<TokenSpec, CachedToken>>,
 }
 
-/// Part of a TokenRequest's answer.
+/// The relevant part of a TokenRequest response.
 #[derive(Debug, Deserialize)]
-struct Answer {
-    status: AnswerStatus,
+struct TokenResponse {
+    status: TokenResponseStatus,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct AnswerStatus {
+struct TokenResponseStatus {
     token: String,
     expiration_timestamp: Timestamp,
 }
@@ -129,40 +132,40 @@ impl Tokens {
                 "apiVersion": "v1", "kind": "Pod",
                 "name": metadata.name, "uid": metadata.uid,
             }),
-            kept: Mutex::default(),
+            cached: Mutex::default(),
         }
     }
 
-    /// All of `wanted`: those that were issued, renewed where it is time. One
-    /// that cannot be renewed is given for as long as it is valid.
-    pub(crate) async fn issue(&self, wanted: BTreeSet<Wanted>) -> Result<Issued, TokenError> {
+    /// Returns all `wanted` tokens, issued or renewed if necessary. A token
+    /// that cannot be renewed is used until it expires.
+    pub(crate) async fn issue(&self, wanted: BTreeSet<TokenSpec>) -> Result<Issued, TokenError> {
         let mut issued = Issued::new();
         for wanted in wanted {
             let now = Timestamp::now();
-            let kept = self.kept.lock().get(&wanted).cloned();
-            let kept = match kept {
-                Some(kept) if now < kept.renew_at => kept,
-                kept => match (self.request(&wanted, now).await, kept) {
+            let cached = self.cached.lock().get(&wanted).cloned();
+            let cached = match cached {
+                Some(cached) if now < cached.renew_at => cached,
+                cached => match (self.request(&wanted, now).await, cached) {
                     (Ok(fresh), _) => {
-                        self.kept.lock().insert(wanted.clone(), fresh.clone());
+                        self.cached.lock().insert(wanted.clone(), fresh.clone());
                         fresh
                     }
-                    (Err(error), Some(kept)) if now < kept.expires => {
+                    (Err(error), Some(cached)) if now < cached.expires => {
                         tracing::warn!(
                             account = self.account, pod = %self.pod["name"], %error,
-                            "a token is not renewed yet"
+                            "cannot renew a token; using the current one"
                         );
-                        kept
+                        cached
                     }
                     (Err(error), _) => return Err(error),
                 },
             };
-            issued.insert(wanted, kept.token);
+            issued.insert(wanted, cached.token);
         }
         Ok(issued)
     }
 
-    async fn request(&self, wanted: &Wanted, now: Timestamp) -> Result<Kept, TokenError> {
+    async fn request(&self, wanted: &TokenSpec, now: Timestamp) -> Result<CachedToken, TokenError> {
         let audiences: Vec<_> = wanted.audience.iter().collect();
         let request = json!({
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
@@ -172,27 +175,27 @@ impl Tokens {
                 "boundObjectRef": self.pod,
             },
         });
-        let answer = self.cluster.proxy().post(&self.path, &[], &request).await;
-        let answer = answer.map_err(|error| match self.is_unknown(&error) {
+        let response = self.cluster.proxy().post(&self.path, &[], &request).await;
+        let response = response.map_err(|error| match self.is_unknown(&error) {
             true => TokenError::NotOffered,
             false => TokenError::Refused(error),
         })?;
-        let answer: Answer = serde_json::from_value(answer).map_err(|error| {
+        let response: TokenResponse = serde_json::from_value(response).map_err(|error| {
             TokenError::Refused(Error::Decode {
                 what: self.path.clone(),
                 problem: error.to_string(),
             })
         })?;
-        let expires = answer.status.expiration_timestamp;
-        Ok(Kept {
-            token: answer.status.token,
+        let expires = response.status.expiration_timestamp;
+        Ok(CachedToken {
+            token: response.status.token,
             expires,
             renew_at: renew_at(now, expires, wanted.seconds),
         })
     }
 
-    /// Whether an error means that the server knows no such request: it has not
-    /// looked for the account, which its answer would name.
+    /// Whether an error means that the server does not support token requests;
+    /// if it does, the error names the account.
     fn is_unknown(&self, error: &Error) -> bool {
         if error.code() == Some(405) {
             return true;
@@ -201,47 +204,50 @@ impl Tokens {
         error.is_not_found() && details.is_none_or(|details| details.name.is_empty())
     }
 
-    /// How long nothing is to be done; `None` when there are no tokens.
-    fn rest(&self, now: Timestamp) -> Option<Duration> {
-        let kept = self.kept.lock();
-        let next = kept.values().map(|kept| kept.renew_at).min()?;
+    /// Returns the time until the next renewal; `None` if there are no tokens.
+    fn time_to_renewal(&self, now: Timestamp) -> Option<Duration> {
+        let cached = self.cached.lock();
+        let next = cached.values().map(|cached| cached.renew_at).min()?;
         Some(Duration::try_from(next.duration_since(now)).unwrap_or_default())
     }
 
-    /// Calls `due` whenever a token is to be renewed, until it says that nobody
-    /// listens any more.
+    /// Calls `due` when a token must be renewed, until `due` returns that its
+    /// receiver was dropped.
     pub(crate) async fn follow<F: Future<Output = bool>>(&self, due: impl Fn() -> F) {
-        while let Some(rest) = self.rest(Timestamp::now()) {
-            tokio::time::sleep(rest.min(LOOK_AT_CLOCK)).await;
-            if self.rest(Timestamp::now()) != Some(Duration::ZERO) {
+        while let Some(time_to_renewal) = self.time_to_renewal(Timestamp::now()) {
+            tokio::time::sleep(time_to_renewal.min(CLOCK_CHECK_INTERVAL)).await;
+            if self.time_to_renewal(Timestamp::now()) != Some(Duration::ZERO) {
                 continue;
             }
             if !due().await {
                 return;
             }
-            // It is being renewed, or that has failed.
-            tokio::time::sleep(RENEW_AGAIN.min(rest.max(Duration::from_secs(1)))).await;
+            // The token is being renewed, or its renewal has failed.
+            tokio::time::sleep(
+                RENEWAL_RETRY_DELAY.min(time_to_renewal.max(Duration::from_secs(1))),
+            )
+            .await;
         }
     }
 }
 
-/// The name of a pod's service account.
+/// Returns the name of a pod's service account.
 pub(crate) fn account(pod: &Pod) -> &str {
     let spec = pod.spec.as_ref();
     let name = spec.and_then(|spec| spec.service_account_name.as_deref());
     name.filter(|name| !name.is_empty()).unwrap_or("default")
 }
 
-/// When a token is to be renewed that is issued `now`.
+/// Returns when to renew a token that is issued `now`.
 fn renew_at(now: Timestamp, expires: Timestamp, seconds: i64) -> Timestamp {
-    let mut life = expires.duration_since(now);
-    if life <= SignedDuration::ZERO {
+    let mut lifetime = expires.duration_since(now);
+    if lifetime <= SignedDuration::ZERO {
         // The server's clock is behind.
-        life = SignedDuration::from_secs(seconds);
+        lifetime = SignedDuration::from_secs(seconds);
     }
-    let share = life.as_millis().saturating_mul(RENEW_AFTER_PERCENT) / 100;
+    let share = lifetime.as_millis().saturating_mul(RENEW_AFTER_PERCENT) / 100;
     let share = SignedDuration::from_millis(i64::try_from(share).unwrap_or(i64::MAX));
-    let wait = share.clamp(RENEW_AT_MOST_EVERY, RENEW_AFTER);
+    let wait = share.clamp(MIN_RENEWAL_INTERVAL, RENEW_AFTER);
     now.saturating_add(wait).unwrap_or(now)
 }
 
@@ -251,10 +257,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_renewed_as_by_the_kubelet() {
+    fn tokens_are_renewed_like_by_the_kubelet() {
         let now = Timestamp::from_second(1_000_000).unwrap();
-        let after = |life: i64, asked: i64| {
-            let expires = now.saturating_add(SignedDuration::from_secs(life)).unwrap();
+        let after = |lifetime: i64, asked: i64| {
+            let expires = now
+                .saturating_add(SignedDuration::from_secs(lifetime))
+                .unwrap();
             renew_at(now, expires, asked).duration_since(now).as_secs()
         };
         assert_eq!(after(600, 600), 480);
@@ -289,57 +297,60 @@ mod tests {
         Tokens::new(cluster.clone(), &pod.typed().unwrap())
     }
 
-    fn keep(tokens: &Tokens, wanted: &Wanted, expires_in: i64, renew_in: i64) {
+    fn cache(tokens: &Tokens, wanted: &TokenSpec, expires_in: i64, renew_in: i64) {
         let at = |seconds| {
             let wait = SignedDuration::from_secs(seconds);
             Timestamp::now().saturating_add(wait).unwrap()
         };
-        let kept = Kept {
+        let cached = CachedToken {
             token: "old".to_owned(),
             expires: at(expires_in),
             renew_at: at(renew_in),
         };
-        tokens.kept.lock().insert(wanted.clone(), kept);
+        tokens.cached.lock().insert(wanted.clone(), cached);
     }
 
     #[tokio::test]
-    async fn tokens_are_kept_renewed_and_given_as_long_as_they_are_valid() {
-        let wanted = Wanted::usual();
+    async fn tokens_are_cached_renewed_and_used_until_they_expire() {
+        let wanted = TokenSpec::for_api_server();
         let ask = async |tokens: &Tokens| tokens.issue([wanted.clone()].into()).await;
         let key = longshore_apiserver::TokenKey::ephemeral().unwrap();
         let tokens_of = tokens(&server(Some(key)), "default").await;
-        keep(&tokens_of, &wanted, 3600, 600);
+        cache(&tokens_of, &wanted, 3600, 600);
         assert_eq!(ask(&tokens_of).await.unwrap()[&wanted], "old");
-        keep(&tokens_of, &wanted, 3600, -1);
+        cache(&tokens_of, &wanted, 3600, -1);
         let fresh = ask(&tokens_of).await.unwrap()[&wanted].clone();
         assert_eq!(fresh.split('.').count(), 3, "a JSON Web Token");
-        // Kept, and not asked for again.
+        // Kept and not requested again.
         assert_eq!(ask(&tokens_of).await.unwrap()[&wanted], fresh);
 
         let without = tokens(&server(None), "default").await;
         assert!(matches!(ask(&without).await, Err(TokenError::NotOffered)));
-        keep(&without, &wanted, 3600, -1);
+        cache(&without, &wanted, 3600, -1);
         assert_eq!(ask(&without).await.unwrap()[&wanted], "old");
-        keep(&without, &wanted, -1, -1);
+        cache(&without, &wanted, -1, -1);
         assert!(matches!(ask(&without).await, Err(TokenError::NotOffered)));
     }
 
     #[tokio::test]
-    async fn an_account_that_is_missing_is_not_a_server_without_tokens() {
+    async fn a_missing_account_differs_from_unsupported_token_requests() {
         let key = longshore_apiserver::TokenKey::ephemeral().unwrap();
         let tokens = tokens(&server(Some(key)), "missing").await;
-        let refused = tokens.issue([Wanted::usual()].into()).await.unwrap_err();
+        let refused = tokens
+            .issue([TokenSpec::for_api_server()].into())
+            .await
+            .unwrap_err();
         let text = refused.to_string();
         assert!(matches!(refused, TokenError::Refused(_)), "{text}");
         assert!(text.contains("\"missing\" not found"), "{text}");
     }
 
     #[tokio::test]
-    async fn renewal_is_due_when_its_time_has_come() {
+    async fn renewal_is_due_on_time() {
         let tokens = tokens(&server(None), "default").await;
-        // Without tokens there is nothing to do.
+        // Without tokens, this returns immediately.
         tokens.follow(async || true).await;
-        keep(&tokens, &Wanted::usual(), 3600, 1);
+        cache(&tokens, &TokenSpec::for_api_server(), 3600, 1);
         let calls = std::sync::atomic::AtomicU32::new(0);
         let due = async || calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
         let all = tokens.follow(due);
@@ -350,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_volumes_ask_for() {
+    fn tokens_requested_by_volumes() {
         let pod: Pod = serde_json::from_value(json!({"metadata": {}, "spec": {
             "serviceAccountName": "",
             "containers": [{"name": "c"}],
@@ -360,8 +371,8 @@ mod tests {
             ]}}],
         }}))
         .unwrap();
-        let wanted: Vec<_> = Wanted::of_volumes(&pod).into_iter().collect();
-        let one = |audience: Option<&str>, seconds| Wanted {
+        let wanted: Vec<_> = TokenSpec::of_volumes(&pod).into_iter().collect();
+        let one = |audience: Option<&str>, seconds| TokenSpec {
             audience: audience.map(str::to_owned),
             seconds,
         };

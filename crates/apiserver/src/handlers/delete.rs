@@ -9,13 +9,13 @@ use longshore_model::{KindInfo, Status, StatusDetails};
 use super::{object_shape, plain_shape};
 use crate::{
     call::Call,
-    fault::Fault,
     input::{self, RequestBody},
     negotiate::Shape,
     params,
     present::Presenter,
     query::Query,
     reply::{self, Reply},
+    status_error::StatusError,
 };
 
 pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply {
@@ -23,7 +23,7 @@ pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply
     let presenter = Presenter::new(&call, target.kind.clone(), wanted.shape)?;
     let options = read_options(&call.headers, &call.query, body).await?;
     let info = target.kind.clone();
-    // Only the old option not to orphan is answered with 202.
+    // Only the legacy option `orphanDependents: false` is answered with 202.
     let pending = match options.orphan_dependents {
         Some(false) => StatusCode::ACCEPTED,
         _ => StatusCode::OK,
@@ -52,14 +52,14 @@ pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply
                 details: Some(details),
                 ..Status::success()
             };
-            let status = serde_json::to_vec(&status).map_err(Fault::internal)?;
+            let status = serde_json::to_vec(&status).map_err(StatusError::internal)?;
             reply::document(StatusCode::OK, wanted.encoding, status.into())
         }
     }
 }
 
-/// A delete of these kinds returns the deleted object in place of a `Status`.
-const RETURNED: &[(&str, &[&str])] = &[
+/// Kinds for which a delete returns the deleted object instead of a `Status`.
+const RETURNED_KINDS: &[(&str, &[&str])] = &[
     (
         "",
         &[
@@ -85,7 +85,7 @@ const RETURNED: &[(&str, &[&str])] = &[
 ];
 
 fn returns_deleted(info: &KindInfo) -> bool {
-    RETURNED
+    RETURNED_KINDS
         .iter()
         .any(|(group, kinds)| info.gvk.group == *group && kinds.contains(&info.gvk.kind.as_ref()))
 }
@@ -107,12 +107,12 @@ pub(super) async fn collection(
     Ok(reply::json(StatusCode::OK, presenter.list(page)))
 }
 
-/// The body's options win over the query's.
+/// Reads the delete options; the body takes precedence over the query.
 async fn read_options(
     headers: &HeaderMap,
     query: &Query,
     body: RequestBody,
-) -> Result<DeleteOptions, Fault> {
+) -> Result<DeleteOptions, StatusError> {
     let bytes = input::read(body).await?;
     if bytes.is_empty() {
         return params::delete_options(query, None);
@@ -120,7 +120,7 @@ async fn read_options(
     let (options, _) = input::decode(&input::media_type(headers), &bytes, "DeleteOptions")?;
     match options["kind"].as_str() {
         None | Some("" | "DeleteOptions") => params::delete_options(query, Some(options)),
-        Some(other) => Err(Fault::bad_request(format!(
+        Some(other) => Err(StatusError::bad_request(format!(
             "decoded object cannot be converted to DeleteOptions: it is a {other}"
         ))),
     }

@@ -1,4 +1,4 @@
-//! POST to `pods/{name}/eviction`: a delete that asks the budget first.
+//! POST to `pods/{name}/eviction`: a delete that honours disruption budgets.
 
 use http::StatusCode;
 use longshore_engine::{DeleteOptions, Evict, Target};
@@ -7,13 +7,13 @@ use longshore_model::Status;
 use super::plain_shape;
 use crate::{
     call::Call,
-    fault::Fault,
     input::{self, RequestBody},
     params,
     reply::{self, Reply},
+    status_error::StatusError,
 };
 
-/// The versions of `Eviction` that are understood.
+/// Supported versions of `Eviction`.
 const VERSIONS: [&str; 2] = ["policy/v1", "policy/v1beta1"];
 
 pub(super) async fn evict(call: Call, target: Target, body: RequestBody) -> Reply {
@@ -22,7 +22,7 @@ pub(super) async fn evict(call: Call, target: Target, body: RequestBody) -> Repl
     let (eviction, _) = input::object(&call.headers, body, "Eviction").await?;
     let word = |name: &str| eviction[name].as_str().unwrap_or_default();
     if !matches!(word("kind"), "" | "Eviction") {
-        return Err(Fault::bad_request(format!(
+        return Err(StatusError::bad_request(format!(
             "{} in version {:?} cannot be handled as a Eviction",
             word("kind"),
             word("apiVersion").rsplit('/').next().unwrap_or_default(),
@@ -30,12 +30,12 @@ pub(super) async fn evict(call: Call, target: Target, body: RequestBody) -> Repl
     }
     let version = word("apiVersion");
     if !version.is_empty() && !VERSIONS.contains(&version) {
-        return Err(Fault::bad_request(format!(
+        return Err(StatusError::bad_request(format!(
             "the API version in the data ({version}) does not match the expected API version (policy/v1)"
         )));
     }
     if eviction["metadata"]["name"].as_str() != Some(target.name.as_str()) {
-        return Err(Fault::bad_request(
+        return Err(StatusError::bad_request(
             "name in URL does not match name in Eviction object",
         ));
     }
@@ -54,6 +54,6 @@ pub(super) async fn evict(call: Call, target: Target, body: RequestBody) -> Repl
         code: 201,
         ..Status::success()
     };
-    let status = serde_json::to_vec(&status).map_err(Fault::internal)?;
+    let status = serde_json::to_vec(&status).map_err(StatusError::internal)?;
     reply::document(StatusCode::CREATED, wanted.encoding, status.into())
 }

@@ -1,5 +1,6 @@
-//! Faults over HTTP, for programs in other languages: a path that Kubernetes
-//! does not have, there only when the server was started with it.
+//! Fault injection over HTTP, for programs in other languages. Kubernetes does
+//! not have these paths; they exist only if the server was started with fault
+//! injection.
 //!
 //! `GET`, `POST`, `DELETE` of `/longshore.dev/v1/faults`; `GET`, `DELETE` of
 //! `/longshore.dev/v1/faults/{id}`; `POST` of `/longshore.dev/v1/expire`.
@@ -10,15 +11,15 @@ use serde_json::{Value, json};
 
 use crate::{
     body::Body,
-    fault::Fault,
     inject::{FaultError, FaultRule, Faults},
     input::{self, RequestBody},
     reply::{self, Reply},
     route::FaultPath,
+    status_error::StatusError,
     yaml,
 };
 
-/// Lists, adds and removes rules. None of them applies to this.
+/// Lists, adds and removes rules. No rule applies to these requests.
 pub(crate) async fn handle(
     faults: &Faults,
     method: &Method,
@@ -34,8 +35,10 @@ pub(crate) async fn handle(
         (&Method::POST, FaultPath::Faults) => {
             let rule = rule(&input::read(body).await?)?;
             let id = faults.add(rule).map_err(|error| match error {
-                FaultError::TooMany => Fault::new(StatusReason::TooManyRequests, error.to_string()),
-                error => Fault::bad_request(error.to_string()),
+                FaultError::TooMany => {
+                    StatusError::new(StatusReason::TooManyRequests, error.to_string())
+                }
+                error => StatusError::bad_request(error.to_string()),
             })?;
             Ok(reply::value(StatusCode::CREATED, &json!(faults.get(&id))))
         }
@@ -55,31 +58,31 @@ pub(crate) async fn handle(
             faults.expire_history().await;
             success(StatusDetails::default())
         }
-        (_, FaultPath::Faults) => Err(Fault::wrong_method(&["GET", "POST", "DELETE"])),
-        (_, FaultPath::Fault(_)) => Err(Fault::wrong_method(&["GET", "DELETE"])),
-        (_, FaultPath::Expire) => Err(Fault::wrong_method(&["POST"])),
+        (_, FaultPath::Faults) => Err(StatusError::wrong_method(&["GET", "POST", "DELETE"])),
+        (_, FaultPath::Fault(_)) => Err(StatusError::wrong_method(&["GET", "DELETE"])),
+        (_, FaultPath::Expire) => Err(StatusError::wrong_method(&["POST"])),
     }
 }
 
-/// A rule in JSON or YAML, whatever the client calls it.
-fn rule(body: &[u8]) -> Result<FaultRule, Fault> {
-    let (value, _) = yaml::read(body).map_err(Fault::bad_request)?;
+/// Parses a rule from JSON or YAML, regardless of its content type.
+fn rule(body: &[u8]) -> Result<FaultRule, StatusError> {
+    let (value, _) = yaml::read(body).map_err(StatusError::bad_request)?;
     serde_json::from_value(value)
-        .map_err(|error| Fault::bad_request(format!("this is no fault: {error}")))
+        .map_err(|error| StatusError::bad_request(format!("this is no fault: {error}")))
 }
 
-fn unknown(id: &str) -> Fault {
-    let mut fault = Fault::new(
+fn unknown(id: &str) -> StatusError {
+    let mut error = StatusError::new(
         StatusReason::NotFound,
         format!("faults.longshore.dev {id:?} not found"),
     );
-    fault.set_details(StatusDetails {
+    error.set_details(StatusDetails {
         name: id.to_owned(),
         group: "longshore.dev".into(),
         kind: "faults".into(),
         ..StatusDetails::default()
     });
-    fault
+    error
 }
 
 fn ok(value: &Value) -> Response<Body> {
@@ -91,5 +94,7 @@ fn success(details: StatusDetails) -> Reply {
         details: Some(details),
         ..Status::success()
     };
-    Ok(ok(&serde_json::to_value(status).map_err(Fault::internal)?))
+    Ok(ok(
+        &serde_json::to_value(status).map_err(StatusError::internal)?
+    ))
 }

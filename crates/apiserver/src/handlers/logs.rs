@@ -1,4 +1,4 @@
-//! `pods/log`: which container is meant, and its log as a stream.
+//! `pods/log`: selects the container and streams its log.
 
 use futures::StreamExt as _;
 use http::StatusCode;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::{
     body::Body,
     call::Call,
-    fault::{Fault, forbidden, invalid},
     logs::{LogError, LogRequest},
     query::Query,
     reply::{self, Reply},
+    status_error::{StatusError, forbidden, invalid},
     stopping::stopped,
 };
 
@@ -27,13 +27,14 @@ pub(super) async fn log(call: Call, target: Target) -> Reply {
     )?;
     let pod: Value = object.value();
     let container = container(&pod, &target.name, call.query.get("container"))?;
-    // Lines carry the machine's time, whatever the engine's clock says.
+    // Log lines carry the machine's time, which can differ from the engine's
+    // clock.
     let mut request = request(&call.query, &target.name, Timestamp::now())?;
     request.namespace = namespace;
     request.pod = target.name;
     request.uid = object.uid().to_owned();
     request.container = container;
-    // A pod that no node runs yet has written nothing.
+    // A pod that is not scheduled yet has no log.
     if pod["spec"]["nodeName"]
         .as_str()
         .unwrap_or_default()
@@ -52,7 +53,7 @@ pub(super) async fn log(call: Call, target: Target) -> Reply {
             LogError::NotReady(_) => StatusReason::BadRequest,
             LogError::Failed(_) => StatusReason::InternalError,
         };
-        Fault::new(reason, error.to_string())
+        StatusError::new(reason, error.to_string())
     })?;
     let stream = stream.take_until(stopped(call.stopping)).boxed();
     Ok(reply::with_type(
@@ -62,8 +63,12 @@ pub(super) async fn log(call: Call, target: Target) -> Reply {
     ))
 }
 
-/// The container asked for, or the only one there is.
-pub(super) fn container(pod: &Value, name: &str, asked: Option<&str>) -> Result<String, Fault> {
+/// Returns the requested container, or the only one if none is requested.
+pub(super) fn container(
+    pod: &Value,
+    name: &str,
+    requested: Option<&str>,
+) -> Result<String, StatusError> {
     let names = |list: &str| -> Vec<String> {
         let list = pod["spec"][list].as_array();
         list.into_iter()
@@ -71,34 +76,36 @@ pub(super) fn container(pod: &Value, name: &str, asked: Option<&str>) -> Result<
             .filter_map(|container| container["name"].as_str().map(str::to_owned))
             .collect()
     };
-    // In the order in which Kubernetes names them.
+    // The order in which Kubernetes lists them.
     let lists = ["initContainers", "containers", "ephemeralContainers"];
     let all = || lists.iter().flat_map(|list| names(list));
-    if let Some(asked) = asked {
-        let fault = || Fault::bad_request(format!("container {asked} is not valid for pod {name}"));
-        return if all().any(|name| name == asked) {
-            Ok(asked.to_owned())
+    if let Some(requested) = requested {
+        let error = || {
+            StatusError::bad_request(format!("container {requested} is not valid for pod {name}"))
+        };
+        return if all().any(|name| name == requested) {
+            Ok(requested.to_owned())
         } else {
-            Err(fault())
+            Err(error())
         };
     }
     match names("containers").as_slice() {
         [only] => Ok(only.clone()),
-        [] => Err(Fault::bad_request(format!(
+        [] => Err(StatusError::bad_request(format!(
             "a container name must be specified for pod {name}"
         ))),
-        _ => Err(Fault::bad_request(format!(
+        _ => Err(StatusError::bad_request(format!(
             "a container name must be specified for pod {name}, choose one of: [{}]",
             all().collect::<Vec<_>>().join(" ")
         ))),
     }
 }
 
-/// The options of a log request, without its pod and container; `name` is for
-/// messages.
-fn request(query: &Query, name: &str, now: Timestamp) -> Result<LogRequest, Fault> {
+/// Parses the options of a log request, without its pod and container; `name`
+/// is used in messages.
+fn request(query: &Query, name: &str, now: Timestamp) -> Result<LogRequest, StatusError> {
     let mut causes: Vec<StatusCause> = Vec::new();
-    let mut at_least = |field: &str, least: i64, why: &str| -> Result<Option<u64>, Fault> {
+    let mut at_least = |field: &str, least: i64, why: &str| -> Result<Option<u64>, StatusError> {
         let Some(number) = query.number(field)? else {
             return Ok(None);
         };
@@ -113,19 +120,19 @@ fn request(query: &Query, name: &str, now: Timestamp) -> Result<LogRequest, Faul
     let since_time = match query.get("sinceTime") {
         None => None,
         Some(text) => Some(longshore_model::time::parse(text).ok_or_else(|| {
-            Fault::bad_request(format!("sinceTime: {text:?} is no RFC 3339 time"))
+            StatusError::bad_request(format!("sinceTime: {text:?} is no RFC 3339 time"))
         })?),
     };
     if since_seconds.is_some() && since_time.is_some() {
         let why = "at most one of `sinceTime` or `sinceSeconds` may be specified";
         causes.push(forbidden("sinceSeconds", why));
     }
-    // Only where a gate that Kubernetes keeps closed is open.
+    // Kubernetes rejects `stream` unless an alpha feature gate is enabled.
     if query.first("stream").is_some() {
         causes.push(forbidden("stream", "may not be specified"));
     }
     if !causes.is_empty() {
-        return Err(Fault::invalid_log_options(name, causes));
+        return Err(StatusError::invalid_log_options(name, causes));
     }
     let since_seconds = since_seconds.map(|seconds| {
         let seconds = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
@@ -161,8 +168,8 @@ mod tests {
         assert_eq!(container(&pod(&["a"]), "p", None).unwrap(), "a");
         assert_eq!(container(&pod(&["a", "b"]), "p", Some("b")).unwrap(), "b");
         assert_eq!(container(&pod(&["a"]), "p", Some("i")).unwrap(), "i");
-        let message = |names: &[&str], asked| {
-            container(&pod(names), "p", asked)
+        let message = |names: &[&str], requested| {
+            container(&pod(names), "p", requested)
                 .unwrap_err()
                 .status()
                 .message

@@ -15,11 +15,11 @@ use crate::{
     call::Call,
     discovery::Catalog,
     documents::{Document, Documents},
-    fault::Fault,
     input,
     negotiate::{self, Shape, negotiate},
     reply::{self, Reply},
     route::Route,
+    status_error::StatusError,
     tokens::{ISSUER, TokenKey},
 };
 
@@ -33,7 +33,7 @@ pub(super) async fn dispatch(call: Call, route: Route) -> Reply {
         )),
         Route::Version => {
             plain_shape(&call)?;
-            Ok(raw(&version()))
+            Ok(raw_document(&version()))
         }
         Route::CoreVersions => groups(&call, true),
         Route::Groups => groups(&call, false),
@@ -47,7 +47,7 @@ pub(super) async fn dispatch(call: Call, route: Route) -> Reply {
         }
         Route::Root => {
             plain_shape(&call)?;
-            Ok(raw(&json!({"paths": paths(&call)})))
+            Ok(raw_document(&json!({"paths": paths(&call)})))
         }
         Route::OpenApiV2 => openapi_v2(&call).await,
         Route::OpenApiV3Index => {
@@ -64,8 +64,8 @@ pub(super) async fn dispatch(call: Call, route: Route) -> Reply {
                     .map(json_bytes)
             });
             match document.await {
-                // Without a Status, as in Kubernetes.
-                Err(fault) if fault.status().code == 404 => {
+                // Without a `Status`, as in Kubernetes.
+                Err(error) if error.status().code == 404 => {
                     let mut response = Response::new(Body::empty());
                     *response.status_mut() = StatusCode::NOT_FOUND;
                     Ok(response)
@@ -75,19 +75,20 @@ pub(super) async fn dispatch(call: Call, route: Route) -> Reply {
         }
         Route::OpenIdConfiguration => openid_configuration(&call),
         Route::OpenIdKeys => openid_keys(&call),
-        Route::Resource(_) | Route::Own(_) => Err(Fault::unknown_path()),
+        Route::Resource(_) | Route::FaultInjection(_) => Err(StatusError::unknown_path()),
     }
 }
 
-/// A document that is no object of the API: no line break ends it.
-fn raw(value: &Value) -> Response<Body> {
+/// Responds with a document that is not an API object; it has no trailing
+/// newline.
+fn raw_document(value: &Value) -> Response<Body> {
     reply::json(StatusCode::OK, Body::full(value.to_string()))
 }
 
-/// What is looked at when health is asked for. All of it holds as long as the
-/// server answers: its parts live and die together.
+/// Names of the health checks. All of them pass as long as the server responds:
+/// the components run in one process.
 const CHECKS: &[&str] = &["ping", "log", "etcd"];
-/// What readiness needs beyond that.
+/// Names of the readiness checks.
 const READY_CHECKS: &[&str] = &["ping", "log", "etcd", "informer-sync", "shutdown"];
 
 fn health(call: &Call, name: &str, single: Option<&str>) -> Reply {
@@ -97,7 +98,7 @@ fn health(call: &Call, name: &str, single: Option<&str>) -> Reply {
         CHECKS
     };
     if single.is_some_and(|single| !checks.contains(&single)) {
-        return Err(Fault::unknown_path());
+        return Err(StatusError::unknown_path());
     }
     let text = if single.is_none() && call.query.first("verbose").is_some() {
         let excluded = call.query.all("exclude");
@@ -179,8 +180,8 @@ fn paths(call: &Call) -> Vec<String> {
     paths
 }
 
-/// `/api` and `/apis`: aggregated discovery for who asks, the old document
-/// for the others.
+/// `/api` and `/apis`: the aggregated discovery document if the client accepts
+/// it, otherwise the legacy document.
 fn groups(call: &Call, core: bool) -> Reply {
     let wanted = negotiate(&call.headers, |shape| {
         matches!(shape, Shape::Object | Shape::Discovery(_))
@@ -223,23 +224,24 @@ fn found(call: &Call, name: &str, make: impl Fn(&Catalog) -> Option<Value>) -> R
     reply::document(StatusCode::OK, wanted.encoding, document.bytes)
 }
 
-/// A document about kinds, which is made once. It is small.
+/// Responds with a discovery document, rendered once. It is small.
 fn discovery(
     call: &Call,
     name: &str,
     make: impl FnOnce(&Catalog) -> Option<Bytes>,
-) -> Result<Document, Fault> {
-    let (place, epoch, _) = place(call);
-    if let Some(document) = get(place, epoch, name) {
+) -> Result<Document, StatusError> {
+    let (document_cache, epoch, _) = document_cache(call);
+    if let Some(document) = get(document_cache, epoch, name) {
         return Ok(document);
     }
     let bytes = make(&Catalog::new(&call.shared.engine.kinds()));
-    let document = Document::new(bytes.ok_or_else(Fault::unknown_path)?);
-    put(place, epoch, name, &document);
+    let document = Document::new(bytes.ok_or_else(StatusError::unknown_path)?);
+    put(document_cache, epoch, name, &document);
     Ok(document)
 }
 
-/// Who issues service account tokens, for programs that verify them.
+/// The OpenID configuration of the issuer of service account tokens, for
+/// programs that verify them.
 fn openid_configuration(call: &Call) -> Reply {
     token_key(call)?;
     let host = call
@@ -256,22 +258,26 @@ fn openid_configuration(call: &Call) -> Reply {
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": [TokenKey::algorithm()],
     });
-    Ok(for_an_hour("application/json", &document))
+    Ok(cacheable_for_an_hour("application/json", &document))
 }
 
 /// The public keys of service account tokens.
 fn openid_keys(call: &Call) -> Reply {
     let key = token_key(call)?;
-    Ok(for_an_hour("application/jwk-set+json", &key.public()))
+    Ok(cacheable_for_an_hour(
+        "application/jwk-set+json",
+        &key.public(),
+    ))
 }
 
-fn token_key(call: &Call) -> Result<&TokenKey, Fault> {
+fn token_key(call: &Call) -> Result<&TokenKey, StatusError> {
     let key = call.shared.authenticator.token_key.as_ref();
-    key.ok_or_else(Fault::unknown_path)
+    key.ok_or_else(StatusError::unknown_path)
 }
 
-/// A document that may be kept for an hour (as in Kubernetes).
-fn for_an_hour(media_type: &'static str, document: &Value) -> Response<Body> {
+/// Responds with a document that clients may cache for an hour (as in
+/// Kubernetes).
+fn cacheable_for_an_hour(media_type: &'static str, document: &Value) -> Response<Body> {
     let mut response =
         reply::with_type(StatusCode::OK, media_type, Body::full(document.to_string()));
     let public = HeaderValue::from_static("public, max-age=3600");
@@ -299,31 +305,34 @@ async fn openapi_v2(call: &Call) -> Reply {
     )
 }
 
-/// A document that is made once, off the threads that serve requests.
+/// Responds with a document that is rendered once, off the threads that serve
+/// requests.
 async fn cached(
     call: &Call,
     name: &str,
     make: impl FnOnce(&[Described]) -> Option<Bytes> + Send + 'static,
-) -> Result<Document, Fault> {
-    let (place, epoch, served) = place(call);
-    if let Some(document) = get(place, epoch, name) {
+) -> Result<Document, StatusError> {
+    let (document_cache, epoch, served) = document_cache(call);
+    if let Some(document) = get(document_cache, epoch, name) {
         return Ok(document);
     }
     let kinds: Vec<Described> = served.into_iter().map(Described).collect();
-    let document = input::aside(move || make(&kinds).map(Document::new))
+    let document = input::offload(move || make(&kinds).map(Document::new))
         .await?
-        .ok_or_else(Fault::unknown_path)?;
-    put(place, epoch, name, &document);
+        .ok_or_else(StatusError::unknown_path)?;
+    put(document_cache, epoch, name, &document);
     Ok(document)
 }
 
-/// Where documents about the kinds of now are kept, and what is served.
-fn place(call: &Call) -> (&Mutex<Documents>, u64, Vec<Served>) {
+/// Returns the document cache for the current kinds, the epoch of the kinds,
+/// and the kinds.
+fn document_cache(call: &Call) -> (&Mutex<Documents>, u64, Vec<Served>) {
     let engine = &call.shared.engine;
-    // Asked first: kinds that come in between only make it too old.
+    // Read the epoch first: a kind that is added in between only makes it
+    // outdated.
     let epoch = engine.kinds_epoch();
     let served = engine.served();
-    // What all servers of the process have in common they also share.
+    // Servers without custom kinds share their documents within the process.
     let builtin = served.iter().all(|served| served.custom.is_none());
     if builtin {
         (&*BUILTIN, 0, served)
@@ -332,20 +341,24 @@ fn place(call: &Call) -> (&Mutex<Documents>, u64, Vec<Served>) {
     }
 }
 
-fn get(place: &Mutex<Documents>, epoch: u64, name: &str) -> Option<Document> {
-    let documents = place.lock().unwrap_or_else(PoisonError::into_inner);
+fn get(document_cache: &Mutex<Documents>, epoch: u64, name: &str) -> Option<Document> {
+    let documents = document_cache
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     documents.get(epoch, name)
 }
 
-fn put(place: &Mutex<Documents>, epoch: u64, name: &str, document: &Document) {
-    let mut documents = place.lock().unwrap_or_else(PoisonError::into_inner);
+fn put(document_cache: &Mutex<Documents>, epoch: u64, name: &str, document: &Document) {
+    let mut documents = document_cache
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     documents.put(epoch, name, document.clone());
 }
 
-/// The documents of servers without custom kinds.
+/// Documents of servers without custom kinds.
 static BUILTIN: LazyLock<Mutex<Documents>> = LazyLock::new(Mutex::default);
 
-/// A served kind, as documents describe it.
+/// A served kind, as the documents describe it.
 struct Described(Served);
 
 impl openapi::Describe for Described {
@@ -358,7 +371,8 @@ impl openapi::Describe for Described {
     }
 }
 
-/// A document with its `ETag`; 304 for who has it already.
+/// Responds with a document and its `ETag`, or with 304 if the client has this
+/// version.
 fn tagged(call: &Call, media_type: &'static str, document: Document) -> Reply {
     let Document { bytes, tag } = document;
     let known = call
@@ -375,7 +389,7 @@ fn tagged(call: &Call, media_type: &'static str, document: Document) -> Reply {
     } else {
         reply::with_type(StatusCode::OK, media_type, Body::full(bytes))
     };
-    let tag = HeaderValue::from_str(&tag).map_err(Fault::internal)?;
+    let tag = HeaderValue::from_str(&tag).map_err(StatusError::internal)?;
     response.headers_mut().insert(header::ETAG, tag);
     Ok(response)
 }

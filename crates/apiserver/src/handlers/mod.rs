@@ -1,5 +1,5 @@
-//! What each route and method does. Handlers read typed options, ask the
-//! engine, and present what it answers.
+//! Handlers of routes and methods. A handler parses typed options, calls the
+//! engine, and presents the result.
 
 mod delete;
 mod evict;
@@ -21,27 +21,27 @@ use longshore_model::KindInfo;
 
 use crate::{
     call::Call,
-    fault::Fault,
     input::RequestBody,
-    negotiate::{Shape, Wanted, negotiate},
+    negotiate::{Negotiated, Shape, negotiate},
     reply::{self, Reply},
     review::Review,
     route::{Resource, Route},
+    status_error::StatusError,
 };
 
 pub(crate) async fn dispatch(mut call: Call, route: Route, body: RequestBody) -> Reply {
     match route {
         Route::Resource(resource) => self::resource(call, resource, body).await,
-        // Probes use whatever method they like.
+        // Health checks accept every method.
         Route::Health(..) => meta::dispatch(call, route).await,
         Route::Version | Route::GroupVersion { .. } if call.method != Method::GET => {
-            Err(Fault::wrong_method(&["GET"]))
+            Err(StatusError::wrong_method(&["GET"]))
         }
         route if matches!(call.method, Method::GET | Method::HEAD) => {
             call.method = Method::GET;
             meta::dispatch(call, route).await
         }
-        _ => Err(Fault::wrong_method(&["GET", "HEAD"])),
+        _ => Err(StatusError::wrong_method(&["GET", "HEAD"])),
     }
 }
 
@@ -50,21 +50,21 @@ async fn resource(mut call: Call, path: Resource, body: RequestBody) -> Reply {
         let in_place = path.name.is_none() && path.namespace.is_some() == found.namespaced;
         return match call.method {
             Method::POST if in_place => review::create(call, found, path.namespace, body).await,
-            _ if in_place => Err(Fault::wrong_method(&["POST"])),
-            _ => Err(Fault::unknown_path()),
+            _ if in_place => Err(StatusError::wrong_method(&["POST"])),
+            _ => Err(StatusError::unknown_path()),
         };
     }
     if path.is_bindings() {
         return match call.method {
             Method::POST => write::bindings(call, path.namespace, body).await,
-            _ => Err(Fault::wrong_method(&["POST"])),
+            _ => Err(StatusError::wrong_method(&["POST"])),
         };
     }
     let served = call
         .shared
         .engine
         .served_at(&path.group, &path.version, &path.plural)
-        .ok_or_else(Fault::unknown_path)?;
+        .ok_or_else(StatusError::unknown_path)?;
     let deprecation = served.custom.as_ref().and_then(|kind| kind.deprecation());
     let deprecation = deprecation.map(str::to_owned);
     let info = served.info.clone();
@@ -74,16 +74,16 @@ async fn resource(mut call: Call, path: Resource, body: RequestBody) -> Reply {
     Ok(response)
 }
 
-/// A request about objects of a kind.
+/// Handles a request for objects of a kind.
 async fn kind(call: Call, info: Arc<KindInfo>, path: Resource, body: RequestBody) -> Reply {
     let namespaced = info.is_namespaced();
     if namespaced != path.namespace.is_some() && (path.name.is_some() || !namespaced) {
-        return Err(Fault::unknown_path());
+        return Err(StatusError::unknown_path());
     }
     if path.watch {
         return match call.method {
             Method::GET => watch::watch(call, info, path.namespace, path.name).await,
-            _ => Err(Fault::wrong_method(&["GET"])),
+            _ => Err(StatusError::wrong_method(&["GET"])),
         };
     }
     let Some(name) = path.name else {
@@ -99,7 +99,7 @@ async fn kind(call: Call, info: Arc<KindInfo>, path: Resource, body: RequestBody
         Some(word) if target.kind.has_subresource(&word) => {
             subresource(call, target, &word, body).await
         }
-        Some(_) => Err(Fault::unknown_path()),
+        Some(_) => Err(StatusError::unknown_path()),
     }
 }
 
@@ -109,20 +109,26 @@ async fn collection(
     namespace: Option<String>,
     body: RequestBody,
 ) -> Reply {
-    // Over all namespaces, objects can be read but not written. Namespaces go
-    // one at a time, as each takes everything in it along.
+    // Across all namespaces, objects can be read but not written. Namespaces
+    // cannot be deleted as a collection, because each deletion includes all
+    // objects in the namespace.
     let writable = !info.is_namespaced() || namespace.is_some();
-    let sweepable = writable && !(info.gvk.group.is_empty() && info.gvk.kind == "Namespace");
+    let supports_delete_collection =
+        writable && !(info.gvk.group.is_empty() && info.gvk.kind == "Namespace");
     match call.method {
         Method::GET if call.query.flag("watch") == Some(true) => {
             watch::watch(call, info, namespace, None).await
         }
         Method::GET => read::list(call, info, namespace).await,
         Method::POST if writable => write::create(call, info, namespace, body).await,
-        Method::DELETE if sweepable => delete::collection(call, info, namespace, body).await,
-        _ if sweepable => Err(Fault::wrong_method(&["GET", "POST", "DELETE"])),
-        _ if writable => Err(Fault::wrong_method(&["GET", "POST"])),
-        _ => Err(Fault::wrong_method(&["GET"])),
+        Method::DELETE if supports_delete_collection => {
+            delete::collection(call, info, namespace, body).await
+        }
+        _ if supports_delete_collection => {
+            Err(StatusError::wrong_method(&["GET", "POST", "DELETE"]))
+        }
+        _ if writable => Err(StatusError::wrong_method(&["GET", "POST"])),
+        _ => Err(StatusError::wrong_method(&["GET"])),
     }
 }
 
@@ -132,7 +138,9 @@ async fn item(call: Call, target: Target, body: RequestBody) -> Reply {
         Method::PUT => write::update(call, target, Subresource::None, body).await,
         Method::PATCH => write::patch(call, target, Subresource::None, body).await,
         Method::DELETE => delete::item(call, target, body).await,
-        _ => Err(Fault::wrong_method(&["GET", "PUT", "PATCH", "DELETE"])),
+        _ => Err(StatusError::wrong_method(&[
+            "GET", "PUT", "PATCH", "DELETE",
+        ])),
     }
 }
 
@@ -141,43 +149,43 @@ async fn subresource(call: Call, target: Target, word: &str, body: RequestBody) 
         ("status", Method::GET) => read::get(&call, &target),
         ("status", Method::PUT) => write::update(call, target, Subresource::Status, body).await,
         ("status", Method::PATCH) => write::patch(call, target, Subresource::Status, body).await,
-        ("status", _) => Err(Fault::wrong_method(&["GET", "PUT", "PATCH"])),
+        ("status", _) => Err(StatusError::wrong_method(&["GET", "PUT", "PATCH"])),
         ("approval", Method::GET) => read::get(&call, &target),
         ("approval", Method::PUT) => write::update(call, target, Subresource::Approval, body).await,
         ("approval", Method::PATCH) => {
             write::patch(call, target, Subresource::Approval, body).await
         }
-        ("approval", _) => Err(Fault::wrong_method(&["GET", "PUT", "PATCH"])),
+        ("approval", _) => Err(StatusError::wrong_method(&["GET", "PUT", "PATCH"])),
         ("scale", Method::GET) => read::scale(&call, &target),
         ("scale", Method::PUT) => write::update(call, target, Subresource::Scale, body).await,
         ("scale", Method::PATCH) => write::patch(call, target, Subresource::Scale, body).await,
-        ("scale", _) => Err(Fault::wrong_method(&["GET", "PUT", "PATCH"])),
+        ("scale", _) => Err(StatusError::wrong_method(&["GET", "PUT", "PATCH"])),
         ("finalize", Method::PUT) => write::update(call, target, Subresource::Finalize, body).await,
-        ("finalize", _) => Err(Fault::wrong_method(&["PUT"])),
+        ("finalize", _) => Err(StatusError::wrong_method(&["PUT"])),
         ("binding", Method::POST) => write::bind(call, target, body).await,
-        ("binding", _) => Err(Fault::wrong_method(&["POST"])),
+        ("binding", _) => Err(StatusError::wrong_method(&["POST"])),
         ("eviction", Method::POST) => evict::evict(call, target, body).await,
-        ("eviction", _) => Err(Fault::wrong_method(&["POST"])),
+        ("eviction", _) => Err(StatusError::wrong_method(&["POST"])),
         ("exec", Method::GET | Method::POST) => streams::exec(call, target),
         ("attach", Method::GET | Method::POST) => streams::attach(call, target),
         ("portforward", Method::GET | Method::POST) => streams::port_forward(call, target),
-        ("exec" | "attach" | "portforward", _) => Err(Fault::wrong_method(&["GET", "POST"])),
+        ("exec" | "attach" | "portforward", _) => Err(StatusError::wrong_method(&["GET", "POST"])),
         ("log", Method::GET) => logs::log(call, target).await,
         ("token", Method::POST) => token::request(call, target, body).await,
-        ("token", _) => Err(Fault::wrong_method(&["POST"])),
-        ("log", _) => Err(Fault::wrong_method(&["GET"])),
-        _ => Err(Fault::unknown_path()),
+        ("token", _) => Err(StatusError::wrong_method(&["POST"])),
+        ("log", _) => Err(StatusError::wrong_method(&["GET"])),
+        _ => Err(StatusError::unknown_path()),
     }
 }
 
-/// The shape of a single object.
-fn object_shape(call: &Call) -> Result<Wanted, Fault> {
+/// Negotiates the shape of a single object.
+fn object_shape(call: &Call) -> Result<Negotiated, StatusError> {
     negotiate(&call.headers, |shape| {
         matches!(shape, Shape::Object | Shape::Table(_) | Shape::Metadata(_))
     })
 }
 
-/// The shape of what has one shape only.
-fn plain_shape(call: &Call) -> Result<Wanted, Fault> {
+/// Negotiates the encoding of a response that has only one shape.
+fn plain_shape(call: &Call) -> Result<Negotiated, StatusError> {
     negotiate(&call.headers, |shape| shape == Shape::Object)
 }

@@ -45,10 +45,10 @@ pub(super) async fn list(call: Call, info: Arc<KindInfo>, namespace: Option<Stri
     let presenter = Presenter::new(&call, info.clone(), wanted.shape)?;
     let request = params::list_request(&call.query, info, namespace)?;
     let engine = call.shared.engine.clone();
-    let page = if engine.count(&request.kind) < limits::LIST_ASIDE {
+    let page = if engine.count(&request.kind) < limits::LIST_OFFLOAD {
         engine.list(&request)?
     } else {
-        input::aside(move || engine.list(&request)).await??
+        input::offload(move || engine.list(&request)).await??
     };
     let body = presenter.list(page);
     match wanted.encoding {
@@ -59,7 +59,7 @@ pub(super) async fn list(call: Call, info: Arc<KindInfo>, namespace: Option<Stri
                 let whole = chunks.map(|chunks| chunks.flatten().collect::<Vec<u8>>());
                 reply::document(StatusCode::OK, encoding, whole.unwrap_or_default().into())
             };
-            input::aside(whole).await?
+            input::offload(whole).await?
         }
     }
 }

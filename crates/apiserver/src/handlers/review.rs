@@ -1,4 +1,4 @@
-//! POST of reviews. Until there is authorization, every authenticated user may
+//! POST of reviews. There is no authorization yet: every authenticated user may
 //! do everything.
 
 use http::StatusCode;
@@ -9,11 +9,11 @@ use super::plain_shape;
 use crate::{
     auth,
     call::Call,
-    fault::{Fault, invalid},
     input::{self, RequestBody},
     reply::{self, Reply},
     review::Review,
     route::Route,
+    status_error::{StatusError, invalid},
     user::{AUTHENTICATED, UNAUTHENTICATED, User},
 };
 
@@ -24,8 +24,8 @@ pub(super) async fn create(
     body: RequestBody,
 ) -> Reply {
     let wanted = plain_shape(&call)?;
-    let (asked, _) = input::object(&call.headers, body, review.kind).await?;
-    let answer = review.answer(&call, namespace.as_deref(), asked)?;
+    let (request, _) = input::object(&call.headers, body, review.kind).await?;
+    let answer = review.answer(&call, namespace.as_deref(), request)?;
     reply::document(
         StatusCode::CREATED,
         wanted.encoding,
@@ -34,39 +34,42 @@ pub(super) async fn create(
 }
 
 impl Review {
-    /// Answers the review: its body with a status.
+    /// Responds with the review from the request body, completed with a status.
     fn answer(
         self,
         call: &Call,
         namespace: Option<&str>,
-        mut asked: Value,
-    ) -> Result<Value, Fault> {
-        let given = asked["kind"].as_str().unwrap_or_default();
+        mut request: Value,
+    ) -> Result<Value, StatusError> {
+        let given = request["kind"].as_str().unwrap_or_default();
         if !given.is_empty() && given != self.kind {
-            return Err(Fault::bad_request(format!(
+            return Err(StatusError::bad_request(format!(
                 "{given} in version \"v1\" cannot be handled as a {}",
                 self.kind
             )));
         }
-        asked["apiVersion"] = format!("{}/v1", self.group).into();
-        asked["kind"] = self.kind.into();
-        if !asked["metadata"].is_object() {
-            asked["metadata"] = json!({});
+        request["apiVersion"] = format!("{}/v1", self.group).into();
+        request["kind"] = self.kind.into();
+        if !request["metadata"].is_object() {
+            request["metadata"] = json!({});
         }
-        asked["status"] = match self.kind {
+        request["status"] = match self.kind {
             "SelfSubjectReview" => json!({"userInfo": call.user.info()}),
-            "TokenReview" => token(call, &asked["spec"])?,
+            "TokenReview" => token(call, &request["spec"])?,
             "SelfSubjectAccessReview" => {
-                self.check_attributes(&asked["spec"])?;
-                decision(call.user.groups.iter().map(String::as_str), &asked["spec"])
+                self.check_attributes(&request["spec"])?;
+                decision(
+                    call.user.groups.iter().map(String::as_str),
+                    &request["spec"],
+                )
             }
             "SelfSubjectRulesReview" => {
-                if asked["spec"]["namespace"]
+                if request["spec"]["namespace"]
                     .as_str()
                     .unwrap_or_default()
                     .is_empty()
                 {
-                    return Err(Fault::bad_request("no namespace on request"));
+                    return Err(StatusError::bad_request("no namespace on request"));
                 }
                 json!({
                     "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
@@ -74,22 +77,24 @@ impl Review {
                     "incomplete": false,
                 })
             }
-            _ => self.access(namespace, &asked)?,
+            _ => self.access(namespace, &request)?,
         };
-        Ok(asked)
+        Ok(request)
     }
 
-    fn refused(self, cause: StatusCause) -> Fault {
-        Fault::invalid_review(self.kind, self.group, "", vec![cause])
+    fn refused(self, cause: StatusCause) -> StatusError {
+        StatusError::invalid_review(self.kind, self.group, "", vec![cause])
     }
 
-    /// What another user may do.
-    fn access(self, namespace: Option<&str>, asked: &Value) -> Result<Value, Fault> {
-        let spec = &asked["spec"];
+    /// Reviews the access of another user.
+    fn access(self, namespace: Option<&str>, request: &Value) -> Result<Value, StatusError> {
+        let spec = &request["spec"];
         if let Some(namespace) = namespace {
-            let given = asked["metadata"]["namespace"].as_str().unwrap_or_default();
+            let given = request["metadata"]["namespace"]
+                .as_str()
+                .unwrap_or_default();
             if !given.is_empty() && given != namespace {
-                return Err(Fault::bad_request(format!(
+                return Err(StatusError::bad_request(format!(
                     "namespace in URL does not match namespace in {} object",
                     self.kind
                 )));
@@ -124,7 +129,7 @@ impl Review {
         Ok(decision([group].into_iter(), spec))
     }
 
-    fn check_attributes(self, spec: &Value) -> Result<(), Fault> {
+    fn check_attributes(self, spec: &Value) -> Result<(), StatusError> {
         let given = ["resourceAttributes", "nonResourceAttributes"];
         let given = given.map(|name| !spec[name].is_null());
         let (field, why) = match given {
@@ -143,7 +148,7 @@ impl Review {
     }
 }
 
-/// Whether a user of these groups may do what a review is about.
+/// Decides whether a user in these groups may do what a review asks for.
 fn decision<'a>(mut groups: impl Iterator<Item = &'a str>, spec: &Value) -> Value {
     let path = spec["nonResourceAttributes"]["path"].as_str();
     let is_open = path
@@ -155,11 +160,11 @@ fn decision<'a>(mut groups: impl Iterator<Item = &'a str>, spec: &Value) -> Valu
     }
 }
 
-/// The user of a token.
-fn token(call: &Call, spec: &Value) -> Result<Value, Fault> {
+/// Reviews a token.
+fn token(call: &Call, spec: &Value) -> Result<Value, StatusError> {
     let token = spec["token"].as_str().unwrap_or_default();
     if token.is_empty() {
-        return Err(Fault::bad_request(
+        return Err(StatusError::bad_request(
             "token is required for TokenReview in authentication",
         ));
     }

@@ -1,5 +1,5 @@
-//! `pods/exec`, `pods/attach`, `pods/portforward`: which container is meant,
-//! and what is wanted of it. The rest is a session's.
+//! `pods/exec`, `pods/attach`, `pods/portforward`: validates the request and
+//! selects the container. A session does the rest.
 
 use longshore_engine::{ReadVersion, Target};
 use longshore_model::StatusReason;
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::logs::container;
 use crate::{
     call::Call,
-    fault::Fault,
     node_streams::{ContainerRef, StreamError, StreamsWanted},
     query::Query,
     reply::Reply,
+    status_error::StatusError,
     streams::{self, Command, Forward, Upgrade},
 };
 
@@ -20,7 +20,7 @@ pub(super) fn exec(call: Call, target: Target) -> Reply {
     let container = find(&call, target)?;
     let wanted = wanted(&call.query)?;
     if words.is_empty() {
-        return Err(Fault::bad_request(
+        return Err(StatusError::bad_request(
             "you must specify at least one command for the container",
         ));
     }
@@ -50,17 +50,17 @@ pub(super) fn port_forward(call: Call, target: Target) -> Reply {
     });
     let ports = ports.map(|port| match port.parse() {
         Ok(port @ 1_u16..) => Ok(port),
-        _ => Err(Fault::bad_request(format!(
+        _ => Err(StatusError::bad_request(format!(
             "ports: {port:?} is no port: give numbers from 1 to 65535"
         ))),
     });
-    let ports = ports.collect::<Result<Vec<u16>, Fault>>()?;
+    let ports = ports.collect::<Result<Vec<u16>, StatusError>>()?;
     let (pod, _) = pod(&call, target)?;
     streams::answer(call, Upgrade::Forward(Forward { pod, ports }))
 }
 
-/// The pod, which must be on a node.
-fn pod(call: &Call, target: Target) -> Result<(ContainerRef, Value), Fault> {
+/// Returns the pod, which must be assigned to a node.
+fn pod(call: &Call, target: Target) -> Result<(ContainerRef, Value), StatusError> {
     let object = call.shared.engine.get(
         &target.kind,
         target.namespace.as_deref(),
@@ -70,7 +70,7 @@ fn pod(call: &Call, target: Target) -> Result<(ContainerRef, Value), Fault> {
     let pod: Value = object.value();
     let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
     if node.is_empty() {
-        return Err(Fault::bad_request(format!(
+        return Err(StatusError::bad_request(format!(
             "pod {} does not have a host assigned",
             target.name
         )));
@@ -84,15 +84,15 @@ fn pod(call: &Call, target: Target) -> Result<(ContainerRef, Value), Fault> {
     Ok((found, pod))
 }
 
-fn find(call: &Call, target: Target) -> Result<ContainerRef, Fault> {
-    let asked = call.query.get("container");
+fn find(call: &Call, target: Target) -> Result<ContainerRef, StatusError> {
+    let requested = call.query.get("container");
     let object = call.shared.engine.get(
         &target.kind,
         target.namespace.as_deref(),
         &target.name,
         ReadVersion::Latest,
     )?;
-    let named = container(&object.value(), &target.name, asked)?;
+    let named = container(&object.value(), &target.name, requested)?;
     let (found, _) = pod(call, target)?;
     Ok(ContainerRef {
         container: named,
@@ -100,29 +100,30 @@ fn find(call: &Call, target: Target) -> Result<ContainerRef, Fault> {
     })
 }
 
-fn wanted(query: &Query) -> Result<StreamsWanted, Fault> {
+fn wanted(query: &Query) -> Result<StreamsWanted, StatusError> {
     let is = |name| query.flag(name) == Some(true);
     let terminal = is("tty");
     let wanted = StreamsWanted {
         input: is("stdin"),
         output: is("stdout"),
-        // A terminal has one output.
+        // A terminal has only one output.
         errors: is("stderr") && !terminal,
         terminal,
     };
     if !wanted.input && !wanted.output && !wanted.errors {
-        return Err(Fault::bad_request(
+        return Err(StatusError::bad_request(
             "you must specify at least 1 of stdin, stdout, stderr",
         ));
     }
     Ok(wanted)
 }
 
-/// Refuses what does not run, while that can still be said by a code.
-fn check(call: &Call, container: &ContainerRef) -> Result<(), Fault> {
+/// Rejects a container that is not running, while the response can still carry
+/// a status code.
+fn check(call: &Call, container: &ContainerRef) -> Result<(), StatusError> {
     let checked = call.shared.node_streams.check(container);
     checked.map_err(|error| match error {
-        StreamError::NotRunning(text) => Fault::new(StatusReason::InternalError, text),
-        error => Fault::internal(error),
+        StreamError::NotRunning(text) => StatusError::new(StatusReason::InternalError, text),
+        error => StatusError::internal(error),
     })
 }

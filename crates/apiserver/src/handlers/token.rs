@@ -1,4 +1,5 @@
-//! POST to `serviceaccounts/{name}/token`: a token for a service account.
+//! POST to `serviceaccounts/{name}/token`: issues a token for a service
+//! account.
 
 use http::StatusCode;
 use longshore_engine::{Error, Object, ReadVersion, Subject, Target};
@@ -9,17 +10,16 @@ use serde_json::{Value, json};
 use super::plain_shape;
 use crate::{
     call::Call,
-    fault::{Fault, invalid},
     input::{self, RequestBody},
     limits, params,
     reply::{self, Reply},
+    status_error::{StatusError, invalid},
     tokens::{Claims, ISSUER, Kubernetes, Reference},
 };
 
 const API_VERSION: &str = "authentication.k8s.io/v1";
 const KIND: &str = "TokenRequest";
-/// How long a token is valid if the request does not say, in seconds (as in
-/// Kubernetes).
+/// Default validity of a token in seconds (as in Kubernetes).
 const DEFAULT_SECONDS: i64 = 3600;
 
 #[derive(Debug, Deserialize)]
@@ -54,18 +54,18 @@ pub(super) async fn request(call: Call, target: Target, body: RequestBody) -> Re
     let wanted = plain_shape(&call)?;
     params::write_options(&call.query, "CreateOptions", None, call.user_agent())?;
     let key = call.shared.authenticator.token_key.clone();
-    let key = key.ok_or_else(Fault::unknown_path)?;
-    let (mut asked, _) = input::object(&call.headers, body, KIND).await?;
-    check_type(&asked)?;
+    let key = key.ok_or_else(StatusError::unknown_path)?;
+    let (mut token_request, _) = input::object(&call.headers, body, KIND).await?;
+    check_type(&token_request)?;
     let namespace = target.namespace.clone().unwrap_or_default();
-    check_names(&asked, &target.name, &namespace)?;
-    let spec = read_spec(&asked)?;
+    check_names(&token_request, &target.name, &namespace)?;
+    let spec = read_spec(&token_request)?;
 
     let engine = &call.shared.engine;
     let get = |kind: &str, namespace: Option<&str>, name: &str| {
-        let info = builtin("", kind).ok_or_else(Fault::unknown_path)?;
+        let info = builtin("", kind).ok_or_else(StatusError::unknown_path)?;
         let found = engine.get(info, namespace, name, ReadVersion::Latest);
-        found.map_err(Fault::from)
+        found.map_err(StatusError::from)
     };
     let account = get("ServiceAccount", Some(&namespace), &target.name)?;
     let seconds = lifetime(spec.expiration_seconds)?;
@@ -84,24 +84,25 @@ pub(super) async fn request(call: Call, target: Target, body: RequestBody) -> Re
     let claims = Claims::new(named, audiences.clone(), (now, seconds), id);
     let token = key
         .sign(&claims)
-        .ok_or_else(|| Fault::internal("no token could be signed"))?;
-    let expires = jiff::Timestamp::from_second(claims.exp).map_err(Fault::internal)?;
+        .ok_or_else(|| StatusError::internal("no token could be signed"))?;
+    let expires = jiff::Timestamp::from_second(claims.exp).map_err(StatusError::internal)?;
 
-    asked["kind"] = KIND.into();
-    asked["apiVersion"] = API_VERSION.into();
-    if !asked["metadata"].is_object() {
-        asked["metadata"] = json!({});
+    token_request["kind"] = KIND.into();
+    token_request["apiVersion"] = API_VERSION.into();
+    if !token_request["metadata"].is_object() {
+        token_request["metadata"] = json!({});
     }
-    asked["metadata"]["name"] = target.name.into();
-    asked["metadata"]["namespace"] = namespace.into();
-    asked["metadata"]["creationTimestamp"] = time::seconds(now).into();
-    if !asked["spec"].is_object() {
-        asked["spec"] = json!({"boundObjectRef": null});
+    token_request["metadata"]["name"] = target.name.into();
+    token_request["metadata"]["namespace"] = namespace.into();
+    token_request["metadata"]["creationTimestamp"] = time::seconds(now).into();
+    if !token_request["spec"].is_object() {
+        token_request["spec"] = json!({"boundObjectRef": null});
     }
-    asked["spec"]["audiences"] = audiences.into();
-    asked["spec"]["expirationSeconds"] = seconds.into();
-    asked["status"] = json!({"token": token, "expirationTimestamp": time::seconds(expires)});
-    let answer = reply::ordered(&asked);
+    token_request["spec"]["audiences"] = audiences.into();
+    token_request["spec"]["expirationSeconds"] = seconds.into();
+    token_request["status"] =
+        json!({"token": token, "expirationTimestamp": time::seconds(expires)});
+    let answer = reply::ordered(&token_request);
     reply::document(StatusCode::CREATED, wanted.encoding, answer)
 }
 
@@ -112,17 +113,17 @@ fn reference(object: &Object) -> Reference {
     }
 }
 
-fn check_type(asked: &Value) -> Result<(), Fault> {
-    let word = |name: &str| asked[name].as_str().unwrap_or_default();
+fn check_type(token_request: &Value) -> Result<(), StatusError> {
+    let word = |name: &str| token_request[name].as_str().unwrap_or_default();
     if !matches!(word("kind"), "" | KIND) {
-        return Err(Fault::bad_request(format!(
+        return Err(StatusError::bad_request(format!(
             "{} in version {:?} cannot be handled as a {KIND}",
             word("kind"),
             word("apiVersion").rsplit('/').next().unwrap_or_default(),
         )));
     }
     if !matches!(word("apiVersion"), "" | API_VERSION) {
-        return Err(Fault::bad_request(format!(
+        return Err(StatusError::bad_request(format!(
             "the API version in the data ({}) does not match the expected API version ({API_VERSION})",
             word("apiVersion"),
         )));
@@ -130,10 +131,12 @@ fn check_type(asked: &Value) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The body need not name the service account; if it does, then as the path.
-fn check_names(asked: &Value, name: &str, namespace: &str) -> Result<(), Fault> {
+/// Checks that a name or namespace in the body matches the path.
+fn check_names(token_request: &Value, name: &str, namespace: &str) -> Result<(), StatusError> {
     for (field, expected) in [("name", name), ("namespace", namespace)] {
-        let given = asked["metadata"][field].as_str().unwrap_or_default();
+        let given = token_request["metadata"][field]
+            .as_str()
+            .unwrap_or_default();
         if !given.is_empty() && given != expected {
             let why = format!("must match the service account {field} if specified");
             let cause = invalid(&format!("metadata.{field}"), given, &why);
@@ -143,24 +146,24 @@ fn check_names(asked: &Value, name: &str, namespace: &str) -> Result<(), Fault> 
     Ok(())
 }
 
-fn refused(name: &str, cause: StatusCause) -> Fault {
-    Fault::invalid_review(KIND, "authentication.k8s.io", name, vec![cause])
+fn refused(name: &str, cause: StatusCause) -> StatusError {
+    StatusError::invalid_review(KIND, "authentication.k8s.io", name, vec![cause])
 }
 
-fn read_spec(asked: &Value) -> Result<Spec, Fault> {
-    if asked["spec"].is_null() {
+fn read_spec(token_request: &Value) -> Result<Spec, StatusError> {
+    if token_request["spec"].is_null() {
         return Ok(Spec::default());
     }
-    Spec::deserialize(&asked["spec"]).map_err(|error| {
-        Fault::bad_request(format!(
+    Spec::deserialize(&token_request["spec"]).map_err(|error| {
+        StatusError::bad_request(format!(
             "{KIND} in version \"v1\" cannot be handled as a {KIND}: spec: {error}"
         ))
     })
 }
 
-/// The seconds that a token is valid for.
-fn lifetime(asked: Option<i64>) -> Result<i64, Fault> {
-    let seconds = asked.unwrap_or(DEFAULT_SECONDS);
+/// Returns the validity of the token in seconds.
+fn lifetime(requested: Option<i64>) -> Result<i64, StatusError> {
+    let seconds = requested.unwrap_or(DEFAULT_SECONDS);
     let why = if seconds < limits::TOKEN_LEAST_SECONDS {
         "may not specify a duration less than 10 minutes"
     } else if seconds > limits::TOKEN_MOST_SECONDS {
@@ -171,13 +174,13 @@ fn lifetime(asked: Option<i64>) -> Result<i64, Fault> {
     Err(refused("", invalid("spec.expirationSeconds", seconds, why)))
 }
 
-/// Names the object that the token is bound to.
+/// Resolves the object that the token is bound to.
 fn bind(
     bound: &Bound,
     account: &str,
     named: &mut Kubernetes,
-    get: impl Fn(&str, Option<&str>, &str) -> Result<std::sync::Arc<Object>, Fault>,
-) -> Result<(), Fault> {
+    get: impl Fn(&str, Option<&str>, &str) -> Result<std::sync::Arc<Object>, StatusError>,
+) -> Result<(), StatusError> {
     let namespace = named.namespace.clone();
     let namespace = Some(namespace.as_str());
     let found = match (bound.api_version.as_str(), bound.kind.as_str()) {
@@ -185,11 +188,11 @@ fn bind(
             let pod = get("Pod", namespace, &bound.name)?;
             let spec = &pod.value()["spec"];
             if spec["serviceAccountName"].as_str().unwrap_or_default() != account {
-                return Err(Fault::bad_request(format!(
+                return Err(StatusError::bad_request(format!(
                     "cannot bind token for serviceaccount {account:?} to pod running with different serviceaccount name."
                 )));
             }
-            // A node that is not there is left out.
+            // A node that does not exist is omitted.
             let node = spec["nodeName"].as_str().filter(|name| !name.is_empty());
             let node = node.and_then(|name| get("Node", None, name).ok());
             named.node = node.map(|node| reference(&node));
@@ -210,13 +213,13 @@ fn bind(
             let (group, version) = version.split_once('/').unwrap_or(("", version));
             let of = format!("{group}/{version}, Kind={kind}");
             let text = format!("cannot bind token to object of type {of}");
-            return Err(Fault::bad_request(text));
+            return Err(StatusError::bad_request(text));
         }
     };
     if bound.uid.is_empty() || bound.uid == found.uid() {
         return Ok(());
     }
-    let info = builtin("", &bound.kind).ok_or_else(Fault::unknown_path)?;
+    let info = builtin("", &bound.kind).ok_or_else(StatusError::unknown_path)?;
     let mut subject = Subject::new(info, &bound.name);
     subject.resource = bound.kind.as_str().into();
     Err(Error::Conflict {

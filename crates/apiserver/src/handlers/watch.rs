@@ -1,7 +1,7 @@
-//! Watches: one JSON event a line, for as long as the client listens.
+//! Watches: one JSON event per line until the client disconnects.
 //!
-//! A watch reads the engine's log at its own pace: a slow client holds back
-//! nothing but itself.
+//! Each watch reads the engine's log at its own pace, so a slow client delays
+//! only itself.
 
 use std::{collections::VecDeque, io, sync::Arc, time::Duration};
 
@@ -18,26 +18,26 @@ use tokio::{
 };
 
 use crate::{
-    body::{Body, COPIED},
+    body::{Body, COPY_BELOW},
     call::{Call, Shared},
     event_line::{LINE_END, error_line, line, line_start},
-    fault::Fault,
     input, limits,
     negotiate::{Encoding, Shape, negotiate},
     params::{Selection, WatchParams},
     present::Presenter,
     reply::{self, Reply},
+    status_error::StatusError,
     stopping::stopped,
 };
 
-/// How often a client that asked for bookmarks gets one.
-const BOOKMARK: Duration = Duration::from_secs(60);
-/// How long before the end the last bookmark comes.
-const LAST_BOOKMARK: Duration = Duration::from_secs(2);
-/// Events that wait together are sent together, up to this size.
-const FRAME: usize = 64 * 1024;
+/// Interval of the bookmarks that a client requests.
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+/// Time between the last bookmark and the end of the watch.
+const LAST_BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
+/// Maximum size in bytes of pending events that are sent together.
+const MAX_FRAME: usize = 64 * 1024;
 
-/// Watches a collection, or with a name one object of it.
+/// Watches a collection, or one object of it if a name is given.
 pub(super) async fn watch(
     call: Call,
     info: Arc<KindInfo>,
@@ -48,7 +48,7 @@ pub(super) async fn watch(
         matches!(shape, Shape::Object | Shape::Table(_) | Shape::Metadata(_))
     })?;
     if wanted.encoding != Encoding::Json {
-        return Err(Fault::not_acceptable());
+        return Err(StatusError::not_acceptable());
     }
     let presenter = Presenter::new(&call, info.clone(), wanted.shape)?;
     let params = WatchParams::parse(&call.query)?;
@@ -69,15 +69,15 @@ pub(super) async fn watch(
         bookmarks: params.bookmarks,
     };
     let has_state = request.initial_events || request.since == WatchStart::Latest;
-    let started = if has_state && engine.count(&request.kind) >= limits::LIST_ASIDE {
+    let started = if has_state && engine.count(&request.kind) >= limits::LIST_OFFLOAD {
         let engine = engine.clone();
-        input::aside(move || engine.watch(&request)).await?
+        input::offload(move || engine.watch(&request)).await?
     } else {
         engine.watch(&request)
     };
     let watch = match started {
         Ok(watch) => watch,
-        // Clients expect this one inside the stream.
+        // Clients expect this error inside the stream.
         Err(error @ Error::Expired { .. }) => {
             return Ok(reply::json(
                 StatusCode::OK,
@@ -86,12 +86,12 @@ pub(super) async fn watch(
         }
         Err(error) => return Err(error.into()),
     };
-    // A random span keeps many watches from ending at the same moment.
+    // A random duration prevents many watches from ending at the same moment.
     let seconds = params
         .timeout_seconds
         .unwrap_or_else(|| rand::rng().random_range(1800..3600));
     let now = Instant::now();
-    // Past a day it makes no difference, and times stay in their range.
+    // Limited to a day, so that the deadline cannot overflow.
     let deadline = now + Duration::from_secs(seconds.min(86_400));
     let stream = Events {
         watch,
@@ -119,12 +119,13 @@ pub(super) async fn watch(
     Ok(reply::json(StatusCode::OK, Body::stream(stream.boxed())))
 }
 
-/// When the next bookmark is due: in a minute, or shortly before the end.
+/// Returns when the next bookmark is due: in a minute, or shortly before the
+/// end.
 fn next_bookmark(now: Instant, deadline: Instant) -> Option<Instant> {
     let last = deadline
-        .checked_sub(LAST_BOOKMARK)
+        .checked_sub(LAST_BOOKMARK_BEFORE_END)
         .filter(|last| *last > now)?;
-    Some(last.min(now + BOOKMARK))
+    Some(last.min(now + BOOKMARK_INTERVAL))
 }
 
 struct Events {
@@ -134,14 +135,15 @@ struct Events {
     bookmark: Option<Instant>,
     stopping: watch::Receiver<bool>,
     done: bool,
-    /// What follows the last frame: a large object and the end of its line.
+    /// Parts that follow the last frame: a large object and the end of its
+    /// line.
     parts: VecDeque<Bytes>,
-    /// The server lives as long as its streams.
+    /// Keeps the server alive while its streams exist.
     _shared: Arc<Shared>,
 }
 
 impl Events {
-    /// The next lines to send; `None` at the end.
+    /// Returns the next lines to send, or `None` at the end.
     async fn frame(&mut self) -> Option<Bytes> {
         if let Some(part) = self.parts.pop_front() {
             return Some(part);
@@ -157,9 +159,10 @@ impl Events {
             () = async { sleep_until(bookmark.unwrap_or(self.deadline)).await }, if bookmark.is_some() => {
                 self.bookmark = next_bookmark(Instant::now(), self.deadline);
                 match self.watch.bookmark() {
-                    // Initial events are still being sent: they say more.
+                    // Initial events are still being sent and make a bookmark
+                    // unnecessary.
                     Ok(0) => self.watch.next().await,
-                    told => told.map(WatchEvent::Bookmark),
+                    result => result.map(WatchEvent::Bookmark),
                 }
             }
             event = self.watch.next() => event,
@@ -175,7 +178,7 @@ impl Events {
                     }
                 }
                 Ok(None) => break,
-                // The kind is gone: the watch ends like any other.
+                // The kind was removed: the watch ends normally.
                 Err(Error::KindGone(_)) => {
                     self.done = true;
                     break;
@@ -186,7 +189,7 @@ impl Events {
                     break;
                 }
             }
-            if frame.len() >= FRAME {
+            if frame.len() >= MAX_FRAME {
                 break;
             }
             event = self.watch.try_next();
@@ -202,9 +205,9 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes an event. Of one with a large object only the beginning: the
-    /// object is given back, to be sent as it is. A client that does not read
-    /// holds no copies.
+    /// Writes an event. For a large object, writes only the start of the event
+    /// and returns the object, which is then sent without a copy. A client that
+    /// does not read therefore holds no copies.
     fn event(&mut self, frame: &mut BytesMut, event: &WatchEvent) -> Option<Bytes> {
         let (word, object, revision) = match event {
             WatchEvent::Added(object) => ("ADDED", object.bytes().clone(), object.revision()),
@@ -220,7 +223,7 @@ impl Writer {
         let object = self
             .presenter
             .event(&object, revision, std::mem::take(&mut self.first));
-        if object.len() < COPIED {
+        if object.len() < COPY_BELOW {
             line(frame, word, &object);
             return None;
         }
@@ -228,7 +231,7 @@ impl Writer {
         Some(object)
     }
 
-    /// An object with nothing but its type and a version.
+    /// Encodes an object that has only its type and a resource version.
     fn bookmark(&self, revision: u64, initial_events_end: bool) -> Bytes {
         let mut metadata =
             json!({"resourceVersion": revision.to_string(), "creationTimestamp": null});

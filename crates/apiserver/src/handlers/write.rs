@@ -12,14 +12,14 @@ use super::{object_shape, plain_shape};
 use crate::{
     body::Body,
     call::Call,
-    fault::Fault,
+    duplicate_fields::DuplicateFields,
     input::{self, RequestBody},
     limits,
-    negotiate::{Encoding, Wanted},
+    negotiate::{Encoding, Negotiated},
     params,
     present::Presenter,
     reply::{self, Reply},
-    twice::Twice,
+    status_error::StatusError,
     yaml,
 };
 
@@ -32,10 +32,10 @@ pub(super) async fn create(
     let wanted = object_shape(&call)?;
     let presenter = Presenter::new(&call, info.clone(), wanted.shape)?;
     let options = params::write_options(&call.query, "CreateOptions", None, call.user_agent())?;
-    let (mut object, twice) = input::object(&call.headers, body, &info.gvk.kind).await?;
+    let (mut object, duplicate_fields) = input::object(&call.headers, body, &info.gvk.kind).await?;
     check_kind(&call, &mut object, &info)?;
-    let twice = twice.in_object(&info, &options, &object)?;
-    name_requester(&call, &info, &mut object);
+    let duplicate_fields = duplicate_fields.in_object(&info, &options, &object)?;
+    set_requester(&call, &info, &mut object);
     let create = Create {
         kind: info.clone(),
         namespace,
@@ -43,14 +43,14 @@ pub(super) async fn create(
         options,
     };
     let mut written = call.shared.engine.create(create).await?;
-    written.warnings.splice(0..0, twice);
-    written.warnings.extend(idle(&call, &info));
+    written.warnings.splice(0..0, duplicate_fields);
+    written.warnings.extend(idle_kind_warning(&call, &info));
     answer(StatusCode::CREATED, wanted, &presenter, &written)
 }
 
-/// Sets the requester in a new certificate request; values in the body are
+/// Sets the requester of a new certificate request; values in the body are
 /// ignored.
-fn name_requester(call: &Call, kind: &KindInfo, object: &mut Value) {
+fn set_requester(call: &Call, kind: &KindInfo, object: &mut Value) {
     let is_request = &*kind.gvk.group == "certificates.k8s.io";
     let spec = object.get_mut("spec").filter(|_| is_request);
     if let (Some(Value::Object(spec)), Value::Object(user)) = (spec, call.user.info()) {
@@ -61,7 +61,7 @@ fn name_requester(call: &Call, kind: &KindInfo, object: &mut Value) {
     }
 }
 
-/// The kind of what is sent and answered: a `Scale` is one of its own.
+/// Returns the kind of the request and response body: `scale` has its own kind.
 fn kind_of(target: &Target, subresource: Subresource) -> Arc<KindInfo> {
     match subresource {
         Subresource::Scale => scale_kind(),
@@ -69,8 +69,8 @@ fn kind_of(target: &Target, subresource: Subresource) -> Arc<KindInfo> {
     }
 }
 
-/// Objects of custom kinds must name their kind themselves.
-fn check_kind(call: &Call, object: &mut Value, kind: &Arc<KindInfo>) -> Result<(), Fault> {
+/// Checks the kind of an object. Objects of custom kinds must specify it.
+fn check_kind(call: &Call, object: &mut Value, kind: &Arc<KindInfo>) -> Result<(), StatusError> {
     let served = call.custom.as_ref().filter(|served| served.info == *kind);
     if served.is_some_and(|served| served.custom.is_some()) {
         input::check_custom_kind(object, kind)
@@ -79,8 +79,9 @@ fn check_kind(call: &Call, object: &mut Value, kind: &Arc<KindInfo>) -> Result<(
     }
 }
 
-/// The warning about an object on which no controller here acts.
-fn idle(call: &Call, kind: &KindInfo) -> Option<String> {
+/// Returns the warning for an object of a kind that no controller of this
+/// cluster handles.
+fn idle_kind_warning(call: &Call, kind: &KindInfo) -> Option<String> {
     let warns = call.shared.warn_idle && !call.sheltered;
     warns.then(|| kind::idle(kind)).flatten()
 }
@@ -95,11 +96,11 @@ pub(super) async fn update(
     let kind = kind_of(&target, subresource);
     let presenter = Presenter::new(&call, kind.clone(), wanted.shape)?;
     let options = params::write_options(&call.query, "UpdateOptions", None, call.user_agent())?;
-    let (mut object, twice) = input::object(&call.headers, body, &kind.gvk.kind).await?;
+    let (mut object, duplicate_fields) = input::object(&call.headers, body, &kind.gvk.kind).await?;
     check_kind(&call, &mut object, &kind)?;
     input::check_name(&object, &target.name, target.namespace.as_deref())?;
-    let twice = twice.in_object(&kind, &options, &object)?;
-    let idle = idle(&call, &target.kind);
+    let duplicate_fields = duplicate_fields.in_object(&kind, &options, &object)?;
+    let idle_kind_warning = idle_kind_warning(&call, &target.kind);
     let update = Update {
         target,
         subresource,
@@ -107,9 +108,9 @@ pub(super) async fn update(
         options,
     };
     let mut written = call.shared.engine.update(update).await?;
-    written.warnings.splice(0..0, twice);
+    written.warnings.splice(0..0, duplicate_fields);
     if written.created {
-        written.warnings.extend(idle);
+        written.warnings.extend(idle_kind_warning);
     }
     answer(code(&written), wanted, &presenter, &written)
 }
@@ -120,25 +121,26 @@ pub(super) async fn patch(
     subresource: Subresource,
     body: RequestBody,
 ) -> Reply {
-    let kind = PatchKind::from_media_type(&input::media_type(&call.headers))
-        .ok_or_else(|| Fault::unsupported_media_type(&PatchKind::ALL.map(PatchKind::media_type)))?;
+    let kind = PatchKind::from_media_type(&input::media_type(&call.headers)).ok_or_else(|| {
+        StatusError::unsupported_media_type(&PatchKind::ALL.map(PatchKind::media_type))
+    })?;
     let wanted = object_shape(&call)?;
     let presenter = Presenter::new(&call, kind_of(&target, subresource), wanted.shape)?;
     let options =
         params::write_options(&call.query, "PatchOptions", Some(kind), call.user_agent())?;
     let bytes = input::read(body).await?;
-    let (body, twice) = if bytes.len() < limits::PARSE_ASIDE {
+    let (body, duplicate_fields) = if bytes.len() < limits::PARSE_OFFLOAD {
         read_patch(kind, &bytes)?
     } else {
         let bytes = bytes.clone();
-        input::aside(move || read_patch(kind, &bytes)).await??
+        input::offload(move || read_patch(kind, &bytes)).await??
     };
-    let twice = twice.in_patch(&bytes, &options)?;
+    let duplicate_fields = duplicate_fields.in_patch(&bytes, &options)?;
     let mut body = body;
     if kind == PatchKind::Apply && subresource == Subresource::None {
-        name_requester(&call, &target.kind, &mut body);
+        set_requester(&call, &target.kind, &mut body);
     }
-    let idle = idle(&call, &target.kind);
+    let idle_kind_warning = idle_kind_warning(&call, &target.kind);
     let patch = Patch {
         target,
         subresource,
@@ -147,29 +149,30 @@ pub(super) async fn patch(
         options,
     };
     let mut written = call.shared.engine.patch(patch).await?;
-    written.warnings.splice(0..0, twice);
+    written.warnings.splice(0..0, duplicate_fields);
     if written.created {
-        written.warnings.extend(idle);
+        written.warnings.extend(idle_kind_warning);
     }
     answer(code(&written), wanted, &presenter, &written)
 }
 
-/// Parses a patch, and finds the fields that it names twice. That of
-/// server-side apply may be YAML.
-fn read_patch(kind: PatchKind, bytes: &[u8]) -> Result<(Value, Twice), Fault> {
+/// Parses a patch and finds its duplicate fields. A server-side apply patch may
+/// be YAML.
+fn read_patch(kind: PatchKind, bytes: &[u8]) -> Result<(Value, DuplicateFields), StatusError> {
     if kind == PatchKind::Apply {
-        let (value, twice) = yaml::read(bytes)
-            .map_err(|problem| Fault::bad_request(format!("error decoding YAML: {problem}")))?;
-        return Ok((value, Twice::in_yaml(twice)));
+        let (value, duplicate_fields) = yaml::read(bytes).map_err(|problem| {
+            StatusError::bad_request(format!("error decoding YAML: {problem}"))
+        })?;
+        return Ok((value, DuplicateFields::in_yaml(duplicate_fields)));
     }
-    let (value, twice) = parse(bytes).map_err(|error| {
+    let (value, duplicate_fields) = parse(bytes).map_err(|error| {
         let problem = input::json_problem(&error);
-        Fault::bad_request(format!("error decoding patch: {problem}"))
+        StatusError::bad_request(format!("error decoding patch: {problem}"))
     })?;
-    Ok((value, Twice::in_json(twice)))
+    Ok((value, DuplicateFields::in_json(duplicate_fields)))
 }
 
-/// POST of a Binding to `bindings`, which names the pod.
+/// POST of a Binding to `bindings`; the Binding names the pod.
 pub(super) async fn bindings(call: Call, namespace: Option<String>, body: RequestBody) -> Reply {
     bind_to(call, namespace.unwrap_or_default(), None, body).await
 }
@@ -185,7 +188,7 @@ async fn bind_to(call: Call, namespace: String, name: Option<String>, body: Requ
     let options = params::write_options(&call.query, "CreateOptions", None, call.user_agent())?;
     let (binding, _) = input::object(&call.headers, body, "Binding").await?;
     if !matches!(binding["kind"].as_str(), None | Some("" | "Binding")) {
-        return Err(Fault::bad_request(format!(
+        return Err(StatusError::bad_request(format!(
             "{} in version {} cannot be handled as a Binding",
             binding["kind"].as_str().unwrap_or_default(),
             binding["apiVersion"],
@@ -200,20 +203,22 @@ async fn bind_to(call: Call, namespace: String, name: Option<String>, body: Requ
     let named = text(&binding["metadata"]["name"]);
     let name = match (name, named) {
         (Some(name), Some(named)) if name != named => {
-            return Err(Fault::bad_request(
+            return Err(StatusError::bad_request(
                 "name in URL does not match name in Binding object",
             ));
         }
         (Some(name), _) | (None, Some(name)) => name,
         (None, None) => {
-            return Err(Fault::bad_request("metadata.name: name the pod to bind"));
+            return Err(StatusError::bad_request(
+                "metadata.name: name the pod to bind",
+            ));
         }
     };
     if !matches!(
         binding["target"]["kind"].as_str(),
         None | Some("" | "Node" | "Minion")
     ) {
-        return Err(Fault::bad_request(
+        return Err(StatusError::bad_request(
             "target.kind: a pod can be bound to a Node only",
         ));
     }
@@ -222,8 +227,9 @@ async fn bind_to(call: Call, namespace: String, name: Option<String>, body: Requ
         namespace,
         name,
         uid: text(&binding["metadata"]["uid"]),
-        node: text(&binding["target"]["name"])
-            .ok_or_else(|| Fault::bad_request("target.name: name the node to bind the pod to"))?,
+        node: text(&binding["target"]["name"]).ok_or_else(|| {
+            StatusError::bad_request("target.name: name the node to bind the pod to")
+        })?,
         annotations: annotations
             .into_iter()
             .flatten()
@@ -236,7 +242,7 @@ async fn bind_to(call: Call, namespace: String, name: Option<String>, body: Requ
         code: 201,
         ..Status::success()
     };
-    let status = serde_json::to_vec(&status).map_err(Fault::internal)?;
+    let status = serde_json::to_vec(&status).map_err(StatusError::internal)?;
     reply::document(StatusCode::CREATED, Encoding::Json, status.into())
 }
 
@@ -248,7 +254,7 @@ fn code(written: &Written) -> StatusCode {
     }
 }
 
-fn answer(code: StatusCode, wanted: Wanted, presenter: &Presenter, written: &Written) -> Reply {
+fn answer(code: StatusCode, wanted: Negotiated, presenter: &Presenter, written: &Written) -> Reply {
     let mut response: Response<Body> =
         reply::document(code, wanted.encoding, presenter.object(&written.object))?;
     reply::warn(&mut response, &written.warnings);

@@ -1,13 +1,13 @@
-//! The `Status` of an answer that a rule asks for, worded as the real server
-//! words that error about that request.
+//! The `Status` of an injected error, with the message that the real server
+//! uses for this error and request.
 
 use longshore_model::{StatusCause, StatusDetails, StatusReason};
 
-use super::{Asked, Effect};
-use crate::fault::Fault;
+use super::{Attributes, Effect};
+use crate::status_error::StatusError;
 
-/// What a client is told in place of an answer.
-pub(crate) fn fault(effect: &Effect, asked: &Asked<'_>) -> Option<Fault> {
+/// Returns the error that the client receives instead of the response.
+pub(crate) fn status_error(effect: &Effect, attributes: &Attributes<'_>) -> Option<StatusError> {
     let Effect::Answer {
         code,
         reason,
@@ -19,17 +19,19 @@ pub(crate) fn fault(effect: &Effect, asked: &Asked<'_>) -> Option<Fault> {
     };
     let reason = reason
         .as_deref()
-        .map_or_else(|| usual_reason(*code), StatusReason::from_word);
-    let words = message.clone().unwrap_or_else(|| words(&reason, asked));
+        .map_or_else(|| default_reason(*code), StatusReason::from_word);
+    let words = message
+        .clone()
+        .unwrap_or_else(|| words(&reason, attributes));
     let details = StatusDetails {
         retry_after_seconds: retry_after_seconds.unwrap_or_default(),
-        ..details(&reason, asked)
+        ..details(&reason, attributes)
     };
-    Some(Fault::injected(*code, reason, words, details))
+    Some(StatusError::injected(*code, reason, words, details))
 }
 
-/// The reason a code has when nothing else is said.
-fn usual_reason(code: u16) -> StatusReason {
+/// Returns the default reason of a code.
+fn default_reason(code: u16) -> StatusReason {
     StatusReason::from_word(match code {
         400 => "BadRequest",
         401 => "Unauthorized",
@@ -50,17 +52,17 @@ fn usual_reason(code: u16) -> StatusReason {
     })
 }
 
-/// What the fault is blamed on, where the real server names a cause.
+/// The cause in messages in which the real server names one.
 const CAUSE: &str = "a fault on demand";
 
-fn words(reason: &StatusReason, asked: &Asked<'_>) -> String {
-    let (plural, qualified, name) = names(asked);
+fn words(reason: &StatusReason, attributes: &Attributes<'_>) -> String {
+    let (plural, qualified, name) = names(attributes);
     match reason.as_str() {
         "Unauthorized" => "Unauthorized".into(),
-        "Forbidden" => match asked.resource {
+        "Forbidden" => match attributes.resource {
             None => format!(
                 "forbidden: User \"longshore-admin\" cannot {} path \"{}\"",
-                asked.verb, asked.path
+                attributes.verb, attributes.path
             ),
             Some(resource) => {
                 let object = if name.is_empty() {
@@ -74,7 +76,7 @@ fn words(reason: &StatusReason, asked: &Asked<'_>) -> String {
                 };
                 format!(
                     "{object} is forbidden: User \"longshore-admin\" cannot {} resource \"{plural}\" in API group \"{}\" {place}",
-                    asked.verb, resource.group
+                    attributes.verb, resource.group
                 )
             }
         },
@@ -98,8 +100,8 @@ fn words(reason: &StatusReason, asked: &Asked<'_>) -> String {
     }
 }
 
-fn details(reason: &StatusReason, asked: &Asked<'_>) -> StatusDetails {
-    match (reason.as_str(), asked.resource) {
+fn details(reason: &StatusReason, attributes: &Attributes<'_>) -> StatusDetails {
+    match (reason.as_str(), attributes.resource) {
         ("InternalError", _) => StatusDetails {
             causes: vec![StatusCause {
                 message: CAUSE.into(),
@@ -108,7 +110,7 @@ fn details(reason: &StatusReason, asked: &Asked<'_>) -> StatusDetails {
             ..StatusDetails::default()
         },
         ("Forbidden" | "NotFound" | "Conflict" | "AlreadyExists", Some(resource)) => {
-            let (plural, _, name) = names(asked);
+            let (plural, _, name) = names(attributes);
             StatusDetails {
                 name,
                 group: resource.group.clone(),
@@ -120,10 +122,10 @@ fn details(reason: &StatusReason, asked: &Asked<'_>) -> StatusDetails {
     }
 }
 
-/// `jobs`, `jobs.batch`, and the object's name.
-fn names(asked: &Asked<'_>) -> (String, String, String) {
-    let plural = asked.plural();
-    let Some(resource) = asked.resource else {
+/// Returns `jobs`, `jobs.batch`, and the object's name.
+fn names(attributes: &Attributes<'_>) -> (String, String, String) {
+    let plural = attributes.plural();
+    let Some(resource) = attributes.resource else {
         return (plural.clone(), plural, String::new());
     };
     let qualified = if resource.group.is_empty() {

@@ -1,15 +1,16 @@
-//! Faults on demand: rules that make chosen requests fail, so that programs
-//! can be tested against a server that refuses, lags, or breaks off.
+//! Fault injection: rules that make selected requests fail, so that programs
+//! can be tested against a server that rejects requests, responds late, or
+//! drops connections.
 //!
-//! There is no rule unless a test adds one. Which rule fires is decided by the
-//! order of the rules, by counts and by a seeded share: never by chance.
+//! There are no rules unless a test adds them. The order of the rules, counters
+//! and a seeded share decide which rule applies; nothing is random.
 
 pub(crate) mod answer;
-mod asked;
+mod attributes;
 mod rule;
 mod watches;
 
-pub(crate) use asked::Asked;
+pub(crate) use attributes::Attributes;
 pub use rule::{Effect, FaultError, FaultRule, Match, WatchEnd};
 pub(crate) use watches::{Request, WatchPlan, guard};
 
@@ -25,81 +26,83 @@ use longshore_engine::Engine;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-/// The most rules there can be at a time.
+/// The maximum number of rules.
 pub const MOST_FAULTS: usize = 1000;
 
-/// The rules of a server. Cheap to clone; all clones are the same set.
+/// The fault injection rules of a server. Cheap to clone; all clones share the
+/// same rules.
 #[derive(Clone)]
 pub struct Faults(Arc<Inner>);
 
 struct Inner {
-    /// Whether there is any rule: requests look no further otherwise.
-    armed: AtomicBool,
+    /// Whether any rule exists; if not, requests skip all other checks.
+    has_rules: AtomicBool,
     state: Mutex<State>,
-    /// Counts the rules added, so that running watches look at new ones.
+    /// Number of the last rule added; running watches check it for new rules.
     added: watch::Sender<u64>,
     engine: Engine,
 }
 
 #[derive(Default)]
 struct State {
-    rules: Vec<Armed>,
-    /// Numbers are not given twice.
+    rules: Vec<CountedRule>,
+    /// Number of the last rule; numbers are not reused.
     last: u64,
 }
 
-/// A rule, and what came of it.
-struct Armed {
+/// A rule with its counters.
+struct CountedRule {
     number: u64,
     rule: FaultRule,
     matched: u64,
     fired: u64,
 }
 
-/// A rule of a server, and how often it came into play.
+/// A rule of a server and its counters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FaultReport {
-    /// What [`Faults::remove`] takes.
+    /// The id that [`Faults::remove`] accepts.
     pub id: String,
-    /// How many requests the rule was asked about and fits, also those that it
-    /// let pass: skipped ones, those outside its share, those beyond `times`.
+    /// Number of requests that matched the rule, including those it did not
+    /// apply to: skipped requests, requests outside its share, and requests
+    /// beyond `times`.
     pub matched: u64,
-    /// How many requests it hit.
+    /// Number of requests the rule applied to.
     pub fired: u64,
     /// The rule.
     #[serde(flatten)]
     pub rule: FaultRule,
 }
 
-/// What the rules say about one request.
+/// What the rules do to one request.
 #[derive(Debug, Default)]
-pub(crate) struct Verdict {
-    /// Wait so long first.
+pub(crate) struct Decision {
+    /// Delay before the request is handled.
     pub(crate) delay: Duration,
-    /// Then do this, instead of handling the request or after it.
+    /// The effect, and whether it applies after the request is handled.
     pub(crate) effect: Option<(Effect, bool)>,
-    /// How its watch is to end.
+    /// How the request's watch ends.
     pub(crate) watch: Option<WatchPlan>,
-    /// The last rule that was looked at.
+    /// Number of the last rule that was evaluated.
     pub(crate) seen: u64,
 }
 
 impl Faults {
     pub(crate) fn new(engine: Engine) -> Self {
         Self(Arc::new(Inner {
-            armed: AtomicBool::new(false),
+            has_rules: AtomicBool::new(false),
             state: Mutex::default(),
             added: watch::Sender::new(0),
             engine,
         }))
     }
 
-    /// Adds a rule, behind those that are there. Watches that run already feel
-    /// it, too, if it is one about watches.
+    /// Adds a rule after the existing ones. A watch rule also applies to
+    /// running watches.
     ///
     /// # Errors
-    /// The rule makes no sense, or there are [`MOST_FAULTS`] already.
+    /// The rule is invalid, or there are already [`MOST_FAULTS`] rules.
     pub fn add(&self, rule: FaultRule) -> Result<String, FaultError> {
         rule.check()?;
         let mut state = self.state();
@@ -108,116 +111,117 @@ impl Faults {
         }
         state.last += 1;
         let number = state.last;
-        state.rules.push(Armed {
+        state.rules.push(CountedRule {
             number,
             rule,
             matched: 0,
             fired: 0,
         });
-        self.0.armed.store(true, Ordering::Release);
+        self.0.has_rules.store(true, Ordering::Release);
         self.0.added.send_replace(number);
         drop(state);
         Ok(number.to_string())
     }
 
-    /// Removes a rule and returns its last report, or `None` when there is none.
-    /// Watches that a rule has stalled stay stalled.
+    /// Removes a rule and returns its last report, or `None` if there is no
+    /// such rule. Watches that the rule has stalled remain stalled.
     pub fn remove(&self, id: &str) -> Option<FaultReport> {
         let mut state = self.state();
         let at = state
             .rules
             .iter()
-            .position(|armed| armed.number.to_string() == id)?;
-        let armed = state.rules.remove(at);
+            .position(|counted| counted.number.to_string() == id)?;
+        let counted = state.rules.remove(at);
         self.0
-            .armed
+            .has_rules
             .store(!state.rules.is_empty(), Ordering::Release);
-        Some(armed.report())
+        Some(counted.report())
     }
 
     /// Removes all rules.
     pub fn clear(&self) {
         let mut state = self.state();
         state.rules.clear();
-        self.0.armed.store(false, Ordering::Release);
+        self.0.has_rules.store(false, Ordering::Release);
     }
 
-    /// A rule and its counters.
+    /// Returns a rule and its counters.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<FaultReport> {
         self.list().into_iter().find(|report| report.id == id)
     }
 
-    /// How often a rule fired; 0 when there is no such rule.
+    /// Returns how often a rule applied; 0 if there is no such rule.
     #[must_use]
     pub fn fired(&self, id: &str) -> u64 {
         self.get(id).map_or(0, |report| report.fired)
     }
 
-    /// All rules and their counters, in the order in which they are asked.
+    /// Returns all rules and their counters in order of evaluation.
     #[must_use]
     pub fn list(&self) -> Vec<FaultReport> {
-        self.state().rules.iter().map(Armed::report).collect()
+        self.state().rules.iter().map(CountedRule::report).collect()
     }
 
-    /// Forgets the watch history now: a watch from an older version and a list
-    /// that goes on from an older page get `410 Expired`. Watches that
-    /// run and have read everything go on.
+    /// Discards the watch history: a watch from an older version and a list
+    /// that continues an older page get `410 Expired`. Running watches that are
+    /// up to date continue.
     pub async fn expire_history(&self) {
         self.0.engine.expire_history().await;
     }
 
-    /// Whether there is any rule.
-    pub(crate) fn are_armed(&self) -> bool {
-        self.0.armed.load(Ordering::Acquire)
+    /// Whether any rule exists.
+    pub(crate) fn has_rules(&self) -> bool {
+        self.0.has_rules.load(Ordering::Acquire)
     }
 
-    /// What the rules say about a request; `None` when there are no rules.
-    pub(crate) fn judge(&self, asked: &Asked<'_>) -> Option<Verdict> {
-        if !self.are_armed() {
+    /// Evaluates the rules for a request; `None` if there are no rules.
+    pub(crate) fn evaluate(&self, attributes: &Attributes<'_>) -> Option<Decision> {
+        if !self.has_rules() {
             return None;
         }
-        let mut verdict = Verdict::default();
-        for armed in &mut self.state().rules {
-            verdict.seen = armed.number;
-            if !armed.rule.concerns(asked) {
+        let mut decision = Decision::default();
+        for counted in &mut self.state().rules {
+            decision.seen = counted.number;
+            if !counted.rule.matches(attributes) {
                 continue;
             }
-            match armed.rule.effect() {
+            match counted.rule.effect() {
                 Effect::Delay { milliseconds } => {
                     let milliseconds = *milliseconds;
-                    if armed.strike() {
-                        verdict.delay += Duration::from_millis(milliseconds);
+                    if counted.count_match() {
+                        decision.delay += Duration::from_millis(milliseconds);
                     }
                 }
                 Effect::Watch { .. } => {
-                    if verdict.watch.is_none() && armed.strike() {
-                        verdict.watch = WatchPlan::of(armed.rule.effect());
+                    if decision.watch.is_none() && counted.count_match() {
+                        decision.watch = WatchPlan::of(counted.rule.effect());
                     }
                 }
                 _ => {
-                    if verdict.effect.is_none() && armed.strike() {
-                        let effect = armed.rule.effect().clone();
-                        verdict.effect = Some((effect, armed.rule.is_after_handling()));
+                    if decision.effect.is_none() && counted.count_match() {
+                        let effect = counted.rule.effect().clone();
+                        decision.effect = Some((effect, counted.rule.is_after_handling()));
                     }
                 }
             }
         }
-        Some(verdict)
+        Some(decision)
     }
 
-    /// What rules newer than `seen` say about a running watch; `seen` moves on.
-    fn judge_running(&self, asked: &Asked<'_>, seen: &mut u64) -> Option<WatchPlan> {
-        for armed in &mut self.state().rules {
-            if armed.number <= *seen {
+    /// Evaluates the rules added after `seen` for a running watch and updates
+    /// `seen`.
+    fn evaluate_running(&self, attributes: &Attributes<'_>, seen: &mut u64) -> Option<WatchPlan> {
+        for counted in &mut self.state().rules {
+            if counted.number <= *seen {
                 continue;
             }
-            *seen = armed.number;
-            if matches!(armed.rule.effect(), Effect::Watch { .. })
-                && armed.rule.concerns(asked)
-                && armed.strike()
+            *seen = counted.number;
+            if matches!(counted.rule.effect(), Effect::Watch { .. })
+                && counted.rule.matches(attributes)
+                && counted.count_match()
             {
-                return WatchPlan::of(armed.rule.effect());
+                return WatchPlan::of(counted.rule.effect());
             }
         }
         None
@@ -238,10 +242,10 @@ impl std::fmt::Debug for Faults {
     }
 }
 
-impl Armed {
-    /// Counts a request that fits; whether the rule hits it.
-    fn strike(&mut self) -> bool {
-        let hit = self.rule.hits(self.matched, self.fired);
+impl CountedRule {
+    /// Counts a matching request and returns whether the rule applies to it.
+    fn count_match(&mut self) -> bool {
+        let hit = self.rule.applies(self.matched, self.fired);
         self.matched += 1;
         self.fired += u64::from(hit);
         hit

@@ -1,5 +1,5 @@
-//! Watches that end badly: the stream of a watch, as long as no rule wants
-//! otherwise, and then its end.
+//! Injected ends of watches: passes a watch's stream through until a rule ends
+//! it.
 
 use std::{io, sync::Arc};
 
@@ -12,16 +12,17 @@ use tokio::{
     time::{Duration, Instant, sleep, sleep_until},
 };
 
-use super::{Asked, Effect, Faults, WatchEnd};
+use super::{Attributes, Effect, Faults, WatchEnd};
 use crate::{
-    body::Body, event_line::error_line, fault::Fault, query::Query, route::Route, stopping::stopped,
+    body::Body, event_line::error_line, query::Query, route::Route, status_error::StatusError,
+    stopping::stopped,
 };
 
-/// A connection that breaks takes along what has not been sent yet: events
-/// that came before have so long to get out.
-const BREATH: Duration = Duration::from_millis(20);
+/// Time for earlier events to be delivered before a connection is broken, which
+/// discards unsent data.
+const FLUSH_DELAY: Duration = Duration::from_millis(20);
 
-/// How and when a watch is to end.
+/// How and when a watch ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WatchPlan {
     end: WatchEnd,
@@ -46,7 +47,7 @@ impl WatchPlan {
     }
 }
 
-/// A watch's request, kept for rules that come while it runs.
+/// The request of a watch, kept for rules that are added while it runs.
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) path: String,
@@ -56,8 +57,8 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    pub(crate) fn asked(&self) -> Asked<'_> {
-        Asked::new(
+    pub(crate) fn attributes(&self) -> Attributes<'_> {
+        Attributes::new(
             &self.method,
             &self.path,
             &self.query,
@@ -70,7 +71,7 @@ impl Request {
 struct Guarded {
     faults: Faults,
     request: Arc<Request>,
-    /// The last rule that was asked.
+    /// Number of the last rule that was evaluated.
     seen: u64,
     additions: watch::Receiver<u64>,
     events: BoxStream<'static, io::Result<Bytes>>,
@@ -81,7 +82,7 @@ struct Guarded {
     done: bool,
 }
 
-/// Puts a watch's stream under the rules.
+/// Applies the rules to the stream of a watch.
 pub(crate) fn guard(
     faults: Faults,
     request: Arc<Request>,
@@ -124,10 +125,10 @@ impl Guarded {
             if self.plan.is_none() {
                 let plan = self
                     .faults
-                    .judge_running(&self.request.asked(), &mut self.seen);
+                    .evaluate_running(&self.request.attributes(), &mut self.seen);
                 self.take(plan);
             }
-            // Never between the parts of one event.
+            // Never end between the parts of one event.
             let due = self
                 .plan
                 .filter(|(plan, _)| plan.events == 0 && !self.in_line);
@@ -155,7 +156,7 @@ impl Guarded {
         }
     }
 
-    /// Lets as many events through as the plan says.
+    /// Passes as many events as the plan allows.
     async fn pass(&mut self, chunk: io::Result<Bytes>) -> Option<io::Result<Bytes>> {
         let Some((plan, at)) = &mut self.plan else {
             return Some(chunk);
@@ -177,7 +178,7 @@ impl Guarded {
         if plan.events > 0 || *at > Instant::now() || rest.is_empty() {
             return Some(Ok(chunk));
         }
-        // The end falls between two events that came together.
+        // The end falls between two events that arrived together.
         let passed = chunk.slice(..chunk.len() - rest.len());
         let ahead = futures::stream::iter([Ok(rest)]);
         let events = std::mem::replace(&mut self.events, futures::stream::empty().boxed());
@@ -190,11 +191,11 @@ impl Guarded {
         match end {
             WatchEnd::Close => None,
             WatchEnd::Break => {
-                sleep(BREATH).await;
+                sleep(FLUSH_DELAY).await;
                 Some(Err(broken()))
             }
             WatchEnd::Expire => {
-                let gone = Fault::new(StatusReason::Expired, "too old resource version");
+                let gone = StatusError::new(StatusReason::Expired, "too old resource version");
                 Some(Ok(error_line(gone)))
             }
             WatchEnd::Stall => {
@@ -214,7 +215,7 @@ impl Guarded {
     }
 }
 
-/// What a body ends with when its connection is to break.
+/// The error that ends a body whose connection is to break.
 fn broken() -> io::Error {
     io::Error::new(
         io::ErrorKind::ConnectionReset,

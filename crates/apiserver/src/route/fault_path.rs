@@ -1,18 +1,18 @@
-//! The paths of faults on demand, which Kubernetes does not have.
+//! The fault injection paths, which Kubernetes does not have.
 
-/// What comes under `/longshore.dev/`.
+/// A path below `/longshore.dev/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FaultPath {
     /// All rules.
     Faults,
     /// One rule.
     Fault(String),
-    /// The watch history.
+    /// Expires the watch history.
     Expire,
 }
 
 impl FaultPath {
-    /// The path behind `/longshore.dev`.
+    /// Parses a path below `/longshore.dev`.
     pub(super) fn parse(parts: &[&str]) -> Option<Self> {
         match parts {
             ["v1", "faults"] => Some(Self::Faults),

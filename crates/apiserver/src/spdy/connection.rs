@@ -1,6 +1,6 @@
-//! A connection: one task reads and hands out, one writes. What waits for a
-//! slow reader is bounded on both ways: a stream that nobody reads makes the
-//! whole connection wait, as there is no flow control.
+//! A connection: one task reads and distributes frames, another writes.
+//! Buffered data is bounded in both directions: SPDY flow control is not used,
+//! so a stream that is not read blocks the whole connection.
 
 use std::{collections::HashMap, io, sync::Arc, time::Duration};
 
@@ -14,16 +14,19 @@ use tokio::{
 
 use super::{
     Headers, ProtocolError,
-    frame::{BROKEN, Control, Frame, GO_AWAY_BROKEN, GO_AWAY_OK, HEAD, Head, REFUSED},
-    headers::{Packer, Unpacker},
+    frame::{
+        Control, Frame, GO_AWAY_OK, GO_AWAY_PROTOCOL_ERROR, HEADER_LENGTH, Head, PROTOCOL_ERROR,
+        REFUSED,
+    },
+    headers::{Compressor, Decompressor},
 };
 use crate::limits;
 
-/// Frames that may wait to be written, and chunks that may wait for the reader
-/// of a stream.
-const WAITING: usize = 8;
+/// Maximum number of frames that wait to be written, and of chunks that wait
+/// for the reader of a stream.
+const QUEUE_LENGTH: usize = 8;
 
-/// A chunk that waits for its reader, and the room it takes.
+/// A chunk that waits for its reader, and its reservation.
 struct Chunk {
     bytes: BytesMut,
     _room: OwnedSemaphorePermit,
@@ -35,35 +38,35 @@ impl AsRef<[u8]> for Chunk {
     }
 }
 
-/// A connection; dropping it ends it.
+/// A connection; drop it to end it.
 pub(crate) struct Connection {
     opened: mpsc::Receiver<Stream>,
     frames: mpsc::Sender<Frame>,
-    gone: watch::Receiver<bool>,
+    disconnected: watch::Receiver<bool>,
     tasks: JoinSet<()>,
 }
 
-/// A stream that the client has opened.
+/// A stream that the client opened.
 pub(crate) struct Stream {
-    /// What it is for.
+    /// Headers that describe the purpose of the stream.
     pub(crate) headers: Headers,
-    /// What comes, until its end.
+    /// Data from the client, until the stream ends.
     pub(crate) chunks: mpsc::Receiver<Bytes>,
-    /// What goes.
+    /// Sends data to the client.
     pub(crate) writer: Writer,
-    /// Told when the client breaks the stream off.
+    /// Resolves when the client resets the stream.
     pub(crate) reset: oneshot::Receiver<()>,
 }
 
 impl Stream {
-    /// A header, by its name in lower case.
+    /// Returns a header by its lower-case name.
     pub(crate) fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(other, _)| other == name);
         found.map_or("", |(_, value)| value)
     }
 }
 
-/// The way back on a stream.
+/// The sending half of a stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
     stream: u32,
@@ -79,7 +82,7 @@ impl Writer {
         self.data(bytes, false).await
     }
 
-    /// Says that nothing more comes.
+    /// Ends this direction of the stream.
     ///
     /// # Errors
     /// The connection has ended.
@@ -100,16 +103,16 @@ impl Writer {
 }
 
 impl Connection {
-    /// Speaks SPDY over a connection that has just been upgraded.
+    /// Starts SPDY on an upgraded connection.
     pub(crate) fn new(io: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
         let (read, write) = tokio::io::split(io);
-        let (frames, outgoing) = mpsc::channel(WAITING);
-        let (opens, opened) = mpsc::channel(WAITING);
-        let (tell, gone) = watch::channel(false);
+        let (frames, outgoing) = mpsc::channel(QUEUE_LENGTH);
+        let (opens, opened) = mpsc::channel(QUEUE_LENGTH);
+        let (tell, disconnected) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let reader = Reader {
             read,
-            unpacker: Unpacker::new(),
+            decompressor: Decompressor::new(),
             streams: HashMap::new(),
             last: 0,
             opens,
@@ -124,7 +127,8 @@ impl Connection {
                 if let Err(error) = reader.run().await {
                     tracing::debug!(%error, "a SPDY connection ended");
                     if error.kind() == io::ErrorKind::InvalidData {
-                        // The client is told before the connection is closed.
+                        // Send the client the reason before closing the
+                        // connection.
                         let _ = timeout(limits::DRAIN, reader.refuse()).await;
                     }
                 }
@@ -132,8 +136,8 @@ impl Connection {
             }
         });
         tasks.spawn(async move {
-            // The reader may be waiting for others: it is the pings that tell
-            // that nobody is there any more.
+            // The reader may be blocked: a failed ping shows that the client
+            // disconnected.
             if let Err(error) = write_frames(write, outgoing).await {
                 tracing::debug!(%error, "a SPDY connection ended");
                 tell.send_replace(true);
@@ -142,29 +146,29 @@ impl Connection {
         Self {
             opened,
             frames,
-            gone,
+            disconnected,
             tasks,
         }
     }
 
-    /// The next stream that the client opens; `None` at the end.
+    /// Returns the next stream that the client opens, or `None` at the end.
     pub(crate) async fn accept(&mut self) -> Option<Stream> {
         self.opened.recv().await
     }
 
-    /// Done when the client has gone.
-    pub(crate) fn gone(&self) -> impl Future<Output = ()> + Send + 'static {
-        let mut gone = self.gone.clone();
+    /// Resolves when the client disconnects.
+    pub(crate) fn disconnected(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut disconnected = self.disconnected.clone();
         async move {
-            let _ = gone.wait_for(|gone| *gone).await;
+            let _ = disconnected.wait_for(|disconnected| *disconnected).await;
         }
     }
 
-    /// Lets what was sent arrive: waits until the client, which has heard that
-    /// all streams are over, hangs up. One that is told to go drops what it has
-    /// not read yet.
+    /// Waits for the client to close the connection after all streams have
+    /// ended, so that sent data arrives. A client that receives GOAWAY discards
+    /// what it has not read.
     pub(crate) async fn linger(mut self, most: Duration) {
-        let hung_up = self.gone();
+        let hung_up = self.disconnected();
         let ignored = async { while self.opened.recv().await.is_some() {} };
         let both = async { tokio::join!(hung_up, ignored) };
         if timeout(most, both).await.is_err() {
@@ -174,7 +178,7 @@ impl Connection {
             };
             let _ = self.frames.send(bye).await;
         }
-        // The last sender's end ends the writer.
+        // Dropping the last sender ends the writer.
         let Self {
             frames, mut tasks, ..
         } = self;
@@ -184,28 +188,28 @@ impl Connection {
     }
 }
 
-/// Who reads a stream.
-struct Reading {
-    /// `None` when it has ended or nobody reads it.
+/// The readers of a stream.
+struct StreamReaders {
+    /// `None` if the stream has ended or its reader was dropped.
     chunks: Option<mpsc::Sender<Bytes>>,
-    /// `None` when it was broken off.
+    /// `None` if the stream was reset.
     reset: Option<oneshot::Sender<()>>,
 }
 
-impl Reading {
-    /// Whether anybody still has the stream.
-    fn is_held(&self) -> bool {
+impl StreamReaders {
+    /// Whether the stream is still in use.
+    fn is_in_use(&self) -> bool {
         let reads = self.chunks.as_ref().is_some_and(|one| !one.is_closed());
         reads || self.reset.as_ref().is_some_and(|one| !one.is_closed())
     }
 }
 
-/// The headers that mean something here, each once. They are kept as long as
-/// the stream, so `None` when they are too long.
-fn meant(headers: Headers) -> Option<Headers> {
-    const MEANT: [&str; 3] = ["streamtype", "port", "requestid"];
+/// Returns the known headers, each once. They are kept as long as the stream,
+/// so the result is `None` if they are too long.
+fn known_headers(headers: Headers) -> Option<Headers> {
+    const KNOWN: [&str; 3] = ["streamtype", "port", "requestid"];
     let mut headers = headers;
-    let found = MEANT.iter().filter_map(|name| {
+    let found = KNOWN.iter().filter_map(|name| {
         let at = headers.iter().position(|(other, _)| other == name)?;
         Some(headers.swap_remove(at))
     });
@@ -216,13 +220,13 @@ fn meant(headers: Headers) -> Option<Headers> {
 
 struct Reader<R> {
     read: R,
-    unpacker: Unpacker,
-    streams: HashMap<u32, Reading>,
-    /// The stream opened last.
+    decompressor: Decompressor,
+    streams: HashMap<u32, StreamReaders>,
+    /// The last stream that was opened.
     last: u32,
     opens: mpsc::Sender<Stream>,
     frames: mpsc::Sender<Frame>,
-    /// Room for what waits to be read, in bytes.
+    /// Limits the unread bytes.
     unread: Arc<Semaphore>,
 }
 
@@ -230,7 +234,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     async fn run(&mut self) -> io::Result<()> {
         let broken = |error: ProtocolError| io::Error::new(io::ErrorKind::InvalidData, error);
         loop {
-            let mut head = [0; HEAD];
+            let mut head = [0; HEADER_LENGTH];
             match self.read.read_exact(&mut head).await {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
                 result => result?,
@@ -248,7 +252,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
                 } => {
                     let mut body = vec![0; length];
                     self.read.read_exact(&mut body).await?;
-                    let control = Control::read(kind, flags, &body, &mut self.unpacker);
+                    let control = Control::read(kind, flags, &body, &mut self.decompressor);
                     if !self.control(control.map_err(broken)?).await {
                         return Ok(());
                     }
@@ -257,13 +261,13 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         }
     }
 
-    /// Tells a client that it broke the protocol, and reads what it still
-    /// sends: a connection that is closed before is reset, and the client may
-    /// not see why.
+    /// Sends the client a protocol error and discards what it still sends.
+    /// Closing the connection earlier would reset it, and the client might not
+    /// receive the error.
     async fn refuse(&mut self) {
         let bye = Frame::GoAway {
             last_stream: self.last,
-            status: GO_AWAY_BROKEN,
+            status: GO_AWAY_PROTOCOL_ERROR,
         };
         self.streams.clear();
         let mut dropped = vec![0; limits::STREAM_CHUNK];
@@ -272,7 +276,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         }
     }
 
-    /// Hands data on in pieces of a bounded size, however long the frame.
+    /// Forwards data in bounded pieces, regardless of the frame's length.
     async fn data(&mut self, stream: u32, length: usize, last: bool) -> io::Result<()> {
         let mut left = length;
         while left > 0 {
@@ -286,21 +290,21 @@ impl<R: AsyncRead + Unpin> Reader<R> {
                 bytes,
                 _room: room.map_err(io::Error::other)?,
             });
-            // What nobody reads is dropped, as are bytes for no stream.
-            if let Some(reading) = self.streams.get_mut(&stream)
-                && let Some(chunks) = &reading.chunks
+            // Data that has no reader or belongs to no stream is discarded.
+            if let Some(readers) = self.streams.get_mut(&stream)
+                && let Some(chunks) = &readers.chunks
                 && chunks.send(chunk).await.is_err()
             {
-                reading.chunks = None;
+                readers.chunks = None;
             }
         }
-        if last && let Some(reading) = self.streams.get_mut(&stream) {
-            reading.chunks = None;
+        if last && let Some(readers) = self.streams.get_mut(&stream) {
+            readers.chunks = None;
         }
         Ok(())
     }
 
-    /// Whether the connection goes on.
+    /// Handles a control frame; returns whether the connection continues.
     async fn control(&mut self, control: Control) -> bool {
         let answer = match control {
             Control::Open {
@@ -309,14 +313,14 @@ impl<R: AsyncRead + Unpin> Reader<R> {
                 last,
             } => return self.open(stream, headers, last).await,
             Control::Reset { stream } => {
-                if let Some(reading) = self.streams.get_mut(&stream) {
-                    reading.chunks = None;
-                    // Who has let go of the stream need not hear.
-                    let _ = reading.reset.take().map(|reset| reset.send(()));
+                if let Some(readers) = self.streams.get_mut(&stream) {
+                    readers.chunks = None;
+                    // The stream's owner may have dropped the receiver.
+                    let _ = readers.reset.take().map(|reset| reset.send(()));
                 }
                 return true;
             }
-            // Even numbers are answers to our own.
+            // Even ids answer the server's own pings.
             Control::Ping { id } if id % 2 == 1 => Frame::Ping { id },
             Control::GoAway => return false,
             Control::Ping { .. } | Control::Other => return true,
@@ -326,26 +330,26 @@ impl<R: AsyncRead + Unpin> Reader<R> {
 
     async fn open(&mut self, stream: u32, headers: Headers, last: bool) -> bool {
         let reset = |code| Frame::Reset { stream, code };
-        // Clients count up, in odd numbers.
+        // Clients use increasing odd numbers.
         if stream.is_multiple_of(2) || stream <= self.last {
-            return self.frames.send(reset(BROKEN)).await.is_ok();
+            return self.frames.send(reset(PROTOCOL_ERROR)).await.is_ok();
         }
         self.last = stream;
-        let Some(headers) = meant(headers) else {
-            return self.frames.send(reset(BROKEN)).await.is_ok();
+        let Some(headers) = known_headers(headers) else {
+            return self.frames.send(reset(PROTOCOL_ERROR)).await.is_ok();
         };
-        // Those that have ended and are read no more make room.
-        self.streams.retain(|_, reading| reading.is_held());
+        // Remove streams that have ended and are no longer read.
+        self.streams.retain(|_, readers| readers.is_in_use());
         if self.streams.len() >= limits::SPDY_STREAMS {
             return self.frames.send(reset(REFUSED)).await.is_ok();
         }
-        let (chunks, received) = mpsc::channel(WAITING);
-        let (reset, broken_off) = oneshot::channel();
-        let reading = Reading {
+        let (chunks, received) = mpsc::channel(QUEUE_LENGTH);
+        let (reset, reset_receiver) = oneshot::channel();
+        let readers = StreamReaders {
             chunks: (!last).then_some(chunks),
             reset: Some(reset),
         };
-        self.streams.insert(stream, reading);
+        self.streams.insert(stream, readers);
         let opened = Stream {
             headers,
             chunks: received,
@@ -353,9 +357,9 @@ impl<R: AsyncRead + Unpin> Reader<R> {
                 stream,
                 frames: self.frames.clone(),
             },
-            reset: broken_off,
+            reset: reset_receiver,
         };
-        // Data that comes before the reply is dropped by clients.
+        // Clients discard data that arrives before the reply.
         self.frames.send(Frame::Reply { stream }).await.is_ok()
             && self.opens.send(opened).await.is_ok()
     }
@@ -365,7 +369,7 @@ async fn write_frames(
     mut write: impl AsyncWrite + Unpin,
     mut frames: mpsc::Receiver<Frame>,
 ) -> io::Result<()> {
-    let (mut packer, mut head) = (Packer::new(), BytesMut::new());
+    let (mut compressor, mut head) = (Compressor::new(), BytesMut::new());
     let mut pings = interval_at(Instant::now() + limits::PING, limits::PING);
     let mut ping = 2;
     loop {
@@ -380,7 +384,7 @@ async fn write_frames(
             return write.shutdown().await;
         };
         head.clear();
-        frame.write(&mut head, &mut packer);
+        frame.write(&mut head, &mut compressor);
         write.write_all(&head).await?;
         if let Frame::Data { bytes, .. } = &frame {
             write.write_all(bytes).await?;

@@ -1,7 +1,7 @@
-//! The dictionary with which SPDY/3 compresses headers: a fact of the protocol
-//! (draft 3.1, section 2.6.10.1).
+//! The compression dictionary of SPDY/3 headers, defined by the protocol (draft
+//! 3.1, section 2.6.10.1).
 
-/// Words that stand there with their length before them.
+/// Words that the dictionary stores with a length prefix.
 const WORDS: &str = "options head post put delete trace accept accept-charset \
     accept-encoding accept-language accept-ranges age allow authorization \
     cache-control connection content-base content-encoding content-language \
@@ -13,7 +13,7 @@ const WORDS: &str = "options head post put delete trace accept accept-charset \
     www-authenticate method get status 200_OK version HTTP/1.1 url public \
     set-cookie keep-alive origin";
 
-/// What follows them.
+/// The rest of the dictionary.
 const REST: &str = "1001012012022052063003023033043053063074024054064074084094104114124134144154164175025045052\
     03 Non-Authoritative Information204 No Content301 Moved Permanently400 Bad Request\
     401 Unauthorized403 Forbidden404 Not Found500 Internal Server Error\
@@ -22,7 +22,7 @@ const REST: &str = "100101201202205206300302303304305306307402405406407408409410
     image/gif,application/xml,application/xhtml+xml,text/plain,text/javascript,public\
     privatemax-age=gzip,deflate,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0.";
 
-/// The dictionary's bytes.
+/// Returns the dictionary.
 pub(super) fn dictionary() -> Vec<u8> {
     let mut bytes = Vec::with_capacity(1423);
     for word in WORDS.split_ascii_whitespace() {
@@ -38,9 +38,9 @@ pub(super) fn dictionary() -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// The checksum that stands in the head of every compressed block.
+    /// The checksum in the header of every compressed block.
     #[test]
-    fn it_is_the_one_of_the_protocol() {
+    fn the_checksum_is_that_of_the_protocol() {
         let dictionary = dictionary();
         assert_eq!(dictionary.len(), 1423);
         let (mut low, mut high) = (1_u32, 0_u32);

@@ -1,23 +1,22 @@
-//! Frames of SPDY/3.1: from and to bytes. Flow control is read over, as by the
-//! library that Kubernetes' clients and servers use: neither side of theirs
-//! opens windows.
+//! Encodes and decodes frames of SPDY/3.1. Flow-control frames are ignored, as
+//! in the library that Kubernetes' clients and servers use.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 
 use super::{
     Headers, ProtocolError,
-    headers::{Packer, Unpacker},
+    headers::{Compressor, Decompressor},
 };
 
-/// A frame's head, in bytes.
-pub(super) const HEAD: usize = 8;
-/// The body of a control frame, at most.
-pub(super) const LARGEST_CONTROL: usize = 64 << 10;
+/// Size of a frame header in bytes.
+pub(super) const HEADER_LENGTH: usize = 8;
+/// Maximum size of a control frame's body in bytes.
+pub(super) const MAX_CONTROL_FRAME: usize = 64 << 10;
 
 const VERSION: u16 = 3;
 const FIN: u8 = 1;
 
-/// What comes after a head.
+/// The header of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Head {
     Data {
@@ -33,7 +32,7 @@ pub(super) enum Head {
 }
 
 impl Head {
-    pub(super) fn read(bytes: [u8; HEAD]) -> Result<Self, ProtocolError> {
+    pub(super) fn read(bytes: [u8; HEADER_LENGTH]) -> Result<Self, ProtocolError> {
         let [a, b, c, d, flags, x, y, z] = bytes;
         let length = u32::from_be_bytes([0, x, y, z]) as usize;
         if a & 0x80 == 0 {
@@ -46,7 +45,7 @@ impl Head {
         if u16::from_be_bytes([a & 0x7f, b]) != VERSION {
             return Err(ProtocolError("another version than SPDY/3"));
         }
-        if length > LARGEST_CONTROL {
+        if length > MAX_CONTROL_FRAME {
             return Err(ProtocolError("a control frame that is too large"));
         }
         Ok(Self::Control {
@@ -57,7 +56,7 @@ impl Head {
     }
 }
 
-/// A control frame that means something here.
+/// A supported control frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Control {
     Open {
@@ -72,7 +71,7 @@ pub(super) enum Control {
         id: u32,
     },
     GoAway,
-    /// Settings, windows, more headers, and what nobody knows.
+    /// Settings, window updates, additional headers, and unknown frames.
     Other,
 }
 
@@ -82,7 +81,7 @@ impl Control {
         kind: u16,
         flags: u8,
         body: &[u8],
-        unpacker: &mut Unpacker,
+        decompressor: &mut Decompressor,
     ) -> Result<Self, ProtocolError> {
         let short = || ProtocolError("a control frame that breaks off");
         let number = |at: usize| {
@@ -93,12 +92,13 @@ impl Control {
         Ok(match kind {
             1 => Self::Open {
                 stream: number(0)?,
-                headers: unpacker.unpack(body.get(10..).ok_or_else(short)?)?,
+                headers: decompressor.decompress(body.get(10..).ok_or_else(short)?)?,
                 last: flags & FIN != 0,
             },
-            // All headers count, as one block is packed on the other.
+            // Headers must always be decompressed, because blocks share one
+            // compression context.
             2 | 8 => {
-                unpacker.unpack(body.get(4..).ok_or_else(short)?)?;
+                decompressor.decompress(body.get(4..).ok_or_else(short)?)?;
                 Self::Other
             }
             3 => Self::Reset { stream: number(0)? },
@@ -144,19 +144,19 @@ pub(super) enum Frame {
     },
 }
 
-/// The connection ends as it should.
+/// The connection ends normally.
 pub(super) const GO_AWAY_OK: u32 = 0;
-/// The connection ends because the client broke the protocol.
-pub(super) const GO_AWAY_BROKEN: u32 = 1;
-/// The stream is refused before anything was done.
+/// The connection ends because the client violated the protocol.
+pub(super) const GO_AWAY_PROTOCOL_ERROR: u32 = 1;
+/// The stream was refused before anything was done.
 pub(super) const REFUSED: u32 = 3;
-/// The frame breaks the protocol.
-pub(super) const BROKEN: u32 = 1;
+/// The frame violates the protocol.
+pub(super) const PROTOCOL_ERROR: u32 = 1;
 
 impl Frame {
-    /// Writes the frame, but not the bytes of a data frame: they follow as they
-    /// are.
-    pub(super) fn write(&self, out: &mut BytesMut, packer: &mut Packer) {
+    /// Writes the frame without the payload of a data frame, which follows
+    /// separately.
+    pub(super) fn write(&self, out: &mut BytesMut, compressor: &mut Compressor) {
         match self {
             Self::Data {
                 stream,
@@ -167,7 +167,7 @@ impl Frame {
                 put_flags_and_length(out, u8::from(*last), bytes.len());
             }
             Self::Reply { stream } => {
-                let block = packer.pack(&[]);
+                let block = compressor.compress(&[]);
                 control(out, 2, 4 + block.len());
                 out.put_u32(*stream);
                 out.put_slice(&block);
@@ -191,7 +191,7 @@ impl Frame {
             }
             #[cfg(test)]
             Self::Open { stream, headers } => {
-                let block = packer.pack(headers);
+                let block = compressor.compress(headers);
                 control(out, 1, 10 + block.len());
                 out.put_u32(*stream);
                 out.put_slice(&[0; 6]);
@@ -221,7 +221,7 @@ mod tests {
 
     fn control_of(frame: &Frame) -> Control {
         let mut out = BytesMut::new();
-        frame.write(&mut out, &mut Packer::new());
+        frame.write(&mut out, &mut Compressor::new());
         let head = Head::read(*out.first_chunk().unwrap()).unwrap();
         let Head::Control {
             kind,
@@ -231,8 +231,8 @@ mod tests {
         else {
             panic!("{head:?}");
         };
-        assert_eq!(length, out.len() - HEAD);
-        Control::read(kind, flags, &out[HEAD..], &mut Unpacker::new()).unwrap()
+        assert_eq!(length, out.len() - HEADER_LENGTH);
+        Control::read(kind, flags, &out[HEADER_LENGTH..], &mut Decompressor::new()).unwrap()
     }
 
     proptest! {
@@ -246,7 +246,7 @@ mod tests {
             let open = Frame::Open { stream, headers: headers.clone() };
             let read = Control::Open { stream, headers, last: false };
             prop_assert_eq!(control_of(&open), read);
-            let reset = Frame::Reset { stream, code: BROKEN };
+            let reset = Frame::Reset { stream, code: PROTOCOL_ERROR };
             prop_assert_eq!(control_of(&reset), Control::Reset { stream });
             prop_assert_eq!(control_of(&Frame::Ping { id: stream }), Control::Ping { id: stream });
             let mut out = BytesMut::new();
@@ -257,11 +257,11 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_break_it(
-            head: [u8; HEAD], kind in 0..12_u16, body in prop::collection::vec(any::<u8>(), 0..64))
+        fn arbitrary_bytes_do_not_panic(
+            head: [u8; HEADER_LENGTH], kind in 0..12_u16, body in prop::collection::vec(any::<u8>(), 0..64))
         {
             let _ = Head::read(head);
-            let _ = Control::read(kind, 0, &body, &mut Unpacker::new());
+            let _ = Control::read(kind, 0, &body, &mut Decompressor::new());
         }
     }
 }

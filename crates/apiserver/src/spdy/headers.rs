@@ -1,25 +1,25 @@
-//! Header blocks of SPDY/3: names and values, compressed over the life of a
-//! connection with the protocol's dictionary.
+//! Header blocks of SPDY/3: names and values, compressed with the protocol's
+//! dictionary and one context per connection.
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
 use super::{ProtocolError, dictionary::dictionary};
 
-/// A block may be so large when it is unpacked, in bytes.
-const LARGEST: usize = 64 << 10;
-/// What is unpacked at a time.
+/// Maximum size of a decompressed block in bytes.
+const MAX_BLOCK: usize = 64 << 10;
+/// Number of bytes that are decompressed at a time.
 const STEP: usize = 4 << 10;
 
-/// Names and values, in the order in which they came.
+/// Names and values in the order of arrival.
 pub(crate) type Headers = Vec<(String, String)>;
 
-/// Unpacks the blocks of a connection, one after the other.
-pub(super) struct Unpacker {
+/// Decompresses the blocks of a connection in order.
+pub(super) struct Decompressor {
     inflate: Decompress,
     dictionary: Vec<u8>,
 }
 
-impl Unpacker {
+impl Decompressor {
     pub(super) fn new() -> Self {
         Self {
             inflate: Decompress::new(true),
@@ -27,12 +27,12 @@ impl Unpacker {
         }
     }
 
-    /// The next block.
-    pub(super) fn unpack(&mut self, mut packed: &[u8]) -> Result<Headers, ProtocolError> {
+    /// Decompresses the next block.
+    pub(super) fn decompress(&mut self, mut packed: &[u8]) -> Result<Headers, ProtocolError> {
         let bad = |_| ProtocolError("a header block that cannot be unpacked");
         let mut block: Vec<u8> = Vec::new();
         loop {
-            if block.len() > LARGEST {
+            if block.len() > MAX_BLOCK {
                 return Err(ProtocolError("a header block that is too large"));
             }
             block.reserve(STEP);
@@ -48,7 +48,7 @@ impl Unpacker {
                 }
                 Err(error) => return Err(bad(error)),
                 Ok(Status::StreamEnd) => return Err(ProtocolError("headers that end")),
-                // All of it, once nothing more comes out.
+                // The block is complete when no more output is produced.
                 Ok(_) if packed.is_empty() && block.len() < block.capacity() => break,
                 Ok(_) if taken == 0 && block.len() == length => {
                     return Err(ProtocolError("a header block that cannot be unpacked"));
@@ -60,7 +60,7 @@ impl Unpacker {
     }
 }
 
-/// Names and values of an unpacked block.
+/// Parses a decompressed block.
 fn read(block: &[u8]) -> Result<Headers, ProtocolError> {
     let short = || ProtocolError("a header block that breaks off");
     let mut rest = block;
@@ -84,10 +84,10 @@ fn read(block: &[u8]) -> Result<Headers, ProtocolError> {
     Ok(headers)
 }
 
-/// Packs the blocks of a connection, one after the other.
-pub(super) struct Packer(Compress);
+/// Compresses the blocks of a connection in order.
+pub(super) struct Compressor(Compress);
 
-impl Packer {
+impl Compressor {
     pub(super) fn new() -> Self {
         let mut deflate = Compress::new(Compression::fast(), true);
         // Fails only after the first block.
@@ -95,7 +95,7 @@ impl Packer {
         Self(deflate)
     }
 
-    pub(super) fn pack(&mut self, headers: &[(String, String)]) -> Vec<u8> {
+    pub(super) fn compress(&mut self, headers: &[(String, String)]) -> Vec<u8> {
         let mut block = Vec::new();
         let number = |block: &mut Vec<u8>, number: usize| {
             block.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes());
@@ -129,28 +129,28 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_packed_is_unpacked(blocks in prop::collection::vec(
+        fn compressed_blocks_decompress(blocks in prop::collection::vec(
             prop::collection::vec(("[a-z-]{1,20}", ".{0,2000}"), 0..8), 1..5))
         {
-            let (mut packer, mut unpacker) = (Packer::new(), Unpacker::new());
+            let (mut compressor, mut decompressor) = (Compressor::new(), Decompressor::new());
             for block in blocks {
-                prop_assert_eq!(unpacker.unpack(&packer.pack(&block)).unwrap(), block);
+                prop_assert_eq!(decompressor.decompress(&compressor.compress(&block)).unwrap(), block);
             }
         }
 
         #[test]
-        fn no_block_breaks_it(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            let _ = Unpacker::new().unpack(&bytes);
+        fn arbitrary_blocks_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = Decompressor::new().decompress(&bytes);
             let _ = read(&bytes);
         }
     }
 
     #[test]
-    fn a_block_that_swells_is_refused() {
+    fn a_decompression_bomb_is_rejected() {
         let swollen = vec![("a".to_owned(), "x".repeat(8 << 20))];
-        let packed = Packer::new().pack(&swollen);
+        let packed = Compressor::new().compress(&swollen);
         assert!(packed.len() < 100_000);
-        let refused = Unpacker::new().unpack(&packed).unwrap_err();
+        let refused = Decompressor::new().decompress(&packed).unwrap_err();
         assert_eq!(refused.0, "a header block that is too large");
     }
 }

@@ -1,9 +1,8 @@
-//! SPDY/3.1, as Kubernetes' clients speak it for exec, attach and port-forward:
-//! the server's side of a connection with many streams, each opened by the
-//! client with headers that say what it is for.
+//! SPDY/3.1, which Kubernetes' clients use for exec, attach and port-forward:
+//! the server side of a connection with many streams. The client opens each
+//! stream with headers that describe its purpose.
 //!
-//! There is no library for it that is kept: the protocol ended in 2016
-//! elsewhere.
+//! No maintained library exists: other software dropped the protocol in 2016.
 
 mod connection;
 mod dictionary;
@@ -15,7 +14,7 @@ mod tests;
 pub(crate) use connection::{Connection, Stream, Writer};
 pub(crate) use headers::Headers;
 
-/// A peer that does not keep to the protocol: how.
+/// A violation of the protocol by the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the SPDY connection brought {0}")]
 pub(crate) struct ProtocolError(pub(crate) &'static str);

@@ -1,4 +1,5 @@
-//! A connection, and a client that keeps to the protocol or does not.
+//! A connection, with clients that follow the protocol and clients that violate
+//! it.
 #![allow(clippy::unwrap_used)]
 use bytes::BufMut as _;
 use bytes::{Bytes, BytesMut};
@@ -8,27 +9,27 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{
     Connection,
-    frame::{Frame, HEAD, Head},
-    headers::Packer,
+    frame::{Frame, HEADER_LENGTH, Head},
+    headers::Compressor,
 };
 use crate::limits;
 
-/// A client that writes frames and reads what comes.
+/// A client that writes and reads frames.
 struct Client {
     io: DuplexStream,
-    packer: Packer,
+    compressor: Compressor,
 }
 
 impl Client {
     fn connect() -> (Self, Connection) {
         let (io, far) = tokio::io::duplex(1 << 20);
-        let packer = Packer::new();
-        (Self { io, packer }, Connection::new(far))
+        let compressor = Compressor::new();
+        (Self { io, compressor }, Connection::new(far))
     }
 
     async fn write(&mut self, frame: Frame) {
         let mut out = BytesMut::new();
-        frame.write(&mut out, &mut self.packer);
+        frame.write(&mut out, &mut self.compressor);
         if let Frame::Data { bytes, .. } = frame {
             out.put(bytes);
         }
@@ -50,9 +51,9 @@ impl Client {
         .await;
     }
 
-    /// The next frame's head, and its body.
+    /// Reads the next frame's header and body.
     async fn read(&mut self) -> Option<(Head, Vec<u8>)> {
-        let mut head = [0; HEAD];
+        let mut head = [0; HEADER_LENGTH];
         self.io.read_exact(&mut head).await.ok()?;
         let head = Head::read(head).unwrap();
         let (Head::Data { length, .. } | Head::Control { length, .. }) = head;
@@ -61,7 +62,7 @@ impl Client {
         Some((head, body))
     }
 
-    /// The kind of the next control frame: 2 replies, 3 resets, 6 pings.
+    /// Reads the type of the next control frame: 2 reply, 3 reset, 6 ping.
     async fn control(&mut self) -> u16 {
         match self.read().await {
             Some((Head::Control { kind, .. }, _)) => kind,
@@ -77,7 +78,7 @@ async fn streams_carry_bytes_both_ways() {
     let mut stream = connection.accept().await.unwrap();
     assert_eq!(stream.header("streamtype"), "data");
     assert_eq!(client.control().await, 2);
-    // A frame larger than what is handed on at a time.
+    // A frame larger than the pieces that are forwarded.
     let long = vec![7; limits::STREAM_CHUNK * 3 + 1];
     client.data(1, &long, true).await;
     let mut got = Vec::new();
@@ -107,14 +108,14 @@ async fn streams_carry_bytes_both_ways() {
     assert!(!last(head));
     let (head, body) = client.read().await.unwrap();
     assert!(last(head) && body.is_empty());
-    // The client hangs up, and that is the end.
+    // The connection ends when the client closes it.
     drop(client);
-    connection.gone().await;
+    connection.disconnected().await;
     assert!(connection.accept().await.is_none());
 }
 
 #[tokio::test]
-async fn pings_are_answered_and_resets_told() {
+async fn pings_are_answered_and_resets_reported() {
     let (mut client, mut connection) = Client::connect();
     client.write(Frame::Ping { id: 5 }).await;
     assert_eq!(client.control().await, 6);
@@ -124,19 +125,20 @@ async fn pings_are_answered_and_resets_told() {
     let reset = Frame::Reset { stream: 1, code: 5 };
     client.write(reset).await;
     stream.reset.await.unwrap();
-    // Numbers that do not grow, or are even, are the server's or used up.
+    // Stream ids that do not increase, and even ids, which belong to the
+    // server.
     for bad in [1, 2] {
         client.open(bad, "data").await;
         assert_eq!(client.control().await, 3, "{bad}");
     }
-    client.data(99, b"for nobody", true).await;
+    client.data(99, b"unread", true).await;
     client
         .write(Frame::GoAway {
             last_stream: 0,
             status: 0,
         })
         .await;
-    connection.gone().await;
+    connection.disconnected().await;
 }
 
 #[tokio::test]
@@ -157,7 +159,7 @@ async fn no_more_streams_than_the_limit() {
 }
 
 #[tokio::test]
-async fn a_stream_that_nobody_reads_stops_the_connection_and_keeps_little() {
+async fn an_unread_stream_blocks_the_connection_and_uses_little_memory() {
     let (mut client, mut connection) = Client::connect();
     client.open(1, "data").await;
     let stream = connection.accept().await.unwrap();
@@ -177,7 +179,7 @@ async fn a_stream_that_nobody_reads_stops_the_connection_and_keeps_little() {
 }
 
 #[tokio::test]
-async fn many_streams_that_nobody_reads_keep_little() {
+async fn many_unread_streams_use_little_memory() {
     let (mut client, mut connection) = Client::connect();
     let streams = limits::SPDY_STREAMS as u32;
     let mut held = Vec::new();
@@ -197,7 +199,7 @@ async fn many_streams_that_nobody_reads_keep_little() {
     };
     let stuck = tokio::time::timeout(Duration::from_millis(500), flood).await;
     assert!(stuck.is_err());
-    // What is read makes room.
+    // Reading frees the reservation.
     for stream in &mut held {
         while stream.chunks.try_recv().is_ok() {}
     }
@@ -210,7 +212,7 @@ async fn many_streams_that_nobody_reads_keep_little() {
 }
 
 #[tokio::test]
-async fn what_is_no_spdy_ends_it() {
+async fn invalid_frames_end_the_connection() {
     for bytes in [
         &b"GET / HTTP/1.1\r\n\r\n"[..],
         b"\x80\x02\0\x01\0\0\0\0",
@@ -221,13 +223,13 @@ async fn what_is_no_spdy_ends_it() {
         let (mut client, connection) = Client::connect();
         client.io.write_all(bytes).await.unwrap();
         client.io.shutdown().await.unwrap();
-        let gone = tokio::time::timeout(Duration::from_secs(5), connection.gone());
-        assert!(gone.await.is_ok(), "{bytes:?}");
+        let disconnected = tokio::time::timeout(Duration::from_secs(5), connection.disconnected());
+        assert!(disconnected.await.is_ok(), "{bytes:?}");
         if bytes[0] & 0x80 == 0 {
             // Data of a frame that ends early.
             continue;
         }
-        // It was told why: GOAWAY with PROTOCOL_ERROR.
+        // The client received GOAWAY with PROTOCOL_ERROR.
         let (head, body) = client.read().await.unwrap();
         assert!(matches!(head, Head::Control { kind: 7, .. }), "{head:?}");
         assert_eq!(body[4..], [0, 0, 0, 1], "{bytes:?}");
@@ -235,7 +237,7 @@ async fn what_is_no_spdy_ends_it() {
 }
 
 #[tokio::test]
-async fn headers_that_mean_nothing_are_not_kept_and_long_ones_refused() {
+async fn unknown_headers_are_dropped_and_long_ones_rejected() {
     let (mut client, mut connection) = Client::connect();
     let pair = |name: &str, value: String| (name.to_owned(), value);
     let mut headers: Vec<_> = (0..500)
@@ -259,8 +261,8 @@ async fn headers_that_mean_nothing_are_not_kept_and_long_ones_refused() {
 }
 
 #[tokio::test]
-async fn floods_of_control_frames_keep_little() {
-    // Without answers: taken, and nothing is left of them.
+async fn floods_of_control_frames_use_little_memory() {
+    // Frames without responses are processed and leave no state.
     let (mut client, mut connection) = Client::connect();
     let window = [
         0x80, 3, 0, 9, 0, 0, 0, 8, 0, 0, 0, 1, 0x7f, 0xff, 0xff, 0xff,
@@ -278,7 +280,7 @@ async fn floods_of_control_frames_keep_little() {
     assert_eq!(stream.header("streamtype"), "data");
     assert_eq!(client.control().await, 2);
 
-    // With answers that are not read: the connection stops.
+    // If the client does not read the responses, the connection blocks.
     let (mut client, connection) = Client::connect();
     let flood = async {
         let pings = [0x80, 3, 0, 6, 0, 0, 0, 4, 0, 0, 0, 1].repeat(10_000);
@@ -293,7 +295,7 @@ async fn floods_of_control_frames_keep_little() {
     assert!(stuck.is_err());
     drop(connection);
 
-    // Resets of streams that are opened one after the other leave none behind.
+    // Streams that are opened and reset one after another leave no state.
     let (mut client, mut connection) = Client::connect();
     let storm = u32::try_from(limits::SPDY_STREAMS).unwrap() * 4;
     for number in 0..storm {

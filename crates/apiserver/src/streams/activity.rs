@@ -1,4 +1,4 @@
-//! Whether anything happens in a session.
+//! Detects idle sessions.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::limits;
 
-/// When something has happened last.
+/// The time of the last activity.
 #[derive(Debug)]
 pub(super) struct Activity(Mutex<Instant>);
 
@@ -18,12 +18,12 @@ impl Activity {
         Self(Mutex::new(Instant::now()))
     }
 
-    /// Something happens now.
+    /// Records activity.
     pub(super) fn note(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Done when nothing has happened for too long.
+    /// Resolves when there was no activity for too long.
     pub(super) async fn idle(&self) {
         self.idle_for(limits::SESSION_IDLE).await;
     }
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn it_is_idle_only_after_a_while_without_anything() {
+    async fn a_session_is_idle_only_after_the_timeout() {
         let (activity, begin) = (Activity::new(), Instant::now());
         let (most, pause) = (Duration::from_millis(80), Duration::from_millis(40));
         let note = async {

@@ -1,4 +1,4 @@
-//! One way to write to a client, whatever carries it.
+//! Writes to a client over any transport.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use tokio::{io::AsyncReadExt as _, sync::mpsc};
 use super::socket;
 use crate::{limits, node_streams::BoxedRead, spdy};
 
-/// What comes from a client on a channel or stream, until its end.
+/// Data from a client on a channel or stream, until it ends.
 pub(super) type Incoming = mpsc::Receiver<Bytes>;
 
 /// A channel or stream to a client.
@@ -27,7 +27,7 @@ impl Outgoing {
         }
     }
 
-    /// Says that nothing more comes, where that can be said.
+    /// Ends the channel or stream, if the protocol supports it.
     pub(super) async fn finish(&self) -> io::Result<()> {
         match self {
             Self::Socket(_) => Ok(()),
@@ -35,15 +35,16 @@ impl Outgoing {
         }
     }
 
-    /// Sends all there is to read; `note` is called for every piece.
+    /// Sends everything from a reader; `note` is called for every piece.
     ///
     /// # Errors
-    /// The client has gone; kind `TimedOut` when it was let go of.
+    /// The client disconnected; kind `TimedOut` if the node dropped it as too
+    /// slow.
     pub(super) async fn send_all(&self, mut from: BoxedRead, note: impl Fn()) -> io::Result<()> {
         let mut buffer = bytes::BytesMut::new();
         loop {
             buffer.reserve(limits::STREAM_CHUNK);
-            // What a process wrote before it failed is sent all the same.
+            // Output that precedes an error is still sent.
             match from.read_buf(&mut buffer).await {
                 Ok(1..) => {}
                 Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(error),

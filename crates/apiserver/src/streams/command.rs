@@ -1,5 +1,4 @@
-//! A command's session with a client: exec and attach, over whatever carries
-//! it.
+//! The session of a command with a client: exec and attach, over any transport.
 
 use std::{io, time::Duration};
 
@@ -27,22 +26,22 @@ use crate::{
     spdy,
 };
 
-/// How long a command waits for the size of its terminal, so that it need not
-/// hear of a change at once.
-const SIZE_TIME: Duration = Duration::from_millis(100);
-/// The text of a size, at most.
-const SIZE: usize = 1024;
+/// How long a command waits for the initial size of its terminal, to avoid an
+/// immediate resize.
+const INITIAL_SIZE_TIMEOUT: Duration = Duration::from_millis(100);
+/// Maximum length of a terminal size message.
+const MAX_SIZE_MESSAGE: usize = 1024;
 
-/// What is to be run, or attached to.
+/// A command to run, or a process to attach to.
 #[derive(Debug)]
 pub(crate) struct Command {
     pub(crate) container: ContainerRef,
-    /// `None`: attach to what runs.
+    /// `None` attaches to the container's main process.
     pub(crate) words: Option<Vec<String>>,
     pub(crate) wanted: StreamsWanted,
 }
 
-/// The client's side.
+/// The client's channels or streams.
 struct Remote {
     input: Option<Incoming>,
     resize: Option<Incoming>,
@@ -78,11 +77,11 @@ impl Command {
         let first = remote.output.as_ref().or(remote.errors.as_ref());
         let greeted = first.unwrap_or(&report).send(Bytes::new()).await;
         let what = self.what();
-        let outcome = self.run(streams, remote, socket.gone()).await;
+        let outcome = self.run(streams, remote, socket.disconnected()).await;
         if let (Some(outcome), Ok(())) = (outcome, greeted)
             && let Some(text) = outcome.report(framing.report, what)
         {
-            // Who does not read does not hear of it either.
+            // A client that does not read does not receive the report either.
             let _ = timeout(limits::SESSION_IDLE, report.send(text.into())).await;
         }
         drop(report);
@@ -104,11 +103,11 @@ impl Command {
             return tracing::debug!("a client did not open the streams of its session");
         };
         let what = self.what();
-        let gone = connection.gone();
+        let disconnected = connection.disconnected();
         let left = async {
             tokio::select! {
-                () = gone => {}
-                // Unexpected streams.
+                () = disconnected => {}
+                // Unexpected streams are ignored.
                 () = async { while connection.accept().await.is_some() {} } => {}
             }
         };
@@ -123,7 +122,8 @@ impl Command {
         connection.linger(limits::LINGER).await;
     }
 
-    /// The streams that the client opens, and the one for errors.
+    /// Accepts the streams that the client opens; also returns the one for
+    /// errors.
     async fn accept(
         &self,
         connection: &mut spdy::Connection,
@@ -166,8 +166,9 @@ impl Command {
         }
     }
 
-    /// Runs the command, or attaches, to its end. `None` when the client `left`
-    /// before; what it has sent is delivered, and a command goes on.
+    /// Runs the command or attaches until it ends. Returns `None` if the client
+    /// `left` first; its input is still delivered, and a command continues to
+    /// run.
     async fn run(
         self,
         streams: &dyn NodeStreams,
@@ -177,7 +178,10 @@ impl Command {
         let mut sizes = Sizes::default();
         let mut size = None;
         if let Some(resize) = &mut remote.resize {
-            size = timeout(SIZE_TIME, sizes.next(resize)).await.ok().flatten();
+            size = timeout(INITIAL_SIZE_TIMEOUT, sizes.next(resize))
+                .await
+                .ok()
+                .flatten();
         }
         let opening = match self.words {
             Some(words) => streams.exec(self.container, words, self.wanted),
@@ -186,7 +190,7 @@ impl Command {
         let session = match opening.await {
             Ok(session) => session,
             Err(StreamError::Command { code, message }) => {
-                // As a shell would say it.
+                // The message that a shell would print.
                 if let Some(errors) = remote.errors.or(remote.output) {
                     let _ = errors.send(format!("{message}\n").into()).await;
                     let _ = errors.finish().await;
@@ -206,16 +210,16 @@ impl Command {
         let note = || activity.note();
         let mut end = std::pin::pin!(end.fuse());
         // At most one message for each output.
-        let (lose, mut lost) = mpsc::channel(2);
+        let (report_loss, mut lost) = mpsc::channel(2);
         let outputs = async {
             tokio::join!(
-                pass_on(output, remote.output, note, &lose),
-                pass_on(errors, remote.errors, note, &lose)
+                forward_output(output, remote.output, note, &report_loss),
+                forward_output(errors, remote.errors, note, &report_loss)
             )
         };
         let mut feeding = std::pin::pin!(feed(remote.input, input, note));
         let sizing = async {
-            let (Some(resize), Some(told)) = (resize, &mut remote.resize) else {
+            let (Some(resize), Some(messages)) = (resize, &mut remote.resize) else {
                 return;
             };
             let mut size = size;
@@ -223,7 +227,7 @@ impl Command {
                 if let Some(size) = size {
                     resize(size.width, size.height);
                 }
-                match sizes.next(told).await {
+                match sizes.next(messages).await {
                     Some(next) => size = Some(next),
                     None => return,
                 }
@@ -232,7 +236,7 @@ impl Command {
         {
             let mut fed = false;
             let mut ended = std::pin::pin!(async { tokio::join!(&mut end, outputs).0 });
-            let mut sizing = std::pin::pin!(forever(sizing));
+            let mut sizing = std::pin::pin!(then_pending(sizing));
             let mut left = std::pin::pin!(left);
             let mut idle = std::pin::pin!(activity.idle());
             loop {
@@ -252,7 +256,7 @@ impl Command {
                 return None;
             }
         }
-        // What the client sent before it left is on its way to the command.
+        // Deliver the input that the client sent before it disconnected.
         tokio::select! {
             () = feeding => {}
             _ = end => {}
@@ -262,19 +266,19 @@ impl Command {
     }
 }
 
-/// Does something, and then never comes back.
-async fn forever(work: impl Future<Output = ()>) {
+/// Awaits a future and then never resolves.
+async fn then_pending(work: impl Future<Output = ()>) {
     work.await;
     std::future::pending().await
 }
 
-/// Passes an output on; says why when the node has let go of a client that does
+/// Forwards an output; reports the reason if the node drops a client that does
 /// not read.
-async fn pass_on(
+async fn forward_output(
     from: Option<BoxedRead>,
     to: Option<Outgoing>,
     note: impl Fn(),
-    lose: &mpsc::Sender<String>,
+    report_loss: &mpsc::Sender<String>,
 ) {
     let Some(to) = to else { return };
     let passed = match from {
@@ -283,15 +287,15 @@ async fn pass_on(
     };
     match passed {
         Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-            let _ = lose.try_send(error.to_string());
+            let _ = report_loss.try_send(error.to_string());
         }
-        // A client that has gone is heard of elsewhere.
+        // A disconnected client is detected elsewhere.
         _ => {}
     }
 }
 
-/// Feeds a command what its client sends. What it does not want to read any
-/// more is dropped, for other things may come behind it.
+/// Forwards a client's input to a command. Input that the command no longer
+/// reads is discarded, because other messages may follow it.
 async fn feed(from: Option<Incoming>, to: Option<BoxedWrite>, note: impl Fn()) {
     let Some(mut from) = from else { return };
     let mut to = to;
@@ -305,22 +309,22 @@ async fn feed(from: Option<Incoming>, to: Option<BoxedWrite>, note: impl Fn()) {
     }
 }
 
-/// Sizes, out of the pieces they come in.
+/// Parses terminal sizes from a stream of pieces.
 #[derive(Debug, Default)]
 struct Sizes(Vec<u8>);
 
 impl Sizes {
-    /// The next size; `None` at the end.
-    async fn next(&mut self, told: &mut Incoming) -> Option<Size> {
+    /// Returns the next size, or `None` at the end.
+    async fn next(&mut self, messages: &mut Incoming) -> Option<Size> {
         loop {
             if let Some(size) = self.take() {
                 return Some(size);
             }
-            let piece = told.recv().await?;
-            if self.0.len() + piece.len() > SIZE {
+            let piece = messages.recv().await?;
+            if self.0.len() + piece.len() > MAX_SIZE_MESSAGE {
                 self.0.clear();
             }
-            let room = SIZE - self.0.len();
+            let room = MAX_SIZE_MESSAGE - self.0.len();
             self.0.extend_from_slice(&piece[..piece.len().min(room)]);
         }
     }
@@ -350,19 +354,21 @@ mod tests {
 
     #[tokio::test]
     async fn sizes_in_pieces() {
-        let (tell, mut told) = tokio::sync::mpsc::channel(9);
+        let (sender, mut messages) = tokio::sync::mpsc::channel(9);
         for piece in [
             r#"{"Width":80,"Hei"#,
             "ght\":24}\n{\"Width\":81,\"Height\":25}",
             "nonsense",
             r#"{"Width":82,"Height":26}"#,
         ] {
-            tell.try_send(Bytes::from_static(piece.as_bytes())).unwrap();
+            sender
+                .try_send(Bytes::from_static(piece.as_bytes()))
+                .unwrap();
         }
-        drop(tell);
+        drop(sender);
         let mut sizes = Sizes::default();
         let mut widths = Vec::new();
-        while let Some(size) = sizes.next(&mut told).await {
+        while let Some(size) = sizes.next(&mut messages).await {
             widths.push(size.width);
         }
         assert_eq!(widths, [80, 81, 82]);

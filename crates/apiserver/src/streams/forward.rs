@@ -1,5 +1,5 @@
-//! Port-forward: connections to a pod's ports, each with a stream for its data
-//! and one for what goes wrong.
+//! Port-forward: connections to a pod's ports, each with a data stream and an
+//! error stream.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -18,44 +18,48 @@ use super::{
     socket::Socket,
 };
 use crate::{
-    fault::{Fault, required},
     limits,
     node_streams::{BoxedConnection, ContainerRef, NodeStreams, StreamError},
     spdy,
+    status_error::{StatusError, required},
 };
 
-/// Which pod, and for websockets which ports.
+/// The pod, and for WebSockets the ports.
 #[derive(Debug)]
 pub(crate) struct Forward {
     pub(crate) pod: ContainerRef,
     pub(crate) ports: Vec<u16>,
 }
 
-/// One connection's streams.
+/// The streams of one connection.
 struct Pair {
     data: (Incoming, Outgoing),
-    /// Done when the client breaks off.
+    /// Resolves when the client resets the stream.
     reset: Option<oneshot::Receiver<()>>,
     errors: Outgoing,
 }
 
-/// A half of a pair that waits for the other.
+/// One stream of a pair whose other stream has not been opened.
 #[derive(Default)]
-struct Half {
+struct UnpairedStream {
     data: Option<spdy::Stream>,
     errors: Option<spdy::Stream>,
     since: Option<Instant>,
 }
 
 impl Forward {
-    /// Websockets have to name their ports, as they cannot open streams later.
-    pub(super) fn check_ports(&self) -> Result<(), Fault> {
+    /// Checks that a WebSocket request names its ports; it cannot open streams
+    /// later.
+    pub(super) fn check_ports(&self) -> Result<(), StatusError> {
         if self.ports.is_empty() {
             let causes = vec![required("ports", "name the ports to forward")];
-            return Err(Fault::invalid_options("PodPortForwardOptions", causes));
+            return Err(StatusError::invalid_options(
+                "PodPortForwardOptions",
+                causes,
+            ));
         }
         if self.ports.len() > limits::SOCKET_PORTS {
-            return Err(Fault::bad_request(format!(
+            return Err(StatusError::bad_request(format!(
                 "at most {} ports can be forwarded over one websocket",
                 limits::SOCKET_PORTS
             )));
@@ -86,18 +90,18 @@ impl Forward {
             let pod = &self.pod;
             async move {
                 let begin = Bytes::copy_from_slice(&port.to_le_bytes());
-                let told = tokio::join!(
+                let sent = tokio::join!(
                     pair.data.1.send(begin.clone()),
                     pair.errors.send(begin.clone())
                 );
-                if let (Ok(()), Ok(())) = told {
+                if let (Ok(()), Ok(())) = sent {
                     connect((streams, room), pod.clone(), *port, pair, activity).await;
                 }
             }
         });
         tokio::select! {
             _ = futures::future::join_all(forwarding) => {}
-            () = socket.gone() => {}
+            () = socket.disconnected() => {}
             () = activity.idle() => {}
         }
         socket.close(limits::LINGER).await;
@@ -111,7 +115,7 @@ impl Forward {
         S: AsyncRead + AsyncWrite + Send + 'static,
     {
         let mut connection = spdy::Connection::new(io);
-        let mut halves: HashMap<String, Half> = HashMap::new();
+        let mut halves: HashMap<String, UnpairedStream> = HashMap::new();
         let mut tasks = JoinSet::new();
         let mut idle_since = Instant::now();
         loop {
@@ -125,7 +129,7 @@ impl Forward {
                 () = idle, if tasks.is_empty() => None,
             };
             let Some(stream) = stream else { break };
-            // Halves that stay alone are given up.
+            // Drop streams whose counterpart does not arrive in time.
             halves.retain(|_, half| {
                 half.since
                     .is_some_and(|since| since.elapsed() < limits::STREAM_CREATION)
@@ -138,7 +142,7 @@ impl Forward {
             let is_data = match stream.header("streamtype") {
                 "data" => true,
                 "error" => false,
-                // Leaves nothing behind.
+                // A reset stream leaves no state.
                 _ => {
                     let _ = stream.writer.finish().await;
                     continue;
@@ -177,7 +181,7 @@ impl Forward {
     }
 }
 
-/// Connects to a port, and carries bytes until one side is done.
+/// Connects to a port and copies bytes until one side ends.
 async fn connect(
     (streams, room): (&dyn NodeStreams, &Semaphore),
     pod: ContainerRef,
@@ -204,8 +208,8 @@ async fn connect(
     let _ = pair.errors.finish().await;
 }
 
-/// Carries bytes both ways, until the pod's side has no more, or the client
-/// breaks off.
+/// Copies bytes in both directions until the pod closes its side or the client
+/// resets the stream.
 async fn carry(
     connection: BoxedConnection,
     (mut incoming, outgoing): (Incoming, Outgoing),
@@ -223,18 +227,18 @@ async fn carry(
         let _ = write.shutdown().await;
         std::future::pending::<()>().await;
     };
-    let broken_off = async {
-        let told = match reset {
+    let client_reset = async {
+        let was_reset = match reset {
             Some(reset) => reset.await.is_ok(),
             None => false,
         };
-        if !told {
+        if !was_reset {
             std::future::pending::<()>().await;
         }
     };
     tokio::select! {
         _ = outgoing.send_all(Box::pin(read), || activity.note()) => {}
         () = up => {}
-        () = broken_off => {}
+        () = client_reset => {}
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions with containers: exec, attach and port-forward, over websockets and
+//! Sessions with containers: exec, attach and port-forward, over WebSockets and
 //! SPDY.
 
 mod activity;

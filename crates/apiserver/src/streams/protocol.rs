@@ -1,28 +1,28 @@
-//! Which protocol a client and this server speak on an upgraded connection.
+//! Negotiates the subprotocol of an upgraded connection.
 
 use http::{HeaderMap, HeaderName, header};
 
-/// How the parts of a websocket message are told apart.
+/// How channels are encoded in WebSocket messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Framing {
     /// Text messages: a digit for the channel, then base64.
     pub(crate) base64: bool,
     /// Message 255 closes a channel.
     pub(crate) closes: bool,
-    /// How the end of a command is told.
+    /// How the exit of a command is reported.
     pub(crate) report: Report,
 }
 
-/// How the end of a command is told, on the channel for errors.
+/// How the exit of a command is reported on the error channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Report {
     /// As a `Status`.
     Status,
-    /// As text, and not at all when it went well.
+    /// As text, and not at all on success.
     Text,
 }
 
-/// A protocol's name, and what it means.
+/// A protocol's name and its framing.
 type Named = (&'static str, Framing);
 
 const fn framing(base64: bool, closes: bool, report: Report) -> Framing {
@@ -33,7 +33,7 @@ const fn framing(base64: bool, closes: bool, report: Report) -> Framing {
     }
 }
 
-/// Of websockets: exec and attach.
+/// WebSocket protocols of exec and attach.
 const COMMANDS: [Named; 6] = [
     ("v5.channel.k8s.io", framing(false, true, Report::Status)),
     ("v4.channel.k8s.io", framing(false, false, Report::Status)),
@@ -46,7 +46,7 @@ const COMMANDS: [Named; 6] = [
     ("", framing(false, false, Report::Text)),
 ];
 
-/// Of websockets: port-forward by channels.
+/// WebSocket protocols of port-forward with channels.
 const PORTS: [Named; 3] = [
     ("v4.channel.k8s.io", framing(false, false, Report::Text)),
     (
@@ -56,10 +56,11 @@ const PORTS: [Named; 3] = [
     ("", framing(false, false, Report::Text)),
 ];
 
-/// Of websockets: SPDY inside.
+/// WebSocket protocol of port-forward that tunnels SPDY.
 pub(crate) const TUNNEL: &str = "SPDY/3.1+portforward.k8s.io";
 
-/// Of SPDY: exec and attach, the newest first. The first version has no name.
+/// SPDY protocols of exec and attach, the newest first. The first version has
+/// no name.
 const SPDY_COMMANDS: [(&str, Report); 4] = [
     ("v4.channel.k8s.io", Report::Status),
     ("v3.channel.k8s.io", Report::Text),
@@ -67,13 +68,13 @@ const SPDY_COMMANDS: [(&str, Report); 4] = [
     ("channel.k8s.io", Report::Text),
 ];
 
-/// Of SPDY: port-forward.
+/// SPDY protocol of port-forward.
 pub(crate) const SPDY_PORTS: &str = "portforward.k8s.io";
 
-/// Where SPDY's clients name the protocols.
+/// The header in which SPDY clients list protocols.
 pub(crate) const SPDY_HEADER: HeaderName = HeaderName::from_static("x-stream-protocol-version");
 
-/// What a client offers, in its order.
+/// Returns the protocols that a client offers, in its order.
 pub(crate) fn offered(headers: &HeaderMap, name: &HeaderName) -> Vec<String> {
     let values = headers.get_all(name).iter();
     values
@@ -84,7 +85,7 @@ pub(crate) fn offered(headers: &HeaderMap, name: &HeaderName) -> Vec<String> {
         .collect()
 }
 
-/// Whether a list of words in a header has this one.
+/// Whether a header's comma-separated list contains this word.
 pub(crate) fn names(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
     let offered = offered(headers, name);
     offered.iter().any(|other| other.eq_ignore_ascii_case(word))
@@ -98,7 +99,8 @@ fn choose(known: &[Named], offered: &[String]) -> Option<Named> {
     offered.iter().find_map(|name| find(name))
 }
 
-/// The websocket protocol for exec and attach; `None`: none is understood.
+/// Selects the WebSocket protocol for exec and attach; `None` if no offered
+/// protocol is supported.
 pub(crate) fn of_command(headers: &HeaderMap) -> Option<Named> {
     choose(
         &COMMANDS,
@@ -106,12 +108,12 @@ pub(crate) fn of_command(headers: &HeaderMap) -> Option<Named> {
     )
 }
 
-/// The websocket protocol for port-forward by channels.
+/// Selects the WebSocket protocol for port-forward with channels.
 pub(crate) fn of_ports(headers: &HeaderMap) -> Option<Named> {
     choose(&PORTS, &offered(headers, &header::SEC_WEBSOCKET_PROTOCOL))
 }
 
-/// The SPDY protocol for exec and attach.
+/// Selects the SPDY protocol for exec and attach.
 pub(crate) fn of_spdy(headers: &HeaderMap) -> Result<(&'static str, Report), String> {
     let offered = offered(headers, &SPDY_HEADER);
     if offered.is_empty() {
@@ -122,12 +124,12 @@ pub(crate) fn of_spdy(headers: &HeaderMap) -> Result<(&'static str, Report), Str
         .find_map(|name| SPDY_COMMANDS.into_iter().find(|(known, _)| known == name));
     known.ok_or_else(|| {
         let accepted: Vec<&str> = SPDY_COMMANDS.iter().map(|(name, _)| *name).collect();
-        unable(&offered, &accepted)
+        no_common_protocol(&offered, &accepted)
     })
 }
 
-/// That no protocol is understood by both.
-pub(crate) fn unable(offered: &[String], accepted: &[&str]) -> String {
+/// The message that client and server have no protocol in common.
+pub(crate) fn no_common_protocol(offered: &[String], accepted: &[&str]) -> String {
     format!(
         "unable to upgrade: unable to negotiate protocol: client supports [{}], server accepts [{}]",
         offered.join(" "),
@@ -141,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clients_order_counts() {
+    fn the_clients_order_of_protocols_wins() {
         let with = |values: &[&'static str]| {
             let mut headers = HeaderMap::new();
             for value in values {

@@ -1,4 +1,5 @@
-//! Channels over a websocket: the first byte of a message says for which it is.
+//! Channels over a WebSocket: the first byte of a message is the channel
+//! number.
 
 use std::{collections::HashMap, io, sync::Arc, time::Duration};
 
@@ -26,17 +27,17 @@ use tokio_tungstenite::{
 use super::{protocol::Framing, unread::Counted};
 use crate::limits;
 
-/// Messages that may wait to be written.
-const WAITING: usize = 8;
-/// What is read at a time, in bytes.
-const READ: usize = 16 << 10;
-/// What may wait in the websocket's own buffer, in bytes: one message, and the
+/// Maximum number of messages that wait to be written.
+const QUEUE_LENGTH: usize = 8;
+/// Number of bytes that are read at a time.
+const READ_SIZE: usize = 16 << 10;
+/// Maximum size in bytes of the WebSocket's write buffer: one message, and the
 /// answers to pings of a client that does not read them.
-const WRITE: usize = 256 << 10;
-/// The channel of messages that close others.
+const WRITE_BUFFER: usize = 256 << 10;
+/// The channel for messages that close other channels.
 const CLOSE: u8 = 255;
 
-/// A websocket that a connection has been upgraded to.
+/// Accepts a WebSocket on an upgraded connection.
 pub(super) async fn accept<S>(io: S) -> WebSocketStream<Counted<S>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -44,15 +45,15 @@ where
     let config = WebSocketConfig::default()
         .max_message_size(Some(limits::SOCKET_MESSAGE))
         .max_frame_size(Some(limits::SOCKET_MESSAGE))
-        .read_buffer_size(READ)
-        // Sent at once.
+        .read_buffer_size(READ_SIZE)
+        // Send immediately.
         .write_buffer_size(0)
-        .max_write_buffer_size(WRITE);
+        .max_write_buffer_size(WRITE_BUFFER);
     WebSocketStream::from_raw_socket(Counted::new(io), Role::Server, Some(config)).await
 }
 
-/// The close code for a client that broke the protocol or a limit; `None` when
-/// the client has gone.
+/// Returns the close code for a client that violated the protocol or a limit;
+/// `None` if the client disconnected.
 pub(super) fn close_code(error: &Error) -> Option<CloseCode> {
     match error {
         Error::Capacity(_) => Some(CloseCode::Size),
@@ -64,7 +65,7 @@ pub(super) fn close_code(error: &Error) -> Option<CloseCode> {
     }
 }
 
-/// The last frame of a websocket that ends early.
+/// Returns the close frame of a WebSocket that ends early.
 pub(super) fn close_frame(code: CloseCode) -> CloseFrame {
     let reason = match code {
         CloseCode::Size => "a message is too large",
@@ -78,15 +79,15 @@ pub(super) fn close_frame(code: CloseCode) -> CloseFrame {
     }
 }
 
-/// Channels over a websocket; dropping it ends the connection.
+/// Channels over a WebSocket; drop it to end the connection.
 pub(super) struct Socket {
     framing: Framing,
     messages: mpsc::Sender<Message>,
-    gone: watch::Receiver<bool>,
+    disconnected: watch::Receiver<bool>,
     tasks: JoinSet<()>,
 }
 
-/// The way to a client on one channel.
+/// Writes to a client on one channel.
 #[derive(Debug, Clone)]
 pub(super) struct Writer {
     channel: u8,
@@ -113,7 +114,7 @@ impl Writer {
 }
 
 impl Socket {
-    /// Opens channels; gives what comes on those of `reading`.
+    /// Opens channels; returns the input of those in `reading`.
     pub(super) async fn open<S>(
         io: S,
         framing: Framing,
@@ -126,17 +127,17 @@ impl Socket {
         let unread = socket.get_ref().unread.clone();
         let (sink, mut source) = socket.split();
         let (give_back, given_back) = oneshot::channel();
-        let (messages, outgoing) = mpsc::channel(WAITING);
-        let (tell, gone) = watch::channel(false);
+        let (messages, outgoing) = mpsc::channel(QUEUE_LENGTH);
+        let (tell, disconnected) = watch::channel(false);
         let tell = Arc::new(tell);
         let mut tasks = JoinSet::new();
-        // One piece waits while the next is on its way.
+        // One piece waits while the next is in transit.
         let (senders, receivers): (Vec<_>, Vec<_>) =
             reading.iter().map(|_| mpsc::channel(1)).unzip();
         let mut channels: HashMap<u8, mpsc::Sender<Bytes>> =
             reading.iter().copied().zip(senders).collect();
         tasks.spawn({
-            // Weak: the last of the others ends the writer.
+            // Weak, so that dropping the last other sender ends the writer.
             let (tell, messages) = (tell.clone(), messages.downgrade());
             async move {
                 let mut failed = None;
@@ -150,7 +151,7 @@ impl Socket {
                             continue;
                         }
                         Err(error) => {
-                            tracing::debug!(%error, "a websocket is closed");
+                            tracing::debug!(%error, "closing a WebSocket");
                             failed = close_code(&error);
                             break;
                         }
@@ -158,7 +159,7 @@ impl Socket {
                     deliver(bytes, framing, &mut channels).await;
                     unread.clear();
                 }
-                // What was sent before is on its way; nothing comes after it.
+                // Earlier messages are still delivered; no more follow.
                 drop(channels);
                 tell.send_replace(true);
                 if let Some(code) = failed {
@@ -168,19 +169,19 @@ impl Socket {
                     }
                     let _ = give_back.send(source);
                 } else {
-                    // To the end of the closing handshake.
+                    // Read until the closing handshake is complete.
                     while let Some(Ok(_)) = source.next().await {}
                 }
             }
         });
         tasks.spawn(async move {
-            // The reader may be waiting for others: the pings show
-            // that the client has gone.
+            // The reader may be blocked: a failed ping shows that the client
+            // disconnected.
             match write_messages(sink, outgoing).await {
                 Ok(None) => {}
                 Ok(Some(sink)) => drain(sink, given_back).await,
                 Err(error) => {
-                    tracing::debug!(%error, "a websocket ended");
+                    tracing::debug!(%error, "a WebSocket ended");
                     tell.send_replace(true);
                 }
             }
@@ -188,7 +189,7 @@ impl Socket {
         let socket = Self {
             framing,
             messages,
-            gone,
+            disconnected,
             tasks,
         };
         (socket, receivers)
@@ -202,15 +203,16 @@ impl Socket {
         }
     }
 
-    /// Done when the client has gone.
-    pub(super) fn gone(&self) -> impl Future<Output = ()> + Send + 'static {
-        let mut gone = self.gone.clone();
+    /// Resolves when the client disconnects.
+    pub(super) fn disconnected(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut disconnected = self.disconnected.clone();
         async move {
-            let _ = gone.wait_for(|gone| *gone).await;
+            let _ = disconnected.wait_for(|disconnected| *disconnected).await;
         }
     }
 
-    /// Says goodbye, once all writers have gone, and waits for the answer.
+    /// Sends a close frame after all writers are dropped, and waits for the
+    /// client's answer.
     pub(super) async fn close(self, most: Duration) {
         let Self {
             messages,
@@ -223,7 +225,7 @@ impl Socket {
     }
 }
 
-/// Hands a message on, in pieces of a bounded size.
+/// Forwards a message in bounded pieces.
 async fn deliver(
     mut bytes: Bytes,
     framing: Framing,
@@ -247,7 +249,8 @@ async fn deliver(
         return;
     }
     while !bytes.is_empty() {
-        // A copy, as a piece that waits would keep the whole message.
+        // Copied, because a waiting slice would keep the whole message in
+        // memory.
         let piece = bytes.split_to(bytes.len().min(limits::STREAM_CHUNK));
         let piece = Bytes::copy_from_slice(&piece);
         let Some(reading) = channels.get(&channel) else {
@@ -262,8 +265,8 @@ async fn deliver(
 type Sending<S> = SplitSink<WebSocketStream<Counted<S>>, Message>;
 type Receiving<S> = SplitStream<WebSocketStream<Counted<S>>>;
 
-/// Writes until there is no more, and closes the websocket. Gives it back when
-/// it was closed early.
+/// Writes all messages and closes the WebSocket. Returns the sink if it was
+/// closed early.
 async fn write_messages<S>(
     mut sink: Sending<S>,
     mut messages: mpsc::Receiver<Message>,
@@ -289,8 +292,9 @@ where
     Ok(None)
 }
 
-/// Reads what a client still sends after the close frame, for a while: a
-/// connection that is closed before is reset, and the client may not see why.
+/// Discards what a client still sends after the close frame, for a limited
+/// time. Closing the connection earlier would reset it, and the client might
+/// not receive the reason.
 async fn drain<S>(sink: Sending<S>, source: oneshot::Receiver<Receiving<S>>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -300,7 +304,7 @@ where
         return;
     };
     let mut io = socket.into_inner().into_inner();
-    let mut dropped = vec![0; READ];
+    let mut dropped = vec![0; READ_SIZE];
     let draining = async { while let Ok(1..) = io.read(&mut dropped).await {} };
     let _ = timeout(limits::DRAIN, draining).await;
 }
@@ -312,7 +316,7 @@ mod tests {
     use crate::streams::protocol::Report;
 
     #[tokio::test]
-    async fn pieces_that_wait_keep_no_whole_message() {
+    async fn waiting_pieces_do_not_keep_the_whole_message() {
         let framing = Framing {
             base64: false,
             closes: true,

@@ -1,4 +1,4 @@
-//! How a command ended, as the channel for errors reports it.
+//! The exit of a command, as the error channel reports it.
 
 use serde_json::json;
 
@@ -8,9 +8,9 @@ use crate::node_streams::StreamError;
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// With a code.
+    /// It exited with this code.
     Code(i32),
-    /// It did not start, or was lost.
+    /// It failed to start, or its session failed.
     Failed(String),
 }
 
@@ -21,7 +21,8 @@ impl From<StreamError> for Outcome {
 }
 
 impl Outcome {
-    /// The text for the channel; `None` when there is nothing to report.
+    /// Returns the text for the error channel, or `None` if there is nothing to
+    /// report.
     pub(super) fn report(&self, report: Report, what: &str) -> Option<String> {
         match (self, report) {
             (Self::Code(0), Report::Text) => None,

@@ -1,4 +1,4 @@
-//! Bytes over a websocket: what SPDY inside of one is made of.
+//! A byte stream over a WebSocket, which carries tunnelled SPDY.
 
 use std::{
     io,
@@ -24,7 +24,7 @@ use crate::limits;
 pub(super) struct Tunnel<S> {
     socket: WebSocketStream<Counted<S>>,
     left: Bytes,
-    /// How the websocket is closed, if the client broke its protocol.
+    /// The close code to send if the client violated the WebSocket protocol.
     failed: Option<CloseCode>,
 }
 
@@ -88,7 +88,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Tunnel<S> {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if let Some(code) = self.failed.take() {
             let close = Message::Close(Some(close_frame(code)));
-            // The rest is the closing handshake's.
+            // The closing handshake handles the rest.
             let _ = Pin::new(&mut self.socket).start_send(close);
         }
         let closed = Pin::new(&mut self.socket).poll_close(context);

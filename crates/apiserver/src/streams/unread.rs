@@ -1,5 +1,5 @@
-//! Bounds what the messages of websockets take while they arrive, of all
-//! sessions together: a message can be large, and it is read whole.
+//! Limits the memory for arriving WebSocket messages of all sessions. Messages
+//! can be large and are read as a whole.
 
 use std::{
     io,
@@ -15,23 +15,24 @@ use tokio::{
 
 use crate::limits;
 
-/// Room for all websockets, in bytes.
-static ROOM: Semaphore = Semaphore::const_new(limits::SOCKETS_UNREAD);
+/// The total limit of all WebSockets in bytes.
+static TOTAL: Semaphore = Semaphore::const_new(limits::SOCKETS_UNREAD);
 
-/// What of a websocket has been read and is not handed on.
+/// Bytes of a WebSocket that were read and not yet forwarded.
 #[derive(Debug, Default)]
-pub(super) struct Unread(Mutex<State>);
+pub(super) struct UnreadBytes(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     bytes: usize,
-    /// For the largest message so far: the websocket's buffer does not shrink.
+    /// Reserved for the largest message so far, because the WebSocket's buffer
+    /// does not shrink.
     room: Option<SemaphorePermit<'static>>,
 }
 
-impl Unread {
+impl UnreadBytes {
     /// # Errors
-    /// Kind `OutOfMemory`: there is no room for a message that large.
+    /// Kind `OutOfMemory`: the total limit is exhausted.
     fn add(&self, count: usize) -> io::Result<()> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.bytes = state.bytes.saturating_add(count);
@@ -42,7 +43,7 @@ impl Unread {
         };
         let full = || io::Error::from(io::ErrorKind::OutOfMemory);
         let more = u32::try_from(more).map_err(|_| full())?;
-        let more = ROOM.try_acquire_many(more).map_err(|_| full())?;
+        let more = TOTAL.try_acquire_many(more).map_err(|_| full())?;
         match &mut state.room {
             Some(room) => room.merge(more),
             room @ None => *room = Some(more),
@@ -50,25 +51,26 @@ impl Unread {
         Ok(())
     }
 
-    /// A message was handed on.
+    /// Records that a message was forwarded.
     pub(super) fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).bytes = 0;
     }
 
-    /// A control frame was read, perhaps between the parts of a message.
+    /// Records a control frame, which may arrive between the parts of a
+    /// message.
     pub(super) fn control_frame(&self, payload: usize) {
-        /// The head of a small frame from a client, with its mask.
-        const HEAD: usize = 6;
+        /// Header of a small frame from a client, including its mask.
+        const FRAME_HEADER: usize = 6;
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.bytes = state.bytes.saturating_sub(payload + HEAD);
+        state.bytes = state.bytes.saturating_sub(payload + FRAME_HEADER);
     }
 }
 
-/// A connection whose bytes are counted as they are read.
+/// A connection that counts the bytes read from it.
 #[derive(Debug)]
 pub(super) struct Counted<S> {
     io: S,
-    pub(super) unread: Arc<Unread>,
+    pub(super) unread: Arc<UnreadBytes>,
 }
 
 impl<S> Counted<S> {
@@ -79,7 +81,7 @@ impl<S> Counted<S> {
         }
     }
 
-    /// The connection itself.
+    /// Returns the inner connection.
     pub(super) fn into_inner(self) -> S {
         self.io
     }

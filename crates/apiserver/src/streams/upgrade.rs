@@ -1,5 +1,5 @@
-//! From a request to a session: which protocol carries it, the answer that
-//! hands the connection over, and the task that serves it.
+//! Turns a request into a session: selects the transport, sends the response
+//! that upgrades the connection, and starts the task that serves it.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use hyper_util::rt::TokioIo;
@@ -12,28 +12,29 @@ use super::{
     socket,
     tunnel::Tunnel,
 };
-use crate::{body::Body, call::Call, fault::Fault, reply::Reply, stopping::stopped};
+use crate::{body::Body, call::Call, reply::Reply, status_error::StatusError, stopping::stopped};
 
-/// What the connection is wanted for.
+/// The purpose of the upgraded connection.
 #[derive(Debug)]
 pub(crate) enum Upgrade {
     Command(Command),
     Forward(Forward),
 }
 
-/// What carries it.
+/// The transport of a session.
 enum Carrier {
     Socket(Framing),
     Spdy(Report, bool),
     Tunnel,
 }
 
-/// The answer to a request for a session, which begins when it has been sent.
+/// Responds to a session request; the session starts after the response is
+/// sent.
 pub(crate) fn answer(call: Call, upgrade: Upgrade) -> Reply {
     let headers = &call.headers;
     let is = |word| protocol::names(headers, &header::UPGRADE, word);
     let asks = protocol::names(headers, &header::CONNECTION, "upgrade");
-    let required = || Fault::bad_request("Upgrade request required");
+    let required = || StatusError::bad_request("Upgrade request required");
     let (carrier, response) = if asks && is("websocket") {
         websocket(headers, &upgrade)?
     } else if asks && is("SPDY/3.1") {
@@ -45,7 +46,7 @@ pub(crate) fn answer(call: Call, upgrade: Upgrade) -> Reply {
     let room = call.shared.sessions.clone().try_acquire_owned();
     let room = room.map_err(|_| {
         let text = "too many sessions are open at a time: end some of them, and try again";
-        Fault::new(StatusReason::TooManyRequests, text)
+        StatusError::new(StatusReason::TooManyRequests, text)
     })?;
     let streams = call.shared.node_streams.clone();
     let forwarded = call.shared.forwarded.clone();
@@ -54,7 +55,7 @@ pub(crate) fn answer(call: Call, upgrade: Upgrade) -> Reply {
         let _room = room;
         let io = match connection.await {
             Ok(upgraded) => TokioIo::new(upgraded),
-            Err(error) => return tracing::debug!(%error, "a session did not begin"),
+            Err(error) => return tracing::debug!(%error, "a session did not start"),
         };
         let living = async {
             match (upgrade, carrier) {
@@ -76,7 +77,7 @@ pub(crate) fn answer(call: Call, upgrade: Upgrade) -> Reply {
                     let tunnel = Tunnel::new(socket::accept(io).await);
                     forward.over_spdy((streams, forwarded), tunnel).await;
                 }
-                // Not chosen for commands.
+                // Never selected for commands.
                 (Upgrade::Command(_), Carrier::Tunnel) => {}
             }
         };
@@ -88,24 +89,24 @@ pub(crate) fn answer(call: Call, upgrade: Upgrade) -> Reply {
     Ok(response)
 }
 
-type Chosen = Result<(Carrier, Response<Body>), Fault>;
+type Chosen = Result<(Carrier, Response<Body>), StatusError>;
 
 fn websocket(headers: &HeaderMap, upgrade: &Upgrade) -> Chosen {
     let key = headers.get(header::SEC_WEBSOCKET_KEY);
-    let key = key.ok_or_else(|| Fault::bad_request("Sec-WebSocket-Key is missing"))?;
+    let key = key.ok_or_else(|| StatusError::bad_request("Sec-WebSocket-Key is missing"))?;
     let is_13 = |version: &HeaderValue| version == "13";
     if !headers
         .get(header::SEC_WEBSOCKET_VERSION)
         .is_some_and(is_13)
     {
-        return Err(Fault::bad_request(
+        return Err(StatusError::bad_request(
             "Sec-WebSocket-Version: only version 13 is spoken",
         ));
     }
     let refused = || {
         let offered = protocol::offered(headers, &header::SEC_WEBSOCKET_PROTOCOL);
         let text = format!("none of the websocket protocols {offered:?} is spoken here");
-        Fault::new(StatusReason::Forbidden, text)
+        StatusError::new(StatusReason::Forbidden, text)
     };
     let tunnels = protocol::names(headers, &header::SEC_WEBSOCKET_PROTOCOL, protocol::TUNNEL);
     let (carrier, name) = match upgrade {
@@ -129,7 +130,7 @@ fn websocket(headers: &HeaderMap, upgrade: &Upgrade) -> Chosen {
 }
 
 fn spdy(headers: &HeaderMap, upgrade: &Upgrade) -> Chosen {
-    let refused = |text: String| Fault::new(StatusReason::Forbidden, text);
+    let refused = |text: String| StatusError::new(StatusReason::Forbidden, text);
     let (carrier, name) = match upgrade {
         Upgrade::Command(_) => {
             let (name, report) = protocol::of_spdy(headers).map_err(refused)?;
@@ -140,7 +141,7 @@ fn spdy(headers: &HeaderMap, upgrade: &Upgrade) -> Chosen {
             let offered = protocol::offered(headers, &protocol::SPDY_HEADER);
             let name = protocol::SPDY_PORTS;
             if !offered.is_empty() && !offered.iter().any(|other| other == name) {
-                return Err(refused(protocol::unable(&offered, &[name])));
+                return Err(refused(protocol::no_common_protocol(&offered, &[name])));
             }
             (Carrier::Spdy(Report::Text, false), name)
         }
@@ -148,7 +149,7 @@ fn spdy(headers: &HeaderMap, upgrade: &Upgrade) -> Chosen {
     Ok((carrier, switch("SPDY/3.1", protocol::SPDY_HEADER, name)))
 }
 
-/// 101, with the protocol that was chosen.
+/// Creates the 101 response with the selected protocol.
 fn switch(to: &'static str, header: HeaderName, name: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;

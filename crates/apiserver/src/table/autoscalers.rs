@@ -1,16 +1,16 @@
-//! Rows of HorizontalPodAutoscalers, in both of their versions.
+//! Table rows of HorizontalPodAutoscalers, in both versions.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    Column,
+    Column, age_cell,
     columns::{AGE, NAME, column},
-    created, list, or, text,
+    list, or, text,
 };
 
-/// Metrics that are shown of many.
-const SHOWN: usize = 2;
+/// Maximum number of metrics that are shown.
+const MAX_SHOWN: usize = 2;
 
 #[rustfmt::skip]
 pub(super) const COLUMNS: &[Column] = &[
@@ -27,7 +27,7 @@ fn number(object: &Value, pointer: &str) -> Option<i64> {
     object.pointer(pointer).and_then(Value::as_i64)
 }
 
-/// A metric and what it should be; `current` is its status.
+/// Formats a metric and its target; `current` is its status.
 fn metric(metric: &Value, current: Option<&Value>) -> String {
     let kind = text(metric, "/type");
     let field = match kind {
@@ -62,7 +62,7 @@ fn metric(metric: &Value, current: Option<&Value>) -> String {
     }
 }
 
-/// What an autoscaler of autoscaling/v1 has in place of metrics.
+/// Formats the CPU target that autoscaling/v1 has instead of metrics.
 fn cpu_alone(object: &Value) -> Option<String> {
     let wanted = number(object, "/spec/targetCPUUtilizationPercentage")?;
     let current = number(object, "/status/currentCPUUtilizationPercentage")
@@ -77,8 +77,8 @@ pub(super) fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
         .map(|(index, one)| metric(one, current.get(index)))
         .chain(cpu_alone(object))
         .collect();
-    let more = metrics.len().saturating_sub(SHOWN);
-    metrics.truncate(SHOWN);
+    let more = metrics.len().saturating_sub(MAX_SHOWN);
+    metrics.truncate(MAX_SHOWN);
     let mut targets = metrics.join(", ");
     if more > 0 {
         targets = format!("{targets} + {more} more...");
@@ -100,6 +100,6 @@ pub(super) fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
         number(object, "/status/currentReplicas")
             .unwrap_or_default()
             .into(),
-        created(object, now),
+        age_cell(object, now),
     ]
 }

@@ -1,4 +1,4 @@
-//! Tables of custom kinds, by the columns of their definition.
+//! Tables of custom kinds, with the columns of their definition.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{columns, duration, json_path::JsonPath, text};
 
-/// The columns of a custom kind, ready to be looked up.
+/// The parsed columns of a custom kind.
 pub(crate) struct Columns {
     kind: Arc<CustomKind>,
     paths: Vec<Option<JsonPath>>,
@@ -26,7 +26,7 @@ impl Columns {
         }
     }
 
-    /// Name, and what the definition names; by default the age.
+    /// Returns the name column and those of the definition, by default the age.
     pub(super) fn definitions(&self) -> Value {
         let own = self.kind.columns().iter().map(|column| {
             let description = match column.description.as_str() {
@@ -61,7 +61,7 @@ impl Columns {
     pub(super) fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
         let mut cells = vec![text(object, "/metadata/name").into()];
         if self.paths.is_empty() {
-            cells.push(super::created(object, now));
+            cells.push(super::age_cell(object, now));
         }
         for (column, path) in self.kind.columns().iter().zip(&self.paths) {
             let found = path.as_ref().and_then(|path| path.first(object));
@@ -71,7 +71,7 @@ impl Columns {
     }
 }
 
-/// A value as its column shows it; nothing when it is of another type.
+/// Formats a value by the type of its column; null if the type does not match.
 fn cell(column: &PrinterColumn, value: &Value, now: Timestamp) -> Value {
     match (column.r#type.as_str(), value) {
         (_, Value::Null) => Value::Null,

@@ -1,8 +1,8 @@
-//! Ages as kubectl writes them: two units while they matter, then one.
+//! Formats ages like kubectl: two units for short durations, one for long ones.
 
 use jiff::Timestamp;
 
-/// A span of time for people: `45s`, `5m10s`, `3h`, `2d4h`, `1y30d`.
+/// Formats a duration: `45s`, `5m10s`, `3h`, `2d4h`, `1y30d`.
 pub(crate) fn human(seconds: i64) -> String {
     let two = |big: i64, big_unit: &str, small: i64, small_unit: &str| {
         if small == 0 {
@@ -27,12 +27,12 @@ pub(crate) fn human(seconds: i64) -> String {
     }
 }
 
-/// The age of a time; `<unknown>` without one.
+/// Formats the age since a time; `<unknown>` without one.
 pub(crate) fn age(since: Option<Timestamp>, now: Timestamp) -> String {
     since.map_or_else(|| "<unknown>".into(), |since| human(span(since, now)))
 }
 
-/// Whole seconds from one time to another.
+/// Returns the whole seconds between two times.
 pub(crate) fn span(from: Timestamp, to: Timestamp) -> i64 {
     (to.as_millisecond() - from.as_millisecond()).div_euclid(1000)
 }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_fade_out() {
+    fn long_durations_omit_small_units() {
         const H: i64 = 3600;
         const D: i64 = 24 * H;
         for (seconds, expected) in [

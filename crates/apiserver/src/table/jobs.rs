@@ -1,9 +1,9 @@
-//! Rows of jobs.
+//! Table rows of Jobs.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{created, duration, holds, instant, list, selector, text};
+use super::{age_cell, duration, holds, list, selector, text, time_at};
 
 pub(super) fn cells(job: &Value, now: Timestamp) -> Vec<Value> {
     let containers = list(job, "/spec/template/spec/containers");
@@ -18,8 +18,8 @@ pub(super) fn cells(job: &Value, now: Timestamp) -> Vec<Value> {
         text(job, "/metadata/name").into(),
         status(job).into(),
         completions(job).into(),
-        took(job, now).into(),
-        created(job, now),
+        duration_cell(job, now).into(),
+        age_cell(job, now),
         joined("/name").into(),
         joined("/image").into(),
         selector(job, "/spec/selector").into(),
@@ -57,11 +57,11 @@ fn completions(job: &Value) -> String {
     }
 }
 
-fn took(job: &Value, now: Timestamp) -> String {
-    let Some(start) = instant(job, "/status/startTime") else {
+fn duration_cell(job: &Value, now: Timestamp) -> String {
+    let Some(start) = time_at(job, "/status/startTime") else {
         return String::new();
     };
-    let end = instant(job, "/status/completionTime").unwrap_or(now);
+    let end = time_at(job, "/status/completionTime").unwrap_or(now);
     duration::human(duration::span(start, end))
 }
 

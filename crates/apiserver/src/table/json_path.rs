@@ -1,5 +1,5 @@
-//! JSONPath, as far as printer columns use it: keys (`.a`, `['a']`), indexes
-//! (`[0]`, `[-1]`), all elements (`[*]`) and filters (`[?(@.a=="b")]`).
+//! The subset of JSONPath that printer columns use: keys (`.a`, `['a']`),
+//! indexes (`[0]`, `[-1]`), all elements (`[*]`) and filters (`[?(@.a=="b")]`).
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ enum Step {
     Key(String),
     Index(i64),
     All,
-    /// Elements in which a path has this value, or has not.
+    /// Elements whose value at a path is equal or not equal to this one.
     Filter(Vec<Step>, Comparison),
 }
 
@@ -24,14 +24,14 @@ enum Comparison {
 }
 
 impl JsonPath {
-    /// Reads a path; `None` for what is not understood.
+    /// Parses a path; `None` if it is not supported.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut rest = text.trim();
         let steps = steps(&mut rest)?;
         rest.is_empty().then_some(Self(steps))
     }
 
-    /// The first value at the path.
+    /// Returns the first value at the path.
     pub(super) fn first<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         walk(&self.0, value).into_iter().next()
     }
@@ -59,7 +59,7 @@ fn steps(rest: &mut &str) -> Option<Vec<Step>> {
     }
 }
 
-/// A key up to a dot or bracket; a backslash takes the next character as it is.
+/// Parses a key up to a dot or bracket; a backslash escapes the next character.
 fn key(rest: &mut &str) -> String {
     let mut name = String::new();
     let mut characters = rest.char_indices();
@@ -110,7 +110,7 @@ fn bracket(rest: &mut &str) -> Option<Step> {
     }
 }
 
-/// A text in quotes, a number, `true` or `false`.
+/// Parses a quoted string, a number, `true` or `false`.
 fn literal(rest: &mut &str) -> Option<Value> {
     if let Some(quote) = rest.chars().next().filter(|c| matches!(c, '\'' | '"')) {
         let (text, after) = rest[1..].split_once(quote)?;

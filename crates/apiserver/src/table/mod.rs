@@ -1,5 +1,5 @@
-//! Tables: objects as rows for people (`meta.k8s.io` `Table`). Each kind has
-//! its columns and a function that fills the cells; all of it is pure.
+//! Tables: objects as rows (`meta.k8s.io` `Table`). Each kind has its columns
+//! and a pure function that fills the cells.
 
 mod autoscalers;
 mod columns;
@@ -24,8 +24,8 @@ use longshore_engine::CustomKind;
 use longshore_model::{Gvk, time};
 use serde_json::{Value, json};
 
-/// One column: name, type, format, priority (0 shown always, 1 when wide),
-/// description.
+/// One column: name, type, format, priority (0 is always shown, 1 only with `-o
+/// wide`), description.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     name: &'static str,
@@ -47,19 +47,19 @@ impl Column {
     }
 }
 
-/// Fills the cells of an object's row; ages are as of the time given.
+/// Returns the cells of an object's row; ages are relative to the given time.
 type Cells = fn(&Value, Timestamp) -> Vec<Value>;
 
-/// How a kind is shown.
+/// The columns and cells of a kind.
 pub(crate) struct Printer {
     columns: &'static [Column],
     cells: Cells,
     conditions: fn(&Value) -> Option<Value>,
-    /// Of a custom kind: instead of the above.
+    /// For custom kinds, replaces the other fields.
     custom: Option<custom::Columns>,
 }
 
-/// The printer of a custom kind.
+/// Returns the printer of a custom kind.
 pub(crate) fn custom_printer(kind: Arc<CustomKind>) -> Printer {
     Printer {
         columns: &[],
@@ -69,7 +69,7 @@ pub(crate) fn custom_printer(kind: Arc<CustomKind>) -> Printer {
     }
 }
 
-/// The printer of a kind; name and age for kinds without one of their own.
+/// Returns the printer of a kind; by default with name and age.
 pub(crate) fn printer(gvk: &Gvk) -> Printer {
     let (columns, cells): (&'static [Column], Cells) = match (gvk.group.as_ref(), gvk.kind.as_ref())
     {
@@ -106,7 +106,7 @@ pub(crate) fn printer(gvk: &Gvk) -> Printer {
 }
 
 impl Printer {
-    /// The `columnDefinitions`.
+    /// Returns the `columnDefinitions`.
     pub(crate) fn definitions(&self) -> Value {
         match &self.custom {
             Some(custom) => custom.definitions(),
@@ -114,7 +114,7 @@ impl Printer {
         }
     }
 
-    /// The cells of an object's row, one a column.
+    /// Returns the cells of an object's row, one per column.
     pub(crate) fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
         match &self.custom {
             Some(custom) => custom.cells(object, now),
@@ -122,13 +122,13 @@ impl Printer {
         }
     }
 
-    /// The conditions of an object's row: finished pods have one.
+    /// Returns the conditions of an object's row; finished pods have one.
     pub(crate) fn conditions(&self, object: &Value) -> Option<Value> {
         (self.conditions)(object)
     }
 }
 
-/// The text at a JSON pointer; empty when absent or no text.
+/// Returns the string at a JSON pointer; empty if there is none.
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object
         .pointer(pointer)
@@ -136,7 +136,7 @@ fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// The list at a JSON pointer; empty when absent.
+/// Returns the list at a JSON pointer; empty if absent.
 fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
     object
         .pointer(pointer)
@@ -144,7 +144,7 @@ fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// How many entries the map or list at a JSON pointer has.
+/// Returns the number of entries of the map or list at a JSON pointer.
 fn count(object: &Value, pointer: &str) -> usize {
     match object.pointer(pointer) {
         Some(Value::Array(entries)) => entries.len(),
@@ -153,19 +153,19 @@ fn count(object: &Value, pointer: &str) -> usize {
     }
 }
 
-/// The truth at a JSON pointer; false when absent.
-fn flag(object: &Value, pointer: &str) -> Value {
-    let flag = object.pointer(pointer).and_then(Value::as_bool);
-    flag.unwrap_or_default().into()
+/// Returns the boolean at a JSON pointer; false if absent.
+fn boolean(object: &Value, pointer: &str) -> Value {
+    let boolean = object.pointer(pointer).and_then(Value::as_bool);
+    boolean.unwrap_or_default().into()
 }
 
-/// The texts at a JSON pointer in each of some objects.
+/// Joins the strings at a JSON pointer in each object.
 fn joined(objects: &[Value], pointer: &str, between: &str) -> String {
     let words: Vec<&str> = objects.iter().map(|object| text(object, pointer)).collect();
     words.join(between)
 }
 
-/// Labels as `key=value`, or what stands for none.
+/// Formats labels as `key=value`, or as the placeholder for none.
 fn labels(object: &Value, pointer: &str) -> String {
     let labels = object.pointer(pointer).and_then(Value::as_object);
     let parts: Vec<String> = labels
@@ -176,7 +176,7 @@ fn labels(object: &Value, pointer: &str) -> String {
     or(&parts.join(","), "<none>").to_owned()
 }
 
-/// A selector object as the text of a label selector.
+/// Formats a label selector.
 fn selector(object: &Value, pointer: &str) -> String {
     let mut parts = Vec::new();
     match labels(object, &format!("{pointer}/matchLabels")) {
@@ -199,22 +199,22 @@ fn selector(object: &Value, pointer: &str) -> String {
     or(&parts.join(","), "<none>").to_owned()
 }
 
-/// The time at a JSON pointer.
-fn instant(object: &Value, pointer: &str) -> Option<Timestamp> {
+/// Returns the time at a JSON pointer.
+fn time_at(object: &Value, pointer: &str) -> Option<Timestamp> {
     time::parse(text(object, pointer))
 }
 
-/// The age since the object was made.
-fn created(object: &Value, now: Timestamp) -> Value {
-    duration::age(instant(object, "/metadata/creationTimestamp"), now).into()
+/// Formats the age of an object.
+fn age_cell(object: &Value, now: Timestamp) -> Value {
+    duration::age(time_at(object, "/metadata/creationTimestamp"), now).into()
 }
 
-/// `text`, or what stands for nothing.
+/// Returns `text`, or the placeholder if it is empty.
 fn or<'a>(text: &'a str, nothing: &'a str) -> &'a str {
     if text.is_empty() { nothing } else { text }
 }
 
-/// Whether the condition `kind` is there, and its status when it is.
+/// Returns the status of the condition `kind`, if it exists.
 fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     list(object, "/status/conditions")
         .iter()
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_fills_every_column_even_of_an_empty_object() {
+    fn every_kind_fills_every_column_of_an_empty_object() {
         for info in BUILTIN {
             let printer = printer(&info.gvk);
             for object in [
@@ -243,7 +243,7 @@ mod tests {
                 let cells = printer.cells(&object, Timestamp::UNIX_EPOCH);
                 assert_eq!(cells.len(), printer.columns.len(), "{}", info.gvk);
                 for (cell, column) in cells.iter().zip(printer.columns) {
-                    // Real servers, too, put numbers into columns of texts.
+                    // The real server, too, puts numbers into string columns.
                     let fits = match column.r#type {
                         "integer" => cell.is_number(),
                         "boolean" => cell.is_boolean() || cell.is_string(),

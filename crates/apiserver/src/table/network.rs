@@ -1,16 +1,16 @@
-//! Rows of endpoints, ingresses and network policies.
+//! Table rows of endpoints, Ingresses and NetworkPolicies.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    Cells, Column,
+    Cells, Column, age_cell,
     columns::{AGE, NAME, column},
-    created, list, or, selector, text,
+    list, or, selector, text,
 };
 
-/// Addresses and ports that are shown of many.
-const SHOWN: usize = 3;
+/// Maximum number of addresses and ports that are shown.
+const MAX_SHOWN: usize = 3;
 
 #[rustfmt::skip]
 const ENDPOINTS: &[Column] = &[
@@ -67,31 +67,35 @@ const CIDR: &[Column] = &[
     AGE,
 ];
 
-/// The printer of one of these kinds.
+/// Returns the printer of one of these kinds.
 pub(super) fn printer(kind: &str) -> Option<(&'static [Column], Cells)> {
     Some(match kind {
         "Endpoints" => (ENDPOINTS, |object, now| {
-            vec![name(object), endpoints(object).into(), created(object, now)]
+            vec![
+                name(object),
+                endpoints(object).into(),
+                age_cell(object, now),
+            ]
         }),
         "EndpointSlice" => (SLICE, slice),
         "Ingress" => (INGRESS, ingress),
         "IngressClass" => (CLASS, class),
         "NetworkPolicy" => (POLICY, |object, now| {
             let pods = selector(object, "/spec/podSelector");
-            vec![name(object), pods.into(), created(object, now)]
+            vec![name(object), pods.into(), age_cell(object, now)]
         }),
         "IPAddress" => (ADDRESS, |object, now| {
             let parent = ["group", "resource", "namespace", "name"]
                 .map(|part| text(object, &format!("/spec/parentRef/{part}")).to_owned());
             let parent: Vec<String> = parent.into_iter().filter(|part| !part.is_empty()).collect();
-            vec![name(object), parent.join("/").into(), created(object, now)]
+            vec![name(object), parent.join("/").into(), age_cell(object, now)]
         }),
         "ServiceCIDR" => (CIDR, |object, now| {
             let all: Vec<&str> = list(object, "/spec/cidrs")
                 .iter()
                 .filter_map(Value::as_str)
                 .collect();
-            vec![name(object), all.join(",").into(), created(object, now)]
+            vec![name(object), all.join(",").into(), age_cell(object, now)]
         }),
         _ => return None,
     })
@@ -101,13 +105,13 @@ fn name(object: &Value) -> Value {
     text(object, "/metadata/name").into()
 }
 
-/// The first few, and how many more there are.
-fn few(all: &[String], nothing: &str) -> String {
+/// Formats the first few entries and the number of further ones.
+fn first_few(all: &[String], nothing: &str) -> String {
     if all.is_empty() {
         return nothing.to_owned();
     }
-    let shown = all[..all.len().min(SHOWN)].join(",");
-    match all.len().saturating_sub(SHOWN) {
+    let shown = all[..all.len().min(MAX_SHOWN)].join(",");
+    match all.len().saturating_sub(MAX_SHOWN) {
         0 => shown,
         more => format!("{shown} + {more} more..."),
     }
@@ -129,7 +133,7 @@ fn endpoints(object: &Value) -> String {
             }
         }
     }
-    few(&all, "<none>")
+    first_few(&all, "<none>")
 }
 
 fn slice(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -149,9 +153,9 @@ fn slice(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![
         name(object),
         text(object, "/addressType").into(),
-        few(&ports, "<unset>").into(),
-        few(&addresses, "<unset>").into(),
-        created(object, now),
+        first_few(&ports, "<unset>").into(),
+        first_few(&addresses, "<unset>").into(),
+        age_cell(object, now),
     ]
 }
 
@@ -174,10 +178,10 @@ fn ingress(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![
         name(object),
         or(or(text(object, "/spec/ingressClassName"), old), "<none>").into(),
-        few(&hosts, "*").into(),
+        first_few(&hosts, "*").into(),
         addresses.join(",").into(),
         if secure { "80, 443" } else { "80" }.into(),
-        created(object, now),
+        age_cell(object, now),
     ]
 }
 
@@ -192,7 +196,7 @@ fn class(object: &Value, now: Timestamp) -> Vec<Value> {
         name(object),
         text(object, "/spec/controller").into(),
         parameters.into(),
-        created(object, now),
+        age_cell(object, now),
     ]
 }
 
@@ -203,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_endpoints_a_few_are_shown() {
+    fn only_the_first_endpoints_are_shown() {
         let addresses: Vec<Value> = (1..=5)
             .map(|n| json!({"ip": format!("10.0.0.{n}")}))
             .collect();

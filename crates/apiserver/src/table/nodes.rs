@@ -1,9 +1,9 @@
-//! Rows of nodes.
+//! Table rows of Nodes.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{condition, created, list, or, text};
+use super::{age_cell, condition, list, or, text};
 
 pub(super) fn cells(node: &Value, now: Timestamp) -> Vec<Value> {
     let address = |kind| {
@@ -21,7 +21,7 @@ pub(super) fn cells(node: &Value, now: Timestamp) -> Vec<Value> {
         text(node, "/metadata/name").into(),
         status(node).into(),
         roles(node).into(),
-        created(node, now),
+        age_cell(node, now),
         text(node, "/status/nodeInfo/kubeletVersion").into(),
         address("InternalIP").into(),
         address("ExternalIP").into(),
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_closed_node_with_roles() {
+    fn an_unschedulable_node_with_roles() {
         let node = json!({
             "metadata": {"name": "n", "labels": {"node-role.kubernetes.io/b": "", "kubernetes.io/role": "a"}},
             "spec": {"unschedulable": true},

@@ -1,29 +1,29 @@
-//! Rows of the kinds that need no more than a look at a field or two.
+//! Table rows of kinds with one or two simple cells.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{count, created, duration, instant, or, text};
+use super::{age_cell, count, duration, or, text, time_at};
 
 fn name(object: &Value) -> Value {
     text(object, "/metadata/name").into()
 }
 
 pub(super) fn any(object: &Value, now: Timestamp) -> Vec<Value> {
-    vec![name(object), created(object, now)]
+    vec![name(object), age_cell(object, now)]
 }
 
 pub(super) fn namespace(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![
         name(object),
         text(object, "/status/phase").into(),
-        created(object, now),
+        age_cell(object, now),
     ]
 }
 
 pub(super) fn config_map(object: &Value, now: Timestamp) -> Vec<Value> {
     let entries = count(object, "/data") + count(object, "/binaryData");
-    vec![name(object), entries.into(), created(object, now)]
+    vec![name(object), entries.into(), age_cell(object, now)]
 }
 
 pub(super) fn secret(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -32,31 +32,31 @@ pub(super) fn secret(object: &Value, now: Timestamp) -> Vec<Value> {
         name(object),
         text(object, "/type").into(),
         entries.into(),
-        created(object, now),
+        age_cell(object, now),
     ]
 }
 
 pub(super) fn service_account(object: &Value, now: Timestamp) -> Vec<Value> {
     let secrets = count(object, "/secrets");
-    vec![name(object), secrets.into(), created(object, now)]
+    vec![name(object), secrets.into(), age_cell(object, now)]
 }
 
 pub(super) fn lease(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![
         name(object),
         text(object, "/spec/holderIdentity").into(),
-        created(object, now),
+        age_cell(object, now),
     ]
 }
 
 pub(super) fn event(event: &Value, now: Timestamp) -> Vec<Value> {
-    let happened = instant(event, "/eventTime");
-    let first = instant(event, "/firstTimestamp")
-        .or_else(|| instant(event, "/deprecatedFirstTimestamp"))
+    let happened = time_at(event, "/eventTime");
+    let first = time_at(event, "/firstTimestamp")
+        .or_else(|| time_at(event, "/deprecatedFirstTimestamp"))
         .or(happened);
-    let last = instant(event, "/series/lastObservedTime")
-        .or_else(|| instant(event, "/lastTimestamp"))
-        .or_else(|| instant(event, "/deprecatedLastTimestamp"))
+    let last = time_at(event, "/series/lastObservedTime")
+        .or_else(|| time_at(event, "/lastTimestamp"))
+        .or_else(|| time_at(event, "/deprecatedLastTimestamp"))
         .or(first);
     let occurrences = event
         .pointer("/series/count")
@@ -64,7 +64,7 @@ pub(super) fn event(event: &Value, now: Timestamp) -> Vec<Value> {
         .or_else(|| event.pointer("/deprecatedCount"))
         .and_then(Value::as_i64)
         .unwrap_or(1);
-    // The two API groups of events name the same fields differently.
+    // The two API groups of events use different names for the same fields.
     let about = ["/involvedObject", "/regarding"]
         .into_iter()
         .find_map(|pointer| event.pointer(pointer))
@@ -109,6 +109,6 @@ pub(super) fn event(event: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 pub(super) fn definition(definition: &Value, _: Timestamp) -> Vec<Value> {
-    let created = text(definition, "/metadata/creationTimestamp");
-    vec![name(definition), created.into()]
+    let age_cell = text(definition, "/metadata/creationTimestamp");
+    vec![name(definition), age_cell.into()]
 }

@@ -1,11 +1,11 @@
-//! Rows of pods: one word says what a pod's containers are at. The word is
-//! found as kubectl users know it: init containers first, then the last
-//! container that is not running, then deletion.
+//! Table rows of Pods. The status is computed like in Kubernetes: init
+//! containers first, then the last container that is not running, then
+//! deletion.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{condition, created, duration, holds, instant, list, or, text};
+use super::{age_cell, condition, duration, holds, list, or, text, time_at};
 
 pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     let summary = summary(pod);
@@ -15,7 +15,7 @@ pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
         format!("{}/{}", summary.ready, summary.containers).into(),
         summary.status.as_str().into(),
         summary.restarts_text(now).into(),
-        created(pod, now),
+        age_cell(pod, now),
         or(ip, "<none>").into(),
         or(text(pod, "/spec/nodeName"), "<none>").into(),
         or(text(pod, "/status/nominatedNodeName"), "<none>").into(),
@@ -23,8 +23,7 @@ pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// Finished pods carry a condition on their row, by which kubectl can hide
-/// them.
+/// Returns the row conditions of a finished pod, by which kubectl can hide it.
 pub(super) fn conditions(pod: &Value) -> Option<Value> {
     let (reason, message) = match text(pod, "/status/phase") {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
@@ -55,7 +54,7 @@ impl Restarts {
             .unwrap_or(0);
         self.last = self
             .last
-            .max(instant(status, "/lastState/terminated/finishedAt"));
+            .max(time_at(status, "/lastState/terminated/finishedAt"));
     }
 }
 
@@ -128,7 +127,7 @@ fn summary(pod: &Value) -> Summary {
 
 #[derive(Default)]
 struct InitSummary {
-    /// The word for the first init container that holds the pod up.
+    /// Status of the first init container that blocks the pod.
     stuck: Option<String>,
     ready: usize,
     restarts: Restarts,
@@ -168,8 +167,8 @@ fn init_summary(pod: &Value) -> InitSummary {
     summary
 }
 
-/// Why a container does not run, in a word; `None` when it runs or nobody
-/// knows.
+/// Returns why a container is not running; `None` if it is running or the
+/// reason is unknown.
 fn stopped(status: &Value, prefix: &str) -> Option<String> {
     let waiting = text(status, "/state/waiting/reason");
     if !waiting.is_empty() {

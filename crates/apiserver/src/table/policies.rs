@@ -1,15 +1,16 @@
-//! Rows of roles and bindings, quotas, budgets and priorities.
+//! Table rows of roles, bindings, quotas, disruption budgets and priority
+//! classes.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    Cells, Column,
+    Cells, Column, age_cell, boolean,
     columns::{AGE, NAME, column},
-    created, flag, joined, list, text,
+    joined, list, text,
 };
 
-/// Of kinds without columns of their own.
+/// Columns of kinds that only show their creation.
 #[rustfmt::skip]
 const CREATED: &[Column] = &[
     NAME,
@@ -51,7 +52,7 @@ const PRIORITY: &[Column] = &[
     AGE,
 ];
 
-/// The printer of one of these kinds.
+/// Returns the printer of one of these kinds.
 pub(super) fn printer(kind: &str) -> Option<(&'static [Column], Cells)> {
     Some(match kind {
         "Role" | "ClusterRole" | "LimitRange" | "CSIStorageCapacity" => (CREATED, |object, _| {
@@ -68,8 +69,8 @@ pub(super) fn printer(kind: &str) -> Option<(&'static [Column], Cells)> {
             vec![
                 name(object),
                 value.into(),
-                flag(object, "/globalDefault"),
-                created(object, now),
+                boolean(object, "/globalDefault"),
+                age_cell(object, now),
             ]
         }),
         _ => return None,
@@ -100,7 +101,7 @@ fn binding(object: &Value, now: Timestamp) -> Vec<Value> {
             text(object, "/roleRef/name")
         )
         .into(),
-        created(object, now),
+        age_cell(object, now),
         joined(&of("User"), "/name", ", ").into(),
         joined(&of("Group"), "/name", ", ").into(),
         accounts.join(", ").into(),
@@ -126,7 +127,7 @@ fn quota(object: &Value, now: Timestamp) -> Vec<Value> {
         name(object),
         requests.join(", ").into(),
         limits.join(", ").into(),
-        created(object, now),
+        age_cell(object, now),
     ]
 }
 
@@ -144,6 +145,6 @@ fn budget(object: &Value, now: Timestamp) -> Vec<Value> {
         bound("minAvailable").into(),
         bound("maxUnavailable").into(),
         allowed.unwrap_or(0).into(),
-        created(object, now),
+        age_cell(object, now),
     ]
 }

@@ -1,12 +1,13 @@
-//! Rows of webhooks, APIServices, certificate requests and runtime classes.
+//! Table rows of webhook configurations, APIServices, certificate requests and
+//! runtime classes.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    Cells, Column, autoscalers,
+    Cells, Column, age_cell, autoscalers,
     columns::{AGE, NAME, column},
-    condition, count, created, duration, or, text,
+    condition, count, duration, or, text,
 };
 
 #[rustfmt::skip]
@@ -41,13 +42,13 @@ const RUNTIME: &[Column] = &[
     AGE,
 ];
 
-/// The printer of one of these kinds.
+/// Returns the printer of one of these kinds.
 pub(super) fn printer(kind: &str) -> Option<(&'static [Column], Cells)> {
     Some(match kind {
         "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => {
             (WEBHOOKS, |object, now| {
                 let webhooks = count(object, "/webhooks");
-                vec![name(object), webhooks.into(), created(object, now)]
+                vec![name(object), webhooks.into(), age_cell(object, now)]
             })
         }
         "APIService" => (SERVICE, service),
@@ -55,7 +56,7 @@ pub(super) fn printer(kind: &str) -> Option<(&'static [Column], Cells)> {
         "CertificateSigningRequest" => (REQUEST, request),
         "RuntimeClass" => (RUNTIME, |object, now| {
             let handler = text(object, "/handler");
-            vec![name(object), handler.into(), created(object, now)]
+            vec![name(object), handler.into(), age_cell(object, now)]
         }),
         _ => return None,
     })
@@ -81,7 +82,7 @@ fn service(object: &Value, now: Timestamp) -> Vec<Value> {
         name(object),
         service.into(),
         available.into(),
-        created(object, now),
+        age_cell(object, now),
     ]
 }
 
@@ -104,7 +105,7 @@ fn request(object: &Value, now: Timestamp) -> Vec<Value> {
     let duration = duration.map_or("<none>".to_owned(), duration::human);
     vec![
         name(object),
-        created(object, now),
+        age_cell(object, now),
         or(text(object, "/spec/signerName"), "<none>").into(),
         text(object, "/spec/username").into(),
         duration.into(),

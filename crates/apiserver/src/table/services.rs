@@ -1,9 +1,9 @@
-//! Rows of services.
+//! Table rows of Services.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{created, list, or, text};
+use super::{age_cell, list, or, text};
 
 pub(super) fn cells(service: &Value, now: Timestamp) -> Vec<Value> {
     let ip = or(
@@ -16,7 +16,7 @@ pub(super) fn cells(service: &Value, now: Timestamp) -> Vec<Value> {
         or(ip, "<none>").into(),
         external(service).into(),
         ports(service).into(),
-        created(service, now),
+        age_cell(service, now),
         selector(service).into(),
     ]
 }

@@ -1,12 +1,12 @@
-//! Rows of volumes and of storage.k8s.io.
+//! Table rows of volumes and of storage.k8s.io.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    Cells, Column,
+    Cells, Column, age_cell, boolean,
     columns::{AGE, NAME, column},
-    count, created, flag, list, or, text,
+    count, list, or, text,
 };
 
 #[rustfmt::skip]
@@ -61,7 +61,7 @@ const ATTACHMENT: &[Column] = &[
 const DRIVER: &[Column] = &[
     NAME,
     column("AttachRequired", "boolean", "", 0, "Whether volumes are attached before they are mounted."),
-    column("PodInfoOnMount", "boolean", "", 0, "Whether a mount is told about the pod."),
+    column("PodInfoOnMount", "boolean", "", 0, "Whether mount requests contain information about the pod."),
     column("StorageCapacity", "boolean", "", 0, "Whether pods are placed by the capacity it tells."),
     column("TokenRequests", "string", "", 0, "Audiences of the tokens it needs."),
     column("RequiresRepublish", "boolean", "", 0, "Whether volumes are published again and again."),
@@ -83,7 +83,7 @@ const ATTRIBUTES: &[Column] = &[
     AGE,
 ];
 
-/// The printer of one of these kinds.
+/// Returns the printer of one of these kinds.
 pub(super) fn printer(kind: &str) -> Option<(&'static [Column], Cells)> {
     Some(match kind {
         "PersistentVolumeClaim" => (CLAIM, claim),
@@ -95,14 +95,14 @@ pub(super) fn printer(kind: &str) -> Option<(&'static [Column], Cells)> {
             vec![
                 name(node),
                 count(node, "/spec/drivers").into(),
-                created(node, now),
+                age_cell(node, now),
             ]
         }),
         "VolumeAttributesClass" => (ATTRIBUTES, |class, now| {
             vec![
                 name(class),
                 text(class, "/driverName").into(),
-                created(class, now),
+                age_cell(class, now),
             ]
         }),
         _ => return None,
@@ -124,7 +124,7 @@ fn phase(object: &Value) -> Value {
     }
 }
 
-/// `RWO,ROX`
+/// Formats access modes, for example `RWO,ROX`.
 fn modes(object: &Value, pointer: &str) -> Value {
     let modes = list(object, pointer).iter().filter_map(Value::as_str);
     let short = modes.map(|mode| match mode {
@@ -138,7 +138,7 @@ fn modes(object: &Value, pointer: &str) -> Value {
 }
 
 fn claim(object: &Value, now: Timestamp) -> Vec<Value> {
-    // Before it is bound it has neither size nor modes.
+    // A claim has neither size nor modes before it is bound.
     let bound = !text(object, "/spec/volumeName").is_empty();
     let size = if bound {
         match text(object, "/status/capacity/storage") {
@@ -161,7 +161,7 @@ fn claim(object: &Value, now: Timestamp) -> Vec<Value> {
         modes,
         text(object, "/spec/storageClassName").into(),
         or(text(object, "/spec/volumeAttributesClassName"), "<unset>").into(),
-        created(object, now),
+        age_cell(object, now),
         or(text(object, "/spec/volumeMode"), "<unset>").into(),
     ]
 }
@@ -184,7 +184,7 @@ fn volume(object: &Value, now: Timestamp) -> Vec<Value> {
         text(object, "/spec/storageClassName").into(),
         or(text(object, "/spec/volumeAttributesClassName"), "<unset>").into(),
         text(object, "/status/reason").into(),
-        created(object, now),
+        age_cell(object, now),
         or(text(object, "/spec/volumeMode"), "<unset>").into(),
     ]
 }
@@ -205,8 +205,8 @@ fn class(object: &Value, now: Timestamp) -> Vec<Value> {
         text(object, "/provisioner").into(),
         or(text(object, "/reclaimPolicy"), "Delete").into(),
         or(text(object, "/volumeBindingMode"), "<unset>").into(),
-        flag(object, "/allowVolumeExpansion"),
-        created(object, now),
+        boolean(object, "/allowVolumeExpansion"),
+        age_cell(object, now),
     ]
 }
 
@@ -216,8 +216,8 @@ fn attachment(object: &Value, now: Timestamp) -> Vec<Value> {
         text(object, "/spec/attacher").into(),
         text(object, "/spec/source/persistentVolumeName").into(),
         text(object, "/spec/nodeName").into(),
-        flag(object, "/status/attached"),
-        created(object, now),
+        boolean(object, "/status/attached"),
+        age_cell(object, now),
     ]
 }
 
@@ -229,13 +229,13 @@ fn driver(object: &Value, now: Timestamp) -> Vec<Value> {
         .collect();
     vec![
         name(object),
-        flag(object, "/spec/attachRequired"),
-        flag(object, "/spec/podInfoOnMount"),
-        flag(object, "/spec/storageCapacity"),
+        boolean(object, "/spec/attachRequired"),
+        boolean(object, "/spec/podInfoOnMount"),
+        boolean(object, "/spec/storageCapacity"),
         or(&audiences, "<unset>").into(),
-        flag(object, "/spec/requiresRepublish"),
+        boolean(object, "/spec/requiresRepublish"),
         or(&lives.join(","), "<none>").into(),
-        created(object, now),
+        age_cell(object, now),
     ]
 }
 
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_shows_its_volume_once_it_is_bound() {
+    fn a_bound_claim_shows_its_volume() {
         let now = Timestamp::UNIX_EPOCH;
         let mut object = json!({"metadata": {"name": "c"}, "spec": {}, "status": {"phase": "Pending",
             "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce", "ReadOnlyMany"]}});

@@ -1,13 +1,13 @@
-//! Rows of what makes pods: Deployments, ReplicaSets, StatefulSets, DaemonSets,
-//! ReplicationControllers, CronJobs, and templates of pods.
+//! Table rows of workloads: Deployments, ReplicaSets, StatefulSets, DaemonSets,
+//! ReplicationControllers, CronJobs and PodTemplates.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
-    Cells, Column,
+    Cells, Column, age_cell,
     columns::{AGE, NAME, column},
-    count, created, duration, instant, joined, labels, list, or, selector, text,
+    count, duration, joined, labels, list, or, selector, text, time_at,
 };
 
 #[rustfmt::skip]
@@ -83,7 +83,7 @@ const REVISION: &[Column] = &[
     AGE,
 ];
 
-/// The printer of one of these kinds.
+/// Returns the printer of one of these kinds.
 pub(super) fn printer(kind: &str) -> Option<(&'static [Column], Cells)> {
     Some(match kind {
         "Deployment" => (DEPLOYMENT, deployment),
@@ -110,20 +110,20 @@ fn name(object: &Value) -> Value {
     text(object, "/metadata/name").into()
 }
 
-/// Names and images of the containers of a template.
+/// Returns the names and images of a template's containers.
 fn containers(object: &Value, template: &str) -> [Value; 2] {
     let containers = list(object, &format!("{template}/spec/containers"));
     ["/name", "/image"].map(|pointer| joined(containers, pointer, ",").into())
 }
 
-/// Pods that are ready, of those that should be.
+/// Formats ready and desired pods.
 fn ready(object: &Value) -> Value {
     let ready = number(object, "/status/readyReplicas");
     format!("{ready}/{}", number(object, "/spec/replicas")).into()
 }
 
-/// A row of a kind that makes pods of a template: its own cells between the
-/// name and the age, then what the template says, and which pods are its own.
+/// Returns the row of a kind with a pod template: its own cells between name
+/// and age, then containers, images and selector.
 fn row(
     object: &Value,
     now: Timestamp,
@@ -133,7 +133,7 @@ fn row(
 ) -> Vec<Value> {
     let mut cells = vec![name(object)];
     cells.extend(own);
-    cells.push(created(object, now));
+    cells.push(age_cell(object, now));
     cells.extend(containers(object, template));
     cells.extend(selector.map(Value::from));
     cells
@@ -180,7 +180,7 @@ fn daemon_set(object: &Value, now: Timestamp) -> Vec<Value> {
 
 fn cron_job(object: &Value, now: Timestamp) -> Vec<Value> {
     let suspended = object.pointer("/spec/suspend") == Some(&json!(true));
-    let last = instant(object, "/status/lastScheduleTime");
+    let last = time_at(object, "/status/lastScheduleTime");
     let last = last.map_or_else(
         || "<none>".to_owned(),
         |last| duration::age(Some(last), now),
@@ -226,7 +226,7 @@ fn revision(object: &Value, now: Timestamp) -> Vec<Value> {
         name(object),
         controller.into(),
         number(object, "/revision").into(),
-        created(object, now),
+        age_cell(object, now),
     ]
 }
 

@@ -1,5 +1,5 @@
-//! From a token to its user: the signature and the claims hold, and every
-//! object that the token names is still the one it was issued for.
+//! Authenticates tokens: checks the signature and the claims, and that every
+//! object that the token names still has the same uid.
 
 use jiff::{SignedDuration, Timestamp};
 use longshore_engine::{Engine, Object, ReadVersion};
@@ -9,11 +9,12 @@ use serde::Deserialize;
 use super::{Claims, Reference, TokenKey, refusal::Refusal};
 use crate::user::{AUTHENTICATED, User};
 
-/// How long after an object's deletion timestamp its tokens are still accepted
-/// (as in Kubernetes): pods send requests while they end.
+/// How long tokens remain valid after the deletion timestamp of an object (as
+/// in Kubernetes): pods send requests while they terminate.
 const DELETION_LEEWAY: SignedDuration = SignedDuration::from_secs(60);
 
-/// The user of a token for one of `audiences`, and the audiences it is for.
+/// Returns the user of a token for one of `audiences`, and the audiences it is
+/// valid for.
 pub(crate) fn authenticate(
     engine: &Engine,
     key: &TokenKey,
@@ -25,7 +26,7 @@ pub(crate) fn authenticate(
     claims.check(now, audiences)?;
     let named = &claims.kubernetes;
     let namespace = Some(named.namespace.as_str());
-    is_there(
+    exists(
         engine,
         now,
         "ServiceAccount",
@@ -33,12 +34,12 @@ pub(crate) fn authenticate(
         &named.serviceaccount,
     )?;
     if let Some(secret) = &named.secret {
-        is_there(engine, now, "Secret", namespace, secret)?;
+        exists(engine, now, "Secret", namespace, secret)?;
     }
     match (&named.pod, &named.node) {
-        // With a pod, the node is informational.
-        (Some(pod), _) => is_there(engine, now, "Pod", namespace, pod)?,
-        (None, Some(node)) => is_there(engine, now, "Node", None, node)?,
+        // If there is a pod, the node is informational.
+        (Some(pod), _) => exists(engine, now, "Pod", namespace, pod)?,
+        (None, Some(node)) => exists(engine, now, "Node", None, node)?,
         (None, None) => {}
     }
     let common = claims.aud.iter().filter(|one| audiences.contains(one));
@@ -46,9 +47,9 @@ pub(crate) fn authenticate(
     Ok((user(claims), common))
 }
 
-/// Whether an object is there with the uid of the reference, and not deleted
-/// for long.
-fn is_there(
+/// Whether an object exists with the uid of the reference and was not deleted
+/// too long ago.
+fn exists(
     engine: &Engine,
     now: Timestamp,
     kind: &str,
@@ -68,14 +69,14 @@ fn is_there(
         ));
     }
     let limit = now.checked_sub(DELETION_LEEWAY).unwrap_or(Timestamp::MIN);
-    if deleted(&found).is_some_and(|since| since < limit) {
+    if deletion_timestamp(&found).is_some_and(|since| since < limit) {
         return invalid(format!("{kind} {:?} of the token was deleted", wanted.name));
     }
     Ok(())
 }
 
-/// An object's deletion timestamp.
-fn deleted(object: &Object) -> Option<Timestamp> {
+/// Returns an object's deletion timestamp.
+fn deletion_timestamp(object: &Object) -> Option<Timestamp> {
     #[derive(Deserialize)]
     struct Envelope {
         metadata: Metadata,

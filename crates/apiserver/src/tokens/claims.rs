@@ -1,36 +1,36 @@
-//! What a service account token says, under the names of Kubernetes.
+//! The claims of a service account token, with Kubernetes' names.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{ISSUER, refusal::Refusal};
 
-/// How far a token's begin may lie in the future, in seconds: the machine's
-/// clock may have been set back a little.
+/// How far a token's start may be in the future in seconds, in case the
+/// machine's clock was set back.
 const BEGIN_LEEWAY: i64 = 60;
 
 /// The claims of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Claims {
-    /// Whom the token is for.
+    /// The audiences of the token.
     pub(crate) aud: Vec<String>,
-    /// When it expires, in seconds since 1970.
+    /// Expiry, in seconds since 1970.
     pub(crate) exp: i64,
-    /// When it was issued.
+    /// Time of issue, in seconds since 1970.
     pub(crate) iat: i64,
-    /// Who issued it.
+    /// The issuer.
     pub(crate) iss: String,
     /// The id of this token.
     pub(crate) jti: String,
     #[serde(rename = "kubernetes.io")]
     pub(crate) kubernetes: Kubernetes,
-    /// From when on it is valid.
+    /// Start of validity, in seconds since 1970.
     pub(crate) nbf: i64,
     /// The user name of the service account.
     pub(crate) sub: String,
 }
 
-/// The objects that a token speaks for or is bound to.
+/// The service account of a token and the objects it is bound to.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Kubernetes {
     pub(crate) namespace: String,
@@ -43,20 +43,20 @@ pub(crate) struct Kubernetes {
     pub(crate) serviceaccount: Reference,
 }
 
-/// An object by its name and uid.
+/// The name and uid of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Reference {
     pub(crate) name: String,
     pub(crate) uid: String,
 }
 
-/// The user name of a service account.
+/// Returns the user name of a service account.
 pub(crate) fn user_name(namespace: &str, name: &str) -> String {
     format!("system:serviceaccount:{namespace}:{name}")
 }
 
 impl Claims {
-    /// The claims of a token that is valid from now on for `seconds`.
+    /// Creates the claims of a token that is valid for `seconds` from now.
     pub(crate) fn new(
         kubernetes: Kubernetes,
         audiences: Vec<String>,
@@ -76,8 +76,8 @@ impl Claims {
         }
     }
 
-    /// Checks all that needs no look at objects: issuer, time, subject, and
-    /// that one of `audiences` is meant.
+    /// Checks the claims that do not refer to objects: issuer, time, subject,
+    /// and that one of `audiences` matches.
     pub(super) fn check(&self, now: Timestamp, audiences: &[String]) -> Result<(), Refusal> {
         let now = now.as_second();
         let account = &self.kubernetes.serviceaccount;

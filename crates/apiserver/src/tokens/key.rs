@@ -1,5 +1,5 @@
 //! The key that signs service account tokens: ECDSA on the curve P-256
-//! (`ES256`), by ring.
+//! (`ES256`), implemented by ring.
 
 use std::{fmt, path::Path, sync::Arc};
 
@@ -19,25 +19,25 @@ use sha2::{Digest, Sha256};
 use super::Claims;
 use crate::tls::{self, TlsError};
 
-/// The algorithm, by its name in tokens.
+/// The algorithm's name in tokens.
 const ALGORITHM: &str = "ES256";
-/// The key's file in the cluster's folder of certificates.
+/// The key's file in the cluster's certificate directory.
 const FILE: &str = "service-account.key";
-/// Bytes of a point on the curve: 4, then x and y.
-const POINT: usize = 65;
+/// Size of a point on the curve in bytes: 4, then x and y.
+const POINT_LENGTH: usize = 65;
 
-/// The key that service account tokens are signed with. Cheap to clone.
+/// The key that signs service account tokens. Cheap to clone.
 #[derive(Clone)]
 pub struct TokenKey(Arc<Inner>);
 
 struct Inner {
     pair: EcdsaKeyPair,
     random: SystemRandom,
-    /// Names the key in tokens.
+    /// Identifies the key in tokens.
     id: String,
 }
 
-/// Without the key.
+/// Omits the key.
 impl fmt::Debug for TokenKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TokenKey").finish_non_exhaustive()
@@ -52,20 +52,20 @@ struct Header {
 }
 
 impl TokenKey {
-    /// Makes a key that is kept in memory alone.
+    /// Creates a key that exists only in memory.
     ///
     /// # Errors
-    /// The machine has no randomness.
+    /// The machine has no source of randomness.
     pub fn ephemeral() -> Result<Self, TlsError> {
         let pair = KeyPair::generate()?;
         Self::of(&pair).ok_or_else(|| TlsError::Certificate("no signing key could be made".into()))
     }
 
-    /// Loads the key of a folder (`service-account.key`, mode 0600), or makes
-    /// it there.
+    /// Loads the key from a directory (`service-account.key`, mode 0600) or
+    /// creates it there.
     ///
     /// # Errors
-    /// The folder cannot be used, or the key in it is damaged.
+    /// The directory cannot be used, or the stored key is damaged.
     pub fn load_or_create(dir: &Path) -> Result<Self, TlsError> {
         let path = dir.join(FILE);
         if path.exists() {
@@ -74,7 +74,7 @@ impl TokenKey {
                 .and_then(|pair| Self::of(&pair))
                 .ok_or(TlsError::TokenKey { path });
         }
-        tls::create_folder(dir)?;
+        tls::create_dir(dir)?;
         let pair = KeyPair::generate()?;
         let key = Self::of(&pair);
         tls::write_private(&path, &pair.serialize_pem())?;
@@ -87,11 +87,12 @@ impl TokenKey {
         let signing = &ECDSA_P256_SHA256_FIXED_SIGNING;
         let id = URL_SAFE_NO_PAD.encode(Sha256::digest(pair.subject_public_key_info()));
         let pair = EcdsaKeyPair::from_pkcs8(signing, &private, &random).ok()?;
-        (pair.public_key().as_ref().len() == POINT)
+        (pair.public_key().as_ref().len() == POINT_LENGTH)
             .then(|| Self(Arc::new(Inner { pair, random, id })))
     }
 
-    /// A signed token; `None` when the machine has no randomness.
+    /// Returns a signed token, or `None` if the machine has no source of
+    /// randomness.
     pub(crate) fn sign(&self, claims: &Claims) -> Option<String> {
         let header = json!({"alg": ALGORITHM, "kid": self.0.id});
         let claims = serde_json::to_vec(claims).ok()?;
@@ -104,7 +105,8 @@ impl TokenKey {
         Some(token)
     }
 
-    /// The claims of a token that this key has signed; `None` for any other.
+    /// Returns the claims of a token that this key signed; `None` for any other
+    /// token.
     pub(crate) fn verify(&self, token: &str) -> Option<Claims> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, claims) = signed.split_once('.')?;
@@ -121,9 +123,9 @@ impl TokenKey {
         serde_json::from_slice(&decoded(claims)?).ok()
     }
 
-    /// The public key as a JSON Web Key Set.
+    /// Returns the public key as a JSON Web Key Set.
     pub(crate) fn public(&self) -> Value {
-        let (x, y) = self.0.pair.public_key().as_ref()[1..].split_at(POINT / 2);
+        let (x, y) = self.0.pair.public_key().as_ref()[1..].split_at(POINT_LENGTH / 2);
         json!({"keys": [{
             "use": "sig",
             "kty": "EC",
@@ -135,7 +137,7 @@ impl TokenKey {
         }]})
     }
 
-    /// The algorithm's name.
+    /// Returns the algorithm's name.
     pub(crate) fn algorithm() -> &'static str {
         ALGORITHM
     }
@@ -190,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_token_breaks_it(token in "[A-Za-z0-9_.-]{0,80}") {
+        fn arbitrary_tokens_do_not_panic(token in "[A-Za-z0-9_.-]{0,80}") {
             static KEY: std::sync::LazyLock<TokenKey> =
                 std::sync::LazyLock::new(|| TokenKey::ephemeral().unwrap());
             prop_assert_eq!(KEY.verify(&token), None);
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_made_once_and_private() {
+    fn the_key_is_created_once_and_private() {
         let dir = tempfile::tempdir().unwrap();
         let first = TokenKey::load_or_create(dir.path()).unwrap();
         let token = first.sign(&claims()).unwrap();

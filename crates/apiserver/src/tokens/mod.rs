@@ -1,5 +1,5 @@
-//! Service account tokens: JSON Web Tokens that the server signs with a key of
-//! its own and verifies on every request.
+//! Service account tokens: JSON Web Tokens that the server signs with its own
+//! key and verifies on every request.
 
 mod check;
 mod claims;
@@ -11,5 +11,6 @@ pub(crate) use claims::{Claims, Kubernetes, Reference};
 pub use key::TokenKey;
 pub(crate) use refusal::Refusal;
 
-/// Who issues the tokens, and the audience of those for the API server itself.
+/// The issuer of the tokens, which is also the audience of tokens for the API
+/// server.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";

@@ -1,12 +1,12 @@
-//! Why a token is not accepted.
+//! Why a token is rejected.
 
-/// Why a token is not accepted.
+/// Why a token is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
-    /// It is none of this server's tokens.
+    /// This server did not issue the token.
     #[error("invalid bearer token")]
     Foreign,
-    /// It was one, and does not count here and now.
+    /// This server issued the token, but it is not valid here and now.
     #[error("{0}")]
     Invalid(String),
 }

@@ -114,6 +114,7 @@ impl Cluster {
         "Cluster": create_manifest(text: &str, namespace: Option<&str>) -> Vec<Item<Any>>;
         "Cluster": apply(data: &Value, namespace: Option<&str>, manager: &str, force: bool) -> Item<Any>;
         "Cluster": apply_manifest(text: &str, namespace: Option<&str>, manager: &str, force: bool) -> Vec<Item<Any>>;
+        "Cluster": item_from(object: &Value) -> Item<Any>;
         "Cluster": home(data: &Value) -> View<Any>;
         "Cluster": place(data: &Value, namespace: &str) -> View<Any>;
         "Cluster": view_for(data: &Value, namespace: Option<&str>) -> View<Any>;

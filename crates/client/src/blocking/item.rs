@@ -96,6 +96,7 @@ impl<K: Kind> Mirror for list::List<K> {
 
 impl<K: Kind> Item<K> {
     waits! {
+        "Item": api_paths() -> Vec<String>;
         "Item": fetch() -> Self;
         "Item": patch(patch: &Patch) -> Self;
         "Item": patch_status(patch: &Patch) -> Self;
@@ -103,6 +104,14 @@ impl<K: Kind> Item<K> {
         "Item": wait_gone(timeout: Duration) -> ();
         "Item": scale() -> Scale;
         "Item": set_scale(replicas: u32) -> Scale;
+    }
+
+    /// As [`Item::into_kind`](crate::Item::into_kind).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn into_kind<L: Kind + Default>(self) -> Result<Item<L>> {
+        self.inner.into_kind().map(Mirror::mirror)
     }
 
     /// As [`Item::wait`](crate::Item::wait).

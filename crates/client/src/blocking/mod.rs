@@ -55,7 +55,7 @@ pub use cluster::Cluster;
 pub use item::{Item, List};
 pub use labels::Words;
 pub use pods::Logs;
-pub use proxy::ApiServerProxy;
+pub use proxy::{ApiServerProxy, ProxyWatch};
 pub use session::{Input, PortForward, PortStream, Reader, Session};
 pub use view::View;
 pub use watch::{Watch, WatchEvent};
@@ -154,6 +154,7 @@ macro_rules! same {
 same!(
     (),
     usize,
+    String,
     serde_json::Value,
     bytes::Bytes,
     crate::view::Scale,

@@ -10,6 +10,7 @@ use crate::{
     error::Result,
     kinds::Pod,
     options::{DeleteOptions, LogOptions},
+    pods::LogLine,
 };
 
 impl View<Pod> {
@@ -25,6 +26,18 @@ impl View<Pod> {
     pub fn logs(&self, name: &str, options: &LogOptions) -> Result<Logs> {
         run(self.inner.logs(name, options)).map(Logs::new)
     }
+
+    /// As [`View::logs_all`](crate::View::logs_all).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn logs_all(
+        &self,
+        name: &str,
+        options: &LogOptions,
+    ) -> Result<impl Iterator<Item = Result<LogLine>> + use<>> {
+        run(self.inner.logs_all(name, options)).map(Taken::new)
+    }
 }
 
 impl Item<Pod> {
@@ -36,6 +49,17 @@ impl Item<Pod> {
     /// As there.
     pub fn logs(&self, options: &LogOptions) -> Result<Logs> {
         run(self.inner.logs(options)).map(Logs::new)
+    }
+
+    /// As [`Item::logs_all`](crate::Item::logs_all).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn logs_all(
+        &self,
+        options: &LogOptions,
+    ) -> Result<impl Iterator<Item = Result<LogLine>> + use<>> {
+        run(self.inner.logs_all(options)).map(Taken::new)
     }
 }
 

@@ -1,10 +1,17 @@
 //! Requests by path.
 
+use std::time::Duration;
+
 use bytes::Bytes;
+use longshore_model::FieldSelector;
 use serde_json::Value;
 
-use super::{Taken, run, waits};
-use crate::{error::Result, options::Patch, proxy};
+use super::{Mirror, Taken, run, waits};
+use crate::{
+    error::Result,
+    options::Patch,
+    proxy::{self, ApiPath},
+};
 
 /// Requests by path: see [`ApiServerProxy`](crate::ApiServerProxy).
 #[derive(Debug, Clone)]
@@ -24,12 +31,12 @@ impl ApiServerProxy {
     }
 
     waits! {
-        "ApiServerProxy": get(path: &str, query: &[(&str, &str)]) -> Value;
-        "ApiServerProxy": get_bytes(path: &str, query: &[(&str, &str)]) -> Bytes;
-        "ApiServerProxy": post(path: &str, query: &[(&str, &str)], body: &Value) -> Value;
-        "ApiServerProxy": put(path: &str, query: &[(&str, &str)], body: &Value) -> Value;
-        "ApiServerProxy": patch(path: &str, query: &[(&str, &str)], patch: &Patch) -> Value;
-        "ApiServerProxy": delete(path: &str, query: &[(&str, &str)], body: Option<&Value>) -> Value;
+        "ApiServerProxy": get(path: impl ApiPath, query: &[(&str, &str)]) -> Value;
+        "ApiServerProxy": get_bytes(path: impl ApiPath, query: &[(&str, &str)]) -> Bytes;
+        "ApiServerProxy": post(path: impl ApiPath, query: &[(&str, &str)], body: &Value) -> Value;
+        "ApiServerProxy": put(path: impl ApiPath, query: &[(&str, &str)], body: &Value) -> Value;
+        "ApiServerProxy": patch(path: impl ApiPath, query: &[(&str, &str)], patch: &Patch) -> Value;
+        "ApiServerProxy": delete(path: impl ApiPath, query: &[(&str, &str)], body: Option<&Value>) -> Value;
     }
 
     /// As [`ApiServerProxy::stream`](crate::ApiServerProxy::stream).
@@ -38,21 +45,72 @@ impl ApiServerProxy {
     /// As there.
     pub fn stream(
         &self,
-        path: &str,
+        path: impl ApiPath,
         query: &[(&str, &str)],
-    ) -> Result<impl Iterator<Item = Result<Bytes>> + use<>> {
-        run(self.inner.stream(path, query)).map(Taken::new)
+    ) -> Result<Box<dyn Iterator<Item = Result<Bytes>> + Send>> {
+        let stream = run(self.inner.stream(path, query))?;
+        Ok(Box::new(Taken::new(stream)))
     }
 
     /// As [`ApiServerProxy::watch`](crate::ApiServerProxy::watch).
     ///
     /// # Errors
     /// As there.
-    pub fn watch(
-        &self,
-        path: &str,
-        query: &[(&str, &str)],
-    ) -> Result<impl Iterator<Item = Result<Value>> + use<>> {
-        run(self.inner.watch(path, query)).map(Taken::new)
+    pub fn watch(&self, path: impl ApiPath, query: &[(&str, &str)]) -> Result<ProxyWatch> {
+        run(self.inner.watch(path, query)).map(Mirror::mirror)
+    }
+
+    /// As [`ApiServerProxy::watch_since`](crate::ApiServerProxy::watch_since).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn watch_since(&self, path: impl ApiPath, version: &str) -> Result<ProxyWatch> {
+        run(self.inner.watch_since(path, version)).map(Mirror::mirror)
+    }
+}
+
+/// The events of a watch by path: see [`ProxyWatch`](crate::ProxyWatch). Also an
+/// iterator, which waits without a limit and ends with the watch.
+#[derive(Debug)]
+pub struct ProxyWatch {
+    inner: proxy::ProxyWatch,
+}
+
+impl Mirror for proxy::ProxyWatch {
+    type Here = ProxyWatch;
+
+    fn mirror(self) -> ProxyWatch {
+        ProxyWatch { inner: self }
+    }
+}
+
+impl ProxyWatch {
+    /// As [`ProxyWatch::matching`](crate::ProxyWatch::matching).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn matching(self, fields: FieldSelector) -> Result<Self> {
+        self.inner.matching(fields).map(Mirror::mirror)
+    }
+
+    /// As [`ProxyWatch::next`](crate::ProxyWatch::next).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn next(&mut self, timeout: Option<Duration>) -> Result<Option<Value>> {
+        run(self.inner.next(timeout))
+    }
+
+    /// Ends the watch and frees its connection.
+    pub fn close(&mut self) {
+        self.inner.close();
+    }
+}
+
+impl Iterator for ProxyWatch {
+    type Item = Result<Value>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Self::next(self, None).transpose()
     }
 }

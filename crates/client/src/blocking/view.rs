@@ -86,6 +86,7 @@ impl<K: Kind> View<K> {
     }
 
     waits! {
+        "View": api_paths() -> Vec<String>;
         "View": list() -> List<K>;
         "View": count() -> usize;
         "View": table() -> Table;
@@ -101,6 +102,22 @@ impl<K: Kind> View<K> {
         "View": scale(name: &str) -> Scale;
         "View": set_scale(name: &str, replicas: u32) -> Scale;
         "View": wait_gone(name: &str, timeout: Duration) -> ();
+    }
+
+    /// As [`View::item_from`](crate::View::item_from).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn item_from(&self, object: &Value) -> Result<Item<K>> {
+        self.inner.item_from(object).map(Mirror::mirror)
+    }
+
+    /// As [`View::list_from`](crate::View::list_from).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn list_from(&self, list: &Value) -> Result<List<K>> {
+        self.inner.list_from(list).map(Mirror::mirror)
     }
 
     /// As [`View::create`](crate::View::create).

@@ -8,7 +8,7 @@ use std::{path::Path, sync::Arc};
 use bytes::Bytes;
 use http::{Request, Response};
 use kube_client::{Client, client::Body};
-use longshore_model::{Gvk, kind::BUILTIN};
+use longshore_model::{Gvk, KindInfo, kind::BUILTIN};
 use tower::{BoxError, Service};
 
 use watch_lists::WatchLists;
@@ -126,8 +126,9 @@ impl Cluster {
         Ok(Self::new(transport, &namespace))
     }
 
-    /// The cluster at a plain URL, as `kubectl proxy` gives one. A path in
-    /// the URL stands before every request's.
+    /// The cluster at a plain URL, as `kubectl proxy` gives one. A path in the URL is
+    /// the prefix of every request's path; `/api` at its end is ignored, because
+    /// requests contain it already.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) when it is no http or https URL.
@@ -135,6 +136,8 @@ impl Cluster {
     /// ```
     /// let cluster = longshore_client::Cluster::from_url("http://localhost:8001")?;
     /// assert_eq!(cluster.url(), "http://localhost:8001");
+    /// let same = longshore_client::Cluster::from_url("http://localhost:8001/api/")?;
+    /// assert_eq!(same.url(), cluster.url());
     /// # Ok::<(), longshore_client::Error>(())
     /// ```
     pub fn from_url(url: &str) -> Result<Self> {
@@ -261,6 +264,10 @@ impl Cluster {
 
     /// The kind that a person means by `word`.
     pub(crate) async fn kind_called(&self, word: &str) -> Result<Any> {
+        let of_items = builtin_of_list(word, |_| true);
+        if let Some(info) = of_items {
+            return Ok(Any(Arc::new(info.clone())));
+        }
         let discovery = &self.shared.discovery;
         Ok(Any(discovery.called(&self.transport, word).await?))
     }
@@ -273,6 +280,45 @@ impl Cluster {
             None => self.shared.discovery.of_type(&self.transport, gvk).await?,
         }))
     }
+
+    /// As [`Cluster::kind_of`]; the kind of a list means the kind of its items.
+    pub(crate) async fn kind_of_items(&self, gvk: &Gvk) -> Result<Any> {
+        match Self::items_of(gvk) {
+            Some(info) => Ok(Any(Arc::new(info.clone()))),
+            None => match (self.kind_of(gvk).await, gvk.kind.strip_suffix("List")) {
+                (Err(error), Some(kind)) => {
+                    let items = Gvk::from_api_version(&gvk.api_version(), kind);
+                    self.kind_of(&items).await.map_err(|_| error)
+                }
+                (outcome, _) => outcome,
+            },
+        }
+    }
+
+    /// The built-in kind of the items, if `gvk` is the kind of their lists.
+    pub(crate) fn items_of(gvk: &Gvk) -> Option<&'static KindInfo> {
+        builtin_of_list(&gvk.kind, |info| {
+            info.gvk.group == gvk.group && info.gvk.version == gvk.version
+        })
+    }
+
+    /// The paths of a kind, in each version that the cluster serves.
+    pub(crate) async fn api_paths(&self, info: &KindInfo) -> Result<Vec<String>> {
+        let discovery = &self.shared.discovery;
+        let versions = discovery.versions(&self.transport, &info.gvk).await?;
+        Ok(versions.iter().map(|info| info.api_path()).collect())
+    }
+}
+
+/// The built-in kind of the items of a list, as `Pod` of `PodList`.
+fn builtin_of_list(
+    list_kind: &str,
+    wanted: impl Fn(&KindInfo) -> bool,
+) -> Option<&'static KindInfo> {
+    let kind = list_kind.strip_suffix("List")?;
+    BUILTIN
+        .iter()
+        .find(|info| info.gvk.kind == kind && wanted(info))
 }
 
 impl std::fmt::Debug for Cluster {

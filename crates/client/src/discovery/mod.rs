@@ -58,11 +58,9 @@ impl Discovery {
         if let Some(info) = found {
             return Ok(info);
         }
-        let others = self.known.lock().clone().unwrap_or_default();
-        let others: Vec<String> = others
+        let others: Vec<String> = self
+            .known_versions(gvk)
             .iter()
-            .map(|served| &served.info)
-            .filter(|info| info.gvk.group == gvk.group && info.gvk.kind == gvk.kind)
             .map(|info| info.api_version())
             .collect();
         let remedy = if others.is_empty() {
@@ -70,10 +68,26 @@ impl Discovery {
         } else {
             format!("it has it in {}", others.join(", "))
         };
-        let url = transport.url();
-        Err(Error::Invalid(format!(
-            "the cluster at {url} has no kind {gvk}: {remedy}"
-        )))
+        Err(missing(transport, gvk, &remedy))
+    }
+
+    /// A kind in each version that the cluster serves, the preferred one first.
+    pub(crate) async fn versions(
+        &self,
+        transport: &Transport,
+        gvk: &Gvk,
+    ) -> Result<Vec<Arc<KindInfo>>> {
+        let any = self.find(transport, |served| is_same(&served.info, gvk));
+        match any.await? {
+            Some(_) => Ok(self.known_versions(gvk)),
+            None => Err(missing(transport, gvk, LISTED)),
+        }
+    }
+
+    fn known_versions(&self, gvk: &Gvk) -> Vec<Arc<KindInfo>> {
+        let known = self.known.lock().clone().unwrap_or_default();
+        let infos = known.iter().map(|served| &served.info);
+        infos.filter(|info| is_same(info, gvk)).cloned().collect()
     }
 
     /// The kind at a place of the API, in whichever version.
@@ -119,6 +133,16 @@ impl Discovery {
         *self.known.lock() = Some(known.clone());
         Ok(search(&known))
     }
+}
+
+/// Whether it is the kind, in any version.
+fn is_same(info: &KindInfo, gvk: &Gvk) -> bool {
+    info.gvk.group == gvk.group && info.gvk.kind == gvk.kind
+}
+
+fn missing(transport: &Transport, gvk: &Gvk, remedy: &str) -> Error {
+    let url = transport.url();
+    Error::Invalid(format!("the cluster at {url} has no kind {gvk}: {remedy}"))
 }
 
 const AGGREGATED: &str =

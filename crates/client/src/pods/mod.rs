@@ -9,5 +9,6 @@ mod port_forward;
 mod session;
 
 pub use copy::{Copied, CopyOptions, Progress};
+pub use logs::LogLine;
 pub use port_forward::{PortForward, PortStream};
 pub use session::{ExecOptions, Input, Output, Reader, Session};

@@ -32,7 +32,7 @@ pub(crate) use self::{
     answer::parse,
     call::{Call, JSON, escape},
     refusal::status,
-    stream::{Lines, pieces},
+    stream::{Lines, pieces, within},
 };
 use self::{
     config::Source,
@@ -125,7 +125,14 @@ impl Transport {
                 "the cluster's URL is not valid: write it as http://localhost:8001/".to_owned(),
             )
         };
-        let uri: http::Uri = url.trim_end_matches('/').parse().map_err(|_| wrong())?;
+        let text = url.trim_end_matches('/');
+        let mut uri: http::Uri = text.parse().map_err(|_| wrong())?;
+        // Some clients take the URL of the API root, which is part of every path here.
+        if uri.path().ends_with("/api")
+            && let Some(base) = text.strip_suffix("/api")
+        {
+            uri = base.parse().map_err(|_| wrong())?;
+        }
         if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
             return Err(wrong());
         }

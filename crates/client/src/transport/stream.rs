@@ -1,5 +1,7 @@
 //! Streams over the bodies of responses that come bit by bit.
 
+use std::{pin::pin, task::Poll, time::Duration};
+
 use bytes::{Bytes, BytesMut};
 use futures::{Stream, stream};
 use http::Response;
@@ -113,6 +115,22 @@ fn line_end(text: &[u8]) -> Option<usize> {
         .iter()
         .position(|byte| *byte == b'\n')
         .map(|at| start + at)
+}
+
+/// What comes of `work` in time. Without time it still gets to see what the
+/// connection's own task has received: also for a caller who asks in a loop.
+pub(crate) async fn within<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
+    if !time.is_zero() {
+        return tokio::time::timeout(time, work).await.ok();
+    }
+    let mut work = pin!(work);
+    for _ in 0..2 {
+        if let Poll::Ready(outcome) = futures::poll!(work.as_mut()) {
+            return Some(outcome);
+        }
+        tokio::task::yield_now().await;
+    }
+    None
 }
 
 #[cfg(test)]

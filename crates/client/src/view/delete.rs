@@ -38,7 +38,7 @@ impl<K: Kind> View<K> {
         if self.kind().is_namespaced() && self.namespace().is_none() {
             return Err(self.needs_namespace());
         }
-        let mut call = self.selection();
+        let mut call = self.selection()?;
         call.method = Method::DELETE;
         self.cluster()
             .bytes(&call.json(&options.body(&self.writing))?)

@@ -63,6 +63,8 @@ pub struct View<K: Kind> {
     pub(crate) writing: Writing,
     /// Lists may come from the server's cache, see [`View::from_cache`].
     pub(crate) cached: bool,
+    /// The method that was given an empty selector: every request is refused.
+    empty_selector: Option<&'static str>,
 }
 
 impl<K: Kind> View<K> {
@@ -75,6 +77,7 @@ impl<K: Kind> View<K> {
             fields: FieldSelector::everything(),
             writing: Writing::default(),
             cached: false,
+            empty_selector: None,
         }
     }
 
@@ -103,16 +106,36 @@ impl<K: Kind> View<K> {
     }
 
     /// Only the objects whose labels match, besides the selectors there are.
+    ///
+    /// An empty selector would select every object, as when a variable is empty by
+    /// accident. Every request of the view then fails with [`Error::Invalid`] before
+    /// anything is sent.
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// use longshore_client::{DeleteOptions, Error, LabelSelector};
+    /// let maps = cluster.configmaps().in_namespace("default")?;
+    /// let all = maps.labels(LabelSelector::everything());
+    /// let error = all.delete_all(&DeleteOptions::default()).await.unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "labels(): an empty selector selects every object: leave labels() out",
+    /// );
+    /// # Ok(()) });
+    /// ```
     #[must_use]
     pub fn labels(mut self, selector: LabelSelector) -> Self {
+        self.refuse_empty(selector.is_everything(), "labels()");
         self.labels = self.labels.and(selector);
         self
     }
 
     /// Only the objects whose fields match, besides the selectors there are.
-    /// Which fields may be selected by, the server decides.
+    /// The server decides which fields can be selected by. An empty selector is refused
+    /// as by [`View::labels`].
     #[must_use]
     pub fn fields(mut self, selector: FieldSelector) -> Self {
+        self.refuse_empty(selector.is_everything(), "fields()");
         self.fields = self.fields.and(selector);
         self
     }
@@ -128,6 +151,22 @@ impl<K: Kind> View<K> {
         }
         let selector = labels.parse()?;
         Ok(self.labels(selector))
+    }
+
+    fn refuse_empty(&mut self, is_empty: bool, method: &'static str) {
+        if is_empty {
+            self.empty_selector.get_or_insert(method);
+        }
+    }
+
+    /// Refuses every request of a view that was given an empty selector.
+    fn check_selectors(&self) -> Result<()> {
+        match self.empty_selector {
+            None => Ok(()),
+            Some(method) => Err(Error::Invalid(format!(
+                "{method}: an empty selector selects every object: leave {method} out"
+            ))),
+        }
     }
 
     /// The namespace; `None` when the view is global.
@@ -158,6 +197,7 @@ impl<K: Kind> View<K> {
 
     /// The path of one object. A namespaced kind needs the view's namespace.
     pub(crate) fn object_path(&self, name: &str) -> Result<String> {
+        self.check_selectors()?;
         let info = self.kind.info();
         if info.is_namespaced() && self.namespace.is_none() {
             return Err(Error::Namespace(format!(
@@ -176,7 +216,8 @@ impl<K: Kind> View<K> {
     }
 
     /// A request for the collection, narrowed by the selectors.
-    pub(crate) fn selection(&self) -> Call {
+    pub(crate) fn selection(&self) -> Result<Call> {
+        self.check_selectors()?;
         let mut call = Call::get(self.collection_path());
         if !self.labels.is_everything() {
             call = call.with("labelSelector", self.labels.to_string());
@@ -184,6 +225,6 @@ impl<K: Kind> View<K> {
         if !self.fields.is_everything() {
             call = call.with("fieldSelector", self.fields.to_string());
         }
-        call
+        Ok(call)
     }
 }

@@ -6,6 +6,7 @@ use super::View;
 use crate::{
     cluster::Cluster,
     error::Result,
+    item::Item,
     kind::{Any, Kind},
 };
 
@@ -23,7 +24,7 @@ impl Cluster {
     }
 
     /// All objects of the kind that a person means by `word`: `deploy`,
-    /// `jobs.batch`, `Pod`. What this crate does not know is looked up in
+    /// `jobs.batch`, `Pod`, `PodList`. What this crate does not know is looked up in
     /// the cluster, once.
     ///
     /// # Errors
@@ -32,7 +33,8 @@ impl Cluster {
         Ok(self.view_of(self.kind_called(word).await?))
     }
 
-    /// All objects of the kind of an object's `apiVersion` and `kind`. What this crate does not know is looked up in the cluster.
+    /// All objects of the kind of an object's `apiVersion` and `kind`, or of the kind of
+    /// their lists. What this crate does not know is looked up in the cluster.
     ///
     /// # Errors
     /// As [`Cluster::kind`].
@@ -59,6 +61,8 @@ impl Cluster {
     /// # ---
     /// # {apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: web}}
     /// # ", Some("default")).await?;
+    /// let pods = cluster.kind_in("v1", "PodList").await?;
+    /// assert_eq!(pods.kind().gvk.kind, "Pod");
     /// let certificates = cluster.kind_in("cert-manager.io/v1", "Certificate").await?;
     /// for certificate in certificates.list().await? {
     ///     assert_eq!(certificate.name(), "web");
@@ -67,6 +71,37 @@ impl Cluster {
     /// ```
     pub async fn kind_in(&self, api_version: &str, kind: &str) -> Result<View<Any>> {
         let gvk = Gvk::from_api_version(api_version, kind);
-        Ok(self.view_of(self.kind_of(&gvk).await?))
+        Ok(self.view_of(self.kind_of_items(&gvk).await?))
+    }
+}
+
+impl<K: Kind> View<K> {
+    /// The paths of the kind's group, in each version that the cluster serves it, the
+    /// preferred version first: `/apis/autoscaling/v2`, `/apis/autoscaling/v1`. The
+    /// cluster is asked once; [`KindInfo::api_path`](longshore_model::KindInfo::api_path)
+    /// is the path that this client uses first.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) when the cluster has no such kind.
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// assert_eq!(cluster.pods().api_paths().await?, ["/api/v1"]);
+    /// let paths = cluster.horizontalpodautoscalers().api_paths().await?;
+    /// assert_eq!(paths, ["/apis/autoscaling/v2", "/apis/autoscaling/v1"]);
+    /// # Ok(()) });
+    /// ```
+    pub async fn api_paths(&self) -> Result<Vec<String>> {
+        self.cluster().api_paths(self.kind()).await
+    }
+}
+
+impl<K: Kind> Item<K> {
+    /// As [`View::api_paths`], of the item's kind.
+    ///
+    /// # Errors
+    /// As [`View::api_paths`].
+    pub async fn api_paths(&self) -> Result<Vec<String>> {
+        self.cluster().api_paths(self.kind()).await
     }
 }

@@ -56,6 +56,7 @@ impl<K: Kind> View<K> {
         data: &impl Serialize,
         name: Option<&str>,
     ) -> Result<(Self, Value)> {
+        self.check_selectors()?;
         let info = self.kind();
         let mut data = serde_json::to_value(data).map_err(|error| {
             Error::Invalid(format!("the data cannot be written as JSON: {error}"))

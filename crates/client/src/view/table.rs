@@ -96,7 +96,7 @@ impl<K: Kind> View<K> {
     /// # Ok(()) });
     /// ```
     pub async fn table(&self) -> Result<Table> {
-        self.tabled(self.selection()).await
+        self.tabled(self.selection()?).await
     }
 
     /// The first objects, `most` of them at most, as the server shows them to people.
@@ -110,7 +110,7 @@ impl<K: Kind> View<K> {
     /// # Ok(()) });
     /// ```
     pub async fn table_of_first(&self, most: u32) -> Result<Table> {
-        let call = self.selection().with("limit", most.max(1).to_string());
+        let call = self.selection()?.with("limit", most.max(1).to_string());
         let mut table = self.tabled(call).await?;
         // Servers may send more than they are asked for.
         table.rows.truncate(most as usize);

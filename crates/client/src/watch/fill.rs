@@ -87,7 +87,7 @@ async fn by_pages<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> {
 }
 
 async fn by_watch<K: Kind>(view: &View<K>, keep: Keep) -> Result<Outcome> {
-    let mut call = request(view)
+    let mut call = request(view)?
         .with("sendInitialEvents", "true")
         .with("resourceVersionMatch", "NotOlderThan");
     if view.cached {

@@ -6,7 +6,7 @@ mod request;
 mod session;
 
 use std::{
-    pin::{Pin, pin},
+    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
@@ -21,6 +21,7 @@ use crate::{
     item::Item,
     kind::Kind,
     list::List,
+    transport::within,
     view::View,
 };
 pub use event::WatchEvent;
@@ -129,22 +130,6 @@ impl<K: Kind> Watch<K> {
     pub fn close(&mut self) {
         self.events = None;
     }
-}
-
-/// What comes of `work` in time. Without time it still gets to see what the
-/// connection's own task has received: also for a caller who asks in a loop.
-async fn within<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
-    if !time.is_zero() {
-        return tokio::time::timeout(time, work).await.ok();
-    }
-    let mut work = pin!(work);
-    for _ in 0..2 {
-        if let Poll::Ready(outcome) = futures::poll!(work.as_mut()) {
-            return Some(outcome);
-        }
-        tokio::task::yield_now().await;
-    }
-    None
 }
 
 impl<K: Kind> View<K> {

@@ -2,15 +2,16 @@
 
 use rand::Rng;
 
-use crate::{kind::Kind, transport::Call, view::View};
+use crate::{error::Result, kind::Kind, transport::Call, view::View};
 
 /// A request for a watch of a view.
-pub(super) fn request<K: Kind>(view: &View<K>) -> Call {
+pub(super) fn request<K: Kind>(view: &View<K>) -> Result<Call> {
     // Spread, so that many watches do not come back at once.
     let wanted = view.cluster().transport.timing().watch_connection;
     let spread = wanted.mul_f64(rand::rng().random_range(0.8..=1.0));
-    view.selection()
+    Ok(view
+        .selection()?
         .with("watch", "true")
         .with("allowWatchBookmarks", "true")
-        .with("timeoutSeconds", spread.as_secs().max(1).to_string())
+        .with("timeoutSeconds", spread.as_secs().max(1).to_string()))
 }

@@ -92,7 +92,7 @@ impl<K: Kind> Session<K> {
     }
 
     async fn connect(&mut self) -> Result<()> {
-        let call = request(&self.view).with("resourceVersion", self.version.as_str());
+        let call = request(&self.view)?.with("resourceVersion", self.version.as_str());
         let cluster = self.view.cluster();
         let response = cluster.send(&call).await?;
         self.lines = Some(Lines::new(cluster.transport.clone(), &call, response)?);

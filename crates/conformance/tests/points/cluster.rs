@@ -16,7 +16,7 @@ async fn point_01_urls_with_and_without_a_trailing_slash() {
     for (given, shown) in [
         ("http://localhost:8001/", "http://localhost:8001"),
         ("http://localhost:8001", "http://localhost:8001"),
-        ("http://localhost:8080/api/", "http://localhost:8080/api"),
+        ("http://localhost:8080/base/", "http://localhost:8080/base"),
     ] {
         assert_eq!(Cluster::from_url(given).unwrap().url(), shown);
     }

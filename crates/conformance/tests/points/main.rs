@@ -16,6 +16,7 @@ mod launcher;
 mod own_server;
 mod permissions;
 mod proxy;
+mod seed_gaps;
 mod sessions;
 mod status;
 mod survival;

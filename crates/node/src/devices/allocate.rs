@@ -1,5 +1,5 @@
-//! Which container has which device. A device belongs to one container of one
-//! pod until all processes of that pod are gone.
+//! Allocation of devices to containers. A device belongs to one container of
+//! one pod until all processes of that pod have ended.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,29 +9,30 @@ use parking_lot::Mutex;
 
 use super::{Device, Group};
 
-/// Who has a device.
+/// The container that holds a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Holder {
     uid: String,
     container: String,
 }
 
-/// What comes of asking for devices.
+/// The result of a device allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Allocation {
-    /// The variables that name the devices; none when none were asked for.
-    Given(Vec<(String, String)>),
-    /// Other pods have them, and may still be ending.
+    /// The variables that name the allocated devices; empty if none were
+    /// requested.
+    Allocated(Vec<(String, String)>),
+    /// Other pods hold the devices and may still be terminating.
     Busy(String),
-    /// The node has never so many.
+    /// The node does not have this many devices.
     Impossible(String),
 }
 
-/// The node's devices and who has them.
+/// The node's devices and their holders.
 #[derive(Debug, Default)]
 pub(crate) struct Devices {
     groups: Vec<Group>,
-    /// By the group's place and the device's place in it.
+    /// Holders by index of the group and index of the device in it.
     holders: Mutex<HashMap<(usize, usize), Holder>>,
 }
 
@@ -43,7 +44,7 @@ impl Devices {
         }
     }
 
-    /// How many of each resource the node offers.
+    /// Returns the number of devices of each resource.
     pub(crate) fn amounts(&self) -> BTreeMap<String, usize> {
         let groups = self.groups.iter();
         groups
@@ -51,15 +52,15 @@ impl Devices {
             .collect()
     }
 
-    /// The labels that describe the devices.
+    /// Returns the labels that describe the devices.
     pub(crate) fn labels(&self) -> BTreeMap<String, String> {
         let labels = self.groups.iter().flat_map(|group| group.labels.clone());
         labels.collect()
     }
 
-    /// Gives a container the devices that it asks for, all or none. It keeps
-    /// what it had before a restart, and may take over what the containers of
-    /// `finished`, which ended for good, had in the same pod.
+    /// Allocates the devices that a container requests, all or none. It keeps
+    /// those it had before a restart, and can reuse those of the completed
+    /// containers `finished` in the same pod.
     pub(crate) fn allocate(
         &self,
         uid: &str,
@@ -69,20 +70,20 @@ impl Devices {
         let mut holders = self.holders.lock();
         let mut taken = Vec::new();
         let mut variables = Vec::new();
-        for (group_place, group) in self.groups.iter().enumerate() {
-            let wanted = wanted(container, group.resource);
-            if wanted == 0 {
+        for (group_index, group) in self.groups.iter().enumerate() {
+            let requested = requested(container, group.resource);
+            if requested == 0 {
                 continue;
             }
             let total = group.devices.len();
             let asks = |has: String| {
                 let (name, resource) = (&container.name, group.resource);
-                format!("container {name} asks for {wanted} of {resource}, and {has}")
+                format!("container {name} asks for {requested} of {resource}, and {has}")
             };
-            if wanted > total as u64 {
+            if requested > total as u64 {
                 return Allocation::Impossible(asks(format!("the node has {total}")));
             }
-            let rank = |place: usize| match holders.get(&(group_place, place)) {
+            let rank = |index: usize| match holders.get(&(group_index, index)) {
                 Some(holder) if holder.uid == uid && holder.container == container.name => Some(0),
                 Some(holder) if holder.uid == uid && finished.contains(&&*holder.container) => {
                     Some(1)
@@ -90,40 +91,40 @@ impl Devices {
                 None => Some(2),
                 Some(_) => None,
             };
-            let mut places: Vec<(u8, usize)> = (0..total)
-                .filter_map(|place| Some((rank(place)?, place)))
+            let mut indexes: Vec<(u8, usize)> = (0..total)
+                .filter_map(|index| Some((rank(index)?, index)))
                 .collect();
-            places.sort_unstable();
-            let free = places.len();
-            if (free as u64) < wanted {
+            indexes.sort_unstable();
+            let free = indexes.len();
+            if (free as u64) < requested {
                 return Allocation::Busy(asks(format!("{free} of the node's {total} are free")));
             }
-            places.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
-            let mut places: Vec<usize> = places.into_iter().map(|(_, place)| place).collect();
-            places.sort_unstable();
-            let devices: Vec<&Device> = places.iter().map(|at| &group.devices[*at]).collect();
+            indexes.truncate(usize::try_from(requested).unwrap_or(usize::MAX));
+            let mut indexes: Vec<usize> = indexes.into_iter().map(|(_, index)| index).collect();
+            indexes.sort_unstable();
+            let devices: Vec<&Device> = indexes.iter().map(|at| &group.devices[*at]).collect();
             variables.extend((group.variables)(&devices));
-            taken.extend(places.into_iter().map(|place| (group_place, place)));
+            taken.extend(indexes.into_iter().map(|index| (group_index, index)));
         }
-        for place in taken {
+        for index in taken {
             let holder = Holder {
                 uid: uid.to_owned(),
                 container: container.name.clone(),
             };
-            holders.insert(place, holder);
+            holders.insert(index, holder);
         }
-        Allocation::Given(variables)
+        Allocation::Allocated(variables)
     }
 
-    /// All processes of a pod are gone.
+    /// Frees the devices of a pod whose processes have all ended.
     pub(crate) fn release(&self, uid: &str) {
         self.holders.lock().retain(|_, holder| holder.uid != uid);
     }
 }
 
-/// How many whole devices a container asks for: limits and requests of such a
-/// resource are equal where the API server validated them.
-fn wanted(container: &Container, resource: &str) -> u64 {
+/// Returns the number of devices a container requests. The API server ensures
+/// that limits and requests of extended resources are equal.
+fn requested(container: &Container, resource: &str) -> u64 {
     let resources = container.resources.as_ref();
     let lists = resources.map(|all| [all.limits.as_ref(), all.requests.as_ref()]);
     let mut lists = lists.into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! AMD's GPUs, by the topology of the kernel's compute driver (KFD).
+//! AMD GPUs, from the topology of the kernel's compute driver (KFD).
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -7,7 +7,7 @@ use super::{Device, Group, folders, joined, label, may_use, text, visible};
 pub(super) const RESOURCE: &str = "amd.com/gpu";
 const TOPOLOGY: &str = "sys/class/kfd/kfd/topology/nodes";
 
-/// What the driver says of one GPU.
+/// The driver's information about one GPU.
 struct Node {
     unique_id: u64,
     device_id: u64,
@@ -18,7 +18,7 @@ struct Node {
 }
 
 impl Node {
-    /// `None`: the node is a processor.
+    /// Returns `None` if the node is a CPU.
     fn read(folder: &Path) -> Option<Self> {
         let id: u64 = text(&folder.join("gpu_id"))?.parse().ok()?;
         if id == 0 {
@@ -42,14 +42,14 @@ impl Node {
     }
 }
 
-/// Bytes of a bank of the GPU's own memory.
+/// Returns the size of a memory bank in the GPU's own memory, in bytes.
 fn properties_of_memory(bank: &Path) -> Option<u64> {
     properties(&bank.join("properties"))
         .get("size_in_bytes")
         .copied()
 }
 
-/// Lines of a name and a number.
+/// Parses lines of a name and a number.
 fn properties(path: &Path) -> BTreeMap<String, u64> {
     let text = text(path).unwrap_or_default();
     let pairs = text.lines().filter_map(|line| line.split_once(' '));
@@ -60,7 +60,7 @@ fn properties(path: &Path) -> BTreeMap<String, u64> {
 
 pub(super) fn detect(root: &Path, variable: &impl Fn(&str) -> Option<String>) -> Option<Group> {
     let mut nodes: Vec<_> = folders(&root.join(TOPOLOGY));
-    // By number: "10" comes after "9".
+    // Numerically: "10" comes after "9".
     nodes.sort_by_key(|path| {
         let name = path.file_name().and_then(|name| name.to_str());
         name.and_then(|name| name.parse::<u32>().ok())
@@ -78,7 +78,7 @@ pub(super) fn detect(root: &Path, variable: &impl Fn(&str) -> Option<String>) ->
         })
         .collect();
     let visible = visible::select(&all, variable("ROCR_VISIBLE_DEVICES").as_deref());
-    // The second counts among what the first leaves.
+    // The second variable selects among the devices that the first one selects.
     let visible = visible::select(&visible, variable("HIP_VISIBLE_DEVICES").as_deref());
     let usable = |device: &Device| {
         let minor = nodes[device.index].render_minor;
@@ -96,7 +96,7 @@ pub(super) fn detect(root: &Path, variable: &impl Fn(&str) -> Option<String>) ->
     })
 }
 
-/// As AMD's node labeller sets them.
+/// Returns the labels that AMD's node labeller sets.
 fn labels(root: &Path, node: &Node) -> BTreeMap<String, String> {
     let mut labels = BTreeMap::new();
     let mut set = |name: &str, value: String| {
@@ -122,7 +122,8 @@ fn labels(root: &Path, node: &Node) -> BTreeMap<String, String> {
     labels
 }
 
-/// What ROCm's runtime and HIP read; HIP counts among what the runtime shows.
+/// Returns the variables that ROCm's runtime and HIP read. HIP's indices refer
+/// to the devices that the runtime exposes.
 fn variables(devices: &[&Device]) -> Vec<(String, String)> {
     let shown = devices.iter().map(|device| match &device.uuid {
         Some(uuid) => uuid.clone(),

@@ -1,8 +1,8 @@
-//! GPUs of this machine: what the kernel's files say of them, what the node
-//! offers, and which container has which.
+//! GPUs of this machine: discovery from the kernel's files, the resources that
+//! the node offers, and their allocation to containers.
 //!
-//! Everything is read from files below a root, `/` on a real machine, so that
-//! no vendor's library has to be there, and tests bring a tree of their own.
+//! All files are read below a root, which is `/` on a real machine. No vendor
+//! library is needed, and tests use their own directory trees.
 
 mod allocate;
 mod amd;
@@ -22,20 +22,21 @@ use rustix::fs::Access;
 
 pub(crate) use allocate::{Allocation, Devices};
 
-/// The resources that this node may offer.
+/// The resources that this node can offer.
 pub(crate) const RESOURCES: [&str; 2] = [nvidia::RESOURCE, amd::RESOURCE];
-/// The labels that describe them begin so; those of an earlier start are removed.
+/// Prefixes of the labels that describe devices; outdated labels with these
+/// prefixes are removed.
 pub(crate) const LABELS: [&str; 2] = ["nvidia.com/", "amd.com/gpu."];
-/// The longest value of a label, in bytes.
+/// The maximum length of a label value in bytes.
 const LABEL_LENGTH: usize = 63;
 
 /// A whole device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Device {
-    /// Its place among the machine's devices, as the vendor's runtime counts.
+    /// Index among the machine's devices, in the vendor runtime's order.
     index: usize,
-    /// As in `GPU-8932f937-d72c-4106-c12f-20bd9faed9f6`; `None` where the driver
-    /// does not tell.
+    /// For example `GPU-8932f937-d72c-4106-c12f-20bd9faed9f6`; `None` if the
+    /// driver does not report it.
     uuid: Option<String>,
 }
 
@@ -44,13 +45,13 @@ pub(crate) struct Device {
 pub(crate) struct Group {
     pub(crate) resource: &'static str,
     pub(crate) devices: Vec<Device>,
-    /// Labels of the node, as the vendor's discovery sets them.
+    /// Node labels, as the vendor's discovery sets them.
     pub(crate) labels: BTreeMap<String, String>,
     variables: fn(&[&Device]) -> Vec<(String, String)>,
 }
 
-/// The devices below `root` that this process may use. A variable such as
-/// `CUDA_VISIBLE_DEVICES` in the environment of this process leaves some out.
+/// Returns the devices below `root` that this process may use. Variables such
+/// as `CUDA_VISIBLE_DEVICES` in this process's environment restrict them.
 pub(crate) fn detect(root: &Path, variable: impl Fn(&str) -> Option<String>) -> Vec<Group> {
     let found = [
         nvidia::detect(root, &variable),
@@ -60,13 +61,13 @@ pub(crate) fn detect(root: &Path, variable: impl Fn(&str) -> Option<String>) -> 
     found.filter(|group| !group.devices.is_empty()).collect()
 }
 
-/// The text of a small file without the white space around it.
+/// Returns the trimmed text of a small file.
 fn text(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// The folders in a folder, by name.
+/// Returns the subdirectories of a directory, sorted by name.
 fn folders(path: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
@@ -74,7 +75,7 @@ fn folders(path: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Whether this process may use a device's file.
+/// Whether this process may use a device file.
 fn may_use(path: &Path) -> bool {
     let allowed = rustix::fs::access(path, Access::READ_OK | Access::WRITE_OK);
     if let Err(error) = allowed {
@@ -84,7 +85,7 @@ fn may_use(path: &Path) -> bool {
     true
 }
 
-/// A text as the value of a label: with dashes for what a label cannot hold.
+/// Converts text to a label value; dashes replace invalid characters.
 fn label(text: &str) -> String {
     let plain = |c: char| match c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') {
         true => c,
@@ -96,7 +97,7 @@ fn label(text: &str) -> String {
     value.trim_matches(is_edge).to_owned()
 }
 
-/// Numbers and UUIDs as one value of a variable.
+/// Joins numbers or UUIDs to the value of a variable.
 fn joined<T: ToString>(parts: impl Iterator<Item = T>) -> String {
     let parts: Vec<String> = parts.map(|part| part.to_string()).collect();
     parts.join(",")

@@ -1,4 +1,4 @@
-//! NVIDIA's GPUs, by the files of its kernel module.
+//! NVIDIA GPUs, from the files of the kernel module.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -7,7 +7,7 @@ use super::{Device, Group, folders, joined, label, may_use, text, visible};
 pub(super) const RESOURCE: &str = "nvidia.com/gpu";
 const DRIVER: &str = "proc/driver/nvidia";
 
-/// What the driver says of one GPU.
+/// The driver's information about one GPU.
 #[derive(Debug, Default)]
 struct Information {
     model: Option<String>,
@@ -23,7 +23,8 @@ impl Information {
             let value = value.trim().to_owned();
             match name.trim() {
                 "Model" => found.model = Some(value).filter(|model| !model.is_empty()),
-                // Question marks stand for what the driver has not read yet.
+                // The driver reports question marks for values that it has not
+                // read yet.
                 "GPU UUID" => {
                     let known = value.starts_with("GPU-") && !value.contains('?');
                     found.uuid = Some(value).filter(|_| known);
@@ -41,7 +42,8 @@ pub(super) fn detect(root: &Path, variable: &impl Fn(&str) -> Option<String>) ->
     let driver = root.join(DRIVER);
     let mut devices = Vec::new();
     let mut models = Vec::new();
-    // By their addresses on the bus, which is the order of CUDA_DEVICE_ORDER=PCI_BUS_ID.
+    // Sorted by PCI address, which is the order of
+    // CUDA_DEVICE_ORDER=PCI_BUS_ID.
     for folder in folders(&driver.join("gpus")) {
         let Ok(text) = fs::read_to_string(folder.join("information")) else {
             continue;
@@ -66,9 +68,9 @@ pub(super) fn detect(root: &Path, variable: &impl Fn(&str) -> Option<String>) ->
     let visible = visible::select(&all, wanted.as_deref());
     let usable = |device: &Device| {
         let (_, minor) = &devices[device.index];
-        // Without a number there is no file to look at.
+        // Fall back to the index if there is no minor number.
         let minor = minor.unwrap_or(u32::try_from(device.index).unwrap_or(u32::MAX));
-        !is_sliced(&driver, minor) && may_use(&root.join(format!("dev/nvidia{minor}")))
+        !is_partitioned(&driver, minor) && may_use(&root.join(format!("dev/nvidia{minor}")))
     };
     let devices: Vec<Device> = visible.into_iter().filter(usable).collect();
     let model = devices
@@ -82,23 +84,25 @@ pub(super) fn detect(root: &Path, variable: &impl Fn(&str) -> Option<String>) ->
     })
 }
 
-/// Whether a GPU is cut into instances (MIG), of which none is the whole.
-fn is_sliced(driver: &Path, minor: u32) -> bool {
+/// Whether a GPU is partitioned into instances (MIG), so that it cannot be
+/// allocated as a whole.
+fn is_partitioned(driver: &Path, minor: u32) -> bool {
     let slices = driver.join(format!("capabilities/gpu{minor}/mig"));
-    let is_sliced = folders(&slices)
+    let is_partitioned = folders(&slices)
         .iter()
         .filter_map(|path| path.file_name()?.to_str())
         .any(|name| name.starts_with("gi"));
-    if is_sliced {
+    if is_partitioned {
         tracing::warn!(
             minor,
             "a GPU in MIG mode is not offered: only whole GPUs are"
         );
     }
-    is_sliced
+    is_partitioned
 }
 
-/// As NVIDIA's GPU feature discovery sets them, as far as files tell.
+/// Returns the labels of NVIDIA's GPU feature discovery, as far as files
+/// provide them.
 fn labels(
     root: &Path,
     driver: &Path,
@@ -130,7 +134,8 @@ fn labels(
     labels
 }
 
-/// Of `NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue …`.
+/// Parses for example `NVRM version: NVIDIA UNIX x86_64 Kernel Module
+/// 550.54.15  Tue …`.
 fn driver_version(text: &str) -> Option<&str> {
     let line = text.lines().find(|line| line.starts_with("NVRM version"))?;
     let is_version =
@@ -138,7 +143,7 @@ fn driver_version(text: &str) -> Option<&str> {
     line.split_whitespace().find(is_version)
 }
 
-/// What frameworks and container tools read.
+/// Returns the variables that frameworks and container tools read.
 fn variables(devices: &[&Device]) -> Vec<(String, String)> {
     let uuids: Option<Vec<&String>> = devices.iter().map(|device| device.uuid.as_ref()).collect();
     let (list, order) = match uuids {

@@ -1,4 +1,4 @@
-//! Tests over fake trees of the kernel's files.
+//! Tests with fake trees of the kernel's files.
 #![allow(clippy::unwrap_used)]
 
 use std::{fs, path::Path};
@@ -44,7 +44,7 @@ fn amd(root: &Path, node: u32, unique_id: u64) {
     write(root, &format!("dev/dri/renderD{minor}"), "");
 }
 
-/// Three GPUs of NVIDIA, one of which the driver has not looked at.
+/// Three NVIDIA GPUs, one of which the driver has not initialized.
 fn machine() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
@@ -54,7 +54,7 @@ fn machine() -> tempfile::TempDir {
                    GCC version:  gcc version 12.2.0\n";
     write(root, "proc/driver/nvidia/version", version);
     write(root, "sys/class/dmi/id/product_name", "PowerEdge XE9680\n");
-    // A processor, and two GPUs.
+    // A CPU and two GPUs.
     write(root, "sys/class/kfd/kfd/topology/nodes/0/gpu_id", "0\n");
     write(root, "dev/kfd", "");
     amd(root, 1, 0x1234_5678_9abc_def0);
@@ -78,7 +78,7 @@ fn asks(name: &str, resource: &str, count: u32) -> Container {
 
 fn given(allocation: Allocation, name: &str) -> String {
     match allocation {
-        Allocation::Given(variables) => {
+        Allocation::Allocated(variables) => {
             let found = variables.into_iter().find(|(known, _)| known == name);
             found.map(|(_, value)| value).unwrap_or_default()
         }
@@ -87,7 +87,7 @@ fn given(allocation: Allocation, name: &str) -> String {
 }
 
 #[test]
-fn what_a_machine_has() {
+fn devices_are_detected() {
     let machine = machine();
     let groups = detect(machine.path(), none);
     let devices = Devices::new(groups.clone());
@@ -117,10 +117,11 @@ fn what_a_machine_has() {
 }
 
 #[test]
-fn what_is_not_offered() {
+fn unusable_devices_are_not_offered() {
     let machine = machine();
     let root = machine.path();
-    // Excluded by the driver, cut into slices, and without a device file.
+    // GPUs that are excluded by the driver, partitioned, or without a device
+    // file.
     let path = "proc/driver/nvidia/gpus/0000:03:00.0/information";
     let excluded = "GPU UUID: GPU-x\nDevice Minor: 3\nGPU Excluded: Yes\n";
     write(root, path, excluded);
@@ -135,7 +136,7 @@ fn what_is_not_offered() {
     let groups = detect(root, none);
     assert_eq!(group(&groups, "nvidia.com/gpu").devices.len(), 2);
 
-    // The environment of whoever started the cluster.
+    // The environment of the process that started the cluster.
     let only = |name: &'static str, value: &'static str| {
         move |asked: &str| (asked == name).then(|| value.to_owned())
     };
@@ -160,7 +161,7 @@ fn frameworks_find_their_devices() {
     for name in ["CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"] {
         assert_eq!(given(devices.allocate("u", &both, &[]), name), list);
     }
-    // By its number where there is no UUID.
+    // Devices without a UUID are named by index.
     let both = asks("main", "amd.com/gpu", 2);
     let allocation = devices.allocate("u", &both, &[]);
     let shown = given(allocation.clone(), "ROCR_VISIBLE_DEVICES");
@@ -178,16 +179,16 @@ fn frameworks_find_their_devices() {
     assert_eq!(given(allocation.clone(), "CUDA_VISIBLE_DEVICES"), "0");
     assert_eq!(given(allocation, "CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
 
-    // Who asks for none is told nothing.
+    // A container that requests no devices gets no variables.
     let plain = asks("plain", "cpu", 1);
     assert_eq!(
         devices.allocate("v", &plain, &[]),
-        Allocation::Given(Vec::new())
+        Allocation::Allocated(Vec::new())
     );
 }
 
 #[test]
-fn no_device_is_given_twice() {
+fn no_device_is_allocated_twice() {
     let machine = machine();
     let devices = Devices::new(detect(machine.path(), none));
     let name = "CUDA_VISIBLE_DEVICES";
@@ -195,7 +196,7 @@ fn no_device_is_given_twice() {
     let first = given(devices.allocate("a", &one("main"), &[]), name);
     let second = given(devices.allocate("b", &one("main"), &[]), name);
     assert_ne!(first, second);
-    // A restart keeps its device.
+    // A restarted container keeps its device.
     assert_eq!(given(devices.allocate("a", &one("main"), &[]), name), first);
     let busy = devices.allocate("c", &one("main"), &[]);
     let text = "container main asks for 1 of nvidia.com/gpu, and 0 of the node's 2 are free";
@@ -203,7 +204,7 @@ fn no_device_is_given_twice() {
     let never = devices.allocate("c", &asks("main", "nvidia.com/gpu", 3), &[]);
     let text = "container main asks for 3 of nvidia.com/gpu, and the node has 2";
     assert_eq!(never, Allocation::Impossible(text.to_owned()));
-    // What an init container had its pod's next container may have.
+    // The next container of a pod can get the device of its init container.
     assert!(matches!(
         devices.allocate("a", &one("next"), &[]),
         Allocation::Busy(_)
@@ -221,7 +222,8 @@ fn no_device_is_given_twice() {
         given(devices.allocate("c", &one("main"), &[]), name),
         second
     );
-    // All or none: one is left of the one vendor, and none of the other.
+    // All or none: one device of the first vendor is free, and none of the
+    // second.
     let mut mixed = asks("main", "amd.com/gpu", 1);
     let limits = mixed.resources.as_mut().unwrap().limits.as_mut().unwrap();
     let amount = k8s_openapi::apimachinery::pkg::api::resource::Quantity("1".to_owned());
@@ -233,6 +235,6 @@ fn no_device_is_given_twice() {
     let both = asks("main", "amd.com/gpu", 2);
     assert!(matches!(
         devices.allocate("e", &both, &[]),
-        Allocation::Given(_)
+        Allocation::Allocated(_)
     ));
 }

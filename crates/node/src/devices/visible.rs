@@ -1,10 +1,10 @@
-//! What variables such as `CUDA_VISIBLE_DEVICES` leave of the devices. Pure.
+//! Applies variables such as `CUDA_VISIBLE_DEVICES` to the devices. Pure.
 
 use super::Device;
 
-/// The devices that a list names, by their place or the beginning of their UUID,
-/// in the list's order. As for the vendors' runtimes, the first that is not there
-/// or comes twice ends the list. Without a list: all.
+/// Returns the devices that a list names by index or UUID prefix, in the list's
+/// order. As in the vendors' runtimes, the first invalid or repeated entry ends
+/// the list. Without a list, returns all devices.
 pub(super) fn select(devices: &[Device], list: Option<&str>) -> Vec<Device> {
     let Some(list) = list else {
         return devices.to_vec();
@@ -12,7 +12,7 @@ pub(super) fn select(devices: &[Device], list: Option<&str>) -> Vec<Device> {
     let mut found: Vec<Device> = Vec::new();
     for word in list.split(',').map(str::trim) {
         let device = match word.parse::<usize>() {
-            Ok(place) => devices.get(place),
+            Ok(index) => devices.get(index),
             Err(_) => by_uuid(devices, word),
         };
         match device {
@@ -23,7 +23,7 @@ pub(super) fn select(devices: &[Device], list: Option<&str>) -> Vec<Device> {
     found
 }
 
-/// The only device whose UUID begins so.
+/// Returns the device whose UUID has this prefix, if it is unique.
 fn by_uuid<'a>(devices: &'a [Device], begin: &str) -> Option<&'a Device> {
     if !begin.starts_with("GPU-") {
         return None;
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_name_devices_by_place_and_uuid() {
+    fn lists_name_devices_by_index_and_uuid() {
         let devices: Vec<Device> = ["GPU-aa11", "GPU-ab22", "GPU-cc33"]
             .iter()
             .enumerate()
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(select(Some("1,7,0")), [1]);
         assert_eq!(select(Some("1,1,0")), [1]);
         assert_eq!(select(Some("GPU-ab,GPU-cc33")), [1, 2]);
-        // It could be either.
+        // The prefix is ambiguous.
         assert_eq!(select(Some("GPU-a")), [0; 0]);
     }
 }

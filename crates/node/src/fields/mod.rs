@@ -1,8 +1,9 @@
-//! Fields of a pod that this node cannot honour, besides its security contexts:
-//! a pod that sets one is refused, with the field's name. Pure.
+//! Checks for pod fields that this node does not support, besides security
+//! contexts. A pod that sets one is rejected with the field's name. Pure.
 //!
-//! Each field of a pod's spec is honoured, harmless or refused; the table is in
-//! `tests.rs`, and fails when Kubernetes' types get a field that it does not have.
+//! Each field of a pod's spec is supported, harmless or rejected. The table in
+//! `tests.rs` lists them; its test fails if Kubernetes' types have a field that
+//! is not in the table.
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, VolumeMount};
 
@@ -11,8 +12,8 @@ use crate::security::Refusal;
 /// The default of `terminationMessagePath`, which every pod has.
 const TERMINATION_MESSAGE: &str = "/dev/termination-log";
 
-/// Refuses a container whose pod, or which itself, asks for what this node does
-/// not do.
+/// Rejects a container if it or its pod sets a field that this node does not
+/// support.
 pub(crate) fn check(pod: &Pod, container: &Container) -> Result<(), Refusal> {
     if let Some(spec) = &pod.spec {
         check_pod(spec)?;
@@ -24,7 +25,7 @@ pub(crate) fn check(pod: &Pod, container: &Container) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether a list is there and has an entry.
+/// Whether a list is set and not empty.
 fn has<T>(list: Option<&Vec<T>>) -> bool {
     list.is_some_and(|list| !list.is_empty())
 }

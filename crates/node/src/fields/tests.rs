@@ -1,4 +1,4 @@
-//! All fields of a pod's spec: honoured, harmless, or refused.
+//! All fields of a pod's spec: supported, harmless, or rejected.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -8,37 +8,37 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::security::{Accounts, Powers, enforce};
+use crate::security::{Accounts, AgentPrivileges, enforce};
 
-/// What becomes of a field.
-enum Verdict {
-    /// The node, or its controllers, does what it says.
-    Honoured,
-    /// It changes nothing that matters here: why.
+/// How the node treats a field.
+enum Support {
+    /// The node or its controllers implement the field.
+    Supported,
+    /// The field has no effect here, for this reason.
     Harmless(&'static str),
-    /// This value of it refuses the pod.
+    /// A pod with this value of the field is rejected.
     Refused(Value),
-    /// A volume of this type is refused where volumes are made.
+    /// The volume type is rejected when volumes are prepared.
     NoSuchVolume,
-    /// The API server lets no new pod have it.
+    /// The API server does not allow the field in new pods.
     NotCreated,
-    /// Its own fields are in the table.
+    /// The fields of this object are in the table.
     Parts,
 }
-use Verdict::{Harmless, Honoured, NoSuchVolume, NotCreated, Parts, Refused};
+use Support::{Harmless, NoSuchVolume, NotCreated, Parts, Refused, Supported};
 
-type Table = Vec<(&'static str, Verdict)>;
+type Table = Vec<(&'static str, Support)>;
 
-const NO_IMAGES: Verdict = Harmless("images are not pulled");
-const ONE_NODE: Verdict = Harmless("there is one node");
-const NOT_LIMITED: Verdict = Harmless("documented: limits are not enforced");
-const NO_PROBES: Verdict = Harmless("documented: a running container counts as ready");
+const NO_IMAGES: Support = Harmless("images are not pulled");
+const ONE_NODE: Support = Harmless("there is one node");
+const NOT_LIMITED: Support = Harmless("documented: limits are not enforced");
+const NO_PROBES: Support = Harmless("documented: a running container counts as ready");
 
 fn pod_spec() -> Table {
     vec![
-        ("activeDeadlineSeconds", Honoured),
-        ("affinity", Honoured),
-        ("automountServiceAccountToken", Honoured),
+        ("activeDeadlineSeconds", Supported),
+        ("affinity", Supported),
+        ("automountServiceAccountToken", Supported),
         ("containers", Parts),
         ("dnsConfig", Refused(json!({"nameservers": ["1.2.3.4"]}))),
         ("dnsPolicy", Refused(json!("None"))),
@@ -51,44 +51,44 @@ fn pod_spec() -> Table {
             "evictionResponders",
             Refused(json!([{"name": "a.example.com/b", "priority": 1}])),
         ),
-        ("hostAliases", Honoured),
+        ("hostAliases", Supported),
         ("hostIPC", Harmless("all pods share the machine's")),
-        ("hostNetwork", Honoured),
+        ("hostNetwork", Supported),
         ("hostPID", Refused(json!(true))),
         ("hostUsers", Refused(json!(false))),
-        ("hostname", Honoured),
+        ("hostname", Supported),
         ("hostnameOverride", Refused(json!("other"))),
         ("imagePullSecrets", NO_IMAGES),
-        ("initContainers", Honoured),
-        ("nodeName", Honoured),
-        ("nodeSelector", Honoured),
+        ("initContainers", Supported),
+        ("nodeName", Supported),
+        ("nodeSelector", Supported),
         ("os", Refused(json!({"name": "windows"}))),
         (
             "overhead",
             Harmless("set by a runtime class, which is refused"),
         ),
         ("preemptionPolicy", Harmless("nothing is preempted")),
-        ("priority", Honoured),
-        ("priorityClassName", Honoured),
+        ("priority", Supported),
+        ("priorityClassName", Supported),
         ("readinessGates", Refused(json!([{"conditionType": "a/b"}]))),
         (
             "resourceClaims",
             Refused(json!([{"name": "c", "resourceClaimName": "c"}])),
         ),
         ("resources", NOT_LIMITED),
-        ("restartPolicy", Honoured),
+        ("restartPolicy", Supported),
         ("runtimeClassName", Refused(json!("gvisor"))),
-        ("schedulerName", Honoured),
-        ("schedulingGates", Honoured),
+        ("schedulerName", Supported),
+        ("schedulingGates", Supported),
         ("schedulingGroup", Refused(json!({"podGroupName": "g"}))),
         ("securityContext", Parts),
-        ("serviceAccount", Honoured),
-        ("serviceAccountName", Honoured),
+        ("serviceAccount", Supported),
+        ("serviceAccountName", Supported),
         ("setHostnameAsFQDN", Refused(json!(true))),
         ("shareProcessNamespace", Refused(json!(true))),
-        ("subdomain", Honoured),
-        ("terminationGracePeriodSeconds", Honoured),
-        ("tolerations", Honoured),
+        ("subdomain", Supported),
+        ("terminationGracePeriodSeconds", Supported),
+        ("tolerations", Supported),
         ("topologySpreadConstraints", ONE_NODE),
         ("volumes", Parts),
     ]
@@ -97,15 +97,15 @@ fn pod_spec() -> Table {
 fn container() -> Table {
     let hook = json!({"exec": {"command": ["true"]}});
     vec![
-        ("args", Honoured),
-        ("command", Honoured),
+        ("args", Supported),
+        ("command", Supported),
         ("env", Parts),
-        ("envFrom", Honoured),
+        ("envFrom", Supported),
         ("image", NO_IMAGES),
         ("imagePullPolicy", NO_IMAGES),
         ("lifecycle", Refused(json!({"preStop": hook}))),
         ("livenessProbe", NO_PROBES),
-        ("name", Honoured),
+        ("name", Supported),
         (
             "ports",
             Harmless("pods share the machine's network: a port is where the command binds it"),
@@ -123,17 +123,17 @@ fn container() -> Table {
         ),
         ("securityContext", Parts),
         ("startupProbe", NO_PROBES),
-        ("stdin", Honoured),
-        ("stdinOnce", Honoured),
+        ("stdin", Supported),
+        ("stdinOnce", Supported),
         ("terminationMessagePath", Refused(json!("/../etc/passwd"))),
-        ("terminationMessagePolicy", Honoured),
-        ("tty", Honoured),
+        ("terminationMessagePolicy", Supported),
+        ("tty", Supported),
         (
             "volumeDevices",
             Refused(json!([{"name": "v", "devicePath": "/dev/x"}])),
         ),
         ("volumeMounts", Parts),
-        ("workingDir", Honoured),
+        ("workingDir", Supported),
     ]
 }
 
@@ -149,26 +149,26 @@ fn lifecycle() -> Table {
 fn volume_mount() -> Table {
     vec![
         ("bindMountOptions", Refused(json!(["noexec"]))),
-        ("mountPath", Honoured),
+        ("mountPath", Supported),
         ("mountPropagation", Refused(json!("Bidirectional"))),
-        ("name", Honoured),
-        ("readOnly", Honoured),
+        ("name", Supported),
+        ("readOnly", Supported),
         ("recursiveReadOnly", Refused(json!("Enabled"))),
-        ("subPath", Honoured),
-        ("subPathExpr", Honoured),
+        ("subPath", Supported),
+        ("subPathExpr", Supported),
     ]
 }
 
 fn variable_source() -> Table {
     vec![
-        ("configMapKeyRef", Honoured),
-        ("fieldRef", Honoured),
+        ("configMapKeyRef", Supported),
+        ("fieldRef", Supported),
         (
             "fileKeyRef",
             Refused(json!({"key": "k", "path": "p", "volumeName": "v"})),
         ),
-        ("resourceFieldRef", Honoured),
-        ("secretKeyRef", Honoured),
+        ("resourceFieldRef", Supported),
+        ("secretKeyRef", Supported),
     ]
 }
 
@@ -176,7 +176,7 @@ fn resources() -> Table {
     vec![
         ("claims", Refused(json!([{"name": "c"}]))),
         ("limits", NOT_LIMITED),
-        ("requests", Honoured),
+        ("requests", Supported),
     ]
 }
 
@@ -198,7 +198,7 @@ fn volume() -> Table {
         "projected",
         "secret",
     ];
-    table.extend(served.map(|name| (name, Honoured)));
+    table.extend(served.map(|name| (name, Supported)));
     let others = "awsElasticBlockStore azureDisk azureFile cephfs cinder csi ephemeral fc \
                   flexVolume flocker gcePersistentDisk gitRepo glusterfs image iscsi nfs \
                   persistentVolumeClaim photonPersistentDisk portworxVolume quobyte rbd scaleIO \
@@ -209,18 +209,18 @@ fn volume() -> Table {
 
 fn context() -> Table {
     vec![
-        ("allowPrivilegeEscalation", Honoured),
+        ("allowPrivilegeEscalation", Supported),
         (
             "appArmorProfile",
             Refused(json!({"type": "RuntimeDefault"})),
         ),
-        ("capabilities", Honoured),
-        ("privileged", Honoured),
-        ("procMount", Honoured),
-        ("readOnlyRootFilesystem", Honoured),
-        ("runAsGroup", Honoured),
-        ("runAsNonRoot", Honoured),
-        ("runAsUser", Honoured),
+        ("capabilities", Supported),
+        ("privileged", Supported),
+        ("procMount", Supported),
+        ("readOnlyRootFilesystem", Supported),
+        ("runAsGroup", Supported),
+        ("runAsNonRoot", Supported),
+        ("runAsUser", Supported),
         ("seLinuxOptions", Refused(json!({"level": "s0"}))),
         (
             "seccompProfile",
@@ -236,14 +236,14 @@ fn pod_context() -> Table {
             "appArmorProfile",
             Refused(json!({"type": "RuntimeDefault"})),
         ),
-        ("fsGroup", Honoured),
+        ("fsGroup", Supported),
         (
             "fsGroupChangePolicy",
             Harmless("of no effect on the types of volumes that exist here"),
         ),
-        ("runAsGroup", Honoured),
-        ("runAsNonRoot", Honoured),
-        ("runAsUser", Honoured),
+        ("runAsGroup", Supported),
+        ("runAsNonRoot", Supported),
+        ("runAsUser", Supported),
         (
             "seLinuxChangePolicy",
             Harmless("without labels there is nothing to change"),
@@ -253,21 +253,21 @@ fn pod_context() -> Table {
             "seccompProfile",
             Refused(json!({"type": "Localhost", "localhostProfile": "p"})),
         ),
-        ("supplementalGroups", Honoured),
-        ("supplementalGroupsPolicy", Honoured),
+        ("supplementalGroups", Supported),
+        ("supplementalGroupsPolicy", Supported),
         ("sysctls", Refused(json!([{"name": "a", "value": "b"}]))),
         ("windowsOptions", Refused(json!({"runAsUserName": "u"}))),
     ]
 }
 
-/// The names of a type's fields.
+/// Returns the field names of a type.
 fn fields_of<T: JsonSchema>() -> BTreeSet<String> {
     let schema = T::json_schema(&mut SchemaGenerator::default());
     let properties = schema.as_value()["properties"].as_object().unwrap();
     properties.keys().cloned().collect()
 }
 
-/// What the node says of a pod whose spec has `value` at `path`.
+/// Returns the rejection of a pod whose spec has `value` at `path`.
 fn refusal(path: &str, value: &Value) -> Option<String> {
     let mut pod = json!({"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": {
         "containers": [{
@@ -287,21 +287,21 @@ fn refusal(path: &str, value: &Value) -> Option<String> {
     }
     let pod: Pod = serde_json::from_value(pod).unwrap();
     let container = &pod.spec.as_ref().unwrap().containers[0];
-    let powers = Powers {
+    let agent_privileges = AgentPrivileges {
         namespaces: true,
         read_only_views: true,
         selinux: true,
         capabilities: (1 << 41) - 1,
         effective: (1 << 41) - 1,
-        ..Powers::default()
+        ..AgentPrivileges::default()
     };
-    let enforced = enforce(&pod, container, &powers, &Accounts::default()).map(drop);
+    let enforced = enforce(&pod, container, &agent_privileges, &Accounts::default()).map(drop);
     let checked = check(&pod, container).and(enforced);
     checked.err().map(|refusal| refusal.to_string())
 }
 
 #[test]
-fn every_field_is_honoured_or_harmless_or_refused() {
+fn every_field_is_supported_harmless_or_rejected() {
     assert_eq!(refusal("/hostname", &Value::Null), None);
     let main = "/containers/0";
     for (place, table, fields) in [
@@ -362,14 +362,14 @@ fn every_field_is_honoured_or_harmless_or_refused() {
                     assert!(!reason.is_empty(), "{text}");
                 }
                 Harmless(reason) => assert!(!reason.is_empty()),
-                Honoured | NoSuchVolume | NotCreated | Parts => {}
+                Supported | NoSuchVolume | NotCreated | Parts => {}
             }
         }
     }
 }
 
 #[test]
-fn values_that_ask_for_nothing_are_accepted() {
+fn empty_values_are_accepted() {
     for (path, value) in [
         ("/dnsPolicy", json!("Default")),
         ("/dnsPolicy", json!("ClusterFirstWithHostNet")),

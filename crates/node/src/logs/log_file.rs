@@ -1,4 +1,4 @@
-//! A run's log as it is written, from one segment to the next.
+//! The log of a run while it is written, across its segments.
 
 use std::{
     fs, io,
@@ -13,7 +13,7 @@ use super::{
     segments::{files, path, segments},
 };
 
-/// A run's log as it is written.
+/// The log of a run while it is written.
 #[derive(Debug)]
 pub(crate) struct LogFile {
     folder: PathBuf,
@@ -26,8 +26,8 @@ pub(crate) struct LogFile {
 }
 
 impl LogFile {
-    /// Begins a run's log, or goes on with it. Only the last two runs are kept:
-    /// others cannot be asked for.
+    /// Starts or continues the log of a run. Only the last two runs are kept,
+    /// because clients cannot request older ones.
     pub(super) fn create(
         folder: PathBuf,
         run: u32,
@@ -60,28 +60,28 @@ impl LogFile {
         self.retention.clone()
     }
 
-    /// The segment that is written, and its length.
+    /// Returns the current segment and its length.
     pub(super) fn end(&self) -> (u32, u64) {
         (self.segment, self.length)
     }
 
-    /// Whether so many bytes more are for another segment. A line is not torn,
-    /// unless it does not end for very long.
+    /// Whether the given number of additional bytes requires a new segment. A
+    /// line is not split across segments unless it is very long.
     pub(super) fn is_full(&self, more: usize, amid_a_line: bool) -> bool {
         let factor = if amid_a_line { 2 } else { 1 };
         let allowed = self.limits.max_size.saturating_mul(factor);
         self.length > 0 && self.length.saturating_add(more as u64) > allowed
     }
 
-    /// Goes on in another segment, as soon as the readers of the log leave room
-    /// for it, or at once when `stop` comes true. Returns how many readers were
-    /// given up.
+    /// Starts a new segment as soon as the log's readers permit it, or at once
+    /// when `stop` becomes true. Returns the number of readers that were
+    /// dropped.
     pub(super) async fn rotate(&mut self, stop: &watch::Receiver<bool>) -> io::Result<usize> {
         let mut stop = stop.clone();
         let waited = tokio::select! {
             biased;
             given_up = self.retention.wait_for_room() => Some(given_up),
-            // The sender's end counts as a stop.
+            // A dropped sender counts as a stop.
             _ = stop.wait_for(|stop| *stop) => None,
         };
         self.file = open(&self.folder, self.run, self.segment + 1)?;

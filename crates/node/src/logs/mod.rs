@@ -1,5 +1,5 @@
-//! Logs of containers: written from their pipes, one record a line, kept per
-//! pod, container and restart until the pod is deleted, and read back.
+//! Container logs: written from pipes with one record per line, kept per pod,
+//! container and restart until the pod is deleted, and read back.
 
 mod limits;
 mod log_file;

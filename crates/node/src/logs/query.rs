@@ -1,8 +1,8 @@
-//! Which part of a log is read.
+//! Selects a part of a log.
 
 use jiff::Timestamp;
 
-/// Which log, and how much of it.
+/// Selects a log and a part of it.
 #[derive(Debug, Clone, Default)]
 pub struct LogQuery {
     /// The pod's namespace, for messages.
@@ -11,18 +11,18 @@ pub struct LogQuery {
     pub pod: String,
     /// The pod's uid.
     pub uid: String,
-    /// The container; may be empty when the pod has only one.
+    /// The container; may be empty if the pod has only one.
     pub container: String,
-    /// Go on until the container ends.
+    /// Continue until the container ends.
     pub follow: bool,
-    /// The run before the present one.
+    /// The previous run.
     pub previous: bool,
-    /// Only the last lines.
+    /// Limits the log to the last lines.
     pub tail_lines: Option<u64>,
-    /// Only records from then on.
+    /// Limits the log to records from this time on.
     pub since: Option<Timestamp>,
-    /// Each line begins with its time.
+    /// Prefix each line with its time.
     pub timestamps: bool,
-    /// End after so many bytes.
+    /// Ends the log after this many bytes.
     pub limit_bytes: Option<u64>,
 }

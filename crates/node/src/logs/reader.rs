@@ -1,4 +1,4 @@
-//! Reads logs back, and follows those that are being written.
+//! Reads logs and follows those that are being written.
 
 use std::{io, sync::Arc};
 
@@ -7,14 +7,14 @@ use futures::Stream;
 
 use super::{query::LogQuery, reading::Reading, store::LogStore};
 
-/// Why there is no log.
+/// Why a log cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogReadError {
-    /// This node does not know the pod or the container.
+    /// This node does not have the pod or the container.
     #[error("{0}")]
     NotFound(String),
-    /// The container has not run yet, or has no earlier run.
+    /// The container has not run yet or has no previous run.
     #[error("{0}")]
     NotReady(String),
     /// The file cannot be read.
@@ -22,8 +22,8 @@ pub enum LogReadError {
     Failed(String),
 }
 
-/// Reads the logs of a node's containers, those of earlier agents on the same
-/// data folder too.
+/// Reads the logs of a node's containers, including those of earlier agents on
+/// the same data directory.
 #[derive(Debug, Clone)]
 pub struct LogReader {
     store: Arc<LogStore>,
@@ -34,11 +34,12 @@ impl LogReader {
         Self { store }
     }
 
-    /// Opens a log. The stream ends at the log's end, or with `follow` when the
-    /// container has ended and all it wrote is read.
+    /// Opens a log. The stream ends at the end of the log, or with `follow`
+    /// after the container has ended and all its output was read.
     ///
     /// # Errors
-    /// [`LogReadError`]: no such container, not started yet, or unreadable.
+    /// [`LogReadError`]: there is no such container, it has not started yet, or
+    /// its log cannot be read.
     pub async fn open(
         &self,
         query: LogQuery,
@@ -80,7 +81,8 @@ impl LogReader {
         let waiting = self.store.waiting(&query.uid, container);
         let pod = &query.pod;
         let chosen = if query.previous {
-            // While it waits for its restart, the last run is the previous one.
+            // While a container waits for its restart, the last run is the
+            // previous one.
             let back = if waiting.is_some() { 1 } else { 2 };
             let run = runs.len().checked_sub(back).map(|at| runs[at]);
             run.ok_or_else(|| {
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn present_and_previous_runs() {
+    async fn current_and_previous_runs() {
         let folder = tempfile::tempdir().unwrap();
         let store = LogStore::new(folder.path().to_owned(), LogLimits::default());
         let reader = LogReader::new(store.clone());
@@ -239,7 +241,7 @@ mod tests {
         let text: String = (0..2000)
             .map(|line| format!("line {line} {}\n", "x".repeat(60)))
             .collect();
-        // More than a pipe holds: written in parts, as one restart.
+        // More than a pipe buffer: written in parts, as one run.
         for part in text.as_bytes().chunks(32 * 1024) {
             run(&store, 0, part).await;
         }

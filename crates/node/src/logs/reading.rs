@@ -1,5 +1,5 @@
-//! Goes through the files of a run, from one to the next, to where it is
-//! written now, and on from there.
+//! Reads the segments of a run in order, up to the current end and beyond it
+//! when following.
 
 use std::{
     fs::{self, File},
@@ -21,24 +21,24 @@ use super::{
     store::Progress,
 };
 
-/// Bytes read from a file at once.
+/// Number of bytes that are read at once.
 const CHUNK: usize = 64 * 1024;
-/// How much the times of files and of records may differ.
-const SLACK: Duration = Duration::from_secs(2);
+/// Maximum difference between file times and record times.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(2);
 
-/// A log that is read.
+/// A log that is being read.
 pub(super) struct Reading {
     folder: PathBuf,
     run: u32,
     segment: u32,
     file: File,
     position: u64,
-    /// The last segment, and how much of it there is to read.
+    /// The last segment, and the length of it to read.
     end: (u32, u64),
-    /// Only when following.
+    /// Set only when following.
     progress: Option<watch::Receiver<Progress>>,
     filter: Filter,
-    /// Keeps the segments that are still to be read.
+    /// Retains the segments that are still to be read.
     reader: Option<Reader>,
 }
 
@@ -51,7 +51,7 @@ impl Reading {
     ) -> io::Result<Self> {
         let (progress, retention) = written.unzip();
         let reader = retention.map(|retention| retention.join());
-        // First where it ends: what is rotated meanwhile is not missed.
+        // Read the end first, so that a later rotation is not missed.
         let written = progress.as_ref().map(|progress| *progress.borrow());
         let mut files = open_all(&folder, run)?;
         let last = files.last().map_or(Ok((0, 0)), |(segment, file)| {
@@ -77,7 +77,7 @@ impl Reading {
             }
             files.drain(..begin);
         } else if let Some(since) = query.since {
-            // What was last written long before has nothing of it.
+            // Files that were last written before `since` can be skipped.
             let is_old = |file: &File| ends_before(file, since);
             let wanted = files.iter().position(|(_, file)| !is_old(file));
             let last = files.len().saturating_sub(1);
@@ -101,7 +101,7 @@ impl Reading {
         })
     }
 
-    /// The next bytes; `None` at the end.
+    /// Returns the next bytes, or `None` at the end.
     pub(super) async fn next(&mut self) -> Option<io::Result<Bytes>> {
         let mut out = Vec::new();
         while out.is_empty() {
@@ -112,7 +112,7 @@ impl Reading {
                 Ok(true) => {}
                 Ok(false) => return None,
                 Err(error) => {
-                    // What comes next is the end.
+                    // Nothing follows the error.
                     (self.progress, self.end) = (None, (self.segment, self.position));
                     return Some(Err(error));
                 }
@@ -121,24 +121,25 @@ impl Reading {
         Some(Ok(Bytes::from(out)))
     }
 
-    /// Reads, or goes to where there is more to read; `false`: nowhere.
+    /// Reads more, or moves to the next segment; returns `false` if there is no
+    /// more.
     async fn step(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
         let length = match self.segment == self.end.0 {
             true => self.end.1,
-            // It has all that it will ever have.
+            // The segment is complete.
             false => self.file.metadata()?.len(),
         };
         if self.position < length {
             return self.read(length, out).map(|()| true);
         }
         if self.segment < self.end.0 {
-            return self.turn_over();
+            return self.open_next_segment();
         }
         Ok(self.wait_for_more().await)
     }
 
-    /// Goes to the next segment.
-    fn turn_over(&mut self) -> io::Result<bool> {
+    /// Moves to the next segment.
+    fn open_next_segment(&mut self) -> io::Result<bool> {
         let next = self.segment + 1;
         match File::open(segments::path(&self.folder, self.run, next)) {
             Ok(file) => {
@@ -148,8 +149,9 @@ impl Reading {
                 }
                 Ok(true)
             }
-            // Removed before it was read: lines are missing, and an end with an
-            // error says so without a line that the container did not write.
+            // The segment was removed before it was read. An error reports the
+            // missing lines without adding a line that the container did not
+            // write.
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.folder.exists() => {
                 Err(io::Error::other(
                     "the log was rotated away before its reader came to it: lines are lost",
@@ -160,7 +162,7 @@ impl Reading {
         }
     }
 
-    /// Whether there is more to read.
+    /// Waits; returns whether there is more to read.
     async fn wait_for_more(&mut self) -> bool {
         let here = (self.segment, self.position);
         let Some(progress) = &mut self.progress else {
@@ -172,7 +174,7 @@ impl Reading {
             Ok(now) => Some((now.segment, now.length)),
             Err(_) => None,
         };
-        // The writer is gone; its last word stays.
+        // The writer was dropped; its last progress is final.
         self.end = now.unwrap_or_else(|| {
             let last = progress.borrow();
             (last.segment, last.length)
@@ -185,8 +187,8 @@ impl Reading {
         let left = usize::try_from(length - self.position).unwrap_or(usize::MAX);
         let mut buffer = vec![0; left.min(CHUNK)];
         self.file.read_exact_at(&mut buffer, self.position)?;
-        // Records are shorter than a chunk, so there is a newline in it, unless
-        // the machine stopped while the last one was written.
+        // Records are shorter than a chunk, so a chunk contains a newline,
+        // unless the machine stopped while the last record was written.
         let whole = buffer
             .iter()
             .rposition(|byte| *byte == b'\n')
@@ -204,7 +206,7 @@ impl Reading {
     }
 }
 
-/// The files of a run, oldest first, as far as they are still there.
+/// Opens the remaining files of a run, oldest first.
 fn open_all(folder: &Path, run: u32) -> io::Result<Vec<(u32, File)>> {
     let mut files = Vec::new();
     for segment in segments::segments(folder, run) {
@@ -217,16 +219,21 @@ fn open_all(folder: &Path, run: u32) -> io::Result<Vec<(u32, File)>> {
     Ok(files)
 }
 
-/// Whether a file was last written before that time, for certain.
+/// Whether a file was certainly last written before `since`.
 fn ends_before(file: &File, since: Timestamp) -> bool {
     let since = SystemTime::from(since);
     let written = file
         .metadata()
         .and_then(|known: fs::Metadata| known.modified());
-    written.is_ok_and(|written| written.checked_add(SLACK).is_some_and(|at| at < since))
+    written.is_ok_and(|written| {
+        written
+            .checked_add(CLOCK_TOLERANCE)
+            .is_some_and(|at| at < since)
+    })
 }
 
-/// Where the last lines of a file begin, and how many of those wanted it has.
+/// The start of a file's last lines, and how many of the requested lines it
+/// has.
 struct Tail {
     start: u64,
     lines: u64,
@@ -238,7 +245,7 @@ fn find_tail(file: &File, length: u64, count: u64) -> io::Result<Tail> {
     loop {
         let mut end = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
         file.read_exact_at(&mut end, length - size)?;
-        // What comes before the first newline may be the end of a record.
+        // The part before the first newline may be the end of a longer record.
         let whole = if size == length {
             0
         } else {

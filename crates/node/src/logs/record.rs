@@ -1,30 +1,31 @@
-//! One line of a log file: `2026-01-02T03:04:05.678901234Z stdout F text`, the
-//! format of container runtimes. `P` marks a line that goes on in the next record.
+//! A record of a log file: `2026-01-02T03:04:05.678901234Z stdout F text`, the
+//! format of container runtimes. `P` marks a line that continues in the next
+//! record.
 
 use jiff::Timestamp;
 
 use crate::sandbox::Stream;
 
-/// A line longer than this is split into records.
-pub(super) const LONGEST: usize = 16 * 1024;
+/// Maximum length of a record's text; longer lines are split.
+pub(super) const MAX_RECORD_TEXT: usize = 16 * 1024;
 
 /// One record, borrowed from its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record<'a> {
-    /// When it was read from the pipe, as written in the file.
+    /// Time when the text was read from the pipe, as in the file.
     pub(super) time: &'a str,
-    /// Whether the line ends here.
+    /// Whether the line ends with this record.
     pub(super) full: bool,
-    /// The text, without its newline.
+    /// The text without its newline.
     pub(super) text: &'a [u8],
 }
 
-/// A time as records have it.
+/// Formats a record's time.
 pub(super) fn stamp(time: Timestamp) -> String {
     format!("{time:.9}")
 }
 
-/// Appends a record; `time` is a [`stamp`].
+/// Appends a record; `time` comes from [`stamp`].
 pub(super) fn write(out: &mut Vec<u8>, time: &str, stream: Stream, full: bool, text: &[u8]) {
     out.extend_from_slice(time.as_bytes());
     out.extend_from_slice(match stream {
@@ -36,7 +37,7 @@ pub(super) fn write(out: &mut Vec<u8>, time: &str, stream: Stream, full: bool, t
     out.push(b'\n');
 }
 
-/// Reads a record from a line without its newline; `None` if it is none.
+/// Parses a line without its newline; `None` if it is not a record.
 pub(super) fn parse(line: &[u8]) -> Option<Record<'_>> {
     let mut parts = line.splitn(4, |byte| *byte == b' ');
     let time = std::str::from_utf8(parts.next()?).ok()?;
@@ -55,22 +56,22 @@ pub(super) fn parse(line: &[u8]) -> Option<Record<'_>> {
     })
 }
 
-/// Whether the last of these records is a part of a line that goes on.
+/// Whether the last of these records leaves its line unfinished.
 pub(super) fn is_open(records: &[u8]) -> bool {
     let records = records.strip_suffix(b"\n").unwrap_or(records);
     let begin = memchr::memrchr(b'\n', records).map_or(0, |at| at + 1);
     parse(&records[begin..]).is_some_and(|record| !record.full)
 }
 
-/// What of the records a reader wants; fed record by record.
+/// Filters records for a reader, one at a time.
 #[derive(Debug, Clone)]
 pub(super) struct Filter {
     since: Option<(Timestamp, String)>,
     timestamps: bool,
     left: Option<u64>,
     line_goes_on: bool,
-    /// Whether the line that goes on is one that the reader wants: the time of
-    /// its first record decides.
+    /// Whether the current line is included; the time of its first record
+    /// decides.
     wanted: bool,
 }
 
@@ -85,17 +86,17 @@ impl Filter {
         }
     }
 
-    /// Whether the limit of bytes is reached.
+    /// Whether the byte limit is reached.
     pub(super) fn is_done(&self) -> bool {
         self.left == Some(0)
     }
 
-    /// Appends what the reader sees of `record`.
+    /// Appends the reader's view of `record`.
     pub(super) fn pass(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
         let begins = !self.line_goes_on;
         self.line_goes_on = !record.full;
         if begins && let Some((since, written)) = &self.since {
-            // Times of one length are in the order of their text.
+            // Times of equal length sort like their text.
             self.wanted = match record.time.len() == written.len() {
                 true => record.time >= written.as_str(),
                 false => !record
@@ -124,14 +125,15 @@ impl Filter {
     }
 }
 
-/// How many lines end in `records`, which ends with a newline.
+/// Counts the lines that end in `records`, which ends with a newline.
 pub(super) fn lines(records: &[u8]) -> u64 {
     let records = records.split_inclusive(|byte| *byte == b'\n');
     let ended = records.filter(|line| !is_open(line));
     ended.count() as u64
 }
 
-/// Where the last `count` lines begin in `records`, which ends with a newline.
+/// Returns where the last `count` lines start in `records`, which ends with a
+/// newline.
 pub(super) fn tail_start(records: &[u8], count: u64) -> usize {
     if count == 0 {
         return records.len();
@@ -145,7 +147,7 @@ pub(super) fn tail_start(records: &[u8], count: u64) -> usize {
             .rposition(|byte| *byte == b'\n')
             .map_or(0, |at| at + 1);
         let line = &records[begin..end - 1];
-        // A record that goes on belongs to the line that ends after it.
+        // A partial record belongs to the line that ends after it.
         let ends_a_line = parse(line).is_none_or(|record| record.full);
         if ends_a_line || end == records.len() {
             if lines == count {
@@ -215,7 +217,7 @@ mod tests {
             read(&all, Filter::new(Some(at(3)), false, None)),
             b"three\n"
         );
-        // The rest of a line that began before is no line.
+        // The rest of an earlier line does not count as a line.
         assert_eq!(
             read(&all, Filter::new(Some(at(2)), false, None)),
             b"three\n"
@@ -260,7 +262,7 @@ mod tests {
         }
 
         #[test]
-        fn no_line_makes_the_parser_fail(line in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fn arbitrary_lines_do_not_panic(line in proptest::collection::vec(any::<u8>(), 0..80)) {
             let _ = parse(&line);
             let _ = tail_start(&line, 3);
         }

@@ -1,10 +1,10 @@
-//! Which files of a run's log are kept: the latest ones always, older ones for
-//! a bounded time and size while a reader still needs them.
+//! Decides which files of a run's log are kept: the latest always, older ones
+//! within limits of time and size while a reader needs them.
 //!
-//! A reader that is slower than the container makes the node keep up to
+//! For a reader that is slower than the container, the node keeps up to
 //! [`READER_FILES`] times the usual number of files. Beyond that the container
-//! waits for the reader; a reader that does not finish a file within
-//! [`READER_TIMEOUT`] is given up, so that it neither fills the disk nor stops
+//! waits for the reader. A reader that does not finish a file within
+//! [`READER_TIMEOUT`] is dropped, so that it neither fills the disk nor blocks
 //! the container.
 
 use std::{
@@ -23,24 +23,24 @@ use tokio::{
 
 use super::{limits::LogLimits, segments};
 
-/// For slow readers up to so many times `max_files` are kept.
+/// For slow readers, up to this many times `max_files` are kept.
 const READER_FILES: u32 = 10;
 
-/// A completed file is kept for so long for readers that are about to connect,
-/// or to connect again, within the same bound.
-const CONNECT_TIME: Duration = Duration::from_secs(30);
+/// How long a completed file is kept for readers that are about to connect or
+/// reconnect, within the same limit.
+const RECONNECT_WINDOW: Duration = Duration::from_secs(30);
 
-/// For so long a container waits until its slowest reader finishes a file.
+/// How long a container waits for its slowest reader to finish a file.
 const READER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// With less space than this on the file system, in bytes, no more files than
-/// usual are kept.
-const SPARE_SPACE: u64 = 1 << 30;
+/// With less free space than this on the file system in bytes, only the usual
+/// number of files is kept.
+const MIN_FREE_SPACE: u64 = 1 << 30;
 
-/// How often files that were kept longer than usual are looked at again.
+/// Interval of checks whether retained files can be removed.
 const TRIM_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long files are kept for readers; shorter in tests.
+/// How long files are kept for readers; tests use shorter times.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RetentionTimes {
     pub(super) connect: Duration,
@@ -51,7 +51,7 @@ pub(super) struct RetentionTimes {
 impl Default for RetentionTimes {
     fn default() -> Self {
         Self {
-            connect: CONNECT_TIME,
+            connect: RECONNECT_WINDOW,
             reader: READER_TIMEOUT,
             trim: TRIM_INTERVAL,
         }
@@ -69,22 +69,22 @@ struct Inner {
     limits: LogLimits,
     times: RetentionTimes,
     state: Mutex<State>,
-    /// A reader moved on or left.
+    /// Notified when a reader advances or is dropped.
     moved: Notify,
 }
 
 #[derive(Debug)]
 struct State {
-    /// The oldest file that is still there.
+    /// The oldest existing file.
     first: u32,
-    /// The file that is written.
+    /// The file that is being written.
     current: u32,
     /// When files were completed, oldest first.
     completed: VecDeque<(u32, Instant)>,
-    /// The file that each reader reads.
+    /// The current file of each reader.
     readers: HashMap<u64, u32>,
     next_reader: u64,
-    /// No more is written.
+    /// Whether the run has ended.
     ended: bool,
     trimming: bool,
 }
@@ -94,7 +94,7 @@ impl State {
         self.readers.values().copied().min()
     }
 
-    /// The oldest file to keep when at most `most` files may be there.
+    /// Returns the oldest file to keep if at most `most` files may exist.
     fn first_kept(&self, usual: u32, most: u32, young: Duration, now: Instant) -> u32 {
         let all = self.current.saturating_add(1);
         let recent = self
@@ -104,7 +104,7 @@ impl State {
             .map_or(u32::MAX, |(file, _)| *file);
         let needed = self.slowest().unwrap_or(u32::MAX).min(recent);
         let first = needed.min(all.saturating_sub(usual));
-        // After the end the rest is bounded already.
+        // After the end, the number of files no longer grows.
         let bound = if self.ended {
             0
         } else {
@@ -140,7 +140,8 @@ impl Retention {
         }))
     }
 
-    /// A reader from the oldest file on; what it has yet to read is kept.
+    /// Adds a reader that starts at the oldest file; files it has not read are
+    /// kept.
     pub(super) fn join(&self) -> Reader {
         let mut state = self.0.state.lock();
         let id = state.next_reader;
@@ -153,20 +154,20 @@ impl Retention {
         }
     }
 
-    /// The usual number of files, and the largest one.
+    /// Returns the usual and the maximum number of files.
     fn bounds(&self) -> (u32, u32) {
         let usual = self.0.limits.max_files.max(2);
         let free = rustix::fs::statvfs(&self.0.folder).map_or(u64::MAX, |found| {
             found.f_bavail.saturating_mul(found.f_frsize)
         });
-        match free < SPARE_SPACE {
+        match free < MIN_FREE_SPACE {
             true => (usual, usual),
             false => (usual, usual.saturating_mul(READER_FILES)),
         }
     }
 
-    /// Waits until another file may be begun. Returns how many readers were
-    /// given up because they did not finish a file in time.
+    /// Waits until another file may be started. Returns the number of readers
+    /// that were dropped because they did not finish a file in time.
     pub(super) async fn wait_for_room(&self) -> usize {
         let most = self.bounds().1;
         let mut seen = None;
@@ -175,7 +176,7 @@ impl Retention {
             let moved = self.0.moved.notified();
             {
                 let mut state = self.0.state.lock();
-                // With the next file there is one more.
+                // Count the next file.
                 let needed = state.current.saturating_add(2).saturating_sub(most);
                 let slowest = state.slowest();
                 if slowest.is_none_or(|slowest| slowest >= needed) {
@@ -198,7 +199,8 @@ impl Retention {
         }
     }
 
-    /// Another file is begun: files that no one needs go, unless `keep_all`.
+    /// Records a new current file and removes unneeded files, unless `keep_all`
+    /// is set.
     pub(super) fn rotated(&self, current: u32, keep_all: bool) {
         {
             let mut state = self.0.state.lock();
@@ -212,18 +214,19 @@ impl Retention {
         self.trim_later();
     }
 
-    /// No more is written.
+    /// Records the end of the run.
     pub(super) fn end(&self) {
         self.0.state.lock().ended = true;
         self.trim_later();
     }
 
-    /// Removes the files that no one needs; whether more than usual are left.
+    /// Removes unneeded files; returns whether more than usual remain.
     fn trim(&self) -> bool {
         let (usual, most) = self.bounds();
         let mut state = self.0.state.lock();
         let first = state.first_kept(usual, most, self.0.times.connect, Instant::now());
-        // With the lock held, so that no reader joins for a file that goes.
+        // The lock is held, so that no reader starts at a file that is being
+        // removed.
         for file in state.first..first {
             let _ = fs::remove_file(segments::path(&self.0.folder, self.0.run, file));
         }
@@ -238,7 +241,7 @@ impl Retention {
         state.current.saturating_sub(first) >= usual
     }
 
-    /// While more files than usual are left, they are looked at again.
+    /// Repeats the trim while more files than usual remain.
     fn trim_later(&self) {
         let usual = self.0.limits.max_files.max(2);
         {
@@ -266,8 +269,8 @@ impl Retention {
     }
 }
 
-/// A reader of a run that is being written; what it needs is kept until it is
-/// dropped or given up.
+/// A reader of a run that is being written. The files it needs are kept until
+/// it is dropped or too slow.
 #[derive(Debug)]
 pub(super) struct Reader {
     id: u64,
@@ -275,7 +278,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// It reads this file now.
+    /// Records the reader's current file.
     pub(super) fn move_to(&self, file: u32) {
         if let Some(own) = self.retention.0.state.lock().readers.get_mut(&self.id) {
             *own = file;
@@ -311,19 +314,19 @@ mod tests {
     }
 
     #[test]
-    fn which_files_are_kept() {
+    fn retained_files() {
         let now = Instant::now() + Duration::from_secs(1000);
         let kept = |state: State| state.first_kept(3, 30, Duration::from_secs(30), now);
-        // Without readers the latest three.
+        // Without readers, the latest three files are kept.
         assert_eq!(kept(state(9, &[], &[], now)), 7);
         assert_eq!(kept(state(1, &[], &[], now)), 0);
-        // With a slow reader what it has yet to read, within the bound.
+        // For a slow reader, unread files are kept up to the limit.
         assert_eq!(kept(state(9, &[8, 2], &[], now)), 2);
         assert_eq!(kept(state(99, &[2], &[], now)), 70);
-        // What was completed a moment ago, within the bound.
+        // Recently completed files are kept up to the limit.
         assert_eq!(kept(state(9, &[], &[(3, 40), (4, 20), (5, 1)], now)), 4);
         assert_eq!(kept(state(99, &[], &[(4, 20)], now)), 70);
-        // After the end nothing that a reader needs goes.
+        // After the end, all files that a reader needs are kept.
         let mut ended = state(99, &[2], &[], now);
         ended.ended = true;
         assert_eq!(kept(ended), 2);

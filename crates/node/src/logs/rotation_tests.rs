@@ -1,4 +1,4 @@
-//! Tests of logs that go over several files while they are written and read.
+//! Tests of logs that rotate while they are written and read.
 #![allow(clippy::unwrap_used)]
 
 use std::{fs, io, io::Write as _, sync::Arc, time::Duration};
@@ -7,8 +7,8 @@ use futures::StreamExt;
 use tokio::sync::watch;
 
 use super::{
-    LogLimits, LogQuery, LogReader, LogStore, LogWriter, Progress, capture, record::LONGEST,
-    retention::RetentionTimes,
+    LogLimits, LogQuery, LogReader, LogStore, LogWriter, Progress, capture,
+    record::MAX_RECORD_TEXT, retention::RetentionTimes,
 };
 use crate::{sandbox::Output, streams::Attachment};
 
@@ -17,21 +17,21 @@ const LIMITS: LogLimits = LogLimits {
     max_files: 3,
 };
 
-/// Nothing is kept for readers that may come, and those there are have long.
+/// Files are not kept for new readers, and readers have a long timeout.
 const TIMES: RetentionTimes = RetentionTimes {
     connect: Duration::ZERO,
     reader: Duration::from_secs(60),
     trim: Duration::from_millis(5),
 };
 
-/// A container that is about to write, and a log reader.
-struct Stage {
+/// A log store with a container that writes, and a log reader.
+struct Fixture {
     folder: tempfile::TempDir,
     store: Arc<LogStore>,
     reader: LogReader,
 }
 
-impl Stage {
+impl Fixture {
     fn new() -> Self {
         Self::with(TIMES)
     }
@@ -48,7 +48,7 @@ impl Stage {
         }
     }
 
-    /// A run of the container; it goes on until its pipe is dropped.
+    /// Starts a run of the container; it ends when its pipe is dropped.
     fn run(&self, restart: u32) -> (io::PipeWriter, tokio::task::JoinHandle<String>) {
         let (sender, progress) = watch::channel(Progress::default());
         let file = self.store.create("u", "c", restart, progress).unwrap();
@@ -63,8 +63,8 @@ impl Stage {
         (pipe, capturing)
     }
 
-    /// Waits until so many files at most are left, and gives their names.
-    async fn files_at_most(&self, most: usize) -> Vec<String> {
+    /// Waits until at most this many files remain, and returns their names.
+    async fn wait_for_files(&self, most: usize) -> Vec<String> {
         let trimmed = async {
             loop {
                 let files = self.files();
@@ -111,7 +111,7 @@ fn following() -> LogQuery {
     }
 }
 
-/// Numbered lines, written piece by piece: as much in all as many files hold.
+/// Writes numbered lines in small pieces; in total they fill many files.
 async fn write(mut pipe: io::PipeWriter, lines: std::ops::Range<u32>) -> io::PipeWriter {
     for line in lines {
         writeln!(pipe, "line {line}").unwrap();
@@ -127,35 +127,37 @@ fn numbered(lines: std::ops::Range<u32>) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn who_follows_gets_every_line_of_a_log_that_is_rotated() {
-    let stage = Stage::new();
-    let (pipe, capturing) = stage.run(0);
+async fn followers_get_every_line_of_a_rotated_log() {
+    let fixture = Fixture::new();
+    let (pipe, capturing) = fixture.run(0);
     let followers = async {
-        tokio::join!(stage.read(following()), stage.read(following()), async {
-            drop(write(pipe, 0..3000).await)
-        })
+        tokio::join!(
+            fixture.read(following()),
+            fixture.read(following()),
+            async { drop(write(pipe, 0..3000).await) }
+        )
     };
     let (first, second, ()) = followers.await;
     assert_eq!(first, numbered(0..3000));
     assert_eq!(second, first);
     capturing.await.unwrap();
-    // It went over many files, of which the last are kept.
-    let files = stage.files_at_most(3).await;
+    // The log has rotated many times, and the last files are kept.
+    let files = fixture.wait_for_files(3).await;
     assert_eq!(files.len(), 3, "{files:?}");
     assert!(files.iter().all(|name| *name != "0.log"), "{files:?}");
     let sizes = files.iter().map(|name| {
-        let path = stage.folder.path().join("u/c").join(name);
+        let path = fixture.folder.path().join("u/c").join(name);
         fs::metadata(path).unwrap().len()
     });
     assert!(sizes.into_iter().all(|size| size <= LIMITS.max_size));
 }
 
-/// A reader is slower than the container.
+/// The reader is slower than the container.
 #[tokio::test]
-async fn what_somebody_is_about_to_read_is_kept_within_reason() {
-    let stage = Stage::new();
-    let (mut pipe, capturing) = stage.run(0);
-    let mut slow = Box::pin(stage.reader.open(following()).await.unwrap());
+async fn files_that_a_reader_needs_are_kept_within_limits() {
+    let fixture = Fixture::new();
+    let (mut pipe, capturing) = fixture.run(0);
+    let mut slow = Box::pin(fixture.reader.open(following()).await.unwrap());
     let mut got = Vec::new();
     for part in [0..1500, 1500..1600, 1600..1700] {
         let last = format!("line {}\n", part.end - 1);
@@ -167,17 +169,17 @@ async fn what_somebody_is_about_to_read_is_kept_within_reason() {
     }
     let text = String::from_utf8(got).unwrap();
     assert!(text.lines().eq(numbered(0..1700)));
-    // What is read goes, as always.
-    stage.files_at_most(4).await;
+    // Files that were read are removed as usual.
+    fixture.wait_for_files(4).await;
     drop((pipe, slow));
     capturing.await.unwrap();
 }
 
-/// So many lines fill over a hundred files, although what is read from the pipe
-/// at once goes into one.
+/// This many lines fill over a hundred files, although each read from the pipe
+/// goes into one file.
 const MANY: u32 = 400_000;
 
-/// A container that writes as fast as it can.
+/// A container that writes as fast as possible.
 fn write_fast(mut pipe: io::PipeWriter, lines: u32) -> tokio::task::JoinHandle<()> {
     tokio::task::spawn_blocking(move || {
         let text: String = numbered(0..lines)
@@ -189,14 +191,14 @@ fn write_fast(mut pipe: io::PipeWriter, lines: u32) -> tokio::task::JoinHandle<(
 }
 
 #[tokio::test]
-async fn a_container_waits_for_a_slow_reader_and_no_line_is_lost() {
-    let stage = Stage::new();
-    let (pipe, capturing) = stage.run(0);
-    let mut slow = Box::pin(stage.reader.open(following()).await.unwrap());
+async fn a_container_waits_for_a_slow_reader_without_losing_lines() {
+    let fixture = Fixture::new();
+    let (pipe, capturing) = fixture.run(0);
+    let mut slow = Box::pin(fixture.reader.open(following()).await.unwrap());
     let writing = write_fast(pipe, MANY);
-    // It comes as far as files are kept for the reader, and no further.
+    // The container blocks when the limit of files for the reader is reached.
     let full = async {
-        while stage.files().len() < 30 {
+        while fixture.files().len() < 30 {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
@@ -206,7 +208,7 @@ async fn a_container_waits_for_a_slow_reader_and_no_line_is_lost() {
     let mut got = Vec::new();
     while let Some(chunk) = slow.next().await {
         got.extend_from_slice(&chunk.unwrap());
-        assert!(stage.files().len() <= 30);
+        assert!(fixture.files().len() <= 30);
     }
     writing.await.unwrap();
     capturing.await.unwrap();
@@ -215,17 +217,17 @@ async fn a_container_waits_for_a_slow_reader_and_no_line_is_lost() {
 }
 
 #[tokio::test]
-async fn a_reader_that_never_reads_is_given_up_and_told() {
-    let stage = Stage::with(RetentionTimes {
+async fn a_reader_that_never_reads_is_dropped_with_an_error() {
+    let fixture = Fixture::with(RetentionTimes {
         reader: Duration::from_millis(20),
         ..TIMES
     });
     let (sender, progress) = watch::channel(Progress::default());
-    let file = stage.store.create("u", "c", 0, progress).unwrap();
+    let file = fixture.store.create("u", "c", 0, progress).unwrap();
     let (end, pipe) = io::pipe().unwrap();
     let end = tokio::net::unix::pipe::Receiver::from_owned_fd(end.into()).unwrap();
     let (report, mut given_up) = tokio::sync::mpsc::unbounded_channel();
-    let writer = LogWriter::new(file, sender).on_given_up(move |readers| {
+    let writer = LogWriter::new(file, sender).on_readers_dropped(move |readers| {
         let _ = report.send(readers);
     });
     let capturing = tokio::spawn(async move {
@@ -239,13 +241,13 @@ async fn a_reader_that_never_reads_is_given_up_and_told() {
         )
         .await
     });
-    let mut idle = Box::pin(stage.reader.open(following()).await.unwrap());
+    let mut idle = Box::pin(fixture.reader.open(following()).await.unwrap());
     write_fast(pipe, MANY).await.unwrap();
     capturing.await.unwrap();
     assert_eq!(given_up.recv().await, Some(1));
-    // It neither stopped the container nor filled the disk.
-    stage.files_at_most(3).await;
-    // What it still gets is without a gap, and then it is reported, once.
+    // The reader neither blocked the container nor filled the disk.
+    fixture.wait_for_files(3).await;
+    // The remaining output has no gap, and the error is reported once.
     let (mut got, mut failure) = (Vec::new(), None);
     while let Some(chunk) = idle.next().await {
         match chunk {
@@ -264,47 +266,47 @@ async fn a_reader_that_never_reads_is_given_up_and_told() {
 }
 
 #[tokio::test]
-async fn what_was_just_written_is_kept_for_readers_that_come() {
-    let stage = Stage::with(RetentionTimes {
+async fn recent_files_are_kept_for_new_readers() {
+    let fixture = Fixture::with(RetentionTimes {
         connect: Duration::from_secs(3600),
         ..TIMES
     });
-    let (pipe, capturing) = stage.run(0);
+    let (pipe, capturing) = fixture.run(0);
     drop(write(pipe, 0..1000).await);
     capturing.await.unwrap();
-    assert!(stage.files().len() > 3);
-    assert_eq!(stage.read(following()).await, numbered(0..1000));
-    // A later agent keeps the usual.
-    let later = LogStore::new(stage.folder.path().to_owned(), LIMITS);
+    assert!(fixture.files().len() > 3);
+    assert_eq!(fixture.read(following()).await, numbered(0..1000));
+    // A later agent keeps only the usual number of files.
+    let later = LogStore::new(fixture.folder.path().to_owned(), LIMITS);
     later.keep_only(&|_| true);
-    assert_eq!(stage.files().len(), 3);
+    assert_eq!(fixture.files().len(), 3);
 }
 
 #[tokio::test]
-async fn what_is_kept_is_read_as_one() {
-    let stage = Stage::new();
-    let (pipe, capturing) = stage.run(0);
+async fn kept_files_are_read_as_one_log() {
+    let fixture = Fixture::new();
+    let (pipe, capturing) = fixture.run(0);
     drop(write(pipe, 0..1000).await);
     capturing.await.unwrap();
-    let all = stage.read(query()).await;
+    let all = fixture.read(query()).await;
     let kept = u32::try_from(all.len()).unwrap();
     assert!((100..1000).contains(&kept), "{kept}");
     assert_eq!(all, numbered(1000 - kept..1000));
-    // Tails go over files, too.
+    // Tails span files.
     for count in [0, 1, 30, 99, 170, 5000] {
         let tail = LogQuery {
             tail_lines: Some(count),
             ..query()
         };
         let wanted = u32::try_from(count).unwrap().min(kept);
-        assert_eq!(stage.read(tail).await, numbered(1000 - wanted..1000));
+        assert_eq!(fixture.read(tail).await, numbered(1000 - wanted..1000));
     }
-    // From a time on: what is written long before is not even opened.
+    // With `since`, files that were written long before are not opened.
     let timed = LogQuery {
         timestamps: true,
         ..query()
     };
-    let timed = stage.read(timed).await;
+    let timed = fixture.read(timed).await;
     let at = timed.len() / 2;
     let time = |line: &str| line.split(' ').next().unwrap().parse().unwrap();
     let since = LogQuery {
@@ -312,10 +314,10 @@ async fn what_is_kept_is_read_as_one() {
         ..query()
     };
     let first = timed.iter().position(|line| time(line) == time(&timed[at]));
-    assert_eq!(stage.read(since).await, all[first.unwrap()..]);
+    assert_eq!(fixture.read(since).await, all[first.unwrap()..]);
 
-    // A later agent finds the same, and goes on where it ended.
-    let later = LogStore::new(stage.folder.path().to_owned(), LIMITS);
+    // A later agent finds the same log and continues it.
+    let later = LogStore::new(fixture.folder.path().to_owned(), LIMITS);
     let later = LogReader::new(later);
     let named = LogQuery {
         container: "c".to_owned(),
@@ -324,21 +326,21 @@ async fn what_is_kept_is_read_as_one() {
     };
     let mut stream = std::pin::pin!(later.open(named).await.unwrap());
     assert_eq!(stream.next().await.unwrap().unwrap(), "line 999\n");
-    let (pipe, capturing) = stage.run(0);
+    let (pipe, capturing) = fixture.run(0);
     drop(write(pipe, 1000..1010).await);
     capturing.await.unwrap();
-    assert!(stage.read(query()).await.ends_with(&numbered(990..1010)));
+    assert!(fixture.read(query()).await.ends_with(&numbered(990..1010)));
 }
 
 #[tokio::test]
-async fn files_of_runs_that_nobody_can_ask_for_go() {
-    let stage = Stage::new();
+async fn files_of_unreachable_runs_are_removed() {
+    let fixture = Fixture::new();
     for run in 0..3 {
-        let (pipe, capturing) = stage.run(run);
+        let (pipe, capturing) = fixture.run(run);
         drop(write(pipe, 0..300).await);
         capturing.await.unwrap();
     }
-    let files = stage.files();
+    let files = fixture.files();
     assert!(
         files.iter().all(|name| !name.starts_with("0.")),
         "{files:?}"
@@ -347,16 +349,16 @@ async fn files_of_runs_that_nobody_can_ask_for_go() {
         previous: true,
         ..query()
     };
-    let last = stage.read(previous).await;
+    let last = fixture.read(previous).await;
     assert_eq!(last.last().unwrap(), "line 299");
 }
 
 #[tokio::test]
-async fn a_long_line_stays_in_one_file_if_it_ends_in_time() {
-    let stage = Stage::new();
-    let (mut pipe, capturing) = stage.run(0);
-    let reading = stage.read(following());
-    let long = "x".repeat(LONGEST * 3);
+async fn a_long_line_stays_in_one_file_unless_it_is_too_long() {
+    let fixture = Fixture::new();
+    let (mut pipe, capturing) = fixture.run(0);
+    let reading = fixture.read(following());
+    let long = "x".repeat(MAX_RECORD_TEXT * 3);
     let writing = async {
         let text = format!("before\n{long}\nafter\n");
         let written = tokio::task::spawn_blocking(move || pipe.write_all(text.as_bytes()));

@@ -1,6 +1,6 @@
-//! The files of a container's log: `RUN.log`, and when that has grown enough
-//! `RUN.1.log`, `RUN.2.log` and so on. The oldest are removed; none is renamed,
-//! so that readers go from one to the next without a race.
+//! The files of a container's log: `RUN.log`, then `RUN.1.log`, `RUN.2.log` and
+//! so on as the log grows. The oldest are removed. Files are never renamed, so
+//! that readers can move from one to the next without a race.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 
 use super::limits::LogLimits;
 
-/// The path of a file.
+/// Returns the path of a file.
 pub(super) fn path(folder: &Path, run: u32, segment: u32) -> PathBuf {
     folder.join(match segment {
         0 => format!("{run}.log"),
@@ -17,7 +17,7 @@ pub(super) fn path(folder: &Path, run: u32, segment: u32) -> PathBuf {
     })
 }
 
-/// The files of a container by run and segment, oldest first.
+/// Returns the files of a container as run and segment, oldest first.
 pub(super) fn files(folder: &Path) -> Vec<(u32, u32)> {
     let read = |name: &str| {
         let name = name.strip_suffix(".log")?;
@@ -32,7 +32,7 @@ pub(super) fn files(folder: &Path) -> Vec<(u32, u32)> {
     files
 }
 
-/// The segments of a run, oldest first.
+/// Returns the segments of a run, oldest first.
 pub(super) fn segments(folder: &Path, run: u32) -> Vec<u32> {
     let files = files(folder).into_iter();
     files
@@ -41,7 +41,7 @@ pub(super) fn segments(folder: &Path, run: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Keeps the usual number of files of each run of a container.
+/// Reduces each run of a container to the usual number of files.
 pub(super) fn keep_latest(folder: &Path, limits: LogLimits) {
     let files = files(folder);
     let kept = limits.max_files.max(2);

@@ -1,4 +1,4 @@
-//! Where log files are, and who writes them now.
+//! The locations of log files and their current writers.
 
 use std::{collections::HashMap, fs, io, path::PathBuf, sync::Arc};
 
@@ -12,27 +12,27 @@ use super::{
     segments,
 };
 
-/// How far a log is written.
+/// How far a log has been written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// The file that grows.
+    /// The current segment.
     pub(crate) segment: u32,
-    /// Bytes in it, whole records.
+    /// Bytes in it, always whole records.
     pub(crate) length: u64,
-    /// Whether no more will come.
+    /// Whether the log is complete.
     pub(crate) ended: bool,
 }
 
-/// A container as log readers see it.
+/// The state of a container for log readers.
 #[derive(Debug, Clone, Default)]
 struct Container {
-    /// Why it waits, if it does.
+    /// The waiting reason, if the container waits.
     waiting: Option<String>,
-    /// The restart that is written now, and its progress.
+    /// The current run and its progress.
     current: Option<Current>,
 }
 
-/// A run that is written now.
+/// A run that is being written.
 #[derive(Debug, Clone)]
 struct Current {
     restart: u32,
@@ -47,7 +47,7 @@ struct Pod {
     state: HashMap<String, Container>,
 }
 
-/// The folder of logs and what is known of its containers.
+/// The log directory and the state of its containers.
 #[derive(Debug)]
 pub(crate) struct LogStore {
     folder: PathBuf,
@@ -74,7 +74,7 @@ impl LogStore {
         })
     }
 
-    /// Makes a pod's containers known.
+    /// Registers a pod's containers.
     pub(crate) fn add_pod(&self, uid: &str, containers: Vec<String>) {
         self.pods.lock().insert(
             uid.to_owned(),
@@ -85,18 +85,18 @@ impl LogStore {
         );
     }
 
-    /// Forgets a pod and removes its files.
+    /// Removes a pod and its files.
     pub(crate) fn remove_pod(&self, uid: &str) {
         self.pods.lock().remove(uid);
         if let Err(error) = fs::remove_dir_all(self.folder.join(uid))
             && error.kind() != io::ErrorKind::NotFound
         {
-            tracing::warn!(uid, %error, "the logs of a deleted pod could not be removed");
+            tracing::warn!(uid, %error, "cannot remove the logs of a deleted pod");
         }
     }
 
-    /// Removes the files of pods that are not in `present`, and of the others
-    /// what an earlier agent kept for readers.
+    /// Removes the files of pods that are not in `present`, and files of other
+    /// pods that an earlier agent kept for readers.
     pub(crate) fn keep_only(&self, present: &dyn Fn(&str) -> bool) {
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let Some(uid) = entry.file_name().to_str().map(str::to_owned) else {
@@ -112,7 +112,7 @@ impl LogStore {
         }
     }
 
-    /// A container waits, or not any more.
+    /// Sets or clears the waiting reason of a container.
     pub(crate) fn set_waiting(&self, uid: &str, container: &str, reason: Option<&str>) {
         if let Some(pod) = self.pods.lock().get_mut(uid) {
             let state = pod.state.entry(container.to_owned()).or_default();
@@ -120,7 +120,8 @@ impl LogStore {
         }
     }
 
-    /// A log for a container's run; `progress` shows readers how far it is written.
+    /// Creates the log of a container's run; `progress` reports to readers how
+    /// far it is written.
     pub(crate) fn create(
         &self,
         uid: &str,
@@ -146,12 +147,12 @@ impl LogStore {
         Ok(file)
     }
 
-    /// The containers of a pod, in order; `None` when the pod is unknown.
+    /// Returns the containers of a pod in order; `None` if the pod is unknown.
     pub(super) fn containers(&self, uid: &str) -> Option<Vec<String>> {
         self.pods.lock().get(uid).map(|pod| pod.containers.clone())
     }
 
-    /// Why a container waits.
+    /// Returns the waiting reason of a container.
     pub(super) fn waiting(&self, uid: &str, container: &str) -> Option<String> {
         self.pods
             .lock()
@@ -162,12 +163,12 @@ impl LogStore {
             .clone()
     }
 
-    /// The folder of a container's files.
+    /// Returns the directory of a container's files.
     pub(super) fn folder_of(&self, uid: &str, container: &str) -> PathBuf {
         self.folder.join(uid).join(container)
     }
 
-    /// The runs of a container that have a file, oldest first.
+    /// Returns the runs of a container that have a file, oldest first.
     pub(super) fn runs(&self, uid: &str, container: &str) -> Vec<u32> {
         let files = segments::files(&self.folder_of(uid, container)).into_iter();
         let mut runs: Vec<u32> = files.map(|(run, _)| run).collect();
@@ -175,7 +176,7 @@ impl LogStore {
         runs
     }
 
-    /// How far a run is written, if it is written now, and what is kept of it.
+    /// Returns the progress and the retention of a run that is being written.
     pub(super) fn progress(
         &self,
         uid: &str,

@@ -1,4 +1,4 @@
-//! From a container's pipes into its log file, and to who is attached.
+//! Copies the output of a container into its log file and to attached clients.
 
 use bytes::{Buf, BytesMut};
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use tokio::{io::AsyncReadExt, sync::watch};
 
 use super::{
     log_file::LogFile,
-    record::{self, LONGEST},
+    record::{self, MAX_RECORD_TEXT},
     store::Progress,
 };
 use crate::{
@@ -14,23 +14,23 @@ use crate::{
     streams::Attachment,
 };
 
-/// How much of the end is remembered, for explaining a failure.
-const TAIL: usize = 2048;
+/// Number of bytes at the end of the output that are kept to explain a failure.
+const TAIL_BYTES: usize = 2048;
 
-/// Writes one run's records and notifies followers.
+/// Writes the records of one run and notifies followers.
 pub(crate) struct LogWriter {
     file: LogFile,
     progress: watch::Sender<Progress>,
     tail: Vec<u8>,
-    /// The stream whose line the last record has left unfinished.
+    /// The stream whose line the last record left unfinished.
     open: Option<Stream>,
     failed: bool,
-    gave_up: GaveUp,
+    on_dropped: OnReadersDropped,
 }
 
-/// Called with the number of readers that were given up because they did not
+/// Called with the number of readers that were dropped because they did not
 /// read in time.
-type GaveUp = Box<dyn Fn(usize) + Send>;
+type OnReadersDropped = Box<dyn Fn(usize) + Send>;
 
 impl std::fmt::Debug for LogWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -39,7 +39,7 @@ impl std::fmt::Debug for LogWriter {
 }
 
 impl LogWriter {
-    /// Over a file from [`super::LogStore::create`].
+    /// Creates a writer for a file from [`super::LogStore::create`].
     pub(crate) fn new(file: LogFile, progress: watch::Sender<Progress>) -> Self {
         let (segment, length) = file.end();
         progress.send_replace(Progress {
@@ -53,17 +53,21 @@ impl LogWriter {
             tail: Vec::new(),
             open: None,
             failed: false,
-            gave_up: Box::new(|_| {}),
+            on_dropped: Box::new(|_| {}),
         }
     }
 
-    /// Calls `gave_up` whenever readers are given up.
-    pub(crate) fn on_given_up(mut self, gave_up: impl Fn(usize) + Send + 'static) -> Self {
-        self.gave_up = Box::new(gave_up);
+    /// Sets the callback for dropped readers.
+    pub(crate) fn on_readers_dropped(
+        mut self,
+        on_dropped: impl Fn(usize) + Send + 'static,
+    ) -> Self {
+        self.on_dropped = Box::new(on_dropped);
         self
     }
 
-    /// Writes a stream's records. Waits for slow readers, until `stop` comes true.
+    /// Writes the records of a stream. Waits for slow readers until `stop`
+    /// becomes true.
     async fn append(
         &mut self,
         stream: Stream,
@@ -77,15 +81,15 @@ impl LogWriter {
         if self.file.is_full(records.len(), self.open.is_some()) {
             match self.file.rotate(stop).await {
                 Ok(0) => {}
-                Ok(readers) => (self.gave_up)(readers),
+                Ok(readers) => (self.on_dropped)(readers),
                 Err(error) => {
-                    tracing::warn!(%error, "a container's log goes on in a file that is too large");
+                    tracing::warn!(%error, "cannot rotate a container's log; its file exceeds the size limit");
                 }
             }
         }
         if let Err(error) = self.file.write(records) {
-            // A full disk must not stop the container.
-            tracing::warn!(%error, "a container's log could not be written; the rest is lost");
+            // A full disk must not block the container.
+            tracing::warn!(%error, "cannot write a container's log; the rest is lost");
             self.failed = true;
             return;
         }
@@ -96,8 +100,8 @@ impl LogWriter {
         });
     }
 
-    /// Ends the other stream's line before records of this one: readers join the parts
-    /// of a line, whichever stream they came from.
+    /// Ends the unfinished line of the other stream before records of this one:
+    /// readers join the parts of a line regardless of their stream.
     fn end_other_line(&self, stream: Stream, records: &mut Vec<u8>) {
         if let Some(other) = self.open.filter(|open| *open != stream) {
             let mut end = Vec::new();
@@ -107,10 +111,10 @@ impl LogWriter {
     }
 
     fn remember(&mut self, text: &[u8]) {
-        let text = &text[text.len().saturating_sub(2 * TAIL)..];
+        let text = &text[text.len().saturating_sub(2 * TAIL_BYTES)..];
         self.tail.extend_from_slice(text);
-        if self.tail.len() > 2 * TAIL {
-            self.tail.drain(..self.tail.len() - TAIL);
+        if self.tail.len() > 2 * TAIL_BYTES {
+            self.tail.drain(..self.tail.len() - TAIL_BYTES);
         }
     }
 }
@@ -121,10 +125,10 @@ impl Drop for LogWriter {
     }
 }
 
-/// Splits what came into records; what is no whole line yet stays in `pending`, unless
-/// it has a carriage return: that is a state of a progress bar, which is to be seen now.
-/// `open` says that the line's beginning was written already.
-/// The first `searched` bytes of it are known to have no newline.
+/// Splits output into records. An incomplete line stays in `pending`, unless it
+/// has a carriage return, which indicates a progress bar that must be visible
+/// immediately. `open` means that the start of the line was already written.
+/// The first `searched` bytes are known to contain no newline.
 fn split(
     pending: &mut BytesMut,
     mut searched: usize,
@@ -135,7 +139,7 @@ fn split(
 ) {
     let time = &record::stamp(time);
     loop {
-        let most = pending.len().min(LONGEST + 1);
+        let most = pending.len().min(MAX_RECORD_TEXT + 1);
         let begin = std::mem::take(&mut searched).min(most);
         let line = memchr::memchr(b'\n', &pending[begin..most]).map(|at| begin + at);
         match line {
@@ -143,9 +147,9 @@ fn split(
                 record::write(out, time, stream, true, &pending[..length]);
                 pending.advance(length + 1);
             }
-            None if pending.len() > LONGEST => {
-                record::write(out, time, stream, false, &pending[..LONGEST]);
-                pending.advance(LONGEST);
+            None if pending.len() > MAX_RECORD_TEXT => {
+                record::write(out, time, stream, false, &pending[..MAX_RECORD_TEXT]);
+                pending.advance(MAX_RECORD_TEXT);
             }
             None => break,
         }
@@ -163,9 +167,9 @@ fn split(
     }
 }
 
-/// Copies what a container writes into the log, and to those who are attached,
-/// until it ends, or `stop` comes true and what is in the pipes is read. Gives
-/// the last of the text.
+/// Copies the output of a container into the log and to attached clients until
+/// it ends, or until `stop` becomes true and the pipes are drained. Returns the
+/// end of the text.
 pub(crate) async fn capture(
     mut writer: LogWriter,
     output: Option<Output>,
@@ -205,22 +209,25 @@ pub(crate) async fn capture(
 
 async fn stopped(stop: &mut Option<watch::Receiver<bool>>) {
     if let Some(stop) = stop {
-        // The sender's end counts as a stop.
+        // A dropped sender counts as a stop.
         let _ = stop.wait_for(|stop| *stop).await;
     }
 }
 
 struct Source {
-    /// `None` at its end.
+    /// `None` at the end of the output.
     pipe: Option<Output>,
     stream: Stream,
     pending: BytesMut,
-    /// How much to read at once: more from those who write more.
-    room: usize,
+    /// Number of bytes to read at once; it grows for containers that write
+    /// much.
+    read_size: usize,
 }
 
-/// The least and the most that is read at once.
-const ROOM: [usize; 2] = [256, 32 * 1024];
+/// Minimum number of bytes that are read at once.
+const MIN_READ: usize = 256;
+/// Maximum number of bytes that are read at once.
+const MAX_READ: usize = 32 * 1024;
 
 impl Source {
     fn new(pipe: Option<Output>, stream: Stream) -> Self {
@@ -228,18 +235,19 @@ impl Source {
             pipe,
             stream,
             pending: BytesMut::new(),
-            room: ROOM[0],
+            read_size: MIN_READ,
         }
     }
 
-    /// Reads more into what is pending; never comes back at the end.
+    /// Reads more into the pending buffer; never resolves at the end of the
+    /// output.
     async fn read(&mut self) -> std::io::Result<usize> {
         match &mut self.pipe {
             Some(pipe) => {
-                self.pending.reserve(self.room);
+                self.pending.reserve(self.read_size);
                 let count = pipe.read_buf(&mut self.pending).await?;
-                if count >= self.room {
-                    self.room = (self.room * 2).min(ROOM[1]);
+                if count >= self.read_size {
+                    self.read_size = (self.read_size * 2).min(MAX_READ);
                 }
                 Ok(count)
             }
@@ -247,7 +255,7 @@ impl Source {
         }
     }
 
-    /// Takes what is in the pipe now, and closes it.
+    /// Reads what the pipe contains, and closes it.
     async fn drain(
         &mut self,
         writer: &mut LogWriter,
@@ -326,10 +334,10 @@ mod tests {
             .collect()
     }
 
-    /// What was written just before the stop is in the pipe, but the reactor
-    /// has had no chance to notice it.
+    /// Output that precedes the stop immediately is in the pipe, but the
+    /// reactor has not noticed it.
     #[tokio::test]
-    async fn a_stop_takes_what_is_in_the_pipes() {
+    async fn a_stop_drains_the_pipes() {
         use std::io::Write as _;
 
         use tokio::net::unix::pipe::Receiver;
@@ -385,13 +393,13 @@ mod tests {
             (true, "next"),
         ];
         assert_eq!(records, expected.map(|(full, text)| (full, text.into())));
-        // One that the container's end leaves open has an end, too.
+        // A progress bar that the container leaves unfinished is completed.
         let records = split_all(&[b"\r 10%"]);
         assert_eq!(records, [(false, b"\r 10%".to_vec()), (true, Vec::new())]);
     }
 
-    /// Readers join the parts of a line, so what another stream writes must not come
-    /// between them.
+    /// Readers join the parts of a line, so records of another stream must not
+    /// interleave.
     #[tokio::test]
     async fn a_line_of_another_stream_ends_a_progress_bar() {
         use crate::logs::{LogLimits, retention::RetentionTimes};
@@ -434,12 +442,19 @@ mod tests {
 
     #[test]
     fn long_lines_are_split() {
-        let long = vec![b'x'; LONGEST * 2 + 5];
+        let long = vec![b'x'; MAX_RECORD_TEXT * 2 + 5];
         let records = split_all(&[&long, b"\n"]);
         let shape: Vec<_> = records
             .iter()
             .map(|(full, text)| (*full, text.len()))
             .collect();
-        assert_eq!(shape, [(false, LONGEST), (false, LONGEST), (true, 5)]);
+        assert_eq!(
+            shape,
+            [
+                (false, MAX_RECORD_TEXT),
+                (false, MAX_RECORD_TEXT),
+                (true, 5)
+            ]
+        );
     }
 }

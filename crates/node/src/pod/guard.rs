@@ -1,5 +1,5 @@
-//! What becomes of a pod whose task panics: it concerns no other pod, is logged,
-//! and ends the pod, so that no container goes on unobserved.
+//! Handles a panic of a pod's task: it is logged and the pod fails, so that no
+//! container runs unobserved. Other pods are not affected.
 
 use std::{
     any::Any,
@@ -24,9 +24,9 @@ use super::{
 use crate::{events::Note, node, remover::remove_folder};
 
 const REASON: &str = "NodeAgentError";
-/// How often it is looked whether killed containers are gone.
+/// Interval of checks whether killed containers have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// How long to wait before a request that failed is repeated.
+/// Delay before a failed request is retried.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs a pod until it is removed or the agent stops.
@@ -36,30 +36,30 @@ pub(crate) async fn run(
     mut messages: mpsc::UnboundedReceiver<Message>,
 ) {
     let work = worker::run(shared.clone(), pod.clone(), &mut messages);
-    if let Some(panic) = panic_of(work).await {
-        ended_by_panic(&shared, &pod, panic, &mut messages).await;
+    if let Some(panic) = catch_panic(work).await {
+        fail_after_panic(&shared, &pod, panic, &mut messages).await;
     }
 }
 
-/// What the panic said that ended the work, if one did.
-async fn panic_of(work: impl Future<Output = ()>) -> Option<String> {
+/// Returns the panic message if the work panicked.
+async fn catch_panic(work: impl Future<Output = ()>) -> Option<String> {
     let panic = AssertUnwindSafe(work).catch_unwind().await.err()?;
     Some(panic_text(&*panic))
 }
 
-/// Ends a pod whose task panicked, and takes part in its deletion.
-async fn ended_by_panic(
+/// Fails a pod whose task panicked, and completes its deletion.
+async fn fail_after_panic(
     shared: &Shared,
     pod: &Pod,
     text: String,
     messages: &mut mpsc::UnboundedReceiver<Message>,
 ) {
-    let broken = Broken::new(shared, pod);
+    let broken = PanickedPod::new(shared, pod);
     tracing::error!(
         pod = broken.name,
         namespace = broken.namespace,
         panic = text,
-        "the task of a pod panicked: its containers are killed and it fails"
+        "the task of a pod panicked; killing its containers and failing the pod"
     );
     let message = format!("the node agent failed and ended the pod's containers: {text}");
     let note = Note {
@@ -95,15 +95,15 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "a panic without a message".to_owned())
 }
 
-/// A pod that no task looks after any more.
-struct Broken<'a> {
+/// A pod without a task.
+struct PanickedPod<'a> {
     shared: &'a Shared,
     uid: String,
     namespace: String,
     name: String,
 }
 
-impl<'a> Broken<'a> {
+impl<'a> PanickedPod<'a> {
     fn new(shared: &'a Shared, pod: &Pod) -> Self {
         let metadata = &pod.metadata;
         Self {
@@ -114,11 +114,11 @@ impl<'a> Broken<'a> {
         }
     }
 
-    /// Kills all processes and waits until they are gone.
+    /// Kills all processes and waits until they have ended.
     async fn end_containers(&self) {
-        let processes = self.shared.live.processes(&self.uid);
+        let processes = self.shared.running_containers.processes(&self.uid);
         loop {
-            // Those who wait for a process reap it.
+            // The tasks that wait for the processes reap them.
             let alive = processes.iter().filter_map(std::sync::Weak::upgrade);
             if alive.map(|process| process.kill()).count() == 0 {
                 return;
@@ -127,10 +127,10 @@ impl<'a> Broken<'a> {
         }
     }
 
-    /// Gives address, names and devices back.
+    /// Releases address, names and devices.
     fn release(&self) {
-        let address = self.shared.live.address(&self.uid).ok();
-        self.shared.live.removed(&self.uid);
+        let address = self.shared.running_containers.address(&self.uid).ok();
+        self.shared.running_containers.removed(&self.uid);
         self.shared.hosts.remove(&self.uid);
         self.shared.devices.release(&self.uid);
         if let Some(address) = address {
@@ -138,13 +138,14 @@ impl<'a> Broken<'a> {
         }
     }
 
-    /// Writes that the pod has failed; whether it is being deleted.
+    /// Sets the pod's phase to failed; returns whether the pod is being
+    /// deleted.
     async fn fail(&self, message: &str) -> bool {
         loop {
             match self.try_fail(message).await {
                 Ok(deleting) => return deleting,
                 Err(error) => {
-                    tracing::warn!(pod = self.name, %error, "a pod's failure was not written");
+                    tracing::warn!(pod = self.name, %error, "cannot write a pod's failure");
                     tokio::time::sleep(RETRY_INTERVAL).await;
                 }
             }
@@ -161,7 +162,7 @@ impl<'a> Broken<'a> {
         }
         let pod: Pod = found.typed()?;
         let render = AssertUnwindSafe(|| failed_status(&pod, message, Timestamp::now()));
-        // What failed once may fail again.
+        // The code that panicked may panic again.
         let status = catch_unwind(render)
             .unwrap_or_else(|_| json!({"phase": "Failed", "reason": REASON, "message": message}));
         let patch = json!({"metadata": {"uid": self.uid}, "status": status});
@@ -185,7 +186,7 @@ impl<'a> Broken<'a> {
             };
             match deleted {
                 Err(error) if !error.is_not_found() && !error.is_conflict() => {
-                    tracing::warn!(pod = self.name, %error, "a pod was not deleted");
+                    tracing::warn!(pod = self.name, %error, "cannot delete a pod");
                     tokio::time::sleep(RETRY_INTERVAL).await;
                 }
                 _ => return,
@@ -194,7 +195,7 @@ impl<'a> Broken<'a> {
     }
 }
 
-/// The status of a pod whose containers were killed, whatever ran last.
+/// Returns the status of a pod whose containers were killed.
 fn failed_status(pod: &Pod, message: &str, now: Timestamp) -> Value {
     let status = pod.status.as_ref();
     let conditions: Vec<Value> = status
@@ -204,7 +205,7 @@ fn failed_status(pod: &Pod, message: &str, now: Timestamp) -> Value {
         .collect();
     status::render(&status::Inputs {
         pod,
-        // What ran does not run any more.
+        // Records of running containers are marked as terminated.
         records: &record::records(pod, None, now),
         phase: Phase::Failed,
         policy: Policy::of(pod),

@@ -1,4 +1,4 @@
-//! A pod's life on the node: one task for each pod.
+//! The lifecycle of a pod on the node: one task per pod.
 
 mod guard;
 mod record;
@@ -14,18 +14,18 @@ use tokio::sync::watch;
 use crate::{
     ApiAccess, FillVolumes, LastEnd, access, address::Addresses, devices::Devices, events::Events,
     hosts::Hosts, images::ImageEntrypoints, logs::LogStore, machine, remover::Remover,
-    sandbox::Spawner, security::Powers, streams::Live,
+    sandbox::Spawner, security::AgentPrivileges, streams::RunningContainers,
 };
 
 pub(crate) use guard::run;
 pub(crate) use worker::Message;
 
-/// The folder of a pod's volumes, in its own.
-pub(crate) const VOLUMES: &str = "volumes";
-/// The folder of containers' working folders, in the pod's own.
-pub(crate) const WORK: &str = "work";
+/// The directory of a pod's volumes in the pod's directory.
+pub(crate) const VOLUMES_DIR: &str = "volumes";
+/// The directory of the containers' working directories in the pod's directory.
+pub(crate) const WORK_DIR: &str = "work";
 
-/// What all pods of a node share.
+/// State that all pods of a node share.
 pub(crate) struct Shared {
     pub(crate) cluster: Cluster,
     pub(crate) node: String,
@@ -33,37 +33,37 @@ pub(crate) struct Shared {
     pub(crate) path_prepend: Option<PathBuf>,
     /// How pods reach the API.
     pub(crate) access: Option<ApiAccess>,
-    pub(crate) machine: machine::Facts,
+    pub(crate) machine: machine::MachineInfo,
     pub(crate) devices: Devices,
     pub(crate) image_entrypoints: ImageEntrypoints,
     pub(crate) spawner: Spawner,
-    /// What it may do to containers' processes.
-    pub(crate) powers: Powers,
+    /// What the agent may do to containers' processes.
+    pub(crate) agent_privileges: AgentPrivileges,
     pub(crate) addresses: Addresses,
     pub(crate) hosts: Arc<Hosts>,
     pub(crate) logs: Arc<LogStore>,
-    pub(crate) live: Live,
+    pub(crate) running_containers: RunningContainers,
     pub(crate) events: Events,
     pub(crate) fill_volumes: Option<Arc<dyn FillVolumes>>,
     pub(crate) remover: Remover,
-    /// Comes true when the agent stops.
+    /// Becomes true when the agent stops.
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) last_end: Option<LastEnd>,
 }
 
 impl Shared {
-    /// A pod's own folder.
+    /// Returns a pod's directory.
     pub(crate) fn pod_folder(&self, uid: &str) -> PathBuf {
         self.data.join("pods").join(uid)
     }
 
-    /// Removes the volumes of a pod that is over, and what else its containers could
-    /// write to in its folder: as with the kubelet, no container starts again, and the
-    /// object may stay for long.
+    /// Removes the volumes and other writable files of a completed pod. As with
+    /// the kubelet, its containers do not start again, but its object may exist
+    /// for a long time.
     pub(crate) fn tear_down(&self, uid: &str) {
         let folder = self.pod_folder(uid);
-        self.remover.remove(access::place(&folder));
-        for name in [VOLUMES, WORK] {
+        self.remover.remove(access::files_dir(&folder));
+        for name in [VOLUMES_DIR, WORK_DIR] {
             self.remover.remove(folder.join(name));
         }
     }

@@ -1,5 +1,5 @@
-//! What the agent knows of a container: its state, its runs, when it may start
-//! again. Pure.
+//! What the agent records about a container: its state, its runs, and when it
+//! may restart. Pure.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::LastEnd;
 
 const FIRST_DELAY: Duration = Duration::from_secs(10);
 const LONGEST_DELAY: Duration = Duration::from_secs(300);
-/// A run as long as this makes earlier failures forgotten.
+/// A run at least this long resets the restart backoff.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
 
 /// A pod's restartPolicy.
@@ -35,17 +35,17 @@ impl Policy {
     }
 }
 
-/// A container's part in its pod.
+/// The type of a container in its pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Runs to its end before the next starts.
+    /// Runs to completion before the next container starts.
     Init,
-    /// An init container that keeps running beside the main ones.
+    /// An init container that continues to run with the main containers.
     Sidecar,
     Main,
 }
 
-/// A run that is over.
+/// A run that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) code: i32,
@@ -74,11 +74,11 @@ pub(crate) struct Record {
     pub(crate) role: Role,
     pub(crate) container: Container,
     pub(crate) state: State,
-    /// The run before the present state.
+    /// The previous run.
     pub(crate) last: Option<Ended>,
     pub(crate) restarts: u32,
     pub(crate) id: Option<String>,
-    /// Runs that ended since the last long one.
+    /// Number of runs that ended since the last long run.
     crashes: u32,
 }
 
@@ -110,12 +110,12 @@ impl Record {
         matches!(self.state, State::Running { .. })
     }
 
-    /// Whether it ran at least once, or runs.
+    /// Whether the container has run or is running.
     pub(crate) fn has_run(&self) -> bool {
         self.last.is_some() || !matches!(self.state, State::Waiting { .. })
     }
 
-    /// Whether a run that ended with `code` is followed by another.
+    /// Whether the container restarts after a run that ended with `code`.
     pub(crate) fn restarts_after(&self, policy: Policy, code: i32) -> bool {
         match (self.role, policy) {
             (Role::Sidecar, _) => true,
@@ -127,7 +127,7 @@ impl Record {
         }
     }
 
-    /// The code with which it ended for good.
+    /// Returns the exit code if the container will not restart.
     pub(crate) fn final_code(&self, policy: Policy) -> Option<i32> {
         match &self.state {
             State::Ended(ended) if !self.restarts_after(policy, ended.code) => Some(ended.code),
@@ -135,14 +135,14 @@ impl Record {
         }
     }
 
-    /// Notes the start of a run.
+    /// Records the start of a run.
     pub(crate) fn started(&mut self, id: String, at: Timestamp) {
         self.before_start();
         self.id = Some(id);
         self.state = State::Running { since: at };
     }
 
-    /// The number of the run that comes next.
+    /// Returns the number of the next run.
     pub(crate) fn next_run(&self) -> u32 {
         self.restarts.saturating_add(u32::from(self.has_run()))
     }
@@ -154,7 +154,7 @@ impl Record {
         }
     }
 
-    /// Notes a run that could not even start.
+    /// Records a run that failed to start.
     pub(crate) fn failed_to_start(&mut self, reason: &str, message: String, at: Timestamp) {
         self.before_start();
         self.state = State::Ended(Ended {
@@ -167,7 +167,7 @@ impl Record {
         });
     }
 
-    /// Notes the end of the present run.
+    /// Records the end of the current run.
     pub(crate) fn ended(&mut self, code: i32, message: Option<String>, at: Timestamp) {
         let started = match self.state {
             State::Running { since } => Some(since),
@@ -184,7 +184,7 @@ impl Record {
         });
     }
 
-    /// How long to wait before the run after the one that just ended.
+    /// Returns the delay before the next run and increases it.
     pub(crate) fn next_delay(&mut self) -> Duration {
         let State::Ended(Ended {
             started: Some(started),
@@ -207,7 +207,7 @@ impl Record {
         }
     }
 
-    /// Waits for its next run.
+    /// Sets the waiting reason.
     pub(crate) fn wait(&mut self, reason: &str, message: Option<String>) {
         if let State::Ended(ended) = &self.state {
             self.last = Some(ended.clone());
@@ -219,8 +219,8 @@ impl Record {
     }
 }
 
-/// The records of a pod that this agent has not seen yet, with what an earlier
-/// agent reported. What ran then does not run any more.
+/// Returns the records of a pod that is new to this agent, from the status that
+/// an earlier agent reported. Containers that were running have ended.
 pub(crate) fn records(pod: &Pod, last_end: Option<&LastEnd>, now: Timestamp) -> Vec<Record> {
     let Some(spec) = &pod.spec else {
         return Vec::new();
@@ -286,8 +286,9 @@ fn restore(
         record.state = State::Ended(ended(terminated));
     } else if let Some(running) = &state.running {
         let started = running.started_at.as_ref().map(|time| time.0);
-        // It ended with the agent, not when the next one began; but what is known
-        // of that end may be of an earlier agent than the one that ran it.
+        // Containers ended with the previous agent, not when this one started.
+        // The recorded end may belong to an even earlier agent than the one
+        // that ran the container.
         let end = last_end.filter(|end| started.is_none_or(|started| started <= end.at));
         let message = end.map_or_else(
             || "the node agent ended while the container ran, and the container with it".to_owned(),
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn who_restarts() {
+    fn restart_policies() {
         let restarts = |role, policy, code| record(role).restarts_after(policy, code);
         assert!(restarts(Role::Main, Policy::Always, 0));
         assert!(!restarts(Role::Main, Policy::OnFailure, 0));
@@ -339,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_double_and_are_forgotten() {
+    fn backoff_doubles_and_resets() {
         let mut record = record(Role::Main);
         let mut delays = Vec::new();
         for run in 0..8 {
@@ -355,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ran_under_an_earlier_agent_is_over() {
+    fn containers_of_an_earlier_agent_are_terminated() {
         let pod: Pod = serde_json::from_value(json!({
             "metadata": {},
             "spec": {"initContainers": [{"name": "i"}], "containers": [{"name": "c"}, {"name": "d"}]},
@@ -372,8 +373,8 @@ mod tests {
         assert_eq!(records[1].next_run(), 3);
         assert!(!records[2].has_run());
 
-        // How the agent ended that ran it is its end; what an earlier one said is
-        // not.
+        // The end of the agent that ran the container counts, not that of an
+        // earlier one.
         let end = |text: &str| LastEnd {
             at: text.parse().unwrap(),
             cause: "the cluster was stopped by SIGTERM".to_owned(),

@@ -1,4 +1,4 @@
-//! From a container's spec to the command that the sandbox runs.
+//! Builds the sandbox command from a container's spec.
 
 use std::{
     cell::Cell,
@@ -11,7 +11,7 @@ use std::{
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 
-use super::{Shared, WORK};
+use super::{Shared, WORK_DIR};
 use crate::{
     access, downward,
     environment::{
@@ -27,37 +27,40 @@ use crate::{
     volumes::{self, Prepared, VolumeError},
 };
 
-/// Of the agent's own environment, containers get these and no others: the rest
-/// may hold secrets.
-const INHERITED: [&str; 6] = ["HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH"];
-/// Where containers start that run as another user and name no `workingDir`.
-const FOREIGN_WORKING_FOLDER: &str = "/tmp";
+/// Variables of the agent's environment that containers inherit. The others may
+/// contain secrets.
+const INHERITED_VARIABLES: [&str; 6] =
+    ["HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH"];
+/// Default working directory of containers that run as another user.
+const OTHER_USER_WORKING_DIR: &str = "/tmp";
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Why a container cannot be started as it is.
+/// Why a container cannot be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(super) enum PlanError {
-    /// A reference of its environment leads nowhere; it may later.
+    /// The environment has an unresolved reference, which may be resolved
+    /// later.
     #[error("{0}")]
     Config(#[from] ConfigError),
-    /// No command, and images are not pulled.
+    /// There is no command, and images are not pulled.
     #[error(
         "image {image:?} is not pulled: this node runs commands of this machine; \
          give the container a command or args, or start the cluster with \
          `longshore up --image-entrypoint '{image}=COMMAND'`"
     )]
     NoCommand { image: String },
-    /// It asks for what this node cannot enforce, or does not do.
+    /// The container requires something that this node cannot enforce or does
+    /// not support.
     #[error("{0}")]
     Security(#[from] Refusal),
-    /// Its files cannot be shown where it wants them.
+    /// The volumes cannot be mounted at their mount paths.
     #[error("{0}")]
     View(String),
 }
 
-/// What a container's start needs beside its spec.
-pub(super) struct Place<'a> {
+/// The inputs for the start of a container besides its spec.
+pub(super) struct StartContext<'a> {
     pub(super) shared: &'a Shared,
     pub(super) pod: &'a Pod,
     pub(super) container: &'a Container,
@@ -69,7 +72,7 @@ pub(super) struct Place<'a> {
     pub(super) devices: &'a [(String, String)],
 }
 
-/// A pod's host name: `spec.hostname`, else its name.
+/// Returns a pod's host name: `spec.hostname`, or its name.
 pub(super) fn hostname(pod: &Pod) -> String {
     let named = pod.spec.as_ref().and_then(|spec| spec.hostname.clone());
     let mut name = named
@@ -80,9 +83,9 @@ pub(super) fn hostname(pod: &Pod) -> String {
     name.trim_end_matches(['-', '.']).to_owned()
 }
 
-/// What the downward API says of a pod here.
-pub(super) fn facts(shared: &Shared, address: Ipv4Addr) -> downward::Facts {
-    downward::Facts {
+/// Returns the downward API values of a pod.
+pub(super) fn pod_values(shared: &Shared, address: Ipv4Addr) -> downward::PodValues {
+    downward::PodValues {
         pod_ip: address.to_string(),
         host_ip: node::ADDRESS.to_owned(),
         node_name: shared.node.clone(),
@@ -92,14 +95,14 @@ pub(super) fn facts(shared: &Shared, address: Ipv4Addr) -> downward::Facts {
     }
 }
 
-impl Place<'_> {
-    /// The command, complete.
+impl StartContext<'_> {
+    /// Returns the complete command.
     pub(super) fn command(&self) -> Result<Command, PlanError> {
         fields::check(self.pod, self.container)?;
         let enforced = security::enforce(
             self.pod,
             self.container,
-            &self.shared.powers,
+            &self.shared.agent_privileges,
             &Accounts::of_this_machine(),
         )?;
         let variables = self.variables()?;
@@ -123,8 +126,8 @@ impl Place<'_> {
         })
     }
 
-    /// The container's command and args; without a command the entrypoint that
-    /// the image was given, else the args alone.
+    /// Returns the container's command and args; without a command, the
+    /// configured entrypoint of the image, or the args alone.
     fn arguments(&self, variables: &Variables) -> Result<Vec<OsString>, PlanError> {
         let value = |name: &str| variables.get(name);
         let mut size = 0_usize;
@@ -161,7 +164,7 @@ impl Place<'_> {
         Ok(arguments)
     }
 
-    /// Makes the folder where the container starts, if it is the container's own.
+    /// Creates the working directory if it is the container's default one.
     pub(super) fn make_working_folder(&self, folder: &Path) -> std::io::Result<()> {
         match folder.starts_with(self.folder) {
             true => std::fs::create_dir_all(folder),
@@ -169,26 +172,26 @@ impl Place<'_> {
         }
     }
 
-    /// Where the container starts: its `workingDir`, else an empty folder of its
-    /// own that goes with the pod, as an image's would. Another user than the
-    /// agent's cannot come to that one, and starts in `/tmp`.
+    /// Returns the working directory: `workingDir`, or an empty directory that
+    /// is removed with the pod, like that of an image. Other users than the
+    /// agent's have no access to it and start in `/tmp`.
     fn working_folder(&self, user: Option<u32>) -> PathBuf {
         let own = self.container.working_dir.as_deref();
         if let Some(path) = own.filter(|path| !path.is_empty()) {
             return PathBuf::from(path);
         }
-        // Only root can change users; else every user is the agent's own.
+        // Only root can change users; otherwise every user is the agent's own.
         let is_root = rustix::process::geteuid().is_root();
         if is_root && user.is_some_and(|user| user != 0) {
-            return PathBuf::from(FOREIGN_WORKING_FOLDER);
+            return PathBuf::from(OTHER_USER_WORKING_DIR);
         }
-        self.folder.join(WORK).join(&self.container.name)
+        self.folder.join(WORK_DIR).join(&self.container.name)
     }
 
     fn variables(&self) -> Result<Variables, ConfigError> {
         let mut base = Variables::default();
         base.set("PATH", self.path());
-        for name in INHERITED {
+        for name in INHERITED_VARIABLES {
             if let Ok(value) = env::var(name) {
                 base.set(name, value);
             }
@@ -198,7 +201,7 @@ impl Place<'_> {
             base.set("TERM", "xterm".to_owned());
         }
         base.set("POD_IP", self.address.to_string());
-        // Without mounts nobody finds the token: better not to promise it.
+        // Without mounts the token file would not be visible to the container.
         if let Some(access) = &self.shared.access
             && self.shared.spawner.features().has_mounts()
         {
@@ -214,9 +217,10 @@ impl Place<'_> {
             container: self.container,
             base,
             lookup: self.sources,
-            facts: &facts(self.shared, self.address),
+            pod_values: &pod_values(self.shared, self.address),
         })?;
-        // Whatever the pod says: another container may have the other devices.
+        // Overrides the pod's values: another container may hold the other
+        // devices.
         for (name, value) in self.devices {
             all.set(name, value.clone());
         }
@@ -290,11 +294,11 @@ impl Place<'_> {
                 read_only: false,
             });
         }
-        let account = Path::new(access::FOLDER);
+        let account = Path::new(access::SERVICE_ACCOUNT_DIR);
         if access::is_published(self.folder) && !mounts.iter().any(|mount| mount.target == account)
         {
             mounts.push(Mount {
-                source: Source::whole(access::place(self.folder)),
+                source: Source::whole(access::files_dir(self.folder)),
                 target: account.to_owned(),
                 read_only: true,
             });
@@ -304,8 +308,8 @@ impl Place<'_> {
     }
 }
 
-/// A `subPathExpr`, expanded. One that names no part of the volume is refused:
-/// it would show another container's part, or all of them.
+/// Expands a `subPathExpr`. An expression that expands to no part of the volume
+/// is rejected: it would expose another container's part, or all of them.
 fn sub_path_of(mount: &str, text: &str, variables: &Variables) -> Result<String, PlanError> {
     let what = format!("subPathExpr of volumeMount {mount}");
     let missing = Cell::new(None);
@@ -327,7 +331,7 @@ fn sub_path_of(mount: &str, text: &str, variables: &Variables) -> Result<String,
     Ok(path)
 }
 
-/// A text with its references expanded.
+/// Expands the references in a text.
 fn expanded<'v>(
     what: &str,
     text: &str,
@@ -339,7 +343,7 @@ fn expanded<'v>(
     })
 }
 
-/// Images that need no command: they only wait.
+/// Whether an image needs no command because its container only waits.
 fn only_waits(image: &str) -> bool {
     let name = image.rsplit('/').next().unwrap_or(image);
     name.split([':', '@']).next() == Some("pause")
@@ -350,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_that_wait() {
+    fn pause_images_need_no_command() {
         assert!(only_waits("pause"));
         assert!(only_waits("registry.k8s.io/pause:3.9"));
         assert!(only_waits("localhost:5000/pause@sha256:00"));

@@ -1,5 +1,5 @@
-//! A pod's status out of its containers' records: phase, conditions, container
-//! statuses (api-semantics rule 35). Pure.
+//! Computes a pod's status from its containers' records: phase, conditions,
+//! container statuses (api-semantics rule 35). Pure.
 
 use std::net::Ipv4Addr;
 
@@ -29,12 +29,12 @@ impl Phase {
         }
     }
 
-    /// Whether it never changes again.
+    /// Whether the phase is final.
     pub(crate) fn is_terminal(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed)
     }
 
-    /// As an object has it.
+    /// Parses the phase of an object.
     pub(crate) fn of(pod: &Pod) -> Self {
         match pod
             .status
@@ -49,7 +49,8 @@ impl Phase {
     }
 }
 
-/// Whether the init containers are through, so that the main ones may run.
+/// Whether the init containers are complete, so that the main containers may
+/// run.
 pub(crate) fn is_initialized(records: &[Record], policy: Policy) -> bool {
     records.iter().all(|record| match record.role {
         Role::Init => record.final_code(policy) == Some(0),
@@ -58,7 +59,8 @@ pub(crate) fn is_initialized(records: &[Record], policy: Policy) -> bool {
     })
 }
 
-/// The phase. `stopped`: nothing is started any more, whatever the policy says.
+/// Computes the phase. If `stopped` is set, no container restarts, regardless
+/// of the policy.
 pub(crate) fn phase(records: &[Record], policy: Policy, stopped: bool) -> Phase {
     let mains = || records.iter().filter(|record| record.role == Role::Main);
     let running = records.iter().any(Record::is_running);
@@ -80,7 +82,8 @@ pub(crate) fn phase(records: &[Record], policy: Policy, stopped: bool) -> Phase 
     if !is_initialized(records, policy) || mains().any(|record| !record.has_run()) {
         return Phase::Pending;
     }
-    // Sidecars stop after the main containers; the pod ends with them.
+    // Sidecars stop after the main containers, which determine the end of the
+    // pod.
     let codes: Option<Vec<i32>> = mains().map(|record| record.final_code(policy)).collect();
     match codes {
         Some(codes) if !running => {
@@ -94,7 +97,7 @@ pub(crate) fn phase(records: &[Record], policy: Policy, stopped: bool) -> Phase 
     }
 }
 
-/// What a status is made from.
+/// The inputs of a status.
 pub(crate) struct Inputs<'a> {
     pub(crate) pod: &'a Pod,
     pub(crate) records: &'a [Record],
@@ -105,12 +108,12 @@ pub(crate) struct Inputs<'a> {
     pub(crate) started: Option<Timestamp>,
     /// Why the agent ended the pod.
     pub(crate) reason: Option<(&'static str, String)>,
-    /// Conditions as they were reported last.
+    /// The conditions that were last reported.
     pub(crate) before: &'a [Value],
     pub(crate) now: Timestamp,
 }
 
-/// The status, as a strategic merge patch has it.
+/// Renders the status as a strategic merge patch.
 pub(crate) fn render(inputs: &Inputs<'_>) -> Value {
     let statuses = |init: bool| -> Vec<Value> {
         let records = inputs
@@ -219,7 +222,7 @@ fn condition(inputs: &Inputs<'_>, kind: &str, holds: &Holds) -> Value {
         .filter(|condition| condition["status"] == status)
         .map(|condition| condition["lastTransitionTime"].clone());
     let had = |field: &str| known.is_some_and(|condition| condition[field].is_string());
-    // Null takes an older text away.
+    // Null removes an earlier text.
     let text = |field: &str, text: Option<&str>| {
         text.map(Value::from)
             .or_else(|| had(field).then_some(Value::Null))
@@ -368,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_has_what_clients_read() {
+    fn a_status_has_the_fields_that_clients_read() {
         let mut all = records(&pod(), None, now());
         run(&mut all[0], Some(0));
         run(&mut all[1], None);
@@ -395,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_keeps_its_time_until_it_turns() {
+    fn a_condition_keeps_its_transition_time_until_its_status_changes() {
         let all = records(&pod(), None, now());
         let old = json!({"type": "Ready", "status": "False", "lastTransitionTime": "2020-01-01T00:00:00Z"});
         let status = rendered(&all, Phase::Pending, &[old]);

@@ -1,24 +1,25 @@
-//! What is to be run in a container.
+//! The command to run in a container.
 
 use std::{ffi::OsString, path::PathBuf};
 
 use super::{privileges::Privileges, stream::Wiring, view::Operation};
 
-/// A command to run in a container.
+/// The command to run in a container.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Command {
-    /// Program and arguments; empty: wait for TERM.
+    /// Program and arguments; if empty, wait for TERM.
     pub(crate) arguments: Vec<OsString>,
-    /// The whole environment.
+    /// The complete environment.
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// Where it starts.
+    /// The working directory.
     pub(crate) working_folder: PathBuf,
-    /// Its host name.
+    /// The host name.
     pub(crate) hostname: String,
-    /// How its view of the files is made; ignored without mount namespaces.
+    /// The operations that set up the file system view; ignored without mount
+    /// namespaces.
     pub(crate) operations: Vec<Operation>,
-    /// Its user, and what it gives up.
+    /// The user and the limits of its privileges.
     pub(crate) privileges: Privileges,
-    /// Its streams.
+    /// The standard streams.
     pub(crate) wiring: Wiring,
 }

@@ -1,4 +1,4 @@
-//! Finds out, once, which namespaces the kernel allows this process.
+//! Detects, once, which namespaces the kernel allows this process.
 
 use std::{ffi::CString, io, path::Path};
 
@@ -10,17 +10,17 @@ use super::{
 /// What the kernel allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Features {
-    /// Flags for `clone`: mount, PID and UTS namespaces, with a user namespace
-    /// if only that makes them possible; 0 if none are allowed.
+    /// Flags for `clone`: mount, PID and UTS namespaces, and a user namespace
+    /// if the others require it; 0 if none are allowed.
     pub(super) namespaces: libc::c_int,
-    /// Whether a container's files can be made read-only as a whole.
+    /// Whether the root file system of a container can be made read-only.
     pub(crate) read_only_views: bool,
     /// Why there are no namespaces.
     pub(crate) refusal: Option<String>,
 }
 
 impl Features {
-    /// Process groups only.
+    /// Without namespaces, only process groups.
     #[cfg(test)]
     pub(crate) fn none() -> Self {
         Self {
@@ -30,12 +30,12 @@ impl Features {
         }
     }
 
-    /// Whether containers have a mount namespace of their own.
+    /// Whether containers have their own mount namespace.
     pub(crate) fn has_mounts(&self) -> bool {
         self.namespaces != 0
     }
 
-    /// Tries the namespaces out in a child, `scratch` being a folder to mount over.
+    /// Tries the namespaces in a child; `scratch` is a directory to mount over.
     pub(super) fn detect(scratch: &Path) -> Self {
         let plain = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWUTS;
         let mut refusal = None;
@@ -58,13 +58,13 @@ impl Features {
         }
     }
 
-    /// Whether commands run in a user namespace of their own.
+    /// Whether commands run in their own user namespace.
     pub(crate) fn has_user_namespace(&self) -> bool {
         self.namespaces & libc::CLONE_NEWUSER != 0
     }
 }
 
-/// Tries a mount in new namespaces, and whether it can be made read-only.
+/// Tries a mount in new namespaces, and optionally makes it read-only.
 fn try_namespaces(namespaces: libc::c_int, scratch: &Path, read_only: bool) -> io::Result<()> {
     let at = c_string(scratch.as_os_str())?;
     let options = CString::new("mode=0755")?;
@@ -92,7 +92,7 @@ fn try_namespaces(namespaces: libc::c_int, scratch: &Path, read_only: bool) -> i
         streams: [0, 1, 2],
         errors: 2,
     };
-    match child::try_out(&program) {
+    match child::try_steps(&program) {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error)),
     }

@@ -1,9 +1,9 @@
-//! The filter of system calls that a container gets for the seccomp profile
-//! `RuntimeDefault`: those of containerd's default profile that are refused are
-//! refused here, unless the container has the capability that they need.
+//! The system call filter for the seccomp profile `RuntimeDefault`. It denies
+//! the system calls that containerd's default profile denies, unless the
+//! container has the required capability.
 
-/// Bits of `seccomp_data`: where the number of the call, the architecture and
-/// the lower half of the first argument are.
+/// Offsets in `seccomp_data` of the system call number, the architecture, and
+/// the lower half of the first argument.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const FIRST_ARGUMENT: u32 = 16;
@@ -13,14 +13,14 @@ const THIS_ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const THIS_ARCHITECTURE: u32 = 0xc000_00b7;
 
-/// Calls of x32 have this bit; they would go round the list.
+/// System calls of x32 have this bit and would bypass the list.
 #[cfg(target_arch = "x86_64")]
 const X32: u32 = 0x4000_0000;
 
-/// Flags of `clone` that make namespaces.
+/// Flags of `clone` that create namespaces.
 const NAMESPACES: u32 = 0x7e02_0000;
 
-/// Numbers of capabilities.
+/// Capability numbers.
 const SYS_MODULE: u32 = 16;
 const SYS_RAWIO: u32 = 17;
 const SYS_PACCT: u32 = 20;
@@ -31,8 +31,8 @@ const DAC_READ_SEARCH: u32 = 2;
 const PERFMON: u32 = 38;
 const BPF: u32 = 39;
 
-/// Calls that are refused, each with the capability that allows it.
-const REFUSED: &[(libc::c_long, Option<u32>)] = &[
+/// Denied system calls, each with the capability that permits it.
+const DENIED: &[(libc::c_long, Option<u32>)] = &[
     (libc::SYS_acct, Some(SYS_PACCT)),
     (libc::SYS_add_key, None),
     (libc::SYS_adjtimex, Some(SYS_TIME)),
@@ -85,7 +85,7 @@ const REFUSED: &[(libc::c_long, Option<u32>)] = &[
     (libc::SYS_sysfs, None),
 ];
 
-fn refuse(error: i32) -> u32 {
+fn deny(error: i32) -> u32 {
     libc::SECCOMP_RET_ERRNO | error.cast_unsigned()
 }
 
@@ -102,23 +102,24 @@ fn load(offset: u32) -> libc::sock_filter {
     instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, (0, 0), offset)
 }
 
-/// Jumps over `if_so` instructions where the value equals, else over `if_not`.
+/// Skips `if_so` instructions if the value is equal, otherwise `if_not`.
 fn equals(value: u32, if_so: u8, if_not: u8) -> libc::sock_filter {
     let code = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
     instruction(code, (if_so, if_not), value)
 }
 
-/// The same where any of the bits is set.
+/// Like [`equals`], for any of the bits.
 fn has_any(bits: u32, if_so: u8, if_not: u8) -> libc::sock_filter {
     let code = libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K;
     instruction(code, (if_so, if_not), bits)
 }
 
-fn give(result: u32) -> libc::sock_filter {
+fn ret(result: u32) -> libc::sock_filter {
     instruction(libc::BPF_RET | libc::BPF_K, (0, 0), result)
 }
 
-/// The program, for a container with these capabilities; `None`: all.
+/// Returns the program for a container with these capabilities; `None` means
+/// all.
 pub(super) fn instructions(capabilities: Option<u64>) -> Vec<libc::sock_filter> {
     let has = |capability: u32| {
         capabilities.is_none_or(|set| set & (1 << capability | 1 << SYS_ADMIN) != 0)
@@ -126,31 +127,31 @@ pub(super) fn instructions(capabilities: Option<u64>) -> Vec<libc::sock_filter> 
     let mut program = vec![
         load(ARCHITECTURE),
         equals(THIS_ARCHITECTURE, 1, 0),
-        // Another architecture's numbers mean other calls.
-        give(refuse(libc::ENOSYS)),
+        // System call numbers of another architecture mean other calls.
+        ret(deny(libc::ENOSYS)),
         load(NUMBER),
     ];
     #[cfg(target_arch = "x86_64")]
-    program.extend([has_any(X32, 0, 1), give(refuse(libc::ENOSYS))]);
-    for (number, capability) in REFUSED {
+    program.extend([has_any(X32, 0, 1), ret(deny(libc::ENOSYS))]);
+    for (number, capability) in DENIED {
         let is_allowed = capability.is_some_and(has);
         if let (false, Ok(number)) = (is_allowed, u32::try_from(*number)) {
-            program.extend([equals(number, 0, 1), give(refuse(libc::EPERM))]);
+            program.extend([equals(number, 0, 1), ret(deny(libc::EPERM))]);
         }
     }
     if !has(SYS_ADMIN) {
         let number = |number: libc::c_long| u32::try_from(number).unwrap_or(u32::MAX);
         program.extend([
-            // Its flags are in memory, out of a filter's sight. Without it the C
-            // libraries call clone.
+            // Its flags are in memory, which a filter cannot read. With ENOSYS,
+            // C libraries fall back to clone.
             equals(number(libc::SYS_clone3), 0, 1),
-            give(refuse(libc::ENOSYS)),
+            ret(deny(libc::ENOSYS)),
             equals(number(libc::SYS_clone), 0, 3),
             load(FIRST_ARGUMENT),
             has_any(NAMESPACES, 0, 1),
-            give(refuse(libc::EPERM)),
+            ret(deny(libc::EPERM)),
         ]);
     }
-    program.push(give(libc::SECCOMP_RET_ALLOW));
+    program.push(ret(libc::SECCOMP_RET_ALLOW));
     program
 }

@@ -1,5 +1,5 @@
-//! The init of containers (`init/`) as a file that can be executed but not
-//! changed, and its arguments.
+//! The containers' init (`init/`) as an executable, immutable file, and its
+//! arguments.
 
 use std::{
     ffi::{CString, OsStr, OsString},
@@ -24,21 +24,21 @@ const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/longshore-init"
 
 /// The flags of `init/arguments.rs`.
 const OWN_PROCESSES: u64 = 1 << 0;
-const TIDIES: u64 = 1 << 1;
+const KILLS_LEFTOVERS: u64 = 1 << 1;
 const SESSION: u64 = 1 << 2;
 const TERMINAL: u64 = 1 << 3;
 const USER: u64 = 1 << 4;
 const GROUP: u64 = 1 << 5;
 const CAPABILITIES: u64 = 1 << 6;
 
-/// Makes the file. In memory and sealed, so that no one writes to it by way of
-/// `/proc/1/exe`; where the system forbids to execute such a file, one without a
-/// name in `folder`.
+/// Creates the file. It is in memory and sealed, so that a container cannot
+/// modify it through `/proc/1/exe`. If the system does not allow executing such
+/// a file, it is an unnamed file in `folder`.
 pub(super) fn file(folder: &Path) -> io::Result<OwnedFd> {
     match in_memory() {
         Ok(file) => Ok(file),
         Err(error) => {
-            tracing::debug!(%error, "no init in memory: it is made in the data folder");
+            tracing::debug!(%error, "cannot create the init in memory; creating it in the data directory");
             on_disk(folder)
         }
     }
@@ -47,7 +47,7 @@ pub(super) fn file(folder: &Path) -> io::Result<OwnedFd> {
 fn in_memory() -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let create = |flags| rustix::fs::memfd_create("longshore-init", flags);
-    // Kernels before 6.3 do not know the flag and need none.
+    // Kernels before 6.3 do not support the flag and do not need it.
     let file = match create(flags | MemfdFlags::EXEC) {
         Err(Errno::INVAL) => create(flags),
         created => created,
@@ -73,15 +73,15 @@ fn on_disk(folder: &Path) -> io::Result<OwnedFd> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Duties {
     pub(super) own_processes: bool,
-    pub(super) tidies: bool,
+    pub(super) kills_leftovers: bool,
     pub(super) session: bool,
     pub(super) terminal: bool,
-    /// Whether it changes to the command's user and takes capabilities away
-    /// itself; otherwise the user namespace has done so.
+    /// Whether the init changes the user and drops capabilities itself;
+    /// otherwise the user namespace has done so.
     pub(super) privileges: bool,
 }
 
-/// The arguments, as `init/arguments.rs` reads them.
+/// Encodes the arguments in the format of `init/arguments.rs`.
 pub(super) fn arguments(command: &Command, duties: Duties) -> io::Result<Vec<CString>> {
     let Privileges {
         user,
@@ -93,7 +93,7 @@ pub(super) fn arguments(command: &Command, duties: Duties) -> io::Result<Vec<CSt
     let capabilities = capabilities.filter(|_| duties.privileges);
     let flags = [
         (duties.own_processes, OWN_PROCESSES),
-        (duties.tidies, TIDIES),
+        (duties.kills_leftovers, KILLS_LEFTOVERS),
         (duties.session || duties.terminal, SESSION),
         (duties.terminal, TERMINAL),
         (user.is_some(), USER),
@@ -123,7 +123,7 @@ pub(super) fn arguments(command: &Command, duties: Duties) -> io::Result<Vec<CSt
     Ok(arguments)
 }
 
-/// The command's environment.
+/// Encodes the command's environment.
 pub(super) fn environment(command: &Command) -> io::Result<Vec<CString>> {
     let text = |(name, value): &(OsString, OsString)| {
         let mut text = name.clone();
@@ -134,7 +134,8 @@ pub(super) fn environment(command: &Command) -> io::Result<Vec<CString>> {
     command.environment.iter().map(text).collect()
 }
 
-/// The files that a command's name may mean, by the PATH of its environment.
+/// Returns the candidate files for a command's name, according to the PATH of
+/// its environment.
 fn files(command: &Command) -> Vec<PathBuf> {
     let Some(program) = command.arguments.first() else {
         return Vec::new();
@@ -150,7 +151,7 @@ fn files(command: &Command) -> Vec<PathBuf> {
     let path = path.map_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"), |(_, value)| {
         value
     });
-    // A name without files still has to fail as "not found".
+    // A name without candidates must still fail with "not found".
     let found: Vec<_> = std::env::split_paths(path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(program))

@@ -1,28 +1,28 @@
-//! What a command's processes may be and do.
+//! The identity and privileges of a command's processes.
 
 use std::ffi::CString;
 
-/// The user of a command, and what it gives up.
+/// The user of a command and the limits of its privileges.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Privileges {
-    /// The user and the group; in a user namespace those that the agent's own
-    /// are seen as.
+    /// The user and the group; in a user namespace, the ids that the agent's
+    /// own ids are mapped to.
     pub(crate) user: Option<u32>,
     pub(crate) group: Option<u32>,
-    /// The supplementary groups; `None`: the agent's.
+    /// The supplementary groups; `None` keeps the agent's.
     pub(crate) groups: Option<Vec<u32>>,
-    /// Whether no program that it executes can give it more.
+    /// Whether executing a program cannot grant further privileges.
     pub(crate) no_new_privileges: bool,
-    /// The capabilities, by their numbers' bits, that its processes can have at
-    /// most; `None`: the agent's.
+    /// The maximum capabilities of the processes as bits; `None` keeps the
+    /// agent's.
     pub(crate) capabilities: Option<u64>,
-    /// Whether system calls are refused that no ordinary program needs.
+    /// Whether system calls that ordinary programs do not need are denied.
     pub(crate) filters_system_calls: bool,
 }
 
 impl Privileges {
-    /// The contents of `uid_map` and `gid_map` that show this process's user and
-    /// group in a new user namespace as these, or as themselves.
+    /// Returns the contents of `uid_map` and `gid_map` that map this process's
+    /// user and group to these ids in a new user namespace, or to themselves.
     pub(super) fn user_map(&self) -> (CString, CString) {
         let (user, group) = (
             rustix::process::geteuid().as_raw(),

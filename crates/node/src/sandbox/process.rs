@@ -1,4 +1,4 @@
-//! A container's process from outside: waiting for its end, and signals.
+//! A handle to a container's process: waits for its exit and sends signals.
 
 use std::{
     io,
@@ -29,19 +29,20 @@ impl Process {
         })
     }
 
-    /// The process id on the machine.
+    /// Returns the process id on the machine.
     pub(crate) fn id(&self) -> i32 {
         self.pid.as_raw_nonzero().get()
     }
 
-    /// What stands for it in system calls.
+    /// Returns the process's file descriptor (pidfd).
     pub(super) fn descriptor(&self) -> &OwnedFd {
         self.descriptor.get_ref()
     }
 
-    /// Waits for the end; the exit code, 128 + the signal's number if one ended it.
+    /// Waits for the exit; returns the exit code, or 128 + the number of the
+    /// signal that ended the process.
     pub(crate) async fn wait(&self) -> i32 {
-        // An error means that the runtime ends: fall through and wait in place.
+        // An error means that the runtime is shutting down: wait synchronously.
         let _ = self.descriptor.readable().await;
         self.reap()
     }
@@ -59,7 +60,7 @@ impl Process {
                 (None, Some(signal)) => 128 + signal,
                 (None, None) => 137,
             },
-            // Reaped elsewhere in this process: the code is lost.
+            // Reaped elsewhere in this process: the exit code is lost.
             _ => 137,
         }
     }
@@ -80,7 +81,7 @@ impl Process {
 
     fn send(&self, signal: Signal) {
         if !self.reaped.load(std::sync::atomic::Ordering::Acquire) {
-            // Fails only when the process has ended.
+            // Fails only if the process has ended.
             let _ = pidfd_send_signal(self.descriptor.get_ref(), signal);
         }
     }

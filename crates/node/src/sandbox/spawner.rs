@@ -1,7 +1,7 @@
-//! The one thread that starts containers' processes.
+//! The thread that starts containers' processes.
 //!
-//! One thread for all, and for as long as the agent runs: the kernel kills a
-//! process "with its parent" when the parent's *thread* ends.
+//! One thread starts all processes and lives as long as the agent, because the
+//! kernel sends the parent-death signal when the parent *thread* ends.
 
 use std::{
     ffi::OsStr,
@@ -27,23 +27,23 @@ use super::{
     stream::{Ends, Wiring},
 };
 
-/// A process that was started, and what it writes.
+/// A started process and the agent's ends of its streams.
 pub(crate) struct Started {
     /// The container's init.
     pub(crate) process: Process,
-    /// Our ends of its streams.
+    /// The agent's ends of its streams.
     pub(crate) ends: Ends,
 }
 
 struct Request {
     program: Program,
     answer: oneshot::Sender<Result<Child, StartError>>,
-    // Kept open until the child has its own.
+    // Kept open until the child has its own copies.
     _ends: Vec<OwnedFd>,
 }
 
-/// A child on its way from the thread to who asked for it. If that one is gone,
-/// so is the child.
+/// A child that is handed from the thread to the requester. If the requester
+/// was dropped, the child is killed.
 struct Child {
     pid: Pid,
     descriptor: Option<OwnedFd>,
@@ -71,8 +71,8 @@ pub(crate) struct Spawner {
 }
 
 impl Spawner {
-    /// Starts the thread and finds out what the kernel allows. `scratch` is an
-    /// existing folder to try mounts on (nothing of it is left).
+    /// Starts the thread and detects what the kernel allows. `scratch` is an
+    /// existing directory for trial mounts, which leave nothing behind.
     pub(crate) async fn start(scratch: &Path) -> io::Result<Self> {
         let init = init::file(scratch)?;
         let (requests, queue) = mpsc::channel::<Request>();
@@ -98,26 +98,26 @@ impl Spawner {
         })
     }
 
-    /// The same without namespaces.
+    /// Disables namespaces.
     #[cfg(test)]
     pub(crate) fn without_namespaces(mut self) -> Self {
         self.features = Features::none();
         self
     }
 
-    /// What the kernel allows.
+    /// Returns what the kernel allows.
     pub(crate) fn features(&self) -> &Features {
         &self.features
     }
 
-    /// Starts `command` in a container of its own, and waits until it runs or
-    /// failed to.
+    /// Starts `command` in its own container, and waits until it runs or has
+    /// failed to start.
     pub(crate) async fn run(&self, command: &Command) -> Result<Started, StartError> {
         self.start_in(None, command).await
     }
 
-    /// Starts `command` in the container of `host`; its view of the files and
-    /// its host name are that container's.
+    /// Starts `command` in the container of `host`, with that container's file
+    /// system view and host name.
     pub(crate) async fn run_in(
         &self,
         host: &Process,
@@ -134,7 +134,7 @@ impl Spawner {
         let system = StartError::System;
         let user = command.privileges.user;
         let owner = user.filter(|_| !self.features.has_user_namespace());
-        let (ends, far) = command.wiring.lay(owner).map_err(system)?;
+        let (ends, far) = command.wiring.open(owner).map_err(system)?;
         let (report, report_end) = io::pipe().map_err(system)?;
         let host = host.map(|host| host.descriptor().try_clone());
         let host = host.transpose().map_err(system)?;
@@ -162,8 +162,8 @@ impl Spawner {
         Ok(Started { process, ends })
     }
 
-    /// Everything as C strings, so that the child need not allocate. `enter` is
-    /// the init of the container to run in.
+    /// Converts everything to C strings, so that the child need not allocate.
+    /// `enter` is the init of an existing container to run in.
     fn compile(
         &self,
         command: &Command,
@@ -209,7 +209,7 @@ impl Spawner {
         }
         let duties = Duties {
             own_processes: program.has_own_processes(),
-            tidies: program.tidies(),
+            kills_leftovers: program.kills_leftovers(),
             session: program.has_session(),
             terminal: command.wiring == Wiring::Terminal,
             privileges: !in_user_namespace,
@@ -223,7 +223,7 @@ impl Drop for Spawner {
     fn drop(&mut self) {
         self.requests = None;
         if let Some(thread) = self.thread.take() {
-            // Ends at once: it only waits for requests.
+            // Returns at once: the thread only waits for requests.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! Why a command did not start, as the child reports it.
+//! Why a command did not start, as reported by the child.
 
 use std::{io, path::PathBuf};
 
@@ -14,50 +14,51 @@ use super::{
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum StartError {
-    /// The command cannot be executed; worded as container runtimes do.
+    /// The command cannot be executed; the message is that of container
+    /// runtimes.
     #[error("exec: {program:?}: {reason}")]
     Execute {
-        /// The command's first word.
+        /// The program.
         program: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The working folder cannot be entered.
+    /// The working directory cannot be entered.
     #[error("workingDir {path:?}: {source}; give a folder that exists on this machine")]
     WorkingFolder {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
     },
-    /// The view of the files cannot be made.
+    /// The file system view cannot be set up.
     #[error("mounting the container's files failed ({operation}): {}", mounting(.source))]
     View {
-        /// What was tried.
+        /// The operation that failed.
         operation: String,
         /// The system's error.
         source: io::Error,
     },
-    /// The container to run it in cannot be entered.
+    /// The existing container cannot be entered.
     #[error("{}", entering(.source))]
     Entered {
         /// The system's error.
         source: io::Error,
     },
-    /// Another step between clone and execve failed.
+    /// Another stage between clone and execve failed.
     #[error("starting the container failed ({stage}): {source}")]
     Stage {
-        /// The step.
+        /// The stage.
         stage: &'static str,
         /// The system's error.
         source: io::Error,
     },
-    /// The machine has no room for another process, or the like.
+    /// The system has no resources for another process, or similar.
     #[error("the process could not be started: {0}")]
     System(#[source] io::Error),
 }
 
-/// Reads the error pipe until it ends: nothing means that the command runs.
+/// Reads the error pipe until it closes; no data means that the command runs.
 pub(super) async fn read_report(
     report: &mut Receiver,
     command: &Command,
@@ -138,7 +139,8 @@ fn execute_error(command: &Command, code: i32) -> StartError {
         libc::ENOENT | libc::ENOTDIR if program.contains('/') => {
             format!("stat {program}: no such file or directory")
         }
-        // A search goes on past what it may not run, and finds nothing.
+        // A PATH search skips files that cannot be executed and ends with "not
+        // found".
         libc::ENOENT | libc::ENOTDIR | libc::EACCES if !program.contains('/') => {
             "executable file not found in $PATH".to_owned()
         }

@@ -1,14 +1,14 @@
-//! The operations of a view as steps of the child, with C strings.
+//! Converts the operations of a view to steps of the child, with C strings.
 
 use std::{ffi::CString, io, path::Path};
 
 use super::{
     child::{Step, Walk, c_string},
     start_error::StartError,
-    view::{self, Found, Operation},
+    view::{self, FileKind, Operation},
 };
 
-/// The steps that carry out `operations`, in the same order.
+/// Returns the steps of `operations`, in the same order.
 pub(super) fn steps(operations: &[Operation]) -> Result<Vec<Step>, StartError> {
     let text = |path: &Path| c_string(path.as_os_str());
     let walk = |walk: &view::Walk| -> io::Result<Walk> {
@@ -42,7 +42,7 @@ pub(super) fn steps(operations: &[Operation]) -> Result<Vec<Step>, StartError> {
                 mode,
             } => Step::Make {
                 walk: walk(path)?,
-                is_folder: *kind == Found::Folder,
+                is_folder: *kind == FileKind::Folder,
                 mode: *mode,
             },
             Operation::Attach {

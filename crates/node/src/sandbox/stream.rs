@@ -1,5 +1,4 @@
-//! What a process reads and writes, from the agent's side: pipes, or a
-//! terminal of its own.
+//! A process's streams from the agent's side: pipes or a terminal.
 
 use std::{
     fs::File,
@@ -23,17 +22,17 @@ use tokio::{
 
 use super::child::register;
 
-/// Which stream a process wrote to.
+/// The stream that a process wrote to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
     Output,
     Errors,
 }
 
-/// Which streams a process gets.
+/// The streams that a process gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wiring {
-    /// Pipes; what is not wanted leads to and from /dev/null.
+    /// Pipes; streams that are not requested are connected to /dev/null.
     Pipes {
         /// Standard input.
         input: bool,
@@ -42,12 +41,12 @@ pub(crate) enum Wiring {
         /// Standard error.
         errors: bool,
     },
-    /// A terminal, for all three.
+    /// A terminal for all three.
     Terminal,
 }
 
 impl Default for Wiring {
-    /// What a container has that asks for nothing: both outputs.
+    /// The default of a container: both outputs.
     fn default() -> Self {
         Self::Pipes {
             input: false,
@@ -57,7 +56,7 @@ impl Default for Wiring {
     }
 }
 
-/// The agent's ends.
+/// The agent's ends of the streams.
 #[derive(Debug, Default)]
 pub(crate) struct Ends {
     pub(crate) input: Option<Input>,
@@ -67,9 +66,9 @@ pub(crate) struct Ends {
 }
 
 impl Wiring {
-    /// Makes the streams: the agent's ends, and those of the process (standard
-    /// input, output, error). A terminal belongs to `user`.
-    pub(super) fn lay(self, user: Option<u32>) -> io::Result<(Ends, [OwnedFd; 3])> {
+    /// Creates the streams: the agent's ends, and those of the process
+    /// (standard input, output, error). A terminal belongs to `user`.
+    pub(super) fn open(self, user: Option<u32>) -> io::Result<(Ends, [OwnedFd; 3])> {
         let Self::Pipes {
             input,
             output,
@@ -125,12 +124,12 @@ fn terminal(user: Option<u32>) -> io::Result<(Ends, [OwnedFd; 3])> {
     Ok((ends, [far.try_clone()?, far.try_clone()?, far]))
 }
 
-/// A terminal, from the side where a person would sit.
+/// The controlling end of a terminal.
 #[derive(Debug, Clone)]
 pub(crate) struct Terminal(Arc<AsyncFd<OwnedFd>>);
 
 impl Terminal {
-    /// Sets its size; its programs are notified of a change.
+    /// Sets the size; the terminal's programs are notified.
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
         let size = Winsize {
             ws_row: rows,
@@ -138,12 +137,12 @@ impl Terminal {
             ws_xpixel: 0,
             ws_ypixel: 0,
         };
-        // Nothing to be done for a terminal that is no longer open.
+        // Fails harmlessly if the terminal is no longer open.
         let _ = tcsetwinsize(self.0.get_ref(), size);
     }
 }
 
-/// What a process reads.
+/// The input of a process.
 #[derive(Debug)]
 pub(crate) enum Input {
     Pipe(Sender),
@@ -183,12 +182,12 @@ impl AsyncWrite for Input {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Closed by the drop.
+        // Closed on drop.
         Poll::Ready(Ok(()))
     }
 }
 
-/// What a process writes.
+/// The output of a process.
 #[derive(Debug)]
 pub(crate) enum Output {
     Pipe(Receiver),
@@ -196,9 +195,9 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// What is there now: `Err(AGAIN)` when that is nothing, 0 at the end. Asks
-    /// the kernel itself: tokio says that there is nothing as long as its
-    /// reactor has not noticed.
+    /// Reads what is available: `Err(AGAIN)` if nothing is, 0 at the end.
+    /// Queries the kernel directly, because tokio reports no data until its
+    /// reactor has noticed it.
     pub(crate) fn read_now(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
         let descriptor = match self {
             Self::Pipe(pipe) => pipe.as_fd(),
@@ -207,7 +206,7 @@ impl Output {
         loop {
             match rustix::io::read(descriptor, &mut *buffer) {
                 Err(Errno::INTR) => {}
-                // A terminal that no process has open any more.
+                // No process has the terminal open any more.
                 Err(Errno::IO) => return Ok(0),
                 result => return result,
             }
@@ -245,13 +244,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_not_wanted_is_not_there() {
+    async fn unrequested_streams_are_absent() {
         let wiring = Wiring::Pipes {
             input: true,
             output: false,
             errors: true,
         };
-        let (ends, far) = wiring.lay(None).unwrap();
+        let (ends, far) = wiring.open(None).unwrap();
         assert!(ends.input.is_some() && ends.output.is_none() && ends.errors.is_some());
         assert_eq!(rustix::io::write(&far[1], b"to nowhere").unwrap(), 10);
         let mut input = ends.input.unwrap();
@@ -264,7 +263,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_terminal_echoes_and_ends_with_its_last_process() {
-        let (ends, far) = Wiring::Terminal.lay(None).unwrap();
+        let (ends, far) = Wiring::Terminal.open(None).unwrap();
         let (mut input, mut output) = (ends.input.unwrap(), ends.output.unwrap());
         ends.terminal.unwrap().resize(101, 7);
         let size = rustix::termios::tcgetwinsize(&far[0]).unwrap();

@@ -1,4 +1,4 @@
-//! Runs real processes, with namespaces where the machine allows them and
+//! Runs real processes, with namespaces where the machine allows them, and
 //! without.
 #![allow(clippy::unwrap_used)]
 
@@ -11,12 +11,12 @@ use super::{
     view::{self, Mount, Restrictions, Source, ThisMachine},
 };
 
-struct Stage {
+struct Fixture {
     spawner: Spawner,
     folder: tempfile::TempDir,
 }
 
-impl Stage {
+impl Fixture {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in ["probe", "base"] {
@@ -73,23 +73,23 @@ fn shell(script: &str) -> Command {
     command(&["sh", "-c", script])
 }
 
-/// With namespaces, if this machine allows them, and without.
-async fn both() -> [Stage; 2] {
-    let plain = Stage::new().await;
-    let plain = Stage {
+/// Fixtures with namespaces, if this machine allows them, and without.
+async fn both() -> [Fixture; 2] {
+    let plain = Fixture::new().await;
+    let plain = Fixture {
         spawner: plain.spawner.without_namespaces(),
         folder: plain.folder,
     };
-    [Stage::new().await, plain]
+    [Fixture::new().await, plain]
 }
 
 #[tokio::test]
 async fn output_code_and_environment() {
-    for stage in both().await {
+    for fixture in both().await {
         let mut command = shell("echo out $A; echo err >&2; pwd; env; exit 7");
         command.environment.push(("A".into(), "1".into()));
         command.working_folder = "/usr".into();
-        let (code, output, errors) = stage.run(&command).await.unwrap();
+        let (code, output, errors) = fixture.run(&command).await.unwrap();
         assert_eq!((code, errors.as_str()), (7, "err\n"));
         let mut lines = output.lines();
         assert_eq!((lines.next(), lines.next()), (Some("out 1"), Some("/usr")));
@@ -103,10 +103,10 @@ async fn output_code_and_environment() {
 }
 
 #[tokio::test]
-async fn descriptors_and_signals_are_clean() {
-    for stage in both().await {
+async fn descriptors_and_signals_are_reset() {
+    for fixture in both().await {
         let script = "ls /proc/self/fd | tr '\\n' ' '; grep -E 'Sig(Blk|Ign)' /proc/self/status";
-        let (code, output, _) = stage.run(&shell(script)).await.unwrap();
+        let (code, output, _) = fixture.run(&shell(script)).await.unwrap();
         assert_eq!(code, 0);
         assert!(output.starts_with("0 1 2 3 "), "{output}");
         assert!(!output.starts_with("0 1 2 3 4"), "{output}");
@@ -115,12 +115,17 @@ async fn descriptors_and_signals_are_clean() {
 }
 
 #[tokio::test]
-async fn what_cannot_run_is_said_as_runtimes_say_it() {
-    for stage in both().await {
-        let file = stage.path().join("plain");
+async fn start_errors_match_container_runtimes() {
+    for fixture in both().await {
+        let file = fixture.path().join("plain");
         fs::write(&file, "no program").unwrap();
-        let message =
-            async |word: &str| stage.run(&command(&[word])).await.unwrap_err().to_string();
+        let message = async |word: &str| {
+            fixture
+                .run(&command(&[word]))
+                .await
+                .unwrap_err()
+                .to_string()
+        };
         assert_eq!(
             message("nosuch").await,
             "exec: \"nosuch\": executable file not found in $PATH"
@@ -136,16 +141,16 @@ async fn what_cannot_run_is_said_as_runtimes_say_it() {
         );
         let mut lost = shell("true");
         lost.working_folder = "/no/such/folder".into();
-        let error = stage.run(&lost).await.unwrap_err();
+        let error = fixture.run(&lost).await.unwrap_err();
         assert!(matches!(error, StartError::WorkingFolder { .. }), "{error}");
     }
 }
 
 #[tokio::test]
-async fn signals_reach_the_command_and_killing_reaches_all() {
-    for stage in both().await {
+async fn signals_reach_the_command_and_kill_reaches_all_processes() {
+    for fixture in both().await {
         let trap = shell("trap 'echo got; exit 3' TERM; echo ready; while :; do sleep 0.01; done");
-        let mut started = stage.spawner.run(&trap).await.unwrap();
+        let mut started = fixture.spawner.run(&trap).await.unwrap();
         let mut ready = [0; 6];
         started
             .ends
@@ -167,7 +172,7 @@ async fn signals_reach_the_command_and_killing_reaches_all() {
             .unwrap();
         assert_eq!((started.process.wait().await, rest.as_str()), (3, "got\n"));
 
-        let started = stage
+        let started = fixture
             .spawner
             .run(&command(&["sleep", "1000"]))
             .await
@@ -176,7 +181,7 @@ async fn signals_reach_the_command_and_killing_reaches_all() {
         assert_eq!(started.process.wait().await, 143);
 
         let family = shell("sleep 1000 & echo ready; trap '' TERM; wait; sleep 1000");
-        let mut started = stage.spawner.run(&family).await.unwrap();
+        let mut started = fixture.spawner.run(&family).await.unwrap();
         started
             .ends
             .output
@@ -188,7 +193,7 @@ async fn signals_reach_the_command_and_killing_reaches_all() {
         started.process.terminate();
         started.process.kill();
         assert_eq!(started.process.wait().await, 137);
-        // The pipe ends only when the last of the family is gone.
+        // The pipe ends only after the last descendant has ended.
         let mut rest = String::new();
         started
             .ends
@@ -202,14 +207,14 @@ async fn signals_reach_the_command_and_killing_reaches_all() {
 }
 
 #[tokio::test]
-async fn children_left_behind_end_with_the_command() {
-    for stage in both().await {
-        let (code, ..) = stage.run(&shell("sleep 1000 & exit 5")).await.unwrap();
+async fn leftover_children_end_with_the_command() {
+    for fixture in both().await {
+        let (code, ..) = fixture.run(&shell("sleep 1000 & exit 5")).await.unwrap();
         assert_eq!(code, 5);
     }
 }
 
-/// Whether a process ends soon, or has ended.
+/// Whether a process ends soon or has ended.
 async fn ends(pid: &str) -> bool {
     let gone = async {
         while runs(pid) {
@@ -220,20 +225,20 @@ async fn ends(pid: &str) -> bool {
     tokio::time::timeout(at_most, gone).await.is_ok()
 }
 
-/// Processes that leave the session, with parents that end: only their place
-/// below the init is left of where they come from.
+/// Processes that leave the session and whose parents end can only be
+/// identified by their position below the init.
 #[tokio::test]
-async fn children_with_sessions_of_their_own_end_with_the_command() {
+async fn children_with_own_sessions_end_with_the_command() {
     let detach = "setsid sh -c 'setsid sleep 1000 & echo $!; setsid sh -c \
                   \"sleep 1000 & echo \\$!\" & wait $!' & wait; ";
-    for stage in both().await {
-        let (code, output, _) = stage
+    for fixture in both().await {
+        let (code, output, _) = fixture
             .run(&shell(&format!("{detach} exit 5")))
             .await
             .unwrap();
         assert_eq!(code, 5);
-        // Processes of a PID namespace have other numbers here, and end with it.
-        if !stage.spawner.features().has_mounts() {
+        // Processes of a PID namespace have other ids here, and end with it.
+        if !fixture.spawner.features().has_mounts() {
             let pids: Vec<_> = output.split_whitespace().collect();
             assert_eq!(pids.len(), 2, "{output}");
             // Reaped before the init ended.
@@ -243,7 +248,7 @@ async fn children_with_sessions_of_their_own_end_with_the_command() {
         }
 
         let script = format!("{detach} echo ready; sleep 1000");
-        let mut started = stage.spawner.run(&shell(&script)).await.unwrap();
+        let mut started = fixture.spawner.run(&shell(&script)).await.unwrap();
         let mut output = String::new();
         while !output.contains("ready") {
             let mut byte = [0];
@@ -253,7 +258,7 @@ async fn children_with_sessions_of_their_own_end_with_the_command() {
         }
         started.process.kill();
         assert_eq!(started.process.wait().await, 137);
-        if !stage.spawner.features().has_mounts() {
+        if !fixture.spawner.features().has_mounts() {
             for pid in output.split_whitespace().take(2) {
                 assert!(ends(pid).await, "{pid} of {output}");
             }
@@ -262,39 +267,39 @@ async fn children_with_sessions_of_their_own_end_with_the_command() {
 }
 
 #[tokio::test]
-async fn no_command_waits_for_term() {
-    for stage in both().await {
+async fn an_empty_command_waits_for_term() {
+    for fixture in both().await {
         let nothing = Command {
             working_folder: "/".into(),
             ..Command::default()
         };
-        let started = stage.spawner.run(&nothing).await.unwrap();
+        let started = fixture.spawner.run(&nothing).await.unwrap();
         started.process.terminate();
         assert_eq!(started.process.wait().await, 0);
     }
 }
 
 #[tokio::test]
-async fn the_end_of_the_spawner_ends_everything() {
-    for stage in both().await {
-        let started = stage
+async fn dropping_the_spawner_kills_all_processes() {
+    for fixture in both().await {
+        let started = fixture
             .spawner
             .run(&command(&["sleep", "1000"]))
             .await
             .unwrap();
-        let Stage {
+        let Fixture {
             spawner,
             folder: _folder,
-        } = stage;
+        } = fixture;
         drop(spawner);
         assert_eq!(started.process.wait().await, 137);
     }
 }
 
 #[tokio::test]
-async fn a_dropped_process_is_gone() {
-    let stage = Stage::new().await;
-    let started = stage
+async fn a_dropped_process_is_killed() {
+    let fixture = Fixture::new().await;
+    let started = fixture
         .spawner
         .run(&command(&["sleep", "1000"]))
         .await
@@ -304,35 +309,35 @@ async fn a_dropped_process_is_gone() {
     assert!(!Path::new(&format!("/proc/{id}")).exists());
 }
 
-/// A stage with namespaces; `None` where the kernel forbids them, which the
-/// tests below then cannot show.
-async fn with_mounts() -> Option<Stage> {
-    let stage = Stage::new().await;
-    stage.spawner.features().has_mounts().then_some(stage)
+/// A fixture with namespaces; `None` where the kernel does not allow them, so
+/// that the tests below cannot run.
+async fn with_mounts() -> Option<Fixture> {
+    let fixture = Fixture::new().await;
+    fixture.spawner.features().has_mounts().then_some(fixture)
 }
 
 #[tokio::test]
-async fn namespaces_of_its_own() {
-    let Some(stage) = with_mounts().await else {
+async fn a_container_has_its_own_namespaces() {
+    let Some(fixture) = with_mounts().await else {
         return;
     };
     let mut command = shell("hostname; ps -e -o comm= | sort | tr '\\n' ' '");
-    command.operations = stage.views(&[]);
-    let (_, output, errors) = stage.run(&command).await.unwrap();
+    command.operations = fixture.views(&[]);
+    let (_, output, errors) = fixture.run(&command).await.unwrap();
     let mut lines = output.lines();
     assert_eq!(lines.next(), Some("box"), "{errors}");
     assert!(lines.next().unwrap().contains("longshore-init"), "{output}");
 }
 
 #[tokio::test]
-async fn volumes_at_paths_that_exist_and_that_do_not() {
-    let Some(stage) = with_mounts().await else {
+async fn volumes_at_existing_and_missing_paths() {
+    let Some(fixture) = with_mounts().await else {
         return;
     };
-    let volume = stage.path().join("volume");
+    let volume = fixture.path().join("volume");
     fs::create_dir(&volume).unwrap();
     fs::write(volume.join("file"), "text").unwrap();
-    fs::write(stage.path().join("hosts"), "own hosts\n").unwrap();
+    fs::write(fixture.path().join("hosts"), "own hosts\n").unwrap();
     let mount = |source: &Path, target: &str, read_only| Mount {
         source: Source::whole(source),
         target: target.into(),
@@ -345,13 +350,13 @@ async fn volumes_at_paths_that_exist_and_that_do_not() {
          test -x /bin/sh -a -d /usr/lib -a -e /etc/passwd -a -e /dev/null -a -d /proc/self && echo fine; \
          ls -a / | grep -c old",
     );
-    command.operations = stage.views(&[
-        mount(&stage.path().join("hosts"), "/etc/hosts", false),
+    command.operations = fixture.views(&[
+        mount(&fixture.path().join("hosts"), "/etc/hosts", false),
         mount(&volume, "/longshore-data/deep", false),
         mount(&volume, "/etc/longshore-test", true),
         mount(&volume.join("file"), "/usr/longshore-f", true),
     ]);
-    let (_, output, errors) = stage.run(&command).await.unwrap();
+    let (_, output, errors) = fixture.run(&command).await.unwrap();
     let leftover = usize::from(Path::new("/old_root").exists());
     assert_eq!(
         output,
@@ -364,7 +369,7 @@ async fn volumes_at_paths_that_exist_and_that_do_not() {
     }
 }
 
-/// Not a test of its own: the agent that the next one kills.
+/// Not a test of its own: the agent that the next test kills.
 #[tokio::test]
 #[ignore = "run by a_killed_agent_leaves_no_process"]
 async fn agent_to_be_killed() {
@@ -373,8 +378,8 @@ async fn agent_to_be_killed() {
     };
     let stages = both().await;
     let mut running = Vec::new();
-    for (number, stage) in stages.iter().enumerate() {
-        let mut started = stage
+    for (number, fixture) in stages.iter().enumerate() {
+        let mut started = fixture
             .spawner
             .run(&shell(
                 "sleep 1000 & setsid sh -c 'setsid sleep 1000 & echo $!'; echo ready; wait",
@@ -396,7 +401,7 @@ async fn agent_to_be_killed() {
     std::future::pending::<()>().await;
 }
 
-/// The processes that are descendants of `pid`, itself among them.
+/// Returns `pid` and its descendants.
 fn family(pid: &str) -> Vec<String> {
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
     let mut all = vec![pid.to_owned()];
@@ -406,7 +411,7 @@ fn family(pid: &str) -> Vec<String> {
     all
 }
 
-/// Whether the process runs, so is not a zombie that is not reaped.
+/// Whether the process runs and is not an unreaped zombie.
 fn runs(pid: &str) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status"));
     status.is_ok_and(|status| !status.contains("State:\tZ"))
@@ -437,54 +442,59 @@ fn a_killed_agent_leaves_no_process() {
         families.len() >= 6,
         "init, shell and sleep, twice: {families:?}"
     );
-    // The one that has left its parents behind; known by this number only where
-    // there is no PID namespace.
+    // The process that left its parents; known by this id only if there is no
+    // PID namespace.
     families.extend(pids[1].split_whitespace().nth(1).map(str::to_owned));
     agent.kill().unwrap();
     agent.wait().unwrap();
-    // They end soon after, or this test never does.
+    // They end soon after; otherwise this test does not end.
     while families.iter().any(|pid| runs(pid)) {
         pause();
     }
 }
 
-/// A command in the container of another, which it sees from inside.
+/// A command in an existing container sees it from inside.
 #[tokio::test]
-async fn a_command_in_a_running_container() {
-    let stage = Stage::new().await;
-    fs::write(stage.path().join("data"), "shown").unwrap();
-    let at = stage.path().join("missing/data");
+async fn exec_in_a_running_container() {
+    let fixture = Fixture::new().await;
+    fs::write(fixture.path().join("data"), "shown").unwrap();
+    let at = fixture.path().join("missing/data");
     let mounts = [Mount {
-        source: Source::whole(stage.path().join("data")),
+        source: Source::whole(fixture.path().join("data")),
         target: at.clone(),
         read_only: false,
     }];
     let host = Command {
-        operations: stage.views(&mounts),
+        operations: fixture.views(&mounts),
         ..command(&["sleep", "1000"])
     };
-    let host = stage.spawner.run(&host).await.unwrap();
+    let host = fixture.spawner.run(&host).await.unwrap();
     let script = format!("hostname; cat {}; exit 5", at.display());
     let inside = command(&["sh", "-c", &script]);
-    let mut started = stage.spawner.run_in(&host.process, &inside).await.unwrap();
+    let mut started = fixture
+        .spawner
+        .run_in(&host.process, &inside)
+        .await
+        .unwrap();
     let mut text = String::new();
     let output = started.ends.output.as_mut().unwrap();
     output.read_to_string(&mut text).await.unwrap();
     assert_eq!(text, "box\nshown");
     assert_eq!(started.process.wait().await, 5);
-    // It ends with the container, and one that has ended cannot be entered.
+    // The command ends with its container, and a container that has ended
+    // cannot be entered.
     let sleeping = command(&["sleep", "1000"]);
-    let sleeping = stage.spawner.run_in(&host.process, &sleeping).await;
+    let sleeping = fixture.spawner.run_in(&host.process, &sleeping).await;
     host.process.kill();
     host.process.wait().await;
     assert_eq!(sleeping.unwrap().process.wait().await, 137);
-    let late = stage.spawner.run_in(&host.process, &inside).await;
+    let late = fixture.spawner.run_in(&host.process, &inside).await;
     assert!(matches!(late, Err(StartError::Entered { .. })));
 }
 
 #[tokio::test]
-async fn a_terminal_of_its_own() {
-    let stage = Stage::new().await;
+async fn a_command_with_a_terminal() {
+    let fixture = Fixture::new().await;
     let talk = Command {
         wiring: super::Wiring::Terminal,
         ..command(&[
@@ -493,7 +503,7 @@ async fn a_terminal_of_its_own() {
             "read word; stty size; echo got $word; kill -INT $$",
         ])
     };
-    let mut started = stage.spawner.run(&talk).await.unwrap();
+    let mut started = fixture.spawner.run(&talk).await.unwrap();
     started.ends.terminal.unwrap().resize(90, 20);
     use tokio::io::AsyncWriteExt as _;
     let input = started.ends.input.as_mut().unwrap();
@@ -505,25 +515,29 @@ async fn a_terminal_of_its_own() {
     assert_eq!(started.process.wait().await, 130);
 }
 
-/// Without a namespace to enter it runs beside the other, and what it leaves
-/// ends with it.
+/// Without namespaces the command runs independently of the other, and its
+/// leftover processes end with it.
 #[tokio::test]
-async fn a_command_beside_another_without_namespaces() {
-    let [_, stage] = both().await;
-    let host = stage
+async fn exec_without_namespaces() {
+    let [_, fixture] = both().await;
+    let host = fixture
         .spawner
         .run(&command(&["sleep", "1000"]))
         .await
         .unwrap();
     let inside = command(&["sh", "-c", "sleep 1000 & echo $!; exit 4"]);
-    let mut started = stage.spawner.run_in(&host.process, &inside).await.unwrap();
+    let mut started = fixture
+        .spawner
+        .run_in(&host.process, &inside)
+        .await
+        .unwrap();
     let mut text = String::new();
     let output = started.ends.output.as_mut().unwrap();
     output.read_to_string(&mut text).await.unwrap();
     assert_eq!(started.process.wait().await, 4);
     assert!(!Path::new("/proc").join(text.trim()).exists(), "{text}");
     let sleeping = command(&["sleep", "1000"]);
-    let sleeping = stage
+    let sleeping = fixture
         .spawner
         .run_in(&host.process, &sleeping)
         .await

@@ -1,9 +1,9 @@
-//! Users and groups by `/etc/passwd` and `/etc/group`: what a container runtime
-//! reads in an image, here in the machine's own files.
+//! Users and groups from `/etc/passwd` and `/etc/group`. Container runtimes
+//! read them from the image; this node reads the machine's files.
 
 use std::fs;
 
-/// The texts of the two files.
+/// The contents of the two files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Accounts {
     pub(crate) passwd: String,
@@ -11,7 +11,7 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    /// The machine's; empty where there are none.
+    /// Reads the machine's files; missing files count as empty.
     pub(crate) fn of_this_machine() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self {
@@ -20,12 +20,12 @@ impl Accounts {
         }
     }
 
-    /// A user's primary group.
+    /// Returns a user's primary group.
     pub(super) fn primary_group(&self, uid: u32) -> Option<u32> {
         self.user(uid)?.get(3)?.parse().ok()
     }
 
-    /// The groups that name a user as their member.
+    /// Returns the groups that list a user as a member.
     pub(super) fn groups(&self, uid: u32) -> Vec<u32> {
         let Some(name) = self.user(uid).and_then(|fields| fields.first().copied()) else {
             return Vec::new();
@@ -39,7 +39,7 @@ impl Accounts {
         self.group.lines().filter_map(group).collect()
     }
 
-    /// The fields of a user's line.
+    /// Returns the fields of a user's line.
     fn user(&self, uid: u32) -> Option<Vec<&str>> {
         let lines = self.passwd.lines().map(|line| line.split(':').collect());
         lines

@@ -1,10 +1,10 @@
-//! The capabilities of a container: the set of a container runtime, changed by
-//! `add` and `drop` in the order in which containerd takes them.
+//! The capabilities of a container: a container runtime's default set, changed
+//! by `add` and `drop` in containerd's order.
 
-use super::{Asked, Refusal};
+use super::{ContextRequest, Refusal};
 use crate::sandbox::Privileges;
 
-/// All capabilities of Linux 6, each at its number.
+/// All capabilities of Linux 6, indexed by number.
 const NAMES: [&str; 41] = [
     "CHOWN",
     "DAC_OVERRIDE",
@@ -49,10 +49,10 @@ const NAMES: [&str; 41] = [
     "CHECKPOINT_RESTORE",
 ];
 
-/// What containerd and CRI-O give to a container that asks for nothing. Without
-/// `MKNOD`, which there only makes devices that the runtime allows; nothing here
-/// would keep a container from the machine's disks.
-const USUAL: [&str; 13] = [
+/// The default set of containerd and CRI-O, without `MKNOD`. Runtimes limit
+/// `MKNOD` to permitted devices; this node does not, so it would give a
+/// container access to the machine's disks.
+const DEFAULT_SET: [&str; 13] = [
     "CHOWN",
     "DAC_OVERRIDE",
     "FSETID",
@@ -76,62 +76,65 @@ pub(super) const ADMINISTER: u32 = 21;
 const ALL: &str = "ALL";
 
 pub(super) fn apply(
-    asked: &Asked<'_>,
+    request: &ContextRequest<'_>,
     privileged: bool,
     privileges: &mut Privileges,
 ) -> Result<(), Refusal> {
-    let powers = asked.powers;
+    let agent_privileges = request.agent_privileges;
     if privileged {
         return Ok(());
     }
-    let wanted = asked.own.capabilities.as_ref();
+    let wanted = request.own.capabilities.as_ref();
     let list = |list: Option<&Vec<String>>| -> Vec<String> {
-        list.into_iter().flatten().map(|name| plain(name)).collect()
+        list.into_iter()
+            .flatten()
+            .map(|name| normalize(name))
+            .collect()
     };
     let added = list(wanted.and_then(|wanted| wanted.add.as_ref()));
     let dropped = list(wanted.and_then(|wanted| wanted.drop.as_ref()));
     let bits = |field: &str, names: &[String]| -> Result<u64, Refusal> {
         let others = names.iter().filter(|name| *name != ALL);
-        others.map(|name| bit(asked, field, name)).sum_of_bits()
+        others.map(|name| bit(request, field, name)).sum_of_bits()
     };
     let (add, drop) = (
         bits("capabilities.add", &added)?,
         bits("capabilities.drop", &dropped)?,
     );
     let adds_all = added.iter().any(|name| name == ALL);
-    refuse_added(asked, add, adds_all)?;
+    refuse_added(request, add, adds_all)?;
     let mut set = if dropped.iter().any(|name| name == ALL) {
         0
     } else if adds_all {
-        powers.capabilities
+        agent_privileges.capabilities
     } else {
-        usual()
+        default_set()
     };
     set = (set | add) & !drop;
-    if powers.can_limit() {
+    if agent_privileges.can_limit() {
         privileges.capabilities = Some(set);
-    } else if powers.is_root() && !dropped.is_empty() {
+    } else if agent_privileges.is_root() && !dropped.is_empty() {
         let reason = "the node agent lacks CAP_SETPCAP and cannot take capabilities away";
-        return Err(asked.refuse("capabilities.drop", reason));
+        return Err(request.refuse("capabilities.drop", reason));
     } else if !dropped.is_empty() {
-        // It has none, and can gain none.
+        // The container has no capabilities and cannot gain any.
         privileges.no_new_privileges = true;
     }
     Ok(())
 }
 
-/// What the agent cannot give.
-fn refuse_added(asked: &Asked<'_>, add: u64, adds_all: bool) -> Result<(), Refusal> {
-    let powers = asked.powers;
-    if powers.is_root() {
-        let lacking = add & !powers.capabilities;
+/// Rejects added capabilities that the agent does not have.
+fn refuse_added(request: &ContextRequest<'_>, add: u64, adds_all: bool) -> Result<(), Refusal> {
+    let agent_privileges = request.agent_privileges;
+    if agent_privileges.is_root() {
+        let lacking = add & !agent_privileges.capabilities;
         if lacking != 0 {
             let reason = format!("the node agent itself does not have {}", words(lacking));
-            return Err(asked.refuse("capabilities.add", reason));
+            return Err(request.refuse("capabilities.add", reason));
         }
         return Ok(());
     }
-    let unusual = add & !usual();
+    let unusual = add & !default_set();
     if unusual != 0 || adds_all {
         let names = if adds_all {
             ALL.to_owned()
@@ -140,7 +143,7 @@ fn refuse_added(asked: &Asked<'_>, add: u64, adds_all: bool) -> Result<(), Refus
         };
         let reason =
             format!("the node agent does not run as root of the machine and cannot give {names}");
-        return Err(asked.refuse("capabilities.add", reason));
+        return Err(request.refuse("capabilities.add", reason));
     }
     Ok(())
 }
@@ -155,21 +158,21 @@ impl<I: Iterator<Item = Result<u64, Refusal>>> SumOfBits for I {
     }
 }
 
-/// In capitals and without the prefix that some write.
-fn plain(name: &str) -> String {
+/// Normalizes a name: upper case, without the optional prefix.
+fn normalize(name: &str) -> String {
     let name = name.to_ascii_uppercase();
     name.strip_prefix("CAP_").unwrap_or(&name).to_owned()
 }
 
-fn bit(asked: &Asked<'_>, field: &str, name: &str) -> Result<u64, Refusal> {
+fn bit(request: &ContextRequest<'_>, field: &str, name: &str) -> Result<u64, Refusal> {
     let number = NAMES.iter().position(|known| *known == name);
     number
         .map(|number| 1 << number)
-        .ok_or_else(|| asked.refuse(field, format!("{name:?} is not a capability of Linux")))
+        .ok_or_else(|| request.refuse(field, format!("{name:?} is not a capability of Linux")))
 }
 
-fn usual() -> u64 {
-    let is_usual = |name: &&str| USUAL.contains(name);
+fn default_set() -> u64 {
+    let is_usual = |name: &&str| DEFAULT_SET.contains(name);
     let numbers = NAMES.iter().enumerate();
     numbers
         .filter(|(_, name)| is_usual(name))

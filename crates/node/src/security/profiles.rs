@@ -1,28 +1,30 @@
-//! Profiles and labels: seccomp, AppArmor, SELinux, Windows.
+//! Security profiles and labels: seccomp, AppArmor, SELinux, Windows.
 
-use super::{Asked, Refusal, capabilities::ADMINISTER, refuse_of_pod};
+use super::{ContextRequest, Refusal, capabilities::ADMINISTER, refuse_of_pod};
 use crate::sandbox::Privileges;
 
-/// Where profiles of AppArmor were asked for before there was a field.
+/// The legacy annotation for AppArmor profiles.
 const APP_ARMOR_ANNOTATION: &str = "container.apparmor.security.beta.kubernetes.io/";
 
-/// `RuntimeDefault` is the filter of this node; another profile is a file that
-/// it does not read.
+/// Applies the seccomp profile: `RuntimeDefault` is this node's filter; other
+/// profiles are files that it does not read.
 pub(super) fn apply_system_calls(
-    asked: &Asked<'_>,
+    request: &ContextRequest<'_>,
     privileges: &mut Privileges,
 ) -> Result<(), Refusal> {
-    let own = asked.own.seccomp_profile.as_ref();
-    let Some(profile) = own.or(asked.of_pod.seccomp_profile.as_ref()) else {
+    let own = request.own.seccomp_profile.as_ref();
+    let Some(profile) = own.or(request.of_pod.seccomp_profile.as_ref()) else {
         return Ok(());
     };
     match profile.type_.as_str() {
         "Unconfined" => Ok(()),
         "RuntimeDefault" => {
             privileges.filters_system_calls = true;
-            let powers = asked.powers;
-            if !powers.user_namespace && powers.effective & (1 << ADMINISTER) == 0 {
-                // The kernel's condition for a filter.
+            let agent_privileges = request.agent_privileges;
+            if !agent_privileges.user_namespace
+                && agent_privileges.effective & (1 << ADMINISTER) == 0
+            {
+                // The kernel requires this for a filter.
                 privileges.no_new_privileges = true;
             }
             Ok(())
@@ -31,41 +33,43 @@ pub(super) fn apply_system_calls(
             let reason = format!(
                 "this node has no profiles of type {other}; use RuntimeDefault or Unconfined"
             );
-            Err(asked.refuse_either(own.is_some(), "seccompProfile", reason))
+            Err(request.refuse_either(own.is_some(), "seccompProfile", reason))
         }
     }
 }
 
-/// Refuses what other security modules would have to enforce.
-pub(super) fn refuse_labels(asked: &Asked<'_>) -> Result<(), Refusal> {
-    let own = asked.own.app_armor_profile.as_ref();
-    let profile = own.or(asked.of_pod.app_armor_profile.as_ref());
+/// Rejects fields that other security modules would have to enforce.
+pub(super) fn refuse_labels(request: &ContextRequest<'_>) -> Result<(), Refusal> {
+    let own = request.own.app_armor_profile.as_ref();
+    let profile = own.or(request.of_pod.app_armor_profile.as_ref());
     if let Some(profile) = profile.filter(|profile| profile.type_ != "Unconfined") {
         let reason = format!(
             "this node loads no profiles of AppArmor, so not {:?}; use Unconfined, or leave it out",
             profile.type_
         );
-        return Err(asked.refuse_either(own.is_some(), "appArmorProfile", reason));
+        return Err(request.refuse_either(own.is_some(), "appArmorProfile", reason));
     }
-    let name = format!("{APP_ARMOR_ANNOTATION}{}", asked.container.name);
-    let annotations = asked.pod.metadata.annotations.as_ref();
+    let name = format!("{APP_ARMOR_ANNOTATION}{}", request.container.name);
+    let annotations = request.pod.metadata.annotations.as_ref();
     let annotated = annotations.and_then(|annotations| annotations.get(&name));
     if profile.is_none() && annotated.is_some_and(|value| value != "unconfined") {
         let reason = "this node loads no profiles of AppArmor; use unconfined, or leave it out";
         return Err(refuse_of_pod(&format!("annotation {name:?}"), reason));
     }
-    let own = asked.own.se_linux_options.as_ref();
-    let labels = own.or(asked.of_pod.se_linux_options.as_ref());
-    // Without SELinux they have no effect, as on every node of Kubernetes.
-    if asked.powers.selinux && labels.is_some_and(|labels| *labels != Default::default()) {
+    let own = request.own.se_linux_options.as_ref();
+    let labels = own.or(request.of_pod.se_linux_options.as_ref());
+    // Without SELinux they have no effect, as on every Kubernetes node.
+    if request.agent_privileges.selinux
+        && labels.is_some_and(|labels| *labels != Default::default())
+    {
         let reason = "this node sets no labels of SELinux; leave it out";
-        return Err(asked.refuse_either(own.is_some(), "seLinuxOptions", reason));
+        return Err(request.refuse_either(own.is_some(), "seLinuxOptions", reason));
     }
-    let own = asked.own.windows_options.as_ref();
-    let windows = own.or(asked.of_pod.windows_options.as_ref());
+    let own = request.own.windows_options.as_ref();
+    let windows = own.or(request.of_pod.windows_options.as_ref());
     if windows.is_some_and(|options| *options != Default::default()) {
         let reason = "this node runs Linux; leave it out";
-        return Err(asked.refuse_either(own.is_some(), "windowsOptions", reason));
+        return Err(request.refuse_either(own.is_some(), "windowsOptions", reason));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Security contexts under several powers.
+//! Security contexts with various agent privileges.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,20 +8,20 @@ use super::*;
 
 const ADMIN: u64 = 1 << 21;
 
-fn root() -> Powers {
-    Powers {
+fn root() -> AgentPrivileges {
+    AgentPrivileges {
         namespaces: true,
         read_only_views: true,
         selinux: true,
         groups: vec![0, 7],
         capabilities: (1 << 41) - 1,
         effective: (1 << 41) - 1,
-        ..Powers::default()
+        ..AgentPrivileges::default()
     }
 }
 
-fn user() -> Powers {
-    Powers {
+fn user() -> AgentPrivileges {
+    AgentPrivileges {
         uid: 1001,
         gid: 1002,
         groups: vec![1002, 44],
@@ -31,9 +31,9 @@ fn user() -> Powers {
     }
 }
 
-/// Without root and namespaces.
-fn plain() -> Powers {
-    Powers {
+/// An agent without root and without namespaces.
+fn unprivileged() -> AgentPrivileges {
+    AgentPrivileges {
         namespaces: false,
         user_namespace: false,
         read_only_views: false,
@@ -61,22 +61,24 @@ fn pod(of_pod: Value, own: Value) -> Pod {
     .unwrap()
 }
 
-fn judge(powers: &Powers, pod: &Pod) -> Result<Enforced, Refusal> {
+fn enforce_in(agent_privileges: &AgentPrivileges, pod: &Pod) -> Result<Enforced, Refusal> {
     let container = &pod.spec.as_ref().unwrap().containers[0];
-    enforce(pod, container, powers, &accounts())
+    enforce(pod, container, agent_privileges, &accounts())
 }
 
-fn own(powers: &Powers, context: Value) -> Enforced {
-    judge(powers, &pod(json!({}), context)).unwrap()
+fn own(agent_privileges: &AgentPrivileges, context: Value) -> Enforced {
+    enforce_in(agent_privileges, &pod(json!({}), context)).unwrap()
 }
 
-fn whole(powers: &Powers, context: Value) -> Enforced {
+fn whole(agent_privileges: &AgentPrivileges, context: Value) -> Enforced {
     let spec = json!({"securityContext": context});
-    judge(powers, &pod(spec, Value::Null)).unwrap()
+    enforce_in(agent_privileges, &pod(spec, Value::Null)).unwrap()
 }
 
-fn refusal(powers: &Powers, of_pod: Value, own: Value) -> String {
-    judge(powers, &pod(of_pod, own)).unwrap_err().to_string()
+fn refusal(agent_privileges: &AgentPrivileges, of_pod: Value, own: Value) -> String {
+    enforce_in(agent_privileges, &pod(of_pod, own))
+        .unwrap_err()
+        .to_string()
 }
 
 #[test]
@@ -86,7 +88,7 @@ fn users_and_groups_of_root() {
         (privileges.user, privileges.group, privileges.groups),
         (None, None, None)
     );
-    // As the account says, or a group of its own.
+    // The group of the account, or a separate group.
     let privileges = own(&root(), json!({"runAsUser": 1000})).privileges;
     assert_eq!(
         (privileges.user, privileges.group),
@@ -108,12 +110,12 @@ fn users_and_groups_of_root() {
         (privileges.user, privileges.groups),
         (None, Some(vec![0, 6, 7]))
     );
-    // The container's own wins.
+    // The container's own context takes precedence.
     let both = pod(
         json!({"securityContext": {"runAsUser": 1000}}),
         json!({"runAsUser": 3}),
     );
-    assert_eq!(judge(&root(), &both).unwrap().privileges.user, Some(3));
+    assert_eq!(enforce_in(&root(), &both).unwrap().privileges.user, Some(3));
 }
 
 #[test]
@@ -137,20 +139,23 @@ fn one_user_and_one_group_without_root() {
     assert!(text.contains("supplementalGroups"), "{text}");
 
     assert!(
-        own(&plain(), json!({"runAsUser": 1001, "runAsGroup": 1002}))
-            .privileges
-            .user
-            .is_none()
+        own(
+            &unprivileged(),
+            json!({"runAsUser": 1001, "runAsGroup": 1002})
+        )
+        .privileges
+        .user
+        .is_none()
     );
     whole(
-        &plain(),
+        &unprivileged(),
         json!({"fsGroup": 44, "supplementalGroups": [1002]}),
     );
     for (context, field) in [
         (json!({"runAsUser": 1000}), "runAsUser"),
         (json!({"runAsGroup": 44}), "runAsGroup"),
     ] {
-        let text = refusal(&plain(), json!({}), context);
+        let text = refusal(&unprivileged(), json!({}), context);
         assert!(
             text.starts_with(&format!("container \"c\" securityContext.{field}: ")),
             "{text}"
@@ -159,7 +164,7 @@ fn one_user_and_one_group_without_root() {
 }
 
 #[test]
-fn non_root_is_judged_as_by_the_kubelet() {
+fn run_as_non_root_is_enforced_like_by_the_kubelet() {
     let must = json!({"runAsNonRoot": true});
     assert_eq!(
         refusal(&root(), json!({}), must.clone()),
@@ -175,12 +180,12 @@ fn non_root_is_judged_as_by_the_kubelet() {
     );
     own(&root(), json!({"runAsNonRoot": true, "runAsUser": 1}));
     own(&user(), must);
-    // The container's own wins.
+    // The container's own context takes precedence.
     let may = pod(
         json!({"securityContext": {"runAsNonRoot": true}}),
         json!({"runAsNonRoot": false}),
     );
-    judge(&root(), &may).unwrap();
+    enforce_in(&root(), &may).unwrap();
 }
 
 #[test]
@@ -190,20 +195,23 @@ fn capabilities_in_the_order_of_containerd() {
             .privileges
             .capabilities
     };
-    let usual = own(&root(), Value::Null).privileges.capabilities.unwrap();
-    assert_eq!(usual.count_ones(), 13);
-    assert_eq!(usual & ADMIN, 0);
+    let default_set = own(&root(), Value::Null).privileges.capabilities.unwrap();
+    assert_eq!(default_set.count_ones(), 13);
+    assert_eq!(default_set & ADMIN, 0);
     assert_eq!(set(json!({"drop": ["ALL"]})), Some(0));
     let bind = json!({"drop": ["all"], "add": ["CAP_NET_BIND_SERVICE"]});
     assert_eq!(set(bind), Some(1 << 10));
-    assert_eq!(set(json!({"add": ["sys_admin"]})), Some(usual | ADMIN));
+    assert_eq!(
+        set(json!({"add": ["sys_admin"]})),
+        Some(default_set | ADMIN)
+    );
     assert_eq!(
         set(json!({"add": ["ALL"], "drop": ["SYS_ADMIN"]})),
         Some(((1 << 41) - 1) & !ADMIN)
     );
     assert_eq!(
         set(json!({"add": ["CHOWN"], "drop": ["CHOWN"]})),
-        Some(usual & !1)
+        Some(default_set & !1)
     );
     let text = refusal(
         &root(),
@@ -215,9 +223,9 @@ fn capabilities_in_the_order_of_containerd() {
         "{text}"
     );
 
-    // What the agent lacks cannot be given, by whatever name.
-    let poor = Powers {
-        capabilities: usual,
+    // Capabilities that the agent lacks cannot be added, in any spelling.
+    let poor = AgentPrivileges {
+        capabilities: default_set,
         ..root()
     };
     let text = refusal(
@@ -229,23 +237,28 @@ fn capabilities_in_the_order_of_containerd() {
         text.ends_with("the node agent itself does not have NET_ADMIN"),
         "{text}"
     );
-    for powers in [user(), plain()] {
+    for agent_privileges in [user(), unprivileged()] {
         for name in ["NET_ADMIN", "ALL"] {
-            let text = refusal(&powers, json!({}), json!({"capabilities": {"add": [name]}}));
+            let text = refusal(
+                &agent_privileges,
+                json!({}),
+                json!({"capabilities": {"add": [name]}}),
+            );
             assert!(
                 text.contains("capabilities.add") && text.ends_with(name),
                 "{text}"
             );
         }
     }
-    // Without the right to take any: none to take, or a refusal.
+    // An agent that cannot drop capabilities: fine if there are none, otherwise
+    // an error.
     let drop = json!({"capabilities": {"drop": ["ALL"]}});
-    let privileges = own(&plain(), drop.clone()).privileges;
+    let privileges = own(&unprivileged(), drop.clone()).privileges;
     assert_eq!(
         (privileges.capabilities, privileges.no_new_privileges),
         (None, true)
     );
-    let weak = Powers {
+    let weak = AgentPrivileges {
         effective: 0,
         ..root()
     };
@@ -255,21 +268,22 @@ fn capabilities_in_the_order_of_containerd() {
 
 #[test]
 fn a_restricted_manifest_is_enforced_and_runs_everywhere() {
-    // What the Pod Security Standard `restricted` asks for.
+    // The requirements of the Pod Security Standard `restricted`.
     let of_pod = json!({"securityContext": {"runAsNonRoot": true, "runAsUser": 1001,
         "seccompProfile": {"type": "RuntimeDefault"}}});
     let context = json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}});
-    for powers in [root(), user(), plain()] {
-        let enforced = judge(&powers, &pod(of_pod.clone(), context.clone())).unwrap();
+    for agent_privileges in [root(), user(), unprivileged()] {
+        let enforced =
+            enforce_in(&agent_privileges, &pod(of_pod.clone(), context.clone())).unwrap();
         let privileges = enforced.privileges;
         assert!(privileges.no_new_privileges && privileges.filters_system_calls);
-        assert_eq!(enforced.masks_proc, powers.namespaces);
+        assert_eq!(enforced.masks_proc, agent_privileges.namespaces);
     }
-    // The filter needs either.
+    // The filter needs one of the two.
     let filter = json!({"seccompProfile": {"type": "RuntimeDefault"}});
     assert!(!own(&root(), filter.clone()).privileges.no_new_privileges);
     assert!(!own(&user(), filter.clone()).privileges.no_new_privileges);
-    assert!(own(&plain(), filter).privileges.no_new_privileges);
+    assert!(own(&unprivileged(), filter).privileges.no_new_privileges);
 }
 
 #[test]
@@ -277,8 +291,8 @@ fn privileged_containers_have_what_the_agent_has() {
     let context = json!({"privileged": true, "seccompProfile": {"type": "RuntimeDefault"}});
     let enforced = own(&root(), context.clone());
     assert_eq!(enforced, Enforced::default());
-    for powers in [user(), plain()] {
-        let text = refusal(&powers, json!({}), context.clone());
+    for agent_privileges in [user(), unprivileged()] {
+        let text = refusal(&agent_privileges, json!({}), context.clone());
         assert!(
             text.starts_with("container \"c\" securityContext.privileged: "),
             "{text}"
@@ -289,7 +303,7 @@ fn privileged_containers_have_what_the_agent_has() {
 }
 
 #[test]
-fn what_cannot_be_enforced_is_named() {
+fn unenforceable_fields_are_named() {
     let fields = [
         (
             json!({"securityContext": {"sysctls": [{"name": "a.b", "value": "1"}]}}),
@@ -352,7 +366,7 @@ fn what_cannot_be_enforced_is_named() {
         let text = refusal(&root(), of_pod, context);
         assert!(text.starts_with(start), "{text}");
     }
-    let blind = Powers {
+    let blind = AgentPrivileges {
         read_only_views: false,
         ..root()
     };
@@ -362,32 +376,32 @@ fn what_cannot_be_enforced_is_named() {
     let key = "container.apparmor.security.beta.kubernetes.io/c".to_owned();
     annotated.metadata.annotations = Some([(key, "runtime/default".to_owned())].into());
     assert!(
-        judge(&root(), &annotated)
+        enforce_in(&root(), &annotated)
             .unwrap_err()
             .to_string()
             .contains("annotation")
     );
 
-    // What says what is so anyway.
+    // Fields that request what applies anyway.
     let harmless = json!({"hostUsers": true, "hostIPC": true, "hostNetwork": true,
         "securityContext": {"seLinuxOptions": {}, "appArmorProfile": {"type": "Unconfined"},
             "seccompProfile": {"type": "Unconfined"}, "fsGroupChangePolicy": "Always",
             "seLinuxChangePolicy": "Recursive", "sysctls": []}});
     let own = json!({"procMount": "Default", "privileged": false, "windowsOptions": {}});
-    judge(&root(), &pod(harmless, own)).unwrap();
+    enforce_in(&root(), &pod(harmless, own)).unwrap();
     // Without SELinux its labels have no effect.
-    let none = Powers {
+    let none = AgentPrivileges {
         selinux: false,
         ..root()
     };
     let labels = json!({"seLinuxOptions": {"level": "s0"}});
-    judge(
+    enforce_in(
         &none,
         &pod(json!({"securityContext": labels.clone()}), labels),
     )
     .unwrap();
-    judge(&user(), &pod(json!({"hostUsers": false}), Value::Null)).unwrap();
-    judge(&plain(), &pod(json!({"hostPID": true}), Value::Null)).unwrap();
+    enforce_in(&user(), &pod(json!({"hostUsers": false}), Value::Null)).unwrap();
+    enforce_in(&unprivileged(), &pod(json!({"hostPID": true}), Value::Null)).unwrap();
 }
 
 #[test]
@@ -399,7 +413,7 @@ fn files_belong_to_the_one_user_or_to_the_group() {
     assert_eq!((one.user, one.group), (Some(5), Some(6)));
     let two = of(json!({"initContainers": [{"name": "i", "securityContext": {"runAsUser": 4}}]}));
     assert_eq!((two.user, two.group), (None, None));
-    // Without root there is nobody else.
+    // Without root there are no other users.
     let users = owner(
         &pod(json!({"securityContext": {"fsGroup": 6}}), Value::Null),
         &user(),

@@ -1,69 +1,74 @@
-//! The user and the groups of a container's processes, and who owns its files.
+//! The user and groups of a container's processes, and the owner of its files.
 
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use super::{Accounts, Asked, Powers, Refusal};
+use super::{Accounts, AgentPrivileges, ContextRequest, Refusal};
 use crate::sandbox::Privileges;
 
 pub(super) fn apply(
-    asked: &Asked<'_>,
+    request: &ContextRequest<'_>,
     accounts: &Accounts,
     privileges: &mut Privileges,
 ) -> Result<(), Refusal> {
-    let Asked {
+    let ContextRequest {
         of_pod,
         own,
-        powers,
+        agent_privileges,
         ..
-    } = asked;
+    } = request;
     let (own_user, own_group) = (own.run_as_user.is_some(), own.run_as_group.is_some());
     let user = own.run_as_user.or(of_pod.run_as_user);
-    let user = number(asked, own_user, "runAsUser", user)?;
+    let user = number(request, own_user, "runAsUser", user)?;
     let group = own.run_as_group.or(of_pod.run_as_group);
-    let group = number(asked, own_group, "runAsGroup", group)?;
+    let group = number(request, own_group, "runAsGroup", group)?;
     let mut more = Vec::new();
-    for (field, id) in supplementary(asked) {
-        more.extend(number(asked, false, field, Some(id))?.map(|id| (field, id)));
+    for (field, id) in supplementary(request) {
+        more.extend(number(request, false, field, Some(id))?.map(|id| (field, id)));
     }
-    refuse_root(asked, user)?;
-    if powers.is_root() {
+    refuse_root(request, user)?;
+    if agent_privileges.is_root() {
         privileges.user = user;
         privileges.group = group.or_else(|| {
-            // A user that is not known here gets a group of its own: group 0 may
-            // read more of this machine's files than of an image's.
+            // An unknown user gets a group of its own: group 0 can read more of
+            // this machine's files than of an image's.
             user.map(|user| accounts.primary_group(user).unwrap_or(user))
         });
-        privileges.groups = groups(asked, accounts, privileges, &more);
+        privileges.groups = groups(request, accounts, privileges, &more);
         return Ok(());
     }
-    let (may_choose, has): (bool, Vec<u32>) = if powers.user_namespace {
+    let (may_choose, has): (bool, Vec<u32>) = if agent_privileges.user_namespace {
         let first = more.first().map(|(_, id)| *id);
-        privileges.user = Some(user.unwrap_or(powers.uid));
-        privileges.group = Some(group.or(first).unwrap_or(powers.gid));
+        privileges.user = Some(user.unwrap_or(agent_privileges.uid));
+        privileges.group = Some(group.or(first).unwrap_or(agent_privileges.gid));
         (true, privileges.group.into_iter().collect())
     } else {
         (
             false,
-            powers.groups.iter().copied().chain([powers.gid]).collect(),
+            agent_privileges
+                .groups
+                .iter()
+                .copied()
+                .chain([agent_privileges.gid])
+                .collect(),
         )
     };
-    if !may_choose && user.is_some_and(|user| user != powers.uid) {
+    if !may_choose && user.is_some_and(|user| user != agent_privileges.uid) {
         let reason = format!(
             "the node agent runs as user {} and may not change to another; run it as root, \
              allow unprivileged user namespaces, or leave the field out",
-            powers.uid
+            agent_privileges.uid
         );
-        return Err(asked.refuse_either(own_user, "runAsUser", reason));
+        return Err(request.refuse_either(own_user, "runAsUser", reason));
     }
-    if !may_choose && group.is_some_and(|group| group != powers.gid) {
+    if !may_choose && group.is_some_and(|group| group != agent_privileges.gid) {
         let reason = format!(
             "the node agent runs as group {} and may not change to another; run it as root, \
              allow unprivileged user namespaces, or leave the field out",
-            powers.gid
+            agent_privileges.gid
         );
-        return Err(asked.refuse_either(own_group, "runAsGroup", reason));
+        return Err(request.refuse_either(own_group, "runAsGroup", reason));
     }
     if let Some((field, _)) = more.iter().find(|(_, id)| !has.contains(id)) {
         let reason = format!(
@@ -74,15 +79,15 @@ pub(super) fn apply(
                 .collect::<Vec<_>>()
                 .join(", ")
         );
-        return Err(asked.refuse_either(false, field, reason));
+        return Err(request.refuse_either(false, field, reason));
     }
     Ok(())
 }
 
-/// The groups that the pod asks for besides the primary one, with their fields.
-fn supplementary(asked: &Asked<'_>) -> impl Iterator<Item = (&'static str, i64)> {
-    let fs = asked.of_pod.fs_group.map(|id| ("fsGroup", id));
-    let more = asked.of_pod.supplemental_groups.iter().flatten();
+/// Returns the supplementary groups that the pod requests, with their fields.
+fn supplementary(request: &ContextRequest<'_>) -> impl Iterator<Item = (&'static str, i64)> {
+    let fs = request.of_pod.fs_group.map(|id| ("fsGroup", id));
+    let more = request.of_pod.supplemental_groups.iter().flatten();
     fs.into_iter()
         .chain(more.map(|id| ("supplementalGroups", *id)))
         .collect::<Vec<_>>()
@@ -90,7 +95,7 @@ fn supplementary(asked: &Asked<'_>) -> impl Iterator<Item = (&'static str, i64)>
 }
 
 fn number(
-    asked: &Asked<'_>,
+    request: &ContextRequest<'_>,
     own: bool,
     field: &str,
     id: Option<i64>,
@@ -99,18 +104,21 @@ fn number(
     let number = u32::try_from(id).ok().filter(|number| *number != u32::MAX);
     match number {
         Some(number) => Ok(Some(number)),
-        None => Err(asked.refuse_either(own, field, format!("{id} is not the number of an id"))),
+        None => Err(request.refuse_either(own, field, format!("{id} is not the number of an id"))),
     }
 }
 
-/// `runAsNonRoot`, as the kubelet judges it. The user of an image is here the
-/// agent's own.
-fn refuse_root(asked: &Asked<'_>, user: Option<u32>) -> Result<(), Refusal> {
-    let must_not = asked.own.run_as_non_root.or(asked.of_pod.run_as_non_root);
-    if must_not != Some(true) || user.unwrap_or(asked.powers.uid) != 0 {
+/// Enforces `runAsNonRoot` like the kubelet. The agent's own user takes the
+/// place of the image's user.
+fn refuse_root(request: &ContextRequest<'_>, user: Option<u32>) -> Result<(), Refusal> {
+    let must_not = request
+        .own
+        .run_as_non_root
+        .or(request.of_pod.run_as_non_root);
+    if must_not != Some(true) || user.unwrap_or(request.agent_privileges.uid) != 0 {
         return Ok(());
     }
-    let metadata = &asked.pod.metadata;
+    let metadata = &request.pod.metadata;
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     Err(Refusal::Root {
         reason: match user {
@@ -123,18 +131,18 @@ fn refuse_root(asked: &Asked<'_>, user: Option<u32>) -> Result<(), Refusal> {
             text(&metadata.namespace),
             text(&metadata.uid)
         ),
-        container: asked.container.name.clone(),
+        container: request.container.name.clone(),
     })
 }
 
-/// The supplementary groups; `None`: those of the agent.
+/// Returns the supplementary groups; `None` keeps the agent's.
 fn groups(
-    asked: &Asked<'_>,
+    request: &ContextRequest<'_>,
     accounts: &Accounts,
     privileges: &Privileges,
     more: &[(&str, u32)],
 ) -> Option<Vec<u32>> {
-    let strict = asked.of_pod.supplemental_groups_policy.as_deref() == Some("Strict");
+    let strict = request.of_pod.supplemental_groups_policy.as_deref() == Some("Strict");
     if privileges.user.is_none() && privileges.group.is_none() && more.is_empty() && !strict {
         return None;
     }
@@ -143,27 +151,27 @@ fn groups(
     if !strict {
         groups.extend(match privileges.user {
             Some(user) => accounts.groups(user),
-            None => asked.powers.groups.clone(),
+            None => request.agent_privileges.groups.clone(),
         });
     }
     Some(groups.into_iter().collect())
 }
 
-/// Who owns the files that the node makes for a pod.
+/// The owner of the files that the node creates for a pod.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Owner {
-    /// The one user of all containers, if there is one.
+    /// The user that all containers share, if they do.
     pub(crate) user: Option<u32>,
-    /// The pod's `fsGroup`, where the agent can give files to it. Elsewhere all
-    /// containers run as the agent's user, who owns them.
+    /// The pod's `fsGroup`, if the agent can change the group of files.
+    /// Otherwise all containers run as the agent's user, who owns them.
     pub(crate) group: Option<u32>,
 }
 
-/// Who owns the files that the node makes for `pod`.
-pub(crate) fn owner(pod: &Pod, powers: &Powers) -> Owner {
-    let Some(spec) = pod.spec.as_ref().filter(|_| powers.is_root()) else {
+/// Returns the owner of the files that the node creates for `pod`.
+pub(crate) fn owner(pod: &Pod, agent_privileges: &AgentPrivileges) -> Owner {
+    let Some(spec) = pod.spec.as_ref().filter(|_| agent_privileges.is_root()) else {
         return Owner {
-            user: Some(powers.uid),
+            user: Some(agent_privileges.uid),
             group: None,
         };
     };
@@ -175,7 +183,7 @@ pub(crate) fn owner(pod: &Pod, powers: &Powers) -> Owner {
             let own = container.security_context.as_ref();
             let own = own.and_then(|context| context.run_as_user);
             own.or_else(|| of_pod?.run_as_user)
-                .unwrap_or(i64::from(powers.uid))
+                .unwrap_or(i64::from(agent_privileges.uid))
         })
         .collect();
     let id = |id: i64| u32::try_from(id).ok();

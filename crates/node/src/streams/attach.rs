@@ -1,6 +1,7 @@
-//! Attaching to a container: many may listen to its output, and write to its
-//! input. A listener that takes nothing for long is dropped with an error, so
-//! that neither the container waits for ever nor what it writes piles up.
+//! Attaching to a container: several sessions can read its output and write to
+//! its input. A session that does not read for a long time is dropped with an
+//! error, so that the container does not block and its output does not
+//! accumulate.
 
 use std::{
     io,
@@ -24,23 +25,23 @@ use tokio::{
 use super::{Session, SessionInput, SessionOutput, Wanted};
 use crate::sandbox::{Input, Stream, Terminal};
 
-/// Chunks that may wait for a listener.
-const WAITING: usize = 16;
-/// How long a container waits for its listeners, all together.
+/// Number of chunks that can wait for a listener.
+const LISTENER_QUEUE: usize = 16;
+/// How long a container waits for all its listeners together.
 const LISTENER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes on their way to a container's input.
-const INPUT: usize = 32 * 1024;
+/// Buffered bytes of a container's input.
+const INPUT_BUFFER: usize = 32 * 1024;
 
-/// A container's streams, as those see them who attach.
+/// A container's streams, as attached sessions use them.
 pub(crate) struct Attachment {
     input: Arc<tokio::sync::Mutex<Option<Input>>>,
-    /// The input closes after the first session (`stdinOnce`).
-    once: bool,
+    /// Whether the input closes after the first session (`stdinOnce`).
+    closes_once: bool,
     terminal: Option<Terminal>,
     listener_timeout: Duration,
     listeners: Mutex<Vec<Listener>>,
     next: AtomicUsize,
-    /// Comes true when the container has ended and all it wrote is sent.
+    /// Becomes true when the container has ended and all its output was sent.
     ended: watch::Sender<bool>,
 }
 
@@ -48,22 +49,22 @@ struct Listener {
     id: usize,
     stream: Stream,
     chunks: mpsc::Sender<Bytes>,
-    /// Comes true when it is let go of.
-    lost: Arc<AtomicBool>,
+    /// Becomes true when the listener is dropped.
+    dropped: Arc<AtomicBool>,
 }
 
 impl Default for Attachment {
-    /// Of a container that reads nothing.
+    /// A container without standard input.
     fn default() -> Self {
         Self::new(None, false, None)
     }
 }
 
 impl Attachment {
-    pub(crate) fn new(input: Option<Input>, once: bool, terminal: Option<Terminal>) -> Self {
+    pub(crate) fn new(input: Option<Input>, closes_once: bool, terminal: Option<Terminal>) -> Self {
         Self {
             input: Arc::new(tokio::sync::Mutex::new(input)),
-            once,
+            closes_once,
             terminal,
             listener_timeout: LISTENER_TIMEOUT,
             listeners: Mutex::default(),
@@ -72,7 +73,7 @@ impl Attachment {
         }
     }
 
-    /// Sends all listeners what the container wrote.
+    /// Sends output of the container to all listeners.
     pub(crate) async fn send(&self, stream: Stream, bytes: &[u8]) {
         let concerned: Vec<_> = {
             let listeners = self.listeners.lock();
@@ -83,37 +84,37 @@ impl Attachment {
             return;
         }
         let chunk = Bytes::copy_from_slice(bytes);
-        // All at a time: many that are slow cost no more time than one.
+        // Concurrently: many slow listeners take no more time than one.
         let sending = concerned.into_iter().map(|(id, chunks)| {
             let chunk = chunk.clone();
             async move {
                 let sent = tokio::time::timeout(self.listener_timeout, chunks.send(chunk));
                 match sent.await {
                     Ok(Ok(())) => {}
-                    Ok(Err(_)) => self.forget(id, false),
-                    Err(_) => self.forget(id, true),
+                    Ok(Err(_)) => self.remove_listener(id, false),
+                    Err(_) => self.remove_listener(id, true),
                 }
             }
         });
         join_all(sending).await;
     }
 
-    fn forget(&self, id: usize, lost: bool) {
+    fn remove_listener(&self, id: usize, dropped: bool) {
         self.listeners.lock().retain(|one| {
-            if one.id == id && lost {
-                one.lost.store(true, Ordering::Release);
+            if one.id == id && dropped {
+                one.dropped.store(true, Ordering::Release);
             }
             one.id != id
         });
     }
 
-    /// The container has ended: so do all sessions.
+    /// The container has ended, and with it all sessions.
     pub(crate) fn end(&self) {
         self.ended.send_replace(true);
         self.listeners.lock().clear();
     }
 
-    /// Comes true when the container has ended.
+    /// Becomes true when the container has ended.
     pub(super) fn ended(&self) -> watch::Receiver<bool> {
         self.ended.subscribe()
     }
@@ -138,34 +139,34 @@ impl Attachment {
     }
 
     fn listen(&self, stream: Stream) -> SessionOutput {
-        let (chunks, received) = mpsc::channel(WAITING);
-        let lost = Arc::new(AtomicBool::new(false));
+        let (chunks, received) = mpsc::channel(LISTENER_QUEUE);
+        let dropped = Arc::new(AtomicBool::new(false));
         let listener = Listener {
             id: self.next.fetch_add(1, Ordering::Relaxed),
             stream,
             chunks,
-            lost: lost.clone(),
+            dropped: dropped.clone(),
         };
         let mut listeners = self.listeners.lock();
         listeners.retain(|one| !one.chunks.is_closed());
-        // After its end nothing is sent.
+        // Nothing is sent after the end.
         if !*self.ended.borrow() {
             listeners.push(listener);
         }
         Box::pin(ListenerOutput {
             received,
             left: Bytes::new(),
-            lost,
+            dropped,
             after: self.listener_timeout,
         })
     }
 
-    /// A way to the input that several sessions may have at once.
+    /// Returns a writer to the input, which several sessions can share.
     fn input(self: &Arc<Self>) -> SessionInput {
-        let (near, mut far) = tokio::io::duplex(INPUT);
-        let (input, once) = (self.input.clone(), self.once);
+        let (near, mut far) = tokio::io::duplex(INPUT_BUFFER);
+        let (input, closes_once) = (self.input.clone(), self.closes_once);
         tokio::spawn(async move {
-            let mut chunk = vec![0; INPUT];
+            let mut chunk = vec![0; INPUT_BUFFER];
             while let Ok(count @ 1..) = far.read(&mut chunk).await {
                 let mut input = input.lock().await;
                 let Some(pipe) = input.as_mut() else { return };
@@ -174,7 +175,7 @@ impl Attachment {
                     return;
                 }
             }
-            if once {
+            if closes_once {
                 *input.lock().await = None;
             }
         });
@@ -182,11 +183,11 @@ impl Attachment {
     }
 }
 
-/// What a listener reads.
+/// The output that a listener reads.
 struct ListenerOutput {
     received: mpsc::Receiver<Bytes>,
     left: Bytes,
-    lost: Arc<AtomicBool>,
+    dropped: Arc<AtomicBool>,
     after: Duration,
 }
 
@@ -199,7 +200,7 @@ impl AsyncRead for ListenerOutput {
         if self.left.is_empty() {
             match ready!(self.received.poll_recv(context)) {
                 Some(chunk) => self.left = chunk,
-                None if self.lost.load(Ordering::Acquire) => {
+                None if self.dropped.load(Ordering::Acquire) => {
                     let text = format!(
                         "the client did not read for {} s: output is lost to it, and the \
                          container goes on; attach again",
@@ -227,7 +228,7 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(300);
 
     #[tokio::test]
-    async fn listeners_that_do_not_read_cost_little_and_are_told() {
+    async fn listeners_that_do_not_read_get_an_error() {
         let attachment = Arc::new(Attachment {
             listener_timeout: SHORT,
             ..Attachment::default()
@@ -239,12 +240,12 @@ mod tests {
             good.read_to_end(&mut all).await.unwrap();
             all.len()
         });
-        let (chunk, number) = ([0; 1024], WAITING * 3);
+        let (chunk, number) = ([0; 1024], LISTENER_QUEUE * 3);
         let begin = Instant::now();
         for _ in 0..number {
             attachment.send(Stream::Output, &chunk).await;
         }
-        // The container waited once, not for each of them.
+        // The container waited once, not for each listener.
         assert!(begin.elapsed() < SHORT * 10, "{:?}", begin.elapsed());
         assert_eq!(attachment.listeners.lock().len(), 1);
         attachment.end();
@@ -254,10 +255,10 @@ mod tests {
             let error = listener.read_to_end(&mut all).await.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut);
             assert!(error.to_string().contains("output is lost"), "{error}");
-            // What was sent before is there.
-            assert_eq!(all.len(), WAITING * chunk.len());
+            // Earlier output is delivered.
+            assert_eq!(all.len(), LISTENER_QUEUE * chunk.len());
         }
-        // One that has gone is no one to wait for.
+        // The container does not wait for a dropped listener.
         let gone = attachment.listen(Stream::Output);
         drop(gone);
         let begin = Instant::now();

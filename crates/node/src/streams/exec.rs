@@ -1,6 +1,6 @@
-//! A command in a running container. As in Kubernetes it does not end with its
-//! client: it goes on until it ends itself, or its container does, and what it
-//! still writes is dropped.
+//! Commands in a running container. As in Kubernetes, a command does not end
+//! with its client: it runs until it or its container ends, and its remaining
+//! output is discarded.
 
 use std::{
     io,
@@ -15,14 +15,14 @@ use tokio::{
 };
 
 use super::{Container, Session, SessionError, SessionInput, SessionOutput, Wanted};
-use crate::sandbox::{Command, Output, Spawner, StartError, UntilEnd, Wiring};
+use crate::sandbox::{Command, Output, OutputUntilExit, Spawner, StartError, Wiring};
 
-/// The exit code of what was killed.
-const KILLED: i32 = 128 + 9;
+/// The exit code of a killed process.
+const KILLED_EXIT_CODE: i32 = 128 + 9;
 
-/// Output of a command. Once no one reads it any more it is read to its end and
-/// dropped, so that the command neither waits for ever nor finds its pipe broken.
-struct Drained(Option<UntilEnd>);
+/// The output of a command. If its reader is dropped, the rest is read and
+/// discarded, so that the command neither blocks nor gets a broken pipe.
+struct Drained(Option<OutputUntilExit>);
 
 impl AsyncRead for Drained {
     fn poll_read(
@@ -64,20 +64,21 @@ pub(crate) async fn exec(
     drop(host);
     let (ended, ending) = watch::channel(false);
     let reading = |output: Option<Output>, wanted: bool| {
-        let output = UntilEnd::new(output?, ending.clone());
+        let output = OutputUntilExit::new(output?, ending.clone());
         wanted.then(|| Box::pin(Drained(Some(output))) as SessionOutput)
     };
     let output = reading(started.ends.output, wanted.output);
     let errors = reading(started.ends.errors, wanted.errors);
     let input = started.ends.input.filter(|_| wanted.input);
     let process = started.process;
-    // Kept by the command, not by the session: who leaves leaves it running.
+    // The command keeps the terminal, so that it continues when the session
+    // ends.
     let terminal = started.ends.terminal.clone();
     let mut container_ended = container.attachment.ended();
     let (tell, code) = oneshot::channel();
     tokio::spawn(async move {
         let container_ended = async {
-            // The sender's end counts as the container's.
+            // A dropped sender counts as the end of the container.
             let _ = container_ended.wait_for(|ended| *ended).await;
         };
         let code = tokio::select! {
@@ -103,11 +104,12 @@ pub(crate) async fn exec(
             let resize = move |columns, rows| terminal.resize(columns, rows);
             Box::new(resize) as Box<dyn Fn(u16, u16) + Send + Sync>
         }),
-        end: Box::pin(async move { code.await.unwrap_or(KILLED) }),
+        end: Box::pin(async move { code.await.unwrap_or(KILLED_EXIT_CODE) }),
     })
 }
 
-/// The command, as it runs beside the container's own.
+/// Builds the command that runs in the container, from the container's own
+/// command.
 fn command(own: &Arc<Command>, words: &[String], wanted: Wanted, terminal: bool) -> Command {
     let mut environment = own.environment.clone();
     let wiring = if terminal {
@@ -132,8 +134,8 @@ fn command(own: &Arc<Command>, words: &[String], wanted: Wanted, terminal: bool)
     }
 }
 
-/// What a shell would end with: 127 for what is not there, 126 for what cannot
-/// be run.
+/// Returns the exit code of a shell: 127 if the command is not found, 126 if it
+/// cannot be executed.
 fn refusal(error: StartError) -> SessionError {
     let message = error.to_string();
     match error {

@@ -1,9 +1,9 @@
-//! Streams of running containers: of commands that are run inside them, and their
+//! Streams of running containers: of commands that run inside them, and their
 //! own.
 
 mod attach;
 mod exec;
-mod live;
+mod running;
 
 use std::pin::Pin;
 
@@ -12,18 +12,18 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 pub(crate) use attach::Attachment;
 pub(crate) use exec::exec;
-pub(crate) use live::{Container, Live};
+pub(crate) use running::{Container, RunningContainers};
 
-/// How many commands started by exec may run at a time, those among them whose
-/// clients have left.
-pub(crate) const COMMANDS: usize = 2000;
+/// Maximum number of concurrent exec commands, including those whose clients
+/// disconnected.
+pub(crate) const MAX_EXEC_COMMANDS: usize = 2000;
 
-/// What a session writes to.
+/// The writer of a session's input.
 pub type SessionInput = Pin<Box<dyn AsyncWrite + Send>>;
-/// What a session reads from.
+/// The reader of a session's output.
 pub type SessionOutput = Pin<Box<dyn AsyncRead + Send>>;
 
-/// Which streams of a session are wanted.
+/// The requested streams of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Standard input.
@@ -34,41 +34,44 @@ pub struct Wanted {
     pub errors: bool,
 }
 
-/// Why there is no session.
+/// Why a session cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// No such container runs here.
+    /// There is no such running container.
     #[error("{0}")]
     NotRunning(String),
-    /// The command cannot be started; `code` is what a shell would end with.
+    /// The command cannot be started; `code` is the exit code that a shell
+    /// would return.
     #[error("{message}")]
     Command {
         /// 126 or 127.
         code: i32,
-        /// Why not.
+        /// The reason.
         message: String,
     },
-    /// The container has no such stream, or the like.
+    /// The request is invalid, for example because the container has no such
+    /// stream.
     #[error("{0}")]
     Refused(String),
-    /// The system does not allow it.
+    /// A system call failed.
     #[error("{0}")]
     Failed(String),
 }
 
-/// A session. Dropping it closes the standard input of a command that was run,
-/// which goes on, and lets go of a container that was attached to.
+/// A session. Dropping it closes the standard input of an executed command,
+/// which continues to run, or detaches from an attached container.
 pub struct Session {
-    /// Standard input; dropping it closes it.
+    /// Standard input; drop it to close it.
     pub input: Option<SessionInput>,
-    /// Standard output; with a terminal standard error as well.
+    /// Standard output; with a terminal it includes standard error.
     pub output: Option<SessionOutput>,
     /// Standard error.
     pub errors: Option<SessionOutput>,
-    /// Sets the columns and rows of the terminal, if there is one.
+    /// Sets the number of columns and rows of the terminal, if there is one.
     pub resize: Option<Box<dyn Fn(u16, u16) + Send + Sync>>,
-    /// The end, with the exit code. The outputs end only while it is polled.
+    /// Resolves to the exit code when the command ends. The outputs end only
+    /// while this future is polled.
     pub end: BoxFuture<'static, i32>,
 }
 

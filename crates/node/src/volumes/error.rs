@@ -1,10 +1,10 @@
-//! Why a volume cannot be made.
+//! Why a volume cannot be prepared.
 
 use std::io;
 
 use crate::downward::FieldError;
 
-/// Why a volume cannot be made; the pod waits and it is tried again.
+/// Why a volume cannot be prepared; the pod waits and the agent retries.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum VolumeError {

@@ -1,4 +1,4 @@
-//! The files that ConfigMaps, Secrets, the downward API and projections make.
+//! Files of volumes from ConfigMaps, Secrets, the downward API and projections.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use k8s_openapi::api::core::v1::{DownwardAPIVolumeFile, KeyToPath, Volume, Volum
 use super::{
     Inputs, VolumeError,
     path::relative,
-    publish::{FileToBe, Files},
+    publish::{Files, VolumeFile},
 };
-use crate::{downward, security::Owner, tokens::Wanted};
+use crate::{downward, security::Owner, tokens::TokenSpec};
 
 impl Inputs<'_> {
     pub(super) fn files(&self, volume: &Volume) -> Result<Files, VolumeError> {
@@ -49,7 +49,7 @@ impl Inputs<'_> {
         Ok(files)
     }
 
-    /// The values of a ConfigMap or Secret.
+    /// Returns the values of a ConfigMap or Secret.
     fn values(
         &self,
         what: &Reference<'_>,
@@ -77,9 +77,9 @@ impl Inputs<'_> {
                 source,
             };
             let text = if let Some(reference) = &item.field_ref {
-                downward::field(self.pod, self.facts, &reference.field_path).map_err(field)?
+                downward::field(self.pod, self.pod_values, &reference.field_path).map_err(field)?
             } else if let Some(reference) = &item.resource_field_ref {
-                downward::resource(self.pod, self.facts, "", reference).map_err(field)?
+                downward::resource(self.pod, self.pod_values, "", reference).map_err(field)?
             } else {
                 continue;
             };
@@ -87,10 +87,10 @@ impl Inputs<'_> {
             let mode = self::mode(item.mode, mode);
             files.insert(
                 path,
-                FileToBe {
+                VolumeFile {
                     bytes: text.into_bytes(),
                     mode,
-                    ..FileToBe::default()
+                    ..VolumeFile::default()
                 },
             );
         }
@@ -119,7 +119,7 @@ impl Inputs<'_> {
         } else if let Some(source) = &source.downward_api {
             self.downward(volume, source.items.as_deref(), mode, files)
         } else if let Some(source) = &source.service_account_token {
-            let wanted = Wanted::of(source);
+            let wanted = TokenSpec::of(source);
             let token = self
                 .tokens
                 .get(&wanted)
@@ -137,18 +137,19 @@ impl Inputs<'_> {
     }
 }
 
-/// A token as a file: for the one user of all containers, as by the kubelet. With
-/// an `fsGroup` its members may read it, too; without either everybody in the pod.
-pub(crate) fn token_file(token: &str, owner: Owner, mode: u32) -> FileToBe {
+/// Creates the file of a token. As with the kubelet, it belongs to the user
+/// that all containers share; with an `fsGroup`, the group may read it too;
+/// without either, everyone in the pod can read it.
+pub(crate) fn token_file(token: &str, owner: Owner, mode: u32) -> VolumeFile {
     let is_private = owner.user.is_some() || owner.group.is_some();
-    FileToBe {
+    VolumeFile {
         bytes: token.as_bytes().to_vec(),
         mode: if is_private { 0o600 } else { mode },
         user: owner.user,
     }
 }
 
-/// What holds values for files.
+/// The kind of object that provides values for files.
 #[derive(Clone, Copy)]
 enum Kind {
     ConfigMap,
@@ -156,7 +157,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// As messages name it.
+    /// Returns the name for messages.
     fn word(self) -> &'static str {
         match self {
             Self::ConfigMap => "configmap",
@@ -196,10 +197,10 @@ fn add_values(
             let path = relative(what.volume, key)?;
             files.insert(
                 path,
-                FileToBe {
+                VolumeFile {
                     bytes: bytes.clone(),
                     mode,
-                    ..FileToBe::default()
+                    ..VolumeFile::default()
                 },
             );
         }
@@ -212,10 +213,10 @@ fn add_values(
                 let mode = self::mode(item.mode, mode);
                 files.insert(
                     path,
-                    FileToBe {
+                    VolumeFile {
                         bytes: bytes.clone(),
                         mode,
-                        ..FileToBe::default()
+                        ..VolumeFile::default()
                     },
                 );
             }

@@ -1,4 +1,5 @@
-//! Prepares a pod's volumes as folders on the machine (api-semantics rule 37).
+//! Prepares a pod's volumes as directories on the machine (api-semantics rule
+//! 37).
 
 mod error;
 mod files;
@@ -17,18 +18,18 @@ pub(crate) use error::VolumeError;
 pub(crate) use files::token_file;
 pub(crate) use path::sub_path;
 use path::{give_to_group, host_path, make_folder};
-pub(crate) use publish::{FileToBe, Files, publish};
+pub(crate) use publish::{Files, VolumeFile, publish};
 
-/// A volume, ready to be mounted.
+/// A volume that is ready to be mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Prepared {
-    /// The folder (or file, of a hostPath) on the machine.
+    /// The directory (or file, for a hostPath) on the machine.
     pub(crate) path: PathBuf,
-    /// Whether containers may never write to it.
+    /// Whether containers never may write to it.
     pub(crate) read_only: bool,
 }
 
-/// The names of the ConfigMaps and of the Secrets that the pod's volumes need.
+/// Returns the names of the ConfigMaps and Secrets that the pod's volumes need.
 pub(crate) fn references(pod: &Pod) -> (Vec<String>, Vec<String>) {
     let (mut config_maps, mut secrets) = (Vec::new(), Vec::new());
     let volumes = pod
@@ -55,7 +56,7 @@ pub(crate) fn references(pod: &Pod) -> (Vec<String>, Vec<String>) {
     (config_maps, secrets)
 }
 
-/// Makes or updates all volumes of a pod in `folder`.
+/// Creates or updates all volumes of a pod in `folder`.
 pub(crate) fn prepare(
     inputs: &Inputs<'_>,
     folder: &Path,
@@ -68,15 +69,15 @@ pub(crate) fn prepare(
     Ok(prepared)
 }
 
-/// What volumes are made of.
+/// The inputs for preparing volumes.
 pub(crate) struct Inputs<'a> {
     pub(crate) pod: &'a Pod,
     /// ConfigMaps and Secrets.
     pub(crate) lookup: &'a dyn Lookup,
-    pub(crate) facts: &'a downward::Facts,
+    pub(crate) pod_values: &'a downward::PodValues,
     /// Tokens of the pod's service account.
     pub(crate) tokens: &'a Issued,
-    /// Whom the files belong to.
+    /// The owner of the files.
     pub(crate) owner: Owner,
 }
 
@@ -93,7 +94,7 @@ impl Inputs<'_> {
         }
         let path = folder.join(name);
         if volume.empty_dir.is_some() {
-            // Once it is there, its mode is the containers' matter.
+            // The mode of an existing directory belongs to the containers.
             if !path.is_dir() {
                 make_folder(&path, 0o777).map_err(system)?;
                 if let Some(group) = self.owner.group {

@@ -1,4 +1,4 @@
-//! Places of volumes: on the machine, and below a volume.
+//! Paths of volumes: on the machine, and below a volume.
 
 use std::{
     fs, io,
@@ -11,9 +11,9 @@ use std::{
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::{Prepared, VolumeError, publish};
-use crate::sandbox::view::{Below, Found, Source};
+use crate::sandbox::view::{Below, FileKind, Source};
 
-/// A path that stays below its volume.
+/// Returns a path that stays below its volume.
 pub(super) fn relative(volume: &str, path: &str) -> Result<PathBuf, VolumeError> {
     let clean: Option<PathBuf> = Path::new(path)
         .components()
@@ -31,8 +31,8 @@ pub(super) fn relative(volume: &str, path: &str) -> Result<PathBuf, VolumeError>
     }
 }
 
-/// The part of a volume that a `subPath` names. Symbolic links are not followed:
-/// a container could have made them.
+/// Returns the part of a volume that a `subPath` names. Symbolic links are not
+/// followed, because a container could have created them.
 pub(crate) fn sub_path(
     volume: &str,
     prepared: &Prepared,
@@ -48,15 +48,15 @@ pub(crate) fn sub_path(
     let below = relative(volume, sub_path)?;
     let mut path = prepared.path.clone();
     if prepared.read_only {
-        // Files that the agent has made are reached by links of its own.
+        // Files that the agent created are reached through its own links.
         path = path.canonicalize().map_err(system)?;
-        path = publish::present(&path);
+        path = publish::current_dir(&path);
     }
     let kind = match find(&path, &below) {
         Ok(kind) => kind,
-        // It is made, as a folder, when the container starts.
+        // It is created as a directory when the container starts.
         Err(error) if error.kind() == io::ErrorKind::NotFound && !prepared.read_only => {
-            Found::Folder
+            FileKind::Folder
         }
         Err(error) => {
             let reason = match error.raw_os_error() {
@@ -83,8 +83,9 @@ pub(crate) fn sub_path(
     })
 }
 
-/// What is at a path below a folder; no link is followed.
-fn find(folder: &Path, below: &Path) -> io::Result<Found> {
+/// Returns the type of the file at a path below a directory, without following
+/// links.
+fn find(folder: &Path, below: &Path) -> io::Result<FileKind> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let mut place = rustix::fs::open(folder, flags, Mode::empty())?;
     let mut kind = FileType::Directory;
@@ -96,8 +97,8 @@ fn find(folder: &Path, below: &Path) -> io::Result<Found> {
         }
     }
     Ok(match kind {
-        FileType::Directory => Found::Folder,
-        _ => Found::File,
+        FileType::Directory => FileKind::Folder,
+        _ => FileKind::File,
     })
 }
 
@@ -119,7 +120,8 @@ pub(super) fn host_path(volume: &str, path: &str, kind: &str) -> Result<Prepared
             .mode(0o644)
             .open(there)
             .map(drop),
-        // A real node makes what is missing as an empty folder; see runtimes' bind mounts.
+        // Like container runtimes, creates a missing path as an empty
+        // directory.
         "" if !there.exists() => make_folder(there, 0o755),
         _ => Ok(()),
     };
@@ -142,7 +144,7 @@ pub(super) fn host_path(volume: &str, path: &str, kind: &str) -> Result<Prepared
     })
 }
 
-/// Gives an empty folder to a group, and what will be made in it.
+/// Gives an empty directory and its future entries to a group.
 pub(super) fn give_to_group(folder: &Path, group: u32) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = fs::File::from(rustix::fs::open(folder, flags, Mode::empty())?);
@@ -158,6 +160,6 @@ pub(super) fn make_folder(path: &Path, mode: u32) -> io::Result<()> {
         .recursive(true)
         .mode(0o755)
         .create(path)?;
-    // By chmod, since the umask takes bits from what is made.
+    // By chmod, because the umask affects the mode at creation.
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }

@@ -1,6 +1,6 @@
-//! Files of a volume are written into a folder of their own, to which the link
-//! `..data` leads; an update makes a new folder and swaps the link, so that no reader sees
-//! half of it.
+//! Writes files of a volume into a new directory to which the link `..data`
+//! points. An update creates another directory and swaps the link, so that
+//! readers see no partial update.
 
 use std::{
     collections::BTreeMap,
@@ -10,26 +10,26 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What members of a pod's `fsGroup` may do with files and folders that the
-/// node makes, as the kubelet gives it.
+/// Permissions of a pod's `fsGroup` on files and directories that the node
+/// creates (as with the kubelet).
 const GROUP_READS: u32 = 0o440;
 const GROUP_ENTERS: u32 = 0o550;
 const SET_GROUP: u32 = 0o2000;
 
-/// A file to be in a volume.
+/// A file to create in a volume.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct FileToBe {
+pub(crate) struct VolumeFile {
     pub(crate) bytes: Vec<u8>,
     pub(crate) mode: u32,
-    /// Its owner, if not the agent.
+    /// The owner, if it is not the agent.
     pub(crate) user: Option<u32>,
 }
 
 /// Files by path below the volume.
-pub(crate) type Files = BTreeMap<PathBuf, FileToBe>;
+pub(crate) type Files = BTreeMap<PathBuf, VolumeFile>;
 
-/// Writes `files` into a new folder and lets `..data` lead to it. They belong to
-/// `group`, if there is one.
+/// Writes `files` into a new directory and points `..data` to it. They belong
+/// to `group`, if there is one.
 pub(crate) fn publish(volume: &Path, files: &Files, group: Option<u32>) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
@@ -38,7 +38,7 @@ pub(crate) fn publish(volume: &Path, files: &Files, group: Option<u32>) -> io::R
     let data = volume.join("..data");
     let old = fs::read_link(&data).ok();
     if let Some(old) = &old
-        && same(&volume.join(old), files)
+        && is_unchanged(&volume.join(old), files)
     {
         return Ok(());
     }
@@ -48,7 +48,7 @@ pub(crate) fn publish(volume: &Path, files: &Files, group: Option<u32>) -> io::R
         .map_or(1, |generation| generation + 1);
     let name = format!("..{generation}");
     let folder = volume.join(&name);
-    // Left over from a write that was cut off.
+    // Left behind by an interrupted write.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir(&folder)?;
     for (path, file) in files {
@@ -73,8 +73,8 @@ pub(crate) fn publish(volume: &Path, files: &Files, group: Option<u32>) -> io::R
     Ok(())
 }
 
-/// Nobody else reads the file before it belongs to whom it is for.
-fn write(path: &Path, file: &FileToBe, group: Option<u32>) -> io::Result<()> {
+/// Writes a file. No other user can read it before its owner is set.
+fn write(path: &Path, file: &VolumeFile, group: Option<u32>) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
     let mut open = options
         .write(true)
@@ -89,7 +89,7 @@ fn write(path: &Path, file: &FileToBe, group: Option<u32>) -> io::Result<()> {
     open.set_permissions(fs::Permissions::from_mode(file.mode | shared))
 }
 
-/// Gives a folder and all below it to a group.
+/// Gives a directory and everything below it to a group.
 fn give_folders(folder: &Path, group: u32) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -107,17 +107,17 @@ fn give_folder(folder: &Path, group: u32) -> io::Result<()> {
     folder.set_permissions(fs::Permissions::from_mode(mode & 0o7777))
 }
 
-/// The folder that a volume's files are in now.
-pub(super) fn present(volume: &Path) -> PathBuf {
+/// Returns the directory with a volume's current files.
+pub(super) fn current_dir(volume: &Path) -> PathBuf {
     match fs::read_link(volume.join("..data")) {
         Ok(name) => volume.join(name),
         Err(_) => volume.to_owned(),
     }
 }
 
-/// Whether the folder has just these files.
-fn same(folder: &Path, files: &Files) -> bool {
-    let equal = |(path, file): (&PathBuf, &FileToBe)| {
+/// Whether the directory contains exactly these files.
+fn is_unchanged(folder: &Path, files: &Files) -> bool {
+    let equal = |(path, file): (&PathBuf, &VolumeFile)| {
         fs::read(folder.join(path)).is_ok_and(|bytes| bytes == file.bytes)
     };
     folder.is_dir() && count_files(folder) == files.len() && files.iter().all(equal)
@@ -136,7 +136,8 @@ fn count_files(folder: &Path) -> usize {
         .sum()
 }
 
-/// Top-level names lead through `..data`; names that are gone lose their link.
+/// Links top-level names through `..data` and removes links of names that no
+/// longer exist.
 fn link_entries(volume: &Path, files: &Files) -> io::Result<()> {
     let wanted: std::collections::BTreeSet<_> =
         files.keys().filter_map(|path| path.iter().next()).collect();

@@ -1,4 +1,4 @@
-//! Volumes in a temporary folder.
+//! Tests of volumes in a temporary directory.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ use std::{
 use serde_json::json;
 
 use super::*;
-use crate::tokens::Wanted;
+use crate::tokens::TokenSpec;
 
 struct Objects(BTreeMap<String, BTreeMap<String, Vec<u8>>>);
 
@@ -54,14 +54,14 @@ fn make_for(
     objects: &Objects,
     owner: Owner,
 ) -> Result<Prepared, VolumeError> {
-    let token = |audience: Option<&str>, seconds| Wanted {
+    let token = |audience: Option<&str>, seconds| TokenSpec {
         audience: audience.map(str::to_owned),
         seconds,
     };
     let inputs = Inputs {
         pod: &pod(volume),
         lookup: objects,
-        facts: &downward::Facts::default(),
+        pod_values: &downward::PodValues::default(),
         tokens: &[
             (token(None, 3600), "api".to_owned()),
             (token(Some("vault"), 600), "vault".to_owned()),
@@ -73,7 +73,7 @@ fn make_for(
 }
 
 #[test]
-fn files_are_swapped_as_a_whole() {
+fn files_are_swapped_atomically() {
     let folder = tempfile::tempdir().unwrap();
     let volume = json!({"configMap": {"name": "there", "defaultMode": 0o600}});
     let made = make(folder.path(), &volume, &objects(&[("a", "1"), ("b", "2")])).unwrap();
@@ -118,7 +118,7 @@ fn items_projections_and_sub_paths() {
     let made = make(folder.path(), &json!({"emptyDir": {}}), &objects(&[])).unwrap();
     let missing = sub_path("v", &made, "x/y").unwrap();
     assert_eq!(missing.full(), made.path.join("x/y"));
-    // The container's view makes it.
+    // The container's view creates it.
     assert!(!made.path.join("x").exists());
     std::os::unix::fs::symlink("/etc", made.path.join("link")).unwrap();
     for path in ["link", "link/cron.d"] {
@@ -127,7 +127,7 @@ fn items_projections_and_sub_paths() {
     }
 }
 
-/// Owner, group and mode of a file, links followed.
+/// Returns owner, group and mode of a file, following links.
 fn rights(path: &Path) -> (u32, u32, u32) {
     let metadata = fs::metadata(path).unwrap();
     (metadata.uid(), metadata.gid(), metadata.mode() & 0o7777)
@@ -153,7 +153,7 @@ fn tokens_are_for_the_pods_user_and_group() {
     );
     assert_eq!(rights(&made.path.join("token")), (own, own_group, 0o600));
 
-    // Several users, and no group of theirs.
+    // Several users without a common group.
     let folder = tempfile::tempdir().unwrap();
     let made = make(folder.path(), &volume, &objects(&[])).unwrap();
     assert_eq!(rights(&made.path.join("token")).2, 0o644);
@@ -193,7 +193,7 @@ fn volumes_belong_to_the_group() {
     )
     .unwrap();
     assert_eq!(rights(&made.path), (0, 4321, 0o2777));
-    // Later it is the containers' matter.
+    // Later changes of the mode belong to the containers.
     fs::set_permissions(&made.path, fs::Permissions::from_mode(0o700)).unwrap();
     make_for(
         folder.path(),
@@ -211,7 +211,7 @@ fn volumes_belong_to_the_group() {
 }
 
 #[test]
-fn what_cannot_be_made_is_said() {
+fn unsupported_volumes_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let message = |volume: serde_json::Value| {
         make(folder.path(), &volume, &objects(&[("a", "1")]))

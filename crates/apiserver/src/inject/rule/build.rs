@@ -1,4 +1,4 @@
-//! Rules in the style of a builder.
+//! Builder methods of rules.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ impl FaultRule {
         }
     }
 
-    /// Requests are answered with an error.
+    /// Responds with an error.
     #[must_use]
     pub fn answer(code: u16) -> Self {
         Self::new(Effect::Answer {
@@ -28,7 +28,7 @@ impl FaultRule {
         })
     }
 
-    /// Requests wait, then are handled.
+    /// Delays requests before they are handled.
     #[must_use]
     pub fn delay(time: Duration) -> Self {
         Self::new(Effect::Delay {
@@ -36,20 +36,20 @@ impl FaultRule {
         })
     }
 
-    /// Connections end without an answer. In process, the call fails.
+    /// Closes connections without a response. In process, the call fails.
     #[must_use]
     pub fn drop_connection() -> Self {
         Self::new(Effect::Drop)
     }
 
-    /// Answers are cut in half.
+    /// Truncates responses to their first half.
     #[must_use]
     pub fn garble() -> Self {
         Self::new(Effect::Garble)
     }
 
-    /// Watches end, running ones as well: at once, unless
-    /// [`FaultRule::after_events`] or [`FaultRule::after`] says when.
+    /// Ends watches, including running ones: immediately, unless
+    /// [`FaultRule::after_events`] or [`FaultRule::after`] sets a later time.
     #[must_use]
     pub fn watches(end: WatchEnd) -> Self {
         Self::new(Effect::Watch {
@@ -59,7 +59,8 @@ impl FaultRule {
         })
     }
 
-    /// The reason in the `Status` of an answer: `AlreadyExists`, …
+    /// Sets the reason in the `Status` of the response, for example
+    /// `AlreadyExists`.
     #[must_use]
     pub fn reason(mut self, word: impl Into<String>) -> Self {
         if let Effect::Answer { reason, .. } = &mut self.effect {
@@ -68,7 +69,7 @@ impl FaultRule {
         self
     }
 
-    /// The message in the `Status` of an answer.
+    /// Sets the message in the `Status` of the response.
     #[must_use]
     pub fn message(mut self, text: impl Into<String>) -> Self {
         if let Effect::Answer { message, .. } = &mut self.effect {
@@ -77,7 +78,7 @@ impl FaultRule {
         self
     }
 
-    /// The `Retry-After` of an answer, in seconds.
+    /// Sets `Retry-After` of the response in seconds.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
         if let Effect::Answer {
@@ -90,7 +91,7 @@ impl FaultRule {
         self
     }
 
-    /// A watch ends after so many more events.
+    /// Ends a watch after this many further events.
     #[must_use]
     pub fn after_events(mut self, events: u64) -> Self {
         if let Effect::Watch { after_events, .. } = &mut self.effect {
@@ -99,7 +100,7 @@ impl FaultRule {
         self
     }
 
-    /// A watch does not end before so long.
+    /// Ends a watch no earlier than this.
     #[must_use]
     pub fn after(mut self, time: Duration) -> Self {
         if let Effect::Watch {
@@ -111,8 +112,8 @@ impl FaultRule {
         self
     }
 
-    /// Only these verbs: `get`, `list`, `watch`, `create`, `update`, `patch`,
-    /// `delete`, `deletecollection`.
+    /// Matches only these verbs: `get`, `list`, `watch`, `create`, `update`,
+    /// `patch`, `delete`, `deletecollection`.
     #[must_use]
     pub fn verbs<I>(mut self, verbs: I) -> Self
     where
@@ -123,65 +124,66 @@ impl FaultRule {
         self
     }
 
-    /// Only this API group; `""` is the core group.
+    /// Matches only this API group; `""` is the core group.
     #[must_use]
     pub fn group(mut self, group: impl Into<String>) -> Self {
         self.requests.group = Some(group.into());
         self
     }
 
-    /// Only this resource: `pods`, `pods/status`, `pods/*`, or `*` for all
-    /// requests about objects.
+    /// Matches only this resource: `pods`, `pods/status`, `pods/*`, or `*` for
+    /// all resource requests.
     #[must_use]
     pub fn resource(mut self, resource: impl Into<String>) -> Self {
         self.requests.resource = Some(resource.into());
         self
     }
 
-    /// Only this namespace.
+    /// Matches only this namespace.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.requests.namespace = Some(namespace.into());
         self
     }
 
-    /// Only the object of this name.
+    /// Matches only the object with this name.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.requests.name = Some(name.into());
         self
     }
 
-    /// Only paths that begin so.
+    /// Matches only paths with this prefix.
     #[must_use]
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.requests.path = Some(path.into());
         self
     }
 
-    /// Only clients whose user agent begins so.
+    /// Matches only clients whose user agent has this prefix.
     #[must_use]
     pub fn user_agent(mut self, agent: impl Into<String>) -> Self {
         self.requests.user_agent = Some(agent.into());
         self
     }
 
-    /// At most so many times; the rule then stays, without effect.
+    /// Applies at most this many times; the rule then remains without effect.
     #[must_use]
     pub fn times(mut self, times: u64) -> Self {
         self.times = Some(times);
         self
     }
 
-    /// Lets the first ones pass.
+    /// Skips the first matching requests.
     #[must_use]
     pub fn skip(mut self, requests: u64) -> Self {
         self.skip = requests;
         self
     }
 
-    /// Only this part of the requests, between 0 and 1. The same seed picks
-    /// the same ones: the third, the fourth, the ninth…
+    /// Applies to only this share of the matching requests, between 0 and 1.
+    /// The same seed selects the same requests, for example the third, the
+    /// fourth and the ninth.
     #[must_use]
     pub fn share(mut self, share: f64, seed: u64) -> Self {
         self.share = Some(share);
@@ -189,7 +191,7 @@ impl FaultRule {
         self
     }
 
-    /// The request is carried out first; only its answer is replaced or lost.
+    /// Handles the request first; only its response is replaced or lost.
     #[must_use]
     pub fn after_handling(mut self) -> Self {
         self.after_handling = true;

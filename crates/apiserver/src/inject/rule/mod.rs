@@ -1,4 +1,4 @@
-//! One rule: which requests it is about, what happens to them, how often.
+//! A rule: which requests it matches, its effect, and how often it applies.
 
 mod build;
 mod parts;
@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Asked;
+use super::Attributes;
 use parts::is_default;
 pub use parts::{Effect, FaultError, Match, WatchEnd};
 
-/// A fault to meet: which requests, what happens, how often. Written in the
-/// style of a builder, or read from JSON by the server's endpoint.
+/// A fault injection rule: which requests it matches, its effect, and how often
+/// it applies. Created with builder methods, or parsed from JSON by the
+/// server's endpoint.
 ///
 /// ```
 /// use longshore_apiserver::FaultRule;
@@ -28,28 +29,28 @@ pub struct FaultRule {
     #[serde(default, rename = "match", skip_serializing_if = "is_default")]
     requests: Match,
     effect: Effect,
-    /// At most so many times.
+    /// Maximum number of times the rule applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     times: Option<u64>,
-    /// Not the first ones.
+    /// Number of matching requests to skip.
     #[serde(default, skip_serializing_if = "is_default")]
     skip: u64,
-    /// Only this part of them, between 0 and 1.
+    /// Share of the matching requests, between 0 and 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     share: Option<f64>,
-    /// Which ones belong to the share.
+    /// Seed that selects the requests of the share.
     #[serde(default, skip_serializing_if = "is_default")]
     seed: u64,
-    /// The request is carried out; only its answer is lost.
+    /// Handle the request first; only its response is lost.
     #[serde(default, skip_serializing_if = "is_default")]
     after_handling: bool,
 }
 
 /// The longest delay.
-const LONGEST: Duration = Duration::from_secs(3600);
+const MAX_DELAY: Duration = Duration::from_secs(3600);
 
 impl FaultRule {
-    /// What happens.
+    /// Returns the effect of the rule.
     #[must_use]
     pub fn effect(&self) -> &Effect {
         &self.effect
@@ -59,10 +60,10 @@ impl FaultRule {
         self.after_handling
     }
 
-    /// Refuses what makes no sense.
+    /// Rejects an invalid rule.
     pub(super) fn check(&self) -> Result<(), FaultError> {
         let invalid = |field, why| Err(FaultError::Invalid { field, why });
-        let too_long = |milliseconds: u64| Duration::from_millis(milliseconds) > LONGEST;
+        let too_long = |milliseconds: u64| Duration::from_millis(milliseconds) > MAX_DELAY;
         if self
             .share
             .is_some_and(|share| !(0.0..=1.0).contains(&share))
@@ -89,8 +90,8 @@ impl FaultRule {
         }
     }
 
-    /// Whether the rule is about a request.
-    pub(super) fn concerns(&self, asked: &Asked<'_>) -> bool {
+    /// Whether the rule matches a request.
+    pub(super) fn matches(&self, attributes: &Attributes<'_>) -> bool {
         let Match {
             verbs,
             group,
@@ -100,7 +101,7 @@ impl FaultRule {
             path,
             user_agent,
         } = &self.requests;
-        let of_object = asked.resource;
+        let of_object = attributes.resource;
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
         };
@@ -109,15 +110,15 @@ impl FaultRule {
                 .as_deref()
                 .is_none_or(|wanted| found.starts_with(wanted))
         };
-        (verbs.is_empty() || verbs.contains(&asked.verb))
-            && (asked.verb == "watch" || !matches!(self.effect, Effect::Watch { .. }))
+        (verbs.is_empty() || verbs.contains(&attributes.verb))
+            && (attributes.verb == "watch" || !matches!(self.effect, Effect::Watch { .. }))
             && is(group, of_object.map(|r| r.group.as_str()))
             && is(namespace, of_object.and_then(|r| r.namespace.as_deref()))
             && is(name, of_object.and_then(|r| r.name.as_deref()))
-            && begins(path, asked.path)
-            && begins(user_agent, asked.user_agent)
+            && begins(path, attributes.path)
+            && begins(user_agent, attributes.user_agent)
             && resource.as_deref().is_none_or(|wanted| {
-                let plural = asked.plural();
+                let plural = attributes.plural();
                 let whole = wanted.strip_suffix("/*");
                 of_object.is_some()
                     && (wanted == "*"
@@ -126,9 +127,9 @@ impl FaultRule {
             })
     }
 
-    /// Whether the rule hits the next request that fits, when `matched` have
-    /// come before and `fired` of them were hit.
-    pub(super) fn hits(&self, matched: u64, fired: u64) -> bool {
+    /// Whether the rule applies to the next matching request, after `matched`
+    /// earlier ones, `fired` of which it applied to.
+    pub(super) fn applies(&self, matched: u64, fired: u64) -> bool {
         matched >= self.skip
             && self.times.is_none_or(|times| fired < times)
             && self
@@ -137,7 +138,7 @@ impl FaultRule {
     }
 }
 
-/// A number of [0, 1) that looks like chance and is not (SplitMix64).
+/// Returns a pseudorandom number in [0, 1) (SplitMix64).
 fn fraction(seed: u64, index: u64) -> f64 {
     const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut mixed = seed.wrapping_add(STEP.wrapping_mul(index.wrapping_add(1)));

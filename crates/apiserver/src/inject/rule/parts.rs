@@ -1,4 +1,4 @@
-//! What a rule says: which requests, what happens, and what may not be said.
+//! The parts of a rule: match, effect, and validation errors.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,14 @@ pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Which requests a rule is about: those that fit everything that is said.
+/// Selects requests. A request must match every field that is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Match {
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`,
-    /// `deletecollection`; none: all. For paths without objects the method.
+    /// `deletecollection`; empty matches all. For non-resource paths, the
+    /// method.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub verbs: Vec<String>,
     /// The API group; `""` is the core group.
@@ -27,53 +28,53 @@ pub struct Match {
     /// The object's name in the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How the path begins.
+    /// Prefix of the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// How the user agent begins.
+    /// Prefix of the user agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
 }
 
-/// What happens to a request.
+/// The effect on a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Effect {
-    /// It is answered with an error, whose `Status` is worded as Kubernetes
-    /// words it.
+    /// Respond with an error that has the `Status` Kubernetes would return.
     #[serde(rename_all = "camelCase")]
     Answer {
-        /// The HTTP code, 400 to 599.
+        /// The HTTP status code, 400 to 599.
         code: u16,
-        /// The reason, where a code has several: `AlreadyExists` for 409.
+        /// The reason, for codes with several reasons, such as `AlreadyExists`
+        /// for 409.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// A message of one's own.
+        /// Replaces the default message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
         /// The `Retry-After` header and `details.retryAfterSeconds`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after_seconds: Option<u32>,
     },
-    /// It waits so long; then other rules apply, or it is handled.
+    /// Delay the request; then other rules apply, or it is handled.
     Delay {
         /// At most an hour.
         milliseconds: u64,
     },
-    /// Its connection ends without an answer.
+    /// Close the connection without a response.
     Drop,
-    /// The first half of its answer comes, as if that were all.
+    /// Truncate the response to its first half, as if it were complete.
     Garble,
-    /// Its watch ends badly; other requests do not feel this one.
+    /// End the request's watch; other requests are not affected.
     #[serde(rename_all = "camelCase")]
     Watch {
-        /// How.
+        /// How the watch ends.
         end: WatchEnd,
-        /// After so many more events.
+        /// The watch ends after this many further events.
         #[serde(default)]
         after_events: u64,
-        /// And not before so long.
+        /// The watch ends no earlier than this.
         #[serde(default)]
         after_milliseconds: u64,
     },
@@ -84,28 +85,28 @@ pub enum Effect {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum WatchEnd {
-    /// No more bytes come, but the connection stays open.
+    /// The connection stays open, but no more bytes are sent.
     Stall,
-    /// It ends cleanly, as after its timeout.
+    /// The watch ends normally, as after its timeout.
     Close,
-    /// Its connection breaks.
+    /// The connection breaks.
     Break,
-    /// An ERROR event with `410 Expired` comes, then the end.
+    /// An ERROR event with `410 Expired` is sent, then the watch ends.
     Expire,
-    /// Half of an event comes, then the end.
+    /// Half of an event is sent, then the watch ends.
     Garble,
 }
 
-/// Why a rule is refused.
+/// Why a rule is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FaultError {
-    /// A field has a value that makes no sense.
+    /// A field has an invalid value.
     #[error("{field}: {why}")]
     Invalid {
-        /// The field, as in JSON.
+        /// The JSON name of the field.
         field: &'static str,
-        /// What it must be.
+        /// What the value must be.
         why: &'static str,
     },
     /// There are too many rules.

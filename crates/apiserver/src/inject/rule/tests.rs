@@ -1,13 +1,13 @@
-//! What rules hit, read as and refuse.
+//! Tests of matching, serialization and validation of rules.
 
 #![allow(clippy::unwrap_used)]
 use super::*;
 
-fn hits(rule: &FaultRule, requests: u64) -> Vec<u64> {
+fn applies(rule: &FaultRule, requests: u64) -> Vec<u64> {
     let mut fired = 0;
     (0..requests)
         .filter(|n| {
-            let hit = rule.hits(*n, fired);
+            let hit = rule.applies(*n, fired);
             fired += u64::from(hit);
             hit
         })
@@ -16,13 +16,13 @@ fn hits(rule: &FaultRule, requests: u64) -> Vec<u64> {
 
 #[test]
 fn counts_and_shares() {
-    assert_eq!(hits(&FaultRule::answer(500).skip(2).times(2), 9), [2, 3]);
-    assert_eq!(hits(&FaultRule::answer(500).share(0.0, 1), 99).len(), 0);
-    assert_eq!(hits(&FaultRule::answer(500).share(1.0, 1), 99).len(), 99);
+    assert_eq!(applies(&FaultRule::answer(500).skip(2).times(2), 9), [2, 3]);
+    assert_eq!(applies(&FaultRule::answer(500).share(0.0, 1), 99).len(), 0);
+    assert_eq!(applies(&FaultRule::answer(500).share(1.0, 1), 99).len(), 99);
     let half = FaultRule::answer(500).share(0.5, 7);
-    let once = hits(&half, 1000);
-    assert_eq!(once, hits(&half, 1000), "the same every time");
-    assert_ne!(once, hits(&half.share(0.5, 8), 1000));
+    let once = applies(&half, 1000);
+    assert_eq!(once, applies(&half, 1000), "the same every time");
+    assert_ne!(once, applies(&half.share(0.5, 8), 1000));
     assert!((450..550).contains(&once.len()), "{}", once.len());
 }
 
@@ -61,7 +61,7 @@ fn rules_are_json() {
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn invalid_rules_are_rejected() {
     for (rule, field) in [
         (FaultRule::answer(200), "effect.answer.code"),
         (FaultRule::garble().share(1.5, 0), "share"),

@@ -71,13 +71,13 @@ impl<K: Kind> View<K> {
         self
     }
 
-    fn listing(&self) -> Call {
-        let call = self.selection();
-        if self.cached {
+    fn listing(&self) -> Result<Call> {
+        let call = self.selection()?;
+        Ok(if self.cached {
             call.with("resourceVersion", "0")
         } else {
             call
-        }
+        })
     }
 
     /// Reads the latest state of all objects, of one moment: page by page, the
@@ -122,7 +122,7 @@ impl<K: Kind> View<K> {
             r#continue: String,
             remaining_item_count: Option<usize>,
         }
-        let call = self.selection().with("limit", "1");
+        let call = self.selection()?.with("limit", "1");
         let counted: Counted = self.cluster().json(&call).await?;
         let here = counted.items.map_or(0, |items| items.len());
         match counted.metadata {
@@ -140,7 +140,7 @@ impl<K: Kind> View<K> {
 
     /// The version of the collection now, without its objects.
     pub(crate) async fn version(&self) -> Result<String> {
-        let call = self.selection().with("limit", "1");
+        let call = self.selection()?.with("limit", "1");
         let body = self.cluster().bytes(&call).await?;
         data::list(&body, &call.answer()).map(|list| list.version)
     }

@@ -128,9 +128,9 @@ impl<K: Kind> Pages<K> {
     async fn page_at(&self, cursor: &str, ahead: &mut Ahead) -> Result<List<K>> {
         let view = &self.view;
         let mut call = if cursor.is_empty() {
-            view.listing()
+            view.listing()?
         } else {
-            view.selection().with("continue", cursor)
+            view.selection()?.with("continue", cursor)
         };
         if self.paging.limit > 0 {
             call = call.with("limit", self.paging.limit.to_string());

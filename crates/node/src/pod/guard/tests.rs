@@ -1,4 +1,4 @@
-//! Tests of what becomes of a pod whose task panics.
+//! Tests of a pod whose task panics.
 #![allow(clippy::unwrap_used)]
 
 use std::{fs, path::Path};
@@ -13,11 +13,11 @@ use super::*;
 use crate::{
     LogLimits, address::Addresses, devices::Devices, events::Events, hosts::Hosts,
     images::ImageEntrypoints, logs::LogStore, machine, remover::Remover, sandbox::Spawner,
-    security::Powers, streams::Live,
+    security::AgentPrivileges, streams::RunningContainers,
 };
 
 /// Long enough for any step on a busy machine.
-const AT_MOST: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
     let engine = Engine::open(longshore_engine::Options::default()).unwrap();
@@ -44,15 +44,15 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
         data: data.to_owned(),
         path_prepend: None,
         access: None,
-        machine: machine::Facts::read(data, &devices),
+        machine: machine::MachineInfo::read(data, &devices),
         devices,
         image_entrypoints: ImageEntrypoints::default(),
-        powers: Powers::of_this_process(),
+        agent_privileges: AgentPrivileges::of_this_process(),
         spawner: Spawner::start(&data.join("probe")).await.unwrap(),
         addresses: Addresses::new(data),
         hosts: Hosts::new(),
         logs: LogStore::new(data.join("logs"), LogLimits::default()),
-        live: Live::default(),
+        running_containers: RunningContainers::default(),
         events,
         fill_volumes: None,
         remover: Remover::start().unwrap(),
@@ -80,47 +80,51 @@ async fn a_pod_whose_task_panics_fails_and_can_be_deleted() {
                 let runs = |pod: &longshore_client::Item<_>| {
                     pod.raw().unwrap()["status"]["phase"] == "Running"
                 };
-                pods.wait("p", runs, AT_MOST).await.unwrap();
+                pods.wait("p", runs, TEST_TIMEOUT).await.unwrap();
                 panic!("as a test wants it");
             } => {}
         }
     };
-    let panic = panic_of(work).await.unwrap();
-    let processes = shared.live.processes(&uid);
+    let panic = catch_panic(work).await.unwrap();
+    let processes = shared.running_containers.processes(&uid);
     assert_eq!(processes.len(), 1);
     let ending = async {
-        tokio::join!(ended_by_panic(&shared, &pod, panic, &mut messages), async {
-            let failed =
-                |pod: &longshore_client::Item<_>| pod.raw().unwrap()["status"]["phase"] == "Failed";
-            let failed = pods.wait("p", failed, AT_MOST).await.unwrap();
-            let status = failed.raw().unwrap()["status"].clone();
-            assert_eq!(status["reason"], REASON);
-            let text = status["message"].as_str().unwrap();
-            assert!(text.ends_with("as a test wants it"), "{text}");
-            let ended = &status["containerStatuses"][0]["state"]["terminated"];
-            assert_eq!(ended["reason"], "ContainerStatusUnknown");
-            assert!(processes.iter().all(|one| one.upgrade().is_none()));
-            // The deletion is heard of as always.
-            pods.delete("p", &DeleteOptions::default()).await.unwrap();
-            if let Some(found) = pods.find("p").await.unwrap() {
-                let pod = found.typed().unwrap();
-                tell.send(Message::Updated(Box::new(pod))).unwrap();
-            }
-            let gone = async {
-                while pods.find("p").await.unwrap().is_some() {
-                    tokio::time::sleep(POLL_INTERVAL).await;
+        tokio::join!(
+            fail_after_panic(&shared, &pod, panic, &mut messages),
+            async {
+                let failed = |pod: &longshore_client::Item<_>| {
+                    pod.raw().unwrap()["status"]["phase"] == "Failed"
+                };
+                let failed = pods.wait("p", failed, TEST_TIMEOUT).await.unwrap();
+                let status = failed.raw().unwrap()["status"].clone();
+                assert_eq!(status["reason"], REASON);
+                let text = status["message"].as_str().unwrap();
+                assert!(text.ends_with("as a test wants it"), "{text}");
+                let ended = &status["containerStatuses"][0]["state"]["terminated"];
+                assert_eq!(ended["reason"], "ContainerStatusUnknown");
+                assert!(processes.iter().all(|one| one.upgrade().is_none()));
+                // Deletion still works.
+                pods.delete("p", &DeleteOptions::default()).await.unwrap();
+                if let Some(found) = pods.find("p").await.unwrap() {
+                    let pod = found.typed().unwrap();
+                    tell.send(Message::Updated(Box::new(pod))).unwrap();
                 }
-            };
-            tokio::time::timeout(AT_MOST, gone).await.unwrap();
-            tell.send(Message::Removed).unwrap();
-        })
+                let gone = async {
+                    while pods.find("p").await.unwrap().is_some() {
+                        tokio::time::sleep(POLL_INTERVAL).await;
+                    }
+                };
+                tokio::time::timeout(TEST_TIMEOUT, gone).await.unwrap();
+                tell.send(Message::Removed).unwrap();
+            }
+        )
     };
-    tokio::time::timeout(AT_MOST, ending).await.unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, ending).await.unwrap();
     assert!(!shared.pod_folder(&uid).exists());
 }
 
 #[test]
-fn what_ran_is_over_and_what_had_ended_stays() {
+fn running_containers_are_terminated_and_ended_ones_are_unchanged() {
     let pod: Pod = serde_json::from_value(json!({
         "metadata": {"name": "p"},
         "spec": {"containers": [{"name": "a"}, {"name": "b"}]},
@@ -144,7 +148,7 @@ fn what_ran_is_over_and_what_had_ended_stays() {
 }
 
 #[test]
-fn panics_say_what_they_said() {
+fn panic_messages_are_kept() {
     let text = |panic: Box<dyn Any + Send>| panic_text(&*panic);
     assert_eq!(text(Box::new("plain")), "plain");
     assert_eq!(text(Box::new("made".to_owned())), "made");

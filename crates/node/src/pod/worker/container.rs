@@ -1,4 +1,4 @@
-//! A container's runs: its start, its end, and when it runs again.
+//! A container's runs: start, end and restart.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    Inner, Record, State, Worker,
-    start::{Place, PlanError},
+    Record, State, SubtaskMessage, Worker,
+    start::{PlanError, StartContext},
 };
 use crate::{
     devices::Allocation,
@@ -19,7 +19,7 @@ use crate::{
     streams::{self, Attachment},
 };
 
-/// How often a container looks whether its devices are free.
+/// Interval of checks whether a container's devices are free.
 const DEVICE_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The end of a container's run.
@@ -33,7 +33,7 @@ impl Worker {
     pub(super) async fn start(&mut self, index: usize) {
         let container = self.records[index].container.clone();
         let devices = match self.allocate(index) {
-            Allocation::Given(variables) => variables,
+            Allocation::Allocated(variables) => variables,
             Allocation::Busy(message) => return self.wait_for_devices(index, message),
             Allocation::Impossible(message) => return self.failed_to_start(index, message),
         };
@@ -51,7 +51,7 @@ impl Worker {
             return;
         };
         let folder = self.shared.pod_folder(&self.uid);
-        let place = Place {
+        let context = StartContext {
             shared: &self.shared,
             pod: &self.pod,
             container: &container,
@@ -61,14 +61,15 @@ impl Worker {
             folder: &folder,
             devices: &devices,
         };
-        match place.command() {
+        match context.command() {
             Ok(command) => {
-                if let Err(error) = place.make_working_folder(&command.working_folder) {
+                if let Err(error) = context.make_working_folder(&command.working_folder) {
                     return self.failed_to_start(index, error.to_string());
                 }
                 self.spawn(index, command).await;
             }
-            // The spec cannot change, nor can what is fetched shorten it for sure.
+            // The spec is immutable, and changes of referenced objects may not
+            // make it shorter.
             Err(PlanError::Config(error @ ConfigError::TooLarge { .. })) => {
                 self.failed_to_start(index, error.to_string());
             }
@@ -79,13 +80,13 @@ impl Worker {
                 let message = refusal.to_string();
                 self.note(true, "Failed", format!("Error: {message}"), Some(index));
                 self.set_waiting(index, "CreateContainerConfigError", Some(message));
-                // Nothing but another pod can change this.
+                // Only another pod can change this.
                 self.due.insert(index, None);
             }
             Err(error @ PlanError::NoCommand { .. }) => {
                 self.note(true, "Failed", format!("Error: {error}"), Some(index));
                 self.set_waiting(index, "ErrImageNeedsCommand", Some(error.to_string()));
-                // Nothing but another pod can change this.
+                // Only another pod can change this.
                 self.due.insert(index, None);
             }
             Err(PlanError::View(message)) => self.failed_to_start(index, message),
@@ -96,12 +97,12 @@ impl Worker {
         self.note(true, "Failed", format!("Error: {message}"), Some(index));
         self.set_waiting(index, reason, Some(message));
         let retry = self.config_retry.entry(index).or_default();
-        retry.again();
+        retry.back_off();
         self.due.insert(index, retry.at);
     }
 
-    /// The devices that a container asks for. Containers that ended for good
-    /// need theirs no more.
+    /// Allocates the devices that a container requests. Completed containers no
+    /// longer need theirs.
     fn allocate(&self, index: usize) -> Allocation {
         let finished: Vec<&str> = self
             .records
@@ -115,7 +116,8 @@ impl Worker {
             .allocate(&self.uid, container, &finished)
     }
 
-    /// Other pods have the devices and may still be ending: tries again soon.
+    /// Schedules a retry while other pods hold the devices and may still be
+    /// terminating.
     fn wait_for_devices(&mut self, index: usize, message: String) {
         let known = match &self.records[index].state {
             State::Waiting { message, .. } => message.as_deref(),
@@ -143,10 +145,10 @@ impl Worker {
         let run = self.records[index].next_run();
         let (sender, progress) = watch::channel(Progress::default());
         let writer = match self.shared.logs.create(&self.uid, &name, run, progress) {
-            Ok(file) => LogWriter::new(file, sender).on_given_up({
+            Ok(file) => LogWriter::new(file, sender).on_readers_dropped({
                 let inner = self.inner.clone();
                 move |readers| {
-                    let _ = inner.try_send(Inner::ReadersGivenUp { index, readers });
+                    let _ = inner.try_send(SubtaskMessage::ReadersDropped { index, readers });
                 }
             }),
             Err(error) => {
@@ -203,20 +205,23 @@ impl Worker {
         let container = streams::Container {
             process: Arc::downgrade(&process),
             command: Arc::new(Command {
-                // Done once, and large.
+                // Large and needed only once.
                 operations: Vec::new(),
                 ..command
             }),
             attachment: attachment.clone(),
         };
-        self.shared.live.started(&self.uid, &name, container);
+        self.shared
+            .running_containers
+            .started(&self.uid, &name, container);
         let inner = self.inner.clone();
         tokio::spawn(async move {
             let (stop, stopped) = watch::channel(false);
             let copying = capture(writer, ends.output, ends.errors, &attachment, stopped);
             let waiting = async {
                 let code = process.wait().await;
-                // Without a PID namespace a stray process may keep the pipes open.
+                // Without a PID namespace, a leftover process may keep the
+                // pipes open.
                 stop.send_replace(true);
                 code
             };
@@ -227,14 +232,16 @@ impl Worker {
                 Err(_) => {
                     tracing::error!(
                         container = name,
-                        "following a container panicked: it is killed"
+                        "following a container panicked; killing the container"
                     );
                     process.kill();
                     (String::new(), process.wait().await)
                 }
             };
             attachment.end();
-            let _ = inner.send(Inner::Ended(RunEnd { index, code, tail })).await;
+            let _ = inner
+                .send(SubtaskMessage::Ended(RunEnd { index, code, tail }))
+                .await;
         });
     }
 
@@ -244,8 +251,9 @@ impl Worker {
         self.plan_next(index, 128);
     }
 
-    /// Says that clients lose lines of a log because they do not read it.
-    pub(super) fn readers_given_up(&self, index: usize, readers: usize) {
+    /// Records an event that clients lose lines of a log because they read too
+    /// slowly.
+    pub(super) fn readers_dropped(&self, index: usize, readers: usize) {
         let name = self.records[index].name();
         let text = format!(
             "{readers} reader(s) of the log of container {name} did not read for long: \
@@ -255,7 +263,7 @@ impl Worker {
             pod = self.name,
             container = name,
             readers,
-            "readers of a log were given up"
+            "slow readers of a log were dropped"
         );
         self.note(true, "LogReaderTooSlow", text, Some(index));
     }
@@ -264,13 +272,13 @@ impl Worker {
         let RunEnd { index, code, tail } = end;
         self.running.remove(&index);
         let name = self.records[index].name();
-        self.shared.live.ended(&self.uid, name);
+        self.shared.running_containers.ended(&self.uid, name);
         let container = &self.records[index].container;
         let from_log =
             container.termination_message_policy.as_deref() == Some("FallbackToLogsOnError");
         let message = (from_log && code != 0 && !tail.is_empty()).then(|| tail.clone());
         self.records[index].ended(code, message, Timestamp::now());
-        if code != 0 && names_taken_port(&tail) {
+        if code != 0 && reports_port_in_use(&tail) {
             let address = self
                 .address
                 .map_or_else(String::new, |address| address.to_string());
@@ -286,7 +294,8 @@ impl Worker {
         }
     }
 
-    /// Whether and when a container runs again after it ended with `code`.
+    /// Schedules the restart of a container that ended with `code`, if it
+    /// restarts.
     fn plan_next(&mut self, index: usize, code: i32) {
         let record = &mut self.records[index];
         if !record.restarts_after(self.policy, code) {
@@ -310,8 +319,8 @@ impl Worker {
     }
 }
 
-/// Whether a command's last words are of a port that another program has.
-fn names_taken_port(tail: &str) -> bool {
+/// Whether a command's last output reports that its port is in use.
+fn reports_port_in_use(tail: &str) -> bool {
     tail.lines().any(|line| {
         let line = line.to_ascii_lowercase();
         line.contains("address already in use")

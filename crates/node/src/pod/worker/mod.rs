@@ -1,5 +1,5 @@
-//! The task of one pod: starts its containers in their order, hears of their
-//! ends, reports, stops.
+//! The task of one pod: starts its containers in order, handles their exits,
+//! reports the status, and stops them.
 
 mod container;
 mod release;
@@ -35,22 +35,22 @@ use container::RunEnd;
 use retry::Retry;
 use stop::{STOP_GRACE, Stopping, later};
 
-/// What the agent tells a pod's task.
+/// A message from the agent to a pod's task.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// The object changed.
     Updated(Box<Pod>),
-    /// The object is gone.
+    /// The object was deleted.
     Removed,
 }
 
-/// What a pod's own tasks tell it.
-enum Inner {
+/// A message from a pod's own subtasks.
+enum SubtaskMessage {
     Ended(RunEnd),
     /// A ConfigMap or Secret of a volume may have changed.
     SourcesChanged,
-    /// So many readers of a container's log were too slow.
-    ReadersGivenUp {
+    /// This many readers of a container's log were dropped as too slow.
+    ReadersDropped {
         index: usize,
         readers: usize,
     },
@@ -65,13 +65,13 @@ struct Worker {
     policy: Policy,
     records: Vec<Record>,
     running: HashMap<usize, Arc<Process>>,
-    /// When a container may start; absent: at once. `None`: never.
+    /// When a container may start; immediately if absent, never if `None`.
     due: HashMap<usize, Option<Instant>>,
     config_retry: HashMap<usize, Retry>,
-    inner: mpsc::Sender<Inner>,
+    inner: mpsc::Sender<SubtaskMessage>,
     /// Watches the sources of volumes; ends with the worker.
     refresher: JoinSet<()>,
-    /// Of its service account.
+    /// Tokens of the pod's service account.
     tokens: Arc<Tokens>,
     address: Option<Ipv4Addr>,
     volumes: Option<BTreeMap<String, Prepared>>,
@@ -99,7 +99,7 @@ pub(super) async fn run(
     let mut worker = Worker::new(shared, pod, inner);
     worker.keep_name();
     let removed = tokio::select! {
-        removed = worker.live(messages, &mut reports) => removed,
+        removed = worker.run_until_removed(messages, &mut reports) => removed,
         _ = stopping.wait_for(|stop| *stop) => false,
     };
     worker
@@ -115,7 +115,7 @@ pub(super) async fn run(
 }
 
 impl Worker {
-    fn new(shared: Arc<Shared>, pod: Pod, inner: mpsc::Sender<Inner>) -> Self {
+    fn new(shared: Arc<Shared>, pod: Pod, inner: mpsc::Sender<SubtaskMessage>) -> Self {
         let now = Timestamp::now();
         let metadata = &pod.metadata;
         let status = pod.status.as_ref();
@@ -164,21 +164,22 @@ impl Worker {
         }
     }
 
-    /// Until the object is gone (`true`), or the agent ends: then nobody sends
-    /// messages any more, and the pod's logs are to stay.
-    async fn live(
+    /// Runs until the object is deleted (returns `true`) or the agent stops. In
+    /// the latter case no messages arrive any more, and the pod's logs must be
+    /// kept.
+    async fn run_until_removed(
         &mut self,
         messages: &mut mpsc::UnboundedReceiver<Message>,
-        reports: &mut mpsc::Receiver<Inner>,
+        reports: &mut mpsc::Receiver<SubtaskMessage>,
     ) -> bool {
         loop {
-            self.step().await;
+            self.run_due().await;
             self.report().await;
             self.tear_down();
             self.finish_deletion().await;
-            let wake = self.wake();
+            let next_wakeup = self.next_wakeup();
             let sleep = async {
-                match wake {
+                match next_wakeup {
                     Some(at) => sleep_until(at).await,
                     None => std::future::pending().await,
                 }
@@ -186,7 +187,7 @@ impl Worker {
             tokio::select! {
                 message = messages.recv() => {
                     let mut message = message;
-                    // Only the newest counts.
+                    // Only the latest message matters.
                     while let Ok(newer) = messages.try_recv() {
                         if matches!(message, Some(Message::Updated(_))) {
                             message = Some(newer);
@@ -198,24 +199,26 @@ impl Worker {
                         None => return false,
                     }
                 }
-                Some(report) = reports.recv() => self.hear(report).await,
+                Some(report) = reports.recv() => self.handle_message(report).await,
                 () = sleep => {}
             }
             while let Ok(report) = reports.try_recv() {
-                self.hear(report).await;
+                self.handle_message(report).await;
             }
         }
     }
 
-    async fn hear(&mut self, report: Inner) {
+    async fn handle_message(&mut self, report: SubtaskMessage) {
         match report {
-            Inner::Ended(end) => self.container_ended(end),
-            Inner::ReadersGivenUp { index, readers } => self.readers_given_up(index, readers),
-            // Its volumes are gone, or about to go.
-            Inner::SourcesChanged if self.phase.is_terminal() => {}
-            Inner::SourcesChanged => {
+            SubtaskMessage::Ended(end) => self.container_ended(end),
+            SubtaskMessage::ReadersDropped { index, readers } => {
+                self.readers_dropped(index, readers)
+            }
+            // The volumes were removed or are about to be.
+            SubtaskMessage::SourcesChanged if self.phase.is_terminal() => {}
+            SubtaskMessage::SourcesChanged => {
                 if let Err((_, message)) = self.prepare_volumes().await {
-                    tracing::debug!(pod = self.name, message, "volumes are not updated");
+                    tracing::debug!(pod = self.name, message, "cannot update volumes");
                 }
             }
         }
@@ -242,7 +245,7 @@ impl Worker {
         if let Some(stopping) = &mut self.stopping
             && let Some(grace) = self.pod.metadata.deletion_grace_period_seconds
         {
-            // Grace can only shrink.
+            // The grace period can only become shorter.
             let grace = Duration::from_secs(u64::try_from(grace).unwrap_or(0));
             stopping.kill_at = stopping.kill_at.min(later(grace));
         }
@@ -256,8 +259,8 @@ impl Worker {
         Some(later(left))
     }
 
-    /// When something is to be done although nothing happens.
-    fn wake(&self) -> Option<Instant> {
+    /// Returns when the task must act without a message.
+    fn next_wakeup(&self) -> Option<Instant> {
         let mut times: Vec<Instant> = self.report_retry.at.into_iter().collect();
         if let Some(stopping) = &self.stopping {
             times
@@ -274,8 +277,8 @@ impl Worker {
         times.into_iter().min()
     }
 
-    /// Does what is due now.
-    async fn step(&mut self) {
+    /// Performs the actions that are due.
+    async fn run_due(&mut self) {
         if self.phase.is_terminal() {
             return;
         }
@@ -296,9 +299,9 @@ impl Worker {
             }
         }
         if self.stopping.is_some() {
-            self.go_on_stopping();
+            self.continue_stopping();
         } else {
-            self.advance().await;
+            self.start_containers().await;
         }
         let stopped = self.stopping.is_some();
         self.phase = status::phase(&self.records, self.policy, stopped);
@@ -310,8 +313,8 @@ impl Worker {
         }
     }
 
-    /// Starts what may start.
-    async fn advance(&mut self) {
+    /// Starts the containers that may start.
+    async fn start_containers(&mut self) {
         if !self.set_up().await {
             return;
         }
@@ -328,7 +331,7 @@ impl Worker {
                     return;
                 }
                 Role::Sidecar if record.is_running() => {}
-                Role::Sidecar if self.mains_are_done() => {}
+                Role::Sidecar if self.main_containers_are_complete() => {}
                 Role::Sidecar => {
                     self.start_if_due(index).await;
                     if !self.records[index].has_run() {
@@ -339,17 +342,17 @@ impl Worker {
                 Role::Main => self.start_if_due(index).await,
             }
         }
-        if self.mains_are_done() {
+        if self.main_containers_are_complete() {
             self.stop_sidecars();
         }
     }
 
-    fn mains_are_done(&self) -> bool {
-        let mut mains = self
+    fn main_containers_are_complete(&self) -> bool {
+        let mut main_containers = self
             .records
             .iter()
             .filter(|record| record.role == Role::Main);
-        mains.all(|record| record.final_code(self.policy).is_some())
+        main_containers.all(|record| record.final_code(self.policy).is_some())
     }
 
     async fn start_if_due(&mut self, index: usize) {

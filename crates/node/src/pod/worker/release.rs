@@ -1,20 +1,20 @@
-//! What is given back when a pod is through, and when it is gone.
+//! Releases a pod's resources when it is complete and when it is removed.
 
 use super::Worker;
 use crate::remover::remove_folder;
 
 impl Worker {
-    /// Nothing runs any more: no file needs to be kept up to date. Address and
-    /// names stay until the pod is removed, for peers that are slower to look.
+    /// Stops updating the files of a completed pod. Its address and names
+    /// remain until the pod is removed, for slower peers.
     pub(super) fn retire(&mut self) {
-        self.shared.live.removed(&self.uid);
+        self.shared.running_containers.removed(&self.uid);
         self.refresher.abort_all();
         self.shared.devices.release(&self.uid);
         self.shared.hosts.retire(&self.uid);
     }
 
-    /// Keeps the name of a pod that was over before this agent began: a peer that is
-    /// started again after the agent waits for it like the first time.
+    /// Registers the name of a pod that was complete before this agent started:
+    /// a peer that restarts with the agent looks up the name again.
     pub(super) fn keep_name(&mut self) {
         let status = self.pod.status.as_ref();
         let had_address = status.is_some_and(|status| status.pod_ip.is_some());
@@ -26,8 +26,8 @@ impl Worker {
         }
     }
 
-    /// Removes the volumes of a pod that is over. Not before its end has been reported:
-    /// until then, an agent that starts anew may start its containers again.
+    /// Removes the volumes of a completed pod, but only after its end was
+    /// reported: until then, a restarted agent may start its containers again.
     pub(super) fn tear_down(&mut self) {
         let is_reported = self.report_retry.at.is_none();
         if self.torn_down || !self.phase.is_terminal() || !self.running.is_empty() || !is_reported {
@@ -37,13 +37,13 @@ impl Worker {
         self.shared.tear_down(&self.uid);
     }
 
-    /// Gives address and names back.
+    /// Releases address and names.
     pub(super) fn release(&mut self) {
         if self.released {
             return;
         }
         self.released = true;
-        self.shared.live.removed(&self.uid);
+        self.shared.running_containers.removed(&self.uid);
         self.refresher.abort_all();
         self.shared.devices.release(&self.uid);
         self.shared.hosts.remove(&self.uid);

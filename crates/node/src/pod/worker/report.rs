@@ -1,4 +1,4 @@
-//! What a pod's task writes to the API: the status, and the deletion's end.
+//! Writes to the API: a pod's status, and the completion of its deletion.
 
 use jiff::Timestamp;
 use longshore_client::{DeleteOptions, Patch};
@@ -13,7 +13,7 @@ impl Worker {
         if self.deleted || !self.report_retry.is_due() {
             return;
         }
-        // A time that has passed must not wake the task again.
+        // A time in the past must not wake the task again.
         self.report_retry.at = None;
         if self.reported.is_none() && Phase::of(&self.pod).is_terminal() {
             return;
@@ -48,18 +48,18 @@ impl Worker {
                 self.reported = Some(status);
                 self.report_retry = Retry::default();
             }
-            // Gone, or another pod of this name: that is told by a message.
+            // The pod was deleted or replaced; a message follows.
             Err(error) if error.is_not_found() || error.is_conflict() => {
                 self.reported = Some(status);
             }
             Err(error) => {
-                tracing::warn!(pod = self.name, %error, "a pod's status was not written");
-                self.report_retry.again();
+                tracing::warn!(pod = self.name, %error, "cannot write a pod's status");
+                self.report_retry.back_off();
             }
         }
     }
 
-    /// Deletes the object when its containers are through.
+    /// Deletes the object after its containers have ended.
     pub(super) async fn finish_deletion(&mut self) {
         let wanted = self.pod.metadata.deletion_timestamp.is_some();
         let reported = self.report_retry.at.is_none();
@@ -79,8 +79,8 @@ impl Worker {
             Ok(()) => self.deleted = true,
             Err(error) if error.is_not_found() || error.is_conflict() => self.deleted = true,
             Err(error) => {
-                tracing::warn!(pod = self.name, %error, "a pod was not deleted");
-                self.report_retry.again();
+                tracing::warn!(pod = self.name, %error, "cannot delete a pod");
+                self.report_retry.back_off();
             }
         }
     }

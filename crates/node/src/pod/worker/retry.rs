@@ -1,13 +1,15 @@
-//! Waits that double.
+//! Exponential backoff.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// First and longest wait before something refused is tried again.
-const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(20));
+/// Delay before the first retry of a rejected request.
+const MIN_DELAY: Duration = Duration::from_millis(500);
+/// Maximum delay between retries.
+const MAX_DELAY: Duration = Duration::from_secs(20);
 
-/// Waits that double.
+/// Exponential backoff.
 #[derive(Debug, Default)]
 pub(super) struct Retry {
     pub(super) at: Option<Instant>,
@@ -15,8 +17,8 @@ pub(super) struct Retry {
 }
 
 impl Retry {
-    pub(super) fn again(&mut self) {
-        self.delay = (self.delay * 2).clamp(RETRY.0, RETRY.1);
+    pub(super) fn back_off(&mut self) {
+        self.delay = (self.delay * 2).clamp(MIN_DELAY, MAX_DELAY);
         self.at = Some(Instant::now() + self.delay);
     }
 

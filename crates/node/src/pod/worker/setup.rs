@@ -1,22 +1,22 @@
-//! What a pod needs before its containers: an address, names, volumes.
+//! Prepares an address, names and volumes before a pod's containers start.
 
 use std::{collections::BTreeMap, fs, net::Ipv4Addr, path::Path};
 
 use jiff::Timestamp;
 use longshore_client::Error;
 
-use super::{super::VOLUMES, Inner, Worker, start};
+use super::{super::VOLUMES_DIR, SubtaskMessage, Worker, start};
 use crate::{
     NewVolume, access, fill,
     hosts::Host,
     security::{self, Owner},
     sources::{self, References, Sources},
-    tokens::{TokenError, Wanted},
+    tokens::{TokenError, TokenSpec},
     volumes::{self, Prepared},
 };
 
 impl Worker {
-    /// Address, hosts file and volumes; whether all are there.
+    /// Prepares address, hosts file and volumes; returns whether all are ready.
     pub(super) async fn set_up(&mut self) -> bool {
         if self.volumes.is_some() {
             return true;
@@ -32,7 +32,7 @@ impl Worker {
             }
             Err((reason, message)) => {
                 self.note(true, reason, message, None);
-                self.setup_retry.again();
+                self.setup_retry.back_off();
                 false
             }
         }
@@ -45,7 +45,9 @@ impl Worker {
                 "the node has no address left for the pod".to_owned(),
             )
         })?;
-        self.shared.live.set_address(&self.uid, address);
+        self.shared
+            .running_containers
+            .set_address(&self.uid, address);
         let folder = self.shared.pod_folder(&self.uid);
         let failed = |error: std::io::Error| {
             let text = format!(
@@ -59,7 +61,7 @@ impl Worker {
             .hosts
             .add(&self.uid, self.host(address), &folder.join("hosts"))
             .map_err(failed)?;
-        let volumes = folder.join(VOLUMES);
+        let volumes = folder.join(VOLUMES_DIR);
         let is_new = |name: &&str| !volumes.join(name).exists();
         let new: Vec<String> = fill::empty_volumes(&self.pod)
             .filter(is_new)
@@ -71,14 +73,14 @@ impl Worker {
         if self.refresher.is_empty() {
             let (tokens, inner) = (self.tokens.clone(), self.inner.clone());
             self.refresher.spawn(async move {
-                let due = async || inner.send(Inner::SourcesChanged).await.is_ok();
+                let due = async || inner.send(SubtaskMessage::SourcesChanged).await.is_ok();
                 tokens.follow(due).await;
             });
         }
         if !references.is_empty() && self.refresher.len() < 2 {
             let cluster = self.shared.cluster.clone();
             let inner = self.inner.clone();
-            let changed = move || inner.try_send(Inner::SourcesChanged).is_ok();
+            let changed = move || inner.try_send(SubtaskMessage::SourcesChanged).is_ok();
             self.refresher.spawn(sources::follow(
                 cluster,
                 self.namespace.clone(),
@@ -101,29 +103,29 @@ impl Worker {
             .fetch(&references)
             .await
             .map_err(|error| failed(&error))?;
-        let facts = start::facts(&self.shared, address);
+        let pod_values = start::pod_values(&self.shared, address);
         let folder = self.shared.pod_folder(&self.uid);
-        let owner = security::owner(&self.pod, &self.shared.powers);
-        let tokens = self.tokens.issue(Wanted::of_volumes(&self.pod)).await;
+        let owner = security::owner(&self.pod, &self.shared.agent_privileges);
+        let tokens = self.tokens.issue(TokenSpec::of_volumes(&self.pod)).await;
         let tokens = tokens.map_err(|error| failed(&error))?;
         self.publish_access(&folder, owner).await?;
         let inputs = volumes::Inputs {
             pod: &self.pod,
             lookup: &sources,
-            facts: &facts,
+            pod_values: &pod_values,
             tokens: &tokens,
             owner,
         };
-        volumes::prepare(&inputs, &folder.join(VOLUMES)).map_err(|error| failed(&error))
+        volumes::prepare(&inputs, &folder.join(VOLUMES_DIR)).map_err(|error| failed(&error))
     }
 
-    /// Lets others fill new volumes, where it makes no difference to the containers who
-    /// has made the files.
+    /// Populates new volumes through the hook, if file ownership makes no
+    /// difference to the containers.
     async fn fill_volumes(&self, names: Vec<String>, folder: &Path) {
         let Some(fill) = self.shared.fill_volumes.clone() else {
             return;
         };
-        if names.is_empty() || !fill::is_agents_own(&self.pod, &self.shared.powers) {
+        if names.is_empty() || !fill::is_agents_own(&self.pod, &self.shared.agent_privileges) {
             return;
         }
         let annotations = self.pod.metadata.annotations.clone().unwrap_or_default();
@@ -139,19 +141,19 @@ impl Worker {
             }
         });
         if let Err(error) = filled.await {
-            tracing::warn!(pod = self.name, %error, "filling the pod's volumes failed");
+            tracing::warn!(pod = self.name, %error, "cannot populate the pod's volumes");
         }
     }
 
-    /// The files by which clients find the API in every cluster. They are there
-    /// without a token where the API server issues none.
+    /// Writes the files through which clients find the API in every cluster. If
+    /// the API server issues no tokens, they contain no token.
     async fn publish_access(
         &self,
         folder: &Path,
         owner: Owner,
     ) -> Result<(), (&'static str, String)> {
-        // Without mounts no container would find them.
-        let has_mounts = self.shared.powers.namespaces;
+        // Without mounts, containers would not find the files.
+        let has_mounts = self.shared.agent_privileges.namespaces;
         let Some(access) = self.shared.access.as_ref().filter(|_| has_mounts) else {
             return Ok(());
         };
@@ -163,7 +165,11 @@ impl Worker {
         if !wanted.map_err(|error| failed(&error))? {
             return Ok(());
         }
-        let token = match self.tokens.issue([Wanted::usual()].into()).await {
+        let token = match self
+            .tokens
+            .issue([TokenSpec::for_api_server()].into())
+            .await
+        {
             Ok(issued) => issued.into_values().next(),
             Err(error @ TokenError::NotOffered) => {
                 let text = format!("{error}; containers find none");

@@ -1,21 +1,21 @@
-//! Stopping a pod's containers: TERM, the grace, KILL; sidecars last.
+//! Stops a pod's containers: TERM, the grace period, KILL; sidecars last.
 
 use std::time::Duration;
 
 use tokio::{sync::mpsc, time::Instant};
 
-use super::{Inner, Role, Worker};
+use super::{Role, SubtaskMessage, Worker};
 
-/// What "never" means to a timer. An `Instant` has a largest value, and a grace
-/// period is whatever a manifest says.
+/// Substitute for "never" in timers: an `Instant` has a maximum, and a grace
+/// period can be any number in a manifest.
 const FAR_FUTURE: Duration = Duration::from_secs(60 * 60 * 24 * 365 * 30);
 
-/// So much later than now, but not so late that no time is left to count with.
+/// Adds a duration to the current time without overflow.
 pub(super) fn later(duration: Duration) -> Instant {
     Instant::now() + duration.min(FAR_FUTURE)
 }
 
-/// What containers get to end when the agent stops.
+/// Grace period for containers when the agent stops.
 pub(super) const STOP_GRACE: Duration = Duration::from_secs(1);
 
 /// Why and until when containers are being stopped.
@@ -23,7 +23,7 @@ pub(super) const STOP_GRACE: Duration = Duration::from_secs(1);
 pub(super) struct Stopping {
     pub(super) kill_at: Instant,
     pub(super) killed: bool,
-    pub(super) sidecars_told: bool,
+    pub(super) sidecars_terminated: bool,
 }
 
 impl Worker {
@@ -49,11 +49,11 @@ impl Worker {
         self.stopping = Some(Stopping {
             kill_at,
             killed: false,
-            sidecars_told: false,
+            sidecars_terminated: false,
         });
     }
 
-    pub(super) fn go_on_stopping(&mut self) {
+    pub(super) fn continue_stopping(&mut self) {
         let Some(stopping) = &mut self.stopping else {
             return;
         };
@@ -62,8 +62,8 @@ impl Worker {
             .running
             .keys()
             .all(|index| records[*index].role == Role::Sidecar);
-        if only_sidecars && !stopping.sidecars_told {
-            stopping.sidecars_told = true;
+        if only_sidecars && !stopping.sidecars_terminated {
+            stopping.sidecars_terminated = true;
             self.running
                 .values()
                 .for_each(|process| process.terminate());
@@ -77,12 +77,16 @@ impl Worker {
     pub(super) fn stop_sidecars(&mut self) {
         if !self.running.is_empty() {
             self.begin_stop(self.grace());
-            self.go_on_stopping();
+            self.continue_stopping();
         }
     }
 
-    /// Ends all containers and waits until they are reaped.
-    pub(super) async fn end_all(&mut self, reports: &mut mpsc::Receiver<Inner>, grace: Duration) {
+    /// Stops all containers and waits until they are reaped.
+    pub(super) async fn end_all(
+        &mut self,
+        reports: &mut mpsc::Receiver<SubtaskMessage>,
+        grace: Duration,
+    ) {
         if !grace.is_zero() {
             self.running
                 .values()
@@ -90,7 +94,7 @@ impl Worker {
             let all = async {
                 while !self.running.is_empty() {
                     match reports.recv().await {
-                        Some(Inner::Ended(end)) => drop(self.running.remove(&end.index)),
+                        Some(SubtaskMessage::Ended(end)) => drop(self.running.remove(&end.index)),
                         Some(_) => {}
                         None => break,
                     }
@@ -101,7 +105,7 @@ impl Worker {
         self.running.values().for_each(|process| process.kill());
         while !self.running.is_empty() {
             match reports.recv().await {
-                Some(Inner::Ended(end)) => drop(self.running.remove(&end.index)),
+                Some(SubtaskMessage::Ended(end)) => drop(self.running.remove(&end.index)),
                 Some(_) => {}
                 None => break,
             }

@@ -1,9 +1,10 @@
-//! Mounts by descriptors, in the child: only system calls, no allocation, no
-//! locks, no panics. (rustix makes them directly; its texts are C strings here.)
+//! Mounts by file descriptors, in the child: only system calls, no allocation,
+//! no locks, no panics. (rustix makes the system calls directly; paths are C
+//! strings here.)
 //!
-//! A path below a volume is opened name by name, and none may be a symbolic
-//! link: a container that changes the volume meanwhile can make the start fail,
-//! but not lead it elsewhere.
+//! A path below a volume is opened component by component, and symbolic links
+//! are rejected: a container that changes the volume concurrently can make the
+//! start fail, but cannot redirect it.
 
 use std::{
     ffi::{CStr, CString, c_int},
@@ -29,10 +30,11 @@ struct Attributes {
     user_namespace: u64,
 }
 
-/// Makes what is missing of a path: folders, and the last as a folder or file.
+/// Creates the missing parts of a path: directories, and the last component as
+/// a directory or file.
 pub(super) fn make(walk: &Walk, is_folder: bool, mode: u32) -> Result<(), c_int> {
     let mut folder = open(&walk.from)?;
-    // Exactly this mode, at once: a change later could meet something else.
+    // Create with the exact mode: a later chmod could affect another file.
     let umask = rustix::process::umask(Mode::empty());
     let mode = Mode::from_raw_mode(mode);
     let mut result = Ok(());
@@ -40,13 +42,13 @@ pub(super) fn make(walk: &Walk, is_folder: bool, mode: u32) -> Result<(), c_int>
         let is_last = index + 1 == walk.names.len();
         let opened = step(&folder, name).or_else(|error| match error {
             Errno::NOENT if is_folder || !is_last => {
-                or_there(rustix::fs::mkdirat(&folder, name, mode))?;
+                ok_if_exists(rustix::fs::mkdirat(&folder, name, mode))?;
                 step(&folder, name)
             }
             Errno::NOENT => {
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
                 let file = rustix::fs::openat(&folder, name, flags, mode & !Mode::from(0o111));
-                or_there(file.map(drop))?;
+                ok_if_exists(file.map(drop))?;
                 step(&folder, name)
             }
             error => Err(error),
@@ -63,15 +65,15 @@ pub(super) fn make(walk: &Walk, is_folder: bool, mode: u32) -> Result<(), c_int>
     result
 }
 
-/// Another process may have made it in between.
-fn or_there(result: Result<(), Errno>) -> Result<(), Errno> {
+/// Accepts that another process created the entry concurrently.
+fn ok_if_exists(result: Result<(), Errno>) -> Result<(), Errno> {
     match result {
         Err(Errno::EXIST) => Ok(()),
         result => result,
     }
 }
 
-/// Lets what is at the end of `from` appear at the end of `at`, too.
+/// Mounts what is at the end of `from` also at the end of `at`.
 pub(super) fn attach(
     from: &Walk,
     at: &Walk,
@@ -110,7 +112,7 @@ pub(super) fn attach(
     Ok(())
 }
 
-/// Before Linux 5.12 a mount is made read-only by a path.
+/// Before Linux 5.12, remounting read-only requires a path.
 fn remount(tree: &OwnedFd, descriptors: &CStr) -> Result<(), c_int> {
     let mut path = [0u8; 64];
     let mut length = 0;
@@ -140,7 +142,7 @@ fn remount(tree: &OwnedFd, descriptors: &CStr) -> Result<(), c_int> {
     remount_read_only(path)
 }
 
-/// Whether a mount, or all below it, too, may be written through.
+/// Sets whether a mount, or with `all` every mount below it, is read-only.
 pub(super) fn set_read_only(at: &CString, read_only: bool, all: bool) -> Result<(), c_int> {
     let flags = if all { libc::AT_RECURSIVE } else { 0 };
     let (set, clear) = if read_only {
@@ -164,8 +166,8 @@ fn set_attributes(
         propagation: 0,
         user_namespace: 0,
     };
-    // SAFETY: a C string and a struct of the size that is given, which both live
-    // until the call is over.
+    // SAFETY: a C string and a struct of the given size, which both outlive the
+    // call.
     check(unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -178,7 +180,7 @@ fn set_attributes(
     })
 }
 
-/// What is at the end of a walk.
+/// Opens the end of a walk.
 fn walk(walk: &Walk) -> Result<OwnedFd, Errno> {
     let mut place = open(&walk.from).map_err(Errno::from_raw_os_error)?;
     for name in &walk.names {
@@ -192,7 +194,7 @@ fn open(path: &CStr) -> Result<OwnedFd, c_int> {
     opened.map_err(Errno::raw_os_error)
 }
 
-/// One name further; `LOOP` for a symbolic link.
+/// Opens the next component; `LOOP` for a symbolic link.
 fn step(folder: &impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let place = rustix::fs::openat(folder, name, flags, Mode::empty())?;

@@ -1,11 +1,11 @@
-//! What happens between `clone` and the start of the container's init.
+//! The code between `clone` and the start of the container's init.
 //!
-//! The agent lives in a process with many threads, so the child may only make
-//! system calls: no allocation, no locks, no panics. Everything it needs is
-//! computed before, in [`Program`]. The child still has the agent's memory, so
-//! it must not be seen by a container: it is alone in the namespaces that it
-//! makes, or outside of the PID namespace that it enters, until it executes the
-//! init (`init/`), which has nothing of the agent's.
+//! The agent is a multithreaded process, so the child may only make system
+//! calls: no allocation, no locks, no panics. Everything it needs is computed
+//! before, in [`Program`]. The child still has the agent's memory, so
+//! containers must not see it: it is alone in its new namespaces, or outside
+//! the PID namespace that it enters, until it executes the init (`init/`),
+//! which contains nothing of the agent.
 #![allow(unsafe_code)]
 
 mod descriptor_mounts;
@@ -31,12 +31,12 @@ pub(super) use step::{Step, Walk};
 pub(super) use strings::{Strings, c_string};
 use system::{INIT, check, errno, exit, fail, fork_into};
 
-/// The signal that asks a container's init to kill all that the command started
-/// and end; used where there is no PID namespace to do it.
+/// The signal that makes a container's init kill everything that the command
+/// started, and exit; used if there is no PID namespace for that.
 pub(super) const KILL_ALL: c_int = libc::SIGIO;
 
 /// Starts the container's init. All signals must be blocked in this thread, so
-/// that no handler of the host process runs in the child.
+/// that no signal handler of the host process runs in the child.
 pub(super) fn start(program: &Program) -> Result<libc::pid_t, c_int> {
     // SAFETY: the child runs `become_init`, which only makes system calls.
     let pid = unsafe { fork_into(program.namespaces) };
@@ -47,9 +47,9 @@ pub(super) fn start(program: &Program) -> Result<libc::pid_t, c_int> {
     }
 }
 
-/// Runs `steps` in a child in new namespaces and gives 0, or the errno of the
-/// first step that failed: what the kernel allows.
-pub(super) fn try_out(program: &Program) -> c_int {
+/// Runs `steps` in a child in new namespaces, to find out what the kernel
+/// allows. Returns 0, or the errno of the first step that failed.
+pub(super) fn try_steps(program: &Program) -> c_int {
     // SAFETY: the child only makes system calls and exits.
     let pid = unsafe { fork_into(program.namespaces) };
     match pid {
@@ -62,7 +62,7 @@ pub(super) fn try_out(program: &Program) -> c_int {
         pid => {
             let mut status = 0;
             loop {
-                // SAFETY: waits for the child made above.
+                // SAFETY: waits for the child created above.
                 let waited = unsafe { libc::waitpid(pid, &raw mut status, libc::__WALL) };
                 if waited == pid {
                     break;
@@ -80,10 +80,10 @@ pub(super) fn try_out(program: &Program) -> c_int {
     }
 }
 
-/// Lets the runtime wait for a descriptor.
+/// Registers a descriptor with the runtime.
 pub(super) fn register(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an OwnedFd is a valid descriptor, never replaced, and the AsyncFd
-    // closes it only after it has let go of it.
+    // SAFETY: an OwnedFd is a valid descriptor that is never replaced, and the
+    // AsyncFd deregisters it before closing it.
     let registered = unsafe { AsyncFd::register_with_interest(descriptor, interest) };
     registered.map_err(io::Error::from)
 }
@@ -98,10 +98,10 @@ pub(super) fn block_signals() {
     }
 }
 
-/// The first process of the container: makes the view, gives up privileges, and
-/// executes the init, which starts the command.
+/// The first process of the container: sets up the file system view, gives up
+/// privileges, and executes the init, which starts the command.
 fn become_init(program: &Program) -> ! {
-    // Before anything else: a change of user would forget the bond below.
+    // First, because a change of user resets the parent-death signal set below.
     let entered = enter(program);
     let on_parent_death = if program.has_own_processes() {
         libc::SIGKILL
@@ -126,7 +126,7 @@ fn become_init(program: &Program) -> ! {
     unsafe {
         libc::setsid();
         libc::umask(0o022);
-        if program.tidies() {
+        if program.kills_leftovers() {
             libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         }
     }
@@ -141,7 +141,7 @@ fn become_init(program: &Program) -> ! {
     }
     if let Some(name) = &program.hostname {
         let bytes = name.as_bytes();
-        // SAFETY: pointer and length of a string that lives on.
+        // SAFETY: pointer and length of a string that outlives the call.
         if let Err(error) = check(unsafe { libc::sethostname(bytes.as_ptr().cast(), bytes.len()) })
         {
             fail(Stage::Hostname, 0, error);
@@ -150,8 +150,8 @@ fn become_init(program: &Program) -> ! {
     if let Err((stage, error)) = privileges::give_up(&program.limits) {
         fail(stage, 0, error);
     }
-    // SAFETY: null-terminated arrays of C strings that live on. The descriptor
-    // is closed by the execution.
+    // SAFETY: null-terminated arrays of C strings that outlive the call. The
+    // descriptor is closed on exec.
     unsafe {
         libc::syscall(
             libc::SYS_execveat,

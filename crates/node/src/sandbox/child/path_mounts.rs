@@ -1,5 +1,5 @@
-//! Mounts by paths, in the child: only system calls, no allocation, no locks, no
-//! panics.
+//! Mounts by paths, in the child: only system calls, no allocation, no locks,
+//! no panics.
 
 use std::{
     ffi::{CStr, c_char, c_int},
@@ -8,7 +8,7 @@ use std::{
 
 use super::system::check;
 
-/// No writing through the mount at this path.
+/// Makes the mount at this path read-only.
 pub(super) fn remount_read_only(at: &CStr) -> Result<(), c_int> {
     let none = ptr::null();
     mount(none, at, none, read_only_flags(at), none)
@@ -22,11 +22,12 @@ pub(super) fn mount(
     flags: libc::c_ulong,
     options: *const c_char,
 ) -> Result<(), c_int> {
-    // SAFETY: pointers are null or lead to C strings that outlive the call.
+    // SAFETY: pointers are null or point to C strings that outlive the call.
     check(unsafe { libc::mount(from, at.as_ptr(), kind, flags, options.cast()) })
 }
 
-/// Flags to remount read-only; those that a user namespace may not drop are kept.
+/// Returns the flags for a read-only remount, including those that a user
+/// namespace may not remove.
 fn read_only_flags(at: &CStr) -> libc::c_ulong {
     // SAFETY: statvfs fills the zeroed struct.
     let present = unsafe {

@@ -1,4 +1,4 @@
-//! What the child does to itself before its view is made: only system calls,
+//! Prepares the child before its file system view is set up: only system calls,
 //! no allocation, no locks, no panics.
 
 use std::{ffi::c_int, ptr};
@@ -8,8 +8,8 @@ use super::{
     system::{ERRORS, INIT, check, write_file},
 };
 
-/// Enters the namespaces of the container to run in; those who are children
-/// from then on are in its PID namespace.
+/// Enters the namespaces of an existing container; later children are in its
+/// PID namespace.
 pub(super) fn enter(program: &Program) -> Result<(), c_int> {
     match program.enter {
         // SAFETY: a descriptor that the spawning thread holds, and flags.
@@ -20,25 +20,26 @@ pub(super) fn enter(program: &Program) -> Result<(), c_int> {
     }
 }
 
-/// Streams to 0, 1, 2, the error pipe to 3, the init's file to 4, all else closed.
+/// Moves the streams to 0, 1, 2, the error pipe to 3, the init's file to 4, and
+/// closes all other descriptors.
 pub(super) fn move_descriptors(program: &Program) -> Result<(), c_int> {
     let mut high = [0; 5];
     let [input, output, error] = program.streams;
     let descriptors = [input, output, error, program.errors, program.init];
     for (slot, descriptor) in high.iter_mut().zip(descriptors) {
-        // First out of the way: a source may stand where another target is.
+        // Move all away first: a source may be at the number of another target.
         // SAFETY: duplicates an open descriptor.
         *slot = unsafe { libc::fcntl(descriptor, libc::F_DUPFD, 10) };
         check(*slot)?;
     }
     for (target, source) in (0..).zip(high) {
-        // SAFETY: duplicates onto the standard numbers of this process alone.
+        // SAFETY: duplicates onto standard descriptors of this process only.
         check(unsafe { libc::dup2(source, target) })?;
     }
-    // The init marks the error pipe, which it needs itself.
-    // SAFETY: marks the init's file so that its execution closes it.
+    // The init marks the error pipe itself, because it uses it.
+    // SAFETY: sets close-on-exec on the init's file.
     check(unsafe { libc::fcntl(INIT, libc::F_SETFD, libc::FD_CLOEXEC) })?;
-    // SAFETY: closes descriptors of this process, which has no owner of them.
+    // SAFETY: closes descriptors of this process, in which nothing owns them.
     if unsafe { libc::syscall(libc::SYS_close_range, INIT + 1, u32::MAX, 0u32) } == -1 {
         for descriptor in INIT + 1..65_536 {
             // SAFETY: as above, for kernels without close_range.
@@ -48,8 +49,8 @@ pub(super) fn move_descriptors(program: &Program) -> Result<(), c_int> {
     Ok(())
 }
 
-/// Whether the agent died before this process asked to die with it: then
-/// no one reads the error pipe.
+/// Whether the agent died before this process set its parent-death signal: in
+/// that case the error pipe has no reader.
 pub(super) fn agent_is_gone() -> bool {
     let mut poll = libc::pollfd {
         fd: ERRORS,
@@ -62,12 +63,12 @@ pub(super) fn agent_is_gone() -> bool {
 }
 
 pub(super) fn default_signals() {
-    // Zeros are the default action, whatever the kernel's struct looks like.
+    // Zeros mean the default action in every layout of the kernel's struct.
     let default = [0u64; 8];
     for signal in 1..=64 {
-        // SAFETY: a zeroed action longer than the kernel's struct. By the raw
-        // call, since libc refuses the signals that it keeps for itself. KILL
-        // and STOP are refused, which is fine.
+        // SAFETY: a zeroed action longer than the kernel's struct. A raw system
+        // call, because libc rejects its internal signals. The kernel rejects
+        // KILL and STOP, which is harmless.
         unsafe {
             let none: *const u64 = ptr::null();
             libc::syscall(
@@ -86,7 +87,7 @@ pub(super) fn write_user_map(program: &Program) -> Result<(), c_int> {
         return Ok(());
     };
     write_file(c"/proc/self/uid_map", users.as_bytes())?;
-    // Older kernels have no such file.
+    // Older kernels do not have this file.
     let _ = write_file(c"/proc/self/setgroups", b"deny");
     write_file(c"/proc/self/gid_map", groups.as_bytes())
 }

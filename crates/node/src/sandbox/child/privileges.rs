@@ -1,22 +1,23 @@
-//! The privileges that the child gives up before it executes the init: only
-//! system calls, no allocation, no locks, no panics.
+//! Gives up privileges in the child before it executes the init: only system
+//! calls, no allocation, no locks, no panics.
 
 use std::ffi::c_int;
 
 use super::{program::Limits, stage::Stage, system::check};
 
-/// Gives up what `limits` names, for this process and all of its descendants.
+/// Gives up what `limits` specifies, for this process and all its descendants.
 pub(super) fn give_up(limits: &Limits) -> Result<(), (Stage, c_int)> {
     if let Some(groups) = &limits.groups {
-        // By the raw system call: libc's function would signal threads that this
-        // process does not have.
-        // SAFETY: a slice that lives on.
+        // A raw system call, because libc's function would signal threads that
+        // this process does not have.
+        // SAFETY: a slice that outlives the call.
         let result =
             unsafe { libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) as c_int };
         check(result).map_err(|error| (Stage::Groups, error))?;
     }
-    // A service manager may have given them to the agent; a container without
-    // root has no capabilities. Refused only by kernels that have none of them.
+    // A service manager may have given the agent ambient capabilities; a
+    // container without root must have none. Only kernels without ambient
+    // capabilities reject this.
     // SAFETY: prctl with integers only.
     unsafe {
         libc::prctl(
@@ -32,7 +33,7 @@ pub(super) fn give_up(limits: &Limits) -> Result<(), (Stage, c_int)> {
         let result = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
         check(result).map_err(|error| (Stage::NoNewPrivileges, error))?;
     }
-    // The filter before the capabilities, one of which it needs.
+    // Install the filter before dropping capabilities, one of which it needs.
     if !limits.system_calls.is_empty() {
         filter(&limits.system_calls).map_err(|error| (Stage::SystemCalls, error))?;
     }
@@ -47,7 +48,8 @@ fn filter(instructions: &[libc::sock_filter]) -> Result<(), c_int> {
         len: u16::try_from(instructions.len()).map_err(|_| libc::E2BIG)?,
         filter: instructions.as_ptr().cast_mut(),
     };
-    // SAFETY: the kernel reads so many instructions of a slice that lives on.
+    // SAFETY: the kernel reads the given number of instructions from a slice
+    // that outlives the call.
     check(unsafe {
         libc::prctl(
             libc::PR_SET_SECCOMP,
@@ -59,10 +61,11 @@ fn filter(instructions: &[libc::sock_filter]) -> Result<(), c_int> {
     })
 }
 
-/// Takes all other capabilities from what this process can ever have.
+/// Removes all other capabilities from the bounding set.
 fn keep_capabilities(kept: u64) -> Result<(), c_int> {
     for capability in 0..64 {
-        // SAFETY: prctl with integers only. An error: the kernel knows no more.
+        // SAFETY: prctl with integers only. An error means that the kernel has
+        // no further capabilities.
         match unsafe { libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) } {
             1 if kept & (1 << capability) == 0 => {
                 // SAFETY: as above.

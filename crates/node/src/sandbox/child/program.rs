@@ -1,4 +1,4 @@
-//! What the child is to do, computed before it exists.
+//! The child's instructions, computed before it exists.
 
 use std::{
     ffi::{CString, c_int},
@@ -7,57 +7,59 @@ use std::{
 
 use super::{step::Step, strings::Strings};
 
-/// What the child gives up, for itself and all of its descendants, before it
+/// What the child gives up, for itself and all its descendants, before it
 /// executes the init.
 #[derive(Default)]
 pub(in crate::sandbox) struct Limits {
     /// The supplementary groups.
     pub(in crate::sandbox) groups: Option<Vec<u32>>,
     pub(in crate::sandbox) no_new_privileges: bool,
-    /// A filter of system calls; empty for none.
+    /// The system call filter; empty for none.
     pub(in crate::sandbox) system_calls: Vec<libc::sock_filter>,
-    /// The capabilities that are kept, in a user namespace: there the init has no
-    /// more use of the others, and could not drop them later.
+    /// The capabilities to keep in a user namespace. The init does not need the
+    /// others there, and could not drop them later.
     pub(in crate::sandbox) capabilities: Option<u64>,
 }
 
-/// All that the child needs, made before it exists.
+/// Everything the child needs, allocated before it exists.
 pub(in crate::sandbox) struct Program {
     /// `CLONE_NEW…` flags; 0 for none.
     pub(in crate::sandbox) namespaces: c_int,
-    /// The container to run in, in place of one of its own: a descriptor of
-    /// its init, and which of its namespaces to enter.
+    /// The existing container to run in: a descriptor of its init, and which of
+    /// its namespaces to enter.
     pub(in crate::sandbox) enter: Option<(RawFd, c_int)>,
-    /// Contents of `uid_map` and `gid_map`, in a new user namespace.
+    /// Contents of `uid_map` and `gid_map` in a new user namespace.
     pub(in crate::sandbox) user_map: Option<(CString, CString)>,
     pub(in crate::sandbox) steps: Vec<Step>,
     pub(in crate::sandbox) hostname: Option<CString>,
     pub(in crate::sandbox) limits: Limits,
-    /// The init's file.
+    /// The init's executable.
     pub(in crate::sandbox) init: RawFd,
-    /// The init's arguments, see `init/arguments.rs`, and the command's environment.
+    /// The init's arguments (see `init/arguments.rs`) and the command's
+    /// environment.
     pub(in crate::sandbox) arguments: Strings,
     pub(in crate::sandbox) environment: Strings,
-    /// Standard input, output, error.
+    /// Standard input, output and error.
     pub(in crate::sandbox) streams: [RawFd; 3],
-    /// Where to say what failed; closed by success.
+    /// The pipe that reports a failure; success closes it.
     pub(in crate::sandbox) errors: RawFd,
 }
 
 impl Program {
-    /// Whether it makes a PID namespace.
+    /// Whether the child creates a PID namespace.
     pub(in crate::sandbox) fn has_own_processes(&self) -> bool {
         self.namespaces & libc::CLONE_NEWPID != 0
     }
 
-    /// Whether the init ends what the command leaves behind: there is no PID
-    /// namespace to do it. In another container that is the container's.
-    pub(in crate::sandbox) fn tidies(&self) -> bool {
+    /// Whether the init kills the processes that the command leaves behind,
+    /// because there is no PID namespace for that. In an existing container,
+    /// its own init does so.
+    pub(in crate::sandbox) fn kills_leftovers(&self) -> bool {
         !self.has_own_processes() && self.enter.is_none_or(|(_, namespaces)| namespaces == 0)
     }
 
-    /// Whether the command gets a session of its own. Without a PID namespace it
-    /// gets a process group only, which the init kills.
+    /// Whether the command gets its own session. Without a PID namespace it
+    /// only gets a process group, which the init kills.
     pub(in crate::sandbox) fn has_session(&self) -> bool {
         self.has_own_processes() || self.enter.is_some()
     }

@@ -1,5 +1,5 @@
-//! Takes the steps that make a container's view of the files, in the child: only
-//! system calls, no allocation, no locks, no panics.
+//! Runs the steps that set up a container's file system view, in the child:
+//! only system calls, no allocation, no locks, no panics.
 
 use std::{
     ffi::{CStr, c_int},
@@ -13,7 +13,7 @@ use super::{
     system::check,
 };
 
-/// Takes one step.
+/// Runs one step.
 pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
     let none = ptr::null();
     match step {
@@ -51,7 +51,7 @@ pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
             // SAFETY: as above; the new descriptor is closed at once.
             let file = unsafe { libc::open(at.as_ptr(), flags, 0o644) };
             check(file)?;
-            // SAFETY: closes what was opened.
+            // SAFETY: closes the descriptor opened above.
             unsafe { libc::close(file) };
             Ok(())
         }
@@ -79,7 +79,7 @@ pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
         } => descriptor_mounts::attach(from, at, *read_only, descriptors),
         Step::ReadOnlyTree { at } => descriptor_mounts::set_read_only(at, true, true),
         Step::Writable { at } => {
-            // Where it is no mount of its own it stays as its folder is.
+            // If it is not a separate mount, it keeps the state of its parent.
             let _ = descriptor_mounts::set_read_only(at, false, false);
             Ok(())
         }
@@ -88,7 +88,7 @@ pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
             Ok(())
         }
         Step::Protect { at } => {
-            // A part of /proc that this kernel does not have.
+            // This kernel may not have that part of /proc.
             if mount(at.as_ptr(), at, none, libc::MS_BIND | libc::MS_REC, none).is_ok() {
                 remount_read_only(at)?;
             }
@@ -98,7 +98,8 @@ pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
         Step::Processes { at } => {
             let proc = c"proc".as_ptr();
             let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-            // Refused to some user namespaces; the machine's /proc is left then.
+            // Some user namespaces do not allow this; the machine's /proc
+            // remains in that case.
             let _ = mount(proc, at, proc, flags, none);
             Ok(())
         }
@@ -111,7 +112,7 @@ pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
             }
         }
         Step::Enter { root } => {
-            // The old root ends up mounted over the new one, and is let go of.
+            // The old root is mounted over the new one and then detached.
             // SAFETY: C strings that outlive the calls.
             unsafe {
                 let here = c".".as_ptr();
@@ -124,8 +125,8 @@ pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
     }
 }
 
-/// Hides a file behind nothing, or a folder behind an empty one. What is not
-/// there, or cannot be hidden in a user namespace, is left.
+/// Hides a file behind `/dev/null`, or a directory behind an empty one. Skips
+/// what does not exist or cannot be hidden in a user namespace.
 fn mask(at: &CStr) {
     let none = ptr::null();
     let nothing = c"/dev/null".as_ptr();

@@ -1,7 +1,7 @@
-//! The parts of a start, for saying which of them failed.
+//! The stages of a start, to report which one failed.
 
-/// Which part of the start failed; goes through the error pipe as a number. The
-/// init has the same numbers in `init/main.rs`.
+/// The stage of a start that failed; sent through the error pipe as a number.
+/// `init/main.rs` uses the same numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sandbox) enum Stage {
     Session = 1,

@@ -1,8 +1,8 @@
-//! The steps that make a container's view of the files, as data.
+//! The steps that set up a container's file system view, as data.
 
 use std::ffi::CString;
 
-/// One step of making the container's view of the files.
+/// One step of setting up the container's file system view.
 #[derive(Debug)]
 pub(in crate::sandbox) enum Step {
     Private,
@@ -67,6 +67,6 @@ pub(in crate::sandbox) enum Step {
 #[derive(Debug)]
 pub(in crate::sandbox) struct Walk {
     pub(in crate::sandbox) from: CString,
-    /// The names from there on.
+    /// The remaining components.
     pub(in crate::sandbox) names: Vec<CString>,
 }

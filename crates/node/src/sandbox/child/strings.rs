@@ -1,4 +1,4 @@
-//! C strings, made before the child exists: it must not allocate.
+//! C strings, allocated before the child exists, which must not allocate.
 
 use std::{
     ffi::{CString, OsStr, c_char},
@@ -7,14 +7,14 @@ use std::{
     ptr,
 };
 
-/// A null-terminated array of C strings that owns them.
+/// A null-terminated array of C strings, with ownership of the strings.
 pub(in crate::sandbox) struct Strings {
     pub(super) pointers: Vec<*const c_char>,
     _owned: Vec<CString>,
 }
 
-// SAFETY: the pointers lead into `_owned`, which moves with them and is never
-// changed; a CString's buffer does not move when the CString does.
+// SAFETY: the pointers point into `_owned`, which moves with them and is never
+// changed; the buffer of a CString does not move with it.
 unsafe impl Send for Strings {}
 
 impl Strings {
@@ -28,7 +28,7 @@ impl Strings {
     }
 }
 
-/// The text as a C string; an error if it has a zero byte.
+/// Converts text to a C string; an error if it contains a zero byte.
 pub(in crate::sandbox) fn c_string(text: &OsStr) -> io::Result<CString> {
     Ok(CString::new(text.as_bytes())?)
 }

@@ -1,22 +1,23 @@
-//! Covered folders: rebuilt from the old root, with what is missing made.
+//! Covered directories: rebuilt from the old root, with missing directories
+//! created.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
-use super::{Entry, Found, Machine, Operation, ViewError, place::Placed};
+use super::{Entry, FileKind, Machine, Operation, ViewError, resolve::ResolvedMount};
 
-/// Root and covered folders, rebuilt from the old root.
+/// Rebuilds the root and covered directories from the old root.
 pub(super) fn cover(
-    placed: &[Placed],
+    resolved: &[ResolvedMount],
     machine: &dyn Machine,
     old: &Path,
     new: &Path,
     operations: &mut Vec<Operation>,
 ) -> Result<(), ViewError> {
     let mut covers: BTreeMap<&Path, &Path> = BTreeMap::new();
-    for mount in placed {
+    for mount in resolved {
         if let Some(folder) = &mount.cover {
             covers.entry(folder).or_insert(&mount.target);
         }
@@ -63,8 +64,14 @@ pub(super) fn cover(
     Ok(())
 }
 
-/// Makes the folders of `target` below `new`, and a file last if it is one.
-pub(super) fn make_path(new: &Path, target: &Path, kind: Found, operations: &mut Vec<Operation>) {
+/// Creates the directories of `target` below `new`, and a file at the end if it
+/// is one.
+pub(super) fn make_path(
+    new: &Path,
+    target: &Path,
+    kind: FileKind,
+    operations: &mut Vec<Operation>,
+) {
     let made: BTreeSet<PathBuf> = operations
         .iter()
         .filter_map(|operation| match operation {
@@ -81,7 +88,7 @@ pub(super) fn make_path(new: &Path, target: &Path, kind: Found, operations: &mut
         if made.contains(&at) {
             continue;
         }
-        operations.push(if last && kind == Found::File {
+        operations.push(if last && kind == FileKind::File {
             Operation::File { at }
         } else {
             Operation::Folder { at }

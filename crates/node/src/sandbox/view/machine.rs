@@ -1,4 +1,4 @@
-//! The machine's files, as far as the planning of a view asks.
+//! The machine's files, as far as planning a view needs them.
 
 use std::{
     ffi::OsString,
@@ -6,19 +6,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What stands at a path.
+/// The type of file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// A folder.
+pub(crate) enum FileKind {
+    /// A directory.
     Folder,
     /// Anything else.
     File,
 }
 
-/// An entry of a folder.
+/// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// A folder.
+    /// A directory.
     Folder,
     /// A file, socket or device.
     File,
@@ -26,28 +26,29 @@ pub(crate) enum Entry {
     Link(PathBuf),
 }
 
-/// The machine's files, as far as planning asks.
+/// The machine's files, as far as planning a view needs them.
 pub(crate) trait Machine {
-    /// What stands at `path`, links followed; `None` when nothing does.
-    fn find(&self, path: &Path) -> Option<Found>;
-    /// The path without links, of a path that exists.
+    /// Returns the type of the file at `path`, following links; `None` if there
+    /// is none.
+    fn find(&self, path: &Path) -> Option<FileKind>;
+    /// Returns an existing path with its links resolved.
     fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
-    /// What is in a folder.
+    /// Returns the entries of a directory.
     fn entries(&self, folder: &Path) -> io::Result<Vec<(OsString, Entry)>>;
-    /// Permission bits of a folder.
+    /// Returns the permission bits of a directory.
     fn mode(&self, folder: &Path) -> u32;
 }
 
-/// The machine this runs on.
+/// The machine this process runs on.
 pub(crate) struct ThisMachine;
 
 impl Machine for ThisMachine {
-    fn find(&self, path: &Path) -> Option<Found> {
+    fn find(&self, path: &Path) -> Option<FileKind> {
         let metadata = std::fs::metadata(path).ok()?;
         Some(if metadata.is_dir() {
-            Found::Folder
+            FileKind::Folder
         } else {
-            Found::File
+            FileKind::File
         })
     }
 

@@ -1,19 +1,20 @@
-//! Plans a container's view of the machine's files: which mounts make its
-//! volumes appear at their mount paths. Pure; [`Machine`] says what is there.
+//! Plans a container's view of the file system: the mounts that make its
+//! volumes appear at their mount paths. Pure; [`Machine`] provides the existing
+//! files.
 //!
-//! Where every mount path exists on the machine, volumes are bound over them in
-//! the container's own mount namespace. Where one is missing, the deepest
-//! folder above it that exists is covered by an empty tmpfs into which all its
-//! entries are bound back and the missing folders made, so that nothing on the
-//! machine changes. For a folder missing in `/`, that means a new root.
+//! If every mount path exists on the machine, volumes are bind-mounted over
+//! them in the container's own mount namespace. If one is missing, its deepest
+//! existing ancestor is covered by an empty tmpfs; all its entries are
+//! bind-mounted back and the missing directories created, so that nothing on
+//! the machine changes. For a directory missing in `/`, that means a new root.
 //!
 //! Containers write to their volumes, so every path below one may have become a
-//! symbolic link since it was looked at. Such paths are walked in the child, one
-//! descriptor after the other, and a link is refused.
+//! symbolic link in the meantime. The child walks such paths component by
+//! component with file descriptors, and rejects links.
 
 mod cover;
 mod machine;
-mod place;
+mod resolve;
 mod restrict;
 
 use std::{
@@ -22,27 +23,27 @@ use std::{
 };
 
 use cover::{below, cover, make_path};
-pub(crate) use machine::{Entry, Found, Machine, ThisMachine};
-use place::{Placed, place};
+pub(crate) use machine::{Entry, FileKind, Machine, ThisMachine};
+use resolve::{ResolvedMount, resolve_mounts};
 
-/// A volume, or a part of it, that a container wants at a path.
+/// A volume, or a part of it, at a mount path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// Where it is on the machine.
+    /// The source on the machine.
     pub(crate) source: Source,
-    /// Where the container sees it; absolute.
+    /// The absolute path in the container.
     pub(crate) target: PathBuf,
-    /// Whether the container may not write to it.
+    /// Whether the mount is read-only.
     pub(crate) read_only: bool,
 }
 
-/// Something on the machine that is to be mounted.
+/// A file or directory on the machine to mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
-    /// A folder or file; exists. No container could change its path.
+    /// An existing file or directory. Containers cannot change its path.
     pub(crate) path: PathBuf,
-    /// What is meant below it, which containers may change at any time: it is
-    /// reached without following symbolic links.
+    /// The part below it to mount. Containers may change it at any time, so it
+    /// is reached without following symbolic links.
     pub(crate) below: Option<Below>,
 }
 
@@ -51,14 +52,14 @@ pub(crate) struct Source {
 pub(crate) struct Below {
     /// Its path below the volume.
     pub(crate) path: PathBuf,
-    /// What it is.
-    pub(crate) kind: Found,
-    /// The mode of missing folders; `None`: none are made.
+    /// Its file type.
+    pub(crate) kind: FileKind,
+    /// The mode of missing directories; `None` creates none.
     pub(crate) mode: Option<u32>,
 }
 
 impl Source {
-    /// All of what is at a path.
+    /// A source that mounts everything at a path.
     pub(crate) fn whole(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -66,7 +67,7 @@ impl Source {
         }
     }
 
-    /// The path, as messages name it.
+    /// Returns the full path, for messages.
     pub(crate) fn full(&self) -> PathBuf {
         match &self.below {
             Some(below) => self.path.join(&below.path),
@@ -75,79 +76,87 @@ impl Source {
     }
 }
 
-/// What a container may see and do besides its volumes.
+/// Restrictions of a container's view besides its volumes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Restrictions {
-    /// All files but those of volumes are read-only.
+    /// Whether all files except those of volumes are read-only.
     pub(crate) read_only_root: bool,
-    /// Parts of `/proc` are hidden or read-only.
+    /// Whether parts of `/proc` are hidden or read-only.
     pub(crate) masks_proc: bool,
 }
 
-/// A path that is walked from a folder without following symbolic links.
+/// A path that is walked from a directory without following symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Walk {
-    /// Where it begins: a path that no container could change.
+    /// The start: a path that containers cannot change.
     pub(crate) from: PathBuf,
     /// The path from there; may be empty.
     pub(crate) below: PathBuf,
 }
 
-/// One thing to do in the child, in order.
+/// One operation of the child; they run in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// Keep what follows from other mount namespaces.
+    /// Stops the propagation of later mounts to other mount namespaces.
     Private,
-    /// An empty file system.
+    /// Mounts an empty file system.
     Tmpfs { at: PathBuf, mode: u32 },
-    /// A folder; it may be there already.
+    /// Creates a directory if it does not exist.
     Folder { at: PathBuf },
-    /// An empty file to bind over; it may be there already.
+    /// Creates an empty file to mount over if it does not exist.
     File { at: PathBuf },
-    /// A symbolic link.
+    /// Creates a symbolic link.
     Link { to: PathBuf, at: PathBuf },
-    /// `from` appears at `at` too. A failure of an optional one is passed over.
+    /// Bind-mounts `from` at `at`. A failure of an optional one is ignored.
     Bind {
         from: PathBuf,
         at: PathBuf,
         optional: bool,
     },
-    /// What is missing of a path is made: folders, and what it is itself.
-    Make { walk: Walk, kind: Found, mode: u32 },
-    /// What is at one walk's end appears at the other's, too.
+    /// Creates the missing parts of a path: directories, and the last component
+    /// by its type.
+    Make {
+        walk: Walk,
+        kind: FileKind,
+        mode: u32,
+    },
+    /// Mounts the end of one walk also at the end of the other.
     Attach {
         from: Walk,
         at: Walk,
         read_only: bool,
-        /// Where this process's descriptors are, for kernels that need paths.
+        /// The directory of this process's descriptors, for kernels that
+        /// require paths.
         descriptors: PathBuf,
     },
-    /// No writing through the mount at this path.
+    /// Makes the mount at this path read-only.
     ReadOnly { at: PathBuf },
-    /// No writing through this mount and all below it.
+    /// Makes this mount and all below it read-only.
     ReadOnlyTree { at: PathBuf },
-    /// Writing again through this mount, if it is one.
+    /// Makes this path writable again, if it is a mount.
     Writable { at: PathBuf },
-    /// Hides a file or folder, if it is there.
+    /// Hides a file or directory, if it exists.
     Mask { at: PathBuf },
-    /// No writing to a file or folder, if it is there.
+    /// Makes a file or directory read-only, if it exists.
     Protect { at: PathBuf },
-    /// The process files of the PID namespace, where the kernel allows it.
+    /// Mounts the proc file system of the PID namespace, where the kernel
+    /// allows it.
     Processes { at: PathBuf },
-    /// Makes `root` the root, the old one visible at `old` (below `root`).
+    /// Makes `root` the root; the old root remains visible at `old` (below
+    /// `root`).
     Pivot { root: PathBuf, old: PathBuf },
-    /// Makes `root` the root and lets go of the old one.
+    /// Makes `root` the root and detaches the old one.
     Enter { root: PathBuf },
 }
 
-/// Why a view cannot be made.
+/// Why a view cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum ViewError {
-    /// A mount path that is none.
+    /// The mount path is invalid.
     #[error("mountPath {0:?} must be an absolute path without \"..\"")]
     BadPath(PathBuf),
-    /// A folder over a file or the other way round.
+    /// A directory would be mounted over a file, or a file over a directory.
     #[error(
         "mountPath {target:?} is a {there} on this machine and the volume is a {wanted}; \
          choose another mountPath"
@@ -155,12 +164,12 @@ pub(crate) enum ViewError {
     OtherKind {
         /// The mount path.
         target: PathBuf,
-        /// What is there.
+        /// The type of the existing file.
         there: &'static str,
-        /// What the volume is.
+        /// The type of the volume.
         wanted: &'static str,
     },
-    /// The folder to cover cannot be read.
+    /// The directory to cover cannot be read.
     #[error(
         "mountPath {target:?} does not exist on this machine and {folder:?}, in which it would \
          be made, cannot be read: {source}; choose a mountPath elsewhere"
@@ -168,12 +177,12 @@ pub(crate) enum ViewError {
     Unreadable {
         /// The mount path.
         target: PathBuf,
-        /// The folder above.
+        /// The parent directory.
         folder: PathBuf,
         /// The system's error.
         source: io::Error,
     },
-    /// A volume's source cannot be found.
+    /// The source of a volume cannot be resolved.
     #[error("the volume's folder {path:?} cannot be found: {source}")]
     Source {
         /// The source.
@@ -183,23 +192,24 @@ pub(crate) enum ViewError {
     },
 }
 
-/// The operations that show `mounts`; `base` is an existing empty folder to
-/// build a new root on. Sources and `base` are paths on the machine.
+/// Returns the operations that mount `mounts`; `base` is an existing empty
+/// directory in which to build a new root. Sources and `base` are paths on the
+/// machine.
 pub(crate) fn plan(
     mounts: &[Mount],
     restrictions: Restrictions,
     machine: &dyn Machine,
     base: &Path,
 ) -> Result<Vec<Operation>, ViewError> {
-    let placed = place(mounts, machine)?;
+    let resolved = resolve_mounts(mounts, machine)?;
     let hidden = |source: &Source| {
         let full = source.full();
-        placed.iter().any(|mount| full.starts_with(&mount.target))
+        resolved.iter().any(|mount| full.starts_with(&mount.target))
     };
-    // A new root also keeps what is read-only apart from the volumes' sources.
+    // With a new root, read-only settings do not affect the volumes' sources.
     let in_place = !restrictions.read_only_root
-        && placed.iter().all(|mount| mount.cover.is_none())
-        && !placed.iter().any(|mount| hidden(&mount.source));
+        && resolved.iter().all(|mount| mount.cover.is_none())
+        && !resolved.iter().any(|mount| hidden(&mount.source));
 
     let mut operations = vec![Operation::Private];
     let (old, new) = if in_place {
@@ -220,17 +230,17 @@ pub(crate) fn plan(
             old: base.join("old"),
         });
         let (old, new) = (PathBuf::from("/old"), PathBuf::from("/new"));
-        cover(&placed, machine, &old, &new, &mut operations)?;
+        cover(&resolved, machine, &old, &new, &mut operations)?;
         (old, new)
     };
-    for mount in placed.iter().filter(|mount| mount.cover.is_some()) {
+    for mount in resolved.iter().filter(|mount| mount.cover.is_some()) {
         make_path(&new, &mount.target, mount.kind, &mut operations);
     }
     if restrictions.read_only_root {
         restrict::read_only(&new, &mut operations);
     }
-    for mount in &placed {
-        attach(mount, &placed, &old, &new, &mut operations);
+    for mount in &resolved {
+        attach(mount, &resolved, &old, &new, &mut operations);
     }
     operations.push(Operation::Processes {
         at: below(&new, Path::new("/proc")),
@@ -238,7 +248,7 @@ pub(crate) fn plan(
     if restrictions.masks_proc {
         restrict::mask(&new, &mut operations);
     }
-    for mount in placed.iter().filter(|mount| mount.is_plain()) {
+    for mount in resolved.iter().filter(|mount| mount.is_plain()) {
         if mount.read_only {
             operations.push(Operation::ReadOnly {
                 at: below(&new, &mount.target),
@@ -251,11 +261,11 @@ pub(crate) fn plan(
     Ok(operations)
 }
 
-/// Makes a volume appear: by paths where no container could have changed one,
-/// else by descriptors.
+/// Mounts a volume: by paths if containers could not have changed them,
+/// otherwise by descriptors.
 fn attach(
-    mount: &Placed,
-    placed: &[Placed],
+    mount: &ResolvedMount,
+    resolved: &[ResolvedMount],
     old: &Path,
     new: &Path,
     operations: &mut Vec<Operation>,
@@ -290,15 +300,15 @@ fn attach(
         below: PathBuf::new(),
     };
     if let Some(nest) = &mount.nest {
-        // The mount point, in the volume that it is in.
-        let inner = &placed[nest.inner];
+        // The mount point, in the volume that contains it.
+        let inner = &resolved[nest.inner];
         let rest = relative(&mount.target, &inner.target);
         operations.push(Operation::Make {
             walk: walk(&inner.source, &rest),
             kind: mount.kind,
             mode: 0o755,
         });
-        let outer = &placed[nest.outer].target;
+        let outer = &resolved[nest.outer].target;
         at = Walk {
             from: below(new, outer),
             below: relative(&mount.target, outer),

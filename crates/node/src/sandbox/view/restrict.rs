@@ -1,14 +1,14 @@
-//! What a container may not see or change of the machine.
+//! Restricts what a container can see or change of the machine.
 
 use std::path::Path;
 
 use super::{Operation, cover::below};
 
-/// Writable although the rest is not, as under container runtimes, which mount
-/// them for each pod.
+/// Paths that remain writable in a read-only view: container runtimes mount
+/// them per pod.
 const WRITABLE: [&str; 2] = ["/dev/shm", "/dev/mqueue"];
 
-/// Hidden by container runtimes.
+/// Paths that container runtimes hide.
 const MASKED: [&str; 9] = [
     "/proc/acpi",
     "/proc/asound",
@@ -21,7 +21,7 @@ const MASKED: [&str; 9] = [
     "/proc/timer_stats",
 ];
 
-/// Read-only under container runtimes.
+/// Paths that container runtimes make read-only.
 const PROTECTED: [&str; 5] = [
     "/proc/bus",
     "/proc/fs",
@@ -30,7 +30,7 @@ const PROTECTED: [&str; 5] = [
     "/proc/sysrq-trigger",
 ];
 
-/// Makes the view below `new` read-only as it is now.
+/// Makes the current view below `new` read-only.
 pub(super) fn read_only(new: &Path, operations: &mut Vec<Operation>) {
     operations.push(Operation::ReadOnlyTree { at: new.to_owned() });
     operations.extend(WRITABLE.map(|path| Operation::Writable {

@@ -1,4 +1,4 @@
-//! Views of a made-up machine.
+//! Views of a fake machine.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, ffi::OsString};
 
 use super::*;
 
-/// Files by path; `None` is a folder, `Some(link)` a link, "" a file.
+/// Files by path; `None` is a directory, `Some(link)` a link, "" a file.
 struct Fake(BTreeMap<PathBuf, Option<&'static str>>);
 
 impl Fake {
@@ -21,10 +21,10 @@ impl Fake {
 }
 
 impl Machine for Fake {
-    fn find(&self, path: &Path) -> Option<Found> {
+    fn find(&self, path: &Path) -> Option<FileKind> {
         match self.0.get(&self.resolve(path).ok()?)? {
-            None => Some(Found::Folder),
-            Some(_) => Some(Found::File),
+            None => Some(FileKind::Folder),
+            Some(_) => Some(FileKind::File),
         }
     }
     fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
@@ -103,7 +103,7 @@ fn bind(from: &str, at: &str) -> Operation {
 }
 
 #[test]
-fn existing_paths_are_bound_in_place() {
+fn existing_paths_are_mounted_in_place() {
     let read_only = Mount {
         read_only: true,
         ..mount("/v/file", "/etc/hosts")
@@ -220,7 +220,7 @@ fn volumes_in_volumes_come_after_and_get_a_mount_point_without_following_links()
         bind("/v/a", "/etc/ssl"),
         Operation::Make {
             walk: walk("/v/a", "deep/f"),
-            kind: Found::File,
+            kind: FileKind::File,
             mode: 0o755,
         },
         Operation::Attach {
@@ -240,7 +240,7 @@ fn a_part_of_a_volume_is_made_and_attached_without_following_links() {
             path: "/v/a".into(),
             below: Some(Below {
                 path: "x/y".into(),
-                kind: Found::Folder,
+                kind: FileKind::Folder,
                 mode: Some(0o777),
             }),
         },
@@ -261,7 +261,7 @@ fn a_part_of_a_volume_is_made_and_attached_without_following_links() {
     let expected = [
         Operation::Make {
             walk: from.clone(),
-            kind: Found::Folder,
+            kind: FileKind::Folder,
             mode: 0o777,
         },
         Operation::Attach {
@@ -315,7 +315,7 @@ fn a_mount_that_hides_a_source_goes_through_the_old_root() {
 }
 
 #[test]
-fn bad_paths_and_other_kinds_are_refused() {
+fn invalid_paths_and_other_file_types_are_rejected() {
     let base = Path::new("/v/b");
     let refused = |source: &str, target: &str| {
         plan(

@@ -1,5 +1,5 @@
-//! Output that ends with its process: what the process left running may keep
-//! the pipe open, but is not waited for.
+//! Output that ends with its process. Leftover processes may keep the pipe
+//! open, but readers do not wait for them.
 
 use std::{
     io,
@@ -16,17 +16,19 @@ use tokio::{
 
 use super::Output;
 
-/// Output until its process has ended and all it wrote is read.
-pub(crate) struct UntilEnd {
+/// Output that ends when its process has ended and everything it wrote was
+/// read.
+pub(crate) struct OutputUntilExit {
     output: Output,
     ended: Option<BoxFuture<'static, ()>>,
 }
 
-impl UntilEnd {
-    /// `ended` comes true, or is let go of, when the process has ended.
+impl OutputUntilExit {
+    /// `ended` becomes true, or its sender is dropped, when the process has
+    /// ended.
     pub(crate) fn new(output: Output, mut ended: watch::Receiver<bool>) -> Self {
         let ended = async move {
-            // The sender's end counts as the process's.
+            // A dropped sender counts as the end of the process.
             let _ = ended.wait_for(|ended| *ended).await;
         };
         Self {
@@ -36,7 +38,7 @@ impl UntilEnd {
     }
 }
 
-impl AsyncRead for UntilEnd {
+impl AsyncRead for OutputUntilExit {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

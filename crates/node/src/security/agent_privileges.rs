@@ -1,32 +1,32 @@
-//! What the agent may do to the processes that it starts.
+//! What the agent may do to the processes it starts.
 
 use std::{fs, path::Path};
 
 use super::capabilities::SET_CAPABILITIES;
 
-/// What the agent may do to the processes that it starts.
+/// What the agent may do to the processes it starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Powers {
+pub(crate) struct AgentPrivileges {
     /// The agent's user, group and supplementary groups.
     pub(crate) uid: u32,
     pub(crate) gid: u32,
     pub(crate) groups: Vec<u32>,
-    /// Whether containers have namespaces of their own.
+    /// Whether containers have their own namespaces.
     pub(crate) namespaces: bool,
-    /// Whether a user namespace with one user and one group is among them.
+    /// Whether these include a user namespace with one user and one group.
     pub(crate) user_namespace: bool,
-    /// Whether a container's files can be made read-only as a whole.
+    /// Whether the root file system of a container can be made read-only.
     pub(crate) read_only_views: bool,
-    /// Whether the machine has SELinux, whose labels nothing sets here.
+    /// Whether the machine has SELinux, whose labels the agent does not set.
     pub(crate) selinux: bool,
-    /// The capabilities that its processes can have at most.
+    /// The maximum capabilities of the agent's processes.
     pub(crate) capabilities: u64,
-    /// The capabilities that the agent itself has.
+    /// The capabilities of the agent itself.
     pub(crate) effective: u64,
 }
 
-impl Powers {
-    /// This process's, but for what is known of namespaces.
+impl AgentPrivileges {
+    /// Reads this process's privileges, except for those about namespaces.
     pub(crate) fn of_this_process() -> Self {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = |name: &str| {
@@ -45,13 +45,13 @@ impl Powers {
         }
     }
 
-    /// Whether containers can have any user of the machine, root among them.
+    /// Whether containers can run as any user of the machine, including root.
     pub(crate) fn is_root(&self) -> bool {
         self.uid == 0 && !self.user_namespace
     }
 
-    /// Whether it can take capabilities from what a process can ever have. In a
-    /// user namespace of its own every process can.
+    /// Whether the agent can limit the capabilities of processes. In its own
+    /// user namespace every process can.
     pub(crate) fn can_limit(&self) -> bool {
         self.user_namespace || self.effective & (1 << SET_CAPABILITIES) != 0
     }

@@ -1,7 +1,7 @@
-//! What a request's body still had when it was answered. HTTP/1.1 can carry
-//! the next request only behind the end of this body, so a little more of it
-//! is read, as Go's server does; else clients that keep connections would find
-//! theirs closed after every refusal.
+//! Drains the unread part of a request body after the response. HTTP/1.1 can
+//! carry the next request only after the end of this body, so the server reads
+//! a little more, like Go's server; otherwise clients that reuse connections
+//! would find them closed after every rejected request.
 
 use std::{
     io,
@@ -16,23 +16,24 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-/// How much more is read (as in Go), in bytes.
-const MORE: usize = 256 << 10;
-/// How long it may take to come.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Maximum number of bytes that are drained (as in Go).
+const DRAIN_LIMIT: usize = 256 << 10;
+/// Maximum time for draining.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A body that is lent to whoever answers the request.
-pub(crate) struct Lent(Arc<Mutex<Incoming>>);
+/// A body that is shared with the handler of the request.
+pub(crate) struct SharedBody(Arc<Mutex<Incoming>>);
 
-/// What stays with the connection.
-pub(crate) struct Leftover(Option<Arc<Mutex<Incoming>>>);
+/// The connection's handle to the unread part of a body.
+pub(crate) struct UnreadBody(Option<Arc<Mutex<Incoming>>>);
 
-/// Lends a body; one that has ended already leaves nothing.
-pub(crate) fn lend(body: Incoming) -> (Lent, Leftover) {
+/// Shares a body. Nothing remains to be drained of a body that has already
+/// ended.
+pub(crate) fn share(body: Incoming) -> (SharedBody, UnreadBody) {
     let ended = body.is_end_stream();
     let body = Arc::new(Mutex::new(body));
-    let leftover = Leftover((!ended).then(|| body.clone()));
-    (Lent(body), leftover)
+    let unread_body = UnreadBody((!ended).then(|| body.clone()));
+    (SharedBody(body), unread_body)
 }
 
 fn poll(
@@ -43,26 +44,26 @@ fn poll(
     Pin::new(&mut *body).poll_frame(context)
 }
 
-impl Leftover {
-    /// Reads to the end of the body, if that is near.
+impl UnreadBody {
+    /// Reads to the end of the body if little remains.
     pub(crate) async fn drain(self) {
         let Some(body) = self.0 else { return };
-        let mut more = 0;
+        let mut drained_bytes = 0;
         let drained = std::future::poll_fn(|context| {
-            while more <= MORE {
+            while drained_bytes <= DRAIN_LIMIT {
                 match ready!(poll(&body, context)) {
-                    Some(Ok(frame)) => more += frame.data_ref().map_or(0, Bytes::len),
+                    Some(Ok(frame)) => drained_bytes += frame.data_ref().map_or(0, Bytes::len),
                     Some(Err(_)) | None => break,
                 }
             }
             Poll::Ready(())
         });
-        // What does not come in time keeps the answer from nobody.
-        let _ = timeout(PATIENCE, drained).await;
+        // A timeout does not affect the response.
+        let _ = timeout(DRAIN_TIMEOUT, drained).await;
     }
 }
 
-impl Body for Lent {
+impl Body for SharedBody {
     type Data = Bytes;
     type Error = io::Error;
 

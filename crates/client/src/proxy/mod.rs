@@ -1,19 +1,27 @@
 //! Requests by path, for what has no view.
 
+mod path;
+mod watch;
+
 use bytes::Bytes;
-use futures::Stream;
+use futures::{StreamExt, stream::BoxStream};
 use http::Method;
 use serde_json::Value;
 
 use crate::{
     cluster::Cluster,
-    error::{Error, Result},
+    error::Result,
     options::{Patch, Writing},
     transport::{Call, Lines, Transport, parse, pieces},
 };
+pub use path::ApiPath;
+pub use watch::ProxyWatch;
 
 /// Requests to the API server by path. Every 2xx is a success; anything else
-/// is an [`Error`].
+/// is an [`Error`](crate::Error).
+///
+/// A path is one text or an array of components, which are percent-encoded: see
+/// [`ApiPath`].
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -83,11 +91,10 @@ impl ApiServerProxy {
         url
     }
 
-    fn call(&self, method: Method, path: &str, query: &[(&str, &str)]) -> Call {
-        let path = format!("/{}", path.trim_start_matches('/'));
+    fn call(method: Method, path: impl ApiPath, query: &[(&str, &str)]) -> Result<Call> {
         let query = query.iter().copied();
         let query = query.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Call::new(method, path).queries(query)
+        Ok(Call::new(method, path.to_path()?).queries(query))
     }
 
     async fn value(&self, call: Call) -> Result<Value> {
@@ -101,17 +108,17 @@ impl ApiServerProxy {
     /// Reads JSON.
     ///
     /// # Errors
-    /// As the server refuses; [`Error::Decode`] when the answer is no JSON.
-    pub async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Value> {
-        self.value(self.call(Method::GET, path, query)).await
+    /// As the server refuses; [`Error::Decode`](crate::Error::Decode) when the answer is no JSON.
+    pub async fn get(&self, path: impl ApiPath, query: &[(&str, &str)]) -> Result<Value> {
+        self.value(Self::call(Method::GET, path, query)?).await
     }
 
     /// Reads whatever is there.
     ///
     /// # Errors
     /// As the server refuses.
-    pub async fn get_bytes(&self, path: &str, query: &[(&str, &str)]) -> Result<Bytes> {
-        let mut call = self.call(Method::GET, path, query);
+    pub async fn get_bytes(&self, path: impl ApiPath, query: &[(&str, &str)]) -> Result<Bytes> {
+        let mut call = Self::call(Method::GET, path, query)?;
         call.accept = "*/*";
         self.transport.bytes(&call).await
     }
@@ -120,8 +127,13 @@ impl ApiServerProxy {
     ///
     /// # Errors
     /// As [`ApiServerProxy::get`].
-    pub async fn post(&self, path: &str, query: &[(&str, &str)], body: &Value) -> Result<Value> {
-        self.value(self.call(Method::POST, path, query).json(body)?)
+    pub async fn post(
+        &self,
+        path: impl ApiPath,
+        query: &[(&str, &str)],
+        body: &Value,
+    ) -> Result<Value> {
+        self.value(Self::call(Method::POST, path, query)?.json(body)?)
             .await
     }
 
@@ -129,8 +141,13 @@ impl ApiServerProxy {
     ///
     /// # Errors
     /// As [`ApiServerProxy::get`].
-    pub async fn put(&self, path: &str, query: &[(&str, &str)], body: &Value) -> Result<Value> {
-        self.value(self.call(Method::PUT, path, query).json(body)?)
+    pub async fn put(
+        &self,
+        path: impl ApiPath,
+        query: &[(&str, &str)],
+        body: &Value,
+    ) -> Result<Value> {
+        self.value(Self::call(Method::PUT, path, query)?.json(body)?)
             .await
     }
 
@@ -138,10 +155,14 @@ impl ApiServerProxy {
     ///
     /// # Errors
     /// As [`ApiServerProxy::get`].
-    pub async fn patch(&self, path: &str, query: &[(&str, &str)], patch: &Patch) -> Result<Value> {
-        let mut call = self
-            .call(Method::PATCH, path, query)
-            .queries(patch.query(&Writing::default()));
+    pub async fn patch(
+        &self,
+        path: impl ApiPath,
+        query: &[(&str, &str)],
+        patch: &Patch,
+    ) -> Result<Value> {
+        let mut call =
+            Self::call(Method::PATCH, path, query)?.queries(patch.query(&Writing::default()));
         call.content_type = patch.kind.media_type();
         self.value(call.json(&patch.body)?).await
     }
@@ -152,11 +173,11 @@ impl ApiServerProxy {
     /// As [`ApiServerProxy::get`].
     pub async fn delete(
         &self,
-        path: &str,
+        path: impl ApiPath,
         query: &[(&str, &str)],
         body: Option<&Value>,
     ) -> Result<Value> {
-        let call = self.call(Method::DELETE, path, query);
+        let call = Self::call(Method::DELETE, path, query)?;
         self.value(body.map_or(Ok(call.clone()), |body| call.json(body))?)
             .await
     }
@@ -167,43 +188,33 @@ impl ApiServerProxy {
     /// As the server refuses; later, in the stream, when the connection breaks.
     pub async fn stream(
         &self,
-        path: &str,
+        path: impl ApiPath,
         query: &[(&str, &str)],
-    ) -> Result<impl Stream<Item = Result<Bytes>> + Send + use<>> {
-        let mut call = self.call(Method::GET, path, query);
+    ) -> Result<BoxStream<'static, Result<Bytes>>> {
+        let mut call = Self::call(Method::GET, path, query)?;
         call.accept = "*/*";
         let response = self.transport.send(&call).await?;
-        Ok(pieces(self.transport.clone(), response))
+        Ok(pieces(self.transport.clone(), response).boxed())
     }
 
-    /// Watches a collection or object by path: each event as the server's
-    /// JSON, `{"type": …, "object": …}`. It ends when the server ends it;
-    /// [`View::watch`](crate::View::watch) goes on.
+    /// Watches a collection or object by path. The query can contain `resourceVersion`
+    /// and the server's selectors; [`ProxyWatch::matching`] selects by any field.
     ///
     /// # Errors
     /// As [`ApiServerProxy::stream`].
-    pub async fn watch(
-        &self,
-        path: &str,
-        query: &[(&str, &str)],
-    ) -> Result<impl Stream<Item = Result<Value>> + Send + use<>> {
-        let call = self.call(Method::GET, path, query).with("watch", "true");
+    pub async fn watch(&self, path: impl ApiPath, query: &[(&str, &str)]) -> Result<ProxyWatch> {
+        let call = Self::call(Method::GET, path, query)?.with("watch", "true");
         let response = self.transport.send(&call).await?;
-        let what = format!("an event of {}", call.name());
         let lines = Lines::new(self.transport.clone(), &call, response)?;
-        Ok(futures::stream::unfold(
-            Some((lines, what)),
-            |state| async {
-                let (mut lines, what) = state?;
-                match lines.next().await {
-                    Ok(None) => None,
-                    Err(error) => Some((Err(error), None)),
-                    Ok(Some(line)) => match serde_json::from_slice(&line) {
-                        Ok(event) => Some((Ok(event), Some((lines, what)))),
-                        Err(error) => Some((Err(Error::decode(what, error)), None)),
-                    },
-                }
-            },
-        ))
+        Ok(ProxyWatch::new(&call, lines))
+    }
+
+    /// As [`ApiServerProxy::watch`], of changes after a resource version.
+    ///
+    /// # Errors
+    /// As [`ApiServerProxy::stream`]. A version that has expired is a first event of the
+    /// type `ERROR` or an error with [`Error::is_gone`](crate::Error::is_gone).
+    pub async fn watch_since(&self, path: impl ApiPath, version: &str) -> Result<ProxyWatch> {
+        self.watch(path, &[("resourceVersion", version)]).await
     }
 }

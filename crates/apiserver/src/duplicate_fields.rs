@@ -1,5 +1,5 @@
-//! Fields that a body names twice: the last one counts. Told as a warning,
-//! refused, or passed over, as `fieldValidation` has it.
+//! Duplicate fields in a request body: the last one counts. `fieldValidation`
+//! decides whether they cause a warning, are rejected, or are ignored.
 
 use bytes::Bytes;
 use longshore_engine::{FieldValidation, WriteOptions};
@@ -7,80 +7,80 @@ use longshore_model::{KindInfo, StatusReason};
 use longshore_schema::{strict_mistakes, unknown_fields};
 use serde_json::Value;
 
-use crate::fault::{Fault, invalid};
+use crate::status_error::{StatusError, invalid};
 
-/// The fields that a body names twice, in the words for its form.
+/// The duplicate fields of a body, with the messages for its format.
 #[derive(Debug, Default)]
-pub(crate) struct Twice {
-    told: Vec<String>,
-    /// Whether the words are those for YAML.
+pub(crate) struct DuplicateFields {
+    messages: Vec<String>,
+    /// Whether the messages are those for YAML.
     is_yaml: bool,
-    /// The text of an object in JSON that has such fields.
+    /// The text of a JSON object with duplicate fields.
     json: Option<Bytes>,
 }
 
-impl Twice {
-    /// Those that were found when JSON was parsed.
-    pub(crate) fn in_json(told: Vec<String>) -> Self {
+impl DuplicateFields {
+    /// Duplicate fields that the JSON parser found.
+    pub(crate) fn in_json(messages: Vec<String>) -> Self {
         Self {
-            told,
+            messages,
             is_yaml: false,
             json: None,
         }
     }
 
-    /// Those that were found in the text of an object in JSON.
-    pub(crate) fn in_object_text(told: Vec<String>, text: &Bytes) -> Self {
-        let json = (!told.is_empty()).then(|| text.clone());
+    /// Duplicate fields of an object in JSON, with its text.
+    pub(crate) fn in_object_text(messages: Vec<String>, text: &Bytes) -> Self {
+        let json = (!messages.is_empty()).then(|| text.clone());
         Self {
             json,
-            ..Self::in_json(told)
+            ..Self::in_json(messages)
         }
     }
 
-    /// Those that were found when YAML was read. A patch of server-side apply
-    /// is YAML, whatever it looks like.
-    pub(crate) fn in_yaml(told: Vec<String>) -> Self {
+    /// Duplicate fields that the YAML parser found. A server-side apply patch
+    /// counts as YAML, even if it is JSON.
+    pub(crate) fn in_yaml(messages: Vec<String>) -> Self {
         Self {
-            told,
+            messages,
             is_yaml: true,
             json: None,
         }
     }
 
-    /// As one text; those of YAML have a line each.
+    /// Returns the messages as one text; YAML messages have a line each.
     fn text(&self) -> String {
         if self.is_yaml {
-            format!("yaml: unmarshal errors:\n  {}", self.told.join("\n  "))
+            format!("yaml: unmarshal errors:\n  {}", self.messages.join("\n  "))
         } else {
-            self.told.join(", ")
+            self.messages.join(", ")
         }
     }
 
-    /// Whether they are refused; nothing is left of them when they are passed
-    /// over.
+    /// Whether the duplicate fields are rejected. Clears them if they are to be
+    /// ignored.
     fn is_refused(&mut self, options: &WriteOptions) -> bool {
         match options.field_validation {
             FieldValidation::Ignore => {
-                self.told.clear();
+                self.messages.clear();
                 false
             }
             FieldValidation::Warn => false,
-            FieldValidation::Strict => !self.told.is_empty(),
+            FieldValidation::Strict => !self.messages.is_empty(),
         }
     }
 
-    /// The warnings about an object; 400 under `Strict`.
+    /// Returns the warnings about an object; 400 under `Strict`.
     pub(crate) fn in_object(
         mut self,
         kind: &KindInfo,
         options: &WriteOptions,
         object: &Value,
-    ) -> Result<Vec<String>, Fault> {
+    ) -> Result<Vec<String>, StatusError> {
         if !self.is_refused(options) {
-            return Ok(self.told);
+            return Ok(self.messages);
         }
-        // Both sorts of mistakes are told at once.
+        // Report duplicate and unknown fields together.
         let mistakes = match &self.json {
             Some(json) => strict_mistakes(&kind.gvk, json),
             None => {
@@ -90,39 +90,39 @@ impl Twice {
             }
         };
         let name = &kind.gvk.kind;
-        Err(Fault::bad_request(format!(
+        Err(StatusError::bad_request(format!(
             "{name} in version {:?} cannot be handled as a {name}: strict decoding error: {}",
             kind.gvk.version,
             mistakes.join(", ")
         )))
     }
 
-    /// The warnings about a patch with this `body`; under `Strict` 422, and 400
-    /// for server-side apply.
+    /// Returns the warnings about a patch with this `body`. Under `Strict`,
+    /// returns 422, or 400 for server-side apply.
     pub(crate) fn in_patch(
         mut self,
         body: &[u8],
         options: &WriteOptions,
-    ) -> Result<Vec<String>, Fault> {
+    ) -> Result<Vec<String>, StatusError> {
         if !self.is_refused(options) {
-            return Ok(self.told);
+            return Ok(self.messages);
         }
         let mistakes = self.text();
         if self.is_yaml {
-            return Err(Fault::bad_request(format!(
+            return Err(StatusError::bad_request(format!(
                 "error strict decoding YAML: error converting YAML to JSON: {mistakes}"
             )));
         }
         let text = String::from_utf8_lossy(body);
         let cause = invalid("patch", text, &format!("strict decoding error: {mistakes}"));
-        let mut fault = Fault::new(
+        let mut error = StatusError::new(
             StatusReason::Invalid,
             format!(" \"\" is invalid: patch: {}", cause.message),
         );
-        fault.set_details(longshore_model::StatusDetails {
+        error.set_details(longshore_model::StatusDetails {
             causes: vec![cause],
             ..longshore_model::StatusDetails::default()
         });
-        Err(fault)
+        Err(error)
     }
 }

@@ -1,42 +1,45 @@
-//! Where mounts lie: targets and sources freed of links, and the folder to
-//! cover where a target is missing.
+//! Resolves mounts: targets and sources without links, and the directory to
+//! cover if a target is missing.
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Found, Machine, Mount, Source, ViewError};
+use super::{FileKind, Machine, Mount, Source, ViewError};
 
-/// A mount with its target freed of links.
-pub(super) struct Placed {
+/// A mount with its target resolved.
+pub(super) struct ResolvedMount {
     pub(super) source: Source,
-    pub(super) kind: Found,
+    pub(super) kind: FileKind,
     pub(super) target: PathBuf,
     pub(super) read_only: bool,
-    /// The folder to cover, when the target is missing on the machine.
+    /// The directory to cover if the target does not exist on the machine.
     pub(super) cover: Option<PathBuf>,
-    /// The volumes that its target is in.
+    /// The volumes that contain its target.
     pub(super) nest: Option<Nest>,
 }
 
-/// The volumes that a mount's target is in, as indices.
+/// The volumes that contain a mount's target, as indices.
 pub(super) struct Nest {
-    /// The one that is in no other.
+    /// The outermost volume.
     pub(super) outer: usize,
-    /// The one that has the mount point.
+    /// The volume with the mount point.
     pub(super) inner: usize,
 }
 
-impl Placed {
-    /// Whether no container could have changed one of its paths.
+impl ResolvedMount {
+    /// Whether containers could not have changed any of its paths.
     pub(super) fn is_plain(&self) -> bool {
         self.nest.is_none() && self.source.below.is_none()
     }
 }
 
-/// Frees targets and sources of links, sorts parents before children.
-pub(super) fn place(mounts: &[Mount], machine: &dyn Machine) -> Result<Vec<Placed>, ViewError> {
+/// Resolves targets and sources, and sorts parents before children.
+pub(super) fn resolve_mounts(
+    mounts: &[Mount],
+    machine: &dyn Machine,
+) -> Result<Vec<ResolvedMount>, ViewError> {
     let mut sorted: Vec<&Mount> = mounts.iter().collect();
     sorted.sort_by_key(|mount| mount.target.components().count());
-    let mut placed: Vec<Placed> = Vec::with_capacity(sorted.len());
+    let mut resolved: Vec<ResolvedMount> = Vec::with_capacity(sorted.len());
     for mount in sorted {
         let path = machine
             .resolve(&mount.source.path)
@@ -47,7 +50,7 @@ pub(super) fn place(mounts: &[Mount], machine: &dyn Machine) -> Result<Vec<Place
         let below = mount.source.below.clone();
         let kind = match &below {
             Some(below) => below.kind,
-            None => machine.find(&path).unwrap_or(Found::Folder),
+            None => machine.find(&path).unwrap_or(FileKind::Folder),
         };
         let source = Source { path, below };
         let wanted = normal(&mount.target)?;
@@ -64,13 +67,13 @@ pub(super) fn place(mounts: &[Mount], machine: &dyn Machine) -> Result<Vec<Place
         } else {
             ancestor.join(&rest)
         };
-        let depth = |index: &usize| placed[*index].target.components().count();
+        let depth = |index: &usize| resolved[*index].target.components().count();
         let around = || {
             let is_above = |index: &usize| {
-                let other = &placed[*index].target;
+                let other = &resolved[*index].target;
                 target.starts_with(other) && target != *other
             };
-            (0..placed.len()).filter(is_above)
+            (0..resolved.len()).filter(is_above)
         };
         let ends = around().min_by_key(depth).zip(around().max_by_key(depth));
         let nest = ends.map(|(outer, inner)| Nest { outer, inner });
@@ -84,13 +87,17 @@ pub(super) fn place(mounts: &[Mount], machine: &dyn Machine) -> Result<Vec<Place
         };
         match (nested, missing, there, kind) {
             (true, ..) => {}
-            (_, true, Some(Found::File), _) => return Err(clash("file", "folder")),
-            (_, false, Some(Found::File), Found::Folder) => return Err(clash("file", "folder")),
-            (_, false, Some(Found::Folder), Found::File) => return Err(clash("folder", "file")),
+            (_, true, Some(FileKind::File), _) => return Err(clash("file", "folder")),
+            (_, false, Some(FileKind::File), FileKind::Folder) => {
+                return Err(clash("file", "folder"));
+            }
+            (_, false, Some(FileKind::Folder), FileKind::File) => {
+                return Err(clash("folder", "file"));
+            }
             _ => {}
         }
         let cover = (missing && !nested).then_some(ancestor);
-        placed.push(Placed {
+        resolved.push(ResolvedMount {
             source,
             kind,
             target,
@@ -99,7 +106,7 @@ pub(super) fn place(mounts: &[Mount], machine: &dyn Machine) -> Result<Vec<Place
             nest,
         });
     }
-    Ok(placed)
+    Ok(resolved)
 }
 
 fn normal(path: &Path) -> Result<PathBuf, ViewError> {
@@ -117,7 +124,7 @@ fn normal(path: &Path) -> Result<PathBuf, ViewError> {
     Ok(clean)
 }
 
-/// The deepest existing path at or above `path`, and what is missing below it.
+/// Returns the deepest existing path at or above `path`, and the missing rest.
 fn deepest(path: &Path, machine: &dyn Machine) -> (PathBuf, PathBuf) {
     let mut ancestor = path;
     loop {

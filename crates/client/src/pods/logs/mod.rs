@@ -1,5 +1,8 @@
 //! Logs of containers.
 
+mod all;
+mod lines;
+
 use bytes::Bytes;
 use futures::Stream;
 
@@ -11,6 +14,7 @@ use crate::{
     transport::{Call, pieces},
     view::View,
 };
+pub use all::LogLine;
 
 /// ```
 /// # longshore_embedded::example_with_pods(async |cluster| {
@@ -29,6 +33,10 @@ use crate::{
 /// let last = LogOptions { tail_lines: Some(1), ..LogOptions::default() };
 /// let pieces: Vec<_> = pod.logs(&last).await?.try_collect().await?;
 /// assert_eq!(pieces.concat(), b"two\n");
+///
+/// // All containers, line by line.
+/// let lines: Vec<_> = pod.logs_all(&last).await?.try_collect().await?;
+/// assert_eq!((&*lines[0].container, &*lines[0].line), ("main", "two"));
 /// # Ok(()) });
 /// ```
 impl View<Pod> {

@@ -1,5 +1,5 @@
-//! What a request asks for, as rules about faults see it: the verb and the
-//! resource of Kubernetes' authorization, the path, the client.
+//! The attributes of a request that fault injection rules match: the verb and
+//! resource of Kubernetes' authorization, the path, and the client.
 
 use http::{HeaderMap, Method, header};
 
@@ -9,17 +9,18 @@ use crate::{
     verb::verb,
 };
 
-/// What a request asks for.
+/// The attributes of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked<'a> {
-    /// `get`, `list`, `watch`, …; for other paths the method in small letters.
+pub(crate) struct Attributes<'a> {
+    /// `get`, `list`, `watch`, …; for non-resource paths the method in lower
+    /// case.
     pub(crate) verb: String,
     pub(crate) path: &'a str,
     pub(crate) resource: Option<&'a Resource>,
     pub(crate) user_agent: &'a str,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Attributes<'a> {
     pub(crate) fn new(
         method: &Method,
         path: &'a str,
@@ -95,8 +96,11 @@ mod tests {
             let query = Query::parse(Some(query)).unwrap();
             let method = method.parse().unwrap();
             let headers = HeaderMap::new();
-            let asked = Asked::new(&method, path, &query, route.as_ref(), &headers);
-            assert_eq!(format!("{} {}", asked.verb, asked.plural()), expected);
+            let attributes = Attributes::new(&method, path, &query, route.as_ref(), &headers);
+            assert_eq!(
+                format!("{} {}", attributes.verb, attributes.plural()),
+                expected
+            );
         }
     }
 }

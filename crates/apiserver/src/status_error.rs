@@ -1,27 +1,27 @@
-//! Failures of requests as `Status` objects. Engine errors bring their own;
-//! those of HTTP itself are worded here, as clients know them from
+//! Request failures as `Status` objects. Engine errors carry their own
+//! `Status`; errors of HTTP itself get the messages that clients know from
 //! Kubernetes.
 
 use longshore_model::{Status, StatusCause, StatusDetails, StatusReason};
 
-/// A request that failed: what the client is told.
+/// A failed request, with the `Status` that the client receives.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct StatusError {
     status: Box<Status>,
-    /// The `Allow` header, of 405.
+    /// The `Allow` header of a 405 response.
     allow: Option<String>,
 }
 
-impl Fault {
+impl StatusError {
     pub(crate) fn new(reason: StatusReason, message: impl Into<String>) -> Self {
         Status::failure(reason, message).into()
     }
 
-    /// Failures of HTTP itself carry empty details.
+    /// An HTTP-level error; these have empty details.
     fn plain(reason: StatusReason, message: impl Into<String>) -> Self {
-        let mut fault = Self::new(reason, message);
-        fault.status.details = Some(StatusDetails::default());
-        fault
+        let mut error = Self::new(reason, message);
+        error.status.details = Some(StatusDetails::default());
+        error
     }
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
@@ -35,7 +35,7 @@ impl Fault {
         )
     }
 
-    /// The path has other methods than this one.
+    /// 405: the path supports other methods.
     pub(crate) fn wrong_method(allow: &[&str]) -> Self {
         let message = "the server does not allow this method on the requested resource";
         Self {
@@ -72,14 +72,14 @@ impl Fault {
         )
     }
 
-    /// A request that has to wait for others; its client is asked to try again.
+    /// 429: the request has to wait for others; the client should retry.
     pub(crate) fn too_many(message: impl Into<String>) -> Self {
-        let mut fault = Self::new(StatusReason::TooManyRequests, message);
-        fault.status.details = Some(StatusDetails {
+        let mut error = Self::new(StatusReason::TooManyRequests, message);
+        error.status.details = Some(StatusDetails {
             retry_after_seconds: 1,
             ..StatusDetails::default()
         });
-        fault
+        error
     }
 
     pub(crate) fn unauthorized() -> Self {
@@ -93,7 +93,7 @@ impl Fault {
         )
     }
 
-    /// Options that break a rule: 422 with causes, `kind` as `ListOptions`.
+    /// 422: options violate a rule. `kind` is for example `ListOptions`.
     pub(crate) fn invalid_options(kind: &str, causes: Vec<StatusCause>) -> Self {
         Self::invalid(
             &format!("{kind}.meta.k8s.io"),
@@ -104,12 +104,12 @@ impl Fault {
         )
     }
 
-    /// Options for the log of a pod that break a rule.
+    /// 422: options of a pod's log violate a rule.
     pub(crate) fn invalid_log_options(pod: &str, causes: Vec<StatusCause>) -> Self {
         Self::invalid("PodLogOptions", "PodLogOptions", "", pod, causes)
     }
 
-    /// A review or a request for a token that breaks a rule.
+    /// 422: a review or token request violates a rule.
     pub(crate) fn invalid_review(
         kind: &str,
         group: &str,
@@ -129,18 +129,18 @@ impl Fault {
             many => format!("[{}]", many.join(", ")),
         };
         let message = format!("{shown} {name:?} is invalid: {joined}");
-        let mut fault = Self::new(StatusReason::Invalid, message);
-        fault.status.details = Some(StatusDetails {
+        let mut error = Self::new(StatusReason::Invalid, message);
+        error.status.details = Some(StatusDetails {
             group: group.into(),
             kind: kind.into(),
             name: name.into(),
             causes,
             ..StatusDetails::default()
         });
-        fault
+        error
     }
 
-    /// A request that took longer than it may.
+    /// The request exceeded its time limit.
     pub(crate) fn timeout() -> Self {
         Self::plain(
             StatusReason::Timeout,
@@ -148,17 +148,17 @@ impl Fault {
         )
     }
 
-    /// A failure that a rule asks for.
+    /// An error response that a fault injection rule requests.
     pub(crate) fn injected(
         code: u16,
         reason: StatusReason,
         message: String,
         details: StatusDetails,
     ) -> Self {
-        let mut fault = Self::new(reason, message);
-        fault.status.code = code;
-        fault.status.details = Some(details);
-        fault
+        let mut error = Self::new(reason, message);
+        error.status.code = code;
+        error.status.details = Some(details);
+        error
     }
 
     pub(crate) fn set_details(&mut self, details: StatusDetails) {
@@ -170,7 +170,7 @@ impl Fault {
     }
 }
 
-impl From<Status> for Fault {
+impl From<Status> for StatusError {
     fn from(status: Status) -> Self {
         Self {
             status: Box::new(status),
@@ -179,13 +179,13 @@ impl From<Status> for Fault {
     }
 }
 
-impl From<longshore_engine::Error> for Fault {
+impl From<longshore_engine::Error> for StatusError {
     fn from(error: longshore_engine::Error) -> Self {
         error.status().into()
     }
 }
 
-/// A cause: `field` may not be used this way.
+/// Creates the cause that `field` may not be used this way.
 pub(crate) fn forbidden(field: &str, why: &str) -> StatusCause {
     StatusCause {
         reason: "FieldValueForbidden".into(),
@@ -194,7 +194,7 @@ pub(crate) fn forbidden(field: &str, why: &str) -> StatusCause {
     }
 }
 
-/// A cause: `field` must be given.
+/// Creates the cause that `field` is required.
 pub(crate) fn required(field: &str, why: &str) -> StatusCause {
     StatusCause {
         reason: "FieldValueRequired".into(),
@@ -203,7 +203,7 @@ pub(crate) fn required(field: &str, why: &str) -> StatusCause {
     }
 }
 
-/// A cause: `value` is wrong for `field`.
+/// Creates the cause that `value` is invalid for `field`.
 pub(crate) fn invalid(field: &str, value: impl std::fmt::Debug, why: &str) -> StatusCause {
     StatusCause {
         reason: "FieldValueInvalid".into(),
@@ -212,7 +212,7 @@ pub(crate) fn invalid(field: &str, value: impl std::fmt::Debug, why: &str) -> St
     }
 }
 
-/// A cause: `value` is none of those `field` may have.
+/// Creates the cause that `value` is not among the supported values of `field`.
 pub(crate) fn not_supported(field: &str, value: &str, supported: &[&str]) -> StatusCause {
     let supported: Vec<String> = supported.iter().map(|value| format!("{value:?}")).collect();
     StatusCause {
@@ -225,7 +225,7 @@ pub(crate) fn not_supported(field: &str, value: &str, supported: &[&str]) -> Sta
     }
 }
 
-/// A cause: `field` is longer than this many bytes.
+/// Creates the cause that `field` is longer than `limit` bytes.
 pub(crate) fn too_long(field: &str, limit: usize) -> StatusCause {
     StatusCause {
         reason: "FieldValueTooLong".into(),

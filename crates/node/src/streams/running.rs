@@ -1,4 +1,4 @@
-//! What runs now: the containers that sessions can be opened with.
+//! The running containers, with which sessions can be opened.
 
 use std::{
     collections::HashMap,
@@ -9,14 +9,14 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use super::{Attachment, COMMANDS, SessionError};
+use super::{Attachment, MAX_EXEC_COMMANDS, SessionError};
 use crate::sandbox::{Command, Process};
 
-/// A container that runs.
+/// A running container.
 pub(crate) struct Container {
-    /// Its init; gone when the container is.
+    /// Its init process; dropped when the container ends.
     pub(crate) process: Weak<Process>,
-    /// How it was started.
+    /// The command it was started with.
     pub(crate) command: Arc<Command>,
     /// Its streams.
     pub(crate) attachment: Arc<Attachment>,
@@ -28,48 +28,48 @@ struct Pod {
     containers: HashMap<String, Arc<Container>>,
 }
 
-/// What runs now, by the pods' uids.
-pub(crate) struct Live {
+/// Running containers by the uids of their pods.
+pub(crate) struct RunningContainers {
     pods: Mutex<HashMap<String, Pod>>,
-    /// Room for commands that are run by exec.
+    /// Limits the number of commands that exec runs.
     commands: Arc<Semaphore>,
 }
 
-impl Default for Live {
+impl Default for RunningContainers {
     fn default() -> Self {
         Self {
             pods: Mutex::default(),
-            commands: Arc::new(Semaphore::new(COMMANDS)),
+            commands: Arc::new(Semaphore::new(MAX_EXEC_COMMANDS)),
         }
     }
 }
 
-impl Live {
-    /// Room for commands that are run by exec.
+impl RunningContainers {
+    /// Returns the limit of commands that exec runs.
     pub(crate) fn commands(&self) -> Arc<Semaphore> {
         self.commands.clone()
     }
 
-    /// A pod has its address.
+    /// Sets the address of a pod.
     pub(crate) fn set_address(&self, uid: &str, address: Ipv4Addr) {
         self.pods.lock().entry(uid.to_owned()).or_default().address = Some(address);
     }
 
-    /// A container has started.
+    /// Adds a started container.
     pub(crate) fn started(&self, uid: &str, name: &str, container: Container) {
         let mut pods = self.pods.lock();
         let pod = pods.entry(uid.to_owned()).or_default();
         pod.containers.insert(name.to_owned(), Arc::new(container));
     }
 
-    /// A container has ended.
+    /// Removes an ended container.
     pub(crate) fn ended(&self, uid: &str, name: &str) {
         if let Some(pod) = self.pods.lock().get_mut(uid) {
             pod.containers.remove(name);
         }
     }
 
-    /// A pod is through.
+    /// Removes a pod.
     pub(crate) fn removed(&self, uid: &str) {
         self.pods.lock().remove(uid);
     }
@@ -82,7 +82,7 @@ impl Live {
             .ok_or_else(|| SessionError::NotRunning(format!("container not found ({name:?})")))
     }
 
-    /// The processes of a pod's containers.
+    /// Returns the processes of a pod's containers.
     pub(crate) fn processes(&self, uid: &str) -> Vec<Weak<Process>> {
         let pods = self.pods.lock();
         let containers = pods

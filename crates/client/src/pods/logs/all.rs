@@ -1,0 +1,209 @@
+//! Logs of all containers of a pod, line by line.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{
+    Stream, StreamExt,
+    future::Either,
+    stream::{self, BoxStream},
+};
+use serde_json::Value;
+
+use super::lines::lines;
+use crate::{
+    error::{Error, Result},
+    item::Item,
+    kinds::Pod,
+    options::LogOptions,
+    view::View,
+};
+
+/// The lists of a pod's containers, in the order in which they start.
+const LISTS: [(&str, &str); 3] = [
+    ("initContainers", "initContainerStatuses"),
+    ("containers", "containerStatuses"),
+    ("ephemeralContainers", "ephemeralContainerStatuses"),
+];
+/// A container that has not started can take as long as its pod waits for a node.
+const START_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// A line of a container's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    /// The container's name.
+    pub container: String,
+    /// The line without its end. Bytes that are not UTF-8 are replaced; a line of more
+    /// than 1 MiB comes in parts.
+    pub line: String,
+}
+
+type LogLines = BoxStream<'static, Result<LogLine>>;
+
+impl View<Pod> {
+    /// The logs of all containers of a pod, each line with the name of its container.
+    ///
+    /// The logs are in the order in which containers start: init containers, including
+    /// sidecars, then the others, then ephemeral containers. Containers that have not
+    /// started have no lines. With [`LogOptions::follow`], the lines of all containers are
+    /// merged as they are written, and containers that start later are included, until
+    /// all of them have ended. The other options apply to each container.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the options name a container. As [`View::logs`], at the call
+    /// if no container has a log, and later in the stream.
+    pub async fn logs_all(
+        &self,
+        name: &str,
+        options: &LogOptions,
+    ) -> Result<impl Stream<Item = Result<LogLine>> + Send + use<>> {
+        if let Some(container) = &options.container {
+            return Err(Error::Invalid(format!(
+                "container: expected none for the logs of all containers, found {container:?}: leave it out"
+            )));
+        }
+        let containers = containers(&self.fetch(name).await?)?;
+        Ok(if options.follow {
+            let followed = containers
+                .into_iter()
+                .map(|container| follow(self.clone(), name.to_owned(), of(options, container)));
+            Either::Left(stream::select_all(followed))
+        } else {
+            Either::Right(self.logs_in_order(name, containers, options).await?)
+        })
+    }
+
+    /// The logs one after the other. The first one that is there is opened at once.
+    async fn logs_in_order(
+        &self,
+        name: &str,
+        containers: Vec<String>,
+        options: &LogOptions,
+    ) -> Result<LogLines> {
+        let mut containers = containers.into_iter();
+        let mut none = None;
+        for container in containers.by_ref() {
+            match self.lines_of(name, of(options, container)).await {
+                Err(error) if has_no_log(&error) => {
+                    none.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
+                Ok(first) => {
+                    let (pods, name, options) = (self.clone(), name.to_owned(), options.clone());
+                    let others = stream::iter(containers).then(move |container| {
+                        let (pods, name) = (pods.clone(), name.clone());
+                        let options = of(&options, container);
+                        async move { pods.lines_or_none(&name, options).await }
+                    });
+                    return Ok(first.chain(others.flatten()).boxed());
+                }
+            }
+        }
+        // A pod has at least one container.
+        Err(none.unwrap_or(Error::Closed))
+    }
+
+    async fn lines_or_none(&self, name: &str, options: LogOptions) -> LogLines {
+        match self.lines_of(name, options).await {
+            Ok(lines) => lines,
+            Err(error) if has_no_log(&error) => stream::empty().boxed(),
+            Err(error) => stream::iter([Err(error)]).boxed(),
+        }
+    }
+
+    async fn lines_of(&self, name: &str, options: LogOptions) -> Result<LogLines> {
+        let container: Arc<str> = options.container.as_deref().unwrap_or_default().into();
+        let log = self.logs(name, &options).await?;
+        let line = move |line: Result<String>| {
+            line.map(|line| LogLine {
+                container: container.to_string(),
+                line,
+            })
+        };
+        Ok(lines(log).map(line).boxed())
+    }
+}
+
+impl Item<Pod> {
+    /// As [`View::logs_all`], of this pod.
+    ///
+    /// # Errors
+    /// As [`View::logs_all`].
+    pub async fn logs_all(
+        &self,
+        options: &LogOptions,
+    ) -> Result<impl Stream<Item = Result<LogLine>> + Send + use<>> {
+        self.view().logs_all(self.name(), options).await
+    }
+}
+
+/// The log of one container, from when it starts.
+fn follow(pods: View<Pod>, name: String, options: LogOptions) -> LogLines {
+    let lines = async move {
+        let lines = pods.lines_of(&name, options.clone()).await;
+        if !matches!(&lines, Err(error) if has_no_log(error)) {
+            return lines;
+        }
+        let container = options.container.clone().unwrap_or_default();
+        let started = pods.wait_for(&name, START_TIMEOUT, " to start", |pod| match pod {
+            Some(pod) if has_started(pod, &container) => Some(true),
+            Some(pod) if !is_over(pod) => None,
+            // It never starts.
+            _ => Some(false),
+        });
+        match started.await {
+            Ok(true) => pods.lines_of(&name, options).await,
+            Ok(false) => Ok(stream::empty().boxed()),
+            Err(error) => Err(error),
+        }
+    };
+    stream::once(lines)
+        .flat_map(|lines| match lines {
+            Ok(lines) => lines,
+            Err(error) => stream::iter([Err(error)]).boxed(),
+        })
+        .boxed()
+}
+
+fn of(options: &LogOptions, container: String) -> LogOptions {
+    LogOptions {
+        container: Some(container),
+        ..options.clone()
+    }
+}
+
+/// The names of all containers, in the order in which they start.
+fn containers(pod: &Item<Pod>) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for (list, _) in LISTS {
+        let containers: Vec<Value> = pod.field(&["spec", list])?.unwrap_or_default();
+        let name = |container: &Value| container["name"].as_str().map(str::to_owned);
+        names.extend(containers.iter().filter_map(name));
+    }
+    Ok(names)
+}
+
+/// Servers answer 400 for a container that has not started, or that has no previous
+/// instance.
+fn has_no_log(error: &Error) -> bool {
+    error.code() == Some(400)
+}
+
+fn is_over(pod: &Item<Pod>) -> bool {
+    pod.phase().is_ok_and(|phase| phase.is_final())
+}
+
+/// Whether a container has started, in this or an earlier instance.
+fn has_started(pod: &Item<Pod>, container: &str) -> bool {
+    LISTS.iter().any(|(_, list)| {
+        let statuses: Vec<Value> = pod
+            .field(&["status", list])
+            .ok()
+            .flatten()
+            .unwrap_or_default();
+        let mut of_container = statuses.iter().filter(|status| status["name"] == container);
+        of_container.any(|status| {
+            let has = |state: &str, kind: &str| status[state][kind].is_object();
+            has("state", "running") || has("state", "terminated") || has("lastState", "terminated")
+        })
+    })
+}

@@ -1,0 +1,196 @@
+//! Watches by path: the events of one connection, as JSON.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures::{Stream, StreamExt, future, stream::BoxStream};
+use longshore_model::FieldSelector;
+use serde_json::Value;
+
+use crate::{
+    error::{Error, Result},
+    transport::{Call, Lines, within},
+};
+
+/// The events of a watch by path, each as the server's JSON:
+/// `{"type": …, "object": …}`.
+///
+/// It ends when the server ends the connection; [`View::watch`](crate::View::watch)
+/// reconnects. Also a `Stream` of results.
+///
+/// ```
+/// # longshore_embedded::example(async |cluster| {
+/// use std::time::Duration;
+/// use longshore_client::FieldSelector;
+/// let maps = cluster.configmaps().in_namespace("default")?;
+/// let version = maps.list().await?.version;
+///
+/// // The server selects ConfigMaps by few fields; this client by any.
+/// let blue = FieldSelector::everything().with("data.colour", "blue");
+/// let path = ["api", "v1", "namespaces", "default", "configmaps"];
+/// let mut watch = cluster.proxy().watch_since(path, &version).await?.matching(blue)?;
+/// for (name, colour) in [("a", "red"), ("b", "blue")] {
+///     let map = serde_json::json!({"metadata": {"name": name}, "data": {"colour": colour}});
+///     maps.create(&map).await?;
+/// }
+/// let event = watch.next(Some(Duration::from_secs(20))).await?.expect("the watch goes on");
+/// assert_eq!(event["object"]["metadata"]["name"], "b");
+/// // Zero does not wait.
+/// assert!(watch.next(Some(Duration::ZERO)).await.unwrap_err().is_timeout());
+/// watch.close();
+/// assert!(watch.next(None).await?.is_none());
+/// # Ok(()) });
+/// ```
+pub struct ProxyWatch {
+    events: Option<BoxStream<'static, Result<Value>>>,
+    what: String,
+}
+
+impl ProxyWatch {
+    pub(super) fn new(call: &Call, lines: Lines) -> Self {
+        let event = format!("an event of {}", call.name());
+        let events = futures::stream::unfold(Some((lines, event)), |state| async {
+            let (mut lines, event) = state?;
+            match lines.next().await {
+                Ok(None) => None,
+                Err(error) => Some((Err(error), None)),
+                Ok(Some(line)) => match serde_json::from_slice(&line) {
+                    Ok(value) => Some((Ok(value), Some((lines, event)))),
+                    Err(error) => Some((Err(Error::decode(event, error)), None)),
+                },
+            }
+        });
+        Self {
+            events: Some(events.boxed()),
+            what: format!("waiting for an event of {}", call.name()),
+        }
+    }
+
+    /// Only events of objects whose fields match. The fields are compared here, so that
+    /// any field can be selected by: its path is dotted, and its value is text, a number,
+    /// or a Boolean. An absent field has the empty value.
+    ///
+    /// An object that stops matching has no further events. `BOOKMARK` and `ERROR`
+    /// events are always returned, because their objects have no fields to match.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for an empty selector.
+    pub fn matching(mut self, fields: FieldSelector) -> Result<Self> {
+        if fields.is_everything() {
+            return Err(Error::Invalid(
+                "matching(): an empty selector selects every object: leave matching() out"
+                    .to_owned(),
+            ));
+        }
+        self.events = self.events.map(|events| {
+            let wanted = move |event: &Result<Value>| {
+                future::ready(event.as_ref().map_or(true, |event| has(event, &fields)))
+            };
+            events.filter(wanted).boxed()
+        });
+        Ok(self)
+    }
+
+    /// The next event; `None` when the watch has ended. A `timeout` of `None` waits
+    /// without a limit, and zero returns only an event that has already arrived.
+    /// It can be cancelled and called again; no event is lost.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`]: the watch goes on. Others end it: an event that is not JSON, or
+    /// a broken connection.
+    pub async fn next(&mut self, timeout: Option<Duration>) -> Result<Option<Value>> {
+        let Some(events) = &mut self.events else {
+            return Ok(None);
+        };
+        let event = match timeout {
+            None => events.next().await,
+            Some(after) => {
+                let event = within(after, events.next()).await;
+                event.ok_or_else(|| Error::Timeout {
+                    waiting_for: self.what.clone(),
+                    after,
+                    last: String::new(),
+                })?
+            }
+        };
+        if event.is_none() {
+            self.events = None;
+        }
+        event.transpose()
+    }
+
+    /// Ends the watch and frees its connection.
+    pub fn close(&mut self) {
+        self.events = None;
+    }
+}
+
+fn has(event: &Value, fields: &FieldSelector) -> bool {
+    if matches!(event["type"].as_str(), Some("BOOKMARK" | "ERROR")) {
+        return true;
+    }
+    fields.matches_with(|path| {
+        let object = Some(&event["object"]);
+        let field = path
+            .split('.')
+            .fold(object, |at, name| at.and_then(|at| at.get(name)));
+        match field? {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        }
+    })
+}
+
+impl Stream for ProxyWatch {
+    type Item = Result<Value>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match &mut self.events {
+            Some(events) => events.poll_next_unpin(cx),
+            None => Poll::Ready(None),
+        }
+    }
+}
+
+impl std::fmt::Debug for ProxyWatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProxyWatch")
+            .field("what", &self.what)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fields_are_compared_as_text() {
+        let event = json!({"type": "ADDED", "object": {
+            "metadata": {"name": "a"}, "spec": {"replicas": 3, "paused": true, "x": null},
+        }});
+        for (selector, expected) in [
+            ("metadata.name=a", true),
+            ("metadata.name=b", false),
+            ("metadata.name!=b", true),
+            ("spec.replicas=3,spec.paused=true", true),
+            ("spec.replicas=3,spec.paused=false", false),
+            ("spec.x=", true),
+            ("status.phase=", true),
+            ("status.phase=Running", false),
+            ("metadata.name.more=a", false),
+        ] {
+            let fields = selector.parse().unwrap();
+            assert_eq!(has(&event, &fields), expected, "{selector}");
+        }
+        let error = json!({"type": "ERROR", "object": {"kind": "Status", "code": 410}});
+        assert!(has(&error, &"metadata.name=a".parse().unwrap()));
+    }
+}
