@@ -118,11 +118,16 @@ impl Suite<'_> {
             let begin = Instant::now();
             let mut test = program();
             test.args(["--ginkgo.label-filter=Conformance", "--ginkgo.no-color"])
-                .arg(format!("--ginkgo.focus=^{}$", escape(name)))
+                // The text that it is matched with begins with the suite's name.
+                .arg(format!("--ginkgo.focus= {}$", escape(name)))
                 .arg(format!("--ginkgo.json-report={}", file("json").display()));
             with_cluster(&mut test, &cluster);
             let done = test.stdout(out).stderr(errors).status();
             let done = done.map_err(|error| format!("cannot run e2e.test: {error}"))?;
+            let groups = report::read([file("json")].iter())?;
+            if groups.values().map(report::Group::count).sum::<usize>() != 1 {
+                return Err(format!("{name} did not run, see {}", log.display()));
+            }
             let result = if done.success() { "passed" } else { "failed" };
             println!("{result}: {name} ({} s)", begin.elapsed().as_secs());
         }
