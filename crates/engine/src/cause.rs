@@ -1,11 +1,11 @@
-//! Causes: one broken rule each, in the server's words.
+//! Builds `StatusCause`s with the messages of the Kubernetes API server.
 
 use longshore_model::StatusCause;
 use serde_json::Value;
 
 use crate::json;
 
-/// Makes causes.
+/// Constructors of causes.
 pub(crate) struct Cause;
 
 impl Cause {
@@ -17,7 +17,7 @@ impl Cause {
         }
     }
 
-    /// A field is missing.
+    /// A required field is missing.
     pub(crate) fn required(field: &str, detail: &str) -> StatusCause {
         let message = if detail.is_empty() {
             "Required value".to_owned()
@@ -27,13 +27,13 @@ impl Cause {
         Self::plain(field, "FieldValueRequired", message)
     }
 
-    /// A value breaks a rule.
+    /// A value is invalid.
     pub(crate) fn invalid(field: &str, value: impl Into<Value>, detail: &str) -> StatusCause {
         let message = format!("Invalid value: {}: {detail}", value.into());
         Self::plain(field, "FieldValueInvalid", message)
     }
 
-    /// A value is none of those there are.
+    /// A value is not in the list of supported values.
     pub(crate) fn not_supported(field: &str, value: &str, supported: &[&str]) -> StatusCause {
         let supported: Vec<String> = supported.iter().map(|word| format!("{word:?}")).collect();
         let message = format!(
@@ -43,31 +43,31 @@ impl Cause {
         Self::plain(field, "FieldValueNotSupported", message)
     }
 
-    /// A value is there twice.
+    /// A value occurs more than once.
     pub(crate) fn duplicate(field: &str, value: impl Into<Value>) -> StatusCause {
         let message = format!("Duplicate value: {}", value.into());
         Self::plain(field, "FieldValueDuplicate", message)
     }
 
-    /// A value may not be there, or not change.
+    /// A field may not be set, or may not be changed.
     pub(crate) fn forbidden(field: &str, detail: &str) -> StatusCause {
         Self::plain(field, "FieldValueForbidden", format!("Forbidden: {detail}"))
     }
 
-    /// A value is too long.
+    /// A value exceeds its length limit.
     pub(crate) fn too_long(field: &str, limit: usize) -> StatusCause {
         let message = format!("Too long: may not be more than {limit} bytes");
         Self::plain(field, "FieldValueTooLong", message)
     }
 
-    /// A field may not change.
+    /// A field is immutable.
     pub(crate) fn immutable(field: &str, value: Option<&Value>) -> StatusCause {
         let value = value.cloned().unwrap_or_default();
         Self::invalid(field, value, "field is immutable")
     }
 }
 
-/// A number that may not be negative.
+/// Reports a negative number.
 pub(crate) fn not_negative(
     object: &json::Object,
     field: &str,
@@ -83,7 +83,7 @@ pub(crate) fn not_negative(
     }
 }
 
-/// A word that must be one of some.
+/// Reports a value that is not in `words`.
 pub(crate) fn one_of(
     object: &json::Object,
     field: &str,

@@ -1,6 +1,6 @@
-//! Reading an object that was sent: one walk along the types of its kind that
-//! refuses wrong types, finds and drops unknown fields, drops nulls, and
-//! brings times and quantities to their usual form.
+//! Decodes the object of a request. A single walk along the types of its kind
+//! rejects wrong types, finds and drops unknown fields, drops nulls, and
+//! normalizes times and quantities.
 
 mod problem;
 mod walk;
@@ -19,23 +19,23 @@ pub(crate) use problem::Problem;
 use walk::Walk;
 pub(crate) use walk::illegal_base64;
 
-/// Puts in the fields that the kind's objects always have.
+/// Adds the fields that every object of the kind has.
 pub(crate) fn complete(kind: &KindInfo, object: &mut Map<String, Value>) {
     if let Some(root) = registry().root(&kind.gvk) {
         longshore_schema::complete(root, object);
     }
 }
 
-/// A readable object, and what to warn of.
+/// A decoded object and its warnings.
 #[derive(Debug, Clone)]
 pub(crate) struct Decoded {
     pub(crate) object: Map<String, Value>,
-    /// `metadata.managedFields`, if it was sent.
+    /// `metadata.managedFields`, if the request contains it.
     pub(crate) managed: Option<Value>,
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads an object of a kind; `schema` is that of a custom kind.
+/// Decodes an object of a kind; `schema` is the schema of a custom kind.
 pub(crate) fn decode(
     kind: &KindInfo,
     schema: Option<&Structural>,
@@ -52,7 +52,7 @@ pub(crate) fn decode(
     let Value::Object(mut object) = object else {
         return Err(Problem::Unreadable(cannot(format!(
             "json: cannot unmarshal {} into Go value of type {name}",
-            word(&object)
+            json_type_name(&object)
         ))));
     };
     for (field, expected) in [("apiVersion", api_version.as_str()), ("kind", name)] {
@@ -99,8 +99,8 @@ pub(crate) fn decode(
         return Err(Problem::WrongType { text, restored });
     }
     let managed = reset.or_else(|| take_managed(&mut object, |_| true));
-    tidy_metadata(&mut object);
-    let owners = once_each(&mut object);
+    normalize_metadata(&mut object);
+    let owners = deduplicate_owners(&mut object);
     let mut warnings = match validation {
         FieldValidation::Ignore => Vec::new(),
         FieldValidation::Warn => walk.unknown,
@@ -120,8 +120,8 @@ pub(crate) fn decode(
     })
 }
 
-/// Whether an object has too many levels, managed fields aside: they have some
-/// more than the object.
+/// Whether an object exceeds the depth limit. Managed fields are exempt because
+/// they are nested deeper than the object they describe.
 fn is_too_deep(object: &Map<String, Value>) -> bool {
     object.iter().any(|(name, value)| match value {
         Value::Object(metadata) if name == "metadata" => metadata
@@ -131,7 +131,7 @@ fn is_too_deep(object: &Map<String, Value>) -> bool {
     })
 }
 
-/// Takes `metadata.managedFields` out of an object, if it is such a list.
+/// Removes and returns `metadata.managedFields` if it is a list of objects.
 fn take_managed(
     object: &mut Map<String, Value>,
     is_such: impl Fn(&Vec<Value>) -> bool,
@@ -143,9 +143,9 @@ fn take_managed(
     }
 }
 
-/// Metadata is always there; what the server keeps for itself, and what is
-/// empty, is not.
-fn tidy_metadata(object: &mut Map<String, Value>) {
+/// Ensures that metadata exists and drops server-managed and empty fields from
+/// it.
+fn normalize_metadata(object: &mut Map<String, Value>) {
     let metadata = match object.entry("metadata") {
         Entry::Occupied(entry) => entry.into_mut(),
         Entry::Vacant(entry) => entry.insert(Value::Object(Map::new())),
@@ -163,8 +163,8 @@ fn tidy_metadata(object: &mut Map<String, Value>) {
     }
 }
 
-/// Drops owners that are named twice alike; what to warn of then.
-fn once_each(object: &mut Map<String, Value>) -> Option<String> {
+/// Drops duplicate owner references; returns a warning if there were any.
+fn deduplicate_owners(object: &mut Map<String, Value>) -> Option<String> {
     let owners = object
         .get_mut("metadata")?
         .get_mut("ownerReferences")?
@@ -188,8 +188,8 @@ fn once_each(object: &mut Map<String, Value>) -> Option<String> {
     })
 }
 
-/// JSON's types as the messages call them.
-pub(crate) fn word(value: &Value) -> &'static str {
+/// The name of a JSON type in error messages.
+pub(crate) fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_are_dropped_and_reported_or_refused() {
+    fn unknown_fields_are_dropped_reported_or_rejected() {
         let value = json!({"metadata": {"name": "a"}, "spec": {"foo": 1, "containers": []}});
         let decoded = pod(value.clone(), FieldValidation::Warn).unwrap();
         assert_eq!(decoded.warnings, [r#"unknown field "spec.foo""#]);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_and_what_the_server_keeps_are_dropped() {
+    fn nulls_and_server_managed_fields_are_dropped() {
         let decoded = pod(
             json!({"metadata": {"name": "a", "creationTimestamp": null, "labels": {},
                 "managedFields": [{"manager": "me"}], "selfLink": "x"}}),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_types_are_unreadable() {
+    fn wrong_types_are_rejected() {
         for value in [
             json!([]),
             json!({"kind": "Job"}),
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn times_and_quantities_get_their_usual_form() {
+    fn times_and_quantities_are_normalized() {
         let decoded = pod(
             json!({"metadata": {"creationTimestamp": "2026-01-02T05:04:05.678+02:00"},
                 "spec": {"containers": [{"name": "a", "resources": {"limits": {"cpu": 1}}}]}}),

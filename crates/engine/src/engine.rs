@@ -1,5 +1,5 @@
-//! The engine's handle: reads from the published state, writes through the
-//! writer's queue.
+//! The handle of the engine: reads use the published state, writes go through
+//! the queue of the writer.
 
 use std::{sync::Arc, thread::JoinHandle};
 
@@ -11,22 +11,22 @@ use crate::{
     Bind, Create, CustomKind, Delete, DeleteCollection, Deleted, Error, Evict, ListRequest, Object,
     OpenError, Options, Page, Patch, ReadVersion, Storage, Subject, Subresource, Update, Watch,
     WatchRequest, Written,
-    aside::{self, ASIDE, ATTEMPTS, Listed, Work},
     journal::{Journal, NoJournal},
     kinds::Kinds,
     list,
-    load::Loader,
-    machine::{self, Machine, Rebase, SLICE, SLICE_BYTES, Transaction},
+    loader::Loader,
+    machine::{self, MAX_BYTES_PER_TURN, MAX_OBJECTS_PER_TURN, Machine, Rebase, Transaction},
     object,
+    offload::{self, ListedObjects, MAX_ATTEMPTS, MAX_OFFLOADED, WriteCost},
     options::Ids,
     state::{Limits, State, too_large},
     store::Store,
     view::View,
-    writer::{self, Job, Longest, Shared},
+    writer::{self, MaxDuration, QueuedWrite, Shared},
 };
 
-/// The API machinery: objects, their rules, their history. Cheap to clone; the
-/// last clone that goes ends the writer and closes the store.
+/// The API machinery: objects, validation and history. Cheap to clone. Dropping
+/// the last clone stops the writer and closes the store.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -40,12 +40,12 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// A kind in a version it is served in.
+/// A kind in one of the versions in which it is served.
 #[derive(Debug, Clone)]
 pub struct Served {
     /// The kind.
     pub info: Arc<KindInfo>,
-    /// What its definition says, of a custom kind.
+    /// The compiled definition, if this is a custom kind.
     pub custom: Option<Arc<CustomKind>>,
 }
 
@@ -62,15 +62,15 @@ struct Inner {
     shared: Arc<Shared>,
     ids: Arc<dyn Ids>,
     clock: Arc<dyn crate::Clock>,
-    queue: Option<mpsc::Sender<Job>>,
+    queue: Option<mpsc::Sender<QueuedWrite>>,
     writer: Option<JoinHandle<()>>,
-    /// Bytes up to which the writer does the work itself.
+    /// Size limit, in bytes, of writes that the writer executes itself.
     light: usize,
-    /// Turns of those who work beside the writer.
-    aside: Semaphore,
+    /// Limits the number of writes that run outside the writer.
+    offload_slots: Semaphore,
 }
 
-/// Objects in slices that the writer deletes in one turn each.
+/// Splits objects into slices that the writer deletes in one turn each.
 fn slices(objects: &[Arc<Object>]) -> impl Iterator<Item = &[Arc<Object>]> {
     let mut rest = objects;
     std::iter::from_fn(move || {
@@ -78,9 +78,13 @@ fn slices(objects: &[Arc<Object>]) -> impl Iterator<Item = &[Arc<Object>]> {
         let fits = |object: &&Arc<Object>| {
             let first = bytes == 0;
             bytes += object.bytes().len();
-            first || bytes <= SLICE_BYTES
+            first || bytes <= MAX_BYTES_PER_TURN
         };
-        let count = rest.iter().take(SLICE).take_while(fits).count();
+        let count = rest
+            .iter()
+            .take(MAX_OBJECTS_PER_TURN)
+            .take_while(fits)
+            .count();
         let (slice, left) = rest.split_at(count);
         rest = left;
         (count > 0).then_some(slice)
@@ -89,30 +93,32 @@ fn slices(objects: &[Arc<Object>]) -> impl Iterator<Item = &[Arc<Object>]> {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // The writer ends when its queue is closed; waiting for it means that
-        // the store's file is free again afterwards.
+        // Closing the queue stops the writer. Joining the thread guarantees
+        // that the store's file is unlocked when this returns.
         self.queue = None;
         if let Some(writer) = self.writer.take()
             && writer.thread().id() != std::thread::current().id()
             && writer.join().is_err()
         {
-            tracing::error!("the writer ended by a fault");
+            tracing::error!("the writer thread panicked");
         }
     }
 }
 
 impl Engine {
-    /// Opens the storage. An empty one gets the namespaces every cluster has.
+    /// Opens the storage. A new store gets the namespaces that every cluster
+    /// has.
     ///
     /// # Errors
-    /// The file is in use, of another format, or cannot be read or written.
+    /// Returns an error if the file is in use, has another format version, or
+    /// cannot be read or written.
     pub fn open(options: Options) -> Result<Self, OpenError> {
         let (mut journal, state): (Box<dyn Journal>, State) = match &options.storage {
             Storage::Memory => (Box::new(NoJournal), State::new(Kinds::builtin(), 0)),
             Storage::File(path) => {
                 let mut loader = Loader::default();
                 let (store, revision) =
-                    Store::open(path, &mut |kind, key, json| loader.take(kind, key, json))?;
+                    Store::open(path, &mut |kind, key, json| loader.add(kind, key, json))?;
                 (Box::new(store), loader.finish(revision)?)
             }
         };
@@ -145,9 +151,9 @@ impl Engine {
         }
         let shared = Arc::new(Shared {
             current: ArcSwap::from_pointee(machine.state.clone()),
-            longest_hold: Longest::default(),
+            longest_hold: MaxDuration::default(),
         });
-        let (queue, jobs) = mpsc::channel(writer::QUEUE);
+        let (queue, jobs) = mpsc::channel(writer::QUEUE_CAPACITY);
         let for_writer = shared.clone();
         let writer = std::thread::Builder::new()
             .name("longshore-writer".into())
@@ -160,7 +166,7 @@ impl Engine {
             queue: Some(queue),
             writer: Some(writer),
             light,
-            aside: Semaphore::new(ASIDE),
+            offload_slots: Semaphore::new(MAX_OFFLOADED),
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -178,14 +184,14 @@ impl Engine {
         state.kinds.views().map(|view| view.info.clone()).collect()
     }
 
-    /// The kind at a place in the API.
+    /// Finds a kind by its position in the API.
     #[must_use]
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<KindInfo>> {
         self.served_at(group, version, plural)
             .map(|served| served.info)
     }
 
-    /// The kind at a place in the API, with what its definition says of it.
+    /// Finds a kind by its position in the API, with its compiled definition.
     #[must_use]
     pub fn served_at(&self, group: &str, version: &str, plural: &str) -> Option<Served> {
         self.state()
@@ -194,19 +200,20 @@ impl Engine {
             .map(Served::of)
     }
 
-    /// All that is served.
+    /// All served kinds and versions.
     #[must_use]
     pub fn served(&self) -> Vec<Served> {
         self.state().kinds.views().map(Served::of).collect()
     }
 
-    /// A number that grows whenever what is served changes.
+    /// A counter that grows with every change of the served kinds.
     #[must_use]
     pub fn kinds_epoch(&self) -> u64 {
         self.state().kinds.epoch()
     }
 
-    /// The `/scale` of an object: a `Scale` of autoscaling/v1.
+    /// Returns the `/scale` subresource of an object: a `Scale` of
+    /// autoscaling/v1.
     ///
     /// # Errors
     /// As [`Engine::get`]; [`Error::NotFound`] for kinds without a scale.
@@ -221,7 +228,7 @@ impl Engine {
         let object = self
             .stored(kind, namespace, name, at)
             .map_err(|error| match error {
-                // Built-in kinds name what was asked for.
+                // For built-in kinds, the error names the subresource.
                 Error::NotFound(subject) if view.custom_kind().is_none() => {
                     Error::NotFound(subject.subresource("scale"))
                 }
@@ -235,8 +242,8 @@ impl Engine {
         Ok(state.kinds.resolve(kind)?.1.clone())
     }
 
-    /// What was written, as its kind shows it now: its definition may have
-    /// changed while the request waited for its turn.
+    /// Returns a written object in the requested version. The definition may
+    /// have changed while the request was queued.
     fn presented(&self, view: &Arc<View>, written: Written) -> Written {
         let now = self.view(&view.info);
         Written {
@@ -245,7 +252,7 @@ impl Engine {
         }
     }
 
-    /// The time, by the engine's clock: that of the objects' ages.
+    /// The current time of the engine's clock, which timestamps objects.
     #[must_use]
     pub fn now(&self) -> jiff::Timestamp {
         self.inner.clock.now()
@@ -257,11 +264,11 @@ impl Engine {
         self.state().revision
     }
 
-    /// One object.
+    /// Gets one object.
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::VersionTooLarge`] and [`Error::Expired`]
-    /// when the version cannot be had.
+    /// if the requested version is not available.
     pub fn get(
         &self,
         kind: &KindInfo,
@@ -301,11 +308,11 @@ impl Engine {
         object.ok_or_else(missing)
     }
 
-    /// A page of objects.
+    /// Lists a page of objects.
     ///
     /// # Errors
-    /// [`Error::BadRequest`] for an unknown field in the selector or a token
-    /// that cannot be read; [`Error::Expired`], [`Error::VersionTooLarge`].
+    /// [`Error::BadRequest`] for an unknown field in the selector or an invalid
+    /// `continue` token; [`Error::Expired`], [`Error::VersionTooLarge`].
     pub fn list(&self, request: &ListRequest) -> Result<Page, Error> {
         let state = self.state();
         let mut page = list::list(&state, request)?;
@@ -316,8 +323,8 @@ impl Engine {
         Ok(page)
     }
 
-    /// How many objects of a kind there are, in all namespaces: what a list or
-    /// the beginning of a watch may have to look at.
+    /// The number of objects of a kind in all namespaces: an upper bound of
+    /// what a list or the start of a watch has to scan.
     #[must_use]
     pub fn count(&self, kind: &KindInfo) -> usize {
         let state = self.state();
@@ -329,26 +336,27 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::BadRequest`] for an unknown field in the selector;
-    /// [`Error::Expired`] when the start is compacted away.
+    /// [`Error::Expired`] if the start revision is compacted.
     pub fn watch(&self, request: &WatchRequest) -> Result<Watch, Error> {
         Watch::start(self.inner.shared.clone(), request)
     }
 
-    /// Makes an object.
+    /// Creates an object.
     ///
     /// # Errors
-    /// What the rules of creation and of the kind refuse.
+    /// Returns the error of admission or validation.
     pub async fn create(&self, request: Create) -> Result<Written, Error> {
         let dry_run = request.options.dry_run;
         let view = self.view(&request.kind)?;
-        let written = if request.is_large(self.inner.light) {
-            self.aside(dry_run, request, |tx, request| {
+        let written = if request.is_large_request(self.inner.light) {
+            self.prepare_and_commit(dry_run, request, |tx, request| {
                 let draft = machine::admit(tx.state(), tx.ids(), request)?;
                 machine::create(tx, draft)
             })
             .await?
         } else {
-            // All that needs no state is done here, beside the writer.
+            // Everything that does not need the writer runs here, before the
+            // write is queued.
             let draft = machine::admit(&self.state(), &*self.inner.ids, request)?;
             self.submit(dry_run, move |tx| machine::create(tx, draft))
                 .await?
@@ -359,13 +367,13 @@ impl Engine {
     /// Replaces an object or its status.
     ///
     /// # Errors
-    /// What the rules of updates and of the kind refuse.
+    /// Returns the error of the update rules or of validation.
     pub async fn update(&self, mut request: Update) -> Result<Written, Error> {
         let view = self.view(&request.target.kind)?;
         let scale = request.subresource == Subresource::Scale;
         let dry_run = request.options.dry_run;
-        let written = if request.is_large(self.inner.light) {
-            self.aside(dry_run, request, |tx, mut request| {
+        let written = if request.is_large_request(self.inner.light) {
+            self.prepare_and_commit(dry_run, request, |tx, mut request| {
                 let decoded = machine::decode_update(tx, &mut request)?;
                 machine::update(tx, request, decoded)
             })
@@ -378,12 +386,12 @@ impl Engine {
             } else {
                 view.decode(object, validation)?
             };
-            let read = machine::ReadUpdate {
+            let read = machine::DecodedUpdate {
                 request,
                 decoded,
                 view: view.clone(),
             };
-            self.write(dry_run, read, machine::update_read).await?
+            self.write(dry_run, read, machine::update_decoded).await?
         };
         Ok(if scale {
             written
@@ -395,7 +403,8 @@ impl Engine {
     /// Patches an object, its status or its scale.
     ///
     /// # Errors
-    /// A patch that does not fit, and all that an update refuses.
+    /// Returns an error if the patch cannot be applied, and every error of an
+    /// update.
     pub async fn patch(&self, request: Patch) -> Result<Written, Error> {
         let view = self.view(&request.target.kind)?;
         let scale = request.subresource == Subresource::Scale;
@@ -408,7 +417,7 @@ impl Engine {
         })
     }
 
-    /// Deletes an object, or begins to.
+    /// Deletes an object or marks it for deletion.
     ///
     /// # Errors
     /// [`Error::NotFound`], failed preconditions, protected namespaces.
@@ -426,11 +435,11 @@ impl Engine {
         })
     }
 
-    /// Deletes all objects that match; answers them as they were before. As in
-    /// Kubernetes other writes may come in between when there are many.
+    /// Deletes all matching objects and returns their previous states. As in
+    /// Kubernetes, other writes may be interleaved if there are many objects.
     ///
     /// # Errors
-    /// As [`Engine::delete`]; some of the objects may be deleted then.
+    /// As [`Engine::delete`]; some of the objects may already be deleted.
     pub async fn delete_collection(&self, request: DeleteCollection) -> Result<Page, Error> {
         let view = self.view(&request.list.kind)?;
         machine::check_options(&request.options)?;
@@ -445,12 +454,12 @@ impl Engine {
         }
         let mut page = list::list(&self.state(), &request.list)?;
         for objects in slices(&page.items) {
-            let listed = Listed {
+            let listed = ListedObjects {
                 kind: request.list.kind.clone(),
                 objects: objects.to_vec(),
                 options: request.options.clone(),
             };
-            self.write(dry_run, listed, |tx, listed: Listed| {
+            self.write(dry_run, listed, |tx, listed: ListedObjects| {
                 machine::delete_listed(tx, &listed.kind, &listed.objects, &listed.options)
             })
             .await?;
@@ -464,7 +473,7 @@ impl Engine {
     /// Assigns a pod to a node.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when it is assigned already or being deleted.
+    /// [`Error::Conflict`] if the pod is already assigned or is being deleted.
     pub async fn bind(&self, request: Bind) -> Result<(), Error> {
         self.write(request.dry_run, request, |tx, request: Bind| {
             machine::bind(tx, &request)
@@ -472,11 +481,11 @@ impl Engine {
         .await
     }
 
-    /// Deletes a pod if its PodDisruptionBudget allows that.
+    /// Deletes a pod if its PodDisruptionBudget allows it.
     ///
     /// # Errors
-    /// [`Error::TooManyDisruptions`] when the budget does not;
-    /// [`Error::SeveralBudgets`]; else as [`Engine::delete`].
+    /// [`Error::TooManyDisruptions`] if the budget does not allow it;
+    /// [`Error::SeveralBudgets`]; otherwise as [`Engine::delete`].
     pub async fn evict(&self, request: Evict) -> Result<(), Error> {
         self.write(request.options.dry_run, request, |tx, request: Evict| {
             machine::evict(tx, &request)
@@ -484,25 +493,26 @@ impl Engine {
         .await
     }
 
-    /// Forgets the history: older lists and watches expire.
+    /// Drops the history: lists and watches at older revisions expire.
     pub async fn expire_history(&self) {
-        let forgotten = self.submit(false, |tx| {
+        let dropped = self.submit(false, |tx| {
             tx.expire();
             Ok(())
         });
-        if let Err(error) = forgotten.await {
-            tracing::warn!(%error, "the history could not be forgotten");
+        if let Err(error) = dropped.await {
+            tracing::warn!(%error, "cannot drop the history");
         }
     }
 
-    /// The longest time that one piece of work has held the writer since this
-    /// was asked last. Nothing else is written in that time.
-    #[allow(clippy::must_use_candidate, reason = "to ask is to begin anew")]
+    /// Returns how long the slowest write has blocked the writer since the last
+    /// call, and resets the value. No other write proceeds during that time.
+    #[allow(clippy::must_use_candidate, reason = "the call also resets the value")]
     pub fn longest_hold(&self) -> std::time::Duration {
         self.inner.shared.longest_hold.take()
     }
 
-    /// Writes by the writer, or aside where that may take long.
+    /// Executes a write on the writer thread, or outside it if it may take
+    /// long.
     async fn write<R, T>(
         &self,
         dry_run: bool,
@@ -510,28 +520,28 @@ impl Engine {
         work: fn(&mut Transaction<'_>, R) -> Result<T, Error>,
     ) -> Result<T, Error>
     where
-        R: Work + Clone + Send + 'static,
+        R: WriteCost + Clone + Send + 'static,
         T: Rebase + Send + 'static,
     {
         let light = self.inner.light;
-        if request.is_large(light) || request.is_about_much(&self.state(), light) {
-            return self.aside(dry_run, request, work).await;
+        if request.is_large_request(light) || request.affects_large_objects(&self.state(), light) {
+            return self.prepare_and_commit(dry_run, request, work).await;
         }
         let done = self.submit(dry_run, move |tx| {
-            // What it is about may have grown in between.
-            if request.is_about_much(tx.state(), light) {
+            // The objects may have grown since the first check.
+            if request.affects_large_objects(tx.state(), light) {
                 return Ok(Err(request));
             }
             work(tx, request).map(Ok)
         });
         match done.await? {
             Ok(done) => Ok(done),
-            Err(request) => self.aside(dry_run, request, work).await,
+            Err(request) => self.prepare_and_commit(dry_run, request, work).await,
         }
     }
 
-    /// Writes what is worked out beside the writer.
-    async fn aside<R, T>(
+    /// Prepares a write outside the writer thread and commits the result.
+    async fn prepare_and_commit<R, T>(
         &self,
         dry_run: bool,
         request: R,
@@ -542,17 +552,18 @@ impl Engine {
         T: Rebase + Send + 'static,
     {
         let closed = |_| Error::Storage("the engine is closed".to_owned());
-        let _turn = self.inner.aside.acquire().await.map_err(closed)?;
-        for _ in 0..ATTEMPTS {
+        let _turn = self.inner.offload_slots.acquire().await.map_err(closed)?;
+        for _ in 0..MAX_ATTEMPTS {
             let (clock, ids) = (self.inner.clock.clone(), self.inner.ids.clone());
             let request = request.clone();
             let work = move |tx: &mut Transaction<'_>| work(tx, request);
             let (done, prepared) =
-                aside::prepare(State::clone(&self.state()), clock, ids, dry_run, work).await?;
+                offload::prepare(State::clone(&self.state()), clock, ids, dry_run, work).await?;
             if dry_run {
                 return Ok(done);
             }
-            // It is let go of here, not by the writer.
+            // Keep a reference here so that the drop, which may be slow, does
+            // not run on the writer thread.
             let prepared = Arc::new(prepared);
             let taken = prepared.clone();
             let moved = self
@@ -565,7 +576,7 @@ impl Engine {
         Err(Error::Conflict {
             subject: Subject::default(),
             reason: format!(
-                "the object has been modified {ATTEMPTS} times while the change was made; please apply your changes to the latest version and try again"
+                "the object has been modified {MAX_ATTEMPTS} times while the change was made; please apply your changes to the latest version and try again"
             ),
         })
     }
@@ -577,10 +588,10 @@ impl Engine {
     ) -> Result<T, Error> {
         let closed = || Error::Storage("the engine is closed".to_owned());
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |machine| {
+        let job: QueuedWrite = Box::new(move |machine| {
             let result = machine.execute(dry_run, work);
             Box::new(move |kept| {
-                // A caller that has gone wants no answer.
+                // The caller may have stopped waiting.
                 let _ = answer.send(kept.and(result));
             })
         });

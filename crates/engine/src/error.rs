@@ -1,8 +1,8 @@
-//! What can go wrong with a request, and the `Status` it reads as.
+//! The errors of requests and their `Status` objects.
 
 use longshore_model::{KindInfo, Status, StatusCause, StatusDetails, StatusReason};
 
-/// Which resource, and which object of it, an error is about.
+/// The resource and the object that an error is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subject {
     /// The kind's group; empty for the core group.
@@ -16,7 +16,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// The object `name` of a kind.
+    /// Creates a subject for the object `name` of a kind.
     #[must_use]
     pub fn new(kind: &KindInfo, name: &str) -> Self {
         Self {
@@ -27,7 +27,7 @@ impl Subject {
         }
     }
 
-    /// The same, about a subresource.
+    /// Returns the same subject with a subresource.
     #[must_use]
     pub fn subresource(mut self, name: &str) -> Self {
         self.resource = format!("{}/{name}", self.resource).into();
@@ -58,116 +58,118 @@ impl std::fmt::Display for Subject {
     }
 }
 
-/// Why a request was not done. Messages are worded as Kubernetes words them.
+/// Why a request failed. The messages are those of Kubernetes.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No such object (404).
+    /// The object does not exist (404).
     #[error("{0} not found")]
     NotFound(Subject),
-    /// The name is taken (409).
+    /// An object of this name exists (409).
     #[error("{0} already exists")]
     AlreadyExists(Subject),
-    /// The name is taken by what is being deleted (409).
+    /// An object of this name exists and is being deleted (409).
     #[error("object is being deleted: {0} already exists")]
     StillThere(Subject),
-    /// Stale version, other uid, or a state that does not allow it (409).
+    /// The resource version or uid does not match, or the object's state does
+    /// not allow the operation (409).
     #[error("Operation cannot be fulfilled on {subject}: {reason}")]
     Conflict {
-        /// Which object.
+        /// The object.
         subject: Subject,
-        /// Why, for people.
+        /// A reason for users.
         reason: String,
     },
-    /// A configuration has other values for fields that others manage (409).
+    /// An applied configuration conflicts with fields of other managers (409).
     #[error("{message}")]
     ApplyConflict {
-        /// Whose fields.
+        /// The conflicting managers and fields.
         message: String,
-        /// Each field.
+        /// One cause per field.
         causes: Vec<StatusCause>,
     },
-    /// A configuration or a patch that does not have the form of its type (500, without
-    /// a reason, as Kubernetes has it).
+    /// An applied configuration or a patch does not match the schema (500
+    /// without a reason, as in Kubernetes).
     #[error("{0}")]
     Untyped(String),
-    /// The object breaks the rules of its kind (422).
+    /// The object is invalid (422).
     #[error("{} {:?} is invalid: {}", subject.qualified(&subject.kind), subject.name, join(causes))]
     Invalid {
-        /// Which object.
+        /// The object.
         subject: Subject,
-        /// Each broken rule.
+        /// One cause per violated rule.
         causes: Vec<StatusCause>,
     },
-    /// The request cannot be read (400).
+    /// The request is malformed (400).
     #[error("{0}")]
     BadRequest(String),
-    /// Well formed, but refused (403).
+    /// The request is well formed but forbidden (403).
     #[error("{subject} is forbidden: {reason}")]
     Forbidden {
-        /// Which object.
+        /// The object.
         subject: Subject,
-        /// Why, for people.
+        /// A reason for users.
         reason: String,
-        /// Why, for programs.
+        /// Machine-readable reasons.
         causes: Vec<StatusCause>,
     },
-    /// The kind is served no longer: a watch of it ends.
+    /// The kind is no longer served: watches of it end.
     #[error("the server could not find the requested resource ({})", .0.qualified(&.0.resource))]
     KindGone(Subject),
-    /// The version asked for is compacted away (410).
+    /// The requested revision is compacted (410).
     #[error("{message}")]
     Expired {
-        /// What is too old.
+        /// Which revision or token is too old.
         message: String,
-        /// A token that goes on with the newest state, where a list expired.
+        /// A token that continues an expired list at the newest revision.
         cursor: Option<String>,
     },
-    /// The version asked for is not reached yet (504).
+    /// The requested revision does not exist yet (504).
     #[error("Too large resource version: {asked}, current: {current}")]
     VersionTooLarge {
-        /// The version asked for.
+        /// The requested revision.
         asked: u64,
-        /// The newest version.
+        /// The newest revision.
         current: u64,
     },
-    /// A patch of a kind that is not served (415).
+    /// A patch type that is not supported (415).
     #[error("{0}")]
     UnsupportedPatch(String),
-    /// A patch that does not fit the object: a failed test, a missing path (422).
+    /// A patch cannot be applied to the object: a failed test, a missing path
+    /// (422).
     #[error("the server rejected our request due to an error in our request")]
     PatchFailed(String),
-    /// The object is larger than what is stored of one (500, without a reason, as
-    /// Kubernetes hands on the error of its store).
+    /// The object exceeds the size limit of the store (500 without a reason, as
+    /// Kubernetes returns the error of etcd).
     #[error("etcdserver: request is too large")]
     ObjectTooLarge,
-    /// A patch does too much (413).
+    /// A patch has too many operations or too large a result (413).
     #[error("Request entity too large: {0}")]
     TooLarge(String),
-    /// A pod's budget does not let it go now (429).
+    /// The pod's disruption budget does not allow the eviction now (429).
     #[error("Cannot evict pod as it would violate the pod's disruption budget.")]
     TooManyDisruptions {
-        /// Which budget, and why.
+        /// The budget and the reason.
         cause: StatusCause,
-        /// When to try again; 0 when nobody knows.
+        /// Seconds after which to retry; 0 if unknown.
         seconds: u32,
     },
-    /// More than one budget guards a pod (500, without a reason, as Kubernetes
-    /// has it).
+    /// More than one budget selects the pod (500 without a reason, as in
+    /// Kubernetes).
     #[error(
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
     )]
     SeveralBudgets,
-    /// The write could not be made durable, or the engine is closed; nothing
-    /// of it was kept (500).
+    /// The write could not be made durable, or the engine is closed. Nothing
+    /// was changed (500).
     #[error("{0}")]
     Storage(String),
-    /// A fault of the engine itself (500).
+    /// An internal error of the engine (500).
     #[error("Internal error occurred: {0}")]
     Internal(String),
 }
 
-/// `field: message` of each cause, in brackets when there are several.
+/// Formats causes as `field: message`, in brackets if there are several.
 fn join(causes: &[StatusCause]) -> String {
     let one = |cause: &StatusCause| {
         if cause.field.is_empty() {
@@ -186,7 +188,7 @@ fn join(causes: &[StatusCause]) -> String {
 }
 
 impl Error {
-    /// The version in the request is not the object's.
+    /// The resource version in the request is not the object's current one.
     pub(crate) fn stale(subject: Subject) -> Self {
         let reason = "the object has been modified; please apply your changes to the latest version and try again";
         Self::Conflict {
@@ -195,7 +197,7 @@ impl Error {
         }
     }
 
-    /// The `Status` to answer.
+    /// The `Status` of the response.
     ///
     /// ```
     /// use longshore_engine::{Error, Subject};
@@ -281,7 +283,7 @@ impl Error {
                 },
             ),
             Self::UnsupportedPatch(_) => failure(StatusReason::UnsupportedMediaType),
-            // Kubernetes does not say what in the patch it was.
+            // Kubernetes does not report which part of the patch failed.
             Self::PatchFailed(_) => with(StatusReason::Invalid, StatusDetails::default()),
             Self::TooLarge(_) => failure(StatusReason::RequestEntityTooLarge),
             Self::Storage(_) | Self::Internal(_) => failure(StatusReason::InternalError),
@@ -301,16 +303,16 @@ pub enum OpenError {
         /// The file.
         path: std::path::PathBuf,
     },
-    /// The file is of another format version.
+    /// The file has another format version.
     #[error(
         "the store {path} has format {found}, this program reads format {expected}: use the program that wrote it, or another data directory"
     )]
     Format {
         /// The file.
         path: std::path::PathBuf,
-        /// The version found.
+        /// The version of the file.
         found: u64,
-        /// The version understood.
+        /// The version that this program reads.
         expected: u64,
     },
     /// The file cannot be read or written.
@@ -318,18 +320,18 @@ pub enum OpenError {
     Storage {
         /// The file.
         path: std::path::PathBuf,
-        /// What the storage says.
+        /// The error of the storage layer.
         problem: String,
     },
-    /// An object in the file cannot be read.
+    /// An object in the file cannot be decoded.
     #[error("the store holds an object that cannot be read ({key}): {problem}")]
     Corrupt {
         /// Kind and key of the object.
         key: String,
-        /// What is wrong with it.
+        /// The decoding error.
         problem: String,
     },
-    /// The writer's thread cannot be started.
+    /// The writer thread cannot be started.
     #[error("cannot start the writer: {0}")]
     Thread(std::io::Error),
 }

@@ -1,5 +1,5 @@
-//! Events of events.k8s.io: the same objects as the Events of the core group,
-//! under newer names, with stricter rules.
+//! Events of events.k8s.io. They are the same objects as the Events of the core
+//! group, with newer field names and stricter validation.
 
 use longshore_model::{Gvk, KindInfo, Scope, StatusCause, name};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::{
     json,
 };
 
-/// Fields by their names in the core group and in events.k8s.io.
+/// Field names in the core group and in events.k8s.io.
 const NAMES: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -22,7 +22,7 @@ const NAMES: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-/// Selectable fields of events.k8s.io, and what they are called in the core group.
+/// Selectable fields of events.k8s.io and their names in the core group.
 const SELECTABLE: &[(&str, &str)] = &[
     ("reason", "reason"),
     ("regarding.kind", "involvedObject.kind"),
@@ -39,12 +39,12 @@ const SELECTABLE: &[(&str, &str)] = &[
     ("type", "type"),
 ];
 
-/// The longest `reportingInstance`, `action` and `reason`, in bytes.
-const WORD: usize = 128;
-/// The longest `note`, in bytes.
-const NOTE: usize = 1024;
+/// Maximum length of `reportingInstance`, `action` and `reason`, in bytes.
+const MAX_FIELD_LENGTH: usize = 128;
+/// Maximum length of `note`, in bytes.
+const MAX_NOTE_LENGTH: usize = 1024;
 
-/// The kind of events.k8s.io.
+/// The Event kind of events.k8s.io.
 pub(crate) fn info() -> KindInfo {
     KindInfo {
         gvk: Gvk {
@@ -62,7 +62,7 @@ pub(crate) fn info() -> KindInfo {
     }
 }
 
-/// What its field selectors may name.
+/// The fields that field selectors may use.
 pub(crate) fn facts() -> KindFacts {
     KindFacts::with_names(facts::of("", "Event"), SELECTABLE)
 }
@@ -75,16 +75,16 @@ fn rename<'a>(object: &mut json::Object, names: impl Iterator<Item = (&'a str, &
     }
 }
 
-/// An Event of the core group in the form of events.k8s.io.
-pub(crate) fn shown(mut event: json::Object) -> json::Object {
+/// Converts a core Event to events.k8s.io.
+pub(crate) fn to_events_v1(mut event: json::Object) -> json::Object {
     rename(&mut event, NAMES.into_iter());
     event.insert("apiVersion".into(), "events.k8s.io/v1".into());
     complete(&info(), &mut event);
     event
 }
 
-/// An Event of events.k8s.io as it is stored.
-pub(crate) fn stored(mut event: json::Object) -> json::Object {
+/// Converts an Event of events.k8s.io to the stored core Event.
+pub(crate) fn to_core_v1(mut event: json::Object) -> json::Object {
     rename(&mut event, NAMES.into_iter().map(|(core, new)| (new, core)));
     event.insert("apiVersion".into(), "v1".into());
     event
@@ -94,9 +94,8 @@ fn has_time(event: &json::Object, field: &str) -> bool {
     !json::text(event, field).is_empty()
 }
 
-/// The rules of Events that have an `eventTime`, whichever group they were
-/// sent to.
-pub(crate) fn timed(event: &json::Object, causes: &mut Vec<StatusCause>) {
+/// Validates Events that have an `eventTime`, in both groups.
+pub(crate) fn validate_event_time(event: &json::Object, causes: &mut Vec<StatusCause>) {
     let namespace = json::text(event, "metadata.namespace");
     let about = json::text(event, "involvedObject.namespace");
     if about.is_empty() && !matches!(namespace, "default" | "kube-system") {
@@ -118,15 +117,15 @@ pub(crate) fn timed(event: &json::Object, causes: &mut Vec<StatusCause>) {
     for field in ["reportingInstance", "action", "reason"] {
         match json::text(event, field).len() {
             0 => causes.push(Cause::required(field, "")),
-            length if length > WORD => {
-                let why = format!("can have at most {WORD} characters");
+            length if length > MAX_FIELD_LENGTH => {
+                let why = format!("can have at most {MAX_FIELD_LENGTH} characters");
                 causes.push(Cause::invalid(field, "", &why));
             }
             _ => {}
         }
     }
-    if json::text(event, "message").len() > NOTE {
-        let why = format!("can have at most {NOTE} characters");
+    if json::text(event, "message").len() > MAX_NOTE_LENGTH {
+        let why = format!("can have at most {MAX_NOTE_LENGTH} characters");
         causes.push(Cause::invalid("message", "", &why));
     }
 }
@@ -136,15 +135,15 @@ pub(crate) fn is_timed(event: &json::Object) -> bool {
     has_time(event, "eventTime")
 }
 
-/// What events.k8s.io refuses beside what the core group does.
+/// The additional validation of events.k8s.io.
 pub(crate) fn validate(before: Option<&json::Object>, event: &json::Object) -> Vec<StatusCause> {
     match before {
-        None => created(event),
-        Some(before) => changed(before, event),
+        None => validate_new(event),
+        Some(before) => validate_change(before, event),
     }
 }
 
-fn created(event: &json::Object) -> Vec<StatusCause> {
+fn validate_new(event: &json::Object) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     if let Some(series) = event.get("series").filter(|series| series.is_object()) {
         if series["count"].as_i64().unwrap_or_default() < 2 {
@@ -185,8 +184,8 @@ fn created(event: &json::Object) -> Vec<StatusCause> {
     causes
 }
 
-/// All but the series and metadata stays as it was.
-fn changed(before: &json::Object, event: &json::Object) -> Vec<StatusCause> {
+/// All fields except the series and the metadata are immutable.
+fn validate_change(before: &json::Object, event: &json::Object) -> Vec<StatusCause> {
     [
         ("involvedObject", "involvedObject"),
         ("reason", "reason"),
@@ -220,8 +219,8 @@ fn changed(before: &json::Object, event: &json::Object) -> Vec<StatusCause> {
     .collect()
 }
 
-/// Causes in the words of events.k8s.io.
-pub(crate) fn in_own_words(causes: &mut [StatusCause]) {
+/// Renames the fields in causes to those of events.k8s.io.
+pub(crate) fn rename_cause_fields(causes: &mut [StatusCause]) {
     for cause in causes {
         if cause.field == "reportingComponent" {
             cause.field = "reportingController".into();

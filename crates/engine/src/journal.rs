@@ -1,5 +1,5 @@
-//! What stands between the state machine and the disk: a batch of records goes
-//! in whole or not at all.
+//! The interface between the state machine and the disk. A batch of records is
+//! committed atomically.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use bytes::Bytes;
 pub(crate) struct Record {
     /// The kind's name in the store.
     pub(crate) kind: String,
-    /// The object's key in its kind.
+    /// The object's key within its kind.
     pub(crate) key: Arc<str>,
-    /// The object's bytes; `None` takes it away.
+    /// The object's bytes; `None` deletes it.
     pub(crate) value: Option<Bytes>,
 }
 
-/// Keeps batches of records.
+/// Stores batches of records.
 pub(crate) trait Journal: Send {
-    /// Makes the records durable, in order, with the revision they lead to.
-    /// When it fails, none of them is kept.
+    /// Makes the records durable in order, together with the revision they lead
+    /// to. On failure, none of them is stored.
     fn commit(&mut self, revision: u64, records: &[Record]) -> Result<(), String>;
 }
 
-/// Keeps nothing: the state in memory is all there is.
+/// Stores nothing: the state exists only in memory.
 #[derive(Debug)]
 pub(crate) struct NoJournal;
 

@@ -1,4 +1,4 @@
-//! Small helpers over JSON objects, for defaults and validation.
+//! Helpers for JSON objects, used by defaults and validation.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ pub(crate) fn at<'a>(object: &'a Object, path: &str) -> Option<&'a Value> {
     parts.try_fold(first, |value, part| value.get(part))
 }
 
-/// The text at a dotted path; empty when there is none.
+/// The string at a dotted path; empty if there is none.
 pub(crate) fn text<'a>(object: &'a Object, path: &str) -> &'a str {
     at(object, path).and_then(Value::as_str).unwrap_or_default()
 }
@@ -21,7 +21,7 @@ pub(crate) fn number(object: &Object, path: &str) -> Option<i64> {
     at(object, path).and_then(Value::as_i64)
 }
 
-/// The object at a field, made if there is none.
+/// The object in a field; inserts an empty one if there is none.
 pub(crate) fn child<'a>(object: &'a mut Object, name: &str) -> &'a mut Object {
     let value = object
         .entry(name)
@@ -31,19 +31,19 @@ pub(crate) fn child<'a>(object: &'a mut Object, name: &str) -> &'a mut Object {
     }
     match value {
         Value::Object(map) => map,
-        // Made an object just above.
+        // The code above has made it an object.
         _ => unreachable!(),
     }
 }
 
-/// Sets a field that is missing.
+/// Sets a field if it is missing.
 pub(crate) fn default(object: &mut Object, name: &str, value: impl Into<Value>) {
     if !object.contains_key(name) {
         object.insert(name.to_owned(), value.into());
     }
 }
 
-/// Sets a field that is missing or an empty text.
+/// Sets a field if it is missing or an empty string.
 pub(crate) fn default_text(object: &mut Object, name: &str, value: &str) {
     if object
         .get(name)
@@ -64,7 +64,7 @@ pub(crate) fn items<'a>(object: &'a Object, name: &str) -> impl Iterator<Item = 
         .filter_map(Value::as_object)
 }
 
-/// The objects in a list, to change.
+/// The objects in a list, mutable.
 pub(crate) fn items_mut<'a>(
     object: &'a mut Object,
     name: &str,
@@ -77,7 +77,7 @@ pub(crate) fn items_mut<'a>(
         .filter_map(Value::as_object_mut)
 }
 
-/// Copies a field from another object; gone when it is not there.
+/// Copies a field from another object; removes it if the other object lacks it.
 pub(crate) fn copy(from: &Object, to: &mut Object, name: &str) {
     match from.get(name) {
         Some(value) => {
@@ -89,7 +89,7 @@ pub(crate) fn copy(from: &Object, to: &mut Object, name: &str) {
     }
 }
 
-/// A value as Go, and so messages of API servers, show it: `map[a:1 b:[c]]`.
+/// Formats a value as Go's `%v` does: `map[a:1 b:[c]]`.
 pub(crate) fn as_go_shows(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".into(),

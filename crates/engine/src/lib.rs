@@ -1,12 +1,12 @@
-//! The API machinery of Kubernetes as a state machine: one store with one
-//! revision, reads, writes, patches, watches, defaults, validation, deletion.
+//! The API machinery of Kubernetes as a state machine: a store with a single
+//! revision counter, reads, writes, patches, watches, defaults, validation and
+//! deletion.
 //!
-//! No sockets, no HTTP; the clock and the ids come in as [`Options`]. One
-//! writer does all writes, one after the other, makes each batch durable and
-//! then publishes it; readers and watches work on published snapshots.
+//! The crate does no networking; the clock and the id generator are passed in
+//! [`Options`]. A single writer executes all writes sequentially, makes each
+//! batch durable and then publishes it. Readers and watches use published
+//! snapshots.
 
-mod ages;
-mod aside;
 mod autoscaling;
 mod cause;
 mod custom;
@@ -20,14 +20,16 @@ mod journal;
 mod json;
 mod kinds;
 mod list;
-mod load;
+mod loader;
 mod machine;
 mod managed;
 mod nesting;
 mod object;
+mod offload;
 mod options;
 mod patch;
 mod request;
+mod revision_ages;
 mod select;
 mod snapshots;
 mod state;

@@ -16,15 +16,16 @@ use crate::{
 };
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
-/// The revision in a token that continues with the newest state.
+/// The revision in a token that continues at the newest revision.
 const NEWEST: i64 = -1;
 
-/// What a `continue` token says.
+/// The contents of a `continue` token.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Token {
     v: String,
     rv: i64,
-    /// The key to continue after, without the namespace of the list, ended by a NUL.
+    /// The key after which to continue, without the namespace of the list,
+    /// terminated by a NUL.
     start: String,
 }
 
@@ -35,7 +36,7 @@ impl Token {
             rv: revision,
             start: format!("{start}\0"),
         };
-        // Three plain fields always serialise.
+        // Serializing three plain fields cannot fail.
         URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
     }
 
@@ -66,7 +67,7 @@ impl Token {
                 "encoded start key empty (version meta.k8s.io/v1)".into(),
             ));
         }
-        // Such a key could point out of the collection.
+        // Such a key could refer to objects outside the collection.
         let odd = |part: &str| matches!(part, "" | "." | "..");
         if token.start.trim_end_matches('\0').split('/').any(odd) {
             return Err(wrong(token.start));
@@ -78,7 +79,7 @@ impl Token {
 const LIST_EXPIRED: &str = "The resourceVersion for the provided list is too old.";
 const TOKEN_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
 
-/// Answers a list from a state.
+/// Executes a list against a state.
 pub(crate) fn list(state: &State, request: &ListRequest) -> Result<Page, Error> {
     let (id, view) = state.kinds.resolve(&request.kind)?;
     let selection = Selection::new(
@@ -203,13 +204,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_reads_back() {
+    fn tokens_round_trip() {
         let token = Token::decode(&Token::encode(7, "a/b")).unwrap();
         assert_eq!((token.rv, token.start.as_str()), (7, "a/b\0"));
     }
 
     #[test]
-    fn garbage_is_a_bad_request() {
+    fn invalid_tokens_are_bad_requests() {
         let foreign = URL_SAFE_NO_PAD.encode(r#"{"v":"x","rv":1,"start":"a"}"#);
         let zero = URL_SAFE_NO_PAD.encode(r#"{"v":"meta.k8s.io/v1","rv":0,"start":"a"}"#);
         let empty = URL_SAFE_NO_PAD.encode(r#"{"v":"meta.k8s.io/v1","rv":1,"start":""}"#);

@@ -1,18 +1,19 @@
-//! How deep objects may be nested. Kubernetes takes 10,000 levels. Here walks
-//! over objects are plain recursion, and clients' JSON parsers are known to
-//! stop at 128: what is kept must be readable, managed fields included.
+//! Limits the nesting depth of objects. Kubernetes accepts 10,000 levels. The
+//! engine traverses objects recursively, and JSON parsers of clients often stop
+//! at 128 levels: stored objects must remain readable, including managed
+//! fields.
 
 use serde_json::Value;
 
-/// Levels of an object, at most. Its managed fields have up to four more.
+/// Maximum number of levels of an object. Managed fields add up to four levels.
 pub const NESTING: usize = 120;
 
-/// What is said of an object with more levels.
+/// The error message for an object with more levels.
 pub(crate) fn too_deep() -> String {
     format!("exceeded max depth: objects may be nested {NESTING} levels deep")
 }
 
-/// Whether a value has more levels of lists and objects than this.
+/// Whether a value has more levels of lists and objects than `levels`.
 pub(crate) fn is_deeper(value: &Value, levels: usize) -> bool {
     match value {
         Value::Array(list) => levels == 0 || list.iter().any(|item| is_deeper(item, levels - 1)),
@@ -30,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_are_lists_and_objects() {
+    fn nesting_counts_lists_and_objects() {
         for (value, levels) in [
             (json!(1), 0),
             (json!([]), 1),

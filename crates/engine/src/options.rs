@@ -1,35 +1,35 @@
-//! How an engine is set up: where it keeps its state, its clock, its ids.
+//! The configuration of an engine: storage, clock and id generator.
 
 use std::{path::PathBuf, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use rand::Rng as _;
 
-/// Where the state is kept.
+/// Where the state is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Storage {
-    /// In memory; gone with the engine.
+    /// In memory; lost when the engine is closed.
     #[default]
     Memory,
-    /// In a redb file, made if missing.
+    /// In a redb file, created if missing.
     File(PathBuf),
 }
 
-/// Tells the time. A test gives its own.
+/// A source of the current time. Tests provide their own.
 pub trait Clock: Send + Sync {
-    /// Now.
+    /// The current time.
     fn now(&self) -> Timestamp;
 }
 
-/// Makes ids. A test gives its own.
+/// A generator of ids. Tests provide their own.
 pub trait Ids: Send + Sync {
-    /// A new uid, never given before.
+    /// A new unique uid.
     fn uid(&self) -> String;
-    /// The five characters that end a generated name.
+    /// The five-character suffix of a generated name.
     fn suffix(&self) -> String;
 }
 
-/// The machine's clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -39,8 +39,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// Random ids: version 4 UUIDs, and suffixes without vowels or look-alikes, so
-/// that no words come out.
+/// Random ids: version 4 UUIDs, and suffixes without vowels and ambiguous
+/// characters so that they form no words.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RandomIds;
 
@@ -68,28 +68,31 @@ impl Ids for RandomIds {
     }
 }
 
-/// A request of 32 KiB takes the writer about two milliseconds.
-const LIGHT: usize = 32 << 10;
+/// A request of 32 KiB occupies the writer for about two milliseconds.
+const DEFAULT_INLINE_LIMIT: usize = 32 << 10;
 
-/// How to open an engine. Set what differs: `Options { storage, ..Options::default() }`.
+/// Options to open an engine. Override individual fields: `Options { storage,
+/// ..Options::default() }`.
 #[derive(Clone)]
 pub struct Options {
-    /// Where the state is kept.
+    /// Where the state is stored.
     pub storage: Storage,
     /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// The source of ids.
+    /// The id generator.
     pub ids: Arc<dyn Ids>,
-    /// How many events of each kind are kept for watches and old lists, at most.
+    /// Maximum number of events per kind that are kept for watches and old
+    /// lists.
     pub history: usize,
-    /// How many bytes of replaced and deleted objects of each kind those
-    /// events may hold.
+    /// Maximum total size, in bytes, of the replaced and deleted objects that
+    /// the events of a kind keep.
     pub history_bytes: usize,
-    /// How long events are kept, at most. Kubernetes has etcd forget what is older
-    /// than five to ten minutes (`--etcd-compaction-interval`).
+    /// Maximum age of events. Kubernetes compacts etcd so that events older
+    /// than five to ten minutes are dropped (`--etcd-compaction-interval`).
     pub history_time: SignedDuration,
-    /// Bytes of a request, and of the object that it is about, up to which the
-    /// writer does the work itself. Larger ones are worked out beside it.
+    /// Size limit, in bytes, of requests and of the objects they affect, up to
+    /// which the writer executes a write itself. Larger writes are prepared
+    /// outside the writer.
     pub light: usize,
 }
 
@@ -102,7 +105,7 @@ impl Default for Options {
             history: 100_000,
             history_bytes: 64 << 20,
             history_time: SignedDuration::from_mins(5),
-            light: LIGHT,
+            light: DEFAULT_INLINE_LIMIT,
         }
     }
 }

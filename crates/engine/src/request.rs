@@ -1,4 +1,4 @@
-//! What can be asked of the engine, and what it answers.
+//! Requests to the engine and their results.
 
 use std::sync::Arc;
 
@@ -7,68 +7,69 @@ use serde_json::Value;
 
 use crate::{Error, Object, cause::Cause};
 
-/// One object: its kind, namespace and name.
+/// Identifies an object by kind, namespace and name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Its kind.
+    /// The kind.
     pub kind: Arc<KindInfo>,
-    /// Its namespace; `None` for kinds of the whole cluster.
+    /// The namespace; `None` for cluster-scoped kinds.
     pub namespace: Option<String>,
-    /// Its name.
+    /// The name.
     pub name: String,
 }
 
-/// The part of an object a write is about.
+/// The part of an object that a write changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Subresource {
-    /// The object; its status is left as it is.
+    /// The object without its status.
     #[default]
     None,
-    /// The status alone.
+    /// Only the status.
     Status,
-    /// The number of replicas alone, as a `Scale` of autoscaling/v1.
+    /// Only the number of replicas, as a `Scale` of autoscaling/v1.
     Scale,
-    /// A namespace with the finalizers in its spec, which go no other way.
+    /// The finalizers in a namespace's spec, which no other subresource can
+    /// change.
     Finalize,
-    /// The conditions of a certificate request, its approval among them.
+    /// The conditions of a certificate signing request, including its approval.
     Approval,
 }
 
-/// What to do about fields the kind does not have (`fieldValidation`).
+/// How to handle fields that the kind does not have (`fieldValidation`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FieldValidation {
-    /// Drop them.
+    /// Drop unknown fields.
     Ignore,
-    /// Drop them and say so.
+    /// Drop unknown fields and return a warning.
     #[default]
     Warn,
-    /// Refuse the request.
+    /// Reject the request.
     Strict,
 }
 
 /// Options of creates, updates and patches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// Do everything, keep nothing.
+    /// Process the request without storing anything.
     pub dry_run: bool,
-    /// Who writes, by name.
+    /// The name of the field manager.
     pub field_manager: Option<String>,
     /// The client's user agent.
     pub user_agent: Option<String>,
     /// Server-side apply: take over fields of other managers.
     pub force: bool,
-    /// What to do about unknown fields.
+    /// How to handle unknown fields.
     pub field_validation: FieldValidation,
 }
 
-/// Makes a new object.
+/// Creates an object.
 #[derive(Debug, Clone)]
 pub struct Create {
-    /// Its kind.
+    /// The kind.
     pub kind: Arc<KindInfo>,
     /// The namespace of the request.
     pub namespace: Option<String>,
-    /// The object as sent.
+    /// The object in the request.
     pub object: Value,
     /// Options.
     pub options: WriteOptions,
@@ -77,11 +78,11 @@ pub struct Create {
 /// Replaces an object or its status.
 #[derive(Debug, Clone)]
 pub struct Update {
-    /// Which object.
+    /// The object to replace.
     pub target: Target,
-    /// Which part.
+    /// The part to replace.
     pub subresource: Subresource,
-    /// The object as sent.
+    /// The object in the request.
     pub object: Value,
     /// Options.
     pub options: WriteOptions,
@@ -90,11 +91,11 @@ pub struct Update {
 /// Patches an object or its status.
 #[derive(Debug, Clone)]
 pub struct Patch {
-    /// Which object.
+    /// The object to patch.
     pub target: Target,
-    /// Which part.
+    /// The part to patch.
     pub subresource: Subresource,
-    /// How to read the body.
+    /// The type of the patch.
     pub kind: PatchKind,
     /// The patch.
     pub body: Value,
@@ -102,65 +103,67 @@ pub struct Patch {
     pub options: WriteOptions,
 }
 
-/// What a write made.
+/// The result of a write.
 #[derive(Debug, Clone)]
 pub struct Written {
-    /// The object as it is now.
+    /// The new state of the object.
     pub object: Arc<Object>,
-    /// Whether it was made by this write.
+    /// Whether this write created the object.
     pub created: bool,
-    /// What to warn the client of.
+    /// Warnings for the client.
     pub warnings: Vec<String>,
 }
 
-/// What becomes of dependents.
+/// How to treat dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
-    /// They go after the object.
+    /// Delete them after the object.
     Background,
-    /// The object waits for them.
+    /// Delete them before the object.
     Foreground,
-    /// They stay.
+    /// Keep them.
     Orphan,
 }
 
 /// Options of a delete, as in `DeleteOptions`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeleteOptions {
-    /// What becomes of dependents; the kind's default when `None`.
+    /// How to treat dependents; `None` for the default of the kind.
     pub propagation: Option<Propagation>,
-    /// The old form of `propagation`.
+    /// The deprecated form of `propagation`.
     pub orphan_dependents: Option<bool>,
-    /// Seconds of grace.
+    /// The grace period in seconds.
     pub grace_seconds: Option<i64>,
-    /// Only if the object has this uid.
+    /// Precondition: the object has this uid.
     pub uid: Option<String>,
-    /// Only if the object has this version.
+    /// Precondition: the object has this resource version.
     pub version: Option<String>,
-    /// Do everything, keep nothing.
+    /// Process the request without storing anything.
     pub dry_run: bool,
 }
 
 /// Deletes an object.
 #[derive(Debug, Clone)]
 pub struct Delete {
-    /// Which object.
+    /// The object to delete.
     pub target: Target,
     /// Options.
     pub options: DeleteOptions,
 }
 
-/// What a delete did.
+/// The result of a delete.
 #[derive(Debug, Clone)]
 pub enum Deleted {
-    /// The object is gone; its last state, with the deletion's version.
+    /// The object was deleted: its last state, with the resource version of the
+    /// deletion.
     Gone(Arc<Object>),
-    /// The object has a deletion timestamp and waits for grace or finalizers.
+    /// The object has a deletion timestamp and waits for its grace period or
+    /// finalizers.
     Pending(Arc<Object>),
 }
 
 impl Deleted {
-    /// The object, gone or not.
+    /// The object, deleted or not.
     #[must_use]
     pub fn object(&self) -> &Arc<Object> {
         match self {
@@ -169,10 +172,10 @@ impl Deleted {
     }
 }
 
-/// Deletes every object that matches.
+/// Deletes all matching objects.
 #[derive(Debug, Clone)]
 pub struct DeleteCollection {
-    /// Which; with a limit, those of one page.
+    /// The objects to delete; with a limit, those of one page.
     pub list: ListRequest,
     /// Options of each delete.
     pub options: DeleteOptions,
@@ -185,17 +188,17 @@ pub struct Bind {
     pub namespace: String,
     /// The pod's name.
     pub name: String,
-    /// Only if the pod has this uid.
+    /// Precondition: the pod has this uid.
     pub uid: Option<String>,
     /// The node's name.
     pub node: String,
     /// Annotations to set on the pod.
     pub annotations: std::collections::BTreeMap<String, String>,
-    /// Do everything, keep nothing.
+    /// Process the request without storing anything.
     pub dry_run: bool,
 }
 
-/// Deletes a pod if its PodDisruptionBudget allows that.
+/// Deletes a pod if its PodDisruptionBudget allows it.
 #[derive(Debug, Clone, Default)]
 pub struct Evict {
     /// The pod's namespace.
@@ -206,41 +209,41 @@ pub struct Evict {
     pub options: DeleteOptions,
 }
 
-/// Which version of the state a read wants.
+/// The revision of the state that a read requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReadVersion {
-    /// The newest.
+    /// The newest revision.
     #[default]
     Latest,
-    /// Any version that is available.
+    /// Any available revision.
     Any,
-    /// None older than this.
+    /// This revision or a newer one.
     AtLeast(u64),
-    /// Exactly this.
+    /// Exactly this revision.
     Exact(u64),
 }
 
 /// Lists objects.
 #[derive(Debug, Clone)]
 pub struct ListRequest {
-    /// Their kind.
+    /// The kind.
     pub kind: Arc<KindInfo>,
-    /// Their namespace; all when `None`.
+    /// The namespace; `None` for all.
     pub namespace: Option<String>,
-    /// Which, by labels.
+    /// The label selector.
     pub labels: LabelSelector,
-    /// Which, by fields.
+    /// The field selector.
     pub fields: FieldSelector,
-    /// At most so many.
+    /// The maximum number of objects.
     pub limit: Option<usize>,
-    /// Where to continue: the `continue` token of the page before.
+    /// The `continue` token of the previous page.
     pub cursor: Option<String>,
-    /// Which version of the state.
+    /// The revision of the state.
     pub version: ReadVersion,
 }
 
 impl ListRequest {
-    /// Everything of a kind, newest state.
+    /// A list of all objects of a kind at the newest revision.
     #[must_use]
     pub fn of(kind: Arc<KindInfo>) -> Self {
         Self {
@@ -258,48 +261,48 @@ impl ListRequest {
 /// One page of a list.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// The objects, by namespace and name.
+    /// The objects, sorted by namespace and name.
     pub items: Vec<Arc<Object>>,
-    /// The version of the state they are of.
+    /// The revision of the state.
     pub revision: u64,
     /// The token for the next page, if there is one.
     pub cursor: Option<String>,
-    /// How many follow; not known with selectors.
+    /// The number of further objects; unknown if selectors are used.
     pub remaining: Option<u64>,
 }
 
-/// Where a watch begins.
+/// Where a watch starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchStart {
-    /// At the newest state, reported as `Added` events.
+    /// At the newest revision, with the state reported as `Added` events.
     Latest,
-    /// After this version.
+    /// After this revision.
     After(u64),
 }
 
 /// Watches objects.
 #[derive(Debug, Clone)]
 pub struct WatchRequest {
-    /// Their kind.
+    /// The kind.
     pub kind: Arc<KindInfo>,
-    /// Their namespace; all when `None`.
+    /// The namespace; `None` for all.
     pub namespace: Option<String>,
-    /// Which, by labels.
+    /// The label selector.
     pub labels: LabelSelector,
-    /// Which, by fields.
+    /// The field selector.
     pub fields: FieldSelector,
-    /// From where.
+    /// Where to start.
     pub since: WatchStart,
-    /// Whether the state comes first and its end is marked
-    /// (`sendInitialEvents=true`); `since` is then a lower bound.
+    /// Whether to send the state first and mark its end
+    /// (`sendInitialEvents=true`). `since` is then a lower bound.
     pub initial_events: bool,
-    /// Whether the client understands bookmarks; without, the end of the
-    /// initial events is not marked.
+    /// Whether the client accepts bookmarks. Otherwise the end of the initial
+    /// events is not marked.
     pub bookmarks: bool,
 }
 
 impl WatchRequest {
-    /// Everything of a kind.
+    /// A watch of all objects of a kind.
     #[must_use]
     pub fn of(kind: Arc<KindInfo>, since: WatchStart) -> Self {
         Self {
@@ -314,27 +317,27 @@ impl WatchRequest {
     }
 }
 
-/// What a watch reports.
+/// An event of a watch.
 #[derive(Debug, Clone)]
 pub enum WatchEvent {
-    /// New, or newly selected.
+    /// The object was created, or matches the selectors now.
     Added(Arc<Object>),
-    /// Changed.
+    /// The object was changed.
     Modified(Arc<Object>),
-    /// Gone, or no longer selected: the last selected state with the version
-    /// of the change.
+    /// The object was deleted, or no longer matches the selectors: its last
+    /// matching state, with the resource version of the change.
     Deleted(Arc<Object>),
-    /// All events up to this version have been sent.
+    /// All events up to this revision have been sent.
     Bookmark(u64),
-    /// The initial events have been sent; the state was of this version.
+    /// All initial events have been sent; they show the state at this revision.
     InitialEventsEnd(u64),
 }
 
 impl DeleteOptions {
-    /// Reads a `DeleteOptions` body.
+    /// Decodes a `DeleteOptions` body.
     ///
     /// # Errors
-    /// A field of another type (400) or an unknown policy (422).
+    /// Fails if a field has the wrong type (400) or a policy is unknown (422).
     ///
     /// ```
     /// use longshore_engine::{DeleteOptions, Propagation};
@@ -416,10 +419,10 @@ pub(crate) fn options_invalid(cause: longshore_model::StatusCause) -> Error {
 }
 
 impl Propagation {
-    /// The policy a word names.
+    /// Parses a propagation policy.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for another word.
+    /// [`Error::Invalid`] if the policy is unknown.
     pub fn from_word(word: &str) -> Result<Self, Error> {
         match word {
             "Background" => Ok(Self::Background),
@@ -433,7 +436,7 @@ impl Propagation {
         }
     }
 
-    /// The policy's word.
+    /// The name of the policy.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

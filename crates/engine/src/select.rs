@@ -1,13 +1,13 @@
-//! Which objects a list or watch is about: a namespace, labels, fields.
+//! Selects the objects of a list or watch by namespace, labels and fields.
 
 use longshore_model::{FieldSelector, KindInfo, LabelSelector};
 
 use crate::{Error, Object, facts::KindFacts};
 
-/// A checked selection of objects of one kind.
+/// A validated selection of objects of one kind.
 #[derive(Debug, Clone)]
 pub(crate) struct Selection {
-    /// `namespace/`; empty for all.
+    /// `namespace/`; empty for all namespaces.
     pub(crate) prefix: String,
     labels: LabelSelector,
     fields: FieldSelector,
@@ -15,7 +15,7 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Checks that the kind can be selected by these fields.
+    /// Validates that the kind supports these fields in selectors.
     pub(crate) fn new(
         kind: &KindInfo,
         facts: &KindFacts,
@@ -23,7 +23,7 @@ impl Selection {
         labels: &LabelSelector,
         fields: &FieldSelector,
     ) -> Result<Self, Error> {
-        if let Some(path) = fields.paths().find(|path| !facts.selects_by(path)) {
+        if let Some(path) = fields.paths().find(|path| !facts.is_selectable(path)) {
             return Err(Error::BadRequest(if facts.has_own_fields() {
                 format!("field label not supported: {path}")
             } else {
@@ -44,12 +44,12 @@ impl Selection {
         })
     }
 
-    /// Whether it takes everything in its namespace.
+    /// Whether all objects of the namespace match.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_everything() && self.fields.is_everything()
     }
 
-    /// Whether it takes this object.
+    /// Whether an object matches.
     pub(crate) fn matches(&self, object: &Object) -> bool {
         object.key().starts_with(&self.prefix)
             && (self.labels.is_everything() || self.labels.matches(object.labels()))

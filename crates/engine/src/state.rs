@@ -1,7 +1,6 @@
 //! The state at one revision: persistent tables of objects, and the recent
-//! events of each kind. A clone is cheap and never changes, so it serves as
-//! snapshot for readers, as savepoint for writes, and as what a rollback
-//! returns to.
+//! events of each kind. A clone is cheap and immutable, so it serves as a
+//! snapshot for readers and as a savepoint to which writes roll back.
 
 use std::sync::Arc;
 
@@ -10,25 +9,27 @@ use jiff::SignedDuration;
 
 use crate::{
     Error, Object,
-    custom::Outline,
+    custom::DefinitionSummary,
     kinds::{Entry, KindId, Kinds},
     object::Objects,
     snapshots::Snapshots,
 };
 
-/// One write, as watches see it.
+/// A write as watches see it.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
     pub(crate) revision: u64,
     pub(crate) before: Option<Arc<Object>>,
-    /// The new state; of a deletion, the last state under the deletion's version.
+    /// The new state, or for a deletion the last state with the resource
+    /// version of the deletion.
     pub(crate) after: Arc<Object>,
     pub(crate) deleted: bool,
 }
 
 impl Event {
-    /// What the event alone keeps in memory: states that are no longer current.
-    fn weight(&self) -> usize {
+    /// The memory that only this event keeps alive: states that are no longer
+    /// current.
+    fn retained_bytes(&self) -> usize {
         let deleted = if self.deleted {
             self.after.bytes().len()
         } else {
@@ -41,7 +42,7 @@ impl Event {
     }
 }
 
-/// The objects of one kind and their recent events.
+/// The objects of a kind and their recent events.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
     pub(crate) objects: Objects,
@@ -53,18 +54,18 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The events after a revision, oldest first; `None` when some of them are
-    /// compacted away.
+    /// The events after a revision, oldest first; `None` if some of them are
+    /// compacted.
     pub(crate) fn events_after(&self, revision: u64) -> Option<impl Iterator<Item = &Event>> {
         if revision < self.compacted {
             return None;
         }
-        let first = self.place_after(revision);
+        let first = self.index_after(revision);
         Some(self.log.focus().narrow(first..).into_iter())
     }
 
-    /// Where in the log the events after a revision begin.
-    fn place_after(&self, revision: u64) -> usize {
+    /// The index in the log of the first event after a revision.
+    fn index_after(&self, revision: u64) -> usize {
         let (mut low, mut high) = (0, self.log.len());
         while low < high {
             let middle = low.midpoint(high);
@@ -77,30 +78,30 @@ impl Table {
         low
     }
 
-    /// Whether the log has events up to a revision.
+    /// Whether the log contains events at or before a revision.
     fn has_until(&self, revision: u64) -> bool {
         self.log
             .front()
             .is_some_and(|event| event.revision <= revision)
     }
 
-    /// Forgets the events up to a revision.
-    fn forget_until(&mut self, revision: u64) {
-        let kept = self.log.split_off(self.place_after(revision));
-        let forgotten = std::mem::replace(&mut self.log, kept);
-        if let Some(newest) = forgotten.back() {
-            self.log_bytes -= forgotten.iter().map(Event::weight).sum::<usize>();
+    /// Drops the events up to a revision.
+    fn drop_history_until(&mut self, revision: u64) {
+        let kept = self.log.split_off(self.index_after(revision));
+        let dropped = std::mem::replace(&mut self.log, kept);
+        if let Some(newest) = dropped.back() {
+            self.log_bytes -= dropped.iter().map(Event::retained_bytes).sum::<usize>();
             self.compacted = newest.revision;
-            self.snapshots.forget(self.compacted);
+            self.snapshots.drop_before(self.compacted);
         }
     }
 
-    /// The revision of the newest event in the log; 0 without one.
+    /// The revision of the newest event in the log; 0 if the log is empty.
     pub(crate) fn newest(&self) -> u64 {
         self.log.back().map_or(0, |event| event.revision)
     }
 
-    /// The objects as they were at a revision; `None` when it is compacted away.
+    /// The objects at a revision; `None` if it is compacted.
     fn at(&self, revision: u64) -> Option<Objects> {
         if revision < self.compacted {
             return None;
@@ -123,12 +124,12 @@ impl Table {
                 None => objects.remove(event.after.key()),
             };
         }
-        self.snapshots.keep(revision, &objects);
+        self.snapshots.insert(revision, &objects);
         Some(objects)
     }
 }
 
-/// How much history is kept of each kind.
+/// Limits of the history of each kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) events: usize,
@@ -140,32 +141,34 @@ pub(crate) struct Limits {
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) revision: u64,
-    /// Lists at older revisions have expired, also those of kinds without later events: a
-    /// token of a list is valid as long for every kind. Watches follow their table's events.
+    /// Lists at older revisions have expired, even for kinds without later
+    /// events, so that `continue` tokens of all kinds have the same lifetime.
+    /// Watches depend only on the events of their table.
     compacted: u64,
     pub(crate) kinds: Arc<Kinds>,
     tables: Vec<Arc<Table>>,
-    /// Objects whose kind went without them, by the kind's name in the store:
-    /// as in Kubernetes they are there again when it comes back.
+    /// Objects whose kind was removed without them, by the kind's name in the
+    /// store. As in Kubernetes, they reappear when the kind is added again.
     left_behind: OrdMap<String, Objects>,
-    /// What is known of each definition, by its name.
-    pub(crate) definitions: OrdMap<Arc<str>, Arc<Outline>>,
-    /// How far the deletion of a kind's objects has come, of kinds whose
-    /// definition is being deleted.
+    /// A summary of each definition by name.
+    pub(crate) definitions: OrdMap<Arc<str>, Arc<DefinitionSummary>>,
+    /// The progress of object deletions for kinds whose definition is being
+    /// deleted.
     pub(crate) cleaning: OrdMap<KindId, Cleaning>,
 }
 
-/// How far the deletion of all objects of a kind has come.
+/// The progress of deleting all objects of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Cleaning {
-    /// It has begun for the objects up to this key.
+    /// Objects up to this key are marked for deletion.
     UpTo(Arc<str>),
-    /// It has begun for all.
+    /// All objects are marked for deletion.
     Begun,
 }
 
 impl State {
-    /// No objects, history compacted up to `revision`.
+    /// Creates a state without objects whose history is compacted up to
+    /// `revision`.
     pub(crate) fn new(kinds: Kinds, revision: u64) -> Self {
         Self {
             revision,
@@ -178,7 +181,7 @@ impl State {
         }
     }
 
-    /// Sets the revision a loaded state is of; its history begins after it.
+    /// Sets the revision of a loaded state; its history starts there.
     pub(crate) fn start_at(&mut self, revision: u64) {
         self.revision = revision;
         self.compacted = revision;
@@ -187,8 +190,8 @@ impl State {
         }
     }
 
-    /// Serves one more kind, without history; of objects it has what an earlier
-    /// kind of its name left behind.
+    /// Adds a kind without history. It takes over the objects that an earlier
+    /// kind of the same name left behind.
     pub(crate) fn add_kind(&mut self, entry: Entry) -> KindId {
         let objects = self.left_behind.remove(&entry.store_name);
         let id = Arc::make_mut(&mut self.kinds).add(entry);
@@ -206,20 +209,20 @@ impl State {
         Arc::make_mut(&mut self.kinds).change(id, change);
     }
 
-    /// Serves a kind no longer. Its last events can still be read.
+    /// Removes a kind. Its last events remain readable.
     pub(crate) fn end_kind(&mut self, id: KindId) {
         let objects = self.table(id).objects.clone();
         if !objects.is_empty() {
             let name = self.kinds.entry(id).store_name.clone();
             self.left_behind.insert(name, objects);
         }
-        self.change_kind(id, |entry| entry.live = false);
+        self.change_kind(id, |entry| entry.is_live = false);
         self.cleaning.remove(&id);
     }
 
-    /// Notes of which form of its definition a kind is, if nothing else changes.
-    pub(crate) fn note_definition(&mut self, id: KindId, outline: Arc<Outline>) {
-        Arc::make_mut(&mut self.kinds).note(id, outline);
+    /// Records the definition summary of a kind when nothing else changes.
+    pub(crate) fn set_definition_summary(&mut self, id: KindId, summary: Arc<DefinitionSummary>) {
+        Arc::make_mut(&mut self.kinds).set_summary(id, summary);
     }
 
     /// Whether a kind has the same objects and events in both states.
@@ -227,8 +230,8 @@ impl State {
         Arc::ptr_eq(&self.tables[kind.0], &other.tables[kind.0])
     }
 
-    /// Takes over the kinds of a state, `end`, that another, `base`, became. The
-    /// kinds of this state are those of `base`.
+    /// Takes over the kinds of `end`, which was derived from `base`. This state
+    /// must have the same kinds as `base`.
     pub(crate) fn adopt_kinds(&mut self, base: &Self, end: &Self) {
         for (index, theirs) in end.tables.iter().enumerate() {
             let id = KindId(index);
@@ -253,7 +256,7 @@ impl State {
                     .then(|| base.kinds.entry(id).views.get(place))
                     .flatten();
                 if known.is_none_or(|known| !Arc::ptr_eq(known, view)) {
-                    view.begin_at(self.revision);
+                    view.set_since(self.revision);
                 }
             }
         }
@@ -263,19 +266,19 @@ impl State {
         &self.tables[kind.0]
     }
 
-    /// Puts an object in without an event: at opening.
+    /// Adds an object without an event while the store is opened.
     pub(crate) fn load(&mut self, kind: KindId, object: Arc<Object>) {
         let table = Arc::make_mut(&mut self.tables[kind.0]);
         table.objects.insert(object.key().clone(), object);
     }
 
-    /// Puts an object in whose kind is not there: at opening.
+    /// Adds an object of an unknown kind while the store is opened.
     pub(crate) fn load_left_behind(&mut self, store_name: &str, object: Arc<Object>) {
         let objects = self.left_behind.entry(store_name.to_owned()).or_default();
         objects.insert(object.key().clone(), object);
     }
 
-    /// Applies one event, which must be of the next revision.
+    /// Applies one event, which must have the next revision.
     pub(crate) fn apply(&mut self, kind: KindId, event: Event, limits: Limits) {
         debug_assert_eq!(event.revision, self.revision + 1);
         self.revision = event.revision;
@@ -287,19 +290,19 @@ impl State {
                 .objects
                 .insert(event.after.key().clone(), event.after.clone());
         }
-        table.log_bytes += event.weight();
+        table.log_bytes += event.retained_bytes();
         table.log.push_back(event);
         while table.log.len() > limits.events || table.log_bytes > limits.bytes {
             let Some(oldest) = table.log.pop_front() else {
                 break;
             };
-            table.log_bytes -= oldest.weight();
+            table.log_bytes -= oldest.retained_bytes();
             table.compacted = oldest.revision;
-            table.snapshots.forget(table.compacted);
+            table.snapshots.drop_before(table.compacted);
         }
     }
 
-    /// The objects of a kind as they were at a revision; `None` when it is compacted away.
+    /// The objects of a kind at a revision; `None` if it is compacted.
     pub(crate) fn at(&self, kind: KindId, revision: u64) -> Option<Objects> {
         if revision < self.compacted {
             return None;
@@ -307,17 +310,17 @@ impl State {
         self.table(kind).at(revision)
     }
 
-    /// Forgets the events up to a revision.
-    pub(crate) fn forget_until(&mut self, revision: u64) {
+    /// Drops the events up to a revision.
+    pub(crate) fn drop_history_until(&mut self, revision: u64) {
         self.compacted = self.compacted.max(revision);
         for table in &mut self.tables {
             if table.has_until(revision) {
-                Arc::make_mut(table).forget_until(revision);
+                Arc::make_mut(table).drop_history_until(revision);
             }
         }
     }
 
-    /// Forgets all events.
+    /// Drops all events.
     pub(crate) fn expire(&mut self) {
         self.compacted = self.revision;
         for table in &mut self.tables {
@@ -325,12 +328,12 @@ impl State {
             table.log.clear();
             table.log_bytes = 0;
             table.compacted = self.revision;
-            table.snapshots.forget(table.compacted);
+            table.snapshots.drop_before(table.compacted);
         }
     }
 }
 
-/// A table whose history begins after `revision`.
+/// An empty table whose history starts after `revision`.
 fn empty(revision: u64) -> Arc<Table> {
     Arc::new(Table {
         compacted: revision,
@@ -338,7 +341,7 @@ fn empty(revision: u64) -> Arc<Table> {
     })
 }
 
-/// Why a version in the future cannot be read.
+/// The error for a read at a future revision.
 pub(crate) fn too_large(asked: u64, current: u64) -> Error {
     Error::VersionTooLarge { asked, current }
 }

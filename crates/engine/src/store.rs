@@ -1,6 +1,6 @@
-//! The journal in a redb file. Two tables: `objects` maps `kind NUL key` to the
-//! object's JSON, `meta` holds the format version and the revision. The revision
-//! is kept by itself, so that it goes on after deletes too.
+//! A journal in a redb file. It has two tables: `objects` maps `kind NUL key`
+//! to the object's JSON; `meta` contains the format version and the revision.
+//! The revision is stored separately because deletes advance it, too.
 
 use std::{
     io::ErrorKind,
@@ -18,13 +18,13 @@ use crate::{
 const OBJECTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("objects");
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 
-/// The format this program reads and writes.
-const FORMAT: u64 = 1;
-/// Bytes of the file kept in memory. Reads never go to the file after opening,
-/// so only the inner pages of the tree matter.
-const CACHE: usize = 4 << 20;
+/// The format version that this program reads and writes.
+const FORMAT_VERSION: u64 = 1;
+/// Cache size of the database in bytes. Reads use the file only while it is
+/// opened, so only the inner pages of the tree matter.
+const CACHE_BYTES: usize = 4 << 20;
 
-/// The file cannot be used, with the remedy where there is one.
+/// Converts the error of an unusable file and adds a remedy if there is one.
 fn unusable(path: &Path, error: &longshore_files::Error) -> OpenError {
     let problem = match error {
         longshore_files::Error::Untrusted {
@@ -44,12 +44,12 @@ pub(crate) struct Store {
     database: Database,
 }
 
-/// Takes in an object of the file: its kind, its key, its JSON.
+/// A callback that receives each object of the file: kind, key, JSON.
 pub(crate) type Visit<'a> = dyn FnMut(&str, &str, &[u8]) -> Result<(), OpenError> + 'a;
 
 impl Store {
-    /// Opens the file, making it if it is missing; shows every object and
-    /// answers the revision.
+    /// Opens or creates the file, passes every object to `visit` and returns
+    /// the revision.
     pub(crate) fn open(path: &Path, visit: &mut Visit<'_>) -> Result<(Self, u64), OpenError> {
         let failed = |error: redb::Error| OpenError::Storage {
             path: path.to_owned(),
@@ -60,13 +60,13 @@ impl Store {
             _ => Self::open_file(path)?,
         };
         match store.read_meta("format").map_err(failed)? {
-            FORMAT => {}
+            FORMAT_VERSION => {}
             found => {
                 let path = PathBuf::from(path);
                 return Err(OpenError::Format {
                     path,
                     found,
-                    expected: FORMAT,
+                    expected: FORMAT_VERSION,
                 });
             }
         }
@@ -75,8 +75,8 @@ impl Store {
         Ok((store, revision))
     }
 
-    /// Makes a new file under another name first: a process that is killed
-    /// meanwhile leaves no file that is half made.
+    /// Creates a new file under a temporary name first, so that a killed
+    /// process cannot leave an incomplete file.
     fn create(path: &Path) -> Result<Self, OpenError> {
         let io = |problem: std::io::Error| OpenError::Storage {
             path: path.to_owned(),
@@ -94,12 +94,12 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a file, with mode 0600, and makes its tables if it is empty.
+    /// Opens a file with mode 0600 and creates its tables if it is empty.
     fn open_file(path: &Path) -> Result<Self, OpenError> {
         let file = longshore_files::open(path, OpenMode::ReadWrite)
             .map_err(|error| unusable(path, &error))?;
         let database = Database::builder()
-            .set_cache_size(CACHE)
+            .set_cache_size(CACHE_BYTES)
             .create_file(file)
             .map_err(|error| match error {
                 DatabaseError::DatabaseAlreadyOpen => OpenError::InUse {
@@ -118,7 +118,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes the tables of a new file.
+    /// Creates the tables of a new file.
     fn prepare(&self) -> Result<(), redb::Error> {
         let mut transaction = self.database.begin_write()?;
         transaction.set_durability(Durability::Immediate)?;
@@ -126,7 +126,7 @@ impl Store {
             transaction.open_table(OBJECTS)?;
             let mut meta = transaction.open_table(META)?;
             if meta.get("format")?.is_none() {
-                meta.insert("format", FORMAT)?;
+                meta.insert("format", FORMAT_VERSION)?;
                 meta.insert("revision", 0)?;
             }
         }
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_private_from_the_beginning_and_an_old_one_is_made_so() {
+    fn the_file_is_created_private_and_existing_files_become_private() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.redb");
@@ -236,13 +236,13 @@ mod tests {
         assert_eq!(mode(), 0o600);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
         let Err(error) = open(&path) else {
-            panic!("a file that every user may write to was used");
+            panic!("a world-writable file was accepted");
         };
         assert!(error.to_string().contains("chmod go-w"), "{error}");
     }
 
     #[test]
-    fn a_link_is_not_followed() {
+    fn symbolic_links_are_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let (path, target) = (folder.path().join("a.redb"), folder.path().join("b"));
         std::os::unix::fs::symlink(&target, &path).unwrap();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kill_left_of_a_new_file_does_no_harm() {
+    fn leftovers_of_a_killed_process_are_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.redb");
         std::fs::write(path.with_extension("new"), b"redb, half made").unwrap();
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_use_is_told_apart() {
+    fn a_file_in_use_is_a_distinct_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.redb");
         let _first = open(&path).unwrap();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn another_format_is_refused() {
+    fn other_format_versions_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.redb");
         let (store, ..) = open(&path).unwrap();

@@ -1,6 +1,6 @@
-//! Views: a version of a kind as clients see it. Built-in kinds are shown as
-//! they are stored; custom kinds in each of their versions; Events also in the
-//! form of events.k8s.io, and HorizontalPodAutoscalers in that of autoscaling/v1.
+//! Views: versions of a kind as clients see them. Built-in kinds are presented
+//! as stored, custom kinds in each served version. Events are also available in
+//! events.k8s.io, and HorizontalPodAutoscalers in autoscaling/v1.
 
 use std::sync::Arc;
 
@@ -21,25 +21,25 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) info: Arc<KindInfo>,
-    /// What selectors and the machinery know of it.
+    /// The properties of the kind for selectors and the machinery.
     pub(crate) facts: KindFacts,
     form: Form,
 }
 
 #[derive(Debug)]
 enum Form {
-    /// As it is stored.
+    /// The stored form.
     Stored,
-    /// By the definition of a custom kind.
+    /// A version of a custom kind.
     Custom(Arc<CustomKind>),
-    /// Events of events.k8s.io, stored as those of the core group.
+    /// Events of events.k8s.io, stored as core Events.
     Event,
-    /// Autoscalers of autoscaling/v1, stored as those of v2.
+    /// HorizontalPodAutoscalers of autoscaling/v1, stored as v2.
     Autoscaler,
 }
 
 impl View {
-    /// A kind shown as it is stored.
+    /// A kind that is presented as stored.
     pub(crate) fn stored(info: Arc<KindInfo>, facts: KindFacts) -> Self {
         Self {
             info,
@@ -66,7 +66,7 @@ impl View {
         }
     }
 
-    /// The autoscalers of autoscaling/v1.
+    /// The HorizontalPodAutoscalers of autoscaling/v1.
     pub(crate) fn autoscaler(info: Arc<KindInfo>, facts: KindFacts) -> Self {
         Self {
             info,
@@ -75,7 +75,7 @@ impl View {
         }
     }
 
-    /// What the definition says, of a custom kind.
+    /// The compiled definition, if this is a custom kind.
     pub(crate) fn custom_kind(&self) -> Option<&Arc<CustomKind>> {
         match &self.form {
             Form::Custom(kind) => Some(kind),
@@ -83,7 +83,7 @@ impl View {
         }
     }
 
-    /// Whether the version can be had at all.
+    /// Checks that objects can be converted to this version.
     pub(crate) fn check_usable(&self) -> Result<(), Error> {
         match self
             .custom_kind()
@@ -94,7 +94,7 @@ impl View {
         }
     }
 
-    /// The type of its objects, as server-side apply walks it.
+    /// The type of the objects, as server-side apply traverses it.
     pub(crate) fn owned_type(&self) -> OwnedType<'_> {
         match &self.form {
             Form::Custom(kind) => OwnedType::Declared(&*kind.schema),
@@ -104,7 +104,7 @@ impl View {
         }
     }
 
-    /// Reads an object of this view.
+    /// Decodes an object of this view.
     pub(crate) fn decode(
         &self,
         object: Value,
@@ -114,7 +114,7 @@ impl View {
         decode(&self.info, schema, object, validation)
     }
 
-    /// Where its `/scale` is.
+    /// The paths of its `/scale` subresource.
     pub(crate) fn scale(&self) -> Option<ScalePaths> {
         match &self.form {
             Form::Custom(kind) => kind.scale.clone(),
@@ -122,17 +122,19 @@ impl View {
         }
     }
 
-    /// An object as this view shows it.
+    /// Converts a stored object to this view.
     pub(crate) fn present(&self, object: &Arc<Object>) -> Arc<Object> {
         match &self.form {
             Form::Stored => object.clone(),
-            Form::Custom(kind) if kind.alone && object.revision() > kind.since() => object.clone(),
-            _ => Arc::new(object.with_value(&self.shown(object.map()))),
+            Form::Custom(kind) if kind.is_only_version && object.revision() > kind.since() => {
+                object.clone()
+            }
+            _ => Arc::new(object.with_value(&self.convert(object.map()))),
         }
     }
 
-    /// What `present` shows, before it is written to bytes.
-    pub(crate) fn shown(&self, mut object: json::Object) -> json::Object {
+    /// As `present`, for an object that is not encoded.
+    pub(crate) fn convert(&self, mut object: json::Object) -> json::Object {
         match &self.form {
             Form::Stored => object,
             Form::Custom(kind) => {
@@ -142,81 +144,80 @@ impl View {
                 kind.schema.fill(&mut value);
                 match value {
                     Value::Object(object) => object,
-                    // It was made of an object above, and stays one.
+                    // The value is an object and stays one.
                     _ => json::Object::new(),
                 }
             }
-            Form::Event => events::shown(object),
-            Form::Autoscaler => autoscaling::shown(object),
+            Form::Event => events::to_events_v1(object),
+            Form::Autoscaler => autoscaling::to_v1(object),
         }
     }
 
-    /// What brings an object as this view shows it into the form of another
-    /// version of the kind; `None` where they are the same.
-    pub(crate) fn form_of(&self, other: &Self) -> Option<fn(json::Object) -> json::Object> {
+    /// The conversion from this view to another view of the kind; `None` if no
+    /// conversion is needed.
+    pub(crate) fn conversion_to(&self, other: &Self) -> Option<fn(json::Object) -> json::Object> {
         match (&self.form, &other.form) {
-            (Form::Stored, Form::Event) => Some(events::shown),
-            (Form::Event, Form::Stored) => Some(events::stored),
-            (Form::Stored, Form::Autoscaler) => Some(autoscaling::shown),
-            (Form::Autoscaler, Form::Stored) => Some(autoscaling::stored),
+            (Form::Stored, Form::Event) => Some(events::to_events_v1),
+            (Form::Event, Form::Stored) => Some(events::to_core_v1),
+            (Form::Stored, Form::Autoscaler) => Some(autoscaling::to_v1),
+            (Form::Autoscaler, Form::Stored) => Some(autoscaling::to_v2),
             _ => None,
         }
     }
 
-    /// Whether the types of the kind may be others than when an object was
+    /// Whether the schema of the kind may have changed since an object was
     /// written.
     pub(crate) fn is_newer_than(&self, object: &Object) -> bool {
         self.custom_kind()
             .is_some_and(|kind| object.revision() <= kind.since())
     }
 
-    /// Sets the revision after which objects are as this view wants them.
-    pub(crate) fn begin_at(&self, revision: u64) {
+    /// Sets the revision after which all written objects conform to this view.
+    pub(crate) fn set_since(&self, revision: u64) {
         if let Form::Custom(kind) = &self.form {
-            kind.begin_at(revision);
+            kind.set_since(revision);
         }
     }
 
-    /// Calls `work` with an object, given as it is stored, as `shown` has it.
-    pub(crate) fn with_shown<T>(
+    /// Calls `work` with a stored object that is converted as by `shown`.
+    pub(crate) fn with_converted<T>(
         &self,
         object: &json::Object,
         work: impl FnOnce(&json::Object) -> T,
     ) -> T {
         match &self.form {
             Form::Stored => work(object),
-            _ => work(&self.shown(object.clone())),
+            _ => work(&self.convert(object.clone())),
         }
     }
 
-    /// An object of this view as it is stored.
-    pub(crate) fn stored_form(&self, mut object: json::Object) -> json::Object {
+    /// Converts an object of this view to the stored form.
+    pub(crate) fn to_stored_form(&self, mut object: json::Object) -> json::Object {
         match &self.form {
             Form::Stored => object,
             Form::Custom(kind) => {
                 object.insert("apiVersion".into(), kind.stored_as.clone().into());
                 object
             }
-            Form::Event => events::stored(object),
-            Form::Autoscaler => autoscaling::stored(object),
+            Form::Event => events::to_core_v1(object),
+            Form::Autoscaler => autoscaling::to_v2(object),
         }
     }
 
-    /// An object in its stored form as it is kept: what the version it is kept
-    /// in does not declare is dropped. `None` when that is nothing.
-    pub(crate) fn kept_form(&self, object: &json::Object) -> Option<json::Object> {
+    /// Drops fields that the storage version does not declare from an object in
+    /// stored form; `None` if there are none.
+    pub(crate) fn prune_for_storage(&self, object: &json::Object) -> Option<json::Object> {
         let storage = self.custom_kind()?.storage.as_ref()?;
         let mut value = Value::Object(object.clone());
         storage.prune(&mut value);
         match value {
             Value::Object(kept) => Some(kept),
-            // It was made of an object above, and stays one.
+            // The value is an object and stays one.
             _ => None,
         }
     }
 
-    /// What is wrong with an object, given as it is stored, beside what the
-    /// stored kind asks.
+    /// Runs the validation that this view adds to that of the stored kind.
     pub(crate) fn validate(
         &self,
         before: Option<&json::Object>,
@@ -229,10 +230,10 @@ impl View {
         }
     }
 
-    /// Causes under the names that fields have in this view.
-    pub(crate) fn in_own_words(&self, mut causes: Vec<StatusCause>) -> Vec<StatusCause> {
+    /// Renames the fields in causes to those of this view.
+    pub(crate) fn rename_cause_fields(&self, mut causes: Vec<StatusCause>) -> Vec<StatusCause> {
         if matches!(self.form, Form::Event) {
-            events::in_own_words(&mut causes);
+            events::rename_cause_fields(&mut causes);
         }
         causes
     }

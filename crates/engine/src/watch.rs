@@ -1,6 +1,6 @@
-//! Watches: each has a position in its kind's log of events and reads on from
-//! there at its own pace. A slow one keeps nothing alive; when the log has been
-//! cut behind it, it ends as expired.
+//! Watches. Each watch has a position in the event log of its kind and reads at
+//! its own pace. A slow watch does not retain memory: if the log is truncated
+//! past its position, the watch expires.
 
 use std::{collections::VecDeque, ops::Bound, sync::Arc, task::Poll};
 
@@ -15,46 +15,49 @@ use crate::{
     writer::Shared,
 };
 
-/// Events read from the log in one go.
-const CHUNK: usize = 256;
-/// Events looked at in one go, selected or not.
-const LOOK: usize = 4096;
+/// Maximum number of events that one read returns.
+const MAX_EVENTS_PER_READ: usize = 256;
+/// Maximum number of events that one read examines, matching or not.
+const MAX_EVENTS_EXAMINED: usize = 4096;
 
 /// A running watch.
 #[derive(Debug)]
 pub struct Watch {
     shared: Arc<Shared>,
     kind: KindId,
-    /// Of the kind's definition, to know when it is another's number.
+    /// The uid of the kind's definition, to detect that another kind reuses the
+    /// index.
     uid: Box<str>,
     view: Arc<View>,
     selection: Selection,
-    news: watch::Receiver<u64>,
-    /// Events up to here have been read.
+    revisions: watch::Receiver<u64>,
+    /// Events up to this revision have been read.
     position: u64,
-    /// Events up to here have been handed out.
+    /// Events up to this revision have been delivered.
     delivered: u64,
-    waiting: VecDeque<(u64, WatchEvent)>,
-    /// The first state, still to be told.
+    pending: VecDeque<(u64, WatchEvent)>,
+    /// Initial objects that are not delivered yet.
     initial: std::vec::IntoIter<Arc<Object>>,
     end_of_initial: Option<u64>,
-    /// The last read left events that nobody has looked at.
-    is_behind: bool,
+    /// The last read left unexamined events in the log.
+    has_unexamined_events: bool,
 }
 
 impl Watch {
     pub(crate) fn start(shared: Arc<Shared>, request: &WatchRequest) -> Result<Self, Error> {
-        // Subscribed before the state is read: an event between the two is seen.
-        let (kind, uid, news) = {
+        // Subscribe before reading the state, so that no event in between is
+        // missed.
+        let (kind, uid, revisions) = {
             let state = shared.current.load();
             let kind = state.kinds.id(&request.kind)?;
             let entry = state.kinds.entry(kind);
-            (kind, entry.uid.clone(), entry.news.subscribe())
+            (kind, entry.uid.clone(), entry.revisions.subscribe())
         };
         let state = shared.current.load_full();
         let (now, view) = state.kinds.resolve(&request.kind)?;
         if now != kind || state.kinds.entry(kind).uid != uid {
-            // Made anew in between: as if it had been asked for a moment ago.
+            // The kind was recreated in between; report it as missing, as a
+            // moment ago.
             return Err(Error::NotFound(Subject::new(&request.kind, "")));
         }
         let view = view.clone();
@@ -83,39 +86,39 @@ impl Watch {
             uid,
             view,
             selection,
-            news,
+            revisions,
             position,
             delivered: if from_state { 0 } else { position },
-            waiting: VecDeque::new(),
+            pending: VecDeque::new(),
             initial: initial.into_iter(),
             end_of_initial,
-            is_behind: false,
+            has_unexamined_events: false,
         })
     }
 
-    /// The next event. Cancel-safe: a dropped call loses nothing.
+    /// Returns the next event. Cancel safe: dropping the future loses no event.
     ///
     /// # Errors
-    /// [`Error::Expired`] when the watch was too slow; [`Error::Storage`] when
-    /// the engine is closed.
+    /// [`Error::Expired`] if the watch was too slow; [`Error::Storage`] if the
+    /// engine is closed.
     pub async fn next(&mut self) -> Result<WatchEvent, Error> {
         loop {
             if let Some(event) = self.try_next()? {
                 return Ok(event);
             }
-            if self.is_behind {
-                give_way().await;
+            if self.has_unexamined_events {
+                yield_now().await;
                 continue;
             }
-            if self.news.changed().await.is_err() {
-                // Another kind has taken the place of this one; the read says so.
+            if self.revisions.changed().await.is_err() {
+                // If another kind has taken the index, the read reports it.
                 let closed = || Error::Storage("the engine is closed".to_owned());
                 return self.try_next()?.ok_or_else(closed);
             }
         }
     }
 
-    /// The next event, if there is one already, and it is found at once.
+    /// Returns the next event if it is available immediately.
     ///
     /// # Errors
     /// As [`Watch::next`].
@@ -127,44 +130,45 @@ impl Watch {
             self.delivered = revision;
             return Ok(Some(WatchEvent::InitialEventsEnd(revision)));
         }
-        if self.waiting.is_empty() {
+        if self.pending.is_empty() {
             self.delivered = self.delivered.max(self.position);
             self.read()?;
         }
-        Ok(self.waiting.pop_front().map(|(revision, event)| {
+        Ok(self.pending.pop_front().map(|(revision, event)| {
             self.delivered = revision;
             event
         }))
     }
 
-    /// The version up to which everything has been handed out; what a bookmark
-    /// may say now. 0 while the initial events are still being told: then
-    /// there is nothing to say.
+    /// The revision up to which all events have been delivered, for use in a
+    /// bookmark; 0 while initial events are pending, when no bookmark can be
+    /// sent.
     ///
     /// # Errors
     /// As [`Watch::next`].
     pub fn bookmark(&mut self) -> Result<u64, Error> {
-        if self.initial.len() == 0 && self.end_of_initial.is_none() && self.waiting.is_empty() {
+        if self.initial.len() == 0 && self.end_of_initial.is_none() && self.pending.is_empty() {
             self.read()?;
-            if self.waiting.is_empty() {
+            if self.pending.is_empty() {
                 self.delivered = self.delivered.max(self.position);
             }
         }
         Ok(self.delivered)
     }
 
-    /// Ends the watch of a kind or version that is served no longer; follows
-    /// one that has changed.
+    /// Ends the watch if the kind or version is no longer served, and adopts a
+    /// changed kind.
     fn check_kind(&mut self, state: &State) -> Result<(), Error> {
         let entry = state.kinds.entry(self.kind);
         let info = &self.view.info;
         let same = |view: &&Arc<View>| view.info.gvk.version == info.gvk.version;
         match entry.views.iter().find(same) {
-            Some(view) if entry.live && entry.uid == self.uid => {
+            Some(view) if entry.is_live && entry.uid == self.uid => {
                 self.view = view.clone();
                 Ok(())
             }
-            // The last deletions are still told, or that they are forgotten.
+            // Deliver the last deletions first, or report that they are
+            // compacted.
             _ if entry.uid == self.uid && self.position < self.newest(state) => Ok(()),
             _ => Err(Error::KindGone(Subject::new(info, ""))),
         }
@@ -175,11 +179,12 @@ impl Watch {
         table.newest().max(table.compacted)
     }
 
-    /// Reads events until some are selected or the newest is reached.
+    /// Reads events until some match or the newest revision is reached.
     fn read(&mut self) -> Result<(), Error> {
-        self.is_behind = false;
-        // Marked first: what is published from here on wakes the next wait.
-        self.news.borrow_and_update();
+        self.has_unexamined_events = false;
+        // Mark the revision as seen before reading, so that any later
+        // publication wakes the next wait.
+        self.revisions.borrow_and_update();
         let state = self.shared.current.load_full();
         self.check_kind(&state)?;
         if self.position >= state.revision {
@@ -190,14 +195,14 @@ impl Watch {
             return Err(expired(self.position, table.compacted));
         };
         for (looked_at, event) in events.enumerate() {
-            self.is_behind = looked_at == LOOK;
-            if self.is_behind {
+            self.has_unexamined_events = looked_at == MAX_EVENTS_EXAMINED;
+            if self.has_unexamined_events {
                 return Ok(());
             }
             self.position = event.revision;
             if let Some(selected) = select(&self.selection, &self.view, event) {
-                self.waiting.push_back((event.revision, selected));
-                if self.waiting.len() == CHUNK {
+                self.pending.push_back((event.revision, selected));
+                if self.pending.len() == MAX_EVENTS_PER_READ {
                     return Ok(());
                 }
             }
@@ -207,11 +212,11 @@ impl Watch {
     }
 }
 
-/// Lets others have their turn.
-async fn give_way() {
-    let mut gave = false;
+/// Yields to other tasks.
+async fn yield_now() {
+    let mut has_yielded = false;
     std::future::poll_fn(|context| {
-        if std::mem::replace(&mut gave, true) {
+        if std::mem::replace(&mut has_yielded, true) {
             return Poll::Ready(());
         }
         context.waker().wake_by_ref();
@@ -248,7 +253,7 @@ fn expired(asked: u64, compacted: u64) -> Error {
     }
 }
 
-/// What an event is to those who watch a selection.
+/// Converts an event to what a watch with a selection reports.
 fn select(selection: &Selection, view: &View, event: &Event) -> Option<WatchEvent> {
     let was = event
         .before

@@ -1,10 +1,10 @@
-//! The writer: one thread that takes what is queued, does it against the
-//! working state, makes the batch durable in one commit, publishes the new
-//! state, and only then answers. So nobody sees a write that could still be
-//! lost, and many writers share one sync of the disk.
+//! The writer thread. It takes queued writes, executes them against the working
+//! state, makes the batch durable in one commit, publishes the new state, and
+//! only then responds. Readers therefore never see a write that could still be
+//! lost, and concurrent writes share one disk sync.
 //!
-//! A panic in a piece of work, or in the store, fails the writes that it
-//! concerns and no others: see [`Machine::execute`].
+//! A panic in a write or in the store fails only the affected writes: see
+//! [`Machine::execute`].
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -25,58 +25,58 @@ use crate::{
     state::State,
 };
 
-/// Pieces of work in one commit, at most.
-const BATCH: usize = 512;
-/// How long work is collected for one commit, once there is some: no piece of
-/// it waits longer for the others.
-const BATCH_TIME: Duration = Duration::from_millis(20);
-/// How long one piece of work should hold the writer, at most. What takes longer
-/// belongs beside it, and is logged.
-const LONGEST_HOLD: Duration = Duration::from_millis(50);
-/// Pieces of work that wait, at most; more writers wait for a place.
-pub(crate) const QUEUE: usize = 1024;
+/// Maximum number of writes in a commit.
+const MAX_BATCH_WRITES: usize = 512;
+/// Maximum time to collect further writes for a commit. It bounds how long a
+/// write waits for others.
+const MAX_BATCH_DURATION: Duration = Duration::from_millis(20);
+/// Expected maximum duration of a single write. Slower writes should be
+/// prepared outside the writer, and are logged.
+const SLOW_WRITE_THRESHOLD: Duration = Duration::from_millis(50);
+/// Maximum number of queued writes; further writers wait for a free slot.
+pub(crate) const QUEUE_CAPACITY: usize = 1024;
 
-/// Answers a piece of work, told whether the batch was kept.
-pub(crate) type Answer = Box<dyn FnOnce(Result<(), Error>) + Send>;
-/// A piece of work.
-pub(crate) type Job = Box<dyn FnOnce(&mut Machine) -> Answer + Send>;
+/// Sends the response of a write; the argument is the outcome of the commit.
+pub(crate) type Responder = Box<dyn FnOnce(Result<(), Error>) + Send>;
+/// A queued write.
+pub(crate) type QueuedWrite = Box<dyn FnOnce(&mut Machine) -> Responder + Send>;
 
-/// What readers share with the writer.
+/// The state shared by readers and the writer.
 #[derive(Debug)]
 pub(crate) struct Shared {
     /// The newest durable state.
     pub(crate) current: ArcSwap<State>,
-    /// How long one piece of work has held the writer.
-    pub(crate) longest_hold: Longest,
+    /// The longest duration of a single write.
+    pub(crate) longest_hold: MaxDuration,
 }
 
-/// The longest of many times.
+/// A maximum of durations.
 #[derive(Debug, Default)]
-pub(crate) struct Longest(AtomicU64);
+pub(crate) struct MaxDuration(AtomicU64);
 
-impl Longest {
-    fn note(&self, time: Duration) {
+impl MaxDuration {
+    fn record(&self, time: Duration) {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.0.fetch_max(nanoseconds, Ordering::Relaxed);
     }
 
-    /// The longest since the last call.
+    /// Returns the maximum and resets it.
     pub(crate) fn take(&self) -> Duration {
         Duration::from_nanos(self.0.swap(0, Ordering::Relaxed))
     }
 }
 
-/// Works until all senders are gone.
+/// Runs until all senders are dropped.
 pub(crate) fn run(
-    mut queue: mpsc::Receiver<Job>,
+    mut queue: mpsc::Receiver<QueuedWrite>,
     mut machine: Machine,
     mut journal: Box<dyn Journal>,
     shared: &Shared,
 ) {
     loop {
         let mut answers = Vec::new();
-        let first = if machine.has_chores() {
-            machine.chore();
+        let first = if machine.has_background_work() {
+            machine.run_background_work();
             match queue.try_recv() {
                 Err(mpsc::error::TryRecvError::Disconnected) => return,
                 first => first.ok(),
@@ -94,22 +94,22 @@ pub(crate) fn run(
             answers.push(job(&mut machine));
             let held = now.elapsed();
             now += held;
-            shared.longest_hold.note(held);
-            if held > LONGEST_HOLD {
+            shared.longest_hold.record(held);
+            if held > SLOW_WRITE_THRESHOLD {
                 tracing::warn!(?held, "one write has held up all others");
             }
-            let is_full = answers.len() >= BATCH || now - begin >= BATCH_TIME;
+            let is_full = answers.len() >= MAX_BATCH_WRITES || now - begin >= MAX_BATCH_DURATION;
             next = if is_full { None } else { queue.try_recv().ok() };
         }
         let outcome = finish(&mut machine, &mut *journal, shared);
         for answer in answers {
-            // A receiver's panic is its own.
+            // A panic of a receiver must not affect the writer.
             let _ = catch_unwind(AssertUnwindSafe(|| answer(outcome.clone())));
         }
     }
 }
 
-/// Commits and publishes what the machine did, or rolls it back.
+/// Commits and publishes the changes of the machine, or rolls them back.
 fn finish(machine: &mut Machine, journal: &mut dyn Journal, shared: &Shared) -> Result<(), Error> {
     let changes = machine.take_changes();
     let mut commit = || {
@@ -120,17 +120,17 @@ fn finish(machine: &mut Machine, journal: &mut dyn Journal, shared: &Shared) -> 
     if !changes.records.is_empty()
         && let Err(problem) = commit()
     {
-        tracing::error!(problem, "a commit failed; its writes are rolled back");
+        tracing::error!(problem, "a commit failed; its writes were rolled back");
         machine.state = State::clone(&shared.current.load());
         return Err(Error::Storage(format!(
             "the write could not be stored, nothing of it was kept: {problem}: check the disk of the data directory"
         )));
     }
-    machine.forget_old();
+    machine.drop_expired_history();
     shared.current.store(Arc::new(machine.state.clone()));
     for kind in changes.touched {
         let entry = machine.state.kinds.entry(kind);
-        entry.news.send_replace(machine.state.revision);
+        entry.revisions.send_replace(machine.state.revision);
     }
     Ok(())
 }
@@ -148,7 +148,7 @@ mod tests {
         state::Limits,
     };
 
-    /// Fails every second commit.
+    /// A journal that fails every second commit.
     struct Flaky(u32);
 
     impl Journal for Flaky {
@@ -171,7 +171,7 @@ mod tests {
         };
         let shared = Shared {
             current: ArcSwap::from_pointee(state.clone()),
-            longest_hold: Longest::default(),
+            longest_hold: MaxDuration::default(),
         };
         (
             Machine::new(state, Arc::new(SystemClock), Arc::new(RandomIds), limits),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_commit_is_rolled_back_and_leaves_no_trace() {
+    fn a_failed_commit_is_rolled_back_completely() {
         let (mut machine, shared) = parts();
         let mut journal = Flaky(0);
         put(&mut machine, "a");
@@ -214,19 +214,19 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_not_seen_before_its_commit() {
+    fn writes_are_invisible_before_their_commit() {
         let (mut machine, shared) = parts();
         put(&mut machine, "a");
         assert_eq!(shared.current.load().revision, 0);
         let kinds = &machine.state.kinds;
         let node = kinds.entry(kinds.builtin_id("", "Node").unwrap());
-        assert_eq!(*node.news.borrow(), 0);
+        assert_eq!(*node.revisions.borrow(), 0);
         finish(&mut machine, &mut Flaky(0), &shared).unwrap();
         assert_eq!(shared.current.load().revision, 1);
     }
 
     #[test]
-    fn failed_and_dry_work_leaves_nothing() {
+    fn failed_writes_and_dry_runs_change_nothing() {
         let (mut machine, _) = parts();
         let kind = machine.state.kinds.builtin_id("", "Node").unwrap();
         let value = json!({"metadata": {"name": "a"}});
@@ -242,13 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_in_the_rules_fails_one_write_alone() {
+    fn a_panic_fails_only_its_write() {
         let (mut machine, _) = parts();
         let kind = machine.state.kinds.builtin_id("", "Node").unwrap();
         let value = json!({"metadata": {"name": "a"}});
         let failed: Result<(), _> = machine.execute(false, |tx| {
             tx.put(kind, value.as_object().unwrap())?;
-            panic!("a fault")
+            panic!("a bug")
         });
         assert!(matches!(failed, Err(Error::Internal(_))));
         assert_eq!(machine.state.revision, 0);

@@ -1,6 +1,6 @@
-//! Kinds: how an object's type, its place in the API and its words for people
-//! hang together. [`BUILTIN`] is the table of the kinds the embedded cluster
-//! serves and the client has views for.
+//! Kinds: the type of an object, its position in the API and its display names.
+//! [`BUILTIN`] is the table of the kinds that the embedded cluster serves and
+//! for which the client has views.
 
 mod deed;
 
@@ -13,16 +13,16 @@ type Text = Cow<'static, str>;
 /// Group, version and kind: the type of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Gvk {
-    /// API group; empty for the core group.
+    /// The API group; empty for the core group.
     pub group: Text,
-    /// Version in the group, as `v1`.
+    /// The version within the group, such as `v1`.
     pub version: Text,
-    /// Kind, as `Pod`.
+    /// The kind, such as `Pod`.
     pub kind: Text,
 }
 
 impl Gvk {
-    /// From `apiVersion` and `kind` as they stand in an object.
+    /// Creates a GVK from the `apiVersion` and `kind` of an object.
     ///
     /// ```
     /// let gvk = longshore_model::Gvk::from_api_version("batch/v1", "Job");
@@ -59,7 +59,8 @@ fn join_api_version(group: &str, version: &str) -> String {
     }
 }
 
-/// A few words: of the table of built-in kinds, or made at run time.
+/// A list of words, either static (the table of built-in kinds) or created at
+/// run time.
 ///
 /// ```
 /// let words: longshore_model::kind::Words = ["po".to_owned()].into_iter().collect();
@@ -84,13 +85,13 @@ impl Words {
         table.iter().copied().chain(own.iter().map(String::as_str))
     }
 
-    /// Whether `word` is among them.
+    /// Whether the list contains `word`.
     #[must_use]
     pub fn contains(&self, word: &str) -> bool {
         self.iter().any(|own| own == word)
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
@@ -117,33 +118,33 @@ impl FromIterator<String> for Words {
     }
 }
 
-/// Whether objects live in namespaces.
+/// Whether a kind is namespaced or cluster-scoped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// In a namespace.
+    /// Objects are in a namespace.
     Namespaced,
-    /// In the cluster as a whole.
+    /// Objects belong to the whole cluster.
     Cluster,
 }
 
-/// A kind and its place in the API.
+/// A kind and its position in the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KindInfo {
-    /// Its type.
+    /// The type.
     pub gvk: Gvk,
-    /// Resource name in paths: `pods`.
+    /// The resource name in paths: `pods`.
     pub plural: Text,
-    /// Singular for people: `pod`.
+    /// The singular display name: `pod`.
     pub singular: Text,
-    /// Short names for people: `po`.
+    /// Short names: `po`.
     pub short_names: Words,
-    /// Groups for people: `all`.
+    /// Categories: `all`.
     pub categories: Words,
-    /// Namespaced or not.
+    /// Namespaced or cluster-scoped.
     pub scope: Scope,
-    /// Subresources served: `status`, `log`, …
+    /// The served subresources: `status`, `log`, …
     pub subresources: Words,
-    /// The kind of its lists, where it is not `<Kind>List`.
+    /// The kind of lists, if it is not `<Kind>List`.
     pub list_kind: Option<Text>,
 }
 
@@ -154,7 +155,7 @@ impl KindInfo {
         self.gvk.api_version()
     }
 
-    /// `pods`, or `jobs.batch`: how messages name the resource.
+    /// The resource name in messages: `pods` or `jobs.batch`.
     #[must_use]
     pub fn qualified(&self) -> String {
         if self.gvk.group.is_empty() {
@@ -164,7 +165,7 @@ impl KindInfo {
         }
     }
 
-    /// The kind of its lists: `PodList`.
+    /// The kind of lists: `PodList`.
     #[must_use]
     pub fn list_kind(&self) -> Text {
         self.list_kind
@@ -172,13 +173,13 @@ impl KindInfo {
             .unwrap_or_else(|| Text::Owned(format!("{}List", self.gvk.kind)))
     }
 
-    /// Whether objects live in namespaces.
+    /// Whether the kind is namespaced.
     #[must_use]
     pub fn is_namespaced(&self) -> bool {
         self.scope == Scope::Namespaced
     }
 
-    /// Whether it has the subresource `name`.
+    /// Whether the kind has the subresource `name`.
     #[must_use]
     pub fn has_subresource(&self, name: &str) -> bool {
         self.subresources.contains(name)
@@ -194,7 +195,7 @@ impl KindInfo {
         }
     }
 
-    /// The path of a collection, in a namespace or over all of them.
+    /// The path of a collection, in one namespace or in all.
     ///
     /// ```
     /// let job = longshore_model::kind::builtin("batch", "Job").unwrap();
@@ -210,8 +211,8 @@ impl KindInfo {
         }
     }
 
-    /// Whether a person may mean this kind by `word`: its kind, plural,
-    /// singular or a short name, in any case, with or without the group.
+    /// Whether `word` is a name of this kind: its kind, plural, singular or a
+    /// short name, in any letter case, with or without the group.
     #[must_use]
     pub fn is_called(&self, word: &str) -> bool {
         let word = word.to_ascii_lowercase();
@@ -228,7 +229,7 @@ impl KindInfo {
     }
 }
 
-/// The version in which the objects of a group are stored.
+/// The storage version of an API group.
 const fn stored_version(group: &str) -> &'static str {
     match group.as_bytes() {
         b"autoscaling" => "v2",
@@ -266,7 +267,7 @@ const fn kind(
 use Scope::{Cluster, Namespaced};
 
 /// The built-in kinds: group, kind, plural, singular, short names, categories,
-/// scope, subresources. A new kind is one line.
+/// scope, subresources. One line per kind.
 #[rustfmt::skip]
 pub static BUILTIN: &[KindInfo] = &[
     kind("", "ConfigMap", "configmaps", "configmap", &["cm"], &[], Namespaced, &[]),
@@ -319,7 +320,7 @@ pub static BUILTIN: &[KindInfo] = &[
     kind("storage.k8s.io", "VolumeAttributesClass", "volumeattributesclasses", "volumeattributesclass", &["vac"], &[], Cluster, &[]),
 ];
 
-/// The built-in kind of a group.
+/// Finds the built-in kind of a group.
 #[must_use]
 pub fn builtin(group: &str, kind: &str) -> Option<&'static KindInfo> {
     BUILTIN
@@ -327,7 +328,7 @@ pub fn builtin(group: &str, kind: &str) -> Option<&'static KindInfo> {
         .find(|info| info.gvk.group == group && info.gvk.kind == kind)
 }
 
-/// The built-in kind a person means by `word`.
+/// Finds the built-in kind with the name `word`.
 ///
 /// ```
 /// assert_eq!(longshore_model::kind::called("po").unwrap().gvk.kind, "Pod");

@@ -1,8 +1,9 @@
-//! The vocabulary of Kubernetes' API: kinds, object metadata, names, selectors,
-//! quantities, times, schedules, patch kinds, `Status` errors, and the release of
-//! Kubernetes that is meant.
+//! The basic types of the Kubernetes API: kinds, object metadata, names,
+//! selectors, quantities, times, schedules, patch types, `Status` errors, and
+//! the supported Kubernetes release.
 //!
-//! Pure values: no I/O, no clock, no async. Every other crate speaks in these.
+//! The crate contains only values: no I/O, no clock, no async code. All other
+//! crates use its types.
 
 pub mod kind;
 pub mod meta;

@@ -1,42 +1,43 @@
-//! Object metadata: the part every object has.
+//! Object metadata, which every object has.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// `metadata` of an object, without `managedFields`. Absent parts are empty.
+/// The `metadata` of an object, without `managedFields`. Missing fields are
+/// empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectMeta {
-    /// The object's name, unique in its namespace and kind.
+    /// The name, unique within namespace and kind.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Prefix from which the server makes a name.
+    /// A prefix from which the server generates a name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generate_name: Option<String>,
-    /// The namespace; `None` for objects of the whole cluster.
+    /// The namespace; `None` for cluster-scoped objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Unique over time, also when a name is used again.
+    /// A unique id that is never reused, even if the name is.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
     /// The opaque version of this snapshot.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub resource_version: String,
-    /// Counts changes of the desired state.
+    /// A sequence number of the desired state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
-    /// When the server made it.
+    /// When the server created the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<Timestamp>,
-    /// Set once deletion has begun: when it is due.
+    /// Set while the object is being deleted: when the grace period ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<Timestamp>,
-    /// Seconds from the beginning of the deletion to its due time.
+    /// The grace period of the deletion in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_grace_period_seconds: Option<i64>,
-    /// Labels, to select by.
+    /// Labels, for use in selectors.
     #[serde(
         skip_serializing_if = "BTreeMap::is_empty",
         deserialize_with = "null_as_default"
@@ -48,13 +49,14 @@ pub struct ObjectMeta {
         deserialize_with = "null_as_default"
     )]
     pub annotations: BTreeMap<String, String>,
-    /// Who it belongs to; it goes when all of them have gone.
+    /// The owners. The object is garbage collected when all of them are
+    /// deleted.
     #[serde(
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "null_as_default"
     )]
     pub owner_references: Vec<OwnerReference>,
-    /// Names that must be taken off before it can go.
+    /// Identifiers that must be removed before the object can be deleted.
     #[serde(
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "null_as_default"
@@ -72,7 +74,7 @@ impl ObjectMeta {
     }
 }
 
-/// One owner of an object.
+/// An owner of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OwnerReference {
@@ -84,7 +86,7 @@ pub struct OwnerReference {
     pub name: String,
     /// The owner's uid.
     pub uid: String,
-    /// Whether the owner manages the object.
+    /// Whether the owner is the managing controller of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<bool>,
     /// Whether a foreground deletion of the owner waits for the object.

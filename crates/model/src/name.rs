@@ -1,9 +1,9 @@
-//! Names and their rules: DNS labels and subdomains, label keys and values.
+//! Validation of names: DNS labels and subdomains, label keys and values.
 //!
-//! The rules are those of Kubernetes' "Object Names and IDs" and "Labels and
-//! Selectors". Each check returns what is wrong, in words.
+//! The rules are those of "Object Names and IDs" and "Labels and Selectors" in
+//! the Kubernetes documentation. Errors state the violated rule.
 
-/// What is wrong with a name, and what it may look like.
+/// An invalid name and the rule that it violates.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid {what} {text:?}: {rule}")]
 pub struct NameError {
@@ -13,21 +13,21 @@ pub struct NameError {
 }
 
 impl NameError {
-    /// The rule that is broken, in words.
+    /// A description of the violated rule.
     #[must_use]
     pub fn rule(&self) -> &'static str {
         self.rule
     }
 }
 
-/// The rule of DNS labels, in words.
+/// The rule for DNS labels.
 pub const DNS_LABEL: &str =
     "use at most 63 lower-case letters, digits and '-', starting and ending with a letter or digit";
-/// The rule of DNS subdomains, in words.
+/// The rule for DNS subdomains.
 pub const DNS_SUBDOMAIN: &str = "use at most 253 lower-case letters, digits, '-' and '.', each part starting and ending with a letter or digit";
-/// The rule of label keys, in words.
+/// The rule for label keys.
 pub const LABEL_KEY: &str = "use an optional DNS subdomain and '/', then at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit";
-/// The rule of label values, in words.
+/// The rule for label values.
 pub const LABEL_VALUE: &str = "use at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit, or nothing";
 
 pub(crate) fn is_dns_part(text: &str) -> bool {
@@ -39,7 +39,8 @@ pub(crate) fn is_dns_part(text: &str) -> bool {
         && bytes.last().is_some_and(alphanumeric)
 }
 
-/// Whether it is made of the letters of a label, of whatever length.
+/// Whether a text matches the pattern of label values, regardless of its
+/// length.
 pub(crate) fn is_qualified(text: &str) -> bool {
     let bytes = text.as_bytes();
     !bytes.is_empty()
@@ -70,10 +71,10 @@ fn check(ok: bool, what: &'static str, text: &str, rule: &'static str) -> Result
     }
 }
 
-/// Checks a DNS-1123 label: names of namespaces, containers, Services.
+/// Validates a DNS-1123 label: names of namespaces, containers and Services.
 ///
 /// # Errors
-/// Names the text and the rule.
+/// Returns the text and the violated rule.
 ///
 /// ```
 /// use longshore_model::name::dns_label;
@@ -84,26 +85,26 @@ pub fn dns_label(what: &'static str, text: &str) -> Result<(), NameError> {
     check(text.len() <= 63 && is_dns_part(text), what, text, DNS_LABEL)
 }
 
-/// Checks a DNS-1123 subdomain: names of most objects.
+/// Validates a DNS-1123 subdomain: names of most objects.
 ///
 /// # Errors
-/// Names the text and the rule.
+/// Returns the text and the violated rule.
 pub fn dns_subdomain(what: &'static str, text: &str) -> Result<(), NameError> {
     check(is_subdomain(text), what, text, DNS_SUBDOMAIN)
 }
 
-/// Checks a label key.
+/// Validates a label key.
 ///
 /// # Errors
-/// Names the text and the rule.
+/// Returns the text and the violated rule.
 pub fn label_key(text: &str) -> Result<(), NameError> {
     check(is_key(text), "label key", text, LABEL_KEY)
 }
 
-/// Checks an annotation key: the rule is that of label keys.
+/// Validates an annotation key, for which the rule of label keys applies.
 ///
 /// # Errors
-/// Names the text and the rule.
+/// Returns the text and the violated rule.
 pub fn annotation_key(text: &str) -> Result<(), NameError> {
     check(is_key(text), "annotation key", text, LABEL_KEY)
 }
@@ -115,10 +116,10 @@ fn is_key(text: &str) -> bool {
     }
 }
 
-/// Checks a label value.
+/// Validates a label value.
 ///
 /// # Errors
-/// Names the text and the rule.
+/// Returns the text and the violated rule.
 pub fn label_value(text: &str) -> Result<(), NameError> {
     check(
         text.is_empty() || is_label(text),
@@ -128,9 +129,10 @@ pub fn label_value(text: &str) -> Result<(), NameError> {
     )
 }
 
-/// Makes any text a DNS-1123 label: lower case first, then dashes for what
-/// does not fit, trimmed, and cut to `limit` (at most 63) with a hash of the
-/// whole when it is longer, so that two long names stay apart.
+/// Converts any text to a DNS-1123 label: converts it to lower case, replaces
+/// invalid characters by dashes and trims it. A result longer than `limit` (at
+/// most 63) is truncated and gets a hash of the whole text, so that different
+/// long texts yield different labels.
 ///
 /// ```
 /// use longshore_model::name::to_dns_label;
@@ -166,9 +168,10 @@ pub fn to_dns_label(text: &str, limit: usize) -> String {
     )
 }
 
-/// Makes any text a label's value: what fits stays as it is; else dashes for what
-/// does not fit, trimmed, and cut with a hash of the whole when it is too long, so
-/// that two long texts stay apart.
+/// Converts any text to a label value. A valid value is unchanged. Otherwise
+/// invalid characters are replaced by dashes and the text is trimmed; a text
+/// that is too long is truncated and gets a hash of the whole text, so that
+/// different long texts yield different values.
 ///
 /// ```
 /// use longshore_model::name::to_label_value;
@@ -199,7 +202,7 @@ pub fn to_label_value(text: &str) -> String {
     )
 }
 
-/// What tells apart what was cut.
+/// A hash that distinguishes truncated texts.
 fn hash(text: &str) -> String {
     format!("{:08x}", fnv1a(text.as_bytes()) as u32)
 }

@@ -1,8 +1,8 @@
-//! The four kinds of patch and their media types.
+//! The four patch types and their media types.
 
 use std::fmt;
 
-/// How a patch body is to be read.
+/// The type of a patch body.
 ///
 /// ```
 /// use longshore_model::PatchKind;
@@ -12,21 +12,22 @@ use std::fmt;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PatchKind {
-    /// A list of operations (RFC 6902).
+    /// JSON patch: a list of operations (RFC 6902).
     Json,
-    /// A document merged in, `null` deletes (RFC 7386).
+    /// JSON merge patch: a document that is merged; `null` deletes (RFC 7386).
     Merge,
-    /// Kubernetes' own merge: lists of objects merge by key.
+    /// Strategic merge patch: the merge of Kubernetes, which merges lists of
+    /// objects by key.
     Strategic,
-    /// Server-side apply: the fields a manager wants to own.
+    /// Server-side apply: the fields that a manager wants to own.
     Apply,
 }
 
 impl PatchKind {
-    /// Every kind, for messages and tests.
+    /// All patch types.
     pub const ALL: [PatchKind; 4] = [Self::Json, Self::Merge, Self::Strategic, Self::Apply];
 
-    /// The media type to send.
+    /// The media type of request bodies.
     #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
@@ -37,13 +38,14 @@ impl PatchKind {
         }
     }
 
-    /// The kind a media type names; parameters (`; charset=…`) are passed over.
+    /// Returns the patch type of a media type. Parameters (`; charset=…`) are
+    /// ignored.
     #[must_use]
     pub fn from_media_type(media_type: &str) -> Option<Self> {
-        let essence = media_type.split(';').next().unwrap_or_default().trim();
+        let without_parameters = media_type.split(';').next().unwrap_or_default().trim();
         Self::ALL
             .into_iter()
-            .find(|kind| kind.media_type().eq_ignore_ascii_case(essence))
+            .find(|kind| kind.media_type().eq_ignore_ascii_case(without_parameters))
     }
 }
 

@@ -1,8 +1,9 @@
-//! Quantities: `500m`, `2Gi`, `1e3`, and the one way API servers write each.
+//! Quantities such as `500m`, `2Gi` and `1e3`, and their canonical form.
 
 use std::{fmt, str::FromStr};
 
-/// An amount of a resource, kept as written; [`Quantity::value`] gives the number.
+/// An amount of a resource. Keeps the original text; [`Quantity::value`]
+/// returns the number.
 ///
 /// Units are those of the resource: cores for `cpu`, bytes for `memory`.
 ///
@@ -18,7 +19,7 @@ pub struct Quantity {
     value: f64,
 }
 
-/// A text that is no quantity.
+/// A text that is not a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} is no quantity: write a number with an optional suffix, as in 500m, 1.5, 2Gi or 1e3"
@@ -29,10 +30,11 @@ pub struct QuantityError {
 }
 
 impl QuantityError {
-    /// What an API server says of what has not the form of a quantity.
+    /// The message of an API server for a text that does not have the form of a
+    /// quantity.
     pub const FORM: &str = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-    /// What an API server says of it.
+    /// The message of an API server.
     #[must_use]
     pub fn server_message(&self) -> &'static str {
         self.server_message
@@ -68,7 +70,7 @@ impl Quantity {
     }
 }
 
-/// Which suffixes a quantity is written with.
+/// The suffixes of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     /// `Ki`, `Mi`, …
@@ -94,9 +96,9 @@ const DECIMAL: [(i32, &str); 10] = [
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 impl Quantity {
-    /// The usual form: the largest suffix that leaves a whole number. What is
-    /// finer than a billionth is rounded up. Where the number stays, so does
-    /// the way it was written: `+1`, `1e03`.
+    /// The canonical form: the largest suffix that leaves an integer. Fractions
+    /// of a billionth are rounded up. If the number is unchanged, so is its
+    /// notation: `+1`, `1e03`.
     ///
     /// ```
     /// # use longshore_model::Quantity;
@@ -108,11 +110,11 @@ impl Quantity {
     /// ```
     #[must_use]
     pub fn canonical(&self) -> String {
-        self.usual(-9)
+        self.canonical_rounded(-9)
     }
 
-    /// The usual form of an amount in a list of resources, of which the API
-    /// keeps thousandths: what is finer is rounded up.
+    /// The canonical form in a resource list, where the API rounds up to
+    /// thousandths.
     ///
     /// ```
     /// # use longshore_model::Quantity;
@@ -120,22 +122,24 @@ impl Quantity {
     /// ```
     #[must_use]
     pub fn canonical_milli(&self) -> String {
-        self.usual(-3)
+        self.canonical_rounded(-3)
     }
 
-    fn usual(&self, finest: i32) -> String {
+    fn canonical_rounded(&self, finest: i32) -> String {
         match self.rounded(finest) {
-            Some(usual) if usual == "0" || written(&usual) != written(&self.text) => usual,
+            Some(usual) if usual == "0" || parse_integer(&usual) != parse_integer(&self.text) => {
+                usual
+            }
             _ => self.text.clone(),
         }
     }
 
-    /// Rounded up, away from zero, to a power of ten; `None` for numbers that
-    /// are too long to work with.
+    /// Rounds away from zero to a power of ten; `None` for numbers that are too
+    /// long to process.
     fn rounded(&self, finest: i32) -> Option<String> {
         let (mut number, mut power, format) = self.exact()?;
         if power < finest - 40 {
-            // No i128 has more digits than that.
+            // An i128 has no more digits than that.
             (number, power) = (number.signum(), finest);
         }
         while power < finest && number != 0 {
@@ -178,7 +182,7 @@ impl Quantity {
         Some(format!("{number}{suffix}"))
     }
 
-    /// The number without loss: digits, power of ten, and how it was written.
+    /// The exact number: digits, power of ten, and format.
     fn exact(&self) -> Option<(i128, i32, Format)> {
         let (digits, suffix) = split(&self.text);
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -207,7 +211,7 @@ impl Quantity {
     }
 }
 
-/// A whole number with the largest binary suffix that divides it.
+/// Formats an integer with the largest binary suffix that divides it.
 fn binary(mut whole: i128) -> String {
     let mut step = 0;
     while whole % 1024 == 0 && step + 1 < BINARY.len() {
@@ -217,7 +221,7 @@ fn binary(mut whole: i128) -> String {
     format!("{whole}{}", BINARY[step])
 }
 
-/// The number and the suffix of a text.
+/// Splits a text into number and suffix.
 fn split(text: &str) -> (&str, &str) {
     let signed = usize::from(text.starts_with(['+', '-']));
     let mut dots = 0;
@@ -237,9 +241,9 @@ fn exponent(suffix: &str) -> Option<i32> {
     suffix.strip_prefix(['e', 'E'])?.parse().ok()
 }
 
-/// Number and suffix of a whole number, however it is written; `None` with a
+/// The number and suffix of an integer in any notation; `None` if it has a
 /// fraction.
-fn written(text: &str) -> Option<(i128, &str, i32)> {
+fn parse_integer(text: &str) -> Option<(i128, &str, i32)> {
     let (number, suffix) = split(text);
     let number = number.strip_suffix('.').unwrap_or(number).parse().ok()?;
     let known = DECIMAL.iter().any(|(_, known)| *known == suffix);
@@ -253,7 +257,7 @@ impl FromStr for Quantity {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let refused = |server_message| QuantityError {
+        let invalid = |server_message| QuantityError {
             text: text.to_owned(),
             server_message,
         };
@@ -261,25 +265,25 @@ impl FromStr for Quantity {
         let after = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
         let after = after.strip_prefix(['+', '-']).unwrap_or(after);
         if text.is_empty() || !after.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(refused(QuantityError::FORM));
+            return Err(invalid(QuantityError::FORM));
         }
         let known = SUFFIXES.iter().find(|(known, _)| *known == suffix);
         if known.is_none() && !suffix.is_empty() && exponent(suffix).is_none() {
-            return Err(refused(NO_SUFFIX));
+            return Err(invalid(NO_SUFFIX));
         }
-        // API servers take a number without digits for nothing, unless they
-        // must be exact with it.
+        // API servers read a number without digits as zero, except where the
+        // calculation must be exact.
         if !has_digit(number) && matches!(suffix, "Pi" | "Ei") {
-            return Err(refused(NO_NUMBER));
+            return Err(invalid(NO_NUMBER));
         }
         let value: Result<f64, _> = match known {
             _ if !has_digit(number) => Ok(0.0),
             Some((_, factor)) => number.parse().map(|number: f64| number * factor),
             None => text.parse(),
         };
-        let value = value.map_err(|_| refused(NO_NUMBER))?;
+        let value = value.map_err(|_| invalid(NO_NUMBER))?;
         if !value.is_finite() {
-            return Err(refused(NO_NUMBER));
+            return Err(invalid(NO_NUMBER));
         }
         Ok(Self {
             text: text.to_owned(),
@@ -299,9 +303,9 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// As a real API server writes them in a list of resources.
+    /// The results of a real API server for resource lists.
     #[test]
-    fn the_usual_form() {
+    fn quantities_have_a_canonical_form() {
         for (text, usual) in [
             ("1000m", "1"),
             ("1024Mi", "1Gi"),
@@ -365,9 +369,9 @@ mod tests {
         let finer: Quantity = "1.23456789123".parse().unwrap();
         assert_eq!(finer.canonical(), "1234567892n");
     }
-    /// As a real API server refuses them.
+    /// The errors of a real API server.
     #[test]
-    fn what_is_no_quantity() {
+    fn invalid_quantities_are_rejected() {
         for (text, message) in [
             ("", QuantityError::FORM),
             ("1.5.1", QuantityError::FORM),
@@ -386,8 +390,8 @@ mod tests {
             ("+-1", NO_SUFFIX),
             ("Ei", NO_NUMBER),
         ] {
-            let refused = text.parse::<Quantity>().unwrap_err();
-            assert_eq!(refused.server_message(), message, "{text}");
+            let invalid = text.parse::<Quantity>().unwrap_err();
+            assert_eq!(invalid.server_message(), message, "{text}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The release of Kubernetes whose API is implemented here: its kinds, their fields
-//! and rules.
+//! The Kubernetes release whose API is implemented: its kinds, fields and
+//! rules.
 
-/// The version, as a server tells it.
+/// The version as reported by the server.
 pub const VERSION: &str = "v1.37.0";
-/// Its first number.
+/// The major version.
 pub const MAJOR: &str = "1";
-/// Its second number.
+/// The minor version.
 pub const MINOR: &str = "37";
 
 #[cfg(test)]
@@ -13,7 +13,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parts_are_those_of_the_version() {
+    fn the_parts_match_the_version() {
         let version = format!("v{MAJOR}.{MINOR}.");
         assert!(VERSION.starts_with(&version), "{VERSION}");
     }

@@ -1,10 +1,11 @@
-//! `Status`: what the API server answers instead of an object.
+//! `Status`: the response of the API server when it does not return an object.
 
 use serde::{Deserialize, Serialize};
 
-/// The machine-readable reason of a failed request, as in `metav1.StatusReason`.
+/// The machine-readable reason of a failed request, as in
+/// `metav1.StatusReason`.
 ///
-/// Open: a reason of a newer server is kept in [`StatusReason::Other`].
+/// [`StatusReason::Other`] holds reasons that this crate does not know.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
 pub enum StatusReason {
@@ -34,7 +35,7 @@ pub enum StatusReason {
 macro_rules! reasons {
     ($($variant:ident => $code:literal),* $(,)?) => {
         impl StatusReason {
-            /// The reason's word; empty for [`StatusReason::Unknown`].
+            /// The name of the reason; empty for [`StatusReason::Unknown`].
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {
@@ -44,7 +45,7 @@ macro_rules! reasons {
                 }
             }
 
-            /// The HTTP code that goes with it.
+            /// The HTTP status code of the reason.
             #[must_use]
             pub fn code(&self) -> u16 {
                 match self {
@@ -53,7 +54,7 @@ macro_rules! reasons {
                 }
             }
 
-            /// The reason a word names.
+            /// Returns the reason with a name.
             #[must_use]
             pub fn from_word(word: &str) -> Self {
                 match word {
@@ -86,7 +87,7 @@ impl<'de> Deserialize<'de> for StatusReason {
     }
 }
 
-/// A `v1` `Status`. [`Status::failure`] makes one for an error.
+/// A `v1` `Status`. Use [`Status::failure`] to create one for an error.
 ///
 /// ```
 /// use longshore_model::{Status, StatusReason};
@@ -103,22 +104,22 @@ pub struct Status {
     /// Always `v1`.
     #[serde(default)]
     pub api_version: String,
-    /// List metadata: empty.
+    /// List metadata, always empty.
     #[serde(default)]
     pub metadata: serde_json::Map<String, serde_json::Value>,
     /// `Success` or `Failure`.
     #[serde(default)]
     pub status: String,
-    /// What happened, for people.
+    /// A message for users.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// What happened, for programs.
+    /// The machine-readable reason.
     #[serde(default, skip_serializing_if = "is_unknown")]
     pub reason: StatusReason,
-    /// About which object, and why.
+    /// The object and the causes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<StatusDetails>,
-    /// The HTTP code; 0 when absent.
+    /// The HTTP status code; 0 if absent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub code: u16,
 }
@@ -131,7 +132,7 @@ fn is_zero(code: &u16) -> bool {
     *code == 0
 }
 
-/// What a [`Status`] is about.
+/// Details of a [`Status`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusDetails {
@@ -141,16 +142,17 @@ pub struct StatusDetails {
     /// The kind's group.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// The resource (errors) or kind (validation, deletes).
+    /// The resource (for errors) or the kind (for validation errors and
+    /// deletes).
     #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
     /// The object's uid.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// The single causes.
+    /// The individual causes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<StatusCause>,
-    /// Seconds to wait before the next try; 0 when absent.
+    /// Seconds after which to retry; 0 if absent.
     #[serde(skip_serializing_if = "is_zero_seconds")]
     pub retry_after_seconds: u32,
 }
@@ -159,23 +161,23 @@ fn is_zero_seconds(seconds: &u32) -> bool {
     *seconds == 0
 }
 
-/// One cause: a field and what is wrong with it.
+/// A cause: a field and what is wrong with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatusCause {
     /// `FieldValueRequired`, `FieldValueInvalid`, …
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// For people.
+    /// A message for users.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// The field's path: `spec.containers[0].name`.
+    /// The path of the field: `spec.containers[0].name`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub field: String,
 }
 
 impl Status {
-    /// A failure with the code of its reason.
+    /// Creates a failure with the status code of its reason.
     #[must_use]
     pub fn failure(reason: StatusReason, message: impl Into<String>) -> Self {
         Self {
@@ -187,7 +189,7 @@ impl Status {
         }
     }
 
-    /// A plain success.
+    /// Creates a success.
     #[must_use]
     pub fn success() -> Self {
         Self {

@@ -1,8 +1,9 @@
-//! What a text tells before it is parsed.
+//! Properties of a text that can be determined without parsing it.
 
-/// The most brackets that are open at a time in a text of YAML or JSON. Those
-/// in quoted texts count, too: they are mostly balanced. Parsers of YAML take
-/// a time that grows with the square of it, so it is looked at first.
+/// The maximum nesting depth of brackets in YAML or JSON text. Brackets in
+/// quoted strings count as well; they are usually balanced. The run time of
+/// YAML parsers grows with the square of this depth, so check it before
+/// parsing.
 ///
 /// ```
 /// assert_eq!(longshore_model::text::nesting(b"{a: [1, [2]], b: []}"), 3);

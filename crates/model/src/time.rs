@@ -1,9 +1,9 @@
-//! Times as Kubernetes writes them: RFC 3339 in whole seconds, or with six
-//! decimals (`MicroTime`), always in UTC.
+//! Times in the formats of Kubernetes: RFC 3339 in UTC, with whole seconds
+//! (`Time`) or six decimals (`MicroTime`).
 
 use jiff::{Timestamp, Unit};
 
-/// `Time`: `2026-01-02T03:04:05Z`.
+/// Formats a `Time`: `2026-01-02T03:04:05Z`.
 ///
 /// ```
 /// let t = jiff::Timestamp::from_millisecond(1_767_323_045_678).unwrap();
@@ -18,13 +18,13 @@ pub fn seconds(at: Timestamp) -> String {
     format!("{}", at.round(floor).unwrap_or(at))
 }
 
-/// `MicroTime`: `2026-01-02T03:04:05.678000Z`.
+/// Formats a `MicroTime`: `2026-01-02T03:04:05.678000Z`.
 #[must_use]
 pub fn micros(at: Timestamp) -> String {
     format!("{at:.6}")
 }
 
-/// Reads either form; `None` when it is no RFC 3339 time.
+/// Parses both formats; `None` if the text is not an RFC 3339 time.
 #[must_use]
 pub fn parse(text: &str) -> Option<Timestamp> {
     text.parse().ok()

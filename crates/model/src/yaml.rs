@@ -1,8 +1,9 @@
-//! YAML: JSON values as YAML that every reader of it reads alike, and the limits
-//! of what is read.
+//! Writes JSON values as YAML that all parsers read alike, and limits the YAML
+//! that is read.
 //!
-//! Kubernetes' own tools read YAML 1.1, where `yes`, `on` and `1_000` are no texts;
-//! most others read YAML 1.2. What either takes for something else is quoted.
+//! The Kubernetes tools use YAML 1.1, in which `yes`, `on` and `1_000` are not
+//! strings; most other parsers use YAML 1.2. Strings that any of them would
+//! misinterpret are quoted.
 
 mod limits;
 
@@ -10,13 +11,13 @@ use serde_json::{Map, Value};
 
 pub use limits::{DEPTH, EXPANSION, LimitError, check};
 
-/// Words that are no texts to some reader, in lower case.
-const WORDS: [&str; 15] = [
+/// Words that some parser does not read as strings, in lower case.
+const NON_STRING_WORDS: [&str; 15] = [
     "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "nan", "inf", ".nan", ".inf",
     "<<",
 ];
 
-/// A value as a block of YAML, with a newline at its end.
+/// Writes a value as block-style YAML with a final newline.
 ///
 /// ```
 /// use longshore_model::yaml;
@@ -45,13 +46,13 @@ fn indent(depth: usize, text: &mut String) {
     text.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// The first line's indentation is there already.
+/// The caller has written the indentation of the first line.
 fn object(map: &Map<String, Value>, depth: usize, text: &mut String) {
     for (place, (key, value)) in map.iter().enumerate() {
         if place > 0 {
             indent(depth, text);
         }
-        string_in_a_line(key, text);
+        inline_string(key, text);
         text.push(':');
         match value {
             Value::Object(inner) if !inner.is_empty() => {
@@ -93,14 +94,14 @@ fn array(items: &[Value], depth: usize, text: &mut String) {
 fn scalar(value: &Value, depth: usize, text: &mut String) {
     match value {
         Value::String(string) if is_block(string) => block(string, depth, text),
-        Value::String(string) => string_in_a_line(string, text),
+        Value::String(string) => inline_string(string, text),
         Value::Object(_) => text.push_str("{}"),
         Value::Array(_) => text.push_str("[]"),
         other => text.push_str(&other.to_string()),
     }
 }
 
-fn string_in_a_line(string: &str, text: &mut String) {
+fn inline_string(string: &str, text: &mut String) {
     if is_plain(string) {
         text.push_str(string);
     } else if string.chars().all(is_printable) {
@@ -108,7 +109,8 @@ fn string_in_a_line(string: &str, text: &mut String) {
         text.push_str(&string.replace('\'', "''"));
         text.push('\'');
     } else {
-        // JSON's texts are YAML's, but for what is beyond its planes of characters.
+        // JSON strings are valid YAML except for characters outside the basic
+        // plane.
         let quoted = Value::String(string.to_owned()).to_string();
         for c in quoted.chars() {
             match c {
@@ -119,7 +121,7 @@ fn string_in_a_line(string: &str, text: &mut String) {
     }
 }
 
-/// What stands in a line as itself.
+/// Whether a character can be written without an escape sequence.
 fn is_printable(c: char) -> bool {
     !c.is_control()
         && !matches!(
@@ -128,10 +130,10 @@ fn is_printable(c: char) -> bool {
         )
 }
 
-/// Whether a text needs no quotes, for any reader.
+/// Whether a string needs no quotes for any parser.
 fn is_plain(string: &str) -> bool {
     let begins = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_');
-    let goes_on = |c: char| {
+    let is_plain_char = |c: char| {
         c.is_ascii_alphanumeric()
             || matches!(
                 c,
@@ -154,15 +156,15 @@ fn is_plain(string: &str) -> bool {
             )
     };
     string.starts_with(begins)
-        && string.chars().all(goes_on)
+        && string.chars().all(is_plain_char)
         && !string.ends_with([' ', ':'])
         && !string.contains(": ")
-        && !WORDS.contains(&string.to_ascii_lowercase().as_str())
-        && !is_like_a_number(string)
+        && !NON_STRING_WORDS.contains(&string.to_ascii_lowercase().as_str())
+        && !may_be_number(string)
 }
 
-/// Numbers, times and dates, in any of YAML's ways to write them.
-fn is_like_a_number(string: &str) -> bool {
+/// Whether a string could be a number, time or date in any YAML version.
+fn may_be_number(string: &str) -> bool {
     let of_numbers = |c: char| {
         c.is_ascii_hexdigit()
             || matches!(
@@ -183,13 +185,13 @@ fn is_like_a_number(string: &str) -> bool {
                     | ','
             )
     };
-    // No number has two points: it is an address or a version.
+    // A text with two points is not a number but an address or a version.
     string.matches('.').count() < 2
         && string.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))
         && string.chars().all(of_numbers)
 }
 
-/// Whether a text of several lines can stand as it is.
+/// Whether a multiline string can be written as a literal block.
 fn is_block(string: &str) -> bool {
     string.contains('\n')
         && !string.ends_with("\n\n")
@@ -219,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_some_reader_takes_for_something_else_is_quoted() {
+    fn ambiguous_strings_are_quoted() {
         for word in [
             "yes",
             "No",
@@ -293,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_several_lines() {
+    fn multiline_strings_round_trip() {
         let read = |text: &str| serde_yaml_ng::from_str::<Value>(text).unwrap();
         for text in [
             "a\nb",
@@ -335,7 +337,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(value in value()) {
+        fn written_values_are_read_back(value in value()) {
             let text = write(&value);
             let read: Value = serde_yaml_ng::from_str(&text).unwrap();
             prop_assert_eq!(read, value, "{}", text);

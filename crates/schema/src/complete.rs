@@ -1,10 +1,11 @@
-//! Completing objects: the fields that Kubernetes always writes, with their zero values.
+//! Completes objects: adds the fields that Kubernetes always writes, with their
+//! zero values.
 
 use serde_json::{Map, Value};
 
 use crate::graph::{Shape, TypeRef};
 
-/// Puts in the fields that are always there, all the way down.
+/// Adds the fields that are always present, at all levels.
 ///
 /// ```
 /// use longshore_model::Gvk;
@@ -17,12 +18,13 @@ use crate::graph::{Shape, TypeRef};
 pub fn complete(at: TypeRef, fields: &mut Map<String, Value>) {
     for (name, zero) in at.always() {
         match fields.get_mut(*name) {
-            // A struct that was given as null, and a null that stands for one.
+            // A null replaces a struct with its zero value.
             Some(Value::Null) if !zero.is_null() => {
                 fields.insert((*name).to_owned(), zero.clone());
             }
-            // Stored as protobuf, an empty list is none; definitions of custom
-            // resources are stored as JSON.
+            // Kubernetes stores built-in kinds as protobuf, which cannot
+            // distinguish an empty list from a missing one. It stores
+            // CustomResourceDefinitions as JSON.
             Some(Value::Array(items)) if items.is_empty() && !is_definition(at) => {
                 fields.insert((*name).to_owned(), zero.clone());
             }
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_know_whether_they_leave_zero_out() {
+    fn fields_know_whether_they_omit_zero() {
         let pod = registry()
             .root(&Gvk::from_api_version("v1", "Pod"))
             .unwrap();

@@ -1,4 +1,4 @@
-//! The definitions of the built-in types: their schemas in the manner of OpenAPI v3, by name.
+//! The schemas of the built-in types by name, in OpenAPI v3 style.
 
 use std::sync::OnceLock;
 
@@ -10,10 +10,10 @@ use crate::{
     roots::{ROOTS, SHARED},
 };
 
-/// Where definitions stand in a document, as references name it.
+/// The prefix of references to definitions in a document.
 pub(crate) const DEFINITIONS: &str = "#/components/schemas/";
 
-/// All definitions; built by the first call.
+/// All definitions; built on first use.
 pub(crate) fn definitions() -> &'static Map<String, Value> {
     static ALL: OnceLock<Map<String, Value>> = OnceLock::new();
     ALL.get_or_init(build)
@@ -50,7 +50,7 @@ fn build() -> Map<String, Value> {
     definitions
 }
 
-/// The definition that a schema refers to, plainly or through `allOf`.
+/// The definition that a schema refers to, directly or through `allOf`.
 pub(crate) fn reference(schema: &Value) -> Option<&str> {
     schema["$ref"]
         .as_str()
@@ -58,7 +58,7 @@ pub(crate) fn reference(schema: &Value) -> Option<&str> {
         .strip_prefix(DEFINITIONS)
 }
 
-/// The definition of a kind's lists.
+/// The definition of the list of a kind.
 fn list_definition(package: &str, kind: &str) -> Value {
     json!({
         "description": format!("A list of {kind} objects."),
@@ -80,7 +80,7 @@ fn list_definition(package: &str, kind: &str) -> Value {
     })
 }
 
-/// Gives a definition the form that an API server publishes.
+/// Converts a definition to the form that an API server publishes.
 fn correct(name: &str, definition: &mut Value) {
     let Some(fields) = definition.as_object_mut() else {
         return;
@@ -101,13 +101,13 @@ fn correct(name: &str, definition: &mut Value) {
                 json!([{"type": "integer"}, {"type": "string"}]),
             );
         }
-        // Any JSON at all.
+        // Any JSON value.
         Some("JSON") => {
             fields.remove("type");
         }
         _ => {}
     }
-    // No type of Kubernetes asks for metadata, whatever Rust's types say.
+    // Metadata is optional in Kubernetes, although the Rust types require it.
     if let Some(required) = fields.get_mut("required").and_then(Value::as_array_mut) {
         required.retain(|field| field != "metadata");
         if required.is_empty() {
@@ -118,7 +118,8 @@ fn correct(name: &str, definition: &mut Value) {
         return;
     };
     for property in properties.values_mut().filter_map(Value::as_object_mut) {
-        // Beside `$ref` every other word is ignored: a description needs `allOf`.
+        // `$ref` overrides all other keywords next to it, so a description
+        // needs `allOf`.
         if property.len() > 1
             && let Some(reference) = property.remove("$ref")
         {

@@ -1,7 +1,8 @@
-//! Fields that JSON text names twice in one object. They are lost when it is
-//! parsed into a `Value`, so they are looked for in the text.
+//! Finds duplicate fields in JSON text. Parsing to a `Value` loses them, so the
+//! text is searched.
 //!
-//! With the type of the object, also fields that it does not have, in the order of the text.
+//! If the type of the object is known, unknown fields are reported as well, in
+//! the order of the text.
 
 use std::{collections::HashSet, fmt};
 
@@ -13,16 +14,16 @@ use crate::{
     registry,
 };
 
-/// The fields that come twice in an object of the JSON text, worded as API
-/// servers word them: `duplicate field "spec.foo"`. What is not JSON has none:
-/// its parser says so.
+/// The duplicate fields of a JSON text, with the messages of API servers:
+/// `duplicate field "spec.foo"`. Returns none for invalid JSON, which the
+/// parser reports.
 pub(crate) fn duplicate_fields(json: &[u8]) -> Vec<String> {
     search(json, None)
 }
 
-/// The fields of the JSON text that come twice, or that the kind does not have, in the order
-/// of the text, as Kubernetes' strict decoder reports them. Each is reported once. Of kinds
-/// that are not built in, only those that come twice.
+/// The duplicate and unknown fields of a JSON text in the order of the text, as
+/// the strict decoder of Kubernetes reports them. Each is reported once. For
+/// kinds that are not built in, only duplicates are reported.
 ///
 /// ```
 /// use longshore_model::Gvk;
@@ -54,8 +55,8 @@ struct Search {
 }
 
 impl Search {
-    /// Notes a mistake at the path.
-    fn note(&mut self, mistake: &str) {
+    /// Records a mistake at the current path.
+    fn record(&mut self, mistake: &str) {
         let text = format!("{mistake} field \"{}\"", self.path);
         if self.seen.insert(text.clone()) {
             self.found.push(text);
@@ -63,7 +64,7 @@ impl Search {
     }
 }
 
-/// Goes through one value, with its type where fields must be known.
+/// Traverses a value, with its type if fields must be known.
 struct Walk<'a>(&'a mut Search, Option<TypeRef>);
 
 impl<'de> DeserializeSeed<'de> for Walk<'_> {
@@ -100,7 +101,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
             match mistake {
                 None => map.next_value_seed(Walk(search, inner.flatten()))?,
                 Some(mistake) => {
-                    search.note(mistake);
+                    search.record(mistake);
                     map.next_value::<IgnoredAny>()?;
                 }
             }
@@ -156,7 +157,7 @@ mod tests {
     use super::{duplicate_fields, strict_mistakes};
 
     #[test]
-    fn unknown_fields_come_in_the_order_of_the_text() {
+    fn unknown_fields_are_reported_in_text_order() {
         let json =
             br#"{"x": 1, "metadata": {"labels": {"a": "b", "a": "c"}}, "spec": {"y": {"z": 1,
             "z": 1}, "replicas": 2, "replicas": 3, "y": 2, "template": {"spec": {"containers":
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_are_named_by_path() {
+    fn duplicates_are_reported_by_path() {
         let json = br#"{"spec": {"a": 1, "b": null, "a": {"c": 1, "c": 2}},
             "list": [1.5, -1, "x", true, {"d": 1, "e": {"d": 1}, "d": 1}], "spec": 1}"#;
         assert_eq!(
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_has_none() {
+    fn invalid_json_has_no_duplicates() {
         let deep = "[".repeat(100_000);
         for text in ["", "{\"a\":1,\"a\":", "nonsense", &deep] {
             assert!(duplicate_fields(text.as_bytes()).is_empty());

@@ -1,13 +1,14 @@
-//! Facts about fields that k8s-openapi's schemas leave out: how strategic merge
-//! and server-side apply treat lists and objects. Read from `facts/lists.txt`,
-//! which `facts/generate.py` takes from the types of a release of Kubernetes.
+//! Properties of fields that the schemas of k8s-openapi lack: how strategic
+//! merge and server-side apply treat lists and objects. They are read from
+//! `facts/lists.txt`, which `facts/generate.py` extracts from the types of a
+//! Kubernetes release.
 //!
-//! A line `@package` opens a package. A line `Type.field word…` describes a
-//! field, `Type word…` about every object of the type. Words: `patch=` the
-//! strategies of strategic merge, `key=` its merge key, `list=` the list type
-//! of server-side apply (`atomic`, `set` or `map`), `keys=` the keys of a map
-//! list, `map=atomic` an object that is applied as a whole, `default=` what a key
-//! of a map list is when it is left out.
+//! A line `@package` starts a package. A line `Type.field word…` describes a
+//! field, `Type word…` all objects of the type. Words: `patch=` is the patch
+//! strategy of strategic merge, `key=` its merge key, `list=` the list type of
+//! server-side apply (`atomic`, `set` or `map`), `keys=` the keys of a map
+//! list, `map=atomic` an object that is applied as a whole, `default=` the
+//! value of an omitted key of a map list.
 
 use std::collections::HashMap;
 
@@ -16,40 +17,41 @@ static LISTS: &str = include_str!("facts/lists.txt");
 /// How a strategic merge patch treats a list or an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Strategy {
-    /// Lists are replaced, objects merged field by field.
+    /// Replaces lists and merges objects field by field.
     #[default]
     Replace,
-    /// A list is merged: by the merge key, or as a set of plain values.
+    /// Merges a list by its merge key, or as a set of scalars.
     Merge,
-    /// An object: fields that `$retainKeys` does not name are dropped.
+    /// Drops the fields of an object that `$retainKeys` does not list.
     RetainKeys,
-    /// A list merged by its key, in whose items `$retainKeys` counts.
+    /// Merges a list by its key; its items support `$retainKeys`.
     MergeRetainKeys,
-    /// An object that is replaced as a whole.
+    /// Replaces an object as a whole.
     ReplaceObject,
 }
 
-/// The strategic-merge rule of a field.
+/// The strategic merge rule of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct PatchRule {
-    /// The field that identifies a list's items.
+    /// The field that identifies the items of a list.
     pub merge_key: Option<&'static str>,
-    /// How patches change the field.
+    /// The patch strategy.
     pub strategy: Strategy,
 }
 
-/// How server-side apply owns a list.
+/// How server-side apply tracks the ownership of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ListType {
     /// As a whole.
     Atomic,
-    /// Value by value.
+    /// By value.
     Set,
-    /// Item by item, identified by [`TypeRef::list_map_keys`](crate::TypeRef::list_map_keys).
+    /// By item, identified by
+    /// [`TypeRef::list_map_keys`](crate::TypeRef::list_map_keys).
     Map,
 }
 
-/// What the table says of a field or a type.
+/// The properties of a field or a type in the table.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Fact {
     pub(crate) patch: PatchRule,
@@ -59,10 +61,10 @@ pub(crate) struct Fact {
     pub(crate) default: Option<&'static str>,
 }
 
-/// The table by full name of type, then field; the type itself is field `""`.
+/// The table by full type name and field; the field `""` is the type itself.
 pub(crate) type Facts = HashMap<String, HashMap<&'static str, Fact>>;
 
-/// Reads the table.
+/// Parses the table.
 pub(crate) fn read() -> Facts {
     let mut facts = Facts::new();
     let mut package = "";
@@ -87,7 +89,7 @@ pub(crate) fn read() -> Facts {
 fn with_word(mut fact: Fact, word: &'static str) -> Fact {
     match word.split_once('=') {
         Some(("patch", "merge")) => fact.patch.strategy = Strategy::Merge,
-        // Of lists `replace` is the rule anyway; it is only said of objects.
+        // Lists are replaced by default; the word is only used for objects.
         Some(("patch", "replace")) => fact.patch.strategy = Strategy::ReplaceObject,
         Some(("patch", "retainKeys")) => fact.patch.strategy = Strategy::RetainKeys,
         Some(("patch", _)) => fact.patch.strategy = Strategy::MergeRetainKeys,
@@ -95,7 +97,7 @@ fn with_word(mut fact: Fact, word: &'static str) -> Fact {
         Some(("list", "map")) => fact.list = Some(ListType::Map),
         Some(("list", "set")) => fact.list = Some(ListType::Set),
         Some(("list", _)) => fact.list = Some(ListType::Atomic),
-        // The table is read once; its few key lists live as long as it does.
+        // The table is read once and its key lists live as long as the program.
         Some(("keys", keys)) => fact.keys = keys.split(',').collect::<Vec<_>>().leak(),
         Some(("map", _)) => fact.atomic = true,
         Some(("default", value)) => fact.default = Some(value),
@@ -109,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_is_known() {
+    fn every_word_of_the_table_is_known() {
         for line in LISTS.lines().filter(|line| !line.starts_with('@')) {
             for word in line.split(' ').skip(1) {
                 let is_known = match word.split_once('=') {
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fact_is_about_a_field_that_exists() {
+    fn every_fact_describes_an_existing_field() {
         for (type_name, facts) in read() {
             let Some(of_type) = crate::registry().named(&type_name) else {
                 continue;

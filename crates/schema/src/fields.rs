@@ -1,4 +1,4 @@
-//! Fields that a kind does not have: finding them, and dropping them.
+//! Finds and drops fields that a kind does not have.
 
 use longshore_model::Gvk;
 use serde_json::Value;
@@ -8,8 +8,8 @@ use crate::{
     registry,
 };
 
-/// The fields of `object` that its kind does not have, worded as API servers
-/// word them: `unknown field "spec.foo"`. Empty for kinds that are not built in.
+/// The unknown fields of `object`, with the messages of API servers: `unknown
+/// field "spec.foo"`. Empty for kinds that are not built in.
 ///
 /// ```
 /// use longshore_model::Gvk;
@@ -28,8 +28,8 @@ pub fn unknown_fields(gvk: &Gvk, object: &Value) -> Vec<String> {
     unknown
 }
 
-/// Drops the fields of `object` that its kind does not have. Kinds that are not
-/// built in are left as they are.
+/// Drops the unknown fields of `object`. Objects of kinds that are not built in
+/// are left unchanged.
 pub fn prune(gvk: &Gvk, object: &mut Value) {
     if let Some(root) = registry().root(gvk) {
         drop_unknown(root, object);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_are_named_by_path() {
+    fn unknown_fields_are_reported_by_path() {
         assert_eq!(
             unknown_fields(&Gvk::from_api_version("batch/v1", "Job"), &job()),
             [
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_the_wrong_shape_are_left_alone() {
+    fn values_of_the_wrong_type_are_unchanged() {
         let gvk = Gvk::from_api_version("v1", "Pod");
         let mut object = json!({"metadata": 7, "spec": [{"x": 1}]});
         assert!(unknown_fields(&gvk, &object).is_empty());

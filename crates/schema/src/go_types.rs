@@ -1,22 +1,22 @@
-//! What Go calls the types, for messages: `int32`, `[]v1.Container`.
+//! Go names of types for error messages: `int32`, `[]v1.Container`.
 
 use crate::graph::{Shape, TypeRef};
 
-/// `Container` of `io.k8s.api.core.v1.Container`.
+/// `Container` for `io.k8s.api.core.v1.Container`.
 pub(crate) fn short(definition: &str) -> &str {
     definition.rsplit('.').next().unwrap_or(definition)
 }
 
 impl TypeRef {
-    /// The name of an object's type in its package: `Container`. Nothing for a
-    /// type without a name.
+    /// The name of an object's type within its package: `Container`. `None` for
+    /// a type without a name.
     #[must_use]
     pub fn type_name(self) -> Option<&'static str> {
         self.definition().map(short)
     }
 
-    /// The type as Go's messages show it. Words that are types of their own in
-    /// Go (`v1.DNSPolicy`) are strings in the schema, and here.
+    /// The type as Go prints it in messages. String types with a name in Go
+    /// (`v1.DNSPolicy`) are plain strings in the schema, and here.
     ///
     /// ```
     /// use longshore_model::Gvk;

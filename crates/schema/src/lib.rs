@@ -1,11 +1,9 @@
-//! What Kubernetes' built-in types look like: their fields, the rules of
-//! patches and lists, the numbers of their protobuf encoding, and the OpenAPI
-//! documents that describe them.
+//! Descriptions of the built-in Kubernetes types: fields, patch and list rules,
+//! protobuf field numbers, and OpenAPI documents.
 //!
-//! The types themselves come from `k8s-openapi`; what its schemas do not say
-//! (merge keys, list types, protobuf numbers) stands in the tables under
-//! `src/facts`. Pure: no I/O, no clock. Everything is built once, when first
-//! used.
+//! The types come from `k8s-openapi`. Properties that its schemas lack (merge
+//! keys, list types, protobuf numbers) are in the tables under `src/facts`. The
+//! crate does no I/O and needs no clock. All tables are built on first use.
 
 mod complete;
 mod definitions;

@@ -1,28 +1,28 @@
-//! What server-side apply must know of a type: which values are owned as a
-//! whole, which field by field or item by item. One view over the built-in
-//! types and those that a CustomResourceDefinition declares.
+//! Ownership rules of types for server-side apply: which values are owned as a
+//! whole, and which by field or by item. A common interface for built-in types
+//! and those of CustomResourceDefinitions.
 
 use serde_json::Value;
 
 use crate::{ListType, Shape, TypeRef};
 
-/// A type that a definition declares at run time, as server-side apply walks it.
+/// A type that is declared at run time, as server-side apply traverses it.
 pub trait DeclaredType: std::fmt::Debug + Send + Sync {
-    /// What the value may be; [`Shape::Any`] where nothing is declared.
+    /// The kind of values; [`Shape::Any`] if nothing is declared.
     fn shape(&self) -> Shape;
 
     /// The type of the field `name` of an object, or of a map's values; `None`
-    /// when it is not declared. Where unknown fields are preserved, those are
+    /// if it is not declared. Unknown fields that are preserved have the type
     /// [`OwnedType::Any`].
     fn field(&self, name: &str) -> Option<OwnedType<'_>>;
 
-    /// Whether the field is declared by its name, not as any key of a map.
+    /// Whether the field is declared by name, not as an arbitrary key of a map.
     fn names_field(&self, name: &str) -> bool;
 
-    /// The type of a list's elements.
+    /// The type of a list's items.
     fn items(&self) -> Option<OwnedType<'_>>;
 
-    /// `x-kubernetes-list-type`; atomic when it is not said.
+    /// `x-kubernetes-list-type`; atomic if absent.
     fn list_type(&self) -> ListType;
 
     /// `x-kubernetes-list-map-keys`.
@@ -31,18 +31,18 @@ pub trait DeclaredType: std::fmt::Debug + Send + Sync {
     /// `x-kubernetes-map-type: atomic`.
     fn is_atomic(&self) -> bool;
 
-    /// The default of a value that is left out.
+    /// The default of a missing value.
     fn default(&self) -> Option<&Value>;
 }
 
-/// The type of a value at one place of an object.
+/// The type of a value at a path of an object.
 #[derive(Debug, Clone, Copy)]
 pub enum OwnedType<'a> {
     /// A built-in type.
     Builtin(TypeRef),
     /// A type declared by a CustomResourceDefinition.
     Declared(&'a dyn DeclaredType),
-    /// Nothing is known: objects are owned field by field, lists as a whole.
+    /// An undeclared type: objects are owned by field, lists as a whole.
     Any,
 }
 
@@ -51,16 +51,16 @@ pub enum OwnedType<'a> {
 pub enum Ownership {
     /// As a whole.
     Whole,
-    /// Field by field, key by key.
+    /// An object, by field or key.
     Fields,
-    /// A list, value by value.
+    /// A list, by value.
     Values,
-    /// A list, item by item; [`OwnedType::keys`] tell them apart.
+    /// A list, by item; [`OwnedType::keys`] identify the items.
     Items,
 }
 
 impl<'a> OwnedType<'a> {
-    /// How `value` is owned, if it is of this type. One of another type is
+    /// How `value` is owned if it has this type. A value of another type is
     /// owned as a whole.
     #[must_use]
     pub fn ownership(self, value: &Value) -> Ownership {
@@ -78,7 +78,7 @@ impl<'a> OwnedType<'a> {
         }
     }
 
-    /// What the value may be.
+    /// The kind of values that the type permits.
     #[must_use]
     pub fn shape(self) -> Shape {
         match self {
@@ -88,7 +88,7 @@ impl<'a> OwnedType<'a> {
         }
     }
 
-    /// The type of the field `name`, of any key's value in a map; `None` when
+    /// The type of the field `name`, or of every value in a map; `None` if
     /// there is no such field.
     #[must_use]
     pub fn field(self, name: &str) -> Option<Self> {
@@ -100,7 +100,7 @@ impl<'a> OwnedType<'a> {
         }
     }
 
-    /// Whether the field is declared by its name, not as any key of a map.
+    /// Whether the field is declared by name, not as an arbitrary key of a map.
     #[must_use]
     pub fn names_field(self, name: &str) -> bool {
         match self {
@@ -110,8 +110,8 @@ impl<'a> OwnedType<'a> {
         }
     }
 
-    /// The fields of an object that are always there, with what they are when
-    /// nothing is said.
+    /// The fields of an object that are always present, with their default
+    /// values.
     #[must_use]
     pub fn always(self) -> &'static [(&'static str, Value)] {
         match self {
@@ -120,7 +120,7 @@ impl<'a> OwnedType<'a> {
         }
     }
 
-    /// The type of a list's elements.
+    /// The type of a list's items.
     #[must_use]
     pub fn items(self) -> Self {
         match self {
@@ -140,7 +140,7 @@ impl<'a> OwnedType<'a> {
         }
     }
 
-    /// The fields that tell the items of a list apart, in the order declared.
+    /// The fields that identify the items of a list, in declaration order.
     pub fn keys(self) -> impl Iterator<Item = &'a str> {
         let (builtin, declared): (&'a [&'a str], &'a [String]) = match self {
             Self::Builtin(at) => (at.list_map_keys(), &[]),
@@ -161,7 +161,7 @@ impl<'a> OwnedType<'a> {
         }
     }
 
-    /// What the field that is a key of a list is when an item leaves it out.
+    /// The value of a list key that an item omits.
     #[must_use]
     pub fn key_default(self) -> Option<Value> {
         match self {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_18_how_values_of_built_in_types_are_owned() {
+    fn rule_18_ownership_of_built_in_types() {
         for (path, value, ownership) in [
             ("spec", json!({}), Ownership::Fields),
             ("metadata.labels", json!({}), Ownership::Fields),
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn some_fields_are_always_there() {
+    fn some_fields_are_always_present() {
         assert_eq!(at("spec").always(), [("containers", json!(null))]);
         assert_eq!(
             at("spec.containers.*").always(),

@@ -1,11 +1,11 @@
-//! Which package a group and version lives in: `batch/v1` is
-//! `io.k8s.api.batch.v1`. Schemas and protobuf messages are named alike.
+//! Maps groups and versions to Go packages: `batch/v1` is
+//! `io.k8s.api.batch.v1`. Schemas and protobuf messages use the same names.
 
-/// The package of the types that every group shares.
+/// The package of the types that all groups share.
 pub(crate) const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// The package of a group's version; nothing for a group that cannot be a
-/// built-in one.
+/// The package of a group and version; `None` for a group that cannot be built
+/// in.
 pub(crate) fn of(group: &str, version: &str) -> Option<String> {
     Some(match group {
         "" => format!("io.k8s.api.core.{version}"),
@@ -27,7 +27,7 @@ pub(crate) fn of(group: &str, version: &str) -> Option<String> {
     })
 }
 
-/// The definition (and the message) of a kind.
+/// The name of the definition and of the protobuf message of a kind.
 pub(crate) fn definition(group: &str, version: &str, kind: &str) -> Option<String> {
     of(group, version).map(|package| format!("{package}.{kind}"))
 }

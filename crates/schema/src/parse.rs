@@ -1,5 +1,5 @@
-//! Parsing JSON once: its value, and whether an object in it names a field
-//! twice, which the value does not show.
+//! Parses JSON and detects duplicate fields, which the resulting value does not
+//! show, in one pass.
 
 use std::{cell::Cell, fmt};
 
@@ -8,45 +8,45 @@ use serde_json::{Error, Map, Number, Value, de::Read};
 
 use crate::duplicates::duplicate_fields;
 
-/// The value of a JSON text, and the fields that come twice in an object of
-/// it (the last of them counts), worded as API servers word them:
-/// `duplicate field "spec.foo"`.
+/// Parses a JSON text. Returns its value and its duplicate fields (the last one
+/// wins), with the messages of API servers: `duplicate field "spec.foo"`.
 ///
 /// # Errors
-/// The text is not JSON, as `serde_json` says it.
+/// Returns the error of `serde_json` if the text is not JSON.
 ///
 /// ```
-/// let (value, twice) = longshore_schema::parse(br#"{"a": [{"b": 1, "b": 2}]}"#)?;
+/// let (value, duplicates) = longshore_schema::parse(br#"{"a": [{"b": 1, "b": 2}]}"#)?;
 /// assert_eq!(value["a"][0]["b"], 2);
-/// assert_eq!(twice, [r#"duplicate field "a[0].b""#]);
+/// assert_eq!(duplicates, [r#"duplicate field "a[0].b""#]);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn parse(json: &[u8]) -> Result<(Value, Vec<String>), Error> {
-    let twice = Cell::new(false);
-    // Text that is known to be UTF-8 is not looked at again string by string.
+    let has_duplicates = Cell::new(false);
+    // Validate UTF-8 once for the whole text instead of once per string.
     let value = match std::str::from_utf8(json) {
-        Ok(text) => whole(serde_json::Deserializer::from_str(text), &twice),
-        Err(_) => whole(serde_json::Deserializer::from_slice(json), &twice),
+        Ok(text) => whole(serde_json::Deserializer::from_str(text), &has_duplicates),
+        Err(_) => whole(serde_json::Deserializer::from_slice(json), &has_duplicates),
     }?;
-    // Where they are is told by another look, which few texts need.
-    let twice = if twice.get() {
+    // Few texts have duplicates, so only those are searched a second time for
+    // the paths.
+    let has_duplicates = if has_duplicates.get() {
         duplicate_fields(json)
     } else {
         Vec::new()
     };
-    Ok((value, twice))
+    Ok((value, has_duplicates))
 }
 
 fn whole<'a, R: Read<'a>>(
     mut json: serde_json::Deserializer<R>,
-    twice: &Cell<bool>,
+    has_duplicates: &Cell<bool>,
 ) -> Result<Value, Error> {
-    let value = Build(twice).deserialize(&mut json)?;
+    let value = Build(has_duplicates).deserialize(&mut json)?;
     json.end()?;
     Ok(value)
 }
 
-/// Builds one value; notes a field that comes twice.
+/// Builds a value and records whether a field is duplicate.
 struct Build<'a>(&'a Cell<bool>);
 
 impl<'de> DeserializeSeed<'de> for Build<'_> {
@@ -120,17 +120,18 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn the_last_of_two_counts_and_both_are_told() {
-        let (value, twice) = parse(br#"{"a": 1, "b": [{"c": null, "c": "x"}], "a": 2}"#).unwrap();
+    fn the_last_duplicate_wins_and_duplicates_are_reported() {
+        let (value, has_duplicates) =
+            parse(br#"{"a": 1, "b": [{"c": null, "c": "x"}], "a": 2}"#).unwrap();
         assert_eq!(value, serde_json::json!({"a": 2, "b": [{"c": "x"}]}));
         assert_eq!(
-            twice,
+            has_duplicates,
             [r#"duplicate field "b[0].c""#, r#"duplicate field "a""#]
         );
     }
 
     #[test]
-    fn it_says_what_serde_json_says() {
+    fn errors_are_those_of_serde_json() {
         let deep = "[".repeat(200);
         let cases: [&[u8]; 9] = [
             b"",

@@ -1,4 +1,4 @@
-//! The registry: every definition by name, and the type graph over them.
+//! The registry: all definitions by name, and their type graph.
 
 use std::sync::OnceLock;
 
@@ -11,14 +11,14 @@ use crate::{
     packages,
 };
 
-/// The definitions of the built-in types, and the graph over them.
+/// The definitions of the built-in types and their type graph.
 #[derive(Debug)]
 pub struct Registry {
     definitions: &'static Map<String, Value>,
     graph: &'static Graph,
 }
 
-/// The registry; built by the first call, in some milliseconds.
+/// The registry; built on first use, which takes a few milliseconds.
 pub fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(|| Registry {
@@ -28,7 +28,7 @@ pub fn registry() -> &'static Registry {
 }
 
 impl Registry {
-    /// The schema of a type, in the manner of OpenAPI v3: references are
+    /// The schema of a type in OpenAPI v3 style: references have the form
     /// `#/components/schemas/…`.
     ///
     /// ```
@@ -40,19 +40,19 @@ impl Registry {
         self.definitions.get(name)
     }
 
-    /// A definition under its name as it is kept here.
+    /// A definition and its name with the lifetime of the registry.
     pub(crate) fn entry(&self, name: &str) -> Option<(&str, &Value)> {
         self.definitions
             .get_key_value(name)
             .map(|(name, value)| (name.as_str(), value))
     }
 
-    /// The names of all definitions, in order.
+    /// The names of all definitions, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.definitions.keys().map(String::as_str)
     }
 
-    /// The name of the definition of a kind; nothing if it is not built in.
+    /// The name of the definition of a kind; `None` if it is not built in.
     #[must_use]
     pub fn name_of(&self, gvk: &Gvk) -> Option<&str> {
         let name = packages::definition(&gvk.group, &gvk.version, &gvk.kind)?;
@@ -61,13 +61,13 @@ impl Registry {
             .map(|(name, _)| name.as_str())
     }
 
-    /// The type of a kind; nothing if it is not built in.
+    /// The type of a kind; `None` if it is not built in.
     #[must_use]
     pub fn root(&self, gvk: &Gvk) -> Option<TypeRef> {
         self.graph.definition(self.name_of(gvk)?)
     }
 
-    /// The type of a definition by its name.
+    /// The type of a definition by name.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<TypeRef> {
         self.graph.definition(name)
@@ -84,7 +84,7 @@ mod tests {
     use crate::{definitions::DEFINITIONS, roots::ROOTS};
 
     #[test]
-    fn every_kind_served_has_a_definition_and_a_list() {
+    fn every_served_kind_has_a_definition_and_a_list() {
         for info in BUILTIN {
             let name = registry()
                 .name_of(&info.gvk)
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn every_root_has_the_name_its_group_says() {
+    fn every_root_is_named_after_its_group() {
         for root in ROOTS {
             let name = packages::definition(root.group, root.version, root.kind).unwrap();
             assert!(registry().definition(&name).is_some(), "{name}");
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_leads_somewhere() {
+    fn every_reference_resolves() {
         fn check(value: &Value) {
             match value {
                 Value::Object(fields) => {

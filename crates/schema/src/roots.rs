@@ -1,4 +1,4 @@
-//! The kinds whose schemas the registry collects, one line a kind.
+//! The kinds whose schemas the registry collects, one line per kind.
 
 use k8s_openapi::{
     ListableResource, Resource,
@@ -21,21 +21,21 @@ pub(crate) struct Root {
     pub(crate) group: &'static str,
     pub(crate) version: &'static str,
     pub(crate) kind: &'static str,
-    /// The kind of its lists, where it has any.
+    /// The kind of lists, if there are any.
     pub(crate) list_kind: Option<&'static str>,
     pub(crate) add: fn(&mut SchemaGenerator) -> Schema,
 }
 
-/// A kind that is kept and listed.
-const fn kept<T: ListableResource + JsonSchema>() -> Root {
+/// A kind whose objects are stored and listed.
+const fn stored<T: ListableResource + JsonSchema>() -> Root {
     Root {
         list_kind: Some(T::LIST_KIND),
-        ..sent::<T>()
+        ..request_only::<T>()
     }
 }
 
-/// A kind that is only ever sent, never listed.
-const fn sent<T: Resource + JsonSchema>() -> Root {
+/// A kind that is only used in requests and never listed.
+const fn request_only<T: Resource + JsonSchema>() -> Root {
     Root {
         group: T::GROUP,
         version: T::VERSION,
@@ -45,7 +45,7 @@ const fn sent<T: Resource + JsonSchema>() -> Root {
     }
 }
 
-/// Types that belong to no group, used by every one.
+/// Types that belong to no group and are used by all of them.
 pub(crate) static SHARED: &[fn(&mut SchemaGenerator) -> Schema] = &[
     SchemaGenerator::subschema_for::<meta::APIGroup>,
     SchemaGenerator::subschema_for::<meta::APIGroupList>,
@@ -58,69 +58,69 @@ pub(crate) static SHARED: &[fn(&mut SchemaGenerator) -> Schema] = &[
     SchemaGenerator::subschema_for::<meta::WatchEvent<core::Pod>>,
 ];
 
-/// Every kind with a group of its own. A new kind is one line.
+/// All kinds that belong to a group. One line per kind.
 pub(crate) static ROOTS: &[Root] = &[
-    sent::<core::Binding>(),
-    kept::<core::ComponentStatus>(),
-    kept::<core::ConfigMap>(),
-    kept::<core::Endpoints>(),
-    kept::<core::Event>(),
-    kept::<core::LimitRange>(),
-    kept::<core::Namespace>(),
-    kept::<core::Node>(),
-    kept::<core::PersistentVolume>(),
-    kept::<core::PersistentVolumeClaim>(),
-    kept::<core::Pod>(),
-    kept::<core::PodTemplate>(),
-    kept::<core::ReplicationController>(),
-    kept::<core::ResourceQuota>(),
-    kept::<core::Secret>(),
-    kept::<core::Service>(),
-    kept::<core::ServiceAccount>(),
-    kept::<admissionregistration::MutatingWebhookConfiguration>(),
-    kept::<admissionregistration::ValidatingAdmissionPolicy>(),
-    kept::<admissionregistration::ValidatingAdmissionPolicyBinding>(),
-    kept::<admissionregistration::ValidatingWebhookConfiguration>(),
-    kept::<apiextensions::CustomResourceDefinition>(),
-    kept::<apiregistration::APIService>(),
-    kept::<apps::ControllerRevision>(),
-    kept::<apps::DaemonSet>(),
-    kept::<apps::Deployment>(),
-    kept::<apps::ReplicaSet>(),
-    kept::<apps::StatefulSet>(),
-    sent::<authentication::SelfSubjectReview>(),
-    sent::<authentication::TokenRequest>(),
-    sent::<authentication::TokenReview>(),
-    sent::<authorization::LocalSubjectAccessReview>(),
-    sent::<authorization::SelfSubjectAccessReview>(),
-    sent::<authorization::SelfSubjectRulesReview>(),
-    sent::<authorization::SubjectAccessReview>(),
-    kept::<autoscaling::v1::HorizontalPodAutoscaler>(),
-    sent::<autoscaling::v1::Scale>(),
-    kept::<autoscaling::v2::HorizontalPodAutoscaler>(),
-    kept::<batch::CronJob>(),
-    kept::<batch::Job>(),
-    kept::<certificates::CertificateSigningRequest>(),
-    kept::<coordination::Lease>(),
-    kept::<discovery::EndpointSlice>(),
-    kept::<events::Event>(),
-    kept::<networking::IPAddress>(),
-    kept::<networking::Ingress>(),
-    kept::<networking::IngressClass>(),
-    kept::<networking::NetworkPolicy>(),
-    kept::<networking::ServiceCIDR>(),
-    kept::<node::RuntimeClass>(),
-    sent::<policy::Eviction>(),
-    kept::<policy::PodDisruptionBudget>(),
-    kept::<rbac::ClusterRole>(),
-    kept::<rbac::ClusterRoleBinding>(),
-    kept::<rbac::Role>(),
-    kept::<rbac::RoleBinding>(),
-    kept::<scheduling::PriorityClass>(),
-    kept::<storage::CSIDriver>(),
-    kept::<storage::CSINode>(),
-    kept::<storage::CSIStorageCapacity>(),
-    kept::<storage::StorageClass>(),
-    kept::<storage::VolumeAttachment>(),
-    kept::<storage::VolumeAttributesClass>(),
+    request_only::<core::Binding>(),
+    stored::<core::ComponentStatus>(),
+    stored::<core::ConfigMap>(),
+    stored::<core::Endpoints>(),
+    stored::<core::Event>(),
+    stored::<core::LimitRange>(),
+    stored::<core::Namespace>(),
+    stored::<core::Node>(),
+    stored::<core::PersistentVolume>(),
+    stored::<core::PersistentVolumeClaim>(),
+    stored::<core::Pod>(),
+    stored::<core::PodTemplate>(),
+    stored::<core::ReplicationController>(),
+    stored::<core::ResourceQuota>(),
+    stored::<core::Secret>(),
+    stored::<core::Service>(),
+    stored::<core::ServiceAccount>(),
+    stored::<admissionregistration::MutatingWebhookConfiguration>(),
+    stored::<admissionregistration::ValidatingAdmissionPolicy>(),
+    stored::<admissionregistration::ValidatingAdmissionPolicyBinding>(),
+    stored::<admissionregistration::ValidatingWebhookConfiguration>(),
+    stored::<apiextensions::CustomResourceDefinition>(),
+    stored::<apiregistration::APIService>(),
+    stored::<apps::ControllerRevision>(),
+    stored::<apps::DaemonSet>(),
+    stored::<apps::Deployment>(),
+    stored::<apps::ReplicaSet>(),
+    stored::<apps::StatefulSet>(),
+    request_only::<authentication::SelfSubjectReview>(),
+    request_only::<authentication::TokenRequest>(),
+    request_only::<authentication::TokenReview>(),
+    request_only::<authorization::LocalSubjectAccessReview>(),
+    request_only::<authorization::SelfSubjectAccessReview>(),
+    request_only::<authorization::SelfSubjectRulesReview>(),
+    request_only::<authorization::SubjectAccessReview>(),
+    stored::<autoscaling::v1::HorizontalPodAutoscaler>(),
+    request_only::<autoscaling::v1::Scale>(),
+    stored::<autoscaling::v2::HorizontalPodAutoscaler>(),
+    stored::<batch::CronJob>(),
+    stored::<batch::Job>(),
+    stored::<certificates::CertificateSigningRequest>(),
+    stored::<coordination::Lease>(),
+    stored::<discovery::EndpointSlice>(),
+    stored::<events::Event>(),
+    stored::<networking::IPAddress>(),
+    stored::<networking::Ingress>(),
+    stored::<networking::IngressClass>(),
+    stored::<networking::NetworkPolicy>(),
+    stored::<networking::ServiceCIDR>(),
+    stored::<node::RuntimeClass>(),
+    request_only::<policy::Eviction>(),
+    stored::<policy::PodDisruptionBudget>(),
+    stored::<rbac::ClusterRole>(),
+    stored::<rbac::ClusterRoleBinding>(),
+    stored::<rbac::Role>(),
+    stored::<rbac::RoleBinding>(),
+    stored::<scheduling::PriorityClass>(),
+    stored::<storage::CSIDriver>(),
+    stored::<storage::CSINode>(),
+    stored::<storage::CSIStorageCapacity>(),
+    stored::<storage::StorageClass>(),
+    stored::<storage::VolumeAttachment>(),
+    stored::<storage::VolumeAttributesClass>(),
 ];

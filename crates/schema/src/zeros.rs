@@ -1,11 +1,11 @@
-//! The form in which objects are written: which fields are left out when they
-//! are zero, and which are always there. Kubernetes' types say it; the table
-//! `facts/zeros.txt` holds it, which `facts/generate.py` takes from them.
+//! How objects are encoded: which fields are omitted when they are zero, and
+//! which are always present. `facts/generate.py` extracts this from the
+//! Kubernetes types to the table `facts/zeros.txt`.
 //!
-//! A line `@package` opens a package. A line `Type word…` describes a type's
-//! fields: `field?` is left out when it is zero (an empty text, list or map, 0
-//! or false), `field=ZERO` is always there, as the JSON `ZERO` when nothing was
-//! said. Fields that are not named are there when they were given.
+//! A line `@package` starts a package. A line `Type word…` describes the fields
+//! of a type: `field?` is omitted when it is zero (an empty string, list or
+//! map, 0 or false); `field=ZERO` is always present and defaults to the JSON
+//! value `ZERO`. Other fields are present if they are set.
 
 use std::collections::HashMap;
 
@@ -13,16 +13,16 @@ use serde_json::Value;
 
 static ZEROS: &str = include_str!("facts/zeros.txt");
 
-/// What a type's fields are when nothing was said.
+/// The defaults of a type's fields.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Zeros {
-    /// Fields left out when zero.
+    /// Fields that are omitted when zero.
     pub(crate) omitted: Vec<&'static str>,
-    /// Fields that are always there, and their zero values.
+    /// Fields that are always present, and their zero values.
     pub(crate) always: Vec<(&'static str, Value)>,
 }
 
-/// Reads the table, by full name of type.
+/// Parses the table; the key is the full type name.
 pub(crate) fn read() -> HashMap<String, Zeros> {
     let mut table = HashMap::new();
     let mut package = "";
@@ -47,8 +47,8 @@ pub(crate) fn read() -> HashMap<String, Zeros> {
     table
 }
 
-/// Whether a value says no more than its absence would, where a type leaves
-/// zero values out.
+/// Whether a value is equivalent to a missing one for types that omit zero
+/// values.
 #[must_use]
 pub fn is_zero(value: &Value) -> bool {
     match value {
@@ -67,7 +67,7 @@ mod tests {
     use crate::{Shape, registry};
 
     #[test]
-    fn every_word_is_about_a_field_that_exists() {
+    fn every_word_describes_an_existing_field() {
         for (name, zeros) in read() {
             let Some(at) = registry().named(&name) else {
                 continue;

@@ -1,10 +1,11 @@
-//! A metric of autoscaling/v1 and the same of v2.
+//! Converts metrics between autoscaling/v1 and autoscaling/v2.
 
 use serde_json::{Map, Value, json};
 
 use crate::json::Object;
 
-/// Where a field of a metric stands in v1 and in v2, of its spec and its status.
+/// The metric type and the paths of each field in v1 and v2, for specs and
+/// statuses.
 pub(super) const SPEC: &[(&str, &str, &str)] = &[
     ("object", "/target", "/describedObject"),
     ("object", "/targetValue", "/target/value"),
@@ -33,7 +34,7 @@ pub(super) const STATUS: &[(&str, &str, &str)] = &[
     ),
     ("resource", "/currentAverageValue", "/current/averageValue"),
 ];
-/// What both have.
+/// Fields that specs and statuses have in common.
 const BOTH: &[(&str, &str, &str)] = &[
     ("external", "/metricName", "/metric/name"),
     ("external", "/metricSelector", "/metric/selector"),
@@ -57,7 +58,7 @@ fn put(object: &mut Object, pointer: &str, value: Value) {
     }
 }
 
-/// A metric in the form of v1, or of v2.
+/// Converts a metric to v1 if `old` is set, else to v2.
 pub(super) fn metric(metric: &Value, facts: &[(&str, &str, &str)], old: bool) -> Value {
     let mut made = Map::new();
     made.insert("type".into(), metric["type"].clone());
@@ -88,7 +89,7 @@ pub(super) fn metric(metric: &Value, facts: &[(&str, &str, &str)], old: bool) ->
     Value::Object(made)
 }
 
-/// A metric of v1 in the form of v2, with the type of its target.
+/// Converts a v1 metric to v2 and sets the type of its target.
 pub(super) fn target(old: &Value) -> Value {
     let mut made = metric(old, SPEC, false);
     let idle = json!("0");

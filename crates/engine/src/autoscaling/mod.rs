@@ -1,5 +1,6 @@
-//! HorizontalPodAutoscalers of autoscaling/v1: the same objects as those of v2,
-//! which know one metric, the CPU, and keep all else in annotations.
+//! HorizontalPodAutoscalers of autoscaling/v1. They are the same objects as in
+//! v2, but v1 has fields for the CPU metric only and keeps everything else in
+//! annotations.
 
 mod metric;
 #[cfg(test)]
@@ -20,7 +21,8 @@ const CURRENT: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 
-/// The kind of autoscaling/v1; `None` for other kinds than its own of v2.
+/// Returns the autoscaling/v1 kind if `stored` is the v2 kind of
+/// HorizontalPodAutoscaler.
 pub(crate) fn info(stored: &KindInfo) -> Option<KindInfo> {
     let is_it = builtin("autoscaling", "HorizontalPodAutoscaler") == Some(stored);
     is_it.then(|| KindInfo {
@@ -29,7 +31,7 @@ pub(crate) fn info(stored: &KindInfo) -> Option<KindInfo> {
     })
 }
 
-/// The names of fields as in Go's own types, or as in JSON.
+/// Renames all fields, either to the names of Go's types or to those of JSON.
 fn renamed(value: &Value, name: fn(char) -> char) -> Value {
     match value {
         Value::Object(fields) => {
@@ -48,7 +50,7 @@ fn renamed(value: &Value, name: fn(char) -> char) -> Value {
     }
 }
 
-/// The CPU's share of a metric's spec or status.
+/// The CPU utilization in the spec or status of a metric.
 fn cpu(metric: &Value, place: &str) -> Option<Value> {
     let is_cpu = metric["type"] == "Resource" && metric["resource"]["name"] == "cpu";
     let share = &metric["resource"][place]["averageUtilization"];
@@ -62,8 +64,8 @@ fn take_list(object: &mut Object, name: &str) -> Vec<Value> {
     }
 }
 
-/// A stored autoscaler in the form of v1.
-pub(crate) fn shown(mut object: Object) -> Object {
+/// Converts a stored autoscaler to v1.
+pub(crate) fn to_v1(mut object: Object) -> Object {
     let mut notes = Vec::new();
     if let Some(Value::Object(spec)) = object.get_mut("spec") {
         let metrics = take_list(spec, "metrics");
@@ -109,8 +111,8 @@ pub(crate) fn shown(mut object: Object) -> Object {
     object
 }
 
-/// An autoscaler of v1 as it is stored.
-pub(crate) fn stored(mut object: Object) -> Object {
+/// Converts a v1 autoscaler to the stored version.
+pub(crate) fn to_v2(mut object: Object) -> Object {
     let mut note = |name: &str| {
         let metadata = object.get_mut("metadata")?.as_object_mut()?;
         let annotations = metadata.get_mut("annotations")?.as_object_mut()?;
@@ -123,7 +125,8 @@ pub(crate) fn stored(mut object: Object) -> Object {
     let [metrics, current, behavior, conditions] =
         [METRICS, CURRENT, BEHAVIOR, CONDITIONS].map(&mut note);
     let list = |note: Option<Value>, form: fn(&Value) -> Value, place| match note {
-        Some(Value::Array(list)) => match readable(place, list.iter().map(form).collect()) {
+        Some(Value::Array(list)) => match decode_annotation(place, list.iter().map(form).collect())
+        {
             Some(Value::Array(list)) => list,
             _ => Vec::new(),
         },
@@ -142,7 +145,7 @@ pub(crate) fn stored(mut object: Object) -> Object {
     if let Some(behavior) = behavior.filter(Value::is_object) {
         let mut behavior = renamed(&behavior, |c| c.to_ascii_lowercase());
         drop_nulls(&mut behavior);
-        if let Some(behavior) = readable(["spec", "behavior"], behavior) {
+        if let Some(behavior) = decode_annotation(["spec", "behavior"], behavior) {
             spec.insert("behavior".into(), behavior);
         }
     }
@@ -165,8 +168,9 @@ pub(crate) fn stored(mut object: Object) -> Object {
     object
 }
 
-/// A field of v2 that an annotation holds, where it has the form of its type.
-fn readable([part, field]: [&str; 2], value: Value) -> Option<Value> {
+/// Decodes a v2 field from an annotation; `None` if it does not match the type
+/// of the field.
+fn decode_annotation([part, field]: [&str; 2], value: Value) -> Option<Value> {
     let info = builtin("autoscaling", "HorizontalPodAutoscaler")?;
     let object = json!({part: {field: value}});
     let decoded = decode(info, None, object, FieldValidation::Ignore).ok()?;

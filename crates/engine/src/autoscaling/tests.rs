@@ -1,4 +1,4 @@
-//! What autoscaling/v1 does not have comes back from its annotations.
+//! Fields that autoscaling/v1 lacks are restored from annotations.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ fn object(value: &Value) -> Object {
     value.as_object().unwrap().clone()
 }
 
-/// A stored autoscaler with some of everything.
+/// A stored autoscaler that sets every kind of field.
 fn full() -> Value {
     let named = json!({"name": "m", "selector": {"matchLabels": {"a": "b"}}});
     let service = json!({"apiVersion": "v1", "kind": "Service", "name": "s"});
@@ -46,8 +46,8 @@ fn full() -> Value {
 }
 
 #[test]
-fn all_of_an_autoscaler_comes_back() {
-    let shown = shown(object(&full()));
+fn autoscalers_round_trip_through_v1() {
+    let shown = to_v1(object(&full()));
     assert_eq!(shown["apiVersion"], "autoscaling/v1");
     assert_eq!(shown["spec"]["targetCPUUtilizationPercentage"], 80);
     assert_eq!(shown["status"]["currentCPUUtilizationPercentage"], 5);
@@ -58,16 +58,16 @@ fn all_of_an_autoscaler_comes_back() {
     assert!(annotations[METRICS].as_str().unwrap().contains(memory));
     let window = r#""StabilizationWindowSeconds":0"#;
     assert!(annotations[BEHAVIOR].as_str().unwrap().contains(window));
-    assert_eq!(Value::Object(stored(shown)), full());
+    assert_eq!(Value::Object(to_v2(shown)), full());
 }
 
 #[test]
-fn what_has_not_the_form_of_its_type_is_dropped() {
-    let mut shown = shown(object(&full()));
+fn malformed_annotations_are_dropped() {
+    let mut shown = to_v1(object(&full()));
     let odd = r#"[{"type": "Resource", "resource": {"name": 5}}]"#;
     let annotations = json!({METRICS: odd, BEHAVIOR: "1", CURRENT: "{}", CONDITIONS: "["});
     shown["metadata"]["annotations"] = annotations;
-    let stored = stored(shown);
+    let stored = to_v2(shown);
     assert_eq!(stored["spec"]["metrics"].as_array().unwrap().len(), 1);
     assert!(stored["spec"].get("behavior").is_none());
     assert!(stored["metadata"].get("annotations").is_none());

@@ -1,4 +1,4 @@
-//! The conditions in a definition's status.
+//! Conditions in the status of a CustomResourceDefinition.
 
 use jiff::Timestamp;
 use longshore_model::time;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::json;
 
 /// Whether a condition of a definition is `True`.
-pub(crate) fn holds(definition: &json::Object, condition: &str) -> bool {
+pub(crate) fn is_condition_true(definition: &json::Object, condition: &str) -> bool {
     json::at(definition, "status.conditions")
         .and_then(Value::as_array)
         .into_iter()
@@ -15,7 +15,7 @@ pub(crate) fn holds(definition: &json::Object, condition: &str) -> bool {
         .any(|one| one["type"] == condition && one["status"] == "True")
 }
 
-/// Sets a condition; its time changes with its status alone.
+/// Sets a condition. The transition time changes only if the status changes.
 pub(crate) fn set_condition(
     definition: &mut json::Object,
     kind: &str,

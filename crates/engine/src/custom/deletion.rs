@@ -1,4 +1,5 @@
-//! The deletion of a definition: a finalizer keeps it until its objects are gone.
+//! Deletion of a CustomResourceDefinition. A finalizer keeps it until all of
+//! its custom objects are deleted.
 
 use jiff::Timestamp;
 use longshore_model::time;
@@ -7,21 +8,21 @@ use serde_json::Value;
 use super::set_condition;
 use crate::json;
 
-/// The finalizer that keeps a definition until its objects are gone.
-pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+/// The finalizer that keeps a definition until its custom objects are deleted.
+pub(crate) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// What the first delete of a definition does to it: as in Kubernetes neither
-/// a policy for dependents nor the generation counts.
-pub(crate) fn begin_deletion(definition: &mut json::Object, now: Timestamp) {
+/// Marks a definition for deletion. As in Kubernetes, this ignores the
+/// propagation policy and does not increment the generation.
+pub(crate) fn mark_for_deletion(definition: &mut json::Object, now: Timestamp) {
     let metadata = json::child(definition, "metadata");
     metadata.insert("deletionTimestamp".into(), time::seconds(now).into());
     let finalizers = metadata
         .entry("finalizers")
         .or_insert_with(|| Value::Array(Vec::new()));
     if let Value::Array(list) = finalizers
-        && !list.iter().any(|name| name == CLEANUP)
+        && !list.iter().any(|name| name == CLEANUP_FINALIZER)
     {
-        list.push(CLEANUP.into());
+        list.push(CLEANUP_FINALIZER.into());
     }
     let message =
         "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";

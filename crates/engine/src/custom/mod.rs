@@ -1,11 +1,11 @@
-//! Custom kinds: what a CustomResourceDefinition says, brought to a form the
-//! engine works with.
+//! Custom kinds: CustomResourceDefinitions, compiled to the form that the
+//! engine uses.
 
 mod conditions;
 mod deletion;
 mod names;
-mod outline;
 mod scale;
+mod summary;
 
 use std::{
     collections::HashSet,
@@ -19,87 +19,87 @@ use longshore_model::{KindInfo, StatusCause};
 use longshore_schema::Structural;
 use serde_json::Value;
 
-pub(crate) use conditions::{holds, set_condition};
-pub(crate) use deletion::{CLEANUP, begin_deletion};
+pub(crate) use conditions::{is_condition_true, set_condition};
+pub(crate) use deletion::{CLEANUP_FINALIZER, mark_for_deletion};
 pub(crate) use names::accept;
-pub(crate) use outline::Outline;
 pub(crate) use scale::{ScalePaths, builtin_scale};
+pub(crate) use summary::DefinitionSummary;
 
 use crate::json;
 
-/// The group of definitions.
+/// API group of CustomResourceDefinition.
 pub(crate) const DEFINITION_GROUP: &str = "apiextensions.k8s.io";
-/// The kind of definitions.
+/// Kind name of CustomResourceDefinition.
 pub(crate) const DEFINITION_KIND: &str = "CustomResourceDefinition";
 
-/// Whether a kind is that of definitions.
+/// Whether a kind is CustomResourceDefinition.
 pub(crate) fn is_definition(group: &str, kind: &str) -> bool {
     group == DEFINITION_GROUP && kind == DEFINITION_KIND
 }
 
-/// Bytes of compiled patterns up to which a small object is validated in a few
-/// milliseconds, whatever the patterns.
-const COSTLY: usize = 256 << 10;
+/// Size limit, in bytes of compiled patterns. Below it, validating a small
+/// object takes a few milliseconds at most.
+const MAX_CHEAP_PATTERN_BYTES: usize = 256 << 10;
 
-/// A column of a custom kind's tables.
+/// A printer column of a custom kind.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PrinterColumn {
-    /// Its heading.
+    /// The column header.
     pub name: String,
-    /// `string`, `integer`, `number`, `boolean` or `date`.
+    /// The type: `string`, `integer`, `number`, `boolean` or `date`.
     pub r#type: String,
-    /// A hint at how to show it.
+    /// A format hint for clients.
     #[serde(default)]
     pub format: String,
-    /// Its description.
+    /// A description for users.
     #[serde(default)]
     pub description: String,
-    /// 0 is shown always, more only when there is place.
+    /// Columns with priority 0 are always shown, others only in wide output.
     #[serde(default)]
     pub priority: i32,
-    /// Where its value stands in an object.
+    /// JSONPath of the value within an object.
     pub json_path: String,
 }
 
-/// The schema of a version, and that of the version that is stored, if that is
-/// another.
+/// The schema of a version, and the schema of the storage version if that is
+/// another one.
 pub(crate) struct Schemas {
     pub(crate) own: Arc<Structural>,
     pub(crate) storage: Option<Arc<Structural>>,
 }
 
-/// A version of a custom kind.
+/// One version of a custom kind.
 #[derive(Debug)]
 pub struct CustomKind {
     pub(crate) schema: Arc<Structural>,
-    /// The schema of the version that objects are stored in, if that is another.
+    /// The schema of the storage version, if that is another version.
     pub(crate) storage: Option<Arc<Structural>>,
     openapi: Value,
     columns: Vec<PrinterColumn>,
     pub(crate) scale: Option<ScalePaths>,
     pub(crate) has_status: bool,
     deprecation: Option<String>,
-    /// `group/version` of the stored objects.
+    /// The storage version as `group/version`.
     pub(crate) stored_as: String,
-    /// Objects written after this revision are as the version wants them, if
-    /// it is the only one.
+    /// Objects written after this revision conform to this version's schema,
+    /// provided that `alone` is set.
     since: AtomicU64,
-    pub(crate) alone: bool,
-    /// Whether it may take long to validate even a small object.
+    pub(crate) is_only_version: bool,
+    /// Whether validation may take long even for a small object.
     pub(crate) is_costly: bool,
-    /// Why objects cannot be had in this version, if so.
+    /// Why objects cannot be converted to this version, if they cannot.
     pub(crate) unconvertible: Option<String>,
 }
 
 impl CustomKind {
-    /// What a version of a definition says; its objects are stored as `stored`.
+    /// Compiles a version of a definition. Its objects are stored as `stored`.
     pub(crate) fn of_version(
         version: &json::Object,
         info: &KindInfo,
         stored: &KindInfo,
         since: u64,
-        alone: bool,
+        is_only_version: bool,
         webhook: bool,
         schemas: Schemas,
     ) -> Self {
@@ -115,7 +115,7 @@ impl CustomKind {
         let deprecated = version.get("deprecated") == Some(&Value::Bool(true));
         let warning = json::text(version, "deprecationWarning");
         Self {
-            is_costly: schemas.own.pattern_size() > COSTLY,
+            is_costly: schemas.own.pattern_size() > MAX_CHEAP_PATTERN_BYTES,
             schema: schemas.own,
             storage: schemas.storage,
             columns: columns.collect(),
@@ -127,7 +127,7 @@ impl CustomKind {
             }),
             stored_as: stored.api_version(),
             since: AtomicU64::new(since),
-            alone,
+            is_only_version,
             unconvertible: (webhook && info.gvk != stored.gvk).then(|| {
                 format!(
                     "conversion webhook for {}, Kind={} failed: this server calls no conversion webhooks: use version {}, or conversion strategy None",
@@ -140,36 +140,37 @@ impl CustomKind {
         }
     }
 
-    /// The schema as the definition has it.
+    /// The schema as written in the definition.
     #[must_use]
     pub fn openapi(&self) -> &Value {
         &self.openapi
     }
 
-    /// Its tables' columns after the name; none when the definition names none.
+    /// The printer columns after the name; empty if the definition has none.
     #[must_use]
     pub fn columns(&self) -> &[PrinterColumn] {
         &self.columns
     }
 
-    /// What to warn the users of a deprecated version of.
+    /// The deprecation warning, if the version is deprecated.
     #[must_use]
     pub fn deprecation(&self) -> Option<&str> {
         self.deprecation.as_deref()
     }
 
-    /// Objects written after this revision are as the version wants them, if
-    /// it is the only one.
+    /// The revision after which all written objects conform to this version's
+    /// schema, if it is the only version.
     pub(crate) fn since(&self) -> u64 {
         self.since.load(Ordering::Relaxed)
     }
 
-    /// Sets that revision: before the kind is published, by the writer alone.
-    pub(crate) fn begin_at(&self, revision: u64) {
+    /// Sets that revision. Only the writer calls this, before it publishes the
+    /// kind.
+    pub(crate) fn set_since(&self, revision: u64) {
         self.since.store(revision, Ordering::Relaxed);
     }
 
-    /// What is wrong with an object; `before` is what it was.
+    /// Validates an object; `before` is its previous state.
     pub(crate) fn validate(
         &self,
         before: Option<&json::Object>,
@@ -178,14 +179,17 @@ impl CustomKind {
         let value = Value::Object(object.clone());
         let mut causes = self.schema.validate("", &value);
         if let Some(before) = before {
-            // What was wrong before and has not changed is let through.
+            // Ratcheting: errors that existed before are accepted as long as
+            // the value at their path is unchanged.
             let before = Value::Object(before.clone());
             let old = self.schema.validate("", &before);
             let of = |cause: &StatusCause| {
                 [&cause.reason, &cause.message, &cause.field].map(String::clone)
             };
             let old: HashSet<_> = old.iter().map(of).collect();
-            causes.retain(|cause| !old.contains(&of(cause)) || !same_at(&before, &value, cause));
+            causes.retain(|cause| {
+                !old.contains(&of(cause)) || !is_unchanged_at(&before, &value, cause)
+            });
         }
         if let Some(scale) = &self.scale {
             scale.check(object, &mut causes);
@@ -203,7 +207,7 @@ impl CustomKind {
         causes
     }
 
-    /// What is wrong with a status.
+    /// Validates the status of an object.
     pub(crate) fn validate_status(&self, object: &json::Object) -> Vec<StatusCause> {
         let mut causes = match (self.schema.property("status"), object.get("status")) {
             (Some(schema), Some(status)) => schema.validate("status", status),
@@ -216,11 +220,12 @@ impl CustomKind {
     }
 }
 
-/// Whether nothing changed at a path of a cause.
-fn same_at(before: &Value, after: &Value, cause: &StatusCause) -> bool {
+/// Whether the value at the path of a cause is unchanged.
+fn is_unchanged_at(before: &Value, after: &Value, cause: &StatusCause) -> bool {
     let path = match (&*cause.field, &*cause.reason) {
         ("<nil>", _) => "",
-        // What is missing is missing from the object around it.
+        // A missing field is reported at its own path, but the error belongs to
+        // the parent object.
         (path, "FieldValueRequired") => path.rsplit_once('.').map_or("", |(around, _)| around),
         (path, _) => path,
     };

@@ -1,17 +1,17 @@
-//! Which names of a definition are accepted: those that no other definition of
-//! its group has.
+//! Accepts names of definitions. A name is accepted if no other definition in
+//! the same group uses it.
 
 use std::collections::HashSet;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{Outline, holds, set_condition};
+use super::{DefinitionSummary, is_condition_true, set_condition};
 use crate::json;
 
-/// Names that definitions of a group have.
+/// The names in use by the definitions of a group.
 #[derive(Debug, Default)]
-struct Taken<'a> {
+struct UsedNames<'a> {
     resources: HashSet<&'a str>,
     kinds: HashSet<&'a str>,
 }
@@ -27,8 +27,8 @@ fn list(names: &Value, field: &str) -> Vec<String> {
         .collect()
 }
 
-impl<'a> Taken<'a> {
-    fn of(definitions: impl Iterator<Item = &'a Outline>) -> Self {
+impl<'a> UsedNames<'a> {
+    fn of(definitions: impl Iterator<Item = &'a DefinitionSummary>) -> Self {
         let mut taken = Self::default();
         for definition in definitions {
             taken
@@ -42,12 +42,12 @@ impl<'a> Taken<'a> {
     }
 }
 
-/// Brings the accepted names and the conditions `NamesAccepted` and
-/// `Established` of a definition up to date; `group` are the definitions of
-/// its group. Answers whether anything changed.
+/// Updates the accepted names and the conditions `NamesAccepted` and
+/// `Established` of a definition; `group` contains the definitions of its
+/// group. Returns whether anything changed.
 pub(crate) fn accept<'a>(
     definition: &mut json::Object,
-    group: impl Iterator<Item = &'a Outline>,
+    group: impl Iterator<Item = &'a DefinitionSummary>,
     now: Timestamp,
 ) -> bool {
     let asked = json::at(definition, "spec.names")
@@ -59,7 +59,7 @@ pub(crate) fn accept<'a>(
     if asked == old {
         return false;
     }
-    let taken = Taken::of(group);
+    let taken = UsedNames::of(group);
     let mut names = old.as_object().cloned().unwrap_or_default();
     let mut problem: Option<(String, String)> = None;
     for (field, reason, taken) in [
@@ -95,7 +95,7 @@ pub(crate) fn accept<'a>(
         problem = Some((reason.to_owned(), message));
     }
     set(&mut names, "categories", &asked);
-    let established = holds(definition, "Established");
+    let established = is_condition_true(definition, "Established");
     let before = definition.get("status").cloned();
     json::child(definition, "status").insert("acceptedNames".into(), Value::Object(names));
     let (reason, message) = match &problem {

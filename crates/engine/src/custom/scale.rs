@@ -1,12 +1,13 @@
-//! `/scale`: an object as `Scale` of autoscaling/v1, for custom kinds by the
-//! paths of their definition, for built-in kinds by those they always have.
+//! The `/scale` subresource: converts objects to and from `Scale` of
+//! autoscaling/v1. Custom kinds define the paths in their
+//! CustomResourceDefinition; built-in kinds have fixed paths.
 
 use longshore_model::{KindInfo, StatusCause};
 use serde_json::{Map, Value, json};
 
 use crate::{Object, cause::Cause, json as js};
 
-/// Where the parts of a `Scale` stand in an object.
+/// Paths of the fields of a `Scale` within an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ScalePaths {
     spec: String,
@@ -17,11 +18,11 @@ pub(crate) struct ScalePaths {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Selector {
     None,
-    /// A text at a path.
+    /// A string at a path.
     Text(String),
-    /// `spec.selector`, as a label selector.
+    /// `spec.selector` is a label selector.
     Labels,
-    /// `spec.selector`, as a map.
+    /// `spec.selector` is a map of labels.
     Map,
 }
 
@@ -38,7 +39,7 @@ pub(crate) fn builtin_scale(info: &KindInfo) -> Option<ScalePaths> {
     })
 }
 
-fn plain(path: &str) -> &str {
+fn without_leading_dot(path: &str) -> &str {
     path.trim_start_matches('.')
 }
 
@@ -55,17 +56,17 @@ impl ScalePaths {
         }
     }
 
-    /// Where the wanted number of replicas stands.
+    /// Path of the desired number of replicas.
     pub(crate) fn spec_path(&self) -> &str {
         &self.spec
     }
 
-    /// The `Scale` of an object.
+    /// Returns the `Scale` of an object.
     ///
     /// # Errors
-    /// In words, when the object has another type there.
+    /// Returns a message if a value at one of the paths has the wrong type.
     pub(crate) fn scale(&self, stored: &Object, object: &js::Object) -> Result<Value, String> {
-        let number = |path: &str| match js::at(object, plain(path)) {
+        let number = |path: &str| match js::at(object, without_leading_dot(path)) {
             None | Some(Value::Null) => Ok(None),
             Some(value) => value.as_i64().map(Some).ok_or_else(|| {
                 format!("{path} accessor error: {value} is of another type, expected int64")
@@ -74,7 +75,7 @@ impl ScalePaths {
         let mut status = json!({"replicas": number(&self.status)?.unwrap_or_default()});
         let selector = match &self.selector {
             Selector::None => String::new(),
-            Selector::Text(path) => js::text(object, plain(path)).to_owned(),
+            Selector::Text(path) => js::text(object, without_leading_dot(path)).to_owned(),
             Selector::Labels => label_selector(js::at(object, "spec.selector")),
             Selector::Map => equalities(js::at(object, "spec.selector")).join(","),
         };
@@ -82,7 +83,7 @@ impl ScalePaths {
             status["selector"] = selector.into();
         }
         let mut spec = json!({});
-        // None of them is left out, as Kubernetes' own type does.
+        // Omit a zero, as Kubernetes does.
         if let Some(replicas) = number(&self.spec)?.filter(|replicas| *replicas != 0) {
             spec["replicas"] = replicas.into();
         }
@@ -102,9 +103,9 @@ impl ScalePaths {
         }))
     }
 
-    /// Puts the wanted number of replicas into an object.
+    /// Sets the desired number of replicas of an object.
     pub(crate) fn set(&self, object: &mut js::Object, replicas: i64) {
-        let mut parts: Vec<&str> = plain(&self.spec).split('.').collect();
+        let mut parts: Vec<&str> = without_leading_dot(&self.spec).split('.').collect();
         let last = parts.pop().unwrap_or_default();
         let mut at = object;
         for part in parts {
@@ -113,7 +114,7 @@ impl ScalePaths {
         at.insert(last.to_owned(), replicas.into());
     }
 
-    /// What is wrong with the numbers of a custom object.
+    /// Validates the replica counts of a custom object.
     pub(super) fn check(&self, object: &js::Object, causes: &mut Vec<StatusCause>) {
         check_number(object, &self.spec, causes);
         self.check_status(object, causes);
@@ -122,7 +123,7 @@ impl ScalePaths {
     pub(super) fn check_status(&self, object: &js::Object, causes: &mut Vec<StatusCause>) {
         check_number(object, &self.status, causes);
         if let Selector::Text(path) = &self.selector
-            && let Some(value) = js::at(object, plain(path))
+            && let Some(value) = js::at(object, without_leading_dot(path))
             && !value.is_string()
         {
             let why = format!("{path} accessor error: {value} is of another type, expected string");
@@ -132,7 +133,7 @@ impl ScalePaths {
 }
 
 fn check_number(object: &js::Object, path: &str, causes: &mut Vec<StatusCause>) {
-    let Some(value) = js::at(object, plain(path)) else {
+    let Some(value) = js::at(object, without_leading_dot(path)) else {
         return;
     };
     let why = match value.as_i64() {
@@ -157,7 +158,7 @@ fn equalities(map: Option<&Value>) -> Vec<String> {
         .collect()
 }
 
-/// A label selector as text.
+/// Formats a label selector.
 fn label_selector(selector: Option<&Value>) -> String {
     let Some(selector) = selector else {
         return String::new();
@@ -193,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn label_selectors_have_their_usual_text() {
+    fn label_selectors_are_formatted_as_by_kubernetes() {
         let selector = json!({"matchLabels": {"b": "1", "a": "2"}, "matchExpressions": [
             {"key": "c", "operator": "In", "values": ["y", "x"]},
             {"key": "aa", "operator": "DoesNotExist"},

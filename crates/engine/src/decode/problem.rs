@@ -1,19 +1,19 @@
-//! Why an object cannot be read: the error that the client gets.
+//! The errors of decoding an object.
 
 use longshore_model::PatchKind;
 use serde_json::Value;
 
 use crate::{Error, Subject, cause::Cause, json};
 
-/// Why an object cannot be read.
+/// Why an object cannot be decoded.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Problem {
-    /// It is of another type.
+    /// The object is of another type.
     Unreadable(String),
-    /// A value in it is of another type; with what is said of it in a strategic
-    /// patch.
+    /// A value has the wrong type. `restored` is the message for strategic
+    /// merge patches.
     WrongType { text: String, restored: String },
-    /// It has fields that its kind does not have, and that is asked for.
+    /// Strict field validation found unknown fields.
     Strict(String),
 }
 
@@ -32,13 +32,14 @@ impl From<Problem> for Error {
 }
 
 impl Problem {
-    /// As a problem of a patch, which is 422 and about no object.
+    /// Converts the problem to the error of a patch, which is a 422 without an
+    /// object.
     pub(crate) fn of_patch(self, kind: PatchKind, patch: &Value) -> Error {
         let is_strategic = kind == PatchKind::Strategic;
         let problem = match self {
             Self::WrongType { restored, .. } if is_strategic => restored,
             Self::Unreadable(text) | Self::WrongType { text, .. } => text,
-            // Without the words that say which kind it is.
+            // Drop the prefix, which names the kind.
             Self::Strict(text) => match text.find("strict decoding error") {
                 Some(start) => text[start..].to_owned(),
                 None => text,

@@ -1,23 +1,23 @@
-//! The walk along the types of a kind: refuses wrong types in the words of Go's
-//! decoder, finds unknown fields, and brings every value to its usual form.
+//! Walks along the types of a kind. Rejects wrong types with the messages of
+//! Go's decoder, finds unknown fields, and normalizes every value.
 
 use base64::{Engine as _, alphabet, engine::GeneralPurpose, engine::GeneralPurposeConfig};
 use longshore_model::{Quantity, QuantityError, time};
 use longshore_schema::{Shape, Structural, TypeRef, is_zero, registry};
 use serde_json::{Map, Number, Value, json};
 
-use super::word;
+use super::json_type_name;
 
-/// Go's standard base64: padded, and not strict about the last bits.
+/// Go's standard base64 encoding: padded, and lenient about trailing bits.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// The first thing that could not be read, and where: the fields from the
-/// inside out, and the type that the innermost belongs to.
+/// The first value that could not be decoded and its position: the fields from
+/// the inside out, and the type that contains the innermost field.
 #[derive(Debug)]
-pub(super) struct Wrong {
+pub(super) struct WalkError {
     problem: Mismatch,
     fields: Vec<String>,
     owner: Option<&'static str>,
@@ -25,18 +25,18 @@ pub(super) struct Wrong {
 
 #[derive(Debug)]
 enum Mismatch {
-    /// A value of another type than the named one.
+    /// A value of another type than the declared one.
     Type {
         found: String,
         wanted: String,
-        /// The same in the words for strategic patches.
+        /// The message for strategic merge patches.
         restored: String,
     },
-    /// What the type's own reader says; it does not know where it is.
+    /// The message of the type's own decoder, which does not know the path.
     Own(String),
 }
 
-impl Wrong {
+impl WalkError {
     pub(super) fn text(self) -> String {
         let (found, wanted) = match self.problem {
             Mismatch::Own(text) => return text,
@@ -53,9 +53,9 @@ impl Wrong {
     }
 }
 
-impl Wrong {
-    /// What is said where a map is made an object without being written as JSON
-    /// before: what strategic patches are.
+impl WalkError {
+    /// The message where Go converts a map to an object without encoding it as
+    /// JSON first, as it does for strategic merge patches.
     pub(super) fn restored(&self) -> String {
         match &self.problem {
             Mismatch::Own(text) if text.starts_with("illegal base64") => {
@@ -67,7 +67,7 @@ impl Wrong {
     }
 }
 
-/// A value of the wrong type, in Go's words for values it has in memory.
+/// Formats a wrong type the way Go formats values in memory.
 fn restored(at: TypeRef, value: &Value) -> String {
     let found = match value {
         Value::Null => "nil",
@@ -93,13 +93,13 @@ fn restored(at: TypeRef, value: &Value) -> String {
     }
 }
 
-/// Whether a time is written with six decimals, neither more nor fewer.
+/// Whether a time has exactly six decimals.
 fn has_micros(text: &str) -> bool {
     let decimals = text.get(19..).and_then(|rest| rest.strip_prefix('.'));
     decimals.is_some_and(|rest| rest.bytes().take_while(u8::is_ascii_digit).count() == 6)
 }
 
-/// Lists of resources are kept in thousandths.
+/// Quantities in resource lists are rounded up to thousandths.
 fn round_up(amount: &mut Value) {
     if let Value::String(text) = amount
         && let Ok(quantity) = text.parse::<Quantity>()
@@ -108,7 +108,7 @@ fn round_up(amount: &mut Value) {
     }
 }
 
-/// What a new element is before anything is read into it.
+/// The zero value of an element before it is decoded.
 fn zero(at: TypeRef) -> Value {
     match at.shape() {
         Shape::Object => json!({}),
@@ -120,7 +120,7 @@ fn zero(at: TypeRef) -> Value {
     }
 }
 
-/// Whether a number is whole and no larger than its type.
+/// Whether a number is an integer within the range of its type.
 fn fits(at: TypeRef, number: &Number) -> bool {
     let small = at.shape() == Shape::IntOrString || at.is_narrow();
     number
@@ -128,8 +128,8 @@ fn fits(at: TypeRef, number: &Number) -> bool {
         .is_some_and(|number| !small || i32::try_from(number).is_ok())
 }
 
-/// Where Go gives up reading a time, and what it wanted there.
-fn unread<'a>(text: &'a str, layout: &'static str) -> (&'a str, &'static str) {
+/// Where Go's time parser fails, and the layout element that it expected there.
+fn time_parse_failure<'a>(text: &'a str, layout: &'static str) -> (&'a str, &'static str) {
     const PARTS: [(&str, usize); 11] = [
         ("2006", 4),
         ("-", 1),
@@ -162,7 +162,8 @@ fn unread<'a>(text: &'a str, layout: &'static str) -> (&'a str, &'static str) {
     (zone, "Z07:00")
 }
 
-/// Which byte of some base64 Go finds illegal, in its words.
+/// The index of the first byte that Go's base64 decoder rejects, in Go's
+/// message.
 pub(crate) fn illegal_base64(text: &str, error: &base64::DecodeError) -> String {
     use base64::DecodeError::{InvalidByte, InvalidLastSymbol, InvalidLength, InvalidPadding};
     let plain = match error {
@@ -181,12 +182,12 @@ pub(crate) fn illegal_base64(text: &str, error: &base64::DecodeError) -> String 
 pub(super) struct Walk {
     path: String,
     pub(super) unknown: Vec<String>,
-    pub(super) wrong: Option<Wrong>,
+    pub(super) wrong: Option<WalkError>,
 }
 
 impl Walk {
-    /// An object of a custom kind: its metadata as all metadata, the rest by
-    /// its schema, which also fills in defaults.
+    /// Decodes an object of a custom kind: its metadata as `ObjectMeta`, the
+    /// rest by its schema, which also supplies defaults.
     pub(super) fn custom(&mut self, schema: &Structural, object: &mut Map<String, Value>) {
         let meta = registry().named("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
         if let (Some(meta), Some(metadata)) = (meta, object.get_mut("metadata")) {
@@ -212,7 +213,7 @@ impl Walk {
             }
             self.path.push_str(name);
             let keep = match at.field(name) {
-                // A map's entry is there, be its value null.
+                // A map entry exists even if its value is null.
                 Some(inner) if value.is_null() && at.shape() == Shape::Map => {
                     *value = zero(inner);
                     !value.is_null()
@@ -251,7 +252,7 @@ impl Walk {
                 let Some(inner) = at.items() else { return };
                 let length = self.path.len();
                 for (index, item) in items.iter_mut().enumerate() {
-                    // As Go has it: null changes nothing of a new element.
+                    // As in Go, null leaves a new element at its zero value.
                     if item.is_null() {
                         *item = zero(inner);
                         continue;
@@ -287,7 +288,7 @@ impl Walk {
                     Some(at) if shape == Shape::Time => *text = time::seconds(at),
                     Some(at) => *text = time::micros(at),
                     None => {
-                        let (rest, part) = unread(text, layout);
+                        let (rest, part) = time_parse_failure(text, layout);
                         self.fail(Mismatch::Own(format!(
                             "parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {part:?}"
                         )));
@@ -295,7 +296,7 @@ impl Walk {
                 }
             }
             (Shape::Time | Shape::MicroTime, other) => {
-                let found = word(other);
+                let found = json_type_name(other);
                 self.fail(Mismatch::Own(format!(
                     "json: cannot unmarshal {found} into Go value of type string"
                 )));
@@ -306,13 +307,13 @@ impl Walk {
                 self.fail(Mismatch::Own(text));
             }
             (Shape::IntOrString, other) => {
-                let found = word(other);
+                let found = json_type_name(other);
                 self.fail(Mismatch::Own(format!(
                     "json: cannot unmarshal {found} into Go value of type int32"
                 )));
             }
             (Shape::Bytes, Value::String(text)) => {
-                // Line breaks are let be, and not kept.
+                // Line breaks are accepted but dropped.
                 let mut plain = std::borrow::Cow::Borrowed(text.as_str());
                 if plain.contains(['\r', '\n']) {
                     plain = plain.replace(['\r', '\n'], "").into();
@@ -331,7 +332,7 @@ impl Walk {
             (_, other) => {
                 let found = match &*other {
                     Value::Number(number) if shape == Shape::Integer => format!("number {number}"),
-                    other => word(other).to_owned(),
+                    other => json_type_name(other).to_owned(),
                 };
                 self.fail(Mismatch::Type {
                     found,
@@ -343,7 +344,7 @@ impl Walk {
     }
 
     fn fail(&mut self, problem: Mismatch) {
-        self.wrong.get_or_insert_with(|| Wrong {
+        self.wrong.get_or_insert_with(|| WalkError {
             problem,
             fields: Vec::new(),
             owner: None,

@@ -1,4 +1,5 @@
-//! What a write of the status or the approval of a CertificateSigningRequest does.
+//! Normalizes the status and the approval of a CertificateSigningRequest when
+//! they are written.
 
 use jiff::Timestamp;
 use longshore_model::time;
@@ -6,7 +7,7 @@ use serde_json::Value;
 
 use crate::json::{self, Object};
 
-/// The decisions, which only the approval changes.
+/// Condition types that only the approval subresource may change.
 const DECISIONS: [&str; 2] = ["Approved", "Denied"];
 
 fn conditions(object: &Object) -> Vec<Value> {
@@ -23,7 +24,7 @@ fn set_conditions(object: &mut Object, conditions: Vec<Value>) {
     }
 }
 
-/// Keeps the decisions as they were, unless some were added or removed.
+/// Restores the approval conditions, unless the write adds or removes some.
 pub(super) fn keep_decisions(before: &Object, object: &mut Object) {
     let (old, mut new) = (conditions(before), conditions(object));
     for decision in DECISIONS {
@@ -39,15 +40,15 @@ pub(super) fn keep_decisions(before: &Object, object: &mut Object) {
     set_conditions(object, new);
 }
 
-/// Takes nothing but the conditions from the status that was sent.
+/// Takes only the conditions from the status in the request.
 pub(super) fn keep_all_but_conditions(before: &Object, object: &mut Object) {
     let sent = conditions(object);
     json::copy(before, object, "status");
     set_conditions(object, sent);
 }
 
-/// Gives the conditions the times that they lack.
-pub(super) fn date(before: &Object, object: &mut Object, now: Timestamp) {
+/// Sets the missing timestamps of conditions.
+pub(super) fn set_transition_times(before: &Object, object: &mut Object, now: Timestamp) {
     let (old, mut new) = (conditions(before), conditions(object));
     let now = Value::from(time::seconds(now));
     let lacks = |condition: &Value, field: &str| condition[field].is_null();

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use crate::json::{self, Object};
 
-/// The version whose form objects are stored in.
+/// The name of the storage version.
 fn storage_version(definition: &Object) -> Option<String> {
     crate::custom::versions(definition)
         .find(|version| version.get("storage") == Some(&Value::Bool(true)))
         .map(|version| json::text(version, "name").to_owned())
 }
 
-/// A new definition has nothing but its storage version in its status.
+/// The status of a new definition contains only its storage version.
 pub(super) fn on_create(definition: &mut Object) {
     let stored: Vec<String> = storage_version(definition).into_iter().collect();
     let status = json!({
@@ -22,7 +22,7 @@ pub(super) fn on_create(definition: &mut Object) {
     definition.insert("status".into(), status);
 }
 
-/// Objects may now be stored in one version more.
+/// Adds the current storage version to `status.storedVersions`.
 pub(super) fn on_update(definition: &mut Object) {
     let Some(version) = storage_version(definition) else {
         return;

@@ -5,11 +5,11 @@ use serde_json::Value;
 use super::pod;
 use crate::json::{self, Object};
 
-/// The label that ties a Job's pods to it, by the Job's uid.
+/// The label that links a Job's pods to the Job by uid.
 const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
-/// Labels and selector made from the uid and the name.
+/// Generates labels and selector from the uid and the name.
 pub(super) fn on_create(job: &mut Object) {
     let manual = json::at(job, "spec.manualSelector").and_then(Value::as_bool);
     if manual == Some(true) {
@@ -25,7 +25,8 @@ pub(super) fn on_create(job: &mut Object) {
     let spec = json::child(job, "spec");
     let template = json::child(json::child(spec, "template"), "metadata");
     let labels = json::child(template, "labels");
-    // Those that were taken from the template are to have the new ones, too.
+    // Labels that were defaulted from the template get the generated labels as
+    // well.
     let taken = own.as_ref() == Some(&*labels);
     for (key, value) in [
         (CONTROLLER_UID, &uid),
@@ -33,7 +34,7 @@ pub(super) fn on_create(job: &mut Object) {
         (JOB_NAME, &name),
         ("job-name", &name),
     ] {
-        // One of the user's that is another is refused later.
+        // A conflicting user label is kept here; validation rejects it later.
         labels.entry(key).or_insert_with(|| value.clone().into());
     }
     let selector = json::child(json::child(spec, "selector"), "matchLabels");
@@ -45,7 +46,7 @@ pub(super) fn on_create(job: &mut Object) {
     }
 }
 
-/// Fills a Job.
+/// Sets the defaults of a Job.
 pub(super) fn fill(job: &mut Object) {
     let spec = json::child(job, "spec");
     if !spec.contains_key("completions") && !spec.contains_key("parallelism") {
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn selector_and_labels_come_from_the_uid() {
+    fn selector_and_labels_are_generated_from_the_uid() {
         let job = created(json!({"template": {"metadata": {"labels": {"app": "x"}}}}));
         assert_eq!(
             job["spec"]["selector"],
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manual_selector_is_left_alone() {
+    fn a_manual_selector_is_unchanged() {
         let job = created(json!({"manualSelector": true, "selector": {"matchLabels": {"a": "b"}}}));
         assert_eq!(job["spec"]["selector"], json!({"matchLabels": {"a": "b"}}));
         assert_eq!(job["spec"]["template"]["metadata"], json!({}));

@@ -6,8 +6,8 @@ use crate::json::{self, Object};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// Of containers: what is not limited is limited to the maximum, what is not
-/// requested is requested to the limit, or to the minimum.
+/// For containers: a missing limit defaults to the maximum; a missing request
+/// defaults to the limit or to the minimum.
 pub(super) fn limit_range(range: &mut Object) {
     for item in json::items_mut(json::child(range, "spec"), "limits") {
         if json::text(item, "type") != "Container" {
@@ -33,7 +33,7 @@ pub(super) fn priority_class(class: &mut Object) {
     json::default_text(class, "preemptionPolicy", "PreemptLowerPriority");
 }
 
-/// The groups that roles and subjects are of.
+/// Sets the default API groups of the role reference and the subjects.
 pub(super) fn binding(binding: &mut Object) {
     json::default_text(json::child(binding, "roleRef"), "apiGroup", RBAC);
     for subject in json::items_mut(binding, "subjects") {

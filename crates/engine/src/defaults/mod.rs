@@ -1,6 +1,6 @@
-//! Defaults: what the API server fills in. `on_create` and `on_update` do what
-//! a kind's rules do to a new state before it is checked; `fill` fills what is
-//! still missing and can be repeated.
+//! Defaults of the API server. `on_create` and `on_update` apply the rules of a
+//! kind before validation; `fill` sets the fields that are still missing and is
+//! idempotent.
 
 mod autoscaling;
 mod certificate;
@@ -23,7 +23,7 @@ use crate::{
     json::{self, Object},
 };
 
-/// What becomes of an object that is sent to be created.
+/// Prepares a new object for creation.
 pub(crate) fn on_create(kind: &KindInfo, object: &mut Object) {
     let facts = facts::of(&kind.gvk.group, &kind.gvk.kind);
     if kind.has_subresource("status") && facts.sent_status == SentStatus::Dropped {
@@ -57,7 +57,7 @@ pub(crate) fn on_create(kind: &KindInfo, object: &mut Object) {
     }
 }
 
-/// What an update does not change, whatever is sent.
+/// Resets fields that an update cannot change.
 pub(crate) fn on_update(kind: &KindInfo, before: &Object, object: &mut Object) {
     match (&*kind.gvk.group, &*kind.gvk.kind) {
         ("", "Namespace") => json::copy(before, object, "spec"),
@@ -70,14 +70,15 @@ pub(crate) fn on_update(kind: &KindInfo, before: &Object, object: &mut Object) {
     }
 }
 
-/// What follows from the difference to the state before, once all is filled.
-pub(crate) fn settle(kind: &KindInfo, before: Option<&Object>, object: &mut Object) {
+/// Derives fields from the difference to the previous state, after all defaults
+/// are set.
+pub(crate) fn derive_fields(kind: &KindInfo, before: Option<&Object>, object: &mut Object) {
     if kind.gvk.group == "apps" && kind.gvk.kind == "DaemonSet" {
-        workload::count_templates(before, object);
+        workload::set_template_generation(before, object);
     }
 }
 
-/// What a status that was written says in two ways is made to agree.
+/// Makes redundant status fields consistent.
 pub(crate) fn on_status(kind: &KindInfo, before: &Object, object: &mut Object, now: Timestamp) {
     match (&*kind.gvk.group, &*kind.gvk.kind) {
         ("", "Pod") => pod::on_status(before, object),
@@ -85,20 +86,20 @@ pub(crate) fn on_status(kind: &KindInfo, before: &Object, object: &mut Object, n
         ("", "PersistentVolume") => volume::on_status(before, object, now),
         ("certificates.k8s.io", "CertificateSigningRequest") => {
             certificate::keep_decisions(before, object);
-            certificate::date(before, object, now);
+            certificate::set_transition_times(before, object, now);
         }
         _ => {}
     }
 }
 
-/// The approval of a certificate request, as it was sent: the conditions count,
-/// and get their times.
+/// Prepares the approval of a certificate signing request: takes the conditions
+/// from the request and sets their timestamps.
 pub(crate) fn on_approval(before: &Object, object: &mut Object, now: Timestamp) {
     certificate::keep_all_but_conditions(before, object);
-    certificate::date(before, object, now);
+    certificate::set_transition_times(before, object, now);
 }
 
-/// Fills what is missing.
+/// Sets missing fields to their defaults.
 pub(crate) fn fill(kind: &KindInfo, object: &mut Object) {
     match (&*kind.gvk.group, &*kind.gvk.kind) {
         ("", "Namespace") => {
@@ -151,8 +152,8 @@ pub(crate) fn fill(kind: &KindInfo, object: &mut Object) {
     }
 }
 
-/// A node's pod network is the first of the list of them; of two that differ,
-/// the one alone counts.
+/// Keeps `podCIDR` and the first entry of `podCIDRs` equal; if they differ,
+/// `podCIDR` wins.
 fn node_networks(spec: &mut Object) {
     let list = spec.get("podCIDRs").and_then(Value::as_array);
     let first = list.and_then(|list| list.first()).cloned();
@@ -169,7 +170,7 @@ fn node_networks(spec: &mut Object) {
     }
 }
 
-/// `stringData` goes into `data`, in base64.
+/// Encodes `stringData` as base64 and moves it to `data`.
 fn secret(object: &mut Object) {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     json::default_text(object, "type", "Opaque");
@@ -182,7 +183,7 @@ fn secret(object: &mut Object) {
     }
 }
 
-/// The fields that every event has.
+/// Adds the fields that every Event has.
 fn event(object: &mut Object) {
     for name in ["involvedObject", "source"] {
         json::child(object, name);

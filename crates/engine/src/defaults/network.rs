@@ -19,7 +19,7 @@ pub(super) fn slice(slice: &mut Object) {
     }
 }
 
-/// A policy is about ingress, and about egress when it has rules for it.
+/// A policy always applies to ingress, and to egress if it has egress rules.
 pub(super) fn policy(policy: &mut Object) {
     let spec = json::child(policy, "spec");
     let has = |spec: &Object, field| {
@@ -43,7 +43,7 @@ pub(super) fn policy(policy: &mut Object) {
     }
 }
 
-/// Whether an Ingress class's parameters are of the cluster or a namespace.
+/// Sets the default scope of an IngressClass's parameters.
 pub(super) fn ingress_class(class: &mut Object) {
     if let Some(Value::Object(parameters)) = json::child(class, "spec").get_mut("parameters") {
         json::default_text(parameters, "scope", "Cluster");

@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 
 use crate::json::{self, Object};
 
-/// Seconds a pod stays on a node that is not ready or not reachable.
-const NODE_PROBLEM_SECONDS: i64 = 300;
+/// Seconds that a pod stays on a node that is not ready or unreachable.
+const NODE_PROBLEM_TOLERATION_SECONDS: i64 = 300;
 
-/// The first of a pod's addresses stands alone as well; alone it counts. The class of
-/// its service and the generation it was seen with stay where they are left out.
+/// Keeps `podIP` and the first entry of `podIPs` equal; `podIP` wins.
+/// `qosClass` and `observedGeneration` keep their values if the request omits
+/// them.
 pub(super) fn on_status(before: &Object, pod: &mut Object) {
     let status = json::child(pod, "status");
     let old = before.get("status").and_then(Value::as_object);
@@ -29,7 +30,7 @@ pub(super) fn on_status(before: &Object, pod: &mut Object) {
     }
 }
 
-/// What admission and the kind's rules do to a new pod.
+/// Applies the admission plugins and the kind's rules to a new pod.
 pub(super) fn on_create(pod: &mut Object) {
     let spec = json::child(pod, "spec");
     let account = json::text(spec, "serviceAccountName").to_owned();
@@ -46,7 +47,7 @@ pub(super) fn on_create(pod: &mut Object) {
         spec.insert("serviceAccount".into(), account);
     }
     tolerate_node_problems(spec);
-    let class = quality_of_service(pod);
+    let class = qos_class(pod);
     let phase = json!({"phase": "Pending", "qosClass": class});
     pod.insert("status".into(), phase);
 }
@@ -68,13 +69,13 @@ fn tolerate_node_problems(spec: &mut Object) {
         if !tolerated {
             tolerations.push(json!({
                 "key": key, "operator": "Exists", "effect": "NoExecute",
-                "tolerationSeconds": NODE_PROBLEM_SECONDS,
+                "tolerationSeconds": NODE_PROBLEM_TOLERATION_SECONDS,
             }));
         }
     }
 }
 
-/// Fields that an update may leave out without meaning a change.
+/// Keeps the values of fields that an update omits.
 pub(super) fn on_update(before: &Object, pod: &mut Object) {
     let Some(Value::Object(old)) = before.get("spec") else {
         return;
@@ -93,21 +94,21 @@ pub(super) fn on_update(before: &Object, pod: &mut Object) {
     }
 }
 
-/// Fills a pod.
+/// Sets the defaults of a pod.
 pub(super) fn fill(pod: &mut Object) {
     let spec = json::child(pod, "spec");
     json::default(spec, "enableServiceLinks", true);
     for list in ["initContainers", "containers"] {
         for container in json::items_mut(spec, list) {
-            request_limits(container);
+            default_requests_to_limits(container);
         }
     }
     fill_spec(spec);
     json::default_text(json::child(pod, "status"), "phase", "Pending");
 }
 
-/// What is limited and not requested is requested to the limit.
-fn request_limits(container: &mut Object) {
+/// A missing request defaults to the limit.
+fn default_requests_to_limits(container: &mut Object) {
     let Some(Value::Object(resources)) = container.get_mut("resources") else {
         return;
     };
@@ -120,14 +121,14 @@ fn request_limits(container: &mut Object) {
     }
 }
 
-/// Fills the spec of a pod or of a template.
+/// Sets the defaults of the spec of a pod or pod template.
 pub(super) fn fill_spec(spec: &mut Object) {
     json::default_text(spec, "restartPolicy", "Always");
     json::default_text(spec, "dnsPolicy", "ClusterFirst");
     json::default(spec, "terminationGracePeriodSeconds", 30);
     json::default_text(spec, "schedulerName", "default-scheduler");
     json::child(spec, "securityContext");
-    // Two names for one thing, an old and a new one.
+    // Deprecated fields and their replacements mirror each other.
     for (from, to) in [
         ("serviceAccount", "serviceAccountName"),
         ("serviceAccountName", "serviceAccount"),
@@ -210,8 +211,8 @@ fn fill_field_ref(source: &mut Object) {
     }
 }
 
-/// Whether an image's name can be read; of one that cannot, Kubernetes does not
-/// see that it has no tag.
+/// Whether an image reference is valid. Kubernetes does not apply the rule for
+/// a missing tag to invalid references.
 fn is_image(image: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let (name, tag) = match image.rsplit_once(':') {
@@ -246,7 +247,7 @@ fn is_image(image: &str) -> bool {
     tagged && parts.all(part)
 }
 
-/// `Always` for the tag `latest` or none, else `IfNotPresent`.
+/// `Always` if the tag is `latest` or missing, else `IfNotPresent`.
 fn pull_policy(image: &str) -> &'static str {
     if image.contains('@') || !is_image(image) {
         return "IfNotPresent";
@@ -265,7 +266,7 @@ fn fill_volume(volume: &mut Object) {
     fill_source(volume);
 }
 
-/// What sources of volumes have when nothing else is said.
+/// Defaults of volume sources.
 const SOURCES: &[(&str, &[(&str, &str)])] = &[
     ("hostPath", &[("type", "")]),
     (
@@ -291,7 +292,7 @@ const SOURCES: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// Fills the source of a volume.
+/// Sets the defaults of a volume source.
 pub(super) fn fill_source(volume: &mut Object) {
     const MODE: i64 = 0o644;
     for name in ["secret", "configMap", "downwardAPI", "projected"] {
@@ -326,9 +327,10 @@ pub(super) fn fill_source(volume: &mut Object) {
     }
 }
 
-/// `Guaranteed` when every container's requests are its limits for both CPU
-/// and memory, `BestEffort` when nothing is asked for, else `Burstable`.
-fn quality_of_service(pod: &Object) -> &'static str {
+/// Returns the QoS class: `Guaranteed` if every container's CPU and memory
+/// requests equal its limits, `BestEffort` if no container sets any, else
+/// `Burstable`.
+fn qos_class(pod: &Object) -> &'static str {
     let Some(Value::Object(spec)) = pod.get("spec") else {
         return "BestEffort";
     };
@@ -364,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_pod_gets_what_the_real_server_gives() {
+    fn a_minimal_pod_gets_the_defaults_of_kubernetes() {
         let pod = created(json!({"containers": [{"name": "a", "image": "x"}]}));
         let expected = json!({
             "restartPolicy": "Always", "dnsPolicy": "ClusterFirst",
@@ -386,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn filling_twice_is_filling_once() {
+    fn setting_defaults_is_idempotent() {
         let pod = created(json!({"containers": [{"name": "a", "image": "x:1",
             "ports": [{"containerPort": 1}], "livenessProbe": {"httpGet": {"port": 1}}}],
             "volumes": [{"name": "v"}, {"name": "s", "secret": {"secretName": "s"}}]}));
@@ -403,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn images_are_pulled_by_their_tag() {
+    fn the_pull_policy_depends_on_the_image_tag() {
         for (image, policy) in [
             ("a", "Always"),
             ("a:latest", "Always"),
@@ -416,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn the_class_of_service_follows_requests_and_limits() {
+    fn the_qos_class_follows_requests_and_limits() {
         let class = |resources: Value| {
             created(json!({"containers": [{"name": "a", "resources": resources}]}))["status"]["qosClass"]
                 .as_str()

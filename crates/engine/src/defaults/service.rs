@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use crate::json::{self, Object};
 
-/// Seconds that a client sticks to its pod with affinity `ClientIP`.
-const AFFINITY_SECONDS: i64 = 10_800;
+/// Default session affinity timeout of `ClientIP`, in seconds.
+const AFFINITY_TIMEOUT_SECONDS: i64 = 10_800;
 
-/// An update that leaves the addresses out does not mean to change them.
+/// Keeps the addresses if an update omits them.
 pub(super) fn on_update(before: &Object, service: &mut Object) {
     let Some(Value::Object(old)) = before.get("spec") else {
         return;
@@ -34,7 +34,8 @@ pub(super) fn on_update(before: &Object, service: &mut Object) {
         }
     }
     let was_balanced = json::text(old, "type") == "LoadBalancer";
-    // What a Service no longer needs goes, unless it was said anew.
+    // Drop fields that the new type of the Service does not need, unless the
+    // update changes them.
     let loses = |field: &str, needed: bool| !needed && old.contains_key(field);
     let balanced = json::text(spec, "type") == "LoadBalancer";
     let local = balanced && json::text(spec, "externalTrafficPolicy") == "Local";
@@ -53,7 +54,7 @@ pub(super) fn on_update(before: &Object, service: &mut Object) {
     }
 }
 
-/// A status of a load balancer says how its addresses are to be used.
+/// Sets the default IP mode of load balancer addresses.
 pub(super) fn on_status(service: &mut Object) {
     let status = json::child(json::child(service, "status"), "loadBalancer");
     for ingress in json::items_mut(status, "ingress") {
@@ -63,7 +64,7 @@ pub(super) fn on_status(service: &mut Object) {
     }
 }
 
-/// Fills a Service.
+/// Sets the defaults of a Service.
 pub(super) fn fill(service: &mut Object) {
     let spec = json::child(service, "spec");
     json::default_text(spec, "type", "ClusterIP");
@@ -73,13 +74,13 @@ pub(super) fn fill(service: &mut Object) {
     }
     if json::text(spec, "sessionAffinity") == "ClientIP" {
         let config = json::child(json::child(spec, "sessionAffinityConfig"), "clientIP");
-        json::default(config, "timeoutSeconds", AFFINITY_SECONDS);
+        json::default(config, "timeoutSeconds", AFFINITY_TIMEOUT_SECONDS);
     }
     let kind = json::text(spec, "type").to_owned();
     for port in json::items_mut(spec, "ports") {
         json::default_text(port, "protocol", "TCP");
         if let Some(number) = port.get("port").cloned() {
-            // Neither a zero nor an empty name says where to.
+            // Zero and the empty name count as unset.
             if let Some(target) = port.get("targetPort")
                 && (*target == json!(0) || *target == json!(""))
             {

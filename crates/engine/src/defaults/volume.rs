@@ -6,24 +6,24 @@ use serde_json::{Value, json};
 
 use crate::json::{self, Object};
 
-/// A claim or a volume begins as pending. The finalizers that protect those in
-/// use are not put on: there is no controller here that would take them off.
+/// Sets the phase to `Pending`. The protection finalizers are not added because
+/// no controller here would remove them.
 pub(super) fn on_create(object: &mut Object) {
     object.insert("status".into(), json!({"phase": "Pending"}));
 }
 
-/// Sets the time of the last change of the phase, unless the request does.
+/// Sets the time of the last phase transition, unless the request sets it.
 pub(super) fn on_status(before: &Object, volume: &mut Object, now: Timestamp) {
     const TIME: &str = "lastPhaseTransitionTime";
     let old = before.get("status").and_then(Value::as_object);
-    let told = old.and_then(|old| old.get(TIME));
+    let old_time = old.and_then(|old| old.get(TIME));
     let is_other = json::at(before, "status.phase") != json::at(volume, "status.phase");
     let status = json::child(volume, "status");
-    let is_told = status.get(TIME).is_some_and(|time| Some(time) != told);
-    if is_other && !is_told {
+    let is_set_by_request = status.get(TIME).is_some_and(|time| Some(time) != old_time);
+    if is_other && !is_set_by_request {
         status.insert(TIME.into(), time::seconds(now).into());
-    } else if let Some(told) = told {
-        json::default(status, TIME, told.clone());
+    } else if let Some(old_time) = old_time {
+        json::default(status, TIME, old_time.clone());
     }
 }
 
@@ -33,9 +33,9 @@ pub(super) fn claim(claim: &mut Object) {
     json::default_text(spec, "volumeMode", "Filesystem");
 }
 
-/// What a claim cannot be filled from is taken for nothing, unless it has a
-/// source already: old clients relied on that. Newer ones say
-/// `dataSourceRef`, which is checked; but none may come from another namespace.
+/// Clears an unsupported `dataSource` unless the claim already had a source;
+/// old clients rely on that. Newer clients use `dataSourceRef`, which is
+/// validated. Sources in other namespaces are not supported.
 pub(super) fn claim_source(before: Option<&Object>, claim: &mut Object) {
     let had = |name: &str| {
         before.is_some_and(|before| json::at(before, &format!("spec.{name}")).is_some())
@@ -56,7 +56,7 @@ pub(super) fn claim_source(before: Option<&Object>, claim: &mut Object) {
     if !newer && !known {
         spec.remove("dataSource");
     }
-    // What one of the two says, the other says, too.
+    // `dataSource` and `dataSourceRef` mirror each other.
     if let Some(source) = spec.get("dataSource").cloned() {
         json::default(spec, "dataSourceRef", source);
     } else if let Some(Value::Object(mut source)) = spec.get("dataSourceRef").cloned()

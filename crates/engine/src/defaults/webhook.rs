@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use crate::json::{self, Object};
 
-/// The port of the Service, where there is one.
+/// Sets the default port of a Service reference.
 pub(super) fn service(holder: &mut Object) {
     if let Some(Value::Object(service)) = holder.get_mut("service") {
         json::default(service, "port", 443);
     }
 }
 
-/// Fills the webhooks of a configuration.
+/// Sets the defaults of the webhooks in a configuration.
 pub(super) fn fill(kind: &str, object: &mut Object) {
     for webhook in json::items_mut(object, "webhooks") {
         json::default(webhook, "failurePolicy", "Fail");
@@ -31,7 +31,7 @@ pub(super) fn fill(kind: &str, object: &mut Object) {
     }
 }
 
-/// A new APIService without a Service is served by the API server itself.
+/// The API server itself serves a new APIService that has no Service.
 pub(super) fn on_create(object: &mut Object) {
     if json::at(object, "spec.service").is_none_or(Value::is_null) {
         let available = json!({

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use super::{pod, volume};
 use crate::json::{self, Object};
 
-/// The annotation that counts a DaemonSet's templates.
+/// The annotation with the template generation of a DaemonSet.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 fn template(spec: &mut Object) {
     pod::fill_spec(json::child(json::child(spec, "template"), "spec"));
 }
 
-/// The numbers of a rolling update, where that is the strategy.
+/// Sets the parameters of a rolling update if that is the strategy.
 fn rolling_update(spec: &mut Object, field: &str, defaults: &[(&str, Value)]) {
     let strategy = json::child(spec, field);
     json::default_text(strategy, "type", "RollingUpdate");
@@ -49,8 +49,9 @@ pub(super) fn daemon_set(object: &mut Object) {
     template(spec);
 }
 
-/// The first template is the first; a changed one is the next.
-pub(super) fn count_templates(before: Option<&Object>, set: &mut Object) {
+/// Sets the template generation: 1 for the first template, incremented by every
+/// change.
+pub(super) fn set_template_generation(before: Option<&Object>, set: &mut Object) {
     let number = |set: &Object| -> Option<i64> {
         let annotations = set.get("metadata")?.get("annotations")?;
         annotations.get(TEMPLATE_GENERATION)?.as_str()?.parse().ok()
@@ -84,7 +85,7 @@ pub(super) fn stateful_set(object: &mut Object) {
     template(spec);
 }
 
-/// Selector and labels come from the template when there are none.
+/// Copies selector and labels from the template if they are missing.
 pub(super) fn replication_controller(object: &mut Object) {
     if let Some(Value::Object(labels)) = json::at(object, "spec.template.metadata.labels").cloned()
     {
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_32_a_strategy_that_rolls_has_its_numbers_and_no_other() {
+    fn rule_32_only_rolling_updates_get_rolling_update_parameters() {
         let mut rolling = object(json!({"spec": {"strategy": {"rollingUpdate": {"maxSurge": 2}}}}));
         deployment(&mut rolling);
         assert_eq!(
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_32_a_replication_controller_selects_what_its_template_says() {
+    fn rule_32_a_replication_controller_selects_its_template_labels() {
         let mut controller =
             object(json!({"spec": {"template": {"metadata": {"labels": {"a": "b"}}}}}));
         replication_controller(&mut controller);
@@ -149,11 +150,11 @@ mod tests {
     }
 
     #[test]
-    fn templates_of_daemon_sets_are_counted() {
+    fn daemon_sets_track_the_template_generation() {
         let mut first = object(json!({"spec": {"template": {"a": 1}}}));
-        count_templates(None, &mut first);
+        set_template_generation(None, &mut first);
         let mut second = object(json!({"spec": {"template": {"a": 2}}}));
-        count_templates(Some(&first), &mut second);
+        set_template_generation(Some(&first), &mut second);
         assert_eq!(second["metadata"]["annotations"][TEMPLATE_GENERATION], "2");
     }
 }

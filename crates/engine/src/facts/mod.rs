@@ -1,52 +1,52 @@
-//! Facts about each kind that the machinery needs, as a table. What the table
-//! does not name behaves as [`PLAIN`].
+//! A table of the properties of each kind that the machinery needs. Kinds that
+//! are not in the table use [`PLAIN`].
 
-mod pick;
+mod decode_selectable;
 mod table;
 
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-/// How names of a kind are checked.
+/// How the names of a kind are validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NameRule {
     Subdomain,
     Label,
-    /// A label that starts with a letter, as Service names must.
+    /// A DNS label that starts with a letter, as required for Services.
     ServiceLabel,
-    /// Anything that may stand in a path: roles and their bindings.
+    /// Any valid path segment: roles and their bindings.
     PathSegment,
-    /// An IP address in its usual form.
+    /// An IP address in canonical form.
     Address,
 }
 
-/// What a create does with a status that was sent along.
+/// What a create does with a status in the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SentStatus {
-    /// Kept: nodes register themselves with a status.
+    /// Kept: nodes register with a status.
     Kept,
     Dropped,
 }
 
-/// What `metadata.generation` counts the changes of (rule 10).
+/// Which changes increment `metadata.generation` (rule 10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Generation {
-    /// There is none.
+    /// The kind has no generation.
     Absent,
-    /// It is 1 for ever.
+    /// The generation is always 1.
     Fixed,
     Spec,
-    /// The spec; a new object has none.
+    /// Changes of the spec; a new object has no generation.
     SpecFromNone,
-    /// The spec and the annotations.
+    /// Changes of the spec or the annotations.
     SpecAndAnnotations,
-    /// All but the metadata.
+    /// Changes of anything except the metadata.
     Content,
 }
 
 impl Generation {
-    /// Whether a change counts.
+    /// Whether a change increments the generation.
     pub(crate) fn counts(self, before: &Map<String, Value>, after: &Map<String, Value>) -> bool {
         let differ = |field: &str| before.get(field) != after.get(field);
         let annotations = |object| crate::json::at(object, "metadata.annotations");
@@ -56,7 +56,8 @@ impl Generation {
             Self::SpecAndAnnotations => differ("spec") || annotations(before) != annotations(after),
             Self::Content => {
                 let mut fields = before.keys().chain(after.keys());
-                // Objects of custom kinds may come to be stored in another version.
+                // The storage version of a custom object may change without an
+                // effect on the generation.
                 let counts = |field: &str| !matches!(field, "metadata" | "apiVersion");
                 fields.any(|field| counts(field) && differ(field))
             }
@@ -73,15 +74,15 @@ pub(crate) struct Facts {
     pub(crate) name: NameRule,
     pub(crate) generation: Generation,
     pub(crate) sent_status: SentStatus,
-    /// Whether an update may leave the version out.
+    /// Whether an update may omit the resource version.
     pub(crate) unconditional_update: bool,
-    /// Whether an update makes an object that is not there.
+    /// Whether an update creates a missing object.
     pub(crate) create_on_update: bool,
-    /// Whether dependents stay when a delete names no policy.
+    /// Whether a delete without a propagation policy orphans dependents.
     pub(crate) orphan_by_default: bool,
-    /// Whether the spec is the server's own from its creation on.
+    /// Whether only the server may change the spec after creation.
     pub(crate) has_fixed_spec: bool,
-    /// The fields of the metadata that a write of the status changes as well.
+    /// Metadata fields that a status update also changes.
     pub(crate) status_metadata: &'static [&'static str],
 }
 
@@ -99,7 +100,7 @@ pub(crate) static PLAIN: Facts = Facts {
     status_metadata: &["labels", "annotations", "finalizers", "ownerReferences"],
 };
 
-/// What custom kinds are like.
+/// The properties of custom kinds.
 static CUSTOM: Facts = Facts {
     generation: Generation::Content,
     unconditional_update: false,
@@ -107,17 +108,17 @@ static CUSTOM: Facts = Facts {
     ..PLAIN
 };
 
-/// The facts of kinds of which nothing is said.
+/// The properties of kinds that are not in the table.
 pub(crate) fn plain() -> &'static Facts {
     &PLAIN
 }
 
-/// The facts of custom kinds.
+/// The properties of custom kinds.
 pub(crate) fn custom() -> &'static Facts {
     &CUSTOM
 }
 
-/// The facts of a kind.
+/// The properties of a kind.
 pub(crate) fn of(group: &str, kind: &str) -> &'static Facts {
     table::TABLE
         .iter()
@@ -125,14 +126,14 @@ pub(crate) fn of(group: &str, kind: &str) -> &'static Facts {
         .unwrap_or(&PLAIN)
 }
 
-/// The facts of a kind as it is served: a row of the table, and what its
-/// definition or its view adds.
+/// The properties of a kind as served: a row of the table, plus what its
+/// definition or view adds.
 #[derive(Debug, Clone)]
 pub(crate) struct KindFacts {
     row: &'static Facts,
-    /// Selectable fields that the definition of a custom kind names.
+    /// Selectable fields of a custom kind's definition.
     own: Arc<[String]>,
-    /// Selectable fields under other names than in the stored objects.
+    /// Selectable fields whose names differ from those in the stored objects.
     renamed: &'static [(&'static str, &'static str)],
 }
 
@@ -156,7 +157,7 @@ impl std::ops::Deref for KindFacts {
 }
 
 impl KindFacts {
-    /// With selectable fields of its own.
+    /// Adds selectable fields of a custom kind.
     pub(crate) fn with_fields(row: &'static Facts, own: Arc<[String]>) -> Self {
         Self {
             own,
@@ -164,8 +165,8 @@ impl KindFacts {
         }
     }
 
-    /// With other names for the row's selectable fields: these alone can be
-    /// selected by, each given with the name it has in the row.
+    /// Renames the selectable fields: only the given fields remain selectable,
+    /// each listed with its name in the row.
     pub(crate) fn with_names(
         row: &'static Facts,
         renamed: &'static [(&'static str, &'static str)],
@@ -176,11 +177,11 @@ impl KindFacts {
         }
     }
 
-    /// Whether a field selector may name `path`.
-    pub(crate) fn selects_by(&self, path: &str) -> bool {
+    /// Whether a field selector may use `path`.
+    pub(crate) fn is_selectable(&self, path: &str) -> bool {
         matches!(path, "metadata.name" | "metadata.namespace")
             || self.own.iter().any(|own| own == path)
-            || self.place(path).is_some()
+            || self.index_of(path).is_some()
     }
 
     /// Whether there are selectable fields besides name and namespace.
@@ -188,8 +189,8 @@ impl KindFacts {
         !self.own.is_empty() || !self.row.fields.is_empty()
     }
 
-    /// Where the value of a selectable field stands in what `extract` made.
-    pub(crate) fn place(&self, path: &str) -> Option<usize> {
+    /// Index of a selectable field within the result of `extract`.
+    pub(crate) fn index_of(&self, path: &str) -> Option<usize> {
         let path = if self.renamed.is_empty() {
             path
         } else {
@@ -199,7 +200,7 @@ impl KindFacts {
         self.row.fields.iter().position(|field| *field == path)
     }
 
-    /// The value of a field of the definition's own.
+    /// The value of a selectable field of a custom kind.
     pub(crate) fn own_field(&self, object: &Map<String, Value>, path: &str) -> Option<String> {
         let known = self.own.iter().any(|own| own == path);
         known.then(|| field(object, path))
@@ -207,7 +208,7 @@ impl KindFacts {
 }
 
 impl Facts {
-    /// The values of the selectable fields, each ended by a NUL.
+    /// The values of the selectable fields, each terminated by a NUL.
     pub(crate) fn extract(&self, object: &Map<String, Value>) -> Box<str> {
         let mut text = String::new();
         for path in self.fields {
@@ -257,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_is_about_a_served_kind() {
+    fn every_row_describes_a_served_kind() {
         for facts in table::TABLE {
             assert!(
                 longshore_model::kind::builtin(facts.group, facts.kind).is_some(),

@@ -1,4 +1,4 @@
-//! The table of facts, by group. Kinds that are not named are [`PLAIN`].
+//! The table of properties by group. Kinds that are not listed use [`PLAIN`].
 
 use super::{Facts, Generation, NameRule, PLAIN, SentStatus};
 
@@ -88,7 +88,7 @@ pub(super) static TABLE: &[Facts] = &[
             "status.nominatedNodeName",
         ],
         generation: Generation::Spec,
-        // An old kubelet would take the owners away.
+        // Status updates of an old kubelet would remove the owner references.
         status_metadata: &["labels", "annotations", "finalizers"],
         ..PLAIN
     },

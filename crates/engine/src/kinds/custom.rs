@@ -1,4 +1,4 @@
-//! The kinds that CustomResourceDefinitions make.
+//! The kinds that CustomResourceDefinitions define.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 
 use super::Entry;
 use crate::{
-    custom::{CustomKind, Outline, Schemas, holds, versions},
+    custom::{CustomKind, DefinitionSummary, Schemas, is_condition_true, versions},
     facts::{self, KindFacts},
     json,
     view::View,
 };
 
 impl Entry {
-    /// The kind that an established definition makes; `since` is the revision of
-    /// its schemas.
+    /// Compiles the kind of an established definition; `since` is the revision
+    /// of its schemas.
     pub(crate) fn custom(definition: &json::Object, since: u64) -> Self {
         let names = json::at(definition, "status.acceptedNames")
             .cloned()
@@ -61,7 +61,7 @@ impl Entry {
         };
         let stored_schema = schema(stored);
         let stored = Arc::new(info(stored));
-        let alone = versions(definition).count() == 1;
+        let is_only_version = versions(definition).count() == 1;
         let webhook = json::text(definition, "spec.conversion.strategy") == "Webhook";
         let views = versions(definition)
             .filter(|version| version.get("served") == Some(&Value::Bool(true)))
@@ -76,8 +76,15 @@ impl Entry {
                     },
                     storage: (!is_stored).then(|| stored_schema.clone()),
                 };
-                let custom =
-                    CustomKind::of_version(version, &info, &stored, since, alone, webhook, schemas);
+                let custom = CustomKind::of_version(
+                    version,
+                    &info,
+                    &stored,
+                    since,
+                    is_only_version,
+                    webhook,
+                    schemas,
+                );
                 Arc::new(View::custom(info, facts, Arc::new(custom)))
             })
             .collect();
@@ -86,13 +93,13 @@ impl Entry {
             facts: facts::custom().into(),
             info: stored,
             views,
-            news: Arc::default(),
+            revisions: Arc::default(),
             uid: json::text(definition, "metadata.uid").into(),
-            live: true,
+            is_live: true,
             definition: Some(json::text(definition, "metadata.name").into()),
-            terminating: holds(definition, "Terminating"),
-            made_of: json::at(definition, "spec").cloned().map(Arc::new),
-            outline: Some(Arc::new(Outline::of(definition))),
+            is_terminating: is_condition_true(definition, "Terminating"),
+            definition_spec: json::at(definition, "spec").cloned().map(Arc::new),
+            summary: Some(Arc::new(DefinitionSummary::of(definition))),
         }
     }
 }

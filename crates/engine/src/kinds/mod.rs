@@ -1,7 +1,7 @@
-//! The kinds an engine serves. They are part of the state, so that a write that
-//! makes or changes a kind is rolled back like any other, and a reader sees a
-//! consistent snapshot of kinds and objects. Each stored kind has a number that
-//! finds its table, and one view or more: the versions it is served in.
+//! The kinds that an engine serves. They are part of the state: a write that
+//! creates or changes a kind is rolled back like any other, and readers see a
+//! consistent snapshot of kinds and objects. Each stored kind has an index into
+//! the tables of the state and one view for each version in which it is served.
 
 mod custom;
 
@@ -13,41 +13,41 @@ use tokio::sync::watch;
 
 use crate::{
     Error, autoscaling,
-    custom::Outline,
+    custom::DefinitionSummary,
     events,
     facts::{self, KindFacts},
     view::View,
 };
 
-/// Which kind: an index into the tables of the state.
+/// Identifies a kind: an index into the tables of the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct KindId(pub(crate) usize);
 
 /// A stored kind.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// The kind as it is stored.
+    /// The kind in its storage version.
     pub(crate) info: Arc<KindInfo>,
     pub(crate) facts: KindFacts,
     /// The name of the kind in the store: `pods`, `jobs.batch`.
     pub(crate) store_name: String,
-    /// The versions it is served in.
+    /// The versions in which it is served.
     pub(crate) views: Vec<Arc<View>>,
     /// The revision of its newest event; watches wait on it.
-    pub(crate) news: Arc<watch::Sender<u64>>,
-    /// Distinguishes kinds that had the same number one after another: the
-    /// uid of the definition, empty for built-in kinds.
+    pub(crate) revisions: Arc<watch::Sender<u64>>,
+    /// Distinguishes kinds that reuse the same index: the uid of the
+    /// definition, empty for built-in kinds.
     pub(crate) uid: Box<str>,
-    /// Whether it is still there.
-    pub(crate) live: bool,
-    /// The name of the definition, of a custom kind.
+    /// Whether the kind still exists.
+    pub(crate) is_live: bool,
+    /// The name of a custom kind's definition.
     pub(crate) definition: Option<Box<str>>,
     /// Whether the definition is being deleted.
-    pub(crate) terminating: bool,
+    pub(crate) is_terminating: bool,
     /// The definition's spec.
-    pub(crate) made_of: Option<Arc<Value>>,
-    /// The definition as it was when the kind was made of it.
-    pub(crate) outline: Option<Arc<Outline>>,
+    pub(crate) definition_spec: Option<Arc<Value>>,
+    /// The summary of the definition from which the kind was compiled.
+    pub(crate) summary: Option<Arc<DefinitionSummary>>,
 }
 
 /// The views of a built-in kind.
@@ -82,13 +82,13 @@ impl Kinds {
                 views: views(&info, &facts),
                 info,
                 facts,
-                news: Arc::default(),
+                revisions: Arc::default(),
                 uid: "".into(),
-                live: true,
+                is_live: true,
                 definition: None,
-                terminating: false,
-                made_of: None,
-                outline: None,
+                is_terminating: false,
+                definition_spec: None,
+                summary: None,
             })
         };
         Self {
@@ -105,21 +105,21 @@ impl Kinds {
         self.epoch
     }
 
-    /// The kinds that are there.
+    /// The existing kinds.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (KindId, &Arc<Entry>)> {
         self.entries
             .iter()
             .enumerate()
-            .filter(|(_, entry)| entry.live)
+            .filter(|(_, entry)| entry.is_live)
             .map(|(index, entry)| (KindId(index), entry))
     }
 
-    /// The versions that are served.
+    /// All served versions.
     pub(crate) fn views(&self) -> impl Iterator<Item = &Arc<View>> {
         self.iter().flat_map(|(_, entry)| &entry.views)
     }
 
-    /// The number and the view of a kind.
+    /// Finds the index and the view of a kind.
     pub(crate) fn resolve(&self, info: &KindInfo) -> Result<(KindId, &Arc<View>), Error> {
         let gvk = &info.gvk;
         let found = self
@@ -129,7 +129,7 @@ impl Kinds {
         Ok(found)
     }
 
-    /// The number of a kind.
+    /// Finds the index of a kind.
     pub(crate) fn id(&self, info: &KindInfo) -> Result<KindId, Error> {
         self.resolve(info).map(|(id, _)| id)
     }
@@ -164,10 +164,10 @@ impl Kinds {
         self.find_view(group, version, plural).map(|(_, view)| view)
     }
 
-    /// Puts a kind in, in the place of one that is gone if there is such.
+    /// Adds a kind; reuses the index of a removed kind if there is one.
     pub(crate) fn add(&mut self, entry: Entry) -> KindId {
         self.epoch += 1;
-        let free = self.entries.iter().position(|entry| !entry.live);
+        let free = self.entries.iter().position(|entry| !entry.is_live);
         match free {
             Some(index) => self.entries[index] = Arc::new(entry),
             None => self.entries.push(Arc::new(entry)),
@@ -175,10 +175,10 @@ impl Kinds {
         KindId(free.unwrap_or(self.entries.len() - 1))
     }
 
-    /// Notes of which form of its definition a kind is. Nothing that is served
-    /// changes by that.
-    pub(crate) fn note(&mut self, id: KindId, outline: Arc<Outline>) {
-        Arc::make_mut(&mut self.entries[id.0]).outline = Some(outline);
+    /// Records the definition summary that a kind corresponds to. This does not
+    /// change what is served.
+    pub(crate) fn set_summary(&mut self, id: KindId, summary: Arc<DefinitionSummary>) {
+        Arc::make_mut(&mut self.entries[id.0]).summary = Some(summary);
     }
 
     /// Changes a kind.

@@ -1,9 +1,8 @@
-//! The APIServices of the groups that are served from the start. Those of custom
-//! kinds are not made.
+//! The APIServices of the built-in groups. Custom groups get none.
 
 use serde_json::{Value, json};
 
-/// Group, version, and the priorities that Kubernetes gives both.
+/// Group, version, and their priorities in Kubernetes.
 const SERVED: &[(&str, &str, i64, i64)] = &[
     ("", "v1", 18_000, 1),
     ("admissionregistration.k8s.io", "v1", 16_700, 15),
@@ -51,7 +50,7 @@ mod tests {
     use crate::kinds::Kinds;
 
     #[test]
-    fn every_group_that_is_stored_has_one() {
+    fn every_stored_group_has_an_api_service() {
         for view in Kinds::builtin().views() {
             let gvk = &view.info.gvk;
             let known = SERVED

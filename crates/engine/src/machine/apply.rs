@@ -1,4 +1,4 @@
-//! Server-side apply as a write: it makes the object when there is none.
+//! Server-side apply as a write. It creates the object if it does not exist.
 
 use longshore_model::{Gvk, PatchKind, StatusCause, time};
 use serde_json::Value;
@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{
     Create, Error, FieldValidation, Patch, Subject, Subresource, Written,
-    decode::{Decoded, word},
+    decode::{Decoded, json_type_name},
     json,
-    managed::{self, Applied, Applier, Conflict, Refusal},
+    managed::{self, Applied, Applier, ApplyError, Conflict},
     object,
 };
 
@@ -27,7 +27,7 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         other => {
             return Err(Error::BadRequest(format!(
                 "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                word(&other)
+                json_type_name(&other)
             )));
         }
     };
@@ -38,7 +38,7 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     if sent != info.gvk {
         return Err(Error::BadRequest(format!(
             "invalid object type: {}",
-            shown(&sent)
+            format_kind(&sent)
         )));
     }
     if let Some(Value::Object(metadata)) = config.get_mut("metadata")
@@ -55,7 +55,7 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         return Err(Error::NotFound(subject));
     }
     let before = old.as_ref().map(|old| old.map());
-    let shown_before = before.clone().map(|before| view.shown(before));
+    let shown_before = before.clone().map(|before| view.convert(before));
     let entries = managed::stored(old.as_ref().map_or("", |old| old.managed()));
     let now = time::seconds(tx.now);
     let applier = Applier {
@@ -68,13 +68,13 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         managed::apply(scope, shown_before.as_ref(), entries, &config, applier)
     });
     let Applied { object, entries } = applied.map_err(|refusal| match refusal {
-        Refusal::Malformed(problem) => Error::Untyped(format!(
+        ApplyError::Malformed(problem) => Error::Untyped(format!(
             "failed to create typed patch object ({}/{}; {}): {problem}",
             json::text(&config, "metadata.namespace"),
             json::text(&config, "metadata.name"),
-            shown(&info.gvk),
+            format_kind(&info.gvk),
         )),
-        Refusal::Conflicts(conflicts) => conflict(&conflicts),
+        ApplyError::Conflicts(conflicts) => conflict(&conflicts),
     })?;
     let object = Value::Object(object);
     let Decoded {
@@ -86,9 +86,9 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     let (Some(old), Some(before)) = (old, before) else {
         let given = json::text(&new, "metadata.name");
         if given.is_empty() {
-            return Err(replace::nameless(name));
+            return Err(replace::missing_name(name));
         }
-        replace::check_place(&info, namespace, name, &mut new)?;
+        replace::check_name_and_namespace(&info, namespace, name, &mut new)?;
         let metadata = json::child(&mut new, "metadata");
         let uid = json::text(metadata, "uid");
         if !uid.is_empty() {
@@ -109,14 +109,14 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         let draft = create::draft(tx.state(), tx.ids(), request, Some(author))?;
         return create::create(tx, draft);
     };
-    let mut new = view.stored_form(new);
-    replace::check_place(&info, namespace, name, &mut new)?;
-    let place = replace::Place {
+    let mut new = view.to_stored_form(new);
+    replace::check_name_and_namespace(&info, namespace, name, &mut new)?;
+    let write_target = replace::WriteTarget {
         kind,
         view: &view,
         subresource: request.subresource,
     };
-    let object = replace::replace(tx, place, &old, before, new, author)?;
+    let object = replace::replace(tx, write_target, &old, before, new, author)?;
     Ok(Written {
         object,
         created: false,
@@ -124,12 +124,12 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     })
 }
 
-/// A kind as Kubernetes prints it: `apps/v1, Kind=Deployment`.
-fn shown(gvk: &Gvk) -> String {
+/// Formats a kind as Kubernetes does: `apps/v1, Kind=Deployment`.
+fn format_kind(gvk: &Gvk) -> String {
     format!("{}/{}, Kind={}", gvk.group, gvk.version, gvk.kind)
 }
 
-/// The fields of others, manager by manager.
+/// Reports the conflicting fields by manager.
 fn conflict(conflicts: &[Conflict]) -> Error {
     let fields: Vec<(String, Vec<String>)> = conflicts
         .iter()

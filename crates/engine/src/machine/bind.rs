@@ -1,4 +1,4 @@
-//! Binding: assigning a pod to a node.
+//! Binding: assigns a pod to a node.
 
 use longshore_model::time;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Transaction, replace};
 use crate::{Bind, Error, Subject, cause::Cause, json as js, object};
 
-/// Sets the node's name and the condition `PodScheduled`.
+/// Sets the node name and the condition `PodScheduled`.
 pub(crate) fn bind(tx: &mut Transaction<'_>, request: &Bind) -> Result<(), Error> {
     let kind = tx
         .kinds()

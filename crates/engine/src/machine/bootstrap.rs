@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::{Machine, api_services, create, ownership::Author};
 use crate::Error;
 
-/// The namespaces every cluster has.
+/// The namespaces that every cluster has.
 const INITIAL: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
-/// Fills an empty store.
+/// Initializes an empty store.
 pub(crate) fn bootstrap(machine: &mut Machine) -> Result<(), Error> {
     let Some(id) = machine.state.kinds.builtin_id("", "Namespace") else {
         return Ok(());
@@ -20,7 +20,7 @@ pub(crate) fn bootstrap(machine: &mut Machine) -> Result<(), Error> {
     machine.execute(false, |tx| {
         for name in INITIAL {
             let namespace = json!({"metadata": {"name": name}});
-            create::create_here(tx, &info, None, namespace, Author::server())?;
+            create::create_in_transaction(tx, &info, None, namespace, Author::server())?;
         }
         let services = api_services::initial().into_iter();
         let services =
@@ -30,13 +30,13 @@ pub(crate) fn bootstrap(machine: &mut Machine) -> Result<(), Error> {
                 continue;
             };
             let info = tx.kinds().entry(id).info.clone();
-            create::create_here(tx, &info, namespace, object, Author::server())?;
+            create::create_in_transaction(tx, &info, namespace, object, Author::server())?;
         }
         Ok(())
     })
 }
 
-/// What else every cluster has: group, kind, namespace, object.
+/// The other initial objects: group, kind, namespace, object.
 fn initial() -> Vec<(&'static str, &'static str, Option<&'static str>, Value)> {
     let class = |name: &str, value: i64, word: &str| {
         let description = format!("Used for system critical pods that must {word}.");

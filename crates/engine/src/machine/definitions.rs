@@ -1,15 +1,15 @@
-//! CustomResourceDefinitions at work: after every write that may concern them
-//! their names are accepted, the kinds they make come, change and go, and a
-//! definition that is being deleted takes its objects along.
+//! Reconciles CustomResourceDefinitions. After every write that may affect
+//! them, it accepts their names, adds, changes and removes the kinds they
+//! define, and deletes the objects of definitions that are being deleted.
 
 use std::{collections::HashMap, ops::Bound, sync::Arc};
 
 use serde_json::Value;
 
-use super::{Machine, SLICE, SLICE_BYTES, Transaction, delete, replace};
+use super::{MAX_BYTES_PER_TURN, MAX_OBJECTS_PER_TURN, Machine, Transaction, delete, replace};
 use crate::{
     DeleteOptions, Error, Object,
-    custom::{self, CLEANUP, DEFINITION_GROUP, DEFINITION_KIND, Outline},
+    custom::{self, CLEANUP_FINALIZER, DEFINITION_GROUP, DEFINITION_KIND, DefinitionSummary},
     json,
     kinds::{Entry, KindId},
     state::{Cleaning, State},
@@ -19,60 +19,60 @@ fn kind(state: &State) -> Option<KindId> {
     state.kinds.builtin_id(DEFINITION_GROUP, DEFINITION_KIND)
 }
 
-/// Whether a kind is that of definitions.
+/// Whether a kind is CustomResourceDefinition.
 pub(super) fn is_kind_of_definitions(state: &State, id: KindId) -> bool {
     let gvk = &state.kinds.entry(id).info.gvk;
     custom::is_definition(&gvk.group, &gvk.kind)
 }
 
-/// Makes the kinds of the definitions in a loaded state.
+/// Adds the kinds of the definitions in a loaded state.
 pub(crate) fn load(state: &mut State) {
     let Some(kind) = kind(state) else { return };
     let stored: Vec<Arc<Object>> = state.table(kind).objects.values().cloned().collect();
     for object in stored {
         let definition = object.map();
-        let outline = Arc::new(Outline::of(&definition));
-        if outline.is_established {
+        let summary = Arc::new(DefinitionSummary::of(&definition));
+        if summary.is_established {
             let mut entry = Entry::custom(&definition, object.revision());
-            entry.outline = Some(outline.clone());
+            entry.summary = Some(summary.clone());
             state.add_kind(entry);
         }
-        state.definitions.insert(object.key().clone(), outline);
+        state.definitions.insert(object.key().clone(), summary);
     }
 }
 
-/// Whether definitions wait for their objects to go.
-pub(super) fn is_cleaning(state: &State) -> bool {
-    let mut outlines = state.definitions.values();
-    outlines.any(|outline| outline.awaits_cleanup)
+/// Whether definitions wait for their objects to be deleted.
+pub(super) fn has_pending_cleanup(state: &State) -> bool {
+    let mut summaries = state.definitions.values();
+    summaries.any(|summary| summary.awaits_cleanup)
 }
 
-/// Brings definitions and kinds in line, until nothing is left to do but to
-/// delete more objects of definitions that are being deleted.
-pub(super) fn settle(tx: &mut Transaction<'_>) -> Result<(), Error> {
-    if !tx.machine.unsettled && !tx.machine.drained {
+/// Reconciles definitions and kinds until only the deletion of further objects
+/// remains.
+pub(super) fn reconcile(tx: &mut Transaction<'_>) -> Result<(), Error> {
+    if !tx.machine.needs_reconcile && !tx.machine.lost_terminating_objects {
         return Ok(());
     }
     let Some(kind) = kind(tx.state()) else {
         return Ok(());
     };
-    let mut slice = Slice::default();
+    let mut budget = DeletionBudget::default();
     loop {
-        let changed = std::mem::take(&mut tx.machine.unsettled);
-        if !std::mem::take(&mut tx.machine.drained) && !changed {
+        let changed = std::mem::take(&mut tx.machine.needs_reconcile);
+        if !std::mem::take(&mut tx.machine.lost_terminating_objects) && !changed {
             return Ok(());
         }
         if changed {
             accept_names(tx, kind)?;
             sync_kinds(&mut *tx.machine, kind);
         }
-        clean_up(tx, kind, &mut slice)?;
+        clean_up(tx, kind, &mut budget)?;
     }
 }
 
 fn accept_names(tx: &mut Transaction<'_>, kind: KindId) -> Result<(), Error> {
-    for (name, outline) in tx.state().definitions.clone() {
-        if outline.has_its_names {
+    for (name, summary) in tx.state().definitions.clone() {
+        if summary.has_accepted_names {
             continue;
         }
         let Some(object) = tx.get(kind, &name).cloned() else {
@@ -84,7 +84,7 @@ fn accept_names(tx: &mut Transaction<'_>, kind: KindId) -> Result<(), Error> {
         let group = all
             .values()
             .map(|other| &**other)
-            .filter(|other| other.group == outline.group);
+            .filter(|other| other.group == summary.group);
         if custom::accept(&mut new, group, tx.now) {
             replace::store(tx, kind, &object, &before, &new)?;
         }
@@ -92,49 +92,49 @@ fn accept_names(tx: &mut Transaction<'_>, kind: KindId) -> Result<(), Error> {
     Ok(())
 }
 
-/// The kinds follow the definitions.
+/// Updates the kinds to match the definitions.
 fn sync_kinds(machine: &mut Machine, kind: KindId) {
     let state = &mut machine.state;
-    let outlines = state.definitions.clone();
+    let summaries = state.definitions.clone();
     let known: Vec<(KindId, Box<str>, Box<str>)> = state
         .kinds
         .iter()
         .filter_map(|(id, entry)| Some((id, entry.definition.clone()?, entry.uid.clone())))
         .collect();
     for (id, name, uid) in &known {
-        let outline = outlines.get(&**name);
-        if outline.is_none_or(|outline| outline.uid != *uid) {
+        let summary = summaries.get(&**name);
+        if summary.is_none_or(|summary| summary.uid != *uid) {
             state.end_kind(*id);
             machine.touched.push(*id);
         }
     }
     let known: HashMap<Box<str>, KindId> =
         known.into_iter().map(|(id, _, uid)| (uid, id)).collect();
-    for (name, outline) in &outlines {
-        let own = known.get(&outline.uid).copied();
-        let made_of = own.and_then(|id| state.kinds.entry(id).outline.as_ref());
-        if !outline.is_established || made_of.is_some_and(|made| Arc::ptr_eq(made, outline)) {
+    for (name, summary) in &summaries {
+        let own = known.get(&summary.uid).copied();
+        let current = own.and_then(|id| state.kinds.entry(id).summary.as_ref());
+        if !summary.is_established || current.is_some_and(|made| Arc::ptr_eq(made, summary)) {
             continue;
         }
         let Some(object) = state.table(kind).objects.get(name).cloned() else {
             continue;
         };
         let mut made = Entry::custom(&object.map(), object.revision());
-        made.outline = Some(outline.clone());
+        made.summary = Some(summary.clone());
         let Some(id) = own else {
             state.add_kind(made);
             continue;
         };
         let old = state.kinds.entry(id);
-        if old.made_of == made.made_of
-            && old.terminating == made.terminating
+        if old.definition_spec == made.definition_spec
+            && old.is_terminating == made.is_terminating
             && old.info == made.info
             && same_names(old, &made)
         {
-            state.note_definition(id, outline.clone());
+            state.set_definition_summary(id, summary.clone());
             continue;
         }
-        made.news = old.news.clone();
+        made.revisions = old.revisions.clone();
         state.change_kind(id, |entry| *entry = made);
         machine.touched.push(id);
     }
@@ -149,24 +149,24 @@ fn same_names(old: &Entry, new: &Entry) -> bool {
             .all(|(old, new)| old.info == new.info)
 }
 
-/// How much of a deletion of many objects is done at once.
+/// The remaining budget of a deletion of many objects.
 #[derive(Debug)]
-struct Slice {
+struct DeletionBudget {
     objects: usize,
     bytes: usize,
 }
 
-impl Default for Slice {
+impl Default for DeletionBudget {
     fn default() -> Self {
         Self {
-            objects: SLICE,
-            bytes: SLICE_BYTES,
+            objects: MAX_OBJECTS_PER_TURN,
+            bytes: MAX_BYTES_PER_TURN,
         }
     }
 }
 
-impl Slice {
-    /// Takes one object of the slice; `false` when it is used up.
+impl DeletionBudget {
+    /// Takes one object from the budget; `false` if it is used up.
     fn take(&mut self, object: &Object) -> bool {
         if self.objects == 0 || self.bytes == 0 {
             return false;
@@ -177,23 +177,27 @@ impl Slice {
     }
 }
 
-/// Deletes what definitions that are being deleted still have, a slice at a
-/// time, and lets those go that have nothing left.
-fn clean_up(tx: &mut Transaction<'_>, kind: KindId, slice: &mut Slice) -> Result<(), Error> {
-    for (name, outline) in tx.state().definitions.clone() {
-        if !outline.awaits_cleanup {
+/// Deletes the remaining objects of terminating definitions, one slice at a
+/// time, and removes definitions that have no objects left.
+fn clean_up(
+    tx: &mut Transaction<'_>,
+    kind: KindId,
+    budget: &mut DeletionBudget,
+) -> Result<(), Error> {
+    for (name, summary) in tx.state().definitions.clone() {
+        if !summary.awaits_cleanup {
             continue;
         }
         let entry = tx
             .kinds()
             .iter()
-            .find(|(_, entry)| entry.uid == outline.uid)
+            .find(|(_, entry)| entry.uid == summary.uid)
             .map(|(id, _)| id);
         let (terminating, reason, message) = match entry {
             None => (false, "NeverEstablished", "resource was never established"),
             Some(id) => {
                 let is_first = !tx.state().cleaning.contains_key(&id);
-                delete_objects(tx, id, slice)?;
+                delete_objects(tx, id, budget)?;
                 if tx.state().table(id).objects.is_empty() {
                     (false, "InstanceDeletionCompleted", "removed all instances")
                 } else if is_first {
@@ -223,7 +227,7 @@ fn clean_up(tx: &mut Transaction<'_>, kind: KindId, slice: &mut Slice) -> Result
         if !terminating {
             let metadata = json::child(&mut new, "metadata");
             if let Some(Value::Array(list)) = metadata.get_mut("finalizers") {
-                list.retain(|name| name != CLEANUP);
+                list.retain(|name| name != CLEANUP_FINALIZER);
                 if list.is_empty() {
                     metadata.remove("finalizers");
                 }
@@ -234,9 +238,13 @@ fn clean_up(tx: &mut Transaction<'_>, kind: KindId, slice: &mut Slice) -> Result
     Ok(())
 }
 
-/// Begins the deletion of a kind's objects, as many as the slice has place for.
-/// What is left is a chore.
-fn delete_objects(tx: &mut Transaction<'_>, id: KindId, slice: &mut Slice) -> Result<(), Error> {
+/// Marks a kind's objects for deletion, up to the budget. The rest becomes a
+/// background task.
+fn delete_objects(
+    tx: &mut Transaction<'_>,
+    id: KindId,
+    budget: &mut DeletionBudget,
+) -> Result<(), Error> {
     let mut last: Arc<str> = match tx.state().cleaning.get(&id) {
         Some(Cleaning::Begun) => return Ok(()),
         Some(Cleaning::UpTo(key)) => key.clone(),
@@ -247,14 +255,14 @@ fn delete_objects(tx: &mut Transaction<'_>, id: KindId, slice: &mut Slice) -> Re
     let begin = last.clone();
     let from: (Bound<&str>, Bound<&str>) = (Bound::Excluded(&*begin), Bound::Unbounded);
     for (key, object) in objects.range::<_, str>(from) {
-        if !slice.take(object) {
-            tx.machine.chores = true;
+        if !budget.take(object) {
+            tx.machine.background_work_pending = true;
             cleaning = Cleaning::UpTo(last);
             break;
         }
         last = key.clone();
         if !object.is_being_deleted() {
-            delete::one(tx, id, object, &DeleteOptions::default(), false)?;
+            delete::delete_one(tx, id, object, &DeleteOptions::default(), false)?;
         }
     }
     tx.machine.state.cleaning.insert(id, cleaning);

@@ -1,4 +1,5 @@
-//! Deletes: preconditions, grace, finalizers, and what becomes of dependents.
+//! Deletes: preconditions, grace periods, finalizers, and propagation to
+//! dependents.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use longshore_model::{KindInfo, time};
 use serde_json::Value;
 
-use super::{Draftable, SLICE, SLICE_BYTES, Transaction, namespace};
+use super::{JsonObject, MAX_BYTES_PER_TURN, MAX_OBJECTS_PER_TURN, Transaction, namespace};
 use crate::{
     DeleteCollection, DeleteOptions, Deleted, Error, Object, Page, Propagation, Subject, Target,
     cause::Cause, custom, facts::Facts, json, kinds::KindId, list, object,
@@ -16,7 +17,7 @@ use crate::{
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// Deletes an object, or begins to.
+/// Deletes an object or marks it for deletion.
 pub(crate) fn delete(
     tx: &mut Transaction<'_>,
     target: &Target,
@@ -41,30 +42,30 @@ pub(crate) fn delete(
         });
     }
     check_preconditions(&subject, &old, options)?;
-    one(tx, kind, &old, options, is_namespace)
+    delete_one(tx, kind, &old, options, is_namespace)
 }
 
-/// Deletes all that match in one turn of the writer; answers them as they were.
-/// `None` when they are too many for that: nothing is done then.
+/// Deletes all matching objects in one turn of the writer and returns their
+/// previous states. Returns `None` without any change if there are too many.
 pub(crate) fn delete_collection(
     tx: &mut Transaction<'_>,
     request: &DeleteCollection,
 ) -> Result<Option<Page>, Error> {
     let info = &request.list.kind;
     let kind = tx.kinds().id(info)?;
-    if tx.state().table(kind).objects.len() > SLICE {
+    if tx.state().table(kind).objects.len() > MAX_OBJECTS_PER_TURN {
         return Ok(None);
     }
     let page = list::list(tx.state(), &request.list)?;
     let bytes: usize = page.items.iter().map(|item| item.bytes().len()).sum();
-    if bytes > SLICE_BYTES {
+    if bytes > MAX_BYTES_PER_TURN {
         return Ok(None);
     }
     delete_listed(tx, info, &page.items, &request.options)?;
     Ok(Some(page))
 }
 
-/// Deletes objects of a list, as far as they are still there.
+/// Deletes the objects of a list that still exist.
 pub(crate) fn delete_listed(
     tx: &mut Transaction<'_>,
     info: &KindInfo,
@@ -74,19 +75,19 @@ pub(crate) fn delete_listed(
     let kind = tx.kinds().id(info)?;
     let is_namespace = &*tx.kinds().entry(kind).store_name == "namespaces";
     for listed in listed {
-        // The list may be of an earlier revision.
+        // The list may be from an earlier revision.
         let Some(old) = tx.get(kind, listed.key()).cloned() else {
             continue;
         };
         check_preconditions(&Subject::new(info, old.name()), &old, options)?;
         if !(is_namespace && namespace::is_protected(old.name())) {
-            one(tx, kind, &old, options, is_namespace)?;
+            delete_one(tx, kind, &old, options, is_namespace)?;
         }
     }
     Ok(())
 }
 
-/// Refuses options that contradict each other.
+/// Rejects contradictory options.
 pub(crate) fn check_options(options: &DeleteOptions) -> Result<(), Error> {
     match (options.orphan_dependents, options.propagation) {
         (Some(_), Some(policy)) => Err(options_invalid(Cause::invalid(
@@ -132,7 +133,7 @@ pub(super) fn check_preconditions(
     Ok(())
 }
 
-pub(super) fn one(
+pub(super) fn delete_one(
     tx: &mut Transaction<'_>,
     kind: KindId,
     old: &Arc<Object>,
@@ -145,7 +146,7 @@ pub(super) fn one(
     if custom::is_definition(&gvk.group, &gvk.kind)
         && json::at(&before, "metadata.deletionTimestamp").is_none()
     {
-        custom::begin_deletion(&mut object, tx.now);
+        custom::mark_for_deletion(&mut object, tx.now);
         return Ok(Deleted::Pending(tx.put(kind, &object)?));
     }
     let grace = begin_grace(&mut object, tx.now, options);
@@ -159,7 +160,7 @@ pub(super) fn one(
     let waits = json::at(&object, "metadata.finalizers").is_some()
         || (is_namespace && json::at(&object, "spec.finalizers").is_some());
     if waits && grace == Grace::None {
-        mark(&mut object, tx.now);
+        mark_terminating(&mut object, tx.now);
         if is_namespace {
             json::child(&mut object, "metadata").remove("deletionGracePeriodSeconds");
         }
@@ -176,7 +177,8 @@ pub(super) fn one(
         return Ok(Deleted::Pending(object));
     }
     if grace == Grace::Seconds(0) {
-        // As in Kubernetes the end of the grace is written down, and seen, first.
+        // As in Kubernetes, the end of the grace period is stored and published
+        // first.
         let last = tx.put(kind, &object)?;
         return Ok(Deleted::Gone(tx.remove(kind, &last)));
     }
@@ -185,16 +187,16 @@ pub(super) fn one(
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Grace {
-    /// The object has none, or it is over.
+    /// The object has no grace period, or it is over.
     None,
-    /// It has begun, or has been cut, to this many seconds.
+    /// The grace period was started, or shortened, to this many seconds.
     Seconds(i64),
-    /// It had begun before and continues.
+    /// An earlier grace period continues.
     Pending,
 }
 
-/// Begins a pod's grace, or cuts one that has begun.
-fn begin_grace(object: &mut Draftable, now: Timestamp, options: &DeleteOptions) -> Grace {
+/// Starts a pod's grace period or shortens a running one.
+fn begin_grace(object: &mut JsonObject, now: Timestamp, options: &DeleteOptions) -> Grace {
     let deleting = json::at(object, "metadata.deletionTimestamp").is_some();
     let current = json::number(object, "metadata.deletionGracePeriodSeconds");
     if deleting {
@@ -207,7 +209,8 @@ fn begin_grace(object: &mut Draftable, now: Timestamp, options: &DeleteOptions) 
                 let due = due
                     .checked_sub(SignedDuration::from_secs(current.saturating_sub(seconds)))
                     .ok()
-                    // A grace beyond all times has no end to count from.
+                    // With a grace period that overflows, there is no end to
+                    // count from.
                     .filter(|due| *due >= Timestamp::UNIX_EPOCH)
                     .unwrap_or_else(|| after(now, seconds));
                 set_grace(object, due, seconds);
@@ -235,20 +238,20 @@ fn begin_grace(object: &mut Draftable, now: Timestamp, options: &DeleteOptions) 
     Grace::Seconds(seconds)
 }
 
-/// So many seconds later; or the latest possible time, if that is earlier.
+/// Adds seconds to a time, saturating at the latest possible time.
 fn after(now: Timestamp, seconds: i64) -> Timestamp {
     now.saturating_add(SignedDuration::from_secs(seconds))
         .unwrap_or(Timestamp::MAX)
 }
 
-fn set_grace(object: &mut Draftable, due: Timestamp, seconds: i64) {
+fn set_grace(object: &mut JsonObject, due: Timestamp, seconds: i64) {
     let metadata = json::child(object, "metadata");
     metadata.insert("deletionTimestamp".into(), time::seconds(due).into());
     metadata.insert("deletionGracePeriodSeconds".into(), seconds.into());
 }
 
-/// Marks an object that waits for its finalizers alone.
-fn mark(object: &mut Draftable, now: Timestamp) {
+/// Marks an object that waits only for its finalizers.
+fn mark_terminating(object: &mut JsonObject, now: Timestamp) {
     if json::at(object, "metadata.deletionTimestamp").is_none() {
         bump_generation(object);
         json::child(object, "metadata")
@@ -257,15 +260,15 @@ fn mark(object: &mut Draftable, now: Timestamp) {
     json::child(object, "metadata").insert("deletionGracePeriodSeconds".into(), 0.into());
 }
 
-fn bump_generation(object: &mut Draftable) {
+fn bump_generation(object: &mut JsonObject) {
     if let Some(generation) = json::number(object, "metadata.generation").filter(|g| *g > 0) {
         json::child(object, "metadata")
             .insert("generation".into(), generation.saturating_add(1).into());
     }
 }
 
-/// The finalizers that tell the garbage collector what becomes of dependents.
-fn set_finalizers(object: &mut Draftable, facts: &Facts, options: &DeleteOptions) {
+/// Sets the finalizers that tell the garbage collector how to treat dependents.
+fn set_finalizers(object: &mut JsonObject, facts: &Facts, options: &DeleteOptions) {
     let old: Vec<String> = json::at(object, "metadata.finalizers")
         .and_then(Value::as_array)
         .into_iter()

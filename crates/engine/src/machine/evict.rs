@@ -1,20 +1,20 @@
-//! Eviction: deleting a pod if its PodDisruptionBudget allows that.
+//! Eviction: deletes a pod if its PodDisruptionBudget allows it.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use longshore_model::{StatusCause, time};
 use serde_json::{Value, json};
 
-use super::{Draftable, Transaction, delete};
+use super::{JsonObject, Transaction, delete};
 use crate::{Error, Evict, Object, Subject, json as js, kinds::KindId, object};
 
-/// A budget remembers at most so many pods that are going (as in Kubernetes).
-const MOST_DISRUPTED: usize = 2000;
-/// What a pod is told to wait for a budget that is not up to date, in seconds
-/// (as in Kubernetes).
-const SOON: u32 = 10;
+/// Maximum number of pods in a budget's `disruptedPods`, as in Kubernetes.
+const MAX_DISRUPTED_PODS: usize = 2000;
+/// Retry delay, in seconds, when the status of a budget is out of date (as in
+/// Kubernetes).
+const RETRY_SECONDS: u32 = 10;
 
-/// Deletes a pod, counting it against the budget that guards it.
+/// Deletes a pod and counts the disruption against its budget.
 pub(crate) fn evict(tx: &mut Transaction<'_>, request: &Evict) -> Result<(), Error> {
     let missing = |what| Error::Internal(format!("{what} are not served"));
     let kind = tx.kinds().builtin_id("", "Pod");
@@ -25,16 +25,16 @@ pub(crate) fn evict(tx: &mut Transaction<'_>, request: &Evict) -> Result<(), Err
         .cloned()
         .ok_or_else(|| Error::NotFound(subject.clone()))?;
     let pod = old.map();
-    if is_guarded(&pod) {
+    if is_subject_to_budgets(&pod) {
         let budgets = tx.kinds().builtin_id("policy", "PodDisruptionBudget");
         let budgets = budgets.ok_or_else(|| missing("PodDisruptionBudgets"))?;
-        let found = guards(tx, budgets, &request.namespace, old.labels());
+        let found = matching_budgets(tx, budgets, &request.namespace, old.labels());
         match found.as_slice() {
             [] => {}
             [budget] => {
                 let mut budget = budget.map();
-                if !may_go_for_nothing(&pod, &budget) {
-                    count(&mut budget, &request.name, tx)?;
+                if !is_exempt(&pod, &budget) {
+                    consume_disruption(&mut budget, &request.name, tx)?;
                     tx.put(budgets, &budget)?;
                 }
             }
@@ -42,20 +42,20 @@ pub(crate) fn evict(tx: &mut Transaction<'_>, request: &Evict) -> Result<(), Err
         }
     }
     delete::check_preconditions(&subject, &old, &request.options)?;
-    let told = tx.put(kind, &with_condition(pod, tx))?;
-    delete::one(tx, kind, &told, &request.options, false).map(drop)
+    let updated = tx.put(kind, &with_condition(pod, tx))?;
+    delete::delete_one(tx, kind, &updated, &request.options, false).map(drop)
 }
 
-/// Whether budgets matter to a pod: one that has not begun, has ended or is
-/// going counts for none.
-fn is_guarded(pod: &Draftable) -> bool {
+/// Whether budgets apply to a pod. They do not apply to pods that are pending,
+/// finished or terminating.
+fn is_subject_to_budgets(pod: &JsonObject) -> bool {
     let phase = js::text(pod, "status.phase");
     !matches!(phase, "Succeeded" | "Failed" | "Pending")
         && js::at(pod, "metadata.deletionTimestamp").is_none()
 }
 
-/// The budgets that a pod with these labels counts for.
-fn guards(
+/// The budgets that select a pod with these labels.
+fn matching_budgets(
     tx: &Transaction<'_>,
     budgets: KindId,
     namespace: &str,
@@ -69,8 +69,8 @@ fn guards(
         .collect()
 }
 
-/// Whether a selector of `policy/v1` takes these labels: no selector takes
-/// nothing, an empty one everything.
+/// Whether a `policy/v1` selector matches the labels. A missing selector
+/// matches nothing, an empty one everything.
 fn selects(selector: Option<&Value>, labels: &BTreeMap<String, String>) -> bool {
     let Some(Value::Object(selector)) = selector else {
         return false;
@@ -95,8 +95,9 @@ fn selects(selector: Option<&Value>, labels: &BTreeMap<String, String>) -> bool 
         })
 }
 
-/// Whether a pod is no loss: it is not ready, and its budget lets such pods go.
-fn may_go_for_nothing(pod: &Draftable, budget: &Draftable) -> bool {
+/// Whether the pod may be evicted without counting: it is not ready, and the
+/// budget's policy permits the eviction of unhealthy pods.
+fn is_exempt(pod: &JsonObject, budget: &JsonObject) -> bool {
     let conditions = js::at(pod, "status.conditions").and_then(Value::as_array);
     let is_ready = conditions
         .into_iter()
@@ -111,11 +112,15 @@ fn may_go_for_nothing(pod: &Draftable, budget: &Draftable) -> bool {
     !is_ready && (always || (healthy >= desired && desired > 0))
 }
 
-/// Takes one disruption from what a budget allows, and notes for whom.
-fn count(budget: &mut Draftable, pod: &str, tx: &Transaction<'_>) -> Result<(), Error> {
+/// Consumes one allowed disruption and records the pod in the budget.
+fn consume_disruption(
+    budget: &mut JsonObject,
+    pod: &str,
+    tx: &Transaction<'_>,
+) -> Result<(), Error> {
     let name = js::text(budget, "metadata.name").to_owned();
     let number = |path| js::number(budget, path).unwrap_or_default();
-    let refuse = |why: String, seconds| {
+    let deny = |why: String, seconds| {
         Err(Error::TooManyDisruptions {
             cause: StatusCause {
                 reason: "DisruptionBudget".into(),
@@ -127,13 +132,16 @@ fn count(budget: &mut Draftable, pod: &str, tx: &Transaction<'_>) -> Result<(), 
     };
     let observed = number("status.observedGeneration");
     if observed < number("metadata.generation") {
-        return refuse("is still being processed by the server.".into(), SOON);
+        return deny(
+            "is still being processed by the server.".into(),
+            RETRY_SECONDS,
+        );
     }
     let allowed = number("status.disruptionsAllowed");
     let disrupted = js::at(budget, "status.disruptedPods").and_then(Value::as_object);
     let broken = if allowed < 0 {
         Some("pdb disruptions allowed is negative")
-    } else if disrupted.is_some_and(|pods| pods.len() > MOST_DISRUPTED) {
+    } else if disrupted.is_some_and(|pods| pods.len() > MAX_DISRUPTED_PODS) {
         Some("DisruptedPods map too big - too many evictions not confirmed by PDB controller")
     } else {
         None
@@ -160,7 +168,7 @@ fn count(budget: &mut Draftable, pod: &str, tx: &Transaction<'_>) -> Result<(), 
             true => "does not allow evicting pods currently".to_owned(),
             false => format!("needs {desired} healthy pods and has {healthy} currently"),
         };
-        return refuse(why, 0);
+        return deny(why, 0);
     }
     let now = time::seconds(tx.now);
     let status = js::child(budget, "status");
@@ -176,8 +184,8 @@ fn count(budget: &mut Draftable, pod: &str, tx: &Transaction<'_>) -> Result<(), 
     Ok(())
 }
 
-/// The pod, saying why it goes.
-fn with_condition(mut pod: Draftable, tx: &Transaction<'_>) -> Draftable {
+/// Adds the condition that states why the pod is deleted.
+fn with_condition(mut pod: JsonObject, tx: &Transaction<'_>) -> JsonObject {
     let now = time::seconds(tx.now);
     let condition = json!({
         "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
@@ -187,9 +195,9 @@ fn with_condition(mut pod: Draftable, tx: &Transaction<'_>) -> Draftable {
     pod
 }
 
-/// Puts a condition in the place of the one of its type; one that says the same
-/// stays as it is.
-fn set_condition(status: &mut Draftable, condition: Value) {
+/// Replaces the condition of the same type. A condition with the same status is
+/// left unchanged.
+fn set_condition(status: &mut JsonObject, condition: Value) {
     let conditions = status.entry("conditions").or_insert_with(|| json!([]));
     let Value::Array(conditions) = conditions else {
         return;

@@ -1,6 +1,7 @@
-//! Events are kept for an hour after they were written last, as by Kubernetes'
-//! lease on them, whatever times they tell. Old ones go when new ones are
-//! written, a minute apart at the least, and a few at a time.
+//! Events expire one hour after the last write, like the etcd lease that
+//! Kubernetes uses, regardless of the times they contain. Writes of new Events
+//! trigger the removal of expired ones, at most once a minute and in small
+//! slices.
 
 use std::{ops::Bound, sync::Arc};
 
@@ -8,15 +9,15 @@ use jiff::{SignedDuration, Timestamp};
 use longshore_model::time;
 use serde::Deserialize;
 
-use super::{SLICE, Transaction};
+use super::{MAX_OBJECTS_PER_TURN, Transaction};
 use crate::Object;
 
-/// How long Events are kept.
-const KEPT: SignedDuration = SignedDuration::from_hours(1);
-/// How often old ones are looked for.
-const PAUSE: SignedDuration = SignedDuration::from_mins(1);
+/// Retention time of Events.
+const RETENTION: SignedDuration = SignedDuration::from_hours(1);
+/// Minimum interval between two sweeps.
+const SWEEP_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 
-/// When an Event was made and written.
+/// The creation time and the write times of an Event.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Times {
@@ -36,8 +37,8 @@ struct Entry {
     time: Option<String>,
 }
 
-/// When an Event was written last: each write is dated by its manager's entry.
-fn written(event: &Object) -> Option<Timestamp> {
+/// When an Event was last written, according to its managed fields.
+fn last_write(event: &Object) -> Option<Timestamp> {
     let Times { metadata } = serde_json::from_slice(event.bytes()).ok()?;
     let entries = metadata.managed_fields.into_iter();
     entries
@@ -48,45 +49,47 @@ fn written(event: &Object) -> Option<Timestamp> {
         .max()
 }
 
-/// Takes old Events away, the first of them at once: the others are a chore.
+/// Starts a sweep of expired Events and removes the first slice. The rest
+/// becomes a background task.
 pub(super) fn sweep(tx: &mut Transaction<'_>) {
-    // Not from a copy of the state: the writer does it.
+    // A write on a copy of the state leaves the sweep to the writer.
     if tx.machine.writes.is_some() || !std::mem::take(&mut tx.machine.wrote_event) {
         return;
     }
-    let swept = tx.machine.swept;
-    let is_soon = swept.is_some_and(|swept| tx.now.duration_since(swept) < PAUSE);
-    if is_soon || tx.machine.sweeping.is_some() {
+    let last_sweep = tx.machine.last_sweep;
+    let is_too_soon =
+        last_sweep.is_some_and(|last_sweep| tx.now.duration_since(last_sweep) < SWEEP_INTERVAL);
+    if is_too_soon || tx.machine.sweep_position.is_some() {
         return;
     }
-    tx.machine.swept = Some(tx.now);
-    tx.machine.sweeping = Some("".into());
-    go_on(tx);
+    tx.machine.last_sweep = Some(tx.now);
+    tx.machine.sweep_position = Some("".into());
+    continue_sweep(tx);
 }
 
-/// Goes on to take old Events away.
-pub(super) fn go_on(tx: &mut Transaction<'_>) {
+/// Continues the current sweep.
+pub(super) fn continue_sweep(tx: &mut Transaction<'_>) {
     let now = tx.now;
-    let Some(from) = tx.machine.sweeping.take() else {
+    let Some(from) = tx.machine.sweep_position.take() else {
         return;
     };
     let Some(kind) = tx.kinds().builtin_id("", "Event") else {
         return;
     };
     let is_old = |event: &&Arc<Object>| {
-        written(event).is_some_and(|written| now.duration_since(written) > KEPT)
+        last_write(event).is_some_and(|last_write| now.duration_since(last_write) > RETENTION)
     };
     let from: (Bound<&str>, Bound<&str>) = (Bound::Excluded(&*from), Bound::Unbounded);
     let objects = tx.state().table(kind).objects.range::<_, str>(from);
-    let looked_at: Vec<Arc<Object>> = objects
-        .take(SLICE)
+    let examined: Vec<Arc<Object>> = objects
+        .take(MAX_OBJECTS_PER_TURN)
         .map(|(_, event)| event.clone())
         .collect();
-    if let (true, Some(last)) = (looked_at.len() == SLICE, looked_at.last()) {
-        tx.machine.sweeping = Some(last.key().clone());
-        tx.machine.chores = true;
+    if let (true, Some(last)) = (examined.len() == MAX_OBJECTS_PER_TURN, examined.last()) {
+        tx.machine.sweep_position = Some(last.key().clone());
+        tx.machine.background_work_pending = true;
     }
-    for event in looked_at.iter().filter(is_old) {
+    for event in examined.iter().filter(is_old) {
         tx.remove(kind, event);
     }
 }

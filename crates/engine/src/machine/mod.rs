@@ -1,5 +1,5 @@
-//! The state machine: writes, one after the other, against the working state.
-//! No I/O: what a batch of writes changed is handed over as records.
+//! The state machine: executes writes sequentially against the working state.
+//! It does no I/O: the changes of a batch of writes are returned as records.
 
 mod api_services;
 mod apply;
@@ -33,57 +33,57 @@ pub(crate) use evict::evict;
 pub(crate) use prepared::{Prepared, Rebase, commit, prepare};
 pub use scale::scale_kind;
 pub(crate) use scale::{of as scale_of, scale_view};
-pub(crate) use update::{ReadUpdate, decode_update, patch, update, update_read};
+pub(crate) use update::{DecodedUpdate, decode_update, patch, update, update_decoded};
 
 use crate::{
     Error, Object,
-    ages::Ages,
-    custom::Outline,
+    custom::DefinitionSummary,
     facts::KindFacts,
     journal::Record,
     kinds::{KindId, Kinds},
     options::{Clock, Ids},
+    revision_ages::RevisionAges,
     state::{Event, Limits, State},
 };
 
-/// An object as the machine works on it: JSON, before it is written to bytes.
-pub(crate) type Draftable = Map<String, Value>;
+/// An object while the machine works on it: JSON that is not encoded yet.
+pub(crate) type JsonObject = Map<String, Value>;
 
-/// Bytes of an object's JSON, at most: 1.5 MiB.
-const LARGEST: usize = 3 << 19;
+/// Maximum size of an object's JSON in bytes: 1.5 MiB.
+const MAX_OBJECT_BYTES: usize = 3 << 19;
 
-/// Objects that one turn of the writer deletes or looks at, at most, where many
-/// are concerned.
-pub(crate) const SLICE: usize = 256;
-/// Bytes of the objects that one turn deletes; the last of them may exceed it.
-pub(crate) const SLICE_BYTES: usize = 256 << 10;
+/// Maximum number of objects that one turn of the writer deletes or scans when
+/// a write affects many.
+pub(crate) const MAX_OBJECTS_PER_TURN: usize = 256;
+/// Size budget, in bytes, of the objects that one turn deletes. The last object
+/// may exceed it.
+pub(crate) const MAX_BYTES_PER_TURN: usize = 256 << 10;
 
-/// The working state and what it needs from outside.
+/// The working state and its dependencies.
 pub(crate) struct Machine {
     pub(crate) state: State,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
     pub(crate) limits: Limits,
-    ages: Ages,
+    revision_ages: RevisionAges,
     records: Vec<Record>,
     touched: Vec<KindId>,
-    /// Whether a write may have left definitions and kinds out of line.
-    unsettled: bool,
-    /// Whether objects of a kind that is being deleted have gone.
-    drained: bool,
-    /// Whether work is left that no request waits for: see [`Machine::chore`].
-    chores: bool,
-    /// What has been done, where it is done to a copy of the state.
+    /// Whether a write may require definitions and kinds to be reconciled.
+    needs_reconcile: bool,
+    /// Whether objects of a terminating kind were removed.
+    lost_terminating_objects: bool,
+    /// Whether background work is pending: see [`Machine::run_background_work`].
+    background_work_pending: bool,
+    /// The changes, if this machine works on a copy of the state.
     writes: Option<Vec<(KindId, Event)>>,
-    /// Whether an Event has been written, and when old ones were last looked
-    /// for.
+    /// Whether an Event was written since the last sweep of expired Events.
     wrote_event: bool,
-    swept: Option<Timestamp>,
-    /// The key after which the search for old ones continues.
-    sweeping: Option<Arc<str>>,
+    last_sweep: Option<Timestamp>,
+    /// The key after which the sweep continues.
+    sweep_position: Option<Arc<str>>,
 }
 
-/// What a batch of writes did.
+/// The result of a batch of writes.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) records: Vec<Record>,
@@ -98,46 +98,47 @@ impl Machine {
         ids: Arc<dyn Ids>,
         limits: Limits,
     ) -> Self {
-        let chores = definitions::is_cleaning(&state);
+        let background_work_pending = definitions::has_pending_cleanup(&state);
         Self {
             state,
             clock,
             ids,
-            ages: Ages::new(limits.time),
+            revision_ages: RevisionAges::new(limits.time),
             limits,
             records: Vec::new(),
             touched: Vec::new(),
-            unsettled: false,
-            drained: false,
-            chores,
+            needs_reconcile: false,
+            lost_terminating_objects: false,
+            background_work_pending,
             writes: None,
             wrote_event: false,
-            swept: None,
-            sweeping: None,
+            last_sweep: None,
+            sweep_position: None,
         }
     }
 
-    /// Whether work is left that no request waits for.
-    pub(crate) fn has_chores(&self) -> bool {
-        self.chores
+    /// Whether background work is pending.
+    pub(crate) fn has_background_work(&self) -> bool {
+        self.background_work_pending
     }
 
-    /// Does some of the work that no request waits for: deletes objects of
-    /// definitions that are being deleted, and old Events. It takes little time,
-    /// so that writes need not wait for all of it.
-    pub(crate) fn chore(&mut self) {
-        self.chores = false;
+    /// Executes a slice of background work: deletes objects of terminating
+    /// definitions, and expired Events. Each call is short, so that writes do
+    /// not have to wait for all of it.
+    pub(crate) fn run_background_work(&mut self) {
+        self.background_work_pending = false;
         let done = self.execute(false, |tx| {
-            tx.machine.drained = definitions::is_cleaning(tx.state());
-            expiry::go_on(tx);
+            tx.machine.lost_terminating_objects = definitions::has_pending_cleanup(tx.state());
+            expiry::continue_sweep(tx);
             Ok(())
         });
         if let Err(error) = done {
-            tracing::error!(%error, "objects of a deleted definition, or old Events, stay for now");
+            tracing::error!(%error, "cannot delete objects of deleted definitions or expired Events");
         }
     }
 
-    /// Does one piece of work: all of it, or nothing when it fails or is a dry run.
+    /// Executes a write atomically: if it fails or is a dry run, nothing
+    /// changes.
     pub(crate) fn execute<T>(
         &mut self,
         dry_run: bool,
@@ -154,14 +155,14 @@ impl Machine {
                 dry_run,
             };
             let done = work(&mut transaction)?;
-            definitions::settle(&mut transaction)?;
+            definitions::reconcile(&mut transaction)?;
             expiry::sweep(&mut transaction);
             Ok(done)
         });
-        // A fault in the rules must not end the writer: the write fails alone.
+        // A bug in the rules must not stop the writer: only this write fails.
         let result = std::panic::catch_unwind(work).unwrap_or_else(|panic| {
             let panic = message(&*panic);
-            tracing::error!(panic, "a write panicked: it is rolled back");
+            tracing::error!(panic, "a write panicked and was rolled back");
             Err(Error::Internal(format!(
                 "the write failed by a fault of the server, nothing of it was kept: {panic}"
             )))
@@ -173,22 +174,23 @@ impl Machine {
             if let Some(list) = &mut self.writes {
                 list.truncate(writes);
             }
-            self.unsettled = false;
-            self.drained = false;
+            self.needs_reconcile = false;
+            self.lost_terminating_objects = false;
         }
         result
     }
 
-    /// Forgets history that is too old. Old states go with it, so memory follows
-    /// what is stored and what was written in the last minutes.
-    pub(crate) fn forget_old(&mut self) {
+    /// Drops history that exceeds its retention time, together with the old
+    /// states it refers to. This bounds memory to the current objects plus the
+    /// writes of the last minutes.
+    pub(crate) fn drop_expired_history(&mut self) {
         let now = self.clock.now();
-        if let Some(revision) = self.ages.note(now, self.state.revision) {
-            self.state.forget_until(revision);
+        if let Some(revision) = self.revision_ages.record(now, self.state.revision) {
+            self.state.drop_history_until(revision);
         }
     }
 
-    /// What changed since the last call.
+    /// Returns the changes since the last call.
     pub(crate) fn take_changes(&mut self) -> Changes {
         Changes {
             records: std::mem::take(&mut self.records),
@@ -204,12 +206,12 @@ pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> &str {
     text.unwrap_or("a panic without a message")
 }
 
-/// One piece of work in progress.
+/// A write in progress.
 pub(crate) struct Transaction<'a> {
     machine: &'a mut Machine,
-    /// The time of the write, the same all through it.
+    /// The time of the write, constant for its duration.
     pub(crate) now: Timestamp,
-    /// Whether nothing of it will be kept.
+    /// Whether all changes are discarded at the end.
     dry_run: bool,
 }
 
@@ -234,16 +236,16 @@ impl Transaction<'_> {
         self.machine.state.table(kind).objects.get(key)
     }
 
-    /// Forgets the history of all kinds.
+    /// Drops the history of all kinds.
     pub(crate) fn expire(&mut self) {
         self.machine.state.expire();
-        // Watches that sleep are woken: what they have not read is gone.
+        // Wake idle watches: the events that they have not read are dropped.
         let kinds: Vec<_> = self.machine.state.kinds.iter().map(|(id, _)| id).collect();
         self.machine.touched.extend(kinds);
     }
 
-    /// Writes an object under the next revision; who manages which fields of it
-    /// stays as it is. One that is too large is refused.
+    /// Writes an object at the next revision and leaves its managed fields
+    /// unchanged. Fails if the object is too large.
     pub(crate) fn put(
         &mut self,
         kind: KindId,
@@ -252,8 +254,8 @@ impl Transaction<'_> {
         self.put_managed(kind, value, None)
     }
 
-    /// Writes an object with the text of its managed fields under the next
-    /// revision. One that is too large is refused.
+    /// Writes an object with the given managed fields at the next revision.
+    /// Fails if the object is too large.
     pub(crate) fn put_managed(
         &mut self,
         kind: KindId,
@@ -273,10 +275,10 @@ impl Transaction<'_> {
             managed.unwrap_or_else(|| before.as_ref().map_or("", |before| before.managed()));
         let facts = self.facts(kind);
         let object = Object::encode(value, managed, facts, revision, before.as_deref());
-        if object.bytes().len() > LARGEST {
+        if object.bytes().len() > MAX_OBJECT_BYTES {
             return Err(Error::ObjectTooLarge);
         }
-        // What is not kept gets no version of its own.
+        // In a dry run, the object gets no revision of its own.
         let reported = self.dry_run.then(|| {
             let revision = before.as_ref().map_or(0, |before| before.revision());
             Object::encode(value, managed, facts, revision, before.as_deref())
@@ -284,10 +286,10 @@ impl Transaction<'_> {
         let after = Arc::new(object);
         self.record(kind, &after, Some(after.bytes().clone()));
         if definitions::is_kind_of_definitions(self.state(), kind) {
-            let outline = Arc::new(Outline::of(value));
+            let summary = Arc::new(DefinitionSummary::of(value));
             let definitions = &mut self.machine.state.definitions;
-            definitions.insert(after.key().clone(), outline);
-            self.machine.unsettled = true;
+            definitions.insert(after.key().clone(), summary);
+            self.machine.needs_reconcile = true;
         }
         self.machine.wrote_event |= &*self.kinds().entry(kind).store_name == "events";
         let event = Event {
@@ -300,16 +302,17 @@ impl Transaction<'_> {
         Ok(reported.map_or(after, Arc::new))
     }
 
-    /// Takes an object away; the answer has the deletion's version.
+    /// Removes an object. The returned object carries the revision of the
+    /// deletion.
     pub(crate) fn remove(&mut self, kind: KindId, object: &Arc<Object>) -> Arc<Object> {
         let revision = self.machine.state.revision + 1;
         let after = Arc::new(object.with_revision(revision));
         self.record(kind, &after, None);
         if definitions::is_kind_of_definitions(self.state(), kind) {
             self.machine.state.definitions.remove(object.key());
-            self.machine.unsettled = true;
+            self.machine.needs_reconcile = true;
         }
-        self.machine.drained |= self.kinds().entry(kind).terminating;
+        self.machine.lost_terminating_objects |= self.kinds().entry(kind).is_terminating;
         let before = self.get(kind, object.key()).cloned();
         let event = Event {
             revision,

@@ -1,10 +1,12 @@
-//! Rules of namespaces: what may be made in them, and which stay.
+//! Rules of namespaces: whether objects may be created in them, and which ones
+//! are protected.
 
 use longshore_model::{KindInfo, StatusCause};
 
 use crate::{Error, Subject, state::State};
 
-/// Whether an object may be made in a namespace: it is there, and stays.
+/// Checks that an object may be created in a namespace: it exists and is not
+/// terminating.
 pub(super) fn check(
     state: &State,
     kind: &KindInfo,
@@ -39,7 +41,7 @@ pub(super) fn check(
     })
 }
 
-/// Whether a namespace must stay forever.
+/// Whether a namespace must not be deleted.
 pub(super) fn is_protected(name: &str) -> bool {
     matches!(name, "default" | "kube-system" | "kube-public")
 }

@@ -1,4 +1,4 @@
-//! Who manages which fields, in the writes of the machine.
+//! Updates managed fields as part of the machine's writes.
 
 use serde_json::Value;
 
@@ -9,18 +9,18 @@ use crate::{
     view::View,
 };
 
-use super::Draftable;
+use super::JsonObject;
 
-/// Who makes a write, and what it says of managed fields.
+/// The author of a write and its managed fields.
 #[derive(Debug, Clone)]
 pub(super) enum Author {
-    /// What the write changes is this manager's.
+    /// This manager owns what the write changes.
     Manager {
         name: String,
-        /// `metadata.managedFields`, if it was sent.
+        /// `metadata.managedFields` of the request, if present.
         sent: Option<Value>,
     },
-    /// The entries after an apply are known already.
+    /// The entries that an apply has already computed.
     Applied(Vec<Entry>),
 }
 
@@ -41,8 +41,13 @@ impl Author {
         }
     }
 
-    /// The entries of a new object; their time is yet to come.
-    pub(super) fn of_new(&self, kind: &Kind, view: &View, object: &Draftable) -> Vec<Entry> {
+    /// The entries of a new object; the writer sets their time.
+    pub(super) fn entries_of_new(
+        &self,
+        kind: &Kind,
+        view: &View,
+        object: &JsonObject,
+    ) -> Vec<Entry> {
         match self {
             Self::Applied(entries) => entries.clone(),
             Self::Manager { name, sent } => with_scope(kind, view, Subresource::None, |scope| {
@@ -53,11 +58,11 @@ impl Author {
     }
 
     /// The entries after an update.
-    pub(super) fn of_update(
+    pub(super) fn entries_of_update(
         self,
         place: (&Kind, &View, Subresource),
         old: &Object,
-        states: (&Draftable, &Draftable),
+        states: (&JsonObject, &JsonObject),
         now: &str,
     ) -> Vec<Entry> {
         let (kind, view, subresource) = place;
@@ -65,13 +70,14 @@ impl Author {
         match self {
             Self::Applied(entries) => entries,
             Self::Manager { name, sent } => {
-                // A subresource does not change managed fields by hand.
+                // A write to a subresource cannot edit managed fields directly.
                 let sent = sent.filter(|_| subresource == Subresource::None);
                 let mut base = managed::base(sent.as_ref(), old.managed());
                 with_scope(kind, view, subresource, |scope| {
-                    // A kind's types change with its definition only.
+                    // Field ownership of a kind changes only with its
+                    // definition.
                     if view.is_newer_than(old) {
-                        managed::realign(scope, &mut base, before);
+                        managed::reconcile_entries(scope, &mut base, before);
                     }
                     managed::record(scope, base, Some(before), after, &name, now)
                 })
@@ -79,14 +85,15 @@ impl Author {
         }
     }
 
-    /// Whether a write that changes nothing else may change managed fields.
-    pub(super) fn is_plain(&self) -> bool {
+    /// Whether the write cannot change managed fields unless it changes
+    /// something else.
+    pub(super) fn leaves_managed_fields(&self) -> bool {
         matches!(self, Self::Manager { sent: None, .. })
     }
 }
 
-/// Gives the entries that have none yet their time.
-pub(super) fn date(entries: &mut [Entry], now: &str) {
+/// Sets the time of entries that have none.
+pub(super) fn set_times(entries: &mut [Entry], now: &str) {
     for time in entries.iter_mut().filter_map(|entry| entry.time.as_mut()) {
         if time.is_empty() {
             now.clone_into(time);
@@ -94,7 +101,7 @@ pub(super) fn date(entries: &mut [Entry], now: &str) {
     }
 }
 
-/// Calls `work` with what a write to a kind is about.
+/// Calls `work` with the scope of a write to a kind.
 pub(super) fn with_scope<T>(
     kind: &Kind,
     view: &View,
@@ -108,7 +115,7 @@ pub(super) fn with_scope<T>(
             .find(|other| other.info.api_version() == version)
             .map(|other| Version {
                 root: other.owned_type(),
-                form: view.form_of(other),
+                form: view.conversion_to(other),
             })
     };
     work(&Scope {

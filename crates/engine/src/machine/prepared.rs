@@ -1,6 +1,6 @@
-//! Writes that are worked out beside the writer. Work on large objects runs on
-//! a copy of the state; the writer then only checks that what the work has
-//! looked at is unchanged, and takes over what it made.
+//! Prepared writes. A write that affects large objects runs outside the writer,
+//! against a copy of the state. The writer then only verifies that everything
+//! the write read is unchanged, and commits its changes.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::{
     state::{Cleaning, Event, Limits, State},
 };
 
-/// Kinds whose objects are looked at together when one of them is written:
-/// group and kind of the written object, and of those that are looked at.
-const TOGETHER: [[(&str, &str); 2]; 4] = [
+/// Kinds whose objects a write reads as a whole: group and kind of the written
+/// object, and of the objects that are read.
+const DEPENDENT_KINDS: [[(&str, &str); 2]; 4] = [
     [("", "Service"), ("", "Service")],
     [
         ("scheduling.k8s.io", "PriorityClass"),
@@ -26,7 +26,7 @@ const TOGETHER: [[(&str, &str); 2]; 4] = [
     [("", "Pod"), ("policy", "PodDisruptionBudget")],
 ];
 
-/// What a piece of work did to a copy of the state.
+/// The changes of a write to a copy of the state.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     base: State,
@@ -34,28 +34,28 @@ pub(crate) struct Prepared {
     writes: Vec<(KindId, Event)>,
     touched: Vec<KindId>,
     wrote_event: bool,
-    chores: bool,
+    background_work_pending: bool,
 }
 
-/// How the revisions of a copy of the state became those of the state.
+/// Maps revisions of the copy to revisions of the current state.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moved {
+pub(crate) struct RevisionShift {
     base: u64,
     by: u64,
 }
 
-/// What a write answers, under the revisions at which it was kept.
+/// A response that contains revisions.
 pub(crate) trait Rebase {
-    /// The same answer after its revisions have moved.
-    fn rebased(self, moved: Moved) -> Self;
+    /// Returns the response with its revisions mapped.
+    fn rebased(self, moved: RevisionShift) -> Self;
 }
 
 impl Rebase for () {
-    fn rebased(self, _: Moved) -> Self {}
+    fn rebased(self, _: RevisionShift) -> Self {}
 }
 
 impl Rebase for Arc<Object> {
-    fn rebased(self, moved: Moved) -> Self {
+    fn rebased(self, moved: RevisionShift) -> Self {
         if moved.by == 0 || self.revision() <= moved.base {
             return self;
         }
@@ -64,7 +64,7 @@ impl Rebase for Arc<Object> {
 }
 
 impl Rebase for Written {
-    fn rebased(self, moved: Moved) -> Self {
+    fn rebased(self, moved: RevisionShift) -> Self {
         Self {
             object: self.object.rebased(moved),
             ..self
@@ -73,7 +73,7 @@ impl Rebase for Written {
 }
 
 impl Rebase for Deleted {
-    fn rebased(self, moved: Moved) -> Self {
+    fn rebased(self, moved: RevisionShift) -> Self {
         match self {
             Self::Gone(object) => Self::Gone(object.rebased(moved)),
             Self::Pending(object) => Self::Pending(object.rebased(moved)),
@@ -81,7 +81,7 @@ impl Rebase for Deleted {
     }
 }
 
-/// Does a piece of work on a copy of the state.
+/// Executes a write against a copy of the state.
 pub(crate) fn prepare<T>(
     base: State,
     clock: Arc<dyn Clock>,
@@ -89,8 +89,7 @@ pub(crate) fn prepare<T>(
     dry_run: bool,
     work: impl FnOnce(&mut Transaction<'_>) -> Result<T, Error>,
 ) -> Result<(T, Prepared), Error> {
-    // The copy needs no history of its own; old states are let go of by the
-    // writer alone.
+    // The copy needs no history. Only the writer drops old states.
     let limits = Limits {
         events: usize::MAX,
         bytes: usize::MAX,
@@ -98,7 +97,7 @@ pub(crate) fn prepare<T>(
     };
     let mut machine = Machine::new(base.clone(), clock, ids, limits);
     machine.writes = Some(Vec::new());
-    machine.chores = false;
+    machine.background_work_pending = false;
     let done = machine.execute(dry_run, work)?;
     let touched = machine.take_changes().touched;
     let prepared = Prepared {
@@ -107,25 +106,25 @@ pub(crate) fn prepare<T>(
         writes: machine.writes.take().unwrap_or_default(),
         touched,
         wrote_event: machine.wrote_event,
-        chores: machine.chores,
+        background_work_pending: machine.background_work_pending,
     };
     Ok((done, prepared))
 }
 
-/// Takes over what was prepared; `None` when something that it rests on has
-/// changed in between.
+/// Commits a prepared write. Returns `None` if something that it read has
+/// changed since.
 ///
 /// # Errors
-/// When a namespace has begun to go, in which an object was made.
+/// Fails if an object was created in a namespace that is terminating by now.
 pub(crate) fn commit(
     tx: &mut Transaction<'_>,
     prepared: &Prepared,
-) -> Result<Option<Moved>, Error> {
+) -> Result<Option<RevisionShift>, Error> {
     let Prepared { base, end, .. } = prepared;
-    if !prepared.rests_on(tx.state()) {
+    if !prepared.is_unchanged_in(tx.state()) {
         return Ok(None);
     }
-    let moved = Moved {
+    let moved = RevisionShift {
         base: base.revision,
         by: tx.state().revision - base.revision,
     };
@@ -144,7 +143,7 @@ pub(crate) fn commit(
     }
     tx.machine.touched.extend(&prepared.touched);
     tx.machine.wrote_event |= prepared.wrote_event;
-    tx.machine.chores |= prepared.chores;
+    tx.machine.background_work_pending |= prepared.background_work_pending;
     Ok(Some(moved))
 }
 
@@ -155,8 +154,8 @@ impl Prepared {
             .any(|(kind, _)| definitions::is_kind_of_definitions(&self.base, *kind))
     }
 
-    /// Whether all that the work has looked at is in this state as it was.
-    fn rests_on(&self, state: &State) -> bool {
+    /// Whether everything that the write read is unchanged in `state`.
+    fn is_unchanged_in(&self, state: &State) -> bool {
         let (base, end) = (&self.base, &self.end);
         if !Arc::ptr_eq(&state.kinds, &base.kinds) {
             return false;
@@ -168,12 +167,11 @@ impl Prepared {
         };
         self.writes.iter().all(same_object)
             && self.tables().all(|kind| state.has_same_table(base, kind))
-            && kinds_that_ended(&base.kinds, &end.kinds)
-                .all(|kind| state.has_same_table(base, kind))
-            && kinds_cleaned(base, end).all(|kind| state.has_same_table(base, kind))
+            && removed_kinds(&base.kinds, &end.kinds).all(|kind| state.has_same_table(base, kind))
+            && cleaned_kinds(base, end).all(|kind| state.has_same_table(base, kind))
     }
 
-    /// The tables that were looked at as a whole.
+    /// The tables that the write read as a whole.
     fn tables(&self) -> impl Iterator<Item = KindId> {
         let kinds = &self.base.kinds;
         let written = self.writes.iter().map(|(kind, _)| *kind);
@@ -182,7 +180,7 @@ impl Prepared {
             let of =
                 |(group, kind): (&str, &str)| *info.gvk.group == *group && *info.gvk.kind == *kind;
             let own = definitions::is_kind_of_definitions(&self.base, written).then_some(written);
-            TOGETHER
+            DEPENDENT_KINDS
                 .iter()
                 .filter(move |[written, _]| of(*written))
                 .filter_map(|[_, (group, kind)]| kinds.builtin_id(group, kind))
@@ -191,33 +189,33 @@ impl Prepared {
     }
 }
 
-/// The kinds whose objects were deleted with their definition, as many as there
-/// were: one that was created in between must go, too.
-fn kinds_cleaned<'a>(base: &'a State, end: &'a State) -> impl Iterator<Item = KindId> {
+/// The kinds whose objects were deleted together with their definition. Objects
+/// created since then must be deleted as well.
+fn cleaned_kinds<'a>(base: &'a State, end: &'a State) -> impl Iterator<Item = KindId> {
     let cleaned = |(kind, _): &(&KindId, &Cleaning)| {
         !matches!(base.cleaning.get(*kind), Some(Cleaning::Begun))
     };
     end.cleaning.iter().filter(cleaned).map(|(kind, _)| *kind)
 }
 
-/// The kinds of `base` that are no longer in `end`: what objects they had is
-/// part of the result.
-fn kinds_that_ended<'a>(base: &'a Kinds, end: &'a Kinds) -> impl Iterator<Item = KindId> {
+/// The kinds of `base` that `end` no longer contains. The result depends on all
+/// of their objects.
+fn removed_kinds<'a>(base: &'a Kinds, end: &'a Kinds) -> impl Iterator<Item = KindId> {
     let ended = |kind: &KindId| {
         let (before, after) = (base.entry(*kind), end.entry(*kind));
-        before.live && (!after.live || before.uid != after.uid)
+        before.is_live && (!after.is_live || before.uid != after.uid)
     };
     (0..base.len()).map(KindId).filter(ended)
 }
 
 impl Transaction<'_> {
-    /// Does again, under the next revision, what was done to a copy.
-    fn replay(&mut self, kind: KindId, event: &Event, moved: Moved) {
+    /// Repeats a change of the copy at the next revision.
+    fn replay(&mut self, kind: KindId, event: &Event, moved: RevisionShift) {
         let after = event.after.clone().rebased(moved);
         let value = (!event.deleted).then(|| after.bytes().clone());
         self.record(kind, &after, value);
         if event.deleted {
-            self.machine.drained |= self.kinds().entry(kind).terminating;
+            self.machine.lost_terminating_objects |= self.kinds().entry(kind).is_terminating;
         }
         let event = Event {
             revision: after.revision(),
@@ -262,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rests_on_an_older_state_is_done_again() {
+    fn writes_prepared_on_changed_objects_are_not_committed() {
         let mut machine = machine();
         machine.execute(false, |tx| put(tx, "a", 0)).unwrap();
         let (_, change) = prepared(&machine, "a");
@@ -273,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rests_on_other_objects_moves_behind_their_changes() {
+    fn independent_prepared_writes_get_later_revisions() {
         let mut machine = machine();
         let (made, change) = prepared(&machine, "a");
         assert_eq!(made.revision(), 1);
@@ -286,13 +284,13 @@ mod tests {
         assert_eq!(made.bytes(), kept.bytes());
         assert_eq!(kept.value()["metadata"]["resourceVersion"], "2");
         assert_eq!(machine.take_changes().records.len(), 2);
-        // It was not there before: now it is.
+        // The object now exists, so the same change cannot be committed twice.
         let taken = machine.execute(false, |tx| commit(tx, &change)).unwrap();
         assert!(taken.is_none());
     }
 
     #[test]
-    fn a_panic_beside_the_writer_is_an_error() {
+    fn a_panic_during_preparation_is_an_error() {
         let machine = machine();
         let (clock, ids) = (machine.clock.clone(), machine.ids.clone());
         let failed = prepare(machine.state.clone(), clock, ids, false, |tx| {

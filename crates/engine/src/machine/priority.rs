@@ -1,17 +1,22 @@
-//! What PriorityClasses mean to new pods, and that one class alone is the
-//! default: admission's part, done by the server itself.
+//! The priority admission plugin: sets the priority of new pods from their
+//! PriorityClass, and allows only one default class.
 
 use longshore_model::KindInfo;
 
-use super::{Draftable, Transaction};
+use super::{JsonObject, Transaction};
 use crate::{Error, Subject, json, state::State};
 
-/// Where a class says that it is the default, in the text of one that is.
-const DEFAULT: &[u8] = br#""globalDefault":true"#;
-/// What pods do to lesser ones, if nobody says otherwise.
-const PREEMPT: &str = "PreemptLowerPriority";
+/// The JSON text of a default class contains this.
+const DEFAULT_CLASS: &[u8] = br#""globalDefault":true"#;
+/// The default preemption policy of pods.
+const DEFAULT_PREEMPTION_POLICY: &str = "PreemptLowerPriority";
 
-/// What a class gives to a pod.
+fn is_marked_as_default(json: &[u8]) -> bool {
+    json.windows(DEFAULT_CLASS.len())
+        .any(|window| window == DEFAULT_CLASS)
+}
+
+/// The values that a class sets in a pod.
 #[derive(Debug)]
 struct Class {
     name: String,
@@ -20,9 +25,9 @@ struct Class {
 }
 
 impl Class {
-    fn read(class: &Draftable) -> Self {
+    fn read(class: &JsonObject) -> Self {
         let preemption = match json::text(class, "preemptionPolicy") {
-            "" => PREEMPT,
+            "" => DEFAULT_PREEMPTION_POLICY,
             given => given,
         };
         Self {
@@ -32,7 +37,7 @@ impl Class {
         }
     }
 
-    /// The class of this name.
+    /// The class with this name.
     fn named(state: &State, name: &str) -> Option<Self> {
         let id = state
             .kinds
@@ -41,15 +46,16 @@ impl Class {
         Some(Self::read(&class.map()))
     }
 
-    /// The class of pods that name none.
+    /// The class of pods that specify none.
     fn default(state: &State) -> Option<Self> {
         let id = state
             .kinds
             .builtin_id("scheduling.k8s.io", "PriorityClass")?;
         let classes = state.table(id).objects.values();
         let classes = classes
-            // Few are, and most pods name no class: a look at the text will do.
-            .filter(|class| class.bytes().windows(DEFAULT.len()).any(|at| at == DEFAULT))
+            // Default classes are rare and most pods specify no class, so
+            // searching the JSON text is faster than decoding it.
+            .filter(|class| is_marked_as_default(class.bytes()))
             .map(|class| class.map())
             .filter(|class| class.get("globalDefault") == Some(&true.into()));
         classes
@@ -58,13 +64,17 @@ impl Class {
     }
 }
 
-/// Gives a new pod the priority of its class.
+/// Sets the priority of a new pod from its class.
 ///
 /// # Errors
-/// When there is no such class, or the pod says otherwise than the class (403).
-pub(super) fn of_pod(state: &State, info: &KindInfo, pod: &mut Draftable) -> Result<(), Error> {
+/// Fails if the class does not exist or the pod contradicts it (403).
+pub(super) fn apply_to_pod(
+    state: &State,
+    info: &KindInfo,
+    pod: &mut JsonObject,
+) -> Result<(), Error> {
     let subject = Subject::new(info, json::text(pod, "metadata.name"));
-    let refused = |reason: String| Error::Forbidden {
+    let forbidden = |reason: String| Error::Forbidden {
         subject: subject.clone(),
         reason,
         causes: Vec::new(),
@@ -74,23 +84,23 @@ pub(super) fn of_pod(state: &State, info: &KindInfo, pod: &mut Draftable) -> Res
     let class = if named.is_empty() {
         Class::default(state)
     } else {
-        let missing = || refused(format!("no PriorityClass with name {named} was found"));
+        let missing = || forbidden(format!("no PriorityClass with name {named} was found"));
         Some(Class::named(state, &named).ok_or_else(missing)?)
     };
     let class = class.unwrap_or_else(|| Class {
         name: String::new(),
         value: 0,
-        preemption: PREEMPT.to_owned(),
+        preemption: DEFAULT_PREEMPTION_POLICY.to_owned(),
     });
     if let Some(given) = json::number(spec, "priority").filter(|given| *given != class.value) {
-        return Err(refused(format!(
+        return Err(forbidden(format!(
             "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller computed {} from the given PriorityClass name",
             class.value
         )));
     }
     let given = json::text(spec, "preemptionPolicy");
     if !given.is_empty() && given != class.preemption {
-        return Err(refused(format!(
+        return Err(forbidden(format!(
             "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority admission controller computed {} from the given PriorityClass name",
             class.preemption
         )));
@@ -103,11 +113,11 @@ pub(super) fn of_pod(state: &State, info: &KindInfo, pod: &mut Draftable) -> Res
     Ok(())
 }
 
-/// Refuses a second default among the classes (403).
-pub(super) fn one_default(
+/// Rejects a second default class (403).
+pub(super) fn check_single_default(
     tx: &Transaction<'_>,
     info: &KindInfo,
-    class: &Draftable,
+    class: &JsonObject,
 ) -> Result<(), Error> {
     if class.get("globalDefault") != Some(&true.into()) {
         return Ok(());

@@ -1,30 +1,31 @@
-//! Replacing a stored object: the new state is checked against the old one, and
-//! kept when it differs.
+//! Replaces a stored object: validates the new state against the old one, and
+//! stores it if it differs.
 
 use std::sync::Arc;
 
 use longshore_model::{KindInfo, time};
 use serde_json::Value;
 
-use super::{Draftable, Transaction, ownership::Author};
+use super::{JsonObject, Transaction, ownership::Author};
 use crate::{
     Error, Object, Subject, Subresource, decode::complete, defaults, json, kinds::KindId, managed,
     validate, view::View,
 };
 
-/// An object without a name, for a request about one that has a name.
-pub(super) fn nameless(name: &str) -> Error {
+/// The error for an object without a name when the request has a name.
+pub(super) fn missing_name(name: &str) -> Error {
     Error::BadRequest(format!(
         "the name of the object ({name} based on URL) was undeterminable: name must be provided"
     ))
 }
 
-/// The name and namespace must be those of the request, or absent.
-pub(super) fn check_place(
+/// Checks that the name and namespace are absent or equal to those of the
+/// request.
+pub(super) fn check_name_and_namespace(
     info: &KindInfo,
     namespace: Option<&str>,
     name: &str,
-    object: &mut Draftable,
+    object: &mut JsonObject,
 ) -> Result<(), Error> {
     let metadata = json::child(object, "metadata");
     let given = json::text(metadata, "name");
@@ -53,11 +54,12 @@ pub(super) fn check_place(
     Ok(())
 }
 
-/// The uid and version that were sent, if any, must be the object's.
+/// Checks that the uid and resource version in the request, if any, match the
+/// object.
 pub(super) fn check_preconditions(
     subject: &Subject,
     old: &Object,
-    sent: &Draftable,
+    sent: &JsonObject,
 ) -> Result<(), Error> {
     let uid = json::text(sent, "metadata.uid");
     if !uid.is_empty() && uid != old.uid() {
@@ -77,33 +79,33 @@ pub(super) fn check_preconditions(
     }
 }
 
-/// Which kind, in which version, and which part of an object a write is about.
+/// The kind, version and subresource that a write targets.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct WriteTarget<'a> {
     pub(super) kind: KindId,
     pub(super) view: &'a View,
     pub(super) subresource: Subresource,
 }
 
-/// Brings a new state in line with the old one, checks it, and keeps it.
+/// Normalizes, validates and stores a new state.
 pub(super) fn replace(
     tx: &mut Transaction<'_>,
-    place: Place<'_>,
+    target: WriteTarget<'_>,
     old: &Arc<Object>,
-    before: Draftable,
-    sent: Draftable,
+    before: JsonObject,
+    sent: JsonObject,
     author: Author,
 ) -> Result<Arc<Object>, Error> {
-    let Place { kind, view, .. } = place;
+    let WriteTarget { kind, view, .. } = target;
     let info = tx.kinds().entry(kind).info.clone();
     let subject = Subject::new(&info, old.name());
     check_preconditions(&subject, old, &sent)?;
-    let new = match place.subresource {
+    let new = match target.subresource {
         Subresource::Status | Subresource::Approval => {
-            let approval = place.subresource == Subresource::Approval;
+            let approval = target.subresource == Subresource::Approval;
             let mut new = before.clone();
             json::copy(&sent, &mut new, "status");
-            // Whatever is written is stored in the version of today.
+            // Every write stores the object in the current storage version.
             json::copy(&sent, &mut new, "apiVersion");
             if let Some(Value::Object(sent)) = sent.get("metadata") {
                 let metadata = json::child(&mut new, "metadata");
@@ -140,29 +142,29 @@ pub(super) fn replace(
             }
             let mut causes = validate::deletion(&before, &new);
             keep_server_fields(&before, &mut new);
-            if place.subresource != Subresource::Finalize {
+            if target.subresource != Subresource::Finalize {
                 defaults::on_update(&info, &before, &mut new);
             }
             defaults::fill(&info, &mut new);
-            defaults::settle(&info, Some(&before), &mut new);
+            defaults::derive_fields(&info, Some(&before), &mut new);
             match (&*info.gvk.group, &*info.gvk.kind) {
                 ("", "Service") => {
                     super::service::allocate(tx, kind, &info, &mut new, Some(&before))?;
                 }
                 ("scheduling.k8s.io", "PriorityClass") => {
-                    super::priority::one_default(tx, &info, &new)?;
+                    super::priority::check_single_default(tx, &info, &new)?;
                 }
                 _ => {}
             }
-            causes.extend(match place.subresource {
+            causes.extend(match target.subresource {
                 Subresource::Finalize => validate::finalized(&info, &new),
                 _ => validate::object(&info, &new),
             });
-            // What is always there is there in the old state, too.
+            // Add the required fields to the old state, too.
             complete(&info, &mut new);
             causes.extend(validate::change(&info, &before, &new));
             causes.extend(view.validate(Some(&before), &new));
-            let causes = view.in_own_words(causes);
+            let causes = view.rename_cause_fields(causes);
             if !causes.is_empty() {
                 return Err(Error::Invalid { subject, causes });
             }
@@ -174,45 +176,45 @@ pub(super) fn replace(
             new
         }
     };
-    record(tx, place, old, &before, &new, author)
+    record(tx, target, old, &before, &new, author)
 }
 
-/// Keeps a new state, with who manages it now, if it differs from the old one.
+/// Stores a new state and its managed fields if it differs from the old one.
 fn record(
     tx: &mut Transaction<'_>,
-    place: Place<'_>,
+    target: WriteTarget<'_>,
     old: &Arc<Object>,
-    before: &Draftable,
-    new: &Draftable,
+    before: &JsonObject,
+    new: &JsonObject,
     author: Author,
 ) -> Result<Arc<Object>, Error> {
-    if before == new && author.is_plain() {
+    if before == new && author.leaves_managed_fields() {
         return Ok(old.clone());
     }
     let now = time::seconds(tx.now);
     let was_applied = matches!(author, Author::Applied(_));
-    let (kind, view) = (place.kind, place.view);
+    let (kind, view) = (target.kind, target.view);
     let entry = tx.kinds().entry(kind);
-    let entries = view.with_shown(before, |before| {
-        view.with_shown(new, |new| {
-            author.of_update((entry, view, place.subresource), old, (before, new), &now)
+    let entries = view.with_converted(before, |before| {
+        view.with_converted(new, |new| {
+            author.entries_of_update((entry, view, target.subresource), old, (before, new), &now)
         })
     });
     if before == new && managed::is_stored(&entries, old.managed()) {
         return Ok(old.clone());
     }
     let managed = managed::text(entries);
-    let kept = view.kept_form(new);
+    let kept = view.prune_for_storage(new);
     let new = kept.as_ref().unwrap_or(new);
     match keep(tx, kind, old, new, &managed) {
-        // Managed fields are the first to go where there is no place.
+        // If the object is too large, drop its managed fields first.
         Err(Error::ObjectTooLarge) if !was_applied => keep(tx, kind, old, new, ""),
         result => result,
     }
 }
 
-/// What only the server may change stays as it was.
-fn keep_server_fields(before: &Draftable, new: &mut Draftable) {
+/// Restores fields that only the server may change.
+fn keep_server_fields(before: &JsonObject, new: &mut JsonObject) {
     let Some(Value::Object(old)) = before.get("metadata") else {
         return;
     };
@@ -230,14 +232,14 @@ fn keep_server_fields(before: &Draftable, new: &mut Draftable) {
     }
 }
 
-/// Keeps a new state: nothing happens when it is the old one; an object whose
-/// deletion waited for its last finalizer goes.
+/// Stores a new state. Does nothing if the state is unchanged; removes a
+/// terminating object that has lost its last finalizer.
 pub(super) fn store(
     tx: &mut Transaction<'_>,
     kind: KindId,
     old: &Arc<Object>,
-    before: &Draftable,
-    new: &Draftable,
+    before: &JsonObject,
+    new: &JsonObject,
 ) -> Result<Arc<Object>, Error> {
     if before == new {
         return Ok(old.clone());
@@ -249,7 +251,7 @@ fn keep(
     tx: &mut Transaction<'_>,
     kind: KindId,
     old: &Arc<Object>,
-    new: &Draftable,
+    new: &JsonObject,
     managed: &str,
 ) -> Result<Arc<Object>, Error> {
     if is_finished(new) {
@@ -261,8 +263,8 @@ fn keep(
     tx.put_managed(kind, new, Some(managed))
 }
 
-/// Whether a deletion that has begun has nothing left to wait for.
-fn is_finished(object: &Draftable) -> bool {
+/// Whether a terminating object has nothing left to wait for.
+fn is_finished(object: &JsonObject) -> bool {
     let has = |path| {
         json::at(object, path)
             .and_then(Value::as_array)

@@ -1,19 +1,23 @@
-//! What RuntimeClasses mean to new pods: admission's part, done by the server
-//! itself.
+//! The RuntimeClass admission plugin.
 
 use longshore_model::KindInfo;
 use serde_json::{Value, json};
 
-use super::Draftable;
+use super::JsonObject;
 use crate::{Error, Subject, json, state::State};
 
-/// Gives a new pod the overhead and the scheduling of its class.
+/// Sets the overhead and the scheduling constraints of a new pod from its
+/// class.
 ///
 /// # Errors
-/// When there is no such class, or the pod says otherwise than the class (403).
-pub(super) fn of_pod(state: &State, info: &KindInfo, pod: &mut Draftable) -> Result<(), Error> {
+/// Fails if the class does not exist or the pod contradicts it (403).
+pub(super) fn apply_to_pod(
+    state: &State,
+    info: &KindInfo,
+    pod: &mut JsonObject,
+) -> Result<(), Error> {
     let subject = Subject::new(info, json::text(pod, "metadata.name"));
-    let refused = |reason: String| Error::Forbidden {
+    let forbidden = |reason: String| Error::Forbidden {
         subject: subject.clone(),
         reason,
         causes: Vec::new(),
@@ -21,9 +25,9 @@ pub(super) fn of_pod(state: &State, info: &KindInfo, pod: &mut Draftable) -> Res
     let spec = json::child(pod, "spec");
     let named = json::text(spec, "runtimeClassName").to_owned();
     let class = if named.is_empty() {
-        Draftable::new()
+        JsonObject::new()
     } else {
-        let missing = || refused(format!("pod rejected: RuntimeClass {named:?} not found"));
+        let missing = || forbidden(format!("pod rejected: RuntimeClass {named:?} not found"));
         class(state, &named).ok_or_else(missing)?
     };
     let own = spec.get("overhead").and_then(Value::as_object);
@@ -33,7 +37,7 @@ pub(super) fn of_pod(state: &State, info: &KindInfo, pod: &mut Draftable) -> Res
             if own.is_some_and(|own| !own.is_empty() && Some(own) != fixed) {
                 let reason =
                     "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
-                return Err(refused(reason.to_owned()));
+                return Err(forbidden(reason.to_owned()));
             }
             if let Some(fixed) = fixed {
                 spec.insert("overhead".into(), fixed.clone().into());
@@ -41,21 +45,21 @@ pub(super) fn of_pod(state: &State, info: &KindInfo, pod: &mut Draftable) -> Res
         }
         None if own.is_some() => {
             let reason = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
-            return Err(refused(reason.to_owned()));
+            return Err(forbidden(reason.to_owned()));
         }
         None => {}
     }
-    schedule(&class, spec).map_err(refused)
+    schedule(&class, spec).map_err(forbidden)
 }
 
-fn class(state: &State, name: &str) -> Option<Draftable> {
+fn class(state: &State, name: &str) -> Option<JsonObject> {
     let id = state.kinds.builtin_id("node.k8s.io", "RuntimeClass")?;
     let class = state.table(id).objects.get(name)?;
     Some(class.map())
 }
 
-/// Adds the labels of nodes and the tolerations of a class.
-fn schedule(class: &Draftable, spec: &mut Draftable) -> Result<(), String> {
+/// Merges the node selector and the tolerations of a class into a pod.
+fn schedule(class: &JsonObject, spec: &mut JsonObject) -> Result<(), String> {
     let wanted = json::at(class, "scheduling.nodeSelector").and_then(Value::as_object);
     for (key, value) in wanted.into_iter().flatten() {
         let selector = json::child(spec, "nodeSelector");

@@ -1,4 +1,4 @@
-//! Writes to `/scale`: only the wanted number of replicas changes.
+//! Writes to `/scale`, which change only the desired number of replicas.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::{
     decode::Decoded, facts, json, kinds::KindId, object, patch as patches, view::View,
 };
 
-/// The kind of what `/scale` takes and answers: `Scale` of autoscaling/v1.
+/// The kind of the `/scale` subresource: `Scale` of autoscaling/v1.
 #[must_use]
 pub fn scale_kind() -> Arc<longshore_model::KindInfo> {
     Arc::new(scale_info())
 }
 
-/// The view of `Scale`s themselves.
+/// The view of the kind `Scale`.
 pub(crate) fn scale_view() -> View {
     View::stored(scale_kind(), facts::plain().into())
 }
@@ -38,7 +38,7 @@ fn scale_info() -> longshore_model::KindInfo {
     }
 }
 
-/// The `Scale` of an object, as an object.
+/// Returns the `Scale` of an object, encoded as an object.
 pub(crate) fn of(view: &View, object: &Arc<Object>) -> Result<Arc<Object>, Error> {
     let paths = paths(view, object.name())?;
     let shown = view.present(object).map();
@@ -58,7 +58,7 @@ fn as_object(object: &Object, scale: Value) -> Arc<Object> {
         Value::Object(scale) => scale,
         _ => json::Object::new(),
     };
-    Arc::new(object.plain(&scale))
+    Arc::new(object.with_unmanaged_value(&scale))
 }
 
 fn paths(view: &View, name: &str) -> Result<ScalePaths, Error> {
@@ -66,7 +66,7 @@ fn paths(view: &View, name: &str) -> Result<ScalePaths, Error> {
         .ok_or_else(|| Error::NotFound(Subject::new(&view.info, name).subresource("scale")))
 }
 
-/// Replaces an object's `Scale`.
+/// Replaces the `Scale` of an object.
 pub(super) fn put(
     tx: &mut Transaction<'_>,
     kind: KindId,
@@ -91,7 +91,7 @@ pub(super) fn put(
     })
 }
 
-/// Patches an object's `Scale`.
+/// Patches the `Scale` of an object.
 pub(super) fn patch(
     tx: &mut Transaction<'_>,
     kind: KindId,
@@ -122,7 +122,7 @@ pub(super) fn patch(
     })
 }
 
-/// Applies a `Scale`: as if its one field were applied to the object.
+/// Applies a `Scale`, as if its one field were applied to the object.
 pub(super) fn apply(
     tx: &mut Transaction<'_>,
     view: &View,
@@ -174,7 +174,7 @@ fn store(
     let custom = view.custom_kind().is_some();
     let replicas = match json::number(scale, "spec.replicas") {
         Some(replicas) => replicas,
-        // A `Scale` in Kubernetes' own types has a number in any case.
+        // For built-in kinds, Go's `Scale` type always has a number.
         None if !custom || json::at(scale, "spec").is_some() => 0,
         None => {
             return Err(Error::BadRequest(format!(
@@ -191,15 +191,15 @@ fn store(
         });
     }
     let before = old.map();
-    let mut new = view.shown(before.clone());
+    let mut new = view.convert(before.clone());
     paths.set(&mut new, replicas);
-    let new = view.stored_form(new);
-    let place = replace::Place {
+    let new = view.to_stored_form(new);
+    let write_target = replace::WriteTarget {
         kind,
         view,
         subresource: Subresource::Scale,
     };
-    let stored = replace::replace(tx, place, old, before, new, author)?;
+    let stored = replace::replace(tx, write_target, old, before, new, author)?;
     let shown = view.present(&stored).map();
     let scale = paths.scale(&stored, &shown).map_err(Error::Internal)?;
     Ok(as_object(&stored, scale))

@@ -1,27 +1,27 @@
-//! What Services are given: cluster addresses and node ports, each held by one
-//! Service at a time.
+//! Allocates cluster IPs and node ports of Services. At most one Service holds
+//! each of them.
 
 use std::{collections::HashSet, net::Ipv4Addr, sync::Arc};
 
 use longshore_model::KindInfo;
 use serde_json::{Value, json};
 
-use super::{Draftable, Transaction};
+use super::{JsonObject, Transaction};
 use crate::{Error, Object, Subject, cause::Cause, json as js, kinds::KindId};
 
-/// 10.96.0.0/12, without its first two addresses (the network and the API
-/// server's own Service) and its last (broadcast).
-const FIRST: u32 = 0x0a60_0002;
-const LAST: u32 = 0x0a6f_fffe;
+/// The range 10.96.0.0/12 without its first two addresses (the network and the
+/// Service of the API server) and its last (broadcast).
+const FIRST_CLUSTER_IP: u32 = 0x0a60_0002;
+const LAST_CLUSTER_IP: u32 = 0x0a6f_fffe;
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 
-/// Gives a Service what its type needs and it does not have yet.
+/// Allocates what the type of a Service requires and the Service lacks.
 pub(super) fn allocate(
     tx: &Transaction<'_>,
     kind: KindId,
     info: &KindInfo,
-    service: &mut Draftable,
-    before: Option<&Draftable>,
+    service: &mut JsonObject,
+    before: Option<&JsonObject>,
 ) -> Result<(), Error> {
     let subject = Subject::new(info, js::text(service, "metadata.name"));
     let invalid = |cause| Error::Invalid {
@@ -45,23 +45,23 @@ pub(super) fn allocate(
             .filter_map(|other| other.field(facts, "spec.clusterIP").map(Into::into))
             .collect();
         let address =
-            cluster_address(&own, js::text(service, "metadata.uid"), &used).map_err(invalid)?;
+            allocate_cluster_ip(&own, js::text(service, "metadata.uid"), &used).map_err(invalid)?;
         let spec = js::child(service, "spec");
         spec.insert("clusterIPs".into(), json!([address]));
         spec.insert("clusterIP".into(), address.into());
     }
     if matches!(js::text(service, "spec.type"), "NodePort" | "LoadBalancer") {
-        node_ports(tx, kind, service).map_err(invalid)?;
+        allocate_node_ports(tx, kind, service).map_err(invalid)?;
     }
     Ok(())
 }
 
-fn cluster_address(
+fn allocate_cluster_ip(
     asked: &str,
     uid: &str,
     used: &HashSet<String>,
 ) -> Result<String, longshore_model::StatusCause> {
-    let refused = |why: &str| {
+    let invalid = |why: &str| {
         let problem = format!("failed to allocate IP {asked}: {why}");
         Err(Cause::invalid("spec.clusterIPs", json!([asked]), &problem))
     };
@@ -70,23 +70,26 @@ fn cluster_address(
         "None" => return Ok(asked.to_owned()),
         _ => {
             return match asked.parse::<Ipv4Addr>() {
-                Ok(ip) if !(FIRST - 1..=LAST).contains(&u32::from(ip)) => refused(
-                    "the provided IP is not in the valid range. The range of valid IPs is 10.96.0.0/12",
-                ),
-                Ok(_) if used.contains(asked) => refused("provided IP is already allocated"),
+                Ok(ip) if !(FIRST_CLUSTER_IP - 1..=LAST_CLUSTER_IP).contains(&u32::from(ip)) => {
+                    invalid(
+                        "the provided IP is not in the valid range. The range of valid IPs is 10.96.0.0/12",
+                    )
+                }
+                Ok(_) if used.contains(asked) => invalid("provided IP is already allocated"),
                 Ok(_) => Ok(asked.to_owned()),
-                Err(_) => refused("it is not a valid IP"),
+                Err(_) => invalid("it is not a valid IP"),
             };
         }
     }
-    // Spread by the uid, so that an address is not soon used again.
-    let size = LAST - FIRST + 1;
+    // Start at a hash of the uid, so that a released address is not reused
+    // soon.
+    let size = LAST_CLUSTER_IP - FIRST_CLUSTER_IP + 1;
     let hash = uid.bytes().fold(0x811c_9dc5_u32, |h, b| {
         (h ^ u32::from(b)).wrapping_mul(0x0100_0193)
     });
     let start = hash % size;
     (0..size)
-        .map(|step| Ipv4Addr::from(FIRST + (start + step) % size).to_string())
+        .map(|step| Ipv4Addr::from(FIRST_CLUSTER_IP + (start + step) % size).to_string())
         .find(|address| !used.contains(address))
         .ok_or_else(|| {
             Cause::invalid(
@@ -97,13 +100,13 @@ fn cluster_address(
         })
 }
 
-fn node_ports(
+fn allocate_node_ports(
     tx: &Transaction<'_>,
     kind: KindId,
-    service: &mut Draftable,
+    service: &mut JsonObject,
 ) -> Result<(), longshore_model::StatusCause> {
     let uid = js::text(service, "metadata.uid").to_owned();
-    let ports = |object: &Draftable| -> Vec<i64> {
+    let ports = |object: &JsonObject| -> Vec<i64> {
         let spec = object.get("spec").and_then(Value::as_object);
         let ports = spec.into_iter().flat_map(|spec| js::items(spec, "ports"));
         ports

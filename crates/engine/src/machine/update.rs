@@ -1,4 +1,4 @@
-//! Updates and patches, of an object or of one of its subresources.
+//! Updates and patches of objects and their subresources.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
     object, patch as patches, view::View,
 };
 
-/// Reads the object of an update, which is taken out of it.
+/// Decodes the object of an update and takes it out of the request.
 pub(crate) fn decode_update(tx: &Transaction<'_>, request: &mut Update) -> Result<Decoded, Error> {
     let object = std::mem::take(&mut request.object);
     let validation = request.options.field_validation;
@@ -24,18 +24,23 @@ pub(crate) fn decode_update(tx: &Transaction<'_>, request: &mut Update) -> Resul
     Ok(decoded)
 }
 
-/// An update whose object was read before the writer's turn.
+/// An update whose object was decoded before the writer's turn.
 #[derive(Debug, Clone)]
-pub(crate) struct ReadUpdate {
+pub(crate) struct DecodedUpdate {
     pub(crate) request: Update,
     pub(crate) decoded: Decoded,
-    /// What it was read under; the kind may have another schema since.
+    /// The view used for decoding. The schema of the kind may have changed
+    /// since.
     pub(crate) view: Arc<View>,
 }
 
-/// The writer's part of an update: its object under today's definition.
-pub(crate) fn update_read(tx: &mut Transaction<'_>, read: ReadUpdate) -> Result<Written, Error> {
-    let ReadUpdate {
+/// The writer's part of an update: decodes the object again if the definition
+/// has changed.
+pub(crate) fn update_decoded(
+    tx: &mut Transaction<'_>,
+    read: DecodedUpdate,
+) -> Result<Written, Error> {
+    let DecodedUpdate {
         request,
         mut decoded,
         view,
@@ -43,13 +48,13 @@ pub(crate) fn update_read(tx: &mut Transaction<'_>, read: ReadUpdate) -> Result<
     if view.custom_kind().is_some() && request.subresource != Subresource::Scale {
         let (_, current) = tx.kinds().resolve(&view.info)?;
         if !Arc::ptr_eq(&view, current) {
-            decoded.object = current.shown(decoded.object);
+            decoded.object = current.convert(decoded.object);
         }
     }
     update(tx, request, decoded)
 }
 
-/// Replaces an object or its status by one that was read before.
+/// Replaces an object or its status by a decoded object.
 pub(crate) fn update(
     tx: &mut Transaction<'_>,
     request: Update,
@@ -68,15 +73,15 @@ pub(crate) fn update(
         warnings,
     } = decoded;
     let author = Author::new(&request.options, managed);
-    let mut new = view.stored_form(object);
-    replace::check_place(&info, namespace, name, &mut new)?;
+    let mut new = view.to_stored_form(object);
+    replace::check_name_and_namespace(&info, namespace, name, &mut new)?;
     let Some(old) = tx.get(kind, &object::key(namespace, name)).cloned() else {
         if tx.facts(kind).create_on_update && request.subresource == Subresource::None {
             let metadata = json::child(&mut new, "metadata");
             metadata.remove("resourceVersion");
             metadata.remove("uid");
             let object = Value::Object(new);
-            let mut written = create::create_here(tx, &info, namespace, object, author)?;
+            let mut written = create::create_in_transaction(tx, &info, namespace, object, author)?;
             written.warnings = warnings;
             return Ok(written);
         }
@@ -101,12 +106,12 @@ pub(crate) fn update(
         });
     }
     let before = old.map();
-    let place = replace::Place {
+    let write_target = replace::WriteTarget {
         kind,
         view: &view,
         subresource: request.subresource,
     };
-    let object = replace::replace(tx, place, &old, before, new, author)?;
+    let object = replace::replace(tx, write_target, &old, before, new, author)?;
     Ok(Written {
         object,
         created: false,
@@ -114,8 +119,8 @@ pub(crate) fn update(
     })
 }
 
-/// Patches an object or its status. No write comes in between, so a patch that
-/// names no version cannot conflict.
+/// Patches an object or its status. No write can intervene, so a patch without
+/// a resource version cannot conflict.
 pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written, Error> {
     let (kind, view) = tx.kinds().resolve(&request.target.kind)?;
     let view = view.clone();
@@ -139,7 +144,7 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     } else {
         before.clone()
     };
-    let shown = view.shown(document);
+    let shown = view.convert(document);
     let patched = patches::apply(&view.info, request.kind, shown, &request.body)?;
     let Decoded {
         object,
@@ -148,26 +153,27 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     } = view
         .decode(patched, request.options.field_validation)
         .map_err(|problem| problem.of_patch(request.kind, &request.body))?;
-    let mut new = view.stored_form(object);
+    let mut new = view.to_stored_form(object);
     if json::text(&new, "metadata.name").is_empty() {
-        return Err(replace::nameless(name));
+        return Err(replace::missing_name(name));
     }
-    replace::check_place(&info, namespace, name, &mut new)?;
+    replace::check_name_and_namespace(&info, namespace, name, &mut new)?;
     let uid = json::text(&new, "metadata.uid");
     if !uid.is_empty() && uid != old.uid() {
-        // In a patch it is no precondition, but a change that may not be.
+        // In a patch, another uid is not a failed precondition but an invalid
+        // change.
         return Err(Error::Invalid {
             causes: vec![Cause::invalid("metadata.uid", uid, "field is immutable")],
             subject: Subject::new(&info, name),
         });
     }
     let author = Author::new(&request.options, managed);
-    let place = replace::Place {
+    let write_target = replace::WriteTarget {
         kind,
         view: &view,
         subresource: request.subresource,
     };
-    let object = replace::replace(tx, place, &old, before, new, author)?;
+    let object = replace::replace(tx, write_target, &old, before, new, author)?;
     Ok(Written {
         object,
         created: false,

@@ -1,6 +1,6 @@
-//! Server-side apply: merging what a manager wants into an object, taking out
-//! what it alone wanted before and wants no more, and finding whose fields
-//! that would change.
+//! Server-side apply: merges the configuration of a manager into an object,
+//! removes fields that only this manager applied before and no longer applies,
+//! and detects conflicts with other managers.
 
 use serde_json::Value;
 
@@ -9,68 +9,69 @@ use super::{
     compare::Changes,
     entry::{Entry, Manager, Operation},
     merge,
-    realign::realign_all,
+    reconcile::reconcile_entries,
     scope::{BEFORE_FIRST_APPLY, Scope, ownable},
     set::FieldSet,
 };
 use crate::json::{self, Object};
 
-/// The annotation in which kubectl keeps what it applied last.
+/// The annotation in which kubectl stores the last applied configuration.
 pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// The manager whose annotation is trusted and kept up to date.
+/// The manager whose annotation is read and kept up to date.
 const KUBECTL: &str = "kubectl";
-/// Bytes of all annotations of an object, at most.
-const ANNOTATIONS: usize = 256 << 10;
+/// Maximum total size of an object's annotations in bytes.
+const MAX_ANNOTATION_BYTES: usize = 256 << 10;
 
-/// Fields of another manager, which has other values for them.
+/// Fields of another manager that the configuration would change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Conflict {
-    /// Whose they are.
+    /// The manager that owns the fields.
     pub(crate) manager: Manager,
     pub(crate) fields: FieldSet,
 }
 
 /// Why a configuration was not applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// It does not have the form of its type.
+pub(crate) enum ApplyError {
+    /// It does not match its schema.
     Malformed(String),
-    /// Others own fields it has other values for.
+    /// It conflicts with fields of other managers.
     Conflicts(Vec<Conflict>),
 }
 
-/// An applied configuration.
+/// The result of an apply.
 #[derive(Debug, Clone)]
 pub(crate) struct Applied {
     pub(crate) object: Object,
     pub(crate) entries: Vec<Entry>,
 }
 
-/// Who applies, and when.
+/// The applying manager and the time.
 #[derive(Clone, Copy)]
 pub(crate) struct Applier<'a> {
     pub(crate) name: &'a str,
-    /// Whether to take over fields of others.
+    /// Whether to take over fields of other managers.
     pub(crate) force: bool,
     pub(crate) now: &'a str,
 }
 
-/// Applies a configuration to an object, or makes one of it.
+/// Applies a configuration to an object, or creates the object.
 pub(crate) fn apply(
     scope: &Scope<'_>,
     live: Option<&Object>,
     mut entries: Vec<Entry>,
     config: &Object,
     applier: Applier<'_>,
-) -> Result<Applied, Refusal> {
+) -> Result<Applied, ApplyError> {
     if let Some(problem) = check::configuration(scope.root, config) {
-        return Err(Refusal::Malformed(problem));
+        return Err(ApplyError::Malformed(problem));
     }
     let nothing = Object::new();
     if entries.is_empty()
         && let Some(live) = live
     {
-        // What was there before anything was tracked has a manager of its own.
+        // Fields that existed before ownership was tracked get a manager of
+        // their own.
         let all = ownable(scope.changes(scope.root, &nothing, live).changed);
         if !all.is_empty() {
             let manager = scope.manager(BEFORE_FIRST_APPLY, Operation::Update);
@@ -80,50 +81,52 @@ pub(crate) fn apply(
         }
     }
     let live = live.unwrap_or(&nothing);
-    realign_all(scope, &mut entries, live);
-    let mut job = Job {
+    reconcile_entries(scope, &mut entries, live);
+    let mut run = ApplyRun {
         scope,
         live,
         config,
         applier,
     };
-    let outcome = match job.run(&entries) {
-        Err(Refusal::Conflicts(conflicts)) if applier.name == KUBECTL => {
+    let outcome = match run.run(&entries) {
+        Err(ApplyError::Conflicts(conflicts)) if applier.name == KUBECTL => {
             let known = applied_by_client(scope, live).unwrap_or_default();
-            let conflicts = without(conflicts, &known);
+            let conflicts = without_fields(conflicts, &known);
             if conflicts.is_empty() {
-                job.applier.force = true;
-                job.run(&entries)
+                run.applier.force = true;
+                run.run(&entries)
             } else {
-                Err(Refusal::Conflicts(conflicts))
+                Err(ApplyError::Conflicts(conflicts))
             }
         }
         outcome => outcome,
     };
     let mut applied = outcome?;
     if applier.name == KUBECTL {
-        renew_last_applied(&mut applied.object, config);
+        update_last_applied(&mut applied.object, config);
     }
     Ok(applied)
 }
 
-struct Job<'a, 's> {
+struct ApplyRun<'a, 's> {
     scope: &'a Scope<'s>,
     live: &'a Object,
     config: &'a Object,
     applier: Applier<'a>,
 }
 
-impl Job<'_, '_> {
-    fn run(&self, before: &[Entry]) -> Result<Applied, Refusal> {
+impl ApplyRun<'_, '_> {
+    fn run(&self, before: &[Entry]) -> Result<Applied, ApplyError> {
         let scope = self.scope;
         let manager = scope.manager(self.applier.name, Operation::Apply);
-        let last = before.iter().find(|entry| entry.manager.is(&manager));
-        let wanted = scope.in_reach(collect::of_object(scope.root, self.config));
+        let last = before
+            .iter()
+            .find(|entry| entry.manager.is_same_entry(&manager));
+        let wanted = scope.writable_part(collect::of_object(scope.root, self.config));
         let merged = merge::merge(scope.root, self.live, self.config);
         let others: Vec<&Entry> = before
             .iter()
-            .filter(|entry| !entry.manager.is(&manager))
+            .filter(|entry| !entry.manager.is_same_entry(&manager))
             .collect();
         let object = match last {
             Some(last) => self.prune(merged, last, &others, &wanted),
@@ -144,13 +147,13 @@ impl Job<'_, '_> {
         Ok(Applied { object, entries })
     }
 
-    /// What is left to the others; their conflicts when there are any.
+    /// Returns the remaining entries of the other managers, or the conflicts.
     fn others_after(
         &self,
         others: &[&Entry],
         changes: &Changes,
         object: &Object,
-    ) -> Result<Vec<Entry>, Refusal> {
+    ) -> Result<Vec<Entry>, ApplyError> {
         let scope = self.scope;
         let (mut kept, mut conflicts) = (Vec::new(), Vec::new());
         for entry in others {
@@ -196,15 +199,16 @@ impl Job<'_, '_> {
             };
             key(a).cmp(&key(b))
         });
-        Err(Refusal::Conflicts(conflicts))
+        Err(ApplyError::Conflicts(conflicts))
     }
 
-    /// Takes out what the applier wanted last time and wants no more, if
-    /// nobody else wants it.
+    /// Removes fields that the applier owned and no longer applies, unless
+    /// another manager owns them.
     fn prune(&self, merged: Object, last: &Entry, others: &[&Entry], wanted: &FieldSet) -> Object {
         let last_set = last.set();
         let root = match self.scope.version(&last.manager.api_version) {
-            // Of another form of the object nothing is known in this one.
+            // If the entry's version uses other field names, its paths do not
+            // apply here.
             Some(version) if version.form.is_none() => version.root,
             _ => return merged,
         };
@@ -215,20 +219,22 @@ impl Job<'_, '_> {
         let all = collect::of_object(root, &merged).with_named(root);
         let pruned = merge::remove(root, &merged, &last_set);
         let left = collect::of_object(root, &pruned).with_named(root);
-        // What goes with its parent though somebody else wants it stays.
+        // Keep fields of other managers that were removed together with their
+        // parent.
         let wanted = others
             .iter()
             .fold(wanted.clone(), |all, entry| all.union(entry.set()))
             .with_named(root);
         let pruned = merge::remove(root, &merged, &all.difference(&left.union(wanted)));
-        // And so does what the applier never had.
+        // Also keep fields that the applier never owned.
         let left = collect::of_object(root, &pruned).with_named(root);
         let gone = all.difference(&left).intersection(&last_set);
         merge::remove(root, &merged, &ownable(gone))
     }
 }
 
-/// Fields of the live object that still are as client-side apply made them.
+/// Fields of the live object that client-side apply set and that have not
+/// changed since.
 fn applied_by_client(scope: &Scope<'_>, live: &Object) -> Option<FieldSet> {
     let text = json::at(live, "metadata")?
         .get("annotations")?
@@ -251,8 +257,8 @@ fn applied_by_client(scope: &Scope<'_>, live: &Object) -> Option<FieldSet> {
     )
 }
 
-/// The conflicts about other fields than those of a set.
-fn without(conflicts: Vec<Conflict>, known: &FieldSet) -> Vec<Conflict> {
+/// Removes a set of fields from conflicts.
+fn without_fields(conflicts: Vec<Conflict>, known: &FieldSet) -> Vec<Conflict> {
     conflicts
         .into_iter()
         .filter_map(|conflict| {
@@ -262,8 +268,8 @@ fn without(conflicts: Vec<Conflict>, known: &FieldSet) -> Vec<Conflict> {
         .collect()
 }
 
-/// Where client-side apply keeps what it applied, this is it now.
-fn renew_last_applied(object: &mut Object, config: &Object) {
+/// Updates the annotation of client-side apply if the object has it.
+fn update_last_applied(object: &mut Object, config: &Object) {
     let has = json::at(object, "metadata")
         .and_then(|metadata| metadata.get("annotations")?.get(LAST_APPLIED)?.as_str())
         .is_some_and(|text| !text.is_empty());
@@ -286,7 +292,7 @@ fn renew_last_applied(object: &mut Object, config: &Object) {
         .iter()
         .map(|(name, value)| name.len() + value.as_str().map_or(0, str::len))
         .sum();
-    if size > ANNOTATIONS {
+    if size > MAX_ANNOTATION_BYTES {
         annotations.remove(LAST_APPLIED);
     }
 }

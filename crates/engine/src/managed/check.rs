@@ -1,6 +1,6 @@
-//! Whether an applied configuration has the form its type declares: only
-//! declared fields, values of the declared types, no two items with the same
-//! keys. Worded as Kubernetes words it.
+//! Checks an applied configuration against its schema: only declared fields,
+//! values of the declared types, and unique keys in lists. The messages are
+//! those of Kubernetes.
 
 use longshore_schema::{OwnedType, Ownership, Shape};
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{collect, element};
 use crate::json::as_go_shows;
 
-/// What is wrong with a configuration, if anything.
+/// Returns the first problem of a configuration.
 pub(super) fn configuration(at: OwnedType<'_>, config: &Map<String, Value>) -> Option<String> {
     let mut check = Check {
         path: String::new(),
@@ -39,7 +39,7 @@ impl Check {
 
     fn below(&mut self, element: &str, visit: impl FnOnce(&mut Self)) {
         let length = self.path.len();
-        element::show(element, &mut self.path);
+        element::format_into(element, &mut self.path);
         visit(self);
         self.path.truncate(length);
     }
@@ -68,7 +68,7 @@ impl Check {
             (Shape::Integer | Shape::Number, other) => {
                 self.fail(&format!(
                     "expected numeric (int or float), got {}",
-                    type_word(other)
+                    json_type_name(other)
                 ));
             }
             (Shape::Boolean, Value::Bool(_)) => {}
@@ -116,7 +116,7 @@ impl Check {
             let Some(element) = element else { continue };
             if !seen.insert(element.clone()) {
                 let mut key = String::new();
-                element::show(&element, &mut key);
+                element::format_into(&element, &mut key);
                 self.fail(&format!("duplicate entries for key {key}"));
             }
             self.below(&element, |check| check.value(at.items(), item));
@@ -124,7 +124,7 @@ impl Check {
     }
 }
 
-fn type_word(value: &Value) -> &'static str {
+fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
         Value::Bool(_) => "bool",
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_18_a_configuration_must_fit_its_type() {
+    fn rule_18_a_configuration_must_match_its_schema() {
         let container = |container: Value| json!({"spec": {"containers": [container]}});
         for (config, expected) in [
             (json!({"foo": []}), ".foo: field not declared in schema"),

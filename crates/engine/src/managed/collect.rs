@@ -1,4 +1,5 @@
-//! The fields of a value: what a manager owns that applied it.
+//! Collects the fields of a value: the set that a manager owns after applying
+//! it.
 
 use longshore_schema::{OwnedType, Ownership};
 use serde_json::{Map, Value};
@@ -14,7 +15,7 @@ pub(super) fn of_object(at: OwnedType<'_>, fields: &Map<String, Value>) -> Field
     for (name, value) in fields {
         let below = at.field(name).unwrap_or(OwnedType::Any);
         let mut inner = of_value(below, value);
-        // Nothing is below it, or it is a key that somebody chose.
+        // The field is a leaf, or it is a map key that the user chose.
         let is_empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
         inner.owned |= is_empty || !at.names_field(name);
         set.push(element::field(name), inner);
@@ -32,13 +33,13 @@ pub(super) fn of_value(at: OwnedType<'_>, value: &Value) -> FieldSet {
             };
             items.sort_by(|(a, _), (b, _)| a.cmp(b));
             let mut set = FieldSet::default();
-            for twins in items.chunk_by(|(a, _), (b, _)| a == b) {
-                let Some((element, value)) = twins.first() else {
+            for duplicates in items.chunk_by(|(a, _), (b, _)| a == b) {
+                let Some((element, value)) = duplicates.first() else {
                     continue;
                 };
-                let mut inner = match twins {
+                let mut inner = match duplicates {
                     [_] => of_value(at.items(), value),
-                    // Of items with the same keys none can be told apart.
+                    // Items with the same keys cannot be distinguished.
                     _ => FieldSet::default(),
                 };
                 inner.owned = true;
@@ -50,7 +51,7 @@ pub(super) fn of_value(at: OwnedType<'_>, value: &Value) -> FieldSet {
     }
 }
 
-/// The elements of a list's items.
+/// The path elements of a list's items.
 pub(super) fn elements<'a>(
     at: OwnedType<'_>,
     ownership: Ownership,
@@ -81,9 +82,9 @@ mod tests {
         of_object(root, value.as_object().unwrap()).to_text()
     }
 
-    /// As a real API server records what was applied.
+    /// The same sets as a Kubernetes API server records.
     #[test]
-    fn rule_18_an_applied_deployment_is_owned_field_by_field() {
+    fn rule_18_an_applied_deployment_is_owned_by_field() {
         let value = json!({
             "metadata": {"labels": {"app": "x"}, "finalizers": ["a/b"]},
             "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "x"}}, "template": {
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_18_without_a_schema_lists_are_owned_whole_and_every_object_is() {
+    fn rule_18_without_a_schema_lists_are_atomic_and_objects_are_owned() {
         let value = json!({"spec": {"a": {"b": [1]}, "e": {}, "n": null}});
         assert_eq!(
             set("example.com/v1", "Thing", value),
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn items_with_the_same_keys_are_one() {
+    fn items_with_equal_keys_are_merged() {
         let value = json!({"spec": {"containers": [{"name": "a", "image": "x"}, {"name": "a"}]}});
         assert_eq!(
             set("v1", "Pod", value),

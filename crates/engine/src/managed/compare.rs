@@ -1,5 +1,5 @@
-//! What changed between two states of an object. Only what differs is looked
-//! at closely.
+//! Compares two states of an object. Only the parts that differ are examined
+//! closely.
 
 use longshore_schema::{OwnedType, Ownership, Shape, is_zero};
 use serde_json::{Map, Value};
@@ -9,9 +9,9 @@ use super::{collect, element, set::FieldSet};
 /// The fields in which two states differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// What is new or has another value.
+    /// Fields that are new or have another value.
     pub(crate) changed: FieldSet,
-    /// What is gone.
+    /// Fields that were removed.
     pub(crate) removed: FieldSet,
 }
 
@@ -39,7 +39,7 @@ impl Changes {
     }
 }
 
-/// What a field that is always there is when nothing is said of it.
+/// The implied value of a field that is always present.
 fn always(at: OwnedType<'_>, name: &str) -> Option<&'static Value> {
     let (_, zero) = at.always().iter().find(|(field, _)| *field == name)?;
     Some(zero)
@@ -96,7 +96,7 @@ fn values(at: OwnedType<'_>, old: &Value, new: &Value) -> Changes {
         (Value::Object(before), Value::Object(after)) if at.ownership(new) == Ownership::Fields => {
             return objects(at, before, after);
         }
-        // A present value that is left out counts as an empty one.
+        // A missing value is equivalent to an empty one.
         (Value::Null, Value::Object(after)) if at.ownership(new) == Ownership::Fields => {
             return objects(at, &Map::new(), after);
         }
@@ -127,7 +127,7 @@ fn values(at: OwnedType<'_>, old: &Value, new: &Value) -> Changes {
     }
 }
 
-/// Compares lists item by item; `None` when the items cannot be told apart.
+/// Compares lists item by item; `None` if the items cannot be distinguished.
 fn lists(at: OwnedType<'_>, ownership: Ownership, old: &Value, new: &Value) -> Option<Changes> {
     let sorted = |value| {
         let list = Value::as_array(value).map_or(&[][..], Vec::as_slice);
@@ -146,8 +146,8 @@ fn lists(at: OwnedType<'_>, ownership: Ownership, old: &Value, new: &Value) -> O
             (None, Some(new)) => new[0].0.clone(),
             (Some(old), Some(new)) => old[0].0.as_ref().min(new[0].0.as_ref()).into(),
         };
-        let old = before.next_if(|twins| twins[0].0 == element);
-        let new = after.next_if(|twins| twins[0].0 == element);
+        let old = before.next_if(|duplicates| duplicates[0].0 == element);
+        let new = after.next_if(|duplicates| duplicates[0].0 == element);
         let inner = items(at.items(), old.unwrap_or_default(), new.unwrap_or_default());
         if !inner.is_empty() {
             changes.push(element, inner);
@@ -156,8 +156,8 @@ fn lists(at: OwnedType<'_>, ownership: Ownership, old: &Value, new: &Value) -> O
     Some(changes)
 }
 
-/// Compares what stands at one element: an item, none, or several that cannot
-/// be told apart.
+/// Compares the items at one path element. There may be none, one, or several
+/// with the same keys.
 fn items(
     at: OwnedType<'_>,
     old: &[(element::Element, &Value)],
@@ -198,7 +198,7 @@ fn items(
     }
 }
 
-/// A value and all in it, as something new or gone.
+/// All fields of a value that was added or removed as a whole.
 fn whole(at: OwnedType<'_>, value: &Value) -> FieldSet {
     let mut set = match (at.ownership(value), value) {
         (Ownership::Fields, Value::Object(fields)) => {
@@ -227,7 +227,7 @@ fn whole(at: OwnedType<'_>, value: &Value) -> FieldSet {
     set
 }
 
-/// The items of a new list; nothing when they cannot be told apart.
+/// The fields of a new list; empty if its items cannot be distinguished.
 fn new_items(at: OwnedType<'_>, ownership: Ownership, list: &[Value]) -> FieldSet {
     let mut set = FieldSet::default();
     let Ok(mut items) = collect::elements(at, ownership, list) else {
@@ -246,7 +246,7 @@ fn new_items(at: OwnedType<'_>, ownership: Ownership, list: &[Value]) -> FieldSe
     set
 }
 
-/// Whether the built-in types leave the value out when they are written.
+/// Whether the built-in Go types omit the value when they are encoded.
 fn is_left_out(at: OwnedType<'_>, value: &Value) -> bool {
     let OwnedType::Builtin(_) = at else {
         return false;
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_18_a_new_object_as_a_real_server_records_it() {
+    fn rule_18_new_objects_are_recorded_as_by_kubernetes() {
         let pod = json!({
             "metadata": {"labels": {"a": "b"}},
             "spec": {"containers": [{"name": "c", "image": "i", "env": [], "ports": []}],
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_18_only_what_changed() {
+    fn rule_18_only_changes_are_recorded() {
         let before = pod(json!([{"name": "a", "image": "1"}, {"name": "b", "image": "1"}]));
         let after = pod(json!([{"name": "c", "image": "1"}, {"name": "b", "image": "2"}]));
         let expected = json!({"f:spec": {"f:containers": {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_a_list_with_keys_is_no_change() {
+    fn reordering_a_keyed_list_is_not_a_change() {
         let a = pod(json!([{"name": "a"}, {"name": "b"}]));
         let b = pod(json!([{"name": "b"}, {"name": "a"}]));
         assert_eq!(changes("Pod", a, b), ("{}".into(), "{}".into()));
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_always_present_is_not_new() {
+    fn fields_that_are_always_present_are_not_new() {
         let none = ("{}".to_owned(), "{}".to_owned());
         let after = json!({"spec": {}, "status": {"loadBalancer": {}}});
         assert_eq!(changes("Service", json!({}), after), none);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn twins_count_as_one_thing() {
+    fn items_with_equal_keys_are_compared_as_a_group() {
         let one = pod(json!([{"name": "a", "image": "1"}]));
         let two = pod(json!([{"name": "a", "image": "1"}, {"name": "a", "image": "2"}]));
         let (changed, removed) = changes("Pod", one.clone(), two.clone());
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_other_types_are_compared_as_they_are() {
+    fn values_of_unexpected_types_are_compared_verbatim() {
         let (changed, _) = changes("Thing", json!({"a": {"b": 1}}), json!({"a": [1]}));
         assert_eq!(changed, r#"{"f:a":{}}"#);
         let (changed, removed) = changes("Thing", json!({"a": null}), json!({"b": null}));

@@ -1,11 +1,11 @@
-//! Path elements, in the form that `FieldsV1` gives them: `f:` and the name of
-//! a field, `k:` and the keys of a list's item, `v:` and a value of a set.
-//! Elements are equal when their texts are.
+//! Path elements in the notation of `FieldsV1`: `f:` with the name of a field,
+//! `k:` with the keys of a list item, `v:` with the value of a set member.
+//! Elements are equal if their texts are equal.
 
 use longshore_schema::OwnedType;
 use serde_json::{Map, Value};
 
-/// One step of a path.
+/// One element of a path.
 pub(crate) type Element = Box<str>;
 
 /// The element of a field.
@@ -13,12 +13,12 @@ pub(super) fn field(name: &str) -> Element {
     ["f:", name].concat().into()
 }
 
-/// The name of the field, if the element is one.
+/// The field name, if the element is a field.
 pub(super) fn field_name(element: &str) -> Option<&str> {
     element.strip_prefix("f:")
 }
 
-/// The element of an item of a list whose items are told apart by keys.
+/// The element of an item in a list with keys.
 pub(super) fn item(list: OwnedType<'_>, item: &Value) -> Result<Element, String> {
     let Value::Object(fields) = item else {
         let what = if item.is_null() {
@@ -30,7 +30,7 @@ pub(super) fn item(list: OwnedType<'_>, item: &Value) -> Result<Element, String>
     };
     let mut names: Vec<&str> = list.keys().collect();
     names.sort_unstable();
-    let mut text = Keyed::new();
+    let mut text = KeyEncoder::new();
     for name in names {
         match fields.get(name) {
             Some(value) => text.push(name, value),
@@ -48,10 +48,10 @@ pub(super) fn item(list: OwnedType<'_>, item: &Value) -> Result<Element, String>
     Ok(text.end())
 }
 
-/// The text of keys, in their order.
-struct Keyed(Vec<u8>);
+/// Encodes keys in order.
+struct KeyEncoder(Vec<u8>);
 
-impl Keyed {
+impl KeyEncoder {
     fn new() -> Self {
         let mut text = Vec::with_capacity(64);
         text.extend_from_slice(b"k:{");
@@ -62,7 +62,7 @@ impl Keyed {
         if !self.0.ends_with(b"{") {
             self.0.push(b',');
         }
-        // Writing a value to memory cannot fail.
+        // Writing to memory cannot fail.
         let _ = serde_json::to_writer(&mut self.0, name);
         self.0.push(b':');
         let _ = serde_json::to_writer(&mut self.0, value);
@@ -70,12 +70,12 @@ impl Keyed {
 
     fn end(mut self) -> Element {
         self.0.push(b'}');
-        // What serde_json writes is UTF-8.
+        // serde_json writes UTF-8.
         String::from_utf8(self.0).unwrap_or_default().into()
     }
 }
 
-/// The element of a value in a list that is a set.
+/// The element of a value in a set.
 pub(super) fn member(value: &Value) -> Result<Element, String> {
     match value {
         Value::Object(_) => {
@@ -89,9 +89,8 @@ pub(super) fn member(value: &Value) -> Result<Element, String> {
     }
 }
 
-/// An element that a client sent, in its usual form; `None` for one of an
-/// unknown sort.
-pub(super) fn usual(text: &str) -> Option<Element> {
+/// Normalizes an element that a client sent; `None` if its type is unknown.
+pub(super) fn normalize(text: &str) -> Option<Element> {
     let (sort, rest) = text.split_once(':')?;
     match sort {
         "f" => Some(text.into()),
@@ -99,7 +98,7 @@ pub(super) fn usual(text: &str) -> Option<Element> {
             let keys: Map<String, Value> = serde_json::from_str(rest).ok()?;
             let mut keys: Vec<_> = keys.into_iter().collect();
             keys.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-            let mut text = Keyed::new();
+            let mut text = KeyEncoder::new();
             keys.iter().for_each(|(name, value)| text.push(name, value));
             Some(text.end())
         }
@@ -109,8 +108,9 @@ pub(super) fn usual(text: &str) -> Option<Element> {
     }
 }
 
-/// Appends the element as messages show it: `.name`, `[name="a"]`, `[="a"]`.
-pub(super) fn show(element: &str, out: &mut String) {
+/// Appends the element as error messages show it: `.name`, `[name="a"]`,
+/// `[="a"]`.
+pub(super) fn format_into(element: &str, out: &mut String) {
     match element.split_once(':') {
         Some(("f", name)) => {
             out.push('.');
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_18_items_are_told_apart_by_their_keys_and_the_defaults_of_these() {
+    fn rule_18_items_are_identified_by_their_keys_and_key_defaults() {
         let element = item(ports(), &json!({"containerPort": 80, "name": "x"})).unwrap();
         assert_eq!(&*element, r#"k:{"containerPort":80,"protocol":"TCP"}"#);
         assert!(item(ports(), &json!("x")).unwrap_err().contains("non-map"));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_have_plain_values() {
+    fn sets_contain_only_scalars() {
         assert_eq!(&*member(&json!("a/b")).unwrap(), r#"v:"a/b""#);
         for wrong in [json!({}), json!([]), json!(null)] {
             assert!(member(&wrong).is_err());
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_of_others_get_their_usual_form() {
+    fn elements_from_clients_are_normalized() {
         for (given, usual_form) in [
             (
                 r#"k:{ "protocol":"TCP", "a":1 }"#,
@@ -176,15 +176,15 @@ mod tests {
             ("k:[]", None),
             ("name", None),
         ] {
-            assert_eq!(usual(given).as_deref(), usual_form, "{given}");
+            assert_eq!(normalize(given).as_deref(), usual_form, "{given}");
         }
     }
 
     #[test]
-    fn paths_read_as_in_messages() {
+    fn paths_are_formatted_as_in_error_messages() {
         let mut shown = String::new();
         for element in ["f:spec", r#"k:{"a":1,"b":"x"}"#, r#"v:"y""#, "i:3"] {
-            show(element, &mut shown);
+            format_into(element, &mut shown);
         }
         assert_eq!(shown, r#".spec[a=1,b="x"][="y"][3]"#);
         let root = registry().root(&Gvk::from_api_version("v1", "Pod"));

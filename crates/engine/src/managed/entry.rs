@@ -1,4 +1,4 @@
-//! `metadata.managedFields`: who owns which fields, entry by entry.
+//! Entries of `metadata.managedFields`: which manager owns which fields.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::set::FieldSet;
 
-/// How a manager came to own its fields.
+/// How a manager acquired its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Operation {
     /// By server-side apply.
@@ -25,7 +25,7 @@ impl Operation {
     }
 }
 
-/// Whose an entry is. Of applied fields the version does not count.
+/// The identity of an entry. For applied fields, the version is not part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Manager {
     pub(crate) name: String,
@@ -35,8 +35,8 @@ pub(crate) struct Manager {
 }
 
 impl Manager {
-    /// Whether both name the same entry.
-    pub(super) fn is(&self, other: &Self) -> bool {
+    /// Whether both identify the same entry.
+    pub(super) fn is_same_entry(&self, other: &Self) -> bool {
         self.name == other.name
             && self.operation == other.operation
             && self.subresource == other.subresource
@@ -44,7 +44,7 @@ impl Manager {
     }
 }
 
-/// As conflicts name the manager.
+/// Formats the manager as conflict messages do.
 impl std::fmt::Display for Manager {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}", self.name)?;
@@ -58,11 +58,11 @@ impl std::fmt::Display for Manager {
     }
 }
 
-/// One entry. The set stays text until it is needed.
+/// A single entry. The field set is decoded on demand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) manager: Manager,
-    /// When the manager last wrote, in seconds, RFC 3339.
+    /// When the manager last wrote, as RFC 3339 in seconds.
     pub(crate) time: Option<String>,
     /// `FieldsV1`.
     pub(crate) fields: String,
@@ -77,7 +77,7 @@ impl Entry {
         }
     }
 
-    /// The set; an empty one if the text cannot be read.
+    /// The field set; empty if the text is invalid.
     pub(super) fn set(&self) -> FieldSet {
         FieldSet::from_text(&self.fields).unwrap_or_default()
     }
@@ -85,7 +85,7 @@ impl Entry {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Text<'a> {
+struct EncodedEntry<'a> {
     #[serde(default)]
     manager: String,
     operation: String,
@@ -99,13 +99,12 @@ struct Text<'a> {
     subresource: String,
 }
 
-/// Reads the entries as they stand in an object; `None` when one of them
-/// cannot be read.
+/// Decodes the entries of a stored object; `None` if an entry is invalid.
 pub(super) fn read(text: &str) -> Option<Vec<Entry>> {
     if text.is_empty() {
         return Some(Vec::new());
     }
-    let texts: Vec<Text<'_>> = serde_json::from_str(text).ok()?;
+    let texts: Vec<EncodedEntry<'_>> = serde_json::from_str(text).ok()?;
     texts
         .into_iter()
         .map(|text| {
@@ -131,14 +130,14 @@ pub(super) fn read(text: &str) -> Option<Vec<Entry>> {
         .collect()
 }
 
-/// Reads the entries that a client sent, with all sets in their usual form. As
-/// in Kubernetes a manager has one entry, the last.
+/// Decodes and normalizes the entries that a client sent. As in Kubernetes, the
+/// last entry of a manager wins.
 pub(super) fn read_sent(sent: &Value) -> Option<Vec<Entry>> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut places: HashMap<Manager, usize> = HashMap::new();
     for mut entry in read(&sent.to_string())? {
         let set = FieldSet::from_text(&entry.fields).ok()?;
-        entry.fields = set.in_usual_form().to_text();
+        entry.fields = set.normalized().to_text();
         match places.get(&entry.manager) {
             Some(place) => entries[*place] = entry,
             None => {
@@ -150,12 +149,12 @@ pub(super) fn read_sent(sent: &Value) -> Option<Vec<Entry>> {
     Some(entries)
 }
 
-/// Writes the entries, in the order of operation, time and name.
+/// Encodes the entries, sorted by operation, time and name.
 pub(super) fn write(mut entries: Vec<Entry>) -> String {
     if entries.is_empty() {
         return String::new();
     }
-    // RFC 3339 in whole seconds of UTC sorts as text.
+    // RFC 3339 times in whole seconds of UTC sort as text.
     entries.sort_by(|a, b| {
         let key = |entry: &Entry| (entry.manager.operation, entry.time.clone());
         let (a_manager, b_manager) = (&a.manager, &b.manager);
@@ -197,8 +196,8 @@ fn write_one(entry: &Entry, text: &mut String) {
     text.push('}');
 }
 
-/// Whether both say the same, whenever it was said.
-pub(super) fn same_but_for_time(a: &[Entry], b: &[Entry]) -> bool {
+/// Whether two lists of entries are equal except for their times.
+pub(super) fn equal_except_time(a: &[Entry], b: &[Entry]) -> bool {
     let mut theirs: HashMap<&Manager, Vec<&Entry>> = HashMap::new();
     for entry in b {
         theirs.entry(&entry.manager).or_default().push(entry);
@@ -249,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_cannot_be_read_are_none() {
+    fn invalid_entries_are_rejected() {
         let good = json!({"manager": "a", "operation": "Update", "apiVersion": "v1",
             "fieldsType": "FieldsV1", "fieldsV1": {"f:a": {}}});
         assert_eq!(read_sent(&json!([good])).unwrap().len(), 1);
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_18_managers_read_as_in_conflicts() {
+    fn rule_18_managers_are_formatted_as_in_conflict_messages() {
         let mut manager = entry("a", Operation::Update, "").manager;
         assert_eq!(manager.to_string(), "\"a\" using v1");
         manager.subresource = "status".into();

@@ -1,5 +1,5 @@
-//! Merging an applied configuration into the live object, and taking out of
-//! it what nobody wants any more.
+//! Merges an applied configuration into the live object, and removes fields
+//! that no manager owns any more.
 
 use longshore_schema::{OwnedType, Ownership};
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use super::{
 
 type Object = Map<String, Value>;
 
-/// The live object with the configuration in it.
+/// Returns the live object merged with the configuration.
 pub(super) fn merge(at: OwnedType<'_>, live: &Object, config: &Object) -> Object {
     let mut merged = live.clone();
     for (name, value) in config {
@@ -44,7 +44,8 @@ fn merge_value(at: OwnedType<'_>, live: &Value, config: &Value) -> Value {
                 return Value::Array(merge_lists(at.items(), &live, &items));
             }
         }
-        // Null says nothing about what is owned part by part.
+        // For values that are owned by part, null is no statement about
+        // ownership.
         (Value::Object(_) | Value::Array(_), Value::Null)
             if at.ownership(live) != Ownership::Whole =>
         {
@@ -55,9 +56,9 @@ fn merge_value(at: OwnedType<'_>, live: &Value, config: &Value) -> Value {
     config.clone()
 }
 
-/// Merges lists item by item. What both have comes in the order of the
-/// configuration; what only the live list has stays behind what it stood
-/// behind, and what is new comes before what it stands before.
+/// Merges lists item by item. Items of both lists take the order of the
+/// configuration. Items of only the live list keep their predecessor; new items
+/// precede their successor in the configuration.
 fn merge_lists(
     at: OwnedType<'_>,
     live: &[(Element, &Value)],
@@ -85,7 +86,7 @@ fn merge_lists(
                 Some(place) => {
                     let is_next = shared.peek().is_some_and(|expected| *expected == element);
                     if taken[place] || (next < config.len() && place != next && !is_next) {
-                        // It has come, or comes, where the configuration has it.
+                        // The item takes its position from the configuration.
                         rest.next();
                         continue;
                     }
@@ -96,7 +97,7 @@ fn merge_lists(
             break;
         };
         merged.push(match found.get(element).map(|place| live[place].1) {
-            Some(live) if !found.is_twin(element) => merge_value(at, live, value),
+            Some(live) if !found.is_duplicate(element) => merge_value(at, live, value),
             _ => (*value).clone(),
         });
         taken[next] = true;
@@ -106,7 +107,7 @@ fn merge_lists(
     merged
 }
 
-/// Finds elements in a list.
+/// Finds the positions of elements in a list.
 struct Index<'a>(Vec<(&'a Element, usize)>);
 
 impl<'a> Index<'a> {
@@ -128,26 +129,26 @@ impl<'a> Index<'a> {
             .map(|(_, place)| *place)
     }
 
-    fn is_twin(&self, element: &Element) -> bool {
+    fn is_duplicate(&self, element: &Element) -> bool {
         let at = self.0.partition_point(|(e, _)| *e < element);
         self.0.get(at + 1).is_some_and(|(e, _)| *e == element)
     }
 }
 
-/// The object without the fields of a set.
+/// Returns the object without the fields of a set.
 pub(super) fn remove(at: OwnedType<'_>, object: &Object, set: &FieldSet) -> Object {
     let mut kept = Object::new();
     for (name, value) in object {
         let below = at.field(name).unwrap_or(OwnedType::Any);
-        if let Some(value) = keep(below, value, set.get(&element::field(name))) {
+        if let Some(value) = remaining(below, value, set.get(&element::field(name))) {
             kept.insert(name.clone(), value);
         }
     }
     kept
 }
 
-/// What of a value is kept; `None` when nothing is.
-fn keep(at: OwnedType<'_>, value: &Value, set: Option<&FieldSet>) -> Option<Value> {
+/// The remaining part of a value; `None` if nothing remains.
+fn remaining(at: OwnedType<'_>, value: &Value, set: Option<&FieldSet>) -> Option<Value> {
     let Some(set) = set else {
         return Some(value.clone());
     };
@@ -163,11 +164,11 @@ fn keep(at: OwnedType<'_>, value: &Value, set: Option<&FieldSet>) -> Option<Valu
             let items = collect::elements(at, ownership, list).ok()?;
             let kept: Vec<_> = items
                 .iter()
-                .filter_map(|(element, value)| keep(at.items(), value, set.get(element)))
+                .filter_map(|(element, value)| remaining(at.items(), value, set.get(element)))
                 .collect();
             (!kept.is_empty()).then_some(Value::Array(kept))
         }
-        // Part of what is owned as a whole cannot be taken away alone.
+        // A part of an atomic value cannot be removed on its own.
         (_, Value::Object(_) | Value::Array(_)) => None,
         _ => Some(value.clone()),
     }
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn items_come_in_the_order_of_the_configuration() {
+    fn items_take_the_order_of_the_configuration() {
         for (live, config, expected) in [
             ("", "ab", "ab"),
             ("ab", "", "ab"),
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn null_replaces_plain_values_alone() {
+    fn null_replaces_only_scalars() {
         let live = json!({"spec": {"nodeName": "a", "containers": [{"name": "a"}]}});
         let result = merged(
             live,
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn items_and_fields_are_taken_out() {
+    fn items_and_fields_are_removed() {
         let object = json!({"metadata": {"labels": {"a": "1"}}, "spec": {
             "nodeName": "x", "containers": [{"name": "a", "image": "1"}, {"name": "b"}],
             "tolerations": [{"key": "a"}]}});
@@ -275,7 +276,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_item_is_lost_or_doubled(live in "[a-f]{0,6}", config in "[a-f]{0,6}") {
+        fn no_item_is_lost_or_duplicated(live in "[a-f]{0,6}", config in "[a-f]{0,6}") {
             let distinct = |text: &str| {
                 let mut seen = String::new();
                 text.chars().for_each(|c| if !seen.contains(c) { seen.push(c) });

@@ -1,11 +1,11 @@
-//! Who manages which fields of an object (`metadata.managedFields`), and
-//! server-side apply, which is built on it. Pure: functions from values to
-//! values; the clock is an argument.
+//! Managed fields (`metadata.managedFields`) and server-side apply. The module
+//! consists of pure functions; the time is an argument.
 //!
-//! A field is named by its path; a set of fields is a tree of paths, written as
-//! `FieldsV1`. Each write is compared with what was there before: what it
-//! changed is its manager's, and no other's. An apply says which fields it
-//! wants to have; what it names no more, and nobody else does, goes.
+//! A path identifies a field. A set of fields is a tree of paths, encoded as
+//! `FieldsV1`. Each write is compared with the previous state: its manager
+//! becomes the only owner of the fields it changes. An apply declares all
+//! fields that its manager owns; fields that it no longer declares are removed
+//! unless another manager owns them.
 
 mod apply;
 mod check;
@@ -14,7 +14,7 @@ mod compare;
 mod element;
 mod entry;
 mod merge;
-mod realign;
+mod reconcile;
 mod record;
 mod scope;
 mod set;
@@ -22,19 +22,20 @@ mod text;
 
 use serde_json::Value;
 
-pub(crate) use apply::{Applied, Applier, Conflict, Refusal, apply};
+pub(crate) use apply::{Applied, Applier, ApplyError, Conflict, apply};
 pub(crate) use entry::Entry;
-pub(crate) use realign::realign_all as realign;
+pub(crate) use reconcile::reconcile_entries;
 pub(crate) use record::record;
 pub(crate) use scope::{Scope, Version};
 
-/// The entries of a stored object, from the text of its `managedFields`.
+/// Decodes the entries of a stored object from the text of its `managedFields`.
 pub(crate) fn stored(text: &str) -> Vec<Entry> {
     entry::read(text).unwrap_or_default()
 }
 
-/// The entries a write starts from: those that were sent along, if they can be
-/// read; none, if they were reset by `[]` or `[{}]`; else those that are stored.
+/// The entries from which a write starts: those in the request if they are
+/// valid; none if the request resets them with `[]` or `[{}]`; otherwise the
+/// stored ones.
 pub(crate) fn base(sent: Option<&Value>, stored_text: &str) -> Vec<Entry> {
     let Some(sent) = sent else {
         return stored(stored_text);
@@ -53,28 +54,28 @@ pub(crate) fn base(sent: Option<&Value>, stored_text: &str) -> Vec<Entry> {
     }
 }
 
-/// The text of the entries, as it stands in an object; empty for none.
+/// Encodes entries for an object; empty if there are none.
 pub(crate) fn text(entries: Vec<Entry>) -> String {
     entry::write(entries)
 }
 
-/// Whether entries say what is stored, whenever it was said.
+/// Whether entries are equal to the stored ones except for their times.
 pub(crate) fn is_stored(entries: &[Entry], stored_text: &str) -> bool {
-    entry::same_but_for_time(entries, &stored(stored_text))
+    entry::equal_except_time(entries, &stored(stored_text))
 }
 
-/// The name under which a write is recorded: the manager's, else the user
-/// agent up to its first slash.
+/// The manager name of a write: the explicit name, or else the user agent up to
+/// its first slash.
 pub(crate) fn manager_name(manager: Option<&str>, user_agent: Option<&str>) -> String {
-    /// Bytes of a manager's name, at most.
-    const LONGEST: usize = 128;
+    /// Maximum length of a manager name in bytes.
+    const MAX_LENGTH: usize = 128;
     if let Some(name) = manager.filter(|name| !name.is_empty()) {
         return name.to_owned();
     }
     let mut name = String::new();
     let agent = user_agent.unwrap_or_default();
     for letter in agent.chars().take_while(|letter| *letter != '/') {
-        if name.len() + letter.len_utf8() > LONGEST {
+        if name.len() + letter.len_utf8() > MAX_LENGTH {
             break;
         }
         if !letter.is_control() {

@@ -1,4 +1,4 @@
-//! Recording who changed what by a create, an update or a plain patch.
+//! Records the ownership changes of creates, updates and plain patches.
 
 use std::collections::HashMap;
 
@@ -7,15 +7,15 @@ use super::{
     entry::{Entry, Manager, Operation},
     scope::{ANCIENT, Scope, ownable},
     set::FieldSet,
-    text::common,
+    text::count_common,
 };
 use crate::json::Object;
 
-/// Managers of updates that are told apart, at most.
-const MOST: usize = 10;
+/// Maximum number of update managers that are tracked separately.
+const MAX_UPDATE_MANAGERS: usize = 10;
 
-/// The entries after a write that changed `before` to `after`. Where nothing
-/// is tracked, nothing is: but a new object's fields are from the first.
+/// The entries after a write that changed `before` to `after`. Objects without
+/// entries stay untracked, except new ones, which are tracked from the start.
 pub(crate) fn record(
     scope: &Scope<'_>,
     entries: Vec<Entry>,
@@ -33,54 +33,57 @@ pub(crate) fn record(
     let mut kept = Vec::with_capacity(entries.len() + 1);
     for mut entry in entries {
         let lost = if entry.manager.api_version == scope.api_version {
-            lose(&mut entry, &changes)
+            remove_fields(&mut entry, &changes)
         } else if let Some(version) = scope.version(&entry.manager.api_version) {
-            lose(&mut entry, &scope.changes_in(&version, before, after))
+            remove_fields(&mut entry, &scope.changes_in(&version, before, after))
         } else {
-            // Its version is served no more.
-            Loss::All
+            // The version of the entry is no longer served.
+            Removed::All
         };
-        if lost != Loss::All {
+        if lost != Removed::All {
             kept.push(entry);
         }
     }
     let own = ownable(changes.changed);
     if !own.is_empty() {
-        gain(&mut kept, scope.manager(name, Operation::Update), own, now);
+        add_fields(&mut kept, scope.manager(name, Operation::Update), own, now);
     }
-    cap(&mut kept);
+    merge_oldest(&mut kept);
     kept
 }
 
 #[derive(PartialEq)]
-enum Loss {
+enum Removed {
     Nothing,
     Part,
     All,
 }
 
-/// Takes from an entry what was changed or removed.
-fn lose(entry: &mut Entry, changes: &Changes) -> Loss {
-    let has = |set: &FieldSet| !set.is_empty() && common(&entry.fields, set) > 0;
+/// Removes changed and removed fields from an entry.
+fn remove_fields(entry: &mut Entry, changes: &Changes) -> Removed {
+    let has = |set: &FieldSet| !set.is_empty() && count_common(&entry.fields, set) > 0;
     if !has(&changes.changed) && !has(&changes.removed) {
-        return Loss::Nothing;
+        return Removed::Nothing;
     }
     let rest = entry
         .set()
         .difference(&changes.changed)
         .difference(&changes.removed);
     if rest.is_empty() {
-        return Loss::All;
+        return Removed::All;
     }
     entry.fields = rest.to_text();
-    Loss::Part
+    Removed::Part
 }
 
-/// Gives a manager fields.
-pub(super) fn gain(entries: &mut Vec<Entry>, manager: Manager, set: FieldSet, now: &str) {
-    let entry = match entries.iter_mut().find(|entry| entry.manager.is(&manager)) {
+/// Adds fields to a manager's entry.
+pub(super) fn add_fields(entries: &mut Vec<Entry>, manager: Manager, set: FieldSet, now: &str) {
+    let entry = match entries
+        .iter_mut()
+        .find(|entry| entry.manager.is_same_entry(&manager))
+    {
         Some(entry) => {
-            if common(&entry.fields, &set) < set.len() {
+            if count_common(&entry.fields, &set) < set.len() {
                 entry.fields = entry.set().union(set).to_text();
             }
             entry
@@ -96,15 +99,15 @@ pub(super) fn gain(entries: &mut Vec<Entry>, manager: Manager, set: FieldSet, no
     entry.time = Some(now.to_owned());
 }
 
-/// Merges the oldest updates of each version into one entry while there are
-/// too many.
-fn cap(entries: &mut Vec<Entry>) {
+/// Merges the oldest updates of each version into one entry while there are too
+/// many.
+fn merge_oldest(entries: &mut Vec<Entry>) {
     let mut updates: Vec<Entry> = Vec::new();
     let count = entries
         .iter()
         .filter(|entry| entry.manager.operation == Operation::Update)
         .count();
-    if count <= MOST {
+    if count <= MAX_UPDATE_MANAGERS {
         return;
     }
     let mut rest = Vec::new();
@@ -120,11 +123,11 @@ fn cap(entries: &mut Vec<Entry>) {
     };
     updates.sort_by_cached_key(key);
     let mut count = updates.len();
-    // The first entry of each version, and the sets of those merged into it.
+    // The first entry of each version, and the field sets merged into it.
     let mut oldest: Vec<(Entry, Vec<FieldSet>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for entry in updates {
-        if count <= MOST {
+        if count <= MAX_UPDATE_MANAGERS {
             rest.push(entry);
             continue;
         }
@@ -153,8 +156,8 @@ fn cap(entries: &mut Vec<Entry>) {
     *entries = rest;
 }
 
-/// The union of many sets: two by two, so that none is gone through for each of
-/// the others.
+/// The union of many sets, merged pairwise so that no set is traversed once for
+/// each other set.
 fn union_of(mut sets: Vec<FieldSet>) -> FieldSet {
     while sets.len() > 1 {
         let mut rest = sets.into_iter();
@@ -234,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_18_who_changes_a_field_owns_it() {
+    fn rule_18_changing_a_field_takes_ownership() {
         let entries = after(
             &created(),
             json!({"x": "1", "y": "1"}),
@@ -267,12 +270,12 @@ mod tests {
     }
 
     #[test]
-    fn rule_18_what_is_not_tracked_stays_so() {
+    fn rule_18_untracked_objects_stay_untracked() {
         assert!(after(&[], json!({}), json!({"x": "1"}), "you").is_empty());
     }
 
     #[test]
-    fn entries_of_versions_that_are_gone_go() {
+    fn entries_of_removed_versions_are_dropped() {
         let mut entries = created();
         entries[0].manager.api_version = "v0".into();
         let entries = after(
@@ -294,7 +297,7 @@ mod tests {
             data[format!("k{number:02}")] = "1".into();
             let name = format!("m{number:02}");
             entries = after(&entries, before, data.clone(), &name);
-            assert!(entries.len() <= MOST);
+            assert!(entries.len() <= MAX_UPDATE_MANAGERS);
         }
         let names: Vec<_> = entries.iter().map(|e| e.manager.name.as_str()).collect();
         assert!(

@@ -1,5 +1,5 @@
-//! What a write is about, as far as ownership goes: the type, the version, the
-//! part of the object, and which fields count there.
+//! The scope of a write for field ownership: type, version, subresource, and
+//! the fields that it can change.
 
 use std::borrow::Cow;
 
@@ -12,16 +12,16 @@ use super::{
 };
 use crate::json::Object;
 
-/// The manager that stands for what was there before anything was tracked.
+/// The manager of fields that existed before ownership was tracked.
 pub(super) const BEFORE_FIRST_APPLY: &str = "before-first-apply";
-/// The manager that takes over from those that are too many.
+/// The manager into which the oldest managers are merged.
 pub(super) const ANCIENT: &str = "ancient-changes";
 
 const SPEC: &str = "f:spec";
 const STATUS: &str = "f:status";
 const CONDITIONS: &str = "f:conditions";
 
-/// Fields of metadata that nobody owns.
+/// Metadata fields without owners.
 const UNOWNED: &[&str] = &[
     "f:name",
     "f:namespace",
@@ -34,23 +34,22 @@ const UNOWNED: &[&str] = &[
     "f:resourceVersion",
 ];
 
-/// What a write is about.
+/// The scope of a write.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
     /// The type of the object in the version of the request.
     pub(crate) root: OwnedType<'a>,
-    /// That version, as `apps/v1`.
+    /// The version of the request, as `apps/v1`.
     pub(crate) api_version: &'a str,
-    /// `status`, or nothing.
+    /// `status`, or empty.
     pub(crate) subresource: &'a str,
-    /// Whether the kind's status is a subresource, which other writes do not
-    /// change.
+    /// Whether the status is a subresource that other writes cannot change.
     pub(crate) has_status: bool,
-    /// Whether the spec is the server's own, without a manager.
+    /// Whether only the server writes the spec, without a manager.
     pub(crate) has_fixed_spec: bool,
-    /// The fields of the metadata that a write of the status changes.
+    /// Metadata fields that a status update changes.
     pub(crate) status_metadata: &'a [&'a str],
-    /// The type of the object in another version that is served.
+    /// Looks up the type of the object in another served version.
     pub(crate) versions: &'a dyn Fn(&str) -> Option<Version<'a>>,
 }
 
@@ -59,14 +58,14 @@ pub(crate) struct Scope<'a> {
 pub(crate) struct Version<'a> {
     /// The type of its objects.
     pub(crate) root: OwnedType<'a>,
-    /// What brings an object of the request's version into its form, where
-    /// fields have other names there.
+    /// Converts an object from the version of the request, if field names
+    /// differ between the versions.
     pub(crate) form: Option<fn(Object) -> Object>,
 }
 
 impl Version<'_> {
-    /// An object of the request's version in the form of this one.
-    pub(super) fn formed<'o>(&self, object: &'o Object) -> Cow<'o, Object> {
+    /// Converts an object from the version of the request to this version.
+    pub(super) fn converted<'o>(&self, object: &'o Object) -> Cow<'o, Object> {
         match self.form {
             Some(form) => Cow::Owned(form(object.clone())),
             None => Cow::Borrowed(object),
@@ -75,7 +74,7 @@ impl Version<'_> {
 }
 
 impl<'a> Scope<'a> {
-    /// A version; `None` when it is not served.
+    /// Looks up a version; `None` if it is not served.
     pub(super) fn version(&self, api_version: &str) -> Option<Version<'a>> {
         if api_version == self.api_version {
             Some(Version {
@@ -87,7 +86,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// A manager of this write.
+    /// The manager that performs this write.
     pub(super) fn manager(&self, name: &str, operation: Operation) -> Manager {
         Manager {
             name: if name.is_empty() { "unknown" } else { name }.to_owned(),
@@ -97,12 +96,12 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// What of a set this write can change.
-    pub(super) fn in_reach(&self, mut set: FieldSet) -> FieldSet {
+    /// The part of a set that this write can change.
+    pub(super) fn writable_part(&self, mut set: FieldSet) -> FieldSet {
         if self.has_fixed_spec {
             set.inside.retain(|(element, _)| &**element != SPEC);
         }
-        // Of a status each of these writes a part.
+        // Each of these subresources writes a part of the status.
         if self.has_fixed_spec && matches!(self.subresource, "status" | "approval") {
             let conditions = self.subresource == "approval";
             let statuses = set.inside.iter_mut();
@@ -132,29 +131,29 @@ impl<'a> Scope<'a> {
         set
     }
 
-    /// What changed in another version of the object.
+    /// The changes, expressed in another version of the object.
     pub(super) fn changes_in(
         &self,
         version: &Version<'_>,
         before: &Object,
         after: &Object,
     ) -> Changes {
-        let (before, after) = (version.formed(before), version.formed(after));
+        let (before, after) = (version.converted(before), version.converted(after));
         self.changes(version.root, &before, &after)
     }
 
-    /// What changed in a version of the object, as far as this write can
-    /// change it.
+    /// The changes in a version of the object, restricted to the fields that
+    /// this write can change.
     pub(super) fn changes(&self, root: OwnedType<'_>, before: &Object, after: &Object) -> Changes {
         let Changes { changed, removed } = compare::objects(root, before, after);
         Changes {
-            changed: self.in_reach(changed),
-            removed: self.in_reach(removed),
+            changed: self.writable_part(changed),
+            removed: self.writable_part(removed),
         }
     }
 }
 
-/// Without what the server alone sets.
+/// Removes fields that only the server sets.
 pub(super) fn ownable(mut set: FieldSet) -> FieldSet {
     set.inside.retain_mut(|(element, inner)| match &**element {
         "f:apiVersion" | "f:kind" => false,
@@ -175,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rule_18_what_only_the_server_sets_is_nobodys() {
+    fn rule_18_server_set_fields_have_no_owner() {
         let set = FieldSet::default()
             .with(&["f:apiVersion"])
             .with(&["f:metadata"])
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_15_each_endpoint_owns_its_part() {
+    fn rule_15_each_endpoint_owns_only_its_part() {
         let scope = |subresource, has_status| Scope {
             root: OwnedType::Any,
             api_version: "v1",
@@ -214,7 +213,7 @@ mod tests {
             ("status", true, vec![label, ".status.a"]),
         ] {
             assert_eq!(
-                scope(subresource, has_status).in_reach(set()).paths(),
+                scope(subresource, has_status).writable_part(set()).paths(),
                 paths
             );
         }

@@ -1,4 +1,4 @@
-//! A set of the fields of an object, as a tree. It is what a manager owns.
+//! A set of fields of an object, represented as a tree. Managers own such sets.
 
 use std::cmp::Ordering;
 
@@ -6,17 +6,17 @@ use longshore_schema::OwnedType;
 
 use super::element::{self, Element};
 
-/// The fields at and below one place of an object.
+/// The fields at and below one path of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet {
-    /// Whether the place itself is in the set.
+    /// Whether the path itself is in the set.
     pub(super) owned: bool,
-    /// What is in the set below it, by element, in order; nothing is empty.
+    /// The sets below it, sorted by element; none of them is empty.
     pub(super) inside: Vec<(Element, FieldSet)>,
 }
 
 impl FieldSet {
-    /// The place itself alone.
+    /// A set of only the path itself.
     pub(super) fn leaf() -> Self {
         Self {
             owned: true,
@@ -33,14 +33,14 @@ impl FieldSet {
         usize::from(self.owned) + self.inside.iter().map(|(_, set)| set.len()).sum::<usize>()
     }
 
-    /// Adds what is below an element; [`FieldSet::sort`] must follow.
+    /// Adds the set below an element. Call [`FieldSet::sort`] afterwards.
     pub(super) fn push(&mut self, element: Element, set: Self) {
         if !set.is_empty() {
             self.inside.push((element, set));
         }
     }
 
-    /// Brings what was pushed in order.
+    /// Sorts the pushed elements.
     pub(super) fn sort(&mut self) {
         if !self.inside.is_sorted_by(|(a, _), (b, _)| a < b) {
             self.inside.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -53,7 +53,7 @@ impl FieldSet {
         }
     }
 
-    /// The set with one more field in it.
+    /// The set with one more field.
     #[cfg(test)]
     pub(super) fn with(mut self, path: &[&str]) -> Self {
         match path {
@@ -72,7 +72,7 @@ impl FieldSet {
         self
     }
 
-    /// What is below an element.
+    /// The set below an element.
     pub(super) fn get(&self, element: &str) -> Option<&Self> {
         let at = self
             .inside
@@ -81,7 +81,7 @@ impl FieldSet {
         Some(&self.inside[at].1)
     }
 
-    /// All that is in either.
+    /// The fields in either set.
     pub(crate) fn union(mut self, other: Self) -> Self {
         if other.inside.is_empty() {
             self.owned |= other.owned;
@@ -105,7 +105,7 @@ impl FieldSet {
         }
     }
 
-    /// All that is in both.
+    /// The fields in both sets.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         let mut both = Self {
             owned: self.owned && other.owned,
@@ -119,7 +119,7 @@ impl FieldSet {
         both
     }
 
-    /// All but what is in the other.
+    /// The fields of this set that are not in the other.
     pub(crate) fn difference(&self, other: &Self) -> Self {
         let mut rest = Self {
             owned: self.owned && !other.owned,
@@ -141,8 +141,7 @@ impl FieldSet {
         }
     }
 
-    /// The set with every field that a type names and of which something is
-    /// in the set.
+    /// Adds every field that the type declares and that has members in the set.
     pub(super) fn with_named(&self, at: OwnedType<'_>) -> Self {
         let inside = self.inside.iter().map(|(element, set)| {
             let name = element::field_name(element);
@@ -160,8 +159,8 @@ impl FieldSet {
         }
     }
 
-    /// Each field as messages show it; on every level first what has nothing
-    /// below it counted, then what is below.
+    /// Formats each field as error messages do. At every level, leaves come
+    /// first.
     pub(crate) fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         self.collect_paths(&mut String::new(), &mut paths);
@@ -171,20 +170,19 @@ impl FieldSet {
     fn collect_paths(&self, prefix: &mut String, paths: &mut Vec<String>) {
         let length = prefix.len();
         for (element, _) in self.inside.iter().filter(|(_, set)| set.owned) {
-            element::show(element, prefix);
+            element::format_into(element, prefix);
             paths.push(prefix.clone());
             prefix.truncate(length);
         }
         for (element, set) in self.inside.iter().filter(|(_, set)| !set.inside.is_empty()) {
-            element::show(element, prefix);
+            element::format_into(element, prefix);
             set.collect_paths(prefix, paths);
             prefix.truncate(length);
         }
     }
 }
 
-/// Calls `visit` with everything of `ours` and what stands at the same element
-/// in `theirs`.
+/// Calls `visit` with every element of `ours` and its counterpart in `theirs`.
 fn pairs<'a>(
     ours: &'a [(Element, FieldSet)],
     theirs: &'a [(Element, FieldSet)],
@@ -215,7 +213,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A set of some of few fields, so that two of them often meet.
+    /// Sets of few distinct fields, so that two sets often overlap.
     pub(in crate::managed) fn any_set() -> impl Strategy<Value = FieldSet> {
         let path = prop::collection::vec("[fk]:[a-c]", 1..4);
         prop::collection::vec(path, 0..8).prop_map(|paths| {
@@ -235,7 +233,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn laws_of_sets(a in any_set(), b in any_set(), c in any_set()) {
+        fn sets_obey_the_laws_of_set_algebra(a in any_set(), b in any_set(), c in any_set()) {
             let union = a.clone().union(b.clone());
             prop_assert_eq!(&union, &b.clone().union(a.clone()));
             prop_assert_eq!(a.intersection(&b), b.intersection(&a));
@@ -257,7 +255,7 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn a_union_with_itself_is_itself(a in any_set()) {
+        fn operations_with_itself_are_trivial(a in any_set()) {
             prop_assert_eq!(a.clone().union(a.clone()), a.clone());
             prop_assert!(a.difference(&a).is_empty());
             prop_assert_eq!(a.paths().len(), a.len());
@@ -265,7 +263,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_place_and_what_is_below_it_are_two_things() {
+    fn a_path_and_its_children_are_distinct_members() {
         let set = FieldSet::default().with(&["f:a"]).with(&["f:a", "f:b"]);
         assert!(set.has(&["f:a"]) && set.has(&["f:a", "f:b"]) && !set.has(&["f:b"]));
         let without = set.difference(&FieldSet::default().with(&["f:a"]));

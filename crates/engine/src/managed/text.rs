@@ -1,5 +1,5 @@
-//! `FieldsV1`: the text of a set of fields. Questions about a text are
-//! answered as it is read, without making the set: most writes need no more.
+//! `FieldsV1`: the text encoding of field sets. Queries are answered while the
+//! text is parsed, without building the set; most writes need nothing else.
 
 use std::fmt;
 
@@ -14,31 +14,30 @@ use super::{
     set::FieldSet,
 };
 
-/// Says of a place that it is in the set, where something below it is too.
-const ITSELF: &str = ".";
+/// Marks that the path itself is in the set, in addition to fields below it.
+const SELF_MARKER: &str = ".";
 
 impl FieldSet {
-    /// Reads a set that [`FieldSet::to_text`] wrote.
+    /// Decodes a set that [`FieldSet::to_text`] encoded.
     pub(crate) fn from_text(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 
-    /// The text of the set.
+    /// Encodes the set.
     pub(crate) fn to_text(&self) -> String {
-        // Writing strings to memory cannot fail.
+        // Writing to memory cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The set with all elements in their usual form; those of unknown sorts
-    /// are left out.
-    pub(super) fn in_usual_form(self) -> Self {
+    /// Normalizes all elements and drops those of unknown types.
+    pub(super) fn normalized(self) -> Self {
         let mut usual = Self {
             owned: self.owned,
             inside: Vec::with_capacity(self.inside.len()),
         };
         for (element, set) in self.inside {
-            if let Some(element) = element::usual(&element) {
-                usual.push(element, set.in_usual_form());
+            if let Some(element) = element::normalize(&element) {
+                usual.push(element, set.normalized());
             }
         }
         usual.sort();
@@ -51,7 +50,7 @@ impl Serialize for FieldSet {
         let itself = self.owned && !self.inside.is_empty();
         let mut map = serializer.serialize_map(Some(usize::from(itself) + self.inside.len()))?;
         if itself {
-            map.serialize_entry(ITSELF, &Nothing)?;
+            map.serialize_entry(SELF_MARKER, &Nothing)?;
         }
         for (element, set) in &self.inside {
             map.serialize_entry(element, set)?;
@@ -86,7 +85,7 @@ impl<'de> Visitor<'de> for Reader {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FieldSet, A::Error> {
         let mut set = FieldSet::default();
         while let Some(element) = map.next_key::<Element>()? {
-            if &*element == ITSELF {
+            if &*element == SELF_MARKER {
                 map.next_value::<IgnoredAny>()?;
                 set.owned = true;
                 continue;
@@ -95,7 +94,7 @@ impl<'de> Visitor<'de> for Reader {
                 return Err(A::Error::custom("missing colon in a path element"));
             }
             let mut inner: FieldSet = map.next_value()?;
-            // Nothing below says that the place itself is meant.
+            // An empty value means the path itself.
             inner.owned |= inner.inside.is_empty();
             set.inside.push((element, inner));
         }
@@ -104,16 +103,18 @@ impl<'de> Visitor<'de> for Reader {
     }
 }
 
-/// How many fields of a set are in a text.
-pub(super) fn common(text: &str, set: &FieldSet) -> usize {
+/// Counts the fields of a set that occur in a text.
+pub(super) fn count_common(text: &str, set: &FieldSet) -> usize {
     let mut reader = serde_json::Deserializer::from_str(text);
-    // What cannot be read has nothing in common.
-    Common(set).deserialize(&mut reader).unwrap_or_default()
+    // An invalid text has no fields in common.
+    CommonCounter(set)
+        .deserialize(&mut reader)
+        .unwrap_or_default()
 }
 
-struct Common<'a>(&'a FieldSet);
+struct CommonCounter<'a>(&'a FieldSet);
 
-impl<'de> DeserializeSeed<'de> for Common<'_> {
+impl<'de> DeserializeSeed<'de> for CommonCounter<'_> {
     type Value = usize;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<usize, D::Error> {
@@ -121,7 +122,7 @@ impl<'de> DeserializeSeed<'de> for Common<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Common<'_> {
+impl<'de> Visitor<'de> for CommonCounter<'_> {
     type Value = usize;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,7 +139,7 @@ impl<'de> Visitor<'de> for Common<'_> {
                 }
                 Found::Set(set) => {
                     below = true;
-                    count += map.next_value_seed(Common(set))?;
+                    count += map.next_value_seed(CommonCounter(set))?;
                 }
                 Found::Nothing => {
                     below = true;
@@ -175,7 +176,7 @@ impl<'a> Visitor<'_> for Key<'a> {
 
     fn visit_str<E>(self, element: &str) -> Result<Found<'a>, E> {
         Ok(match self.0.get(element) {
-            _ if element == ITSELF => Found::Itself,
+            _ if element == SELF_MARKER => Found::Itself,
             Some(set) => Found::Set(set),
             None => Found::Nothing,
         })
@@ -190,7 +191,7 @@ mod tests {
     use super::{super::set::tests::any_set, *};
 
     #[test]
-    fn rule_18_the_text_is_fields_v1() {
+    fn rule_18_sets_are_encoded_as_fields_v1() {
         let set = FieldSet::default()
             .with(&["f:spec", "f:containers", r#"k:{"name":"a"}"#])
             .with(&["f:spec", "f:containers", r#"k:{"name":"a"}"#, "f:image"])
@@ -201,16 +202,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_set_is_refused() {
+    fn invalid_sets_are_rejected() {
         for text in ["", "[]", r#"{"f:a":1}"#, r#"{"f:a":{}"#, r#"{"a":{}}"#] {
             assert!(FieldSet::from_text(text).is_err(), "{text}");
         }
     }
 
     #[test]
-    fn others_texts_get_the_usual_form() {
+    fn sets_from_clients_are_normalized() {
         let text = r#"{"f:b":{},"f:a":{"k:{ \"n\": 1 }":{},"z:1":{}},"f:a":{"f:c":{}}}"#;
-        let set = FieldSet::from_text(text).unwrap().in_usual_form();
+        let set = FieldSet::from_text(text).unwrap().normalized();
         assert_eq!(
             set.to_text(),
             r#"{"f:a":{"f:c":{},"k:{\"n\":1}":{}},"f:b":{}}"#
@@ -219,18 +220,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_reads_back(set in any_set()) {
+        fn encoding_and_decoding_round_trips(set in any_set()) {
             prop_assert_eq!(FieldSet::from_text(&set.to_text()).unwrap(), set);
         }
 
         #[test]
-        fn questions_to_the_text_are_answered_as_by_the_set(a in any_set(), b in any_set()) {
-            prop_assert_eq!(common(&a.to_text(), &b), a.intersection(&b).len());
+        fn queries_on_text_and_set_agree(a in any_set(), b in any_set()) {
+            prop_assert_eq!(count_common(&a.to_text(), &b), a.intersection(&b).len());
         }
 
         #[test]
-        fn no_text_is_too_strange(text in "\\PC{0,60}") {
-            let _ = FieldSet::from_text(&text).map(FieldSet::in_usual_form);
+        fn arbitrary_text_does_not_panic(text in "\\PC{0,60}") {
+            let _ = FieldSet::from_text(&text).map(FieldSet::normalized);
         }
     }
 }

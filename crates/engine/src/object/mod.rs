@@ -1,4 +1,4 @@
-//! A stored object: its JSON bytes, and the few facts that reads need.
+//! A stored object: its JSON and the properties that reads need.
 
 mod read;
 mod write;
@@ -18,10 +18,11 @@ pub(crate) use self::write::kind_first;
 use self::write::{FIRST_SIZE, MANAGED, write};
 use crate::facts::{Facts, KindFacts};
 
-/// Labels of an object; shared by its versions as long as they do not change.
+/// The labels of an object. Successive versions share them while they do not
+/// change.
 pub(crate) type Labels = Arc<BTreeMap<String, String>>;
 
-/// The objects of a kind, by key.
+/// The objects of a kind by key.
 pub(crate) type Objects = OrdMap<Arc<str>, Arc<Object>>;
 
 /// An immutable snapshot of an object.
@@ -33,31 +34,33 @@ pub struct Object {
     uid: Box<str>,
     revision: u64,
     labels: Labels,
-    /// The values of the kind's selectable fields, in the order of the table
-    /// of facts, each ended by a NUL.
+    /// The values of the kind's selectable fields, in the order of the table of
+    /// facts, each terminated by a NUL.
     fields: Box<str>,
-    /// Where the digits of the version stand in `bytes`.
+    /// Position of the resource version's digits in `bytes`.
     version_at: Range<u32>,
-    /// Where the value of `managedFields` stands in `bytes`; empty for none.
+    /// Position of the value of `managedFields` in `bytes`; empty if there is
+    /// none.
     managed_at: Range<u32>,
 }
 
 impl Object {
-    /// Its JSON, complete with `apiVersion` and `kind`.
+    /// The JSON, including `apiVersion` and `kind`.
     #[must_use]
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// Its JSON, parsed anew.
+    /// The decoded JSON.
     #[must_use]
     pub fn value(&self) -> Value {
-        // The bytes were written by `encode` or parsed once at opening.
+        // The bytes were written by `encode` or validated when the store was
+        // opened.
         serde_json::from_slice(&self.bytes).unwrap_or_default()
     }
 
-    /// Its fields without `managedFields`, which few look at and which are
-    /// much to read.
+    /// The fields without `managedFields`, which are rarely needed and
+    /// expensive to decode.
     pub(crate) fn map(&self) -> Map<String, Value> {
         let Range { start, end } = self.managed_at;
         if start == end {
@@ -65,7 +68,7 @@ impl Object {
         }
         let (start, end) = (start as usize, end as usize);
         let start = start - MANAGED.len();
-        // With it goes one comma: the one behind it, where the version stands.
+        // Remove one comma as well: the following one, next to the version.
         let (start, end) = match (self.bytes[start - 1], self.bytes[end]) {
             (_, b',') => (start, end + 1),
             (b',', _) => (start - 1, end),
@@ -77,23 +80,24 @@ impl Object {
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
-    /// Whether its deletion has begun: found without reading all of it.
+    /// Whether the object has a deletion timestamp; does not decode the whole
+    /// object.
     pub(crate) fn is_being_deleted(&self) -> bool {
         read::is_being_deleted(&self.bytes)
     }
 
-    /// All its fields.
+    /// All fields.
     pub(crate) fn full_map(&self) -> Map<String, Value> {
         serde_json::from_slice(&self.bytes).unwrap_or_default()
     }
 
-    /// The text of its `managedFields`; empty for none.
+    /// The text of `managedFields`; empty if there are none.
     pub(crate) fn managed(&self) -> &str {
         let at = self.managed_at.start as usize..self.managed_at.end as usize;
         std::str::from_utf8(&self.bytes[at]).unwrap_or_default()
     }
 
-    /// Its name.
+    /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.key
@@ -101,25 +105,25 @@ impl Object {
             .map_or(&*self.key, |(_, name)| name)
     }
 
-    /// Its namespace; `None` for kinds of the whole cluster.
+    /// The namespace; `None` for cluster-scoped kinds.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         self.key.split_once('/').map(|(namespace, _)| namespace)
     }
 
-    /// Its uid.
+    /// The uid.
     #[must_use]
     pub fn uid(&self) -> &str {
         &self.uid
     }
 
-    /// Its version: the revision of the write that made it.
+    /// The resource version: the revision of the write that created this state.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Its labels.
+    /// The labels.
     #[must_use]
     pub fn labels(&self) -> &BTreeMap<String, String> {
         &self.labels
@@ -129,22 +133,23 @@ impl Object {
         &self.key
     }
 
-    /// The value of a selectable field; `None` when the kind has no such field.
+    /// The value of a selectable field; `None` if the kind does not have the
+    /// field.
     pub(crate) fn field(&self, facts: &KindFacts, path: &str) -> Option<Cow<'_, str>> {
         match path {
             "metadata.name" => Some(self.name().into()),
             "metadata.namespace" => Some(self.namespace().unwrap_or_default().into()),
-            _ => match facts.place(path) {
+            _ => match facts.index_of(path) {
                 Some(index) => self.fields.split('\0').nth(index).map(Cow::Borrowed),
-                // Definitions of kinds change while their objects stay, so
-                // their own fields are looked up when they are asked for.
+                // Selectable fields of custom kinds change with the definition
+                // while the objects stay, so they are looked up on demand.
                 None => facts.own_field(&self.map(), path).map(Cow::Owned),
             },
         }
     }
 
-    /// The same state under another version: what a watch reports for a deletion,
-    /// or of an object that left its selection.
+    /// The same state with another resource version: what a watch reports for a
+    /// deletion, or for an object that no longer matches its selectors.
     pub(crate) fn with_revision(&self, revision: u64) -> Self {
         let at = self.version_at.start as usize..self.version_at.end as usize;
         let digits = revision.to_string();
@@ -153,7 +158,7 @@ impl Object {
         bytes.extend_from_slice(digits.as_bytes());
         bytes.extend_from_slice(&self.bytes[at.end..]);
         let version_at = self.version_at.start..self.version_at.start + digits.len() as u32;
-        // What stands behind the version moves with its length.
+        // Positions after the version shift with its length.
         let moved = |place: u32| match place > self.version_at.start {
             true => place - self.version_at.end + version_at.end,
             false => place,
@@ -167,7 +172,7 @@ impl Object {
         }
     }
 
-    /// The same object in another form.
+    /// The same object with another JSON representation.
     pub(crate) fn with_value(&self, value: &Map<String, Value>) -> Self {
         let size = self.bytes.len();
         let (bytes, version_at, managed_at) = write(value, self.managed(), self.revision, size);
@@ -179,8 +184,9 @@ impl Object {
         }
     }
 
-    /// The same object in another form, with no managed fields.
-    pub(crate) fn plain(&self, value: &Map<String, Value>) -> Self {
+    /// The same object with another JSON representation and without managed
+    /// fields.
+    pub(crate) fn with_unmanaged_value(&self, value: &Map<String, Value>) -> Self {
         let size = self.bytes.len();
         let (bytes, version_at, managed_at) = write(value, "", self.revision, size);
         Self {
@@ -191,8 +197,9 @@ impl Object {
         }
     }
 
-    /// Writes an object of version `revision` (0: of none, as an object that is
-    /// not kept) with the `managedFields` given as text; a version and managed fields in `value` are passed over.
+    /// Encodes an object at a revision (0: none, for an object that is not
+    /// stored) with the given text of `managedFields`. Ignores a resource
+    /// version and managed fields in `value`.
     pub(crate) fn encode(
         value: &Map<String, Value>,
         managed: &str,
@@ -239,7 +246,7 @@ impl Object {
     }
 }
 
-/// Labels to share; those of objects without any are one.
+/// Shares labels; all objects without labels use the same instance.
 fn shared(labels: BTreeMap<String, String>) -> Labels {
     static NONE: OnceLock<Labels> = OnceLock::new();
     if labels.is_empty() {
@@ -248,7 +255,7 @@ fn shared(labels: BTreeMap<String, String>) -> Labels {
     Arc::new(labels)
 }
 
-/// The key of an object in its kind: `namespace/name`, or `name`.
+/// The key of an object within its kind: `namespace/name`, or `name`.
 pub(crate) fn key(namespace: Option<&str>, name: &str) -> Arc<str> {
     match namespace {
         Some(namespace) if !namespace.is_empty() => format!("{namespace}/{name}").into(),
@@ -279,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_knows_its_facts() {
+    fn objects_provide_their_properties() {
         let pod = pod();
         assert_eq!(
             (pod.name(), pod.namespace(), pod.uid()),
@@ -295,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn managed_fields_are_kept_apart() {
+    fn managed_fields_are_separate_from_other_fields() {
         let pod = pod();
         assert_eq!(pod.managed(), MANAGED_TEXT);
         assert_eq!(pod.value()["metadata"]["managedFields"][0]["manager"], "m");
@@ -306,14 +313,14 @@ mod tests {
         let facts = facts::of("", "Pod");
         let without = Object::encode(&pod.map(), "", facts, 99, None);
         assert_eq!((without.managed(), without.map()), ("", bare.clone()));
-        let unkept = Object::encode(&pod.map(), MANAGED_TEXT, facts, 0, None);
+        let unstored = Object::encode(&pod.map(), MANAGED_TEXT, facts, 0, None);
         let metadata = bare["metadata"].as_object_mut().unwrap();
         metadata.remove("resourceVersion");
-        assert_eq!((unkept.managed(), unkept.map()), (MANAGED_TEXT, bare));
+        assert_eq!((unstored.managed(), unstored.map()), (MANAGED_TEXT, bare));
     }
 
     #[test]
-    fn another_version_changes_nothing_else() {
+    fn a_new_resource_version_changes_nothing_else() {
         let (old, new) = (pod(), pod().with_revision(1_000_000));
         assert_eq!(new.revision(), 1_000_000);
         let (mut a, b) = (old.value(), new.value());
@@ -323,10 +330,10 @@ mod tests {
         assert_eq!(new.with_revision(99).bytes(), old.bytes());
     }
 
-    /// Of a kind whose managed fields stand behind the version, and of one where they
-    /// stand before it.
+    /// Covers a kind whose managed fields follow the version, and one whose
+    /// managed fields precede it.
     #[test]
-    fn a_version_of_another_length_leaves_the_managed_fields_where_they_are() {
+    fn managed_fields_survive_resource_versions_of_other_lengths() {
         for (version, kind) in [("v1", "Pod"), ("example.com/v1", "Ship")] {
             let value = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}});
             let value = value.as_object().unwrap();
@@ -350,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_reads_back() {
+    fn encoding_and_decoding_round_trips() {
         let old = pod();
         let new = Object::decode(old.bytes(), facts::of("", "Pod")).unwrap();
         assert_eq!(new.bytes(), old.bytes());

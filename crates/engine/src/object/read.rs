@@ -1,5 +1,5 @@
-//! Reading a stored object back. What a cluster holds is read when it starts,
-//! so only what reads need at hand is parsed; the rest is passed over.
+//! Decodes stored objects. Opening a store decodes all of its objects, so only
+//! the properties that reads need are parsed and the rest is skipped.
 
 use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 
@@ -34,24 +34,24 @@ struct Metadata<'a> {
 }
 
 impl Object {
-    /// Reads an object that `encode` wrote.
+    /// Decodes an object that `encode` wrote.
     pub(crate) fn decode(bytes: &[u8], facts: &Facts) -> Result<Self, String> {
         let Stored { metadata } =
             serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         let version = metadata.resource_version;
         let revision = version.get().trim_matches('"').parse();
-        let within = place(bytes, version);
+        let within = range_of(bytes, version);
         Ok(Self {
             bytes: Bytes::copy_from_slice(bytes),
             key: key(Some(&metadata.namespace), &metadata.name),
             uid: metadata.uid.into(),
             revision: revision.map_err(|_| "metadata.resourceVersion is no version")?,
             labels: shared(metadata.labels),
-            fields: facts.extract(&facts.pick(bytes)?),
+            fields: facts.extract(&facts.decode_selectable(bytes)?),
             version_at: within.start + 1..within.end - 1,
             managed_at: metadata
                 .managed_fields
-                .map_or(0..0, |managed| place(bytes, managed)),
+                .map_or(0..0, |managed| range_of(bytes, managed)),
         })
     }
 }
@@ -60,11 +60,11 @@ impl Object {
 pub(super) fn is_being_deleted(bytes: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Stored {
-        metadata: Leaving,
+        metadata: DeletionMetadata,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Leaving {
+    struct DeletionMetadata {
         #[serde(default)]
         deletion_timestamp: Option<serde::de::IgnoredAny>,
     }
@@ -72,8 +72,8 @@ pub(super) fn is_being_deleted(bytes: &[u8]) -> bool {
         .is_ok_and(|stored| stored.metadata.deletion_timestamp.is_some())
 }
 
-/// Where a part stands in the text it was read from.
-fn place(text: &[u8], part: &RawValue) -> Range<u32> {
+/// The position of a part within the text.
+fn range_of(text: &[u8], part: &RawValue) -> Range<u32> {
     let start = part.get().as_ptr().addr() - text.as_ptr().addr();
     start as u32..(start + part.get().len()) as u32
 }

@@ -1,4 +1,4 @@
-//! Writing an object's JSON, and where its parts stand in it.
+//! Encodes an object as JSON and records the positions of its parts.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -6,14 +6,13 @@ use bytes::Bytes;
 use longshore_model::{Gvk, kind::builtin};
 use serde_json::{Map, Value};
 
-/// Room to write a new object in: few are larger.
+/// Initial buffer size; few objects are larger.
 pub(super) const FIRST_SIZE: usize = 8 << 10;
 
-/// What stands before the managed fields.
+/// The text before the managed fields.
 pub(super) const MANAGED: &[u8] = b"\"managedFields\":";
 
-/// The order of metadata in objects of the official kinds: that of the fields
-/// of Go's `ObjectMeta`.
+/// The order of metadata fields in built-in kinds: that of Go's `ObjectMeta`.
 const METADATA: [&str; 13] = [
     "name",
     "generateName",
@@ -30,19 +29,19 @@ const METADATA: [&str; 13] = [
     "ownerReferences",
 ];
 
-/// Groups of official kinds that are served as views of others.
-const VIEWS: [&str; 2] = ["autoscaling", "events.k8s.io"];
+/// API groups of built-in kinds that are served as views of other kinds.
+const VIEW_GROUPS: [&str; 2] = ["autoscaling", "events.k8s.io"];
 
-/// Whether Go's own types of a kind are written: `kind` before `apiVersion`.
-/// Custom kinds are maps there, written in the order of the alphabet.
-fn is_official(api_version: &str, kind: &str) -> bool {
+/// Whether Kubernetes encodes the kind from a Go struct, which puts `kind`
+/// before `apiVersion`. Custom objects are maps in Go and are sorted by key.
+fn is_builtin(api_version: &str, kind: &str) -> bool {
     let gvk = Gvk::from_api_version(api_version, kind);
-    builtin(&gvk.group, kind).is_some() || VIEWS.contains(&&*gvk.group)
+    builtin(&gvk.group, kind).is_some() || VIEW_GROUPS.contains(&&*gvk.group)
 }
 
-/// The text of a stored object of an official kind with `kind` first: stores of
-/// earlier versions have `apiVersion` there. Both have the same length, so
-/// nothing else moves.
+/// Moves `kind` before `apiVersion` in a stored object of a built-in kind:
+/// stores of earlier versions have `apiVersion` first. The length is unchanged,
+/// so all positions stay valid.
 pub(crate) fn kind_first(text: &[u8]) -> Cow<'_, [u8]> {
     let split = || {
         let rest = text.strip_prefix(b"{\"apiVersion\":\"")?;
@@ -64,7 +63,8 @@ pub(crate) fn kind_first(text: &[u8]) -> Cow<'_, [u8]> {
     parts.concat().into()
 }
 
-/// Serialises, noting where the version's digits and the managed fields stand.
+/// Encodes the object and records the positions of the version's digits and of
+/// the managed fields.
 pub(super) fn write(
     value: &Map<String, Value>,
     managed: &str,
@@ -77,7 +77,7 @@ pub(super) fn write(
     let metadata = value.get("metadata").and_then(Value::as_object);
     let metadata = metadata.unwrap_or(&empty);
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
-    let official = is_official(text("apiVersion"), text("kind"));
+    let official = is_builtin(text("apiVersion"), text("kind"));
     let [first, second] = match official {
         true => ["kind", "apiVersion"],
         false => ["apiVersion", "kind"],
@@ -132,7 +132,8 @@ pub(super) fn write(
         }
     }
     out.push(b'}');
-    // A copy of the right size: a vector that has grown keeps what it was given.
+    // Copy to a buffer of the exact size: a grown vector keeps its excess
+    // capacity.
     (Bytes::copy_from_slice(&out), version_at, managed_at)
 }
 
@@ -144,8 +145,8 @@ fn comma(out: &mut Vec<u8>) {
 
 fn member(out: &mut Vec<u8>, name: &str, value: &Value) {
     comma(out);
-    // Writing a Value to memory cannot fail: its keys are strings, and a
-    // vector takes every byte.
+    // Writing a Value to memory cannot fail: its keys are strings, and a vector
+    // accepts every byte.
     let _ = serde_json::to_writer(&mut *out, name);
     out.push(b':');
     let _ = serde_json::to_writer(&mut *out, value);
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn official_kinds_are_written_as_by_go() {
+    fn built_in_kinds_are_encoded_like_go_structs() {
         let metadata = json!({
             "annotations": {"a": "1"}, "creationTimestamp": "t", "finalizers": ["f"],
             "labels": {"l": "1"}, "name": "n", "namespace": "s", "uid": "u", "generation": 1,
@@ -177,7 +178,8 @@ mod tests {
             text(&of("apps/v1", "Deployment")),
             r#"{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"n","namespace":"s","uid":"u","resourceVersion":"7","generation":1,"creationTimestamp":"t","labels":{"l":"1"},"annotations":{"a":"1"},"finalizers":["f"],"managedFields":[1]},"spec":{}}"#
         );
-        // Maps of Go are sorted; so are custom objects, but for the version.
+        // Go sorts maps; custom objects are sorted as well, except for the
+        // version.
         let custom = text(&of("example.com/v1", "Deployment"));
         let start =
             r#"{"apiVersion":"example.com/v1","kind":"Deployment","metadata":{"annotations":"#;
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kind_of_an_older_text_comes_first() {
+    fn kind_moves_before_api_version_in_older_text() {
         for (old, new) in [
             (
                 r#"{"apiVersion":"v1","kind":"Pod","metadata":{}}"#,

@@ -1,4 +1,5 @@
-//! JSON merge patch (RFC 7386): objects merge, `null` deletes, the rest replaces.
+//! JSON merge patch (RFC 7386): objects are merged, `null` deletes, other
+//! values replace.
 
 use serde_json::{Map, Value};
 
@@ -37,7 +38,7 @@ mod tests {
 
     /// The examples of RFC 7386, appendix A.
     #[test]
-    fn the_examples_of_the_standard_hold() {
+    fn the_examples_of_rfc_7386_hold() {
         for (document, patch, result) in [
             (json!({"a":"b"}), json!({"a":"c"}), json!({"a":"c"})),
             (json!({"a":"b"}), json!({"b":"c"}), json!({"a":"b","b":"c"})),
@@ -99,13 +100,13 @@ mod tests {
         }
 
         #[test]
-        fn a_patch_applied_twice_is_applied_once(document in any_json(), patch in any_json()) {
+        fn applying_a_patch_is_idempotent(document in any_json(), patch in any_json()) {
             let once = merged(document, &patch);
             prop_assert_eq!(merged(once.clone(), &patch), once);
         }
 
         #[test]
-        fn it_agrees_with_another_implementation(document in any_json(), patch in any_json()) {
+        fn merging_agrees_with_another_implementation(document in any_json(), patch in any_json()) {
             let mut other = document.clone();
             json_patch::merge(&mut other, &patch);
             prop_assert_eq!(merged(document, &patch), other);

@@ -1,4 +1,4 @@
-//! The kinds of patch, as functions from a document and a patch to a document.
+//! Patch types as functions from a document and a patch to a document.
 
 mod merge;
 mod operations;
@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use crate::Error;
 
-/// Whether a patch says or asks something of `metadata.managedFields`. They are
-/// much to read, so other patches are applied to a document without them.
+/// Whether a patch reads or writes `metadata.managedFields`. They are expensive
+/// to decode, so other patches are applied to a document without them.
 pub(crate) fn sees_managed_fields(kind: PatchKind, patch: &Value) -> bool {
     const MANAGED: &str = "/metadata/managedFields";
     match patch {
@@ -38,7 +38,7 @@ pub(crate) fn apply(
 ) -> Result<Value, Error> {
     let mut document = Value::Object(object);
     match patch_kind {
-        // As good as an empty one.
+        // Equivalent to an empty patch.
         PatchKind::Json | PatchKind::Strategic if patch.is_null() => Ok(document),
         PatchKind::Json => {
             let Value::Array(listed) = patch else {
@@ -55,7 +55,8 @@ pub(crate) fn apply(
                     "error decoding patch: ",
                 ));
             }
-            // Operations that nobody knows are those that do not fit.
+            // Unknown operations are reported like operations that cannot be
+            // applied.
             let patch: json_patch::Patch = serde_json::from_value(patch.clone())
                 .map_err(|error| Error::PatchFailed(error.to_string()))?;
             operations::apply(&mut document, patch)?;
@@ -67,16 +68,16 @@ pub(crate) fn apply(
         }
         PatchKind::Strategic => match (patch, registry().root(&kind.gvk)) {
             (Value::Object(patch), Some(root)) => {
-                let told = [document["apiVersion"].clone(), document["kind"].clone()];
+                let type_fields = [document["apiVersion"].clone(), document["kind"].clone()];
                 let mut merged = strategic::merge(root, document, patch)
                     .map_err(|error| match error {
                         StrategicError::Format(problem) => Error::BadRequest(problem),
                         StrategicError::Content(problem) => Error::Untyped(problem),
                         other => Error::BadRequest(other.to_string()),
                     })?;
-                // The type is that of the object, whatever the patch says.
+                // A patch cannot change the type of the object.
                 if let Value::Object(merged) = &mut merged {
-                    for (field, value) in ["apiVersion", "kind"].into_iter().zip(told) {
+                    for (field, value) in ["apiVersion", "kind"].into_iter().zip(type_fields) {
                         if !value.is_null() {
                             merged.insert(field.to_owned(), value);
                         }
@@ -95,7 +96,7 @@ pub(crate) fn apply(
 }
 
 fn of_other_type(value: &Value, wanted: &str, of_what: &str) -> Error {
-    let found = crate::decode::word(value);
+    let found = crate::decode::json_type_name(value);
     Error::BadRequest(format!(
         "{of_what}json: cannot unmarshal {found} into Go value of type {wanted}"
     ))
@@ -121,14 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn json_patch_that_fits_is_applied() {
+    fn applicable_json_patches_are_applied() {
         let patch = json!([{"op": "test", "path": "/spec/a", "value": 1},
             {"op": "replace", "path": "/spec/a", "value": 2}]);
         assert_eq!(json_patch(patch).unwrap(), json!({"spec": {"a": 2}}));
     }
 
     #[test]
-    fn what_is_not_there_tests_as_null() {
+    fn missing_fields_test_as_null() {
         let patch = json!([{"op": "test", "path": "/spec/b", "value": null},
             {"op": "add", "path": "/spec/b", "value": 2}]);
         assert_eq!(
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn json_patch_that_does_not_fit_is_422() {
+    fn inapplicable_json_patches_are_422() {
         for patch in [
             json!([{"op": "test", "path": "/spec/a", "value": 2}]),
             json!([{"op": "remove", "path": "/spec/b"}]),
@@ -153,11 +154,12 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_that_cannot_be_read_is_400() {
+    fn malformed_patches_are_400() {
         for patch in [json!({"a": 1}), json!("x"), json!(["x"])] {
             assert_eq!(json_patch(patch).unwrap_err().status().code, 400);
         }
-        // Operations that nobody knows are those that do not fit.
+        // Unknown operations are reported like operations that cannot be
+        // applied.
         let jump = json!([{"op": "jump"}]);
         assert_eq!(json_patch(jump).unwrap_err().status().code, 422);
         for kind in [PatchKind::Merge, PatchKind::Strategic] {

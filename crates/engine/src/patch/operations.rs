@@ -1,5 +1,5 @@
-//! JSON patch: one operation after the other, none of which may make the
-//! document grow without end. What the operations do together is bounded, too.
+//! JSON patch: applies operations one by one. Limits on each operation and on
+//! the whole patch bound the size of the document and the work.
 
 use json_patch::{
     AddOperation, PatchOperation,
@@ -12,86 +12,86 @@ use crate::{
     nesting::{NESTING, too_deep},
 };
 
-/// Operations in one patch, at most (as in Kubernetes).
-const OPERATIONS: usize = 10_000;
-/// Bytes that the copies of one patch may add, at most (as in Kubernetes).
-const COPIED: usize = 3 << 20;
-/// Steps that one patch may take, at most: nodes that are looked at beside the
-/// patch's own, and blocks of list elements that are shifted. They take about
-/// a second.
-const STEPS: usize = 20_000_000;
-/// List elements that are shifted in one step: a kilobyte.
-const BLOCK: usize = 32;
+/// Maximum number of operations in a patch, as in Kubernetes.
+const MAX_OPERATIONS: usize = 10_000;
+/// Maximum number of bytes that the copies of a patch may add, as in
+/// Kubernetes.
+const MAX_COPIED_BYTES: usize = 3 << 20;
+/// Maximum number of steps of a patch: nodes visited in addition to the patch's
+/// own, and blocks of shifted list elements. They take about one second.
+const MAX_STEPS: usize = 20_000_000;
+/// Number of list elements that are shifted in one step: a kilobyte.
+const ELEMENTS_PER_STEP: usize = 32;
 
-/// Applies a JSON patch to a document. After an error the document is in an
+/// Applies a JSON patch to a document. After an error, the document is in an
 /// unspecified state.
 pub(super) fn apply(document: &mut Value, patch: json_patch::Patch) -> Result<(), Error> {
     let count = patch.0.len();
-    if count > OPERATIONS {
+    if count > MAX_OPERATIONS {
         return Err(Error::TooLarge(format!(
-            "The allowed maximum operations in a JSON patch is {OPERATIONS}, got {count}"
+            "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {count}"
         )));
     }
     let mut copied = 0;
     let mut limits = Limits {
         deepest: depth(document),
-        steps: STEPS,
+        steps: MAX_STEPS,
     };
     for mut operation in patch.0 {
-        usual(&mut operation, document, &mut limits)?;
-        if tests_absence(&operation, document) {
+        normalize(&mut operation, document, &mut limits)?;
+        if is_absence_test(&operation, document) {
             continue;
         }
         limits.check(&operation, document)?;
         if let PatchOperation::Copy(copy) = &operation {
             let source = document.pointer(copy.from.as_str());
             copied += source.map_or(0, |value| value.to_string().len());
-            if copied > COPIED {
+            if copied > MAX_COPIED_BYTES {
                 return Err(Error::PatchFailed(format!(
-                    "unable to complete the copy: the accumulated size increase of copies is {copied}, exceeding the limit {COPIED}"
+                    "unable to complete the copy: the accumulated size increase of copies is {copied}, exceeding the limit {MAX_COPIED_BYTES}"
                 )));
             }
         }
-        // Without a copy of what it changes: the document of a failed patch is
-        // dropped.
+        // No copy for a rollback is needed: the document is dropped if the
+        // patch fails.
         json_patch::patch_unsafe(document, std::slice::from_ref(&operation))
             .map_err(|error| Error::PatchFailed(error.to_string()))?;
     }
     Ok(())
 }
 
-/// Gives an operation paths with numbers as JSON pointers write them. API
-/// servers count from the end, too, and know other ways to write a number.
-fn usual(
+/// Rewrites the array indices of an operation as JSON pointers define them. API
+/// servers also accept negative indices and other notations of numbers.
+fn normalize(
     operation: &mut PatchOperation,
     document: &mut Value,
     limits: &mut Limits,
 ) -> Result<(), Error> {
     match operation {
-        PatchOperation::Add(add) => plain(&mut add.path, document, true),
-        PatchOperation::Remove(remove) => plain(&mut remove.path, document, false),
+        PatchOperation::Add(add) => normalize_indices(&mut add.path, document, true),
+        PatchOperation::Remove(remove) => normalize_indices(&mut remove.path, document, false),
         PatchOperation::Replace(replace) => {
-            plain(&mut replace.path, document, false);
-            // A field that is not there is added (as in Kubernetes).
+            normalize_indices(&mut replace.path, document, false);
+            // As in Kubernetes, replacing a missing field adds it.
             if is_absent(&replace.path, document) {
                 let (path, value) = (replace.path.clone(), replace.value.take());
                 *operation = PatchOperation::Add(AddOperation { path, value });
             }
         }
-        PatchOperation::Test(test) => plain(&mut test.path, document, false),
+        PatchOperation::Test(test) => normalize_indices(&mut test.path, document, false),
         PatchOperation::Copy(copy) => {
-            plain(&mut copy.from, document, false);
-            plain(&mut copy.path, document, true);
+            normalize_indices(&mut copy.from, document, false);
+            normalize_indices(&mut copy.path, document, true);
         }
         PatchOperation::Move(moved) => {
-            plain(&mut moved.from, document, false);
-            // Such a number counts the elements without the one that moves, so
-            // this is taken out first.
-            if is_strange(&moved.path) {
+            normalize_indices(&mut moved.from, document, false);
+            // Such an index refers to the list without the moved element, so
+            // remove the element first.
+            if may_have_nonstandard_index(&moved.path) {
                 limits.shifts(&moved.from, document)?;
                 if let Some(value) = moved.from.delete(document) {
                     let mut path = std::mem::take(&mut moved.path);
-                    plain(&mut path, document, true);
+                    normalize_indices(&mut path, document, true);
                     *operation = PatchOperation::Add(AddOperation { path, value });
                 }
             }
@@ -100,18 +100,18 @@ fn usual(
     Ok(())
 }
 
-/// Whether a part of a path may be a number that is not written plainly.
-fn is_strange(path: &Pointer) -> bool {
+/// Whether a path may contain an index in a nonstandard notation.
+fn may_have_nonstandard_index(path: &Pointer) -> bool {
     let text = path.as_str().as_bytes();
     text.windows(3).any(|part| {
         part[0] == b'/' && matches!(part[1], b'-' | b'+' | b'0') && part[2].is_ascii_digit()
     })
 }
 
-/// Writes the numbers of a path plainly, as far as the document has lists there.
-/// An element that is added at the end has the number after the last.
-fn plain(path: &mut PointerBuf, document: &Value, adds: bool) {
-    if !is_strange(path) {
+/// Normalizes the indices of a path where the document has lists. The index
+/// that appends an element is the length of the list.
+fn normalize_indices(path: &mut PointerBuf, document: &Value, adds: bool) {
+    if !may_have_nonstandard_index(path) {
         return;
     }
     let mut at = Some(document);
@@ -121,7 +121,7 @@ fn plain(path: &mut PointerBuf, document: &Value, adds: bool) {
         let mut token = token.to_owned();
         if let Some(Value::Array(list)) = at {
             let end = list.len() + usize::from(adds && index == last);
-            if let Some(number) = element(token.encoded(), end) {
+            if let Some(number) = parse_index(token.encoded(), end) {
                 token = Token::from(number);
             }
         }
@@ -135,8 +135,8 @@ fn plain(path: &mut PointerBuf, document: &Value, adds: bool) {
     *path = PointerBuf::from_tokens(tokens);
 }
 
-/// The number of an element; below zero it is counted from the end.
-fn element(text: &str, end: usize) -> Option<usize> {
+/// Parses an index; negative ones count from the end.
+fn parse_index(text: &str, end: usize) -> Option<usize> {
     let number: i64 = text.parse().ok()?;
     let distance = usize::try_from(number.unsigned_abs()).ok()?;
     if number < 0 {
@@ -146,20 +146,21 @@ fn element(text: &str, end: usize) -> Option<usize> {
     }
 }
 
-/// Levels of a document, managed fields included: they have a few more.
-const LEVELS: usize = NESTING + 4;
+/// Maximum number of levels of a document including managed fields, which add a
+/// few.
+const MAX_LEVELS: usize = NESTING + 4;
 
-/// What the operations of one patch have in common.
+/// Limits shared by the operations of a patch.
 struct Limits {
-    /// No value of the document is deeper.
+    /// Upper bound of the depth of any value in the document.
     deepest: usize,
-    /// Steps that are left.
+    /// Remaining steps.
     steps: usize,
 }
 
 impl Limits {
-    /// Counts the work of an operation; a value that is put somewhere must not
-    /// be too deep there.
+    /// Accounts for the work of an operation and checks that a value does not
+    /// become nested too deeply.
     fn check(&mut self, operation: &PatchOperation, document: &Value) -> Result<(), Error> {
         match operation {
             PatchOperation::Add(add) => {
@@ -181,21 +182,21 @@ impl Limits {
         }
     }
 
-    /// A value of so many levels is put at a path.
+    /// A value with `depth` levels is stored at a path.
     fn put(&mut self, path: &Pointer, depth: usize) -> Result<(), Error> {
         let depth = path.count() + depth;
         self.deepest = self.deepest.max(depth);
-        if depth > LEVELS {
+        if depth > MAX_LEVELS {
             return Err(Error::BadRequest(too_deep()));
         }
         Ok(())
     }
 
-    /// A value of the document is put at a path. Its own depth is looked for
-    /// only where that of the document does not settle it.
+    /// A value of the document is stored at a path. Its depth is computed only
+    /// if the bound for the whole document is not sufficient.
     fn put_from(&mut self, from: &Pointer, path: &Pointer, document: &Value) -> Result<(), Error> {
         let most = self.deepest.saturating_sub(from.count());
-        if path.count() + most <= LEVELS {
+        if path.count() + most <= MAX_LEVELS {
             return self.put(path, most);
         }
         let Some(value) = document.pointer(from.as_str()) else {
@@ -205,7 +206,7 @@ impl Limits {
         self.put(path, depth(value))
     }
 
-    /// The elements of a list behind a path are shifted.
+    /// Elements of a list after the path are shifted.
     fn shifts(&mut self, path: &Pointer, document: &Value) -> Result<(), Error> {
         let Some((parent, place)) = path.split_back() else {
             return Ok(());
@@ -213,7 +214,7 @@ impl Limits {
         match document.pointer(parent.as_str()) {
             Some(Value::Array(list)) => {
                 let place = place.encoded().parse().unwrap_or(list.len());
-                self.spend(list.len().saturating_sub(place) / BLOCK)
+                self.spend(list.len().saturating_sub(place) / ELEMENTS_PER_STEP)
             }
             _ => Ok(()),
         }
@@ -233,7 +234,7 @@ impl Limits {
     }
 }
 
-/// Levels of a value; 0 for one that has nothing in it.
+/// The number of levels of a value; 0 for a value without members.
 fn depth(value: &Value) -> usize {
     let below = match value {
         Value::Array(list) => list.iter().map(depth).max(),
@@ -243,7 +244,7 @@ fn depth(value: &Value) -> usize {
     1 + below.unwrap_or(0)
 }
 
-/// The value and all in it.
+/// The number of nodes in a value.
 fn nodes(value: &Value) -> usize {
     1 + match value {
         Value::Array(list) => list.iter().map(nodes).sum(),
@@ -252,14 +253,14 @@ fn nodes(value: &Value) -> usize {
     }
 }
 
-/// Whether this tests that a field of an object is null, and there is none:
-/// Kubernetes lets that pass, and controllers add their finalizers so.
-fn tests_absence(operation: &PatchOperation, document: &Value) -> bool {
+/// Whether the operation tests that a missing field is null. Kubernetes accepts
+/// this, and controllers use it to add finalizers.
+fn is_absence_test(operation: &PatchOperation, document: &Value) -> bool {
     matches!(operation, PatchOperation::Test(test)
         if test.value.is_null() && is_absent(&test.path, document))
 }
 
-/// Whether a path leads to a field that its object does not have.
+/// Whether a path refers to a field that its object does not have.
 fn is_absent(path: &Pointer, document: &Value) -> bool {
     path.split_back().is_some_and(|(parent, field)| {
         let parent = document.pointer(parent.as_str()).and_then(Value::as_object);
@@ -280,9 +281,9 @@ mod tests {
         apply(&mut document, patch).map(|()| document)
     }
 
-    /// As a real API server answers, where it does not break down.
+    /// Expectations from a real API server, except where it panics.
     #[test]
-    fn rule_16_elements_are_counted_from_the_end_as_well() {
+    fn rule_16_negative_indices_count_from_the_end() {
         let one = |operation: Value| {
             let mut document = json!({"a": ["x", "y", ["z"]], "b": {"-1": 1}});
             let patch = serde_json::from_value(json!([operation])).unwrap();
@@ -320,10 +321,10 @@ mod tests {
         assert_eq!(copied.unwrap(), json!(["x", "y", ["z"], "y"]));
     }
 
-    /// Ten thousand moves within a list; the limit of time is generous, for a
-    /// machine that is busy with other things.
+    /// Ten thousand moves within a list. The time limit is generous because the
+    /// machine may be busy.
     #[test]
-    fn operations_on_large_documents_take_little_time() {
+    fn operations_on_large_documents_are_fast() {
         let begin = std::time::Instant::now();
         let list: Vec<Value> = (0..40_000).map(|n| json!({"n": n})).collect();
         for (from, path) in [("/a/-1", "/a/-2"), ("/a/0", "/a/39999"), ("/a/0", "/a/-1")] {
@@ -337,14 +338,14 @@ mod tests {
     }
 
     #[test]
-    fn what_all_operations_move_is_bounded() {
+    fn the_total_work_of_a_patch_is_limited() {
         let begin = std::time::Instant::now();
         let mut document = json!({"a": vec![0; 700_000]});
         let operation = json!({"op": "move", "from": "/a/0", "path": "/a/-"});
         let patch = serde_json::from_value(vec![operation; 10_000].into()).unwrap();
         let error = apply(&mut document, patch).unwrap_err();
         assert_eq!(error.status().code, 413, "{error:?}");
-        // Up and down between levels, where each depth must be looked for.
+        // Moving between levels, which requires every depth to be computed.
         let mut document = json!({"x": {"y": 1}, "a": vec![0; 100_000]});
         let deep = |from: &str, path: &str| json!({"op": "move", "from": from, "path": path});
         let mut operations: Vec<_> = (2..90)
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_31_copies_do_not_double_a_document_for_ever() {
+    fn rule_31_copies_cannot_grow_a_document_without_limit() {
         let double = |n: usize| json!({"op": "copy", "from": "", "path": format!("/b{n}")});
         assert!(patched((0..10).map(double).collect()).is_ok());
         let error = patched((0..60).map(double).collect()).unwrap_err();
@@ -369,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_31_no_operation_makes_a_document_too_deep() {
+    fn rule_31_operations_cannot_exceed_the_depth_limit() {
         let add = |depth: usize| json!({"op": "add", "path": "/x".repeat(depth), "value": {}});
         assert!(patched((1..=NESTING).map(add).collect()).is_ok());
         let error = patched((1..=NESTING + 10).map(add).collect()).unwrap_err();

@@ -1,15 +1,15 @@
-//! IP addresses and networks.
+//! IP addresses and CIDR blocks.
 
 use std::net::IpAddr;
 
-/// An address in its usual form.
+/// An address in canonical form.
 pub(super) fn canonical(text: &str) -> Option<String> {
     text.parse::<IpAddr>()
         .ok()
         .map(|address| address.to_string())
 }
 
-/// Whether this would be an address of version 4 without zeros before its numbers.
+/// Whether this is an IPv4 address apart from leading zeros in its numbers.
 fn has_leading_zeros(text: &str) -> bool {
     let plain: Vec<String> = text
         .split('.')
@@ -21,7 +21,8 @@ fn has_leading_zeros(text: &str) -> bool {
     text.parse::<IpAddr>().is_err() && plain.join(".").parse::<IpAddr>().is_ok()
 }
 
-/// What is wrong with an address, in the server's words.
+/// Returns what is wrong with an address, in the words of the Kubernetes API
+/// server.
 pub(super) fn problem(text: &str) -> Option<&'static str> {
     match text.parse() {
         Ok(IpAddr::V6(mapped)) if mapped.to_ipv4_mapped().is_some() => {
@@ -33,7 +34,7 @@ pub(super) fn problem(text: &str) -> Option<&'static str> {
     }
 }
 
-/// A network: its first address and the bits of its prefix.
+/// Parses a CIDR block: its first address and prefix length.
 pub(super) fn network(text: &str) -> Option<(IpAddr, u32)> {
     let (address, bits) = text.split_once('/')?;
     let (address, bits): (IpAddr, u32) = (address.parse().ok()?, bits.parse().ok()?);
@@ -41,7 +42,7 @@ pub(super) fn network(text: &str) -> Option<(IpAddr, u32)> {
     (bits <= width).then(|| (masked(address, bits), bits))
 }
 
-/// The address with all but the first bits cleared.
+/// Clears all bits of an address after the first `bits`.
 fn masked(address: IpAddr, bits: u32) -> IpAddr {
     match address {
         IpAddr::V4(address) => {
@@ -55,7 +56,7 @@ fn masked(address: IpAddr, bits: u32) -> IpAddr {
     }
 }
 
-/// Whether a network lies in another and is smaller.
+/// Whether `inner` is a proper subset of `outer`.
 pub(super) fn is_inside(inner: (IpAddr, u32), outer: (IpAddr, u32)) -> bool {
     inner.1 > outer.1
         && inner.0.is_ipv4() == outer.0.is_ipv4()
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_lie_in_one_another() {
+    fn a_network_can_contain_another() {
         let net = |text| network(text).unwrap();
         assert!(is_inside(net("10.1.0.0/16"), net("10.0.0.0/8")));
         assert!(!is_inside(net("11.0.0.0/16"), net("10.0.0.0/8")));

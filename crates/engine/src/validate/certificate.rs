@@ -1,5 +1,5 @@
-//! Rules of CertificateSigningRequests. Of the request itself only the PEM
-//! block is looked at, not what it asks for, nor its signature.
+//! Validation of CertificateSigningRequests. Only the PEM block of the request
+//! is checked, not its contents or signature.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use longshore_model::{StatusCause, name};
 use serde_json::Value;
 
 use super::{
-    at::{At, Causes},
+    field_value::{Causes, FieldValue},
     meta, pem,
 };
 use crate::{
@@ -41,17 +41,17 @@ const USAGES: &[&str] = &[
     "signing",
     "timestamping",
 ];
-/// Conditions that are there or not, but never false.
+/// Condition types that cannot have the status `False`.
 const ALWAYS_TRUE: [&str; 3] = ["Approved", "Denied", "Failed"];
 const CONDITIONS: &str = "status.conditions";
 
-fn decoded(at: &At<'_>) -> String {
+fn decoded(at: &FieldValue<'_>) -> String {
     let bytes = STANDARD.decode(at.text()).unwrap_or_default();
     String::from_utf8(bytes).unwrap_or_default()
 }
 
 pub(super) fn request(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let request = spec.get("request");
     let text = decoded(&request);
     if pem::block(&text).is_none_or(|(kind, ..)| kind != "CERTIFICATE REQUEST") {
@@ -73,7 +73,7 @@ pub(super) fn request(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn signer(at: &At<'_>, causes: &mut Causes<'_>) {
+fn signer(at: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let mut invalid = |value: &str, detail: &str| {
         causes.0.push(Cause::invalid(&at.path, value, detail));
     };
@@ -112,7 +112,7 @@ fn of_type<'a>(object: &'a Object, kind: &str) -> Vec<&'a Value> {
     list.filter(|condition| condition["type"] == kind).collect()
 }
 
-/// A change of the status, or of the approval.
+/// Validates a change of the status or of the approval.
 pub(super) fn status(
     before: &Object,
     after: &Object,
@@ -120,7 +120,7 @@ pub(super) fn status(
     causes: &mut Vec<StatusCause>,
 ) {
     let causes = &mut Causes(causes);
-    let status = At::field(after, "status");
+    let status = FieldValue::field(after, "status");
     let twice = |object, kind| of_type(object, kind).len() > 1;
     let mut seen = HashSet::new();
     for condition in status.get("conditions").items() {
@@ -165,13 +165,13 @@ pub(super) fn status(
     certificate(before, &status.get("certificate"), causes);
 }
 
-/// A condition as its type alone names it.
+/// The path of a condition that is identified by its type.
 fn condition_path(kind: &str) -> String {
     format!("conditions[{{\"type\": {kind:?}}}]")
 }
 
-/// A certificate is set once.
-fn certificate(before: &Object, new: &At<'_>, causes: &mut Causes<'_>) {
+/// A certificate cannot be changed once it is set.
+fn certificate(before: &Object, new: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let old = json::text(before, "status.certificate");
     if new.text() == old {
         return;

@@ -1,4 +1,4 @@
-//! Rules of Secrets and ConfigMaps.
+//! Validation of Secrets and ConfigMaps.
 
 use longshore_model::StatusCause;
 use serde_json::Value;
@@ -8,8 +8,8 @@ use crate::{
     json::{self, Object},
 };
 
-/// Bytes of data in a Secret or ConfigMap, decoded.
-const LIMIT: usize = 1 << 20;
+/// Maximum size of the decoded data of a Secret or ConfigMap in bytes.
+const MAX_DATA_BYTES: usize = 1 << 20;
 const KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
 pub(super) fn key(path: &str, key: &str, causes: &mut Vec<StatusCause>) {
@@ -39,7 +39,7 @@ fn entries<'a>(object: &'a Object, field: &str) -> impl Iterator<Item = (&'a Str
         .map(|(key, value)| (key, value.as_str().unwrap_or_default()))
 }
 
-/// The length of what a base64 text holds.
+/// The decoded length of a base64 text.
 fn decoded(text: &str) -> usize {
     text.trim_end_matches('=').len() * 3 / 4
 }
@@ -50,8 +50,8 @@ pub(super) fn secret(secret: &Object, causes: &mut Vec<StatusCause>) {
         key("data", name, causes);
         size += decoded(value);
     }
-    if size > LIMIT {
-        causes.push(Cause::too_long("data", LIMIT));
+    if size > MAX_DATA_BYTES {
+        causes.push(Cause::too_long("data", MAX_DATA_BYTES));
     }
     let data = |name: &str| entries(secret, "data").find(|(key, _)| *key == name);
     let mut require = |paths: &[&str]| {
@@ -102,7 +102,7 @@ pub(super) fn secret(secret: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// Whether a base64 text holds JSON.
+/// Whether a base64 text contains JSON.
 fn is_json(text: &str) -> bool {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let bytes = STANDARD.decode(text).unwrap_or_default();
@@ -127,9 +127,9 @@ pub(super) fn config_map(map: &Object, causes: &mut Vec<StatusCause>) {
         key("binaryData", name, causes);
         size += decoded(value);
     }
-    if size > LIMIT {
-        // It is about no field: so Kubernetes writes that.
-        causes.push(Cause::too_long("[]", LIMIT));
+    if size > MAX_DATA_BYTES {
+        // Kubernetes reports this error without a field.
+        causes.push(Cause::too_long("[]", MAX_DATA_BYTES));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Rules of CronJobs: schedules as cron writes them, time zones.
+//! Validation of CronJobs: cron schedules and time zones.
 
 use longshore_model::{
     StatusCause,
@@ -6,7 +6,7 @@ use longshore_model::{
 };
 
 use super::{
-    at::{At, Causes},
+    field_value::{Causes, FieldValue},
     job,
 };
 use crate::{
@@ -14,17 +14,18 @@ use crate::{
     json::{self, Object},
 };
 
-/// What is left of a name's 63 characters for a Job's suffix.
-const LONGEST_NAME: usize = 52;
+/// Maximum length of the name: the 63 characters of a Job's name minus its
+/// suffix.
+const MAX_NAME_LENGTH: usize = 52;
 
-/// What is wrong with a CronJob.
+/// Validates a CronJob.
 pub(super) fn object(cron: &Object, causes: &mut Vec<StatusCause>) {
     let name = json::text(cron, "metadata.name");
-    if name.len() > LONGEST_NAME {
-        let detail = format!("must be no more than {LONGEST_NAME} characters");
+    if name.len() > MAX_NAME_LENGTH {
+        let detail = format!("must be no more than {MAX_NAME_LENGTH} characters");
         causes.push(Cause::invalid("metadata.name", name, &detail));
     }
-    let (spec, causes) = (At::field(cron, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(cron, "spec"), &mut Causes(causes));
     let schedule = spec.get("schedule");
     if schedule.text().is_empty() {
         causes.required(&schedule, "");
@@ -65,7 +66,7 @@ pub(super) fn object(cron: &Object, causes: &mut Vec<StatusCause>) {
     job::spec(job.object().unwrap_or(&empty), &job.path, causes.0);
 }
 
-fn zone(zone: &At<'_>, causes: &mut Causes<'_>) {
+fn zone(zone: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if !zone.is_set() {
         return;
     }

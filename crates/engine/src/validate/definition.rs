@@ -1,4 +1,4 @@
-//! Rules of CustomResourceDefinitions.
+//! Validation of CustomResourceDefinitions.
 
 use longshore_model::StatusCause;
 use longshore_schema::{Structural, structural::rules};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::meta;
 use crate::{
     cause::{Cause, one_of},
-    custom::{holds, versions},
+    custom::{is_condition_true, versions},
     json::{self, Object},
 };
 
@@ -23,8 +23,8 @@ const FORMATS: [&str; 8] = [
     "int64",
     "password",
 ];
-/// Selectable fields of a version, at most.
-const SELECTABLE: usize = 8;
+/// Maximum number of selectable fields of a version.
+const MAX_SELECTABLE_FIELDS: usize = 8;
 const APPROVED: &str = "api-approved.kubernetes.io";
 const LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
@@ -50,7 +50,7 @@ pub(super) fn object(definition: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
-    let established = holds(before, "Established");
+    let established = is_condition_true(before, "Established");
     let always = ["spec.group", "spec.names.plural"];
     let later: &[&str] = if established {
         &["spec.scope", "spec.names.kind"]
@@ -141,7 +141,8 @@ fn is_label(text: &str) -> bool {
         && text.bytes().all(plain)
 }
 
-/// What all versions say alike is reported once, as if it stood in the spec.
+/// Returns a field that all versions have in common. Kubernetes reports its
+/// errors once, at the spec.
 fn shared<'a>(definition: &'a Object, field: &str) -> Option<&'a Value> {
     let mut values = versions(definition).map(|version| version.get(field));
     let first = values.next()??;
@@ -337,12 +338,12 @@ fn selectable(version: &Object, path: &str, causes: &mut Vec<StatusCause>) {
         }
         seen.push(text);
     }
-    if seen.len() > SELECTABLE {
+    if seen.len() > MAX_SELECTABLE_FIELDS {
         causes.push(Cause::plain(
             &format!("{path}.selectableFields"),
             "FieldValueTooMany",
             format!(
-                "Too many: {}: must have at most {SELECTABLE} items",
+                "Too many: {}: must have at most {MAX_SELECTABLE_FIELDS} items",
                 seen.len()
             ),
         ));
@@ -420,7 +421,7 @@ fn conversion(definition: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// Groups of Kubernetes' own are kept for approved kinds.
+/// API groups of the Kubernetes project are reserved for approved kinds.
 fn approval(definition: &Object, group: &str, causes: &mut Vec<StatusCause>) {
     let own = |domain: &str| group == domain || group.ends_with(&format!(".{domain}"));
     if !own("k8s.io") && !own("kubernetes.io") {

@@ -1,11 +1,11 @@
-//! Rules of Endpoints and EndpointSlices.
+//! Validation of Endpoints and EndpointSlices.
 
 use std::{collections::HashSet, net::IpAddr};
 
 use longshore_model::StatusCause;
 
 use super::{
-    at::{At, Causes},
+    field_value::{Causes, FieldValue},
     meta,
 };
 use crate::{
@@ -15,15 +15,15 @@ use crate::{
 
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 
-/// Whether these are the endpoints of the API server itself. It may listen on
-/// the loopback address alone, and says so.
-fn is_own(object: &Object) -> bool {
+/// Whether these are the endpoints of the API server itself, which may publish
+/// a loopback address if it listens on nothing else.
+fn is_api_server(object: &Object) -> bool {
     let field = |path| json::text(object, path);
     (field("metadata.namespace"), field("metadata.name")) == ("default", "kubernetes")
 }
 
-/// An address that others can reach.
-fn reachable(at: &At<'_>, is_own: bool, causes: &mut Causes<'_>) {
+/// Requires an address that is reachable from other machines.
+fn require_reachable(at: &FieldValue<'_>, is_api_server: bool, causes: &mut Causes<'_>) {
     let Ok(address) = at.text().parse::<IpAddr>() else {
         let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
         return causes.invalid(at, detail);
@@ -36,7 +36,7 @@ fn reachable(at: &At<'_>, is_own: bool, causes: &mut Causes<'_>) {
         let detail = format!("may not be unspecified ({address})");
         causes.invalid(at, &detail);
     }
-    if address.is_loopback() && !is_own {
+    if address.is_loopback() && !is_api_server {
         causes.invalid(
             at,
             "may not be in the loopback range (127.0.0.0/8, ::1/128)",
@@ -58,17 +58,17 @@ fn reachable(at: &At<'_>, is_own: bool, causes: &mut Causes<'_>) {
 
 pub(super) fn endpoints(object: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    let is_own = is_own(object);
-    for subset in At::field(object, "subsets").items() {
+    let is_api_server = is_api_server(object);
+    for subset in FieldValue::field(object, "subsets").items() {
         let lists = ["addresses", "notReadyAddresses"].map(|list| subset.get(list));
         if lists.iter().all(|list| list.len() == 0) {
             causes.required(&subset, "must specify `addresses` or `notReadyAddresses`");
         }
-        for address in lists.iter().flat_map(At::items) {
+        for address in lists.iter().flat_map(FieldValue::items) {
             if address.get("ip").text().parse::<IpAddr>().is_err() {
                 causes.invalid(&address.get("ip"), "must be a valid IP address");
             }
-            reachable(&address.get("ip"), is_own, causes);
+            require_reachable(&address.get("ip"), is_api_server, causes);
             if address.get("hostname").is_set() {
                 causes.label(&address.get("hostname"));
             }
@@ -95,21 +95,21 @@ pub(super) fn endpoints(object: &Object, causes: &mut Vec<StatusCause>) {
 
 pub(super) fn slice(object: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    let kind = At::field(object, "addressType");
+    let kind = FieldValue::field(object, "addressType");
     if kind.text().is_empty() {
         causes.required(&kind, "");
     } else {
         causes.one_of(&kind, &["FQDN", "IPv4", "IPv6"]);
     }
-    let endpoints = At::field(object, "endpoints");
+    let endpoints = FieldValue::field(object, "endpoints");
     if endpoints.len() > 1000 {
         causes.0.push(too_many(&endpoints, 1000));
     }
     for endpoint in endpoints.items() {
-        slice_endpoint(&endpoint, kind.text(), is_own(object), causes);
+        slice_endpoint(&endpoint, kind.text(), is_api_server(object), causes);
     }
     let mut names = HashSet::new();
-    for port in At::field(object, "ports").items() {
+    for port in FieldValue::field(object, "ports").items() {
         let name = port.get("name");
         if !name.text().is_empty() {
             meta::label(&name.path, name.text(), causes.0);
@@ -124,7 +124,12 @@ pub(super) fn slice(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn slice_endpoint(endpoint: &At<'_>, kind: &str, is_own: bool, causes: &mut Causes<'_>) {
+fn slice_endpoint(
+    endpoint: &FieldValue<'_>,
+    kind: &str,
+    is_api_server: bool,
+    causes: &mut Causes<'_>,
+) {
     let addresses = endpoint.get("addresses");
     if addresses.len() == 0 {
         causes.required(&addresses, "");
@@ -135,13 +140,13 @@ fn slice_endpoint(endpoint: &At<'_>, kind: &str, is_own: bool, causes: &mut Caus
         match kind {
             "IPv4" | "IPv6" => match address.text().parse::<IpAddr>() {
                 Ok(parsed) if parsed.is_ipv4() == (kind == "IPv4") => {
-                    reachable(&address, is_own, causes);
+                    require_reachable(&address, is_api_server, causes);
                 }
                 Ok(_) => {
-                    // The list is named, not the address.
-                    let of_list = address.clone().called(addresses.path.clone());
+                    // The error refers to the list, not to the address.
+                    let of_list = address.clone().with_path(addresses.path.clone());
                     causes.invalid(&of_list, &format!("must be an {kind} address"));
-                    reachable(&address, is_own, causes);
+                    require_reachable(&address, is_api_server, causes);
                 }
                 Err(_) => {
                     let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
@@ -160,7 +165,7 @@ fn slice_endpoint(endpoint: &At<'_>, kind: &str, is_own: bool, causes: &mut Caus
     }
 }
 
-fn too_many(at: &At<'_>, limit: usize) -> StatusCause {
+fn too_many(at: &FieldValue<'_>, limit: usize) -> StatusCause {
     let message = format!("Too many: {}: must have at most {limit} items", at.len());
     Cause::plain(&at.path, "FieldValueTooMany", message)
 }

@@ -1,15 +1,15 @@
-//! Fields that may not change after creation.
+//! Fields that are immutable after creation.
 
 use longshore_model::StatusCause;
 use serde_json::Value;
 
-use super::at::{At, Causes};
+use super::field_value::{Causes, FieldValue};
 use crate::{
     cause::Cause,
     json::{self, Object},
 };
 
-/// Fields of the spec or of the object that may not change.
+/// Reports changed fields of the spec or of the object.
 pub(super) fn fixed(
     before: &Object,
     after: &Object,
@@ -20,15 +20,15 @@ pub(super) fn fixed(
     for path in paths {
         let walk = |object| {
             let mut parts = path.split('.');
-            let first = At::field(object, parts.next().unwrap_or_default());
+            let first = FieldValue::field(object, parts.next().unwrap_or_default());
             parts.fold(first, |at, part| at.get(part))
         };
         causes.immutable(&walk(before), &walk(after));
     }
 }
 
-/// As [`fixed`]; the new value is not shown.
-pub(super) fn fixed_unshown(
+/// As [`fixed`], but without the new value in the message.
+pub(super) fn fixed_without_value(
     before: &Object,
     after: &Object,
     paths: &[&str],

@@ -1,11 +1,11 @@
-//! Rules of Ingresses and IngressClasses.
+//! Validation of Ingresses and IngressClasses.
 
 use std::net::IpAddr;
 
 use longshore_model::StatusCause;
 
 use super::{
-    at::{At, Causes},
+    field_value::{Causes, FieldValue},
     meta,
 };
 use crate::{
@@ -18,11 +18,11 @@ const WILDCARD: &str = r"a wildcard DNS-1123 subdomain must start with '*.', fol
 const CLASS: &str = "kubernetes.io/ingress.class";
 
 pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let (backend_, rules) = (spec.get("defaultBackend"), spec.get("rules"));
     if rules.len() == 0 && !backend_.is_set() {
         causes.invalid(
-            &rules.clone().called(&spec.path),
+            &rules.clone().with_path(&spec.path),
             "either `defaultBackend` or `rules` must be specified",
         );
     }
@@ -56,9 +56,9 @@ pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// What only a new Ingress must not say: two classes.
+/// Validation of new Ingresses only: the class may be specified only once.
 pub(super) fn new_object(object: &Object, causes: &mut Vec<StatusCause>) {
-    let annotations = At::field(object, "metadata").get("annotations");
+    let annotations = FieldValue::field(object, "metadata").get("annotations");
     let (old, new) = (
         annotations.get(CLASS),
         json::text(object, "spec.ingressClassName"),
@@ -70,7 +70,7 @@ pub(super) fn new_object(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn host(name: &At<'_>, causes: &mut Causes<'_>) {
+fn host(name: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if !name.text().contains('*') {
         return causes.subdomain(name);
     }
@@ -85,7 +85,7 @@ fn host(name: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-fn path(one: &At<'_>, causes: &mut Causes<'_>) {
+fn path(one: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let (path, kind) = (one.get("path"), one.get("pathType"));
     if !kind.is_set() {
         causes.required(&kind, "pathType must be specified");
@@ -120,13 +120,13 @@ fn path(one: &At<'_>, causes: &mut Causes<'_>) {
     backend(&one.get("backend"), causes);
 }
 
-/// A service's port, or another object.
-fn backend(backend: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates a backend: either a Service with a port, or another object.
+fn backend(backend: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let (service, resource) = (backend.get("service"), backend.get("resource"));
-    let mut refuse = |detail| causes.0.push(Cause::invalid(&backend.path, "", detail));
+    let mut report = |detail| causes.0.push(Cause::invalid(&backend.path, "", detail));
     match (service.is_set(), resource.is_set()) {
-        (true, true) => return refuse("cannot set both resource and service backends"),
-        (false, false) => return refuse("resource or service backend is required"),
+        (true, true) => return report("cannot set both resource and service backends"),
+        (false, false) => return report("resource or service backend is required"),
         (false, true) => {
             for field in ["kind", "name"] {
                 if resource.get(field).text().is_empty() {
@@ -163,7 +163,7 @@ fn backend(backend: &At<'_>, causes: &mut Causes<'_>) {
 }
 
 pub(super) fn class(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let controller = spec.get("controller");
     if controller.text().is_empty() {
         causes.required(&controller, "");

@@ -1,4 +1,4 @@
-//! Rules of Jobs.
+//! Validation of Jobs.
 
 use longshore_model::StatusCause;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::{
     json::{self, Object},
 };
 
-/// What is wrong with a Job.
+/// Validates a Job.
 pub(super) fn object(job: &Object, causes: &mut Vec<StatusCause>) {
     if let Some(Value::Object(own)) = job.get("spec") {
         generated(job, own, causes);
@@ -18,8 +18,8 @@ pub(super) fn object(job: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// Without `manualSelector`, the server makes the selector and the labels that
-/// it selects; those of the user must not be others.
+/// Without `manualSelector`, the server generates the selector and the matching
+/// labels. Labels of the user must not contradict them.
 fn generated(job: &Object, spec: &Object, causes: &mut Vec<StatusCause>) {
     let manual = json::at(spec, "manualSelector").and_then(Value::as_bool);
     let Some(selector) = spec.get("selector").filter(|_| manual != Some(true)) else {
@@ -61,7 +61,7 @@ fn generated(job: &Object, spec: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// What is wrong with the spec of a Job or of a template of Jobs.
+/// Validates the spec of a Job or of a Job template.
 pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     for field in [
         "parallelism",
@@ -115,7 +115,7 @@ pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// The selector must select the template.
+/// The selector must match the pod template.
 fn selector(spec: &Object, causes: &mut Vec<StatusCause>) {
     let wanted = json::at(spec, "selector.matchLabels").and_then(Value::as_object);
     let labels = json::at(spec, "template.metadata.labels").and_then(Value::as_object);
@@ -136,7 +136,7 @@ fn selector(spec: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// What is wrong with a change.
+/// Validates a change of a Job.
 pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
     let (Some(Value::Object(old)), Some(Value::Object(new))) =
         (before.get("spec"), after.get("spec"))
@@ -156,13 +156,15 @@ pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCau
             causes.push(Cause::immutable(&format!("spec.{field}"), new.get(field)));
         }
     }
-    // An Indexed Job may grow and shrink, all its pods at once.
+    // An Indexed Job may be scaled if completions and parallelism change
+    // together.
     let elastic = json::text(new, "completionMode") == "Indexed"
         && new.get("completions") == new.get("parallelism");
     if old.get("completions") != new.get("completions") && !elastic {
         causes.push(Cause::immutable("spec.completions", new.get("completions")));
     }
-    // A Job that has not begun may still be moved elsewhere.
+    // The scheduling constraints of a suspended Job that has never started may
+    // change.
     let waiting = json::at(old, "suspend") == Some(&Value::Bool(true))
         && json::at(before, "status.startTime").is_none();
     let (mut was, is) = (old.get("template").cloned(), new.get("template"));
@@ -196,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_server_makes_is_not_the_users() {
+    fn users_cannot_set_generated_labels_and_selectors() {
         let problems = |labels: Value, selector: Value| {
             let job = json!({"metadata": {"name": "a", "uid": "u"}, "spec": {
                 "selector": {"matchLabels": selector}, "template": {"metadata": {"labels": labels}},

@@ -1,5 +1,6 @@
-//! Rules of a Job's status. Most hold only of what a write changes: so a status that
-//! became wrong by a change of the spec can still be written.
+//! Validation of a Job's status. Most rules apply only to what a write changes,
+//! so that a status that became invalid through a change of the spec can still
+//! be updated.
 
 use std::ops::RangeInclusive;
 
@@ -12,7 +13,7 @@ use crate::{
     json::{self, Object},
 };
 
-/// What is wrong with the change of a Job's status.
+/// Validates a change of a Job's status.
 pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
     let change = Change {
         before: State::of(before),
@@ -26,7 +27,7 @@ pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCau
     change.counters(causes);
 }
 
-/// What is wrong with the numbers by themselves, and with the pods not counted yet.
+/// Validates the counters themselves and the uncounted pods.
 fn numbers(job: &Object, causes: &mut Vec<StatusCause>) {
     for field in ["active", "succeeded", "failed", "ready", "terminating"] {
         let path = format!("status.{field}");
@@ -48,7 +49,7 @@ fn numbers(job: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// A Job, and the conditions that are true of it.
+/// A Job and its conditions that are true.
 struct State<'a> {
     job: &'a Object,
     complete: bool,
@@ -142,36 +143,36 @@ impl<'a> Change<'a> {
         } = self.after;
         let completes = self.differs(|job| job.complete);
         let fails = self.differs(|job| job.failed);
-        let mut refuse = |is_wrong: bool, detail: &str| {
+        let mut report = |is_wrong: bool, detail: &str| {
             if is_wrong {
                 causes.push(of_conditions(detail));
             }
         };
-        refuse(
+        report(
             (completes || fails) && complete && failed,
             "cannot set Complete=True and Failed=true conditions",
         );
-        refuse(
+        report(
             (completes || self.differs(|job| job.failure_target)) && complete && failure_target,
             "cannot set Complete=True and FailureTarget=true conditions",
         );
-        refuse(
+        report(
             (fails || self.status_differs("failedIndexes")) && failed && !failure_target,
             "cannot set Failed=True condition without the FailureTarget=true condition",
         );
-        refuse(
+        report(
             (completes || self.differs(|job| job.criteria_met)) && complete && !criteria_met,
             "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
         );
-        refuse(
+        report(
             criteria_met && failed,
             "cannot set SuccessCriteriaMet=True and Failed=true conditions",
         );
-        refuse(
+        report(
             criteria_met && failure_target,
             "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions",
         );
-        refuse(
+        report(
             self.after.spec("successPolicy").is_some() && !criteria_met && complete,
             "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True",
         );
@@ -180,7 +181,7 @@ impl<'a> Change<'a> {
             ("Complete", self.before.complete, complete),
             ("FailureTarget", self.before.failure_target, failure_target),
         ] {
-            refuse(
+            report(
                 was && !is,
                 &format!("cannot disable the terminal {kind}=True condition"),
             );
@@ -195,30 +196,30 @@ impl<'a> Change<'a> {
         let starts = self.differs(|job| job.time("startTime"));
         let ends = self.differs(|job| job.time("completionTime"));
         let (start, end) = (after.time("startTime"), after.time("completionTime"));
-        let mut refuse = |is_wrong: bool, field: &str, detail: &str| {
+        let mut report = |is_wrong: bool, field: &str, detail: &str| {
             if is_wrong {
                 let value = json::at(after.job, field).cloned().unwrap_or_default();
                 causes.push(Cause::invalid(field, value, detail));
             }
         };
         let settles = self.differs(|job| job.complete) || ends;
-        refuse(
+        report(
             settles && end.is_some() && !after.complete,
             COMPLETION,
             "cannot set completionTime when there is no Complete=True condition",
         );
-        refuse(
+        report(
             (starts || ends) && start.zip(end).is_some_and(|(start, end)| end < start),
             COMPLETION,
             "must be equal to or after `startTime`",
         );
-        refuse(
+        report(
             ends && before.time("completionTime").is_some() && end.is_some(),
             COMPLETION,
             "field is immutable",
         );
         let resumes = before.suspended == Some(true) && after.suspended == Some(false);
-        refuse(
+        report(
             starts
                 && before.time("startTime").is_some()
                 && !resumes
@@ -238,12 +239,11 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// A Job that has finished has no pods that are at work, and not more are ready
-    /// than active.
+    /// A finished Job has no active pods, and no more pods are ready than active.
     fn pods(&self, causes: &mut Vec<StatusCause>) {
         let after = &self.after;
         let finishes = self.differs(State::finished);
-        let mut refuse = |is_wrong: bool, field: &str, detail: &str| {
+        let mut report = |is_wrong: bool, field: &str, detail: &str| {
             if is_wrong {
                 let value = after.status(field).cloned().unwrap_or_default();
                 causes.push(Cause::invalid(&format!("status.{field}"), value, detail));
@@ -254,19 +254,19 @@ impl<'a> Change<'a> {
             ("terminating", "terminating>0 is invalid for finished job"),
         ] {
             let counts = finishes || self.status_differs(field);
-            refuse(
+            report(
                 counts && after.finished() && after.count(field) > 0,
                 field,
                 detail,
             );
         }
         let field = "uncountedTerminatedPods";
-        refuse(
+        report(
             (finishes || self.status_differs(field)) && after.finished() && after.uncounted() > 0,
             field,
             "must be empty for finished job",
         );
-        refuse(
+        report(
             (self.status_differs("ready") || self.status_differs("active"))
                 && after.count("ready") > after.count("active"),
             "ready",
@@ -279,20 +279,20 @@ impl<'a> Change<'a> {
         let completions = self.after.spec("completions").and_then(Value::as_i64);
         let limited = self.after.spec("backoffLimitPerIndex").is_some();
         let indexed = self.after.spec("completionMode") == Some(&"Indexed".into());
-        let mut refuse = |field: &str, detail: &str| {
+        let mut report = |field: &str, detail: &str| {
             let shown = self.after.indexes(field);
             causes.push(Cause::invalid(&format!("status.{field}"), shown, detail));
         };
         let wrong = |field| intervals(self.after.indexes(field), completions?).err();
         if self.status_differs(completed) {
             if let Some(problem) = wrong(completed) {
-                refuse(
+                report(
                     completed,
                     &format!("error parsing completedIndexes: {problem}"),
                 );
             }
             if !indexed && !self.after.indexes(completed).is_empty() {
-                refuse(
+                report(
                     completed,
                     "cannot set non-empty completedIndexes when non-indexed completion mode",
                 );
@@ -300,10 +300,10 @@ impl<'a> Change<'a> {
         }
         if self.status_differs(failed) {
             if let Some(problem) = wrong(failed).filter(|_| limited) {
-                refuse(failed, &format!("error parsing failedIndexes: {problem}"));
+                report(failed, &format!("error parsing failedIndexes: {problem}"));
             }
             if !limited && self.after.status(failed).is_some() {
-                refuse(
+                report(
                     failed,
                     "cannot set non-null failedIndexes when backoffLimitPerIndex is null",
                 );
@@ -313,16 +313,16 @@ impl<'a> Change<'a> {
             && let Some(completions) = completions
             && let Some(index) = self.overlap(completions)
         {
-            refuse(
+            report(
                 failed,
                 &format!("failedIndexes and completedIndexes overlap at index: {index}"),
             );
         }
     }
 
-    /// The first index that is said to be completed and failed.
+    /// The first index that is listed as both completed and failed.
     fn overlap(&self, completions: i64) -> Option<i64> {
-        // What cannot be read is refused for that.
+        // Invalid index lists are reported by another rule.
         let read = |field| {
             let parts = self.after.indexes(field).split(',');
             parts.filter_map(move |part| interval(part, completions).ok())
@@ -338,7 +338,7 @@ impl<'a> Change<'a> {
 
     fn counters(&self, causes: &mut Vec<StatusCause>) {
         let spec = |field| self.after.spec(field);
-        // Such Jobs can be made smaller.
+        // Indexed Jobs can be scaled down.
         let scales = spec("completionMode") == Some(&"Indexed".into())
             && spec("completions") == spec("parallelism");
         for field in ["failed", "succeeded"] {
@@ -351,13 +351,13 @@ impl<'a> Change<'a> {
     }
 }
 
-/// Something about the conditions, which are not shown.
+/// An error about the conditions, whose message omits their value.
 fn of_conditions(detail: &str) -> StatusCause {
     let message = format!("Invalid value: {detail}");
     Cause::plain("status.conditions", "FieldValueInvalid", message)
 }
 
-/// Indexes as `1,3-5`, each part behind the one before.
+/// Parses indexes such as `1,3-5`. Intervals must be in ascending order.
 fn intervals(text: &str, completions: i64) -> Result<(), String> {
     let mut last = None;
     for part in text.split(',').filter(|_| !text.is_empty()) {

@@ -1,4 +1,4 @@
-//! Rules of names and metadata, the same for all kinds.
+//! Validation of names and metadata, common to all kinds.
 
 use longshore_model::{KindInfo, StatusCause, name};
 use longshore_schema::registry;
@@ -16,19 +16,19 @@ const SERVICE: &str = "a DNS-1035 label must consist of lower case alphanumeric 
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
-/// Bytes of all annotations together.
-const ANNOTATIONS: usize = 256 << 10;
+/// Maximum total size of all annotations in bytes.
+const MAX_ANNOTATION_BYTES: usize = 256 << 10;
 
 fn length(limit: usize) -> String {
     format!("must be no more than {limit} characters")
 }
 
-/// A DNS label at a path.
+/// Validates a DNS label.
 pub(super) fn label(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
     if text.len() > 63 {
         causes.push(Cause::invalid(path, text, &length(63)));
     }
-    if name::dns_label("name", text).is_err() && !(text.len() > 63 && lowers(text)) {
+    if name::dns_label("name", text).is_err() && !(text.len() > 63 && is_lower_case_label(text)) {
         let detail = match name::dns_subdomain("name", text) {
             Ok(_) => "must not contain dots",
             Err(_) => LABEL,
@@ -37,14 +37,14 @@ pub(super) fn label(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn lowers(text: &str) -> bool {
+fn is_lower_case_label(text: &str) -> bool {
     text.bytes()
         .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         && !text.starts_with('-')
         && !text.ends_with('-')
 }
 
-/// A DNS subdomain at a path.
+/// Validates a DNS subdomain.
 pub(super) fn subdomain(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
     if text.len() > 253 {
         causes.push(Cause::invalid(path, text, &length(253)));
@@ -57,12 +57,12 @@ pub(super) fn service_label(path: &str, text: &str, causes: &mut Vec<StatusCause
     if text.len() > 63 {
         causes.push(Cause::invalid(path, text, &length(63)));
     }
-    if !lowers(text) || !text.starts_with(|c: char| c.is_ascii_lowercase()) {
+    if !is_lower_case_label(text) || !text.starts_with(|c: char| c.is_ascii_lowercase()) {
         causes.push(Cause::invalid(path, text, SERVICE));
     }
 }
 
-/// A label's value at a path.
+/// Validates a label value.
 pub(super) fn label_value(path: &str, value: &str, causes: &mut Vec<StatusCause>) {
     if value.len() > 63 {
         let detail = "must be no more than 63 bytes";
@@ -72,7 +72,7 @@ pub(super) fn label_value(path: &str, value: &str, causes: &mut Vec<StatusCause>
     }
 }
 
-/// A qualified name at a path: `example.org/name` or `name`.
+/// Validates a qualified name: `example.org/name` or `name`.
 pub(super) fn qualified(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
     let (prefix, name) = match text.rsplit_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
@@ -100,7 +100,7 @@ pub(super) fn qualified(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// What may stand as one part of a URL's path.
+/// Validates one segment of a URL path.
 pub(super) fn path_segment(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
     if text == "." || text == ".." {
         causes.push(Cause::invalid(path, text, &format!("may not be '{text}'")));
@@ -116,7 +116,7 @@ pub(super) fn path_segment(path: &str, text: &str, causes: &mut Vec<StatusCause>
     }
 }
 
-/// Labels at a path.
+/// Validates labels.
 pub(super) fn labels(path: &str, labels: Option<&Value>, causes: &mut Vec<StatusCause>) {
     for (key, value) in labels.and_then(Value::as_object).into_iter().flatten() {
         let value = value.as_str().unwrap_or_default();
@@ -125,10 +125,10 @@ pub(super) fn labels(path: &str, labels: Option<&Value>, causes: &mut Vec<Status
     }
 }
 
-/// Finalizers without a domain that Kubernetes' own kinds may have.
+/// Finalizers without a domain that built-in kinds may have.
 const FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
-/// What is wrong with a name, by the rule of its kind.
+/// Validates a name by the rule of its kind.
 fn named(rule: NameRule, path: &str, own: &str, causes: &mut Vec<StatusCause>) {
     match rule {
         NameRule::Label => label(path, own, causes),
@@ -148,13 +148,13 @@ fn named(rule: NameRule, path: &str, own: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// What is wrong with an object's name and metadata.
+/// Validates the name and metadata of an object.
 pub(super) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     let rule = facts::of(&kind.gvk.group, &kind.gvk.kind).name;
     let prefix = json::text(object, "metadata.generateName");
     if !prefix.is_empty() {
-        // What follows may make its last dash right.
+        // The generated suffix makes a trailing dash valid.
         let masked = match prefix.strip_suffix('-') {
             Some(start) if !start.is_empty() => format!("{start}a"),
             _ => prefix.to_owned(),
@@ -182,7 +182,7 @@ pub(super) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
         &mut causes,
     );
     annotations(object, &mut causes);
-    // Neither custom objects nor their definitions are asked for more.
+    // Custom objects and their definitions are exempt from this rule.
     let own_kind = kind.gvk.group != "apiextensions.k8s.io" && registry().root(&kind.gvk).is_some();
     for (index, finalizer) in strings(object, "metadata.finalizers").enumerate() {
         qualified("metadata.finalizers", finalizer, &mut causes);
@@ -223,8 +223,11 @@ fn annotations(object: &Object, causes: &mut Vec<StatusCause>) {
         }
         size += key.len() + value.as_str().unwrap_or_default().len();
     }
-    if size > ANNOTATIONS {
-        causes.push(Cause::too_long("metadata.annotations", ANNOTATIONS));
+    if size > MAX_ANNOTATION_BYTES {
+        causes.push(Cause::too_long(
+            "metadata.annotations",
+            MAX_ANNOTATION_BYTES,
+        ));
     }
 }
 
@@ -274,8 +277,8 @@ fn strings<'a>(object: &'a Object, path: &str) -> impl Iterator<Item = &'a str> 
         .filter_map(Value::as_str)
 }
 
-/// What a written state may not say: a deletion begins by a delete alone, and
-/// its grace does not change by writing it down.
+/// A write cannot set or change the deletion timestamp or the grace period;
+/// only a delete can.
 pub(crate) fn deletion(before: &Object, sent: &Object) -> Vec<StatusCause> {
     let began = |object| json::at(object, "metadata.deletionTimestamp").cloned();
     let grace = |object| json::at(object, "metadata.deletionGracePeriodSeconds").cloned();
@@ -292,7 +295,7 @@ pub(crate) fn deletion(before: &Object, sent: &Object) -> Vec<StatusCause> {
     causes
 }
 
-/// What is wrong with a change of metadata.
+/// Validates a change of metadata.
 pub(super) fn change(before: &Object, after: &Object) -> Vec<StatusCause> {
     if json::at(before, "metadata.deletionTimestamp").is_none() {
         return Vec::new();

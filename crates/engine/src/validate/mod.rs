@@ -1,22 +1,21 @@
-//! Validation: what the rules of a kind refuse, each with the field's path and
-//! the words the real server uses.
+//! Validation: the errors of each kind, with the field paths and messages of
+//! Kubernetes.
 
 mod address;
-mod at;
 mod autoscaling;
-mod backing;
 mod certificate;
 mod config;
 mod cron;
 mod definition;
 mod endpoints;
+mod field_value;
 mod immutable;
 mod ingress;
 mod job;
 mod job_status;
-mod limits;
+mod limit_range;
 mod meta;
-mod netpol;
+mod network_policy;
 mod node;
 mod node_selector;
 mod pem;
@@ -27,12 +26,13 @@ mod rbac;
 mod registration;
 mod selector;
 mod service;
-mod stateful;
+mod stateful_set;
 mod storage;
 mod volume;
+mod volume_source;
 mod webhook;
 mod workload;
-mod zero;
+mod zero_values;
 
 use longshore_model::{KindInfo, StatusCause};
 
@@ -43,7 +43,7 @@ use crate::{
     json::{self, Object},
 };
 
-/// What is wrong with an object by itself.
+/// Validates an object on its own.
 pub(crate) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
     let mut causes = meta::object(kind, object);
     match (&*kind.gvk.group, &*kind.gvk.kind) {
@@ -53,7 +53,7 @@ pub(crate) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
         ("", "ConfigMap") => config::config_map(object, &mut causes),
         ("", "Event") => event(object, &mut causes),
         ("", "Endpoints") => endpoints::endpoints(object, &mut causes),
-        ("", "LimitRange") => limits::object(object, &mut causes),
+        ("", "LimitRange") => limit_range::object(object, &mut causes),
         ("", "Namespace") => node::namespace(object, &mut causes),
         ("", "Node") => node::node(object, &mut causes),
         ("", "PersistentVolume") => volume::volume(object, &mut causes),
@@ -65,7 +65,7 @@ pub(crate) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
         ("apps", "DaemonSet") => workload::daemon_set(object, &mut causes),
         ("apps", "Deployment") => workload::deployment(object, &mut causes),
         ("apps", "ReplicaSet") => workload::replica_set(object, &mut causes),
-        ("apps", "StatefulSet") => stateful::object(object, &mut causes),
+        ("apps", "StatefulSet") => stateful_set::object(object, &mut causes),
         ("batch", "CronJob") => cron::object(object, &mut causes),
         ("batch", "Job") => job::object(object, &mut causes),
         ("admissionregistration.k8s.io", _) => webhook::configuration(object, &mut causes),
@@ -81,11 +81,11 @@ pub(crate) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
         }
         ("node.k8s.io", "RuntimeClass") => registration::runtime_class(object, &mut causes),
         ("discovery.k8s.io", "EndpointSlice") => endpoints::slice(object, &mut causes),
-        ("networking.k8s.io", "IPAddress") => netpol::ip_address(object, &mut causes),
+        ("networking.k8s.io", "IPAddress") => network_policy::ip_address(object, &mut causes),
         ("networking.k8s.io", "Ingress") => ingress::object(object, &mut causes),
         ("networking.k8s.io", "IngressClass") => ingress::class(object, &mut causes),
-        ("networking.k8s.io", "NetworkPolicy") => netpol::policy(object, &mut causes),
-        ("networking.k8s.io", "ServiceCIDR") => netpol::service_cidr(object, &mut causes),
+        ("networking.k8s.io", "NetworkPolicy") => network_policy::policy(object, &mut causes),
+        ("networking.k8s.io", "ServiceCIDR") => network_policy::service_cidr(object, &mut causes),
         ("policy", "PodDisruptionBudget") => policy::budget(object, &mut causes),
         ("rbac.authorization.k8s.io", "ClusterRole") => rbac::cluster_role(object, &mut causes),
         ("rbac.authorization.k8s.io", "ClusterRoleBinding") => {
@@ -107,18 +107,18 @@ pub(crate) fn object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
         ("coordination.k8s.io", "Lease") => lease(object, &mut causes),
         _ => {}
     }
-    zero::show(kind, &mut causes);
+    zero_values::show_as_zero(kind, &mut causes);
     causes
 }
 
-/// What is wrong with a namespace whose finalizers are written.
+/// Validates a namespace when its finalizers are updated.
 pub(crate) fn finalized(kind: &KindInfo, namespace: &Object) -> Vec<StatusCause> {
     let mut causes = meta::object(kind, namespace);
     node::finalized_namespace(namespace, &mut causes);
     causes
 }
 
-/// What is wrong with a new object alone: updates do not check it.
+/// Rules that apply only to new objects.
 pub(crate) fn new_object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     match (&*kind.gvk.group, &*kind.gvk.kind) {
@@ -130,7 +130,7 @@ pub(crate) fn new_object(kind: &KindInfo, object: &Object) -> Vec<StatusCause> {
     causes
 }
 
-/// What is wrong with a change.
+/// Validates a change.
 pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<StatusCause> {
     let mut causes = meta::change(before, after);
     match (&*kind.gvk.group, &*kind.gvk.kind) {
@@ -148,7 +148,7 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
         ("apps", "DaemonSet" | "Deployment" | "ReplicaSet") => {
             immutable::fixed(before, after, &["spec.selector"], &mut causes);
         }
-        ("apps", "StatefulSet") => stateful::change(before, after, &mut causes),
+        ("apps", "StatefulSet") => stateful_set::change(before, after, &mut causes),
         ("batch", "Job") => job::change(before, after, &mut causes),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => {
             definition::change(before, after, &mut causes);
@@ -157,19 +157,19 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
             autoscaling::change(before, after, &mut causes);
         }
         ("node.k8s.io", "RuntimeClass") => {
-            immutable::fixed_unshown(before, after, &["handler"], &mut causes);
+            immutable::fixed_without_value(before, after, &["handler"], &mut causes);
         }
         ("discovery.k8s.io", "EndpointSlice") => {
-            immutable::fixed_unshown(before, after, &["addressType"], &mut causes);
+            immutable::fixed_without_value(before, after, &["addressType"], &mut causes);
         }
         ("networking.k8s.io", "IPAddress") => {
-            immutable::fixed_unshown(before, after, &["spec.parentRef"], &mut causes);
+            immutable::fixed_without_value(before, after, &["spec.parentRef"], &mut causes);
         }
         ("networking.k8s.io", "IngressClass") => {
             immutable::fixed(before, after, &["spec.controller"], &mut causes);
         }
         ("networking.k8s.io", "ServiceCIDR") => {
-            netpol::service_cidr_change(before, after, &mut causes);
+            network_policy::service_cidr_change(before, after, &mut causes);
         }
         ("rbac.authorization.k8s.io", "ClusterRoleBinding" | "RoleBinding") => {
             rbac::binding_change(before, after, &mut causes);
@@ -185,7 +185,7 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
         }
         ("storage.k8s.io", "StorageClass") => storage::class_change(before, after, &mut causes),
         ("storage.k8s.io", "VolumeAttachment") => {
-            immutable::fixed_unshown(before, after, &["spec"], &mut causes);
+            immutable::fixed_without_value(before, after, &["spec"], &mut causes);
         }
         ("storage.k8s.io", "VolumeAttributesClass") => {
             storage::attributes_class_change(before, after, &mut causes);
@@ -195,14 +195,14 @@ pub(crate) fn change(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
     causes
 }
 
-/// What is wrong with metadata that a write of the status changed.
+/// Validates metadata that a status update changed.
 pub(crate) fn metadata(kind: &KindInfo, before: &Object, after: &Object) -> Vec<StatusCause> {
     let mut causes = meta::object(kind, after);
     causes.extend(meta::change(before, after));
     causes
 }
 
-/// What is wrong with a change of the status.
+/// Validates a change of the status.
 pub(crate) fn status(kind: &KindInfo, before: &Object, after: &Object) -> Vec<StatusCause> {
     const REPLICAS: &[&str] = &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
     const ROLLED: &[&str] = &["updatedReplicas", "readyReplicas", "availableReplicas"];
@@ -255,17 +255,17 @@ pub(crate) fn status(kind: &KindInfo, before: &Object, after: &Object) -> Vec<St
     causes
 }
 
-/// What is wrong with the approval of a certificate request.
+/// Validates the approval of a certificate signing request.
 pub(crate) fn approval(before: &Object, after: &Object) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     certificate::status(before, after, true, &mut causes);
     causes
 }
 
-/// An event is about an object of its own namespace.
+/// An event must be in the namespace of the object that it refers to.
 fn event(event: &Object, causes: &mut Vec<StatusCause>) {
     if crate::events::is_timed(event) {
-        return crate::events::timed(event, causes);
+        return crate::events::validate_event_time(event, causes);
     }
     let namespace = json::text(event, "metadata.namespace");
     let about = json::text(event, "involvedObject.namespace");

@@ -1,4 +1,4 @@
-//! Rules of nodes and namespaces.
+//! Validation of Nodes and Namespaces.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     address::network,
-    at::{At, Causes},
+    field_value::{Causes, FieldValue},
 };
 use crate::{
     cause::Cause,
@@ -17,9 +17,9 @@ use crate::{
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 pub(super) fn node(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let mut seen: HashSet<(&str, &str)> = HashSet::new();
-    for taint in spec.get("taints").called("metadata.taints").items() {
+    for taint in spec.get("taints").with_path("metadata.taints").items() {
         let (key, effect) = (taint.get("key"), taint.get("effect"));
         causes.qualified(&key);
         if !taint.get("value").text().is_empty() {
@@ -44,8 +44,8 @@ pub(super) fn node(object: &Object, causes: &mut Vec<StatusCause>) {
     pod_networks(&spec.get("podCIDRs"), causes);
 }
 
-/// The networks of a node's pods: one, or one of each family.
-fn pod_networks(networks: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates a node's pod CIDRs: one, or one per IP family.
+fn pod_networks(networks: &FieldValue<'_>, causes: &mut Causes<'_>) {
     for one in networks.items().filter(|one| network(one.text()).is_none()) {
         let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
         causes.invalid(&one, detail);
@@ -77,14 +77,14 @@ fn pod_networks(networks: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// What a node is, it stays: only its taints and whether it takes pods change.
+/// Validates a change of a node: only taints and `unschedulable` may change.
 pub(super) fn node_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
     const OTHER: &str = "node updates may only change labels, taints, or capacity";
     let mut other = false;
     for field in ["podCIDRs", "providerID"] {
         let (old, new) = (
-            At::field(before, "spec").get(field),
-            At::field(after, "spec").get(field),
+            FieldValue::field(before, "spec").get(field),
+            FieldValue::field(after, "spec").get(field),
         );
         if old.is_set() && old.raw() != new.raw() {
             causes.push(match field {
@@ -105,22 +105,22 @@ pub(super) fn node_change(before: &Object, after: &Object, causes: &mut Vec<Stat
     }
 }
 
-/// What is wrong with a namespace. All its finalizers have one path.
+/// Validates a namespace. The errors of all finalizers have the same path.
 pub(super) fn namespace(object: &Object, causes: &mut Vec<StatusCause>) {
-    for finalizer in At::field(object, "spec").get("finalizers").items() {
-        namespace_finalizer(&finalizer.called("spec.finalizers"), causes);
+    for finalizer in FieldValue::field(object, "spec").get("finalizers").items() {
+        namespace_finalizer(&finalizer.with_path("spec.finalizers"), causes);
     }
 }
 
-/// What is wrong with a namespace whose finalizers are written. Each of
-/// them has a path of its own here.
+/// Validates a namespace when its finalizers are updated. Here, the error of
+/// each finalizer has its own path.
 pub(super) fn finalized_namespace(object: &Object, causes: &mut Vec<StatusCause>) {
-    for finalizer in At::field(object, "spec").get("finalizers").items() {
+    for finalizer in FieldValue::field(object, "spec").get("finalizers").items() {
         namespace_finalizer(&finalizer, causes);
     }
 }
 
-fn namespace_finalizer(finalizer: &At<'_>, causes: &mut Vec<StatusCause>) {
+fn namespace_finalizer(finalizer: &FieldValue<'_>, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
     causes.qualified(finalizer);
     if !finalizer.text().contains('/') && finalizer.text() != "kubernetes" {
@@ -129,8 +129,8 @@ fn namespace_finalizer(finalizer: &At<'_>, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// What is wrong with the status of a namespace: it is active until it is
-/// deleted.
+/// Validates the status of a namespace: its phase is `Active` unless it is
+/// being deleted.
 pub(super) fn namespace_status(after: &Object, causes: &mut Vec<StatusCause>) {
     let phase = json::text(after, "status.phase");
     let deleted = json::at(after, "metadata.deletionTimestamp").is_some();

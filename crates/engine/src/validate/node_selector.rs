@@ -1,10 +1,10 @@
-//! Rules of node selector terms, of pods and of PersistentVolumes alike.
+//! Validation of node selector terms, shared by pods and PersistentVolumes.
 
-use super::at::{At, Causes};
+use super::field_value::{Causes, FieldValue};
 use crate::cause::Cause;
 
-/// What labels or fields a node must have.
-pub(super) fn term(term: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates a term: requirements for labels and fields of a node.
+pub(super) fn term(term: &FieldValue<'_>, causes: &mut Causes<'_>) {
     for requirement in term.get("matchExpressions").items() {
         let (operator, values) = (requirement.get("operator"), requirement.get("values"));
         match operator.text() {

@@ -1,8 +1,9 @@
-//! PEM blocks: texts with something binary in base64.
+//! PEM blocks: text with base64-encoded binary data.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-/// The type of the first PEM block of a text, what it holds, and what follows.
+/// Parses the first PEM block of a text: its type, its contents, and the text
+/// after it.
 pub(super) fn block(text: &str) -> Option<(&str, Vec<u8>, &str)> {
     let (_, text) = text.split_once("-----BEGIN ")?;
     let (kind, text) = text.split_once("-----")?;
@@ -11,7 +12,7 @@ pub(super) fn block(text: &str) -> Option<(&str, Vec<u8>, &str)> {
     Some((kind, STANDARD.decode(body).ok()?, rest))
 }
 
-/// What is wrong with the PEM blocks of a certificate.
+/// Validates the PEM blocks of certificates.
 pub(super) fn certificates(mut text: &str) -> Option<String> {
     let mut some = false;
     while let Some((kind, _, rest)) = block(text) {

@@ -1,9 +1,9 @@
-//! Rules of PodDisruptionBudgets and PriorityClasses.
+//! Validation of PodDisruptionBudgets and PriorityClasses.
 
 use longshore_model::StatusCause;
 
 use super::{
-    at::{At, Causes},
+    field_value::{Causes, FieldValue},
     immutable, selector,
 };
 use crate::{
@@ -11,23 +11,23 @@ use crate::{
     json::{self, Object},
 };
 
-/// The greatest priority that is not the system's.
-const GREATEST: i64 = 1_000_000_000;
-/// The system's own classes, and their priorities.
-const SYSTEM: [(&str, i64); 2] = [
+/// The highest priority that is not reserved for system classes.
+const MAX_USER_PRIORITY: i64 = 1_000_000_000;
+/// The system classes and their priorities.
+const SYSTEM_CLASSES: [(&str, i64); 2] = [
     ("system-node-critical", 2_000_001_000),
     ("system-cluster-critical", 2_000_000_000),
 ];
 
 pub(super) fn budget(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let (least, most) = (spec.get("minAvailable"), spec.get("maxUnavailable"));
     if least.is_set() && most.is_set() {
         causes.invalid(&spec, "minAvailable and maxUnavailable cannot be both set");
     }
     for at in [least, most] {
         causes.number_or_percent(&at);
-        causes.at_most_all(&at);
+        causes.at_most_100_percent(&at);
     }
     selector::check(&spec.get("selector"), causes);
     let policy = spec.get("unhealthyPodEvictionPolicy");
@@ -35,7 +35,7 @@ pub(super) fn budget(object: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 pub(super) fn budget_status(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (status, causes) = (At::field(object, "status"), &mut Causes(causes));
+    let (status, causes) = (FieldValue::field(object, "status"), &mut Causes(causes));
     for field in [
         "disruptionsAllowed",
         "currentHealthy",
@@ -52,7 +52,7 @@ pub(super) fn priority(object: &Object, causes: &mut Vec<StatusCause>) {
         json::number(object, "value").unwrap_or_default(),
     );
     if name.starts_with("system-") {
-        let known = SYSTEM.iter().find(|(known, _)| *known == name);
+        let known = SYSTEM_CLASSES.iter().find(|(known, _)| *known == name);
         let problem = match known {
             None => Some(format!("{name} is not a known system priority class")),
             Some((_, expected)) if *expected != value => {
@@ -66,11 +66,12 @@ pub(super) fn priority(object: &Object, causes: &mut Vec<StatusCause>) {
             );
             causes.push(Cause::forbidden("metadata.name", &detail));
         }
-    } else if value > GREATEST {
-        let detail = format!("maximum allowed value of a user defined priority is {GREATEST}");
+    } else if value > MAX_USER_PRIORITY {
+        let detail =
+            format!("maximum allowed value of a user defined priority is {MAX_USER_PRIORITY}");
         causes.push(Cause::forbidden("value", &detail));
     }
-    let policy = At::field(object, "preemptionPolicy");
+    let policy = FieldValue::field(object, "preemptionPolicy");
     Causes(causes).one_of_if_set(&policy, &["PreemptLowerPriority", "Never"]);
 }
 

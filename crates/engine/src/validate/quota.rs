@@ -1,13 +1,13 @@
-//! Rules of ResourceQuotas.
+//! Validation of ResourceQuotas.
 
 use std::collections::BTreeSet;
 
 use longshore_model::StatusCause;
 
 use super::{
-    at::{At, Causes},
+    field_value::{Causes, FieldValue},
     immutable,
-    limits::{STANDARD, is_huge_pages, resource_name},
+    limit_range::{STANDARD, is_huge_pages, resource_name},
 };
 use crate::{cause::Cause, json::Object};
 
@@ -20,8 +20,8 @@ const SCOPES: &[&str] = &[
     "CrossNamespacePodAffinity",
     "VolumeAttributesClass",
 ];
-/// What is counted in whole.
-const WHOLE: &[&str] = &[
+/// Resources with integer quantities.
+const INTEGER_RESOURCES: &[&str] = &[
     "pods",
     "resourcequotas",
     "services",
@@ -32,8 +32,8 @@ const WHOLE: &[&str] = &[
     "services.nodeports",
     "services.loadbalancers",
 ];
-/// What pods use, to which most scopes apply.
-const OF_PODS: &[&str] = &[
+/// Compute resources of pods, to which most scopes apply.
+const POD_COMPUTE_RESOURCES: &[&str] = &[
     "cpu",
     "memory",
     "requests.cpu",
@@ -43,7 +43,7 @@ const OF_PODS: &[&str] = &[
     "pods",
 ];
 
-fn amounts(list: &At<'_>, causes: &mut Causes<'_>) {
+fn amounts(list: &FieldValue<'_>, causes: &mut Causes<'_>) {
     for (name, at) in list.entries() {
         resource_name(&at.path, name, causes.0);
         let counted = name.starts_with("count/");
@@ -51,16 +51,16 @@ fn amounts(list: &At<'_>, causes: &mut Causes<'_>) {
             let detail = "must be a standard resource for quota";
             causes.0.push(Cause::invalid(&at.path, name, detail));
         }
-        let amount = at.amount().unwrap_or_default();
-        if amount < 0.0 {
+        let quantity = at.quantity().unwrap_or_default();
+        if quantity < 0.0 {
             causes.invalid(&at, "must be greater than or equal to 0");
-        } else if (WHOLE.contains(&name) || counted) && amount.fract() != 0.0 {
+        } else if (INTEGER_RESOURCES.contains(&name) || counted) && quantity.fract() != 0.0 {
             causes.invalid(&at, "must be an integer");
         }
     }
 }
 
-/// Whether a scope can narrow what is counted of a resource.
+/// Whether a scope is applicable to a resource.
 fn applies(scope: &str, resource: &str) -> bool {
     match scope {
         "BestEffort" => resource == "pods",
@@ -72,7 +72,7 @@ fn applies(scope: &str, resource: &str) -> bool {
         | "Terminating"
         | "NotTerminating"
         | "NotBestEffort" => {
-            OF_PODS.contains(&resource)
+            POD_COMPUTE_RESOURCES.contains(&resource)
                 || resource.contains("ephemeral-storage")
                 || is_huge_pages(resource)
         }
@@ -80,7 +80,7 @@ fn applies(scope: &str, resource: &str) -> bool {
     }
 }
 
-fn scopes(all: &At<'_>, named: &[&str], hard: &At<'_>, causes: &mut Causes<'_>) {
+fn scopes(all: &FieldValue<'_>, named: &[&str], hard: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let set: BTreeSet<&str> = named.iter().copied().collect();
     for scope in &set {
         if !SCOPES.contains(scope) {
@@ -103,7 +103,7 @@ fn scopes(all: &At<'_>, named: &[&str], hard: &At<'_>, causes: &mut Causes<'_>) 
 }
 
 pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let hard = spec.get("hard");
     amounts(&hard, causes);
     let named = spec.get("scopes");
@@ -114,10 +114,10 @@ pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
     for one in expressions.items() {
         let (scope, operator) = (one.get("scopeName").text(), one.get("operator"));
         words.push(scope);
-        let operator = operator.called(format!("{}.operator", expressions.path));
+        let operator = operator.with_path(format!("{}.operator", expressions.path));
         let values = one
             .get("values")
-            .called(format!("{}.values", expressions.path));
+            .with_path(format!("{}.values", expressions.path));
         if SCOPES[..4].contains(&scope) && operator.text() != "Exists" {
             let detail = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
             causes.invalid(&operator, detail);
@@ -136,7 +136,7 @@ pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
         }
     }
     scopes(
-        &expressions.called("spec.scopeSelector.matchExpressions.scopeName"),
+        &expressions.with_path("spec.scopeSelector.matchExpressions.scopeName"),
         &words,
         &hard,
         causes,

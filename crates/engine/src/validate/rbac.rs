@@ -1,9 +1,9 @@
-//! Rules of roles and bindings.
+//! Validation of roles and role bindings.
 
 use longshore_model::StatusCause;
 
 use super::{
-    at::{At, Causes},
+    field_value::{Causes, FieldValue},
     meta, selector,
 };
 use crate::{cause::Cause, json::Object};
@@ -11,7 +11,7 @@ use crate::{cause::Cause, json::Object};
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 fn rules(object: &Object, namespaced: bool, causes: &mut Causes<'_>) {
-    for rule in At::field(object, "rules").items() {
+    for rule in FieldValue::field(object, "rules").items() {
         if rule.get("verbs").len() == 0 {
             causes.required(&rule.get("verbs"), "");
         }
@@ -45,7 +45,7 @@ pub(super) fn role(object: &Object, causes: &mut Vec<StatusCause>) {
 pub(super) fn cluster_role(object: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
     rules(object, false, causes);
-    let aggregation = At::field(object, "aggregationRule");
+    let aggregation = FieldValue::field(object, "aggregationRule");
     let selectors = aggregation.get("clusterRoleSelectors");
     if aggregation.is_set() && selectors.len() == 0 {
         let detail = "at least one clusterRoleSelector required if aggregationRule is non-nil";
@@ -56,11 +56,11 @@ pub(super) fn cluster_role(object: &Object, causes: &mut Vec<StatusCause>) {
         .for_each(|one| selector::check(&one, causes));
 }
 
-/// A binding; `kinds` are the kinds of roles it may be to.
+/// Validates a binding; `kinds` are the kinds of roles that it may reference.
 pub(super) fn binding(object: &Object, kinds: &[&str], causes: &mut Vec<StatusCause>) {
     let namespaced = kinds.len() > 1;
     let causes = &mut Causes(causes);
-    let role = At::field(object, "roleRef");
+    let role = FieldValue::field(object, "roleRef");
     causes.one_of(&role.get("apiGroup"), &[GROUP]);
     causes.one_of(&role.get("kind"), kinds);
     if role.get("name").text().is_empty() {
@@ -68,7 +68,7 @@ pub(super) fn binding(object: &Object, kinds: &[&str], causes: &mut Vec<StatusCa
     } else {
         meta::path_segment(&role.get("name").path, role.get("name").text(), causes.0);
     }
-    for subject in At::field(object, "subjects").items() {
+    for subject in FieldValue::field(object, "subjects").items() {
         let (name, group) = (subject.get("name"), subject.get("apiGroup"));
         if name.text().is_empty() {
             causes.required(&name, "");

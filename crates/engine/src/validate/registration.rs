@@ -1,4 +1,4 @@
-//! Rules of APIServices and RuntimeClasses.
+//! Validation of APIServices and RuntimeClasses.
 
 use std::collections::HashSet;
 
@@ -6,8 +6,8 @@ use longshore_model::StatusCause;
 use serde_json::json;
 
 use super::{
-    at::{At, Causes},
-    limits, meta, pod, webhook,
+    field_value::{Causes, FieldValue},
+    limit_range, meta, pod, webhook,
 };
 use crate::{
     cause::Cause,
@@ -16,7 +16,7 @@ use crate::{
 
 pub(super) fn api_service(object: &Object, causes: &mut Vec<StatusCause>) {
     let name = json::text(object, "metadata.name");
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let (group, version) = (spec.get("group"), spec.get("version"));
     let wanted = format!("{}.{}", version.text(), group.text());
     if name != wanted {
@@ -65,13 +65,13 @@ pub(super) fn api_service(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// How many bytes some base64 stands for.
+/// The decoded length of a base64 text.
 fn bytes(base64: &str) -> usize {
     base64.trim_end_matches('=').len() * 3 / 4
 }
 
 pub(super) fn api_service_status(object: &Object, causes: &mut Vec<StatusCause>) {
-    let conditions = At::field(object, "status").get("conditions");
+    let conditions = FieldValue::field(object, "status").get("conditions");
     for condition in conditions.items() {
         let status = condition.get("status");
         Causes(causes).one_of(&status, &["True", "False", "Unknown"]);
@@ -80,22 +80,22 @@ pub(super) fn api_service_status(object: &Object, causes: &mut Vec<StatusCause>)
 
 pub(super) fn runtime_class(object: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    let handler = At::field(object, "handler");
+    let handler = FieldValue::field(object, "handler");
     if handler.text().is_empty() {
         causes.required(&handler, "");
     } else {
         causes.label(&handler);
     }
-    let fixed = At::field(object, "overhead").get("podFixed");
-    for (resource, amount) in fixed.entries() {
+    let fixed = FieldValue::field(object, "overhead").get("podFixed");
+    for (resource, quantity) in fixed.entries() {
         let path = format!("overhead.limits[{resource}]");
-        limits::container_resource(&path, resource, causes.0);
-        if amount.amount().is_some_and(|amount| amount < 0.0) {
+        limit_range::container_resource(&path, resource, causes.0);
+        if quantity.quantity().is_some_and(|quantity| quantity < 0.0) {
             let detail = "must be greater than or equal to 0";
-            causes.invalid(&amount.called(path), detail);
+            causes.invalid(&quantity.with_path(path), detail);
         }
     }
-    let scheduling = At::field(object, "scheduling");
+    let scheduling = FieldValue::field(object, "scheduling");
     causes.labels(&scheduling.get("nodeSelector"));
     let mut seen = HashSet::new();
     for one in scheduling.get("tolerations").items() {

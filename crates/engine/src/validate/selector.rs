@@ -1,12 +1,12 @@
-//! Rules of label selectors.
+//! Validation of label selectors.
 
 use serde_json::Value;
 
-use super::at::{At, Causes};
+use super::field_value::{Causes, FieldValue};
 use crate::json::Object;
 
-/// What is wrong with a label selector.
-pub(super) fn check(selector: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates a label selector.
+pub(super) fn check(selector: &FieldValue<'_>, causes: &mut Causes<'_>) {
     causes.labels(&selector.get("matchLabels"));
     for requirement in selector.get("matchExpressions").items() {
         let values = requirement.get("values");
@@ -33,20 +33,20 @@ pub(super) fn check(selector: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// Whether it can be used at all, whatever else is wrong.
-pub(super) fn is_usable(selector: &At<'_>) -> bool {
+/// Whether a selector is valid.
+pub(super) fn is_usable(selector: &FieldValue<'_>) -> bool {
     let mut problems = Vec::new();
     check(selector, &mut Causes(&mut problems));
     problems.is_empty()
 }
 
-/// Whether it selects everything.
-pub(super) fn is_empty(selector: &At<'_>) -> bool {
+/// Whether a selector is empty and therefore matches everything.
+pub(super) fn is_empty(selector: &FieldValue<'_>) -> bool {
     selector.get("matchLabels").len() == 0 && selector.get("matchExpressions").len() == 0
 }
 
-/// Whether it selects labels.
-pub(super) fn selects(selector: &At<'_>, labels: Option<&Object>) -> bool {
+/// Whether a selector matches labels.
+pub(super) fn selects(selector: &FieldValue<'_>, labels: Option<&Object>) -> bool {
     let label = |key: &str| {
         labels
             .and_then(|labels| labels.get(key))

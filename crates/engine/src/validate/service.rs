@@ -1,4 +1,4 @@
-//! Rules of Services.
+//! Validation of Services.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     address::network,
-    at::{At, Causes},
+    field_value::{Causes, FieldValue},
     meta,
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     json::{self, Object},
 };
 
-/// What is wrong with a Service.
+/// Validates a Service.
 pub(super) fn object(service: &Object, causes: &mut Vec<StatusCause>) {
     let Some(Value::Object(spec)) = service.get("spec") else {
         return;
@@ -53,22 +53,22 @@ pub(super) fn object(service: &Object, causes: &mut Vec<StatusCause>) {
     }
     meta::labels("spec.selector", spec.get("selector"), causes);
     ports(spec, causes);
-    for address in At::of(spec, "externalIPs", "spec").items() {
+    for address in FieldValue::of(spec, "externalIPs", "spec").items() {
         if address.text().parse::<std::net::IpAddr>().is_err() {
             let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
             causes.push(Cause::invalid(&address.path, address.value(), detail));
         }
     }
-    let outside = At::of(spec, "externalTrafficPolicy", "spec");
+    let outside = FieldValue::of(spec, "externalTrafficPolicy", "spec");
     if !outside.text().is_empty() {
         Causes(causes).one_of(&outside, &["Cluster", "Local"]);
     }
-    let inside = At::of(spec, "internalTrafficPolicy", "spec");
+    let inside = FieldValue::of(spec, "internalTrafficPolicy", "spec");
     if !inside.text().is_empty() {
         Causes(causes).one_of(&inside, &["Cluster", "Local"]);
     }
-    let ranges =
-        At::of(spec, "loadBalancerSourceRanges", "spec").called("spec.LoadBalancerSourceRanges");
+    let ranges = FieldValue::of(spec, "loadBalancerSourceRanges", "spec")
+        .with_path("spec.LoadBalancerSourceRanges");
     if ranges.is_set() && kind != "LoadBalancer" {
         let detail = "may only be used when `type` is 'LoadBalancer'";
         causes.push(Cause::forbidden(&ranges.path, detail));
@@ -107,7 +107,7 @@ fn ports(spec: &Object, causes: &mut Vec<StatusCause>) {
         if !(1..=65_535).contains(&number) {
             causes.push(Cause::invalid(&format!("{path}.port"), number, range));
         }
-        Causes(causes).port_or_name(&At::of(port, "targetPort", &path));
+        Causes(causes).port_or_name(&FieldValue::of(port, "targetPort", &path));
         one_of(
             port,
             "protocol",
@@ -127,7 +127,7 @@ fn ports(spec: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// What is wrong with a change.
+/// Validates a change of a Service.
 pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
     let (old, new) = (
         json::text(before, "spec.clusterIP"),

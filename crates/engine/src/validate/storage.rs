@@ -1,19 +1,19 @@
-//! Rules of the kinds of storage.k8s.io.
+//! Validation of the storage.k8s.io kinds.
 
 use std::collections::HashSet;
 
 use longshore_model::StatusCause;
 
 use super::{
-    at::{At, Causes},
+    field_value::{Causes, FieldValue},
     immutable, selector,
 };
 use crate::{cause::Cause, json::Object};
 
-/// Bytes of all parameters together.
-const PARAMETERS: usize = 256 << 10;
+/// Maximum total size of all parameters in bytes.
+const MAX_PARAMETER_BYTES: usize = 256 << 10;
 
-fn parameters(parameters: &At<'_>, causes: &mut Causes<'_>) {
+fn parameters(parameters: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let mut size = 0;
     for (key, value) in parameters.entries() {
         if key.is_empty() {
@@ -28,22 +28,24 @@ fn parameters(parameters: &At<'_>, causes: &mut Causes<'_>) {
     if parameters.len() > 512 {
         causes.0.push(Cause::too_long(&parameters.path, 512));
     }
-    if size > PARAMETERS {
-        causes.0.push(Cause::too_long(&parameters.path, PARAMETERS));
+    if size > MAX_PARAMETER_BYTES {
+        causes
+            .0
+            .push(Cause::too_long(&parameters.path, MAX_PARAMETER_BYTES));
     }
 }
 
 pub(super) fn class(object: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    let provisioner = At::field(object, "provisioner");
+    let provisioner = FieldValue::field(object, "provisioner");
     if provisioner.text().is_empty() {
         causes.required(&provisioner, "");
     } else {
         let lower = provisioner.text().to_ascii_lowercase();
         super::meta::qualified("provisioner", &lower, causes.0);
     }
-    parameters(&At::field(object, "parameters"), causes);
-    for term in At::field(object, "allowedTopologies").items() {
+    parameters(&FieldValue::field(object, "parameters"), causes);
+    for term in FieldValue::field(object, "allowedTopologies").items() {
         let list = term.get("matchLabelExpressions");
         let mut keys = HashSet::new();
         for one in list.items() {
@@ -63,8 +65,11 @@ pub(super) fn class(object: &Object, causes: &mut Vec<StatusCause>) {
             }
         }
     }
-    causes.one_of_if_set(&At::field(object, "reclaimPolicy"), &["Delete", "Retain"]);
-    let mode = At::field(object, "volumeBindingMode");
+    causes.one_of_if_set(
+        &FieldValue::field(object, "reclaimPolicy"),
+        &["Delete", "Retain"],
+    );
+    let mode = FieldValue::field(object, "volumeBindingMode");
     causes.one_of_if_set(&mode, &["Immediate", "WaitForFirstConsumer"]);
 }
 
@@ -75,11 +80,11 @@ pub(super) fn class_change(before: &Object, after: &Object, causes: &mut Vec<Sta
         "reclaimPolicy",
         "volumeBindingMode",
     ];
-    immutable::fixed_unshown(before, after, &fields, causes);
+    immutable::fixed_without_value(before, after, &fields, causes);
 }
 
-/// The name of a driver.
-pub(super) fn driver_name(name: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates the name of a CSI driver.
+pub(super) fn driver_name(name: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if name.text().is_empty() {
         return causes.required(name, "");
     } else if name.text().len() > 63 {
@@ -91,8 +96,8 @@ pub(super) fn driver_name(name: &At<'_>, causes: &mut Causes<'_>) {
 
 pub(super) fn attributes_class(object: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    driver_name(&At::field(object, "driverName"), causes);
-    let own = At::field(object, "parameters");
+    driver_name(&FieldValue::field(object, "driverName"), causes);
+    let own = FieldValue::field(object, "parameters");
     if own.len() == 0 {
         causes.required(&own, "must contain at least one key/value pair");
     }
@@ -112,8 +117,9 @@ pub(super) fn attributes_class_change(
     }
 }
 
-/// The name of an attacher: as that of a driver, with other words for what is wrong.
-fn attacher(name: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates the name of an attacher: the rules are those of a driver name, but
+/// the messages differ.
+fn attacher(name: &FieldValue<'_>, causes: &mut Causes<'_>) {
     const CASELESS: &str = r"an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'Example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
     let before = causes.0.len();
     driver_name(name, causes);
@@ -123,7 +129,7 @@ fn attacher(name: &At<'_>, causes: &mut Causes<'_>) {
 }
 
 pub(super) fn attachment(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     attacher(&spec.get("attacher"), causes);
     let source = spec.get("source");
     let (inline, named) = (
@@ -148,10 +154,10 @@ pub(super) fn attachment(object: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 pub(super) fn driver(object: &Object, causes: &mut Vec<StatusCause>) {
-    let name = At::field(object, "metadata")
+    let name = FieldValue::field(object, "metadata")
         .get("name")
-        .called("metadata.name");
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+        .with_path("metadata.name");
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     if name.text().len() > 63 {
         causes.0.push(Cause::too_long(&name.path, 63));
     }
@@ -167,24 +173,25 @@ pub(super) fn driver(object: &Object, causes: &mut Vec<StatusCause>) {
     }
     let modes = spec.get("volumeLifecycleModes");
     for mode in modes.items() {
-        causes.one_of(&mode.called(&modes.path), &["Persistent", "Ephemeral"]);
+        causes.one_of(&mode.with_path(&modes.path), &["Persistent", "Ephemeral"]);
     }
     let policy = spec.get("fsGroupPolicy");
     causes.one_of_if_set(&policy, &["File", "None", "ReadWriteOnceWithFSType"]);
 }
 
-/// Of a driver some things may change while it is in use.
+/// Validates a change of a CSIDriver: some fields are mutable while the driver
+/// is in use.
 pub(super) fn driver_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
-    let required = |object| At::field(object, "spec").get("attachRequired");
-    // The real server's path.
-    let shown = required(after).called("spec.attachedRequired");
+    let required = |object| FieldValue::field(object, "spec").get("attachRequired");
+    // The path that Kubernetes reports.
+    let shown = required(after).with_path("spec.attachedRequired");
     Causes(causes).immutable(&required(before), &shown);
     immutable::fixed(before, after, &["spec.volumeLifecycleModes"], causes);
 }
 
 pub(super) fn node(object: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    let drivers = At::field(object, "spec").get("drivers");
+    let drivers = FieldValue::field(object, "spec").get("drivers");
     causes.unique(drivers.items().map(|driver| driver.get("name")));
     for driver in drivers.items() {
         driver_name(&driver.get("name"), causes);
@@ -213,12 +220,13 @@ pub(super) fn node(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// A driver that a node has keeps what it is there.
+/// Validates a change of a CSINode: the entry of an existing driver is
+/// immutable.
 pub(super) fn node_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    let drivers = |object| At::field(object, "spec").get("drivers");
+    let drivers = |object| FieldValue::field(object, "spec").get("drivers");
     for old in drivers(before).items() {
-        let same = |new: &At<'_>| new.get("name").text() == old.get("name").text();
+        let same = |new: &FieldValue<'_>| new.get("name").text() == old.get("name").text();
         if let Some(new) = drivers(after).items().find(same) {
             for field in ["nodeID", "topologyKeys"] {
                 if old.get(field).raw() != new.get(field).raw() {
@@ -232,12 +240,12 @@ pub(super) fn node_change(before: &Object, after: &Object, causes: &mut Vec<Stat
 
 pub(super) fn capacity(object: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    causes.subdomain(&At::field(object, "storageClassName"));
+    causes.subdomain(&FieldValue::field(object, "storageClassName"));
     for field in ["capacity", "maximumVolumeSize"] {
-        let amount = At::field(object, field);
-        if amount.amount().is_some_and(|amount| amount < 0.0) {
-            causes.invalid(&amount, "must be greater than or equal to 0");
+        let quantity = FieldValue::field(object, field);
+        if quantity.quantity().is_some_and(|quantity| quantity < 0.0) {
+            causes.invalid(&quantity, "must be greater than or equal to 0");
         }
     }
-    selector::check(&At::field(object, "nodeTopology"), causes);
+    selector::check(&FieldValue::field(object, "nodeTopology"), causes);
 }

@@ -1,11 +1,11 @@
-//! Rules of PersistentVolumes and PersistentVolumeClaims.
+//! Validation of PersistentVolumes and PersistentVolumeClaims.
 
 use longshore_model::StatusCause;
 use serde_json::Value;
 
 use super::{
-    at::{At, Causes},
-    backing, node_selector, selector,
+    field_value::{Causes, FieldValue},
+    node_selector, selector, volume_source,
 };
 use crate::{
     cause::Cause,
@@ -21,8 +21,8 @@ const MODES: &[&str] = &[
 const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];
 const CHANGE: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
 
-/// Fields of a volume's spec that are not its source.
-const NO_SOURCE: &[&str] = &[
+/// Fields of a volume's spec that are not volume sources.
+const NON_SOURCE_FIELDS: &[&str] = &[
     "capacity",
     "accessModes",
     "claimRef",
@@ -34,9 +34,9 @@ const NO_SOURCE: &[&str] = &[
     "volumeAttributesClassName",
 ];
 
-fn access_modes(modes: &At<'_>, causes: &mut Causes<'_>) {
+fn access_modes(modes: &FieldValue<'_>, causes: &mut Causes<'_>) {
     for mode in modes.items() {
-        causes.one_of(&mode.clone().called(&modes.path), MODES);
+        causes.one_of(&mode.clone().with_path(&modes.path), MODES);
     }
     let once = modes.items().any(|mode| mode.text() == "ReadWriteOncePod");
     if once && modes.len() > 1 {
@@ -45,22 +45,22 @@ fn access_modes(modes: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-fn storage(amounts: &At<'_>, causes: &mut Causes<'_>) {
+fn storage(amounts: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let storage = amounts.get("storage");
     let path = format!("{}[storage]", amounts.path);
-    if storage.amount().is_some_and(|amount| amount <= 0.0) {
-        causes.invalid(&storage.called(path), "must be greater than zero");
+    if storage.quantity().is_some_and(|quantity| quantity <= 0.0) {
+        causes.invalid(&storage.with_path(path), "must be greater than zero");
     }
 }
 
-fn class_name(class: &At<'_>, causes: &mut Causes<'_>) {
+fn class_name(class: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if !class.text().is_empty() {
         causes.subdomain(class);
     }
 }
 
-/// The spec of a claim, also of one in a template.
-pub(super) fn claim_spec(spec: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates the spec of a claim or of a claim template.
+pub(super) fn claim_spec(spec: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let modes = spec.get("accessModes");
     if modes.len() == 0 {
         causes.required(&modes, "at least 1 access mode is required");
@@ -70,12 +70,12 @@ pub(super) fn claim_spec(spec: &At<'_>, causes: &mut Causes<'_>) {
     let resources = spec.get("resources");
     let requests = resources.get("requests");
     if requests.get("storage").is_set() {
-        storage(&requests.called(&resources.path), causes);
+        storage(&requests.with_path(&resources.path), causes);
     } else {
         causes.required(
             &resources
                 .clone()
-                .called(format!("{}[storage]", resources.path)),
+                .with_path(format!("{}[storage]", resources.path)),
             "",
         );
     }
@@ -87,15 +87,16 @@ pub(super) fn claim_spec(spec: &At<'_>, causes: &mut Causes<'_>) {
     let differ = |name: &str| source.get(name).raw() != reference.get(name).raw();
     let both = source.is_set() && reference.is_set();
     if both && ["apiGroup", "kind", "name"].into_iter().any(differ) {
-        // The value that is shown is a path, of which nothing can be seen.
+        // Kubernetes reports a path object here, which is encoded as an empty
+        // map.
         let value = Object::new();
         let cause = Cause::invalid(&spec.path, value, "must match dataSourceRef");
         causes.0.push(cause);
     }
 }
 
-/// What a claim is filled from.
-fn data_source(source: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates the data source of a claim.
+fn data_source(source: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if !source.is_set() {
         return;
     }
@@ -115,10 +116,11 @@ fn data_source(source: &At<'_>, causes: &mut Causes<'_>) {
 }
 
 pub(super) fn claim(object: &Object, causes: &mut Vec<StatusCause>) {
-    claim_spec(&At::field(object, "spec"), &mut Causes(causes));
+    claim_spec(&FieldValue::field(object, "spec"), &mut Causes(causes));
 }
 
-/// A claim gets its volume once, and may grow when it has it.
+/// Validates a change of a claim: its volume name can be set once, and a bound
+/// claim can be expanded.
 pub(super) fn claim_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
     let (Some(Value::Object(old)), Some(Value::Object(new))) =
         (before.get("spec"), after.get("spec"))
@@ -144,27 +146,27 @@ pub(super) fn claim_change(before: &Object, after: &Object, causes: &mut Vec<Sta
     if allowed != *old {
         causes.push(Cause::forbidden("spec", CHANGE));
     }
-    let amount = |object| {
-        At::field(object, "spec")
+    let quantity = |object| {
+        FieldValue::field(object, "spec")
             .get("resources")
             .get("requests")
             .get("storage")
-            .amount()
+            .quantity()
     };
-    if json::text(before, "status.phase") == "Bound" && amount(after) < amount(before) {
+    if json::text(before, "status.phase") == "Bound" && quantity(after) < quantity(before) {
         let detail = "field can not be less than status.capacity";
-        let capacity = At::field(before, "status")
+        let capacity = FieldValue::field(before, "status")
             .get("capacity")
             .get("storage")
-            .amount();
-        if capacity.is_none() || amount(after) <= capacity {
+            .quantity();
+        if capacity.is_none() || quantity(after) <= capacity {
             causes.push(Cause::forbidden("spec.resources.requests.storage", detail));
         }
     }
 }
 
 pub(super) fn volume(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let modes = spec.get("accessModes");
     if modes.len() == 0 {
         causes.required(&modes, "");
@@ -188,11 +190,11 @@ pub(super) fn volume(object: &Object, causes: &mut Vec<StatusCause>) {
     storage(&capacity, causes);
     let reclaim = spec.get("persistentVolumeReclaimPolicy");
     causes.one_of_if_set(&reclaim, &["Delete", "Recycle", "Retain"]);
-    let sources: Vec<At<'_>> = spec
+    let sources: Vec<FieldValue<'_>> = spec
         .object()
         .into_iter()
         .flatten()
-        .filter(|(name, value)| !NO_SOURCE.contains(&name.as_str()) && !value.is_null())
+        .filter(|(name, value)| !NON_SOURCE_FIELDS.contains(&name.as_str()) && !value.is_null())
         .map(|(name, _)| spec.get(name))
         .collect();
     if sources.is_empty() {
@@ -202,8 +204,8 @@ pub(super) fn volume(object: &Object, causes: &mut Vec<StatusCause>) {
         causes.forbidden(second, "may not specify more than 1 volume type");
     }
     host_path(&spec.get("hostPath"), causes);
-    backing::check(|name| spec.get(name), causes);
-    of_volume(&spec, causes);
+    volume_source::check(|name| spec.get(name), causes);
+    persistent_volume_source(&spec, causes);
     if spec.get("hostPath").get("path").text() == "/" && reclaim.text() == "Recycle" {
         causes.forbidden(&reclaim, "may not be 'recycle' for a hostPath mount of '/'");
     }
@@ -227,8 +229,8 @@ pub(super) fn volume(object: &Object, causes: &mut Vec<StatusCause>) {
     causes.one_of_if_set(&spec.get("volumeMode"), VOLUME_MODES);
 }
 
-/// Rules of sources that only a PersistentVolume has.
-fn of_volume(spec: &At<'_>, causes: &mut Causes<'_>) {
+/// Rules for sources that only PersistentVolumes have.
+fn persistent_volume_source(spec: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let path = spec.get("local").get("path");
     if spec.get("local").is_set() {
         if path.text().is_empty() {
@@ -242,8 +244,8 @@ fn of_volume(spec: &At<'_>, causes: &mut Causes<'_>) {
     for (field, shown) in [("iqn", "iqn"), ("initiatorName", "initiatorname")] {
         let name = scsi.get(field);
         let said = !name.text().is_empty() || field == "initiatorName" && initiator.is_set();
-        if said && !backing::is_iscsi(name.text()) {
-            let name = name.called(format!("{}.{shown}", scsi.path));
+        if said && !volume_source::is_iscsi(name.text()) {
+            let name = name.with_path(format!("{}.{shown}", scsi.path));
             causes.invalid(&name, "must be valid format");
         }
     }
@@ -266,7 +268,7 @@ fn of_volume(spec: &At<'_>, causes: &mut Causes<'_>) {
         "nodePublishSecretRef",
         "nodeExpandSecretRef",
     ] {
-        secret_elsewhere(&csi.get(field), causes);
+        secret_reference(&csi.get(field), causes);
     }
     for source in ["cinder", "storageos"] {
         let secret = spec.get(source).get("secretRef");
@@ -287,8 +289,8 @@ fn of_volume(spec: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// A secret in a namespace that is named, too.
-fn secret_elsewhere(secret: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates a reference to a Secret in an explicit namespace.
+fn secret_reference(secret: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let (name, namespace) = (secret.get("name"), secret.get("namespace"));
     if !secret.is_set() {
         return;
@@ -305,8 +307,8 @@ fn secret_elsewhere(secret: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// A path on the node's file system.
-pub(super) fn host_path(source: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates a path on the node's file system.
+pub(super) fn host_path(source: &FieldValue<'_>, causes: &mut Causes<'_>) {
     const TYPES: &[&str] = &[
         "",
         "BlockDevice",
@@ -329,12 +331,12 @@ pub(super) fn host_path(source: &At<'_>, causes: &mut Causes<'_>) {
     causes.one_of_if_set(&source.get("type"), TYPES);
 }
 
-/// A volume keeps its source and its mode.
+/// Validates a change of a volume: its source and volume mode are immutable.
 pub(super) fn volume_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
     let source = |object: &Object| -> Object {
         let spec = object.get("spec").and_then(Value::as_object);
         let fields = spec.into_iter().flatten();
-        let fields = fields.filter(|(name, _)| !NO_SOURCE.contains(&name.as_str()));
+        let fields = fields.filter(|(name, _)| !NON_SOURCE_FIELDS.contains(&name.as_str()));
         fields
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect()
@@ -344,14 +346,17 @@ pub(super) fn volume_change(before: &Object, after: &Object, causes: &mut Vec<St
         causes.push(Cause::forbidden("spec.persistentvolumesource", detail));
     }
     let causes = &mut Causes(causes);
-    let (old, new) = (At::field(before, "spec"), At::field(after, "spec"));
+    let (old, new) = (
+        FieldValue::field(before, "spec"),
+        FieldValue::field(after, "spec"),
+    );
     causes.immutable(
         &old.get("volumeMode"),
-        &new.get("volumeMode").called("volumeMode"),
+        &new.get("volumeMode").with_path("volumeMode"),
     );
     let (had, has) = (old.get("nodeAffinity"), new.get("nodeAffinity"));
     if had.is_set() && had.raw() != has.raw() {
         let detail = "field is immutable, except for updating from beta label to GA";
-        causes.invalid(&has.called("nodeAffinity"), detail);
+        causes.invalid(&has.with_path("nodeAffinity"), detail);
     }
 }

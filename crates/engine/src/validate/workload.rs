@@ -1,19 +1,19 @@
-//! Rules of Deployments, ReplicaSets, DaemonSets, ReplicationControllers and
-//! ControllerRevisions. Those of StatefulSets are in `stateful.rs`.
+//! Validation of Deployments, ReplicaSets, DaemonSets, ReplicationControllers
+//! and ControllerRevisions. StatefulSets are in `stateful_set.rs`.
 
 use longshore_model::StatusCause;
 
 use super::{
-    at::{At, Causes, is_none},
+    field_value::{Causes, FieldValue, is_zero_or_absent},
     pod, selector,
 };
 use crate::{cause::Cause, json::Object};
 
 const MISMATCH: &str = "`selector` does not match template `labels`";
 
-/// A selector that must be there and select the template's pods. `word` is the
-/// kind as the message about an empty one has it.
-pub(super) fn selecting(spec: &At<'_>, word: &str, causes: &mut Causes<'_>) {
+/// Requires a selector that matches the pod template. `word` is the name of the
+/// kind in the message about an empty selector.
+pub(super) fn require_selector(spec: &FieldValue<'_>, word: &str, causes: &mut Causes<'_>) {
     let wanted = spec.get("selector");
     let labels = spec.get("template").get("metadata").get("labels");
     if wanted.is_set() {
@@ -34,8 +34,8 @@ pub(super) fn selecting(spec: &At<'_>, word: &str, causes: &mut Causes<'_>) {
     }
 }
 
-/// Pods of a workload always restart.
-pub(super) fn endless(spec: &At<'_>, word: &str, causes: &mut Causes<'_>) {
+/// Requires the restart policy `Always`.
+pub(super) fn require_restart_always(spec: &FieldValue<'_>, word: &str, causes: &mut Causes<'_>) {
     let pod = spec.get("template").get("spec");
     causes.one_of(&pod.get("restartPolicy"), &["Always"]);
     if pod.get("activeDeadlineSeconds").is_set() {
@@ -44,27 +44,27 @@ pub(super) fn endless(spec: &At<'_>, word: &str, causes: &mut Causes<'_>) {
     }
 }
 
-/// The pods' template.
-fn template(spec: &At<'_>, word: &str, causes: &mut Causes<'_>) {
+/// Validates the pod template.
+fn template(spec: &FieldValue<'_>, word: &str, causes: &mut Causes<'_>) {
     let template = spec.get("template");
     let labels = template.get("metadata").get("labels");
-    causes.labels(&labels.called(format!("{}.labels", template.path)));
+    causes.labels(&labels.with_path(format!("{}.labels", template.path)));
     let empty = Object::new();
     let pods = template.get("spec");
     pod::spec(pods.object().unwrap_or(&empty), &pods.path, causes.0);
-    endless(spec, word, causes);
+    require_restart_always(spec, word, causes);
 }
 
-fn numbers(spec: &At<'_>, fields: &[&str], causes: &mut Causes<'_>) {
+fn numbers(spec: &FieldValue<'_>, fields: &[&str], causes: &mut Causes<'_>) {
     for field in fields {
         causes.not_negative(&spec.get(field));
     }
 }
 
 pub(super) fn deployment(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     numbers(&spec, &["replicas"], causes);
-    selecting(&spec, "deployment", causes);
+    require_selector(&spec, "deployment", causes);
     template(&spec, "ReplicaSet", causes);
     let strategy = spec.get("strategy");
     let rolling = strategy.get("rollingUpdate");
@@ -79,10 +79,14 @@ pub(super) fn deployment(object: &Object, causes: &mut Vec<StatusCause>) {
             let (down, up) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
             causes.number_or_percent(&down);
             causes.number_or_percent(&up);
-            if is_none(&down) && is_none(&up) && sensible(&down) && sensible(&up) {
+            if is_zero_or_absent(&down)
+                && is_zero_or_absent(&up)
+                && is_number_or_percent(&down)
+                && is_number_or_percent(&up)
+            {
                 causes.invalid(&down, "may not be 0 when `maxSurge` is 0");
             }
-            causes.at_most_all(&down);
+            causes.at_most_100_percent(&down);
         }
         _ => {
             let message = format!(
@@ -112,22 +116,22 @@ pub(super) fn deployment(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// Whether a number or percentage is one.
-fn sensible(at: &At<'_>) -> bool {
+/// Whether a value is a valid number or percentage.
+fn is_number_or_percent(at: &FieldValue<'_>) -> bool {
     let mut problems = Vec::new();
     Causes(&mut problems).number_or_percent(at);
     problems.is_empty()
 }
 
 pub(super) fn replica_set(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     numbers(&spec, &["replicas", "minReadySeconds"], causes);
-    selecting(&spec, "deployment", causes);
+    require_selector(&spec, "deployment", causes);
     template(&spec, "ReplicaSet", causes);
 }
 
 pub(super) fn daemon_set(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let labels = spec.get("template").get("metadata").get("labels");
     let wanted = spec.get("selector");
     selector::check(&wanted, causes);
@@ -149,9 +153,9 @@ pub(super) fn daemon_set(object: &Object, causes: &mut Vec<StatusCause>) {
             let (down, up) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
             for at in [&down, &up] {
                 causes.number_or_percent(at);
-                causes.at_most_all(at);
+                causes.at_most_100_percent(at);
             }
-            match (is_none(&down), is_none(&up)) {
+            match (is_zero_or_absent(&down), is_zero_or_absent(&up)) {
                 (true, true) => causes.required(&down, "cannot be 0 when maxSurge is 0"),
                 (false, false) => {
                     causes.invalid(&up, "may not be set when maxUnavailable is non-zero");
@@ -174,7 +178,7 @@ pub(super) fn daemon_set(object: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 pub(super) fn replication_controller(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     numbers(&spec, &["minReadySeconds", "replicas"], causes);
     let wanted = spec.get("selector");
     if wanted.len() == 0 {
@@ -194,21 +198,22 @@ pub(super) fn replication_controller(object: &Object, causes: &mut Vec<StatusCau
 
 pub(super) fn controller_revision(object: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    let data = At::field(object, "data");
+    let data = FieldValue::field(object, "data");
     if !data.is_set() {
         causes.required(&data, "data is mandatory");
     }
-    causes.not_negative(&At::field(object, "revision"));
+    causes.not_negative(&FieldValue::field(object, "revision"));
 }
 
-/// Numbers of a status: none is negative, and none is greater than `replicas`.
+/// Validates the counters of a status: none is negative, and none exceeds
+/// `replicas`.
 pub(super) fn status(
     object: &Object,
     parts: &[&str],
     others: &[&str],
     causes: &mut Vec<StatusCause>,
 ) {
-    let (status, causes) = (At::field(object, "status"), &mut Causes(causes));
+    let (status, causes) = (FieldValue::field(object, "status"), &mut Causes(causes));
     for field in [&["replicas"], parts, others].concat() {
         causes.not_negative(&status.get(field));
     }

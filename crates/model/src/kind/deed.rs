@@ -1,17 +1,19 @@
-//! What the embedded cluster does with the objects of each built-in kind. Its
-//! API server warns by this table, and `docs/kinds.md` is written from it.
+//! How the embedded cluster handles the objects of each built-in kind. The
+//! warnings of its API server and `docs/kinds.md` are based on this table.
 
 use super::KindInfo;
 
-/// What the embedded cluster does with the objects of a kind, beside storing
+/// What the embedded cluster does with the objects of a kind besides storing
 /// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deed {
-    /// Something acts on them: what.
+    /// A component acts on the objects; the text says how.
     Acts(&'static str),
-    /// Nothing acts on them in any Kubernetes.
+    /// The kind is pure data: no component acts on it in any Kubernetes
+    /// cluster.
     Data,
-    /// Nothing acts on them here: what does not happen.
+    /// The embedded cluster does not act on the objects; the text says what is
+    /// missing.
     Stored(&'static str),
 }
 
@@ -24,7 +26,7 @@ const NO_ROUTES: Deed = Stored("nothing routes requests by it");
 const NO_WEBHOOKS: Deed = Stored("its webhooks are not called");
 const NO_STORAGE: Deed = Stored("there is no storage to manage");
 
-/// Group, kind, deed; in the order of [`BUILTIN`](super::BUILTIN).
+/// Group, kind, handling; in the order of [`BUILTIN`](super::BUILTIN).
 #[rustfmt::skip]
 static DEEDS: &[(&str, &str, Deed)] = &[
     ("", "ConfigMap", Acts("pods read it")),
@@ -77,7 +79,7 @@ static DEEDS: &[(&str, &str, Deed)] = &[
     ("storage.k8s.io", "VolumeAttributesClass", NO_STORAGE),
 ];
 
-/// What the embedded cluster does with the objects of a kind; `None` for kinds
+/// How the embedded cluster handles the objects of a kind; `None` for kinds
 /// that are not built in.
 #[must_use]
 pub fn deed(kind: &KindInfo) -> Option<Deed> {
@@ -87,13 +89,13 @@ pub fn deed(kind: &KindInfo) -> Option<Deed> {
     known.map(|(.., deed)| *deed)
 }
 
-/// What one is told who creates an object on which the embedded cluster does
-/// not act.
+/// The warning for clients that create an object on which the embedded cluster
+/// does not act.
 ///
 /// ```
 /// use longshore_model::kind::{builtin, idle};
-/// let told = idle(builtin("apps", "StatefulSet").unwrap()).unwrap();
-/// assert!(told.starts_with("statefulsets.apps are stored, but"), "{told}");
+/// let warning = idle(builtin("apps", "StatefulSet").unwrap()).unwrap();
+/// assert!(warning.starts_with("statefulsets.apps are stored, but"), "{warning}");
 /// assert_eq!(idle(builtin("batch", "Job").unwrap()), None);
 /// ```
 #[must_use]
@@ -113,7 +115,7 @@ mod tests {
     use crate::kind::BUILTIN;
 
     #[test]
-    fn each_built_in_kind_has_one_deed_and_no_other_kind_has() {
+    fn exactly_the_built_in_kinds_have_an_entry() {
         let named = DEEDS.iter().map(|(group, kind, _)| (*group, *kind));
         let built_in = BUILTIN.iter();
         let built_in = built_in.map(|info| (&*info.gvk.group, &*info.gvk.kind));
@@ -121,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_that_name_in_another_group_is_another() {
+    fn kinds_of_other_groups_have_no_entry() {
         for info in BUILTIN {
             let mut other = info.clone();
             other.gvk.group = "example.com".into();

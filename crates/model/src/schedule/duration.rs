@@ -1,6 +1,6 @@
-//! Durations as Go writes them: `1h30m`, `1.5s`, `-2us`.
+//! Durations in Go's notation: `1h30m`, `1.5s`, `-2us`.
 
-/// Nanoseconds of a duration, or what is wrong with it, in Go's words.
+/// Parses a duration to nanoseconds. Errors have Go's messages.
 pub(super) fn parse(text: &str) -> Result<i64, String> {
     let invalid = || format!("time: invalid duration {text:?}");
     let (negative, mut rest) = match text.strip_prefix('-') {
@@ -37,8 +37,8 @@ pub(super) fn parse(text: &str) -> Result<i64, String> {
             "" => 0,
             whole => whole.parse::<i64>().map_err(|_| invalid())?.into(),
         };
-        total += number * i128::from(scale) + part(fraction, scale);
-        // One more than fits is left for the sign.
+        total += number * i128::from(scale) + fraction_value(fraction, scale);
+        // Allow one more than the maximum, which is valid with a minus sign.
         if total > i128::from(i64::MAX) + 1 {
             return Err(invalid());
         }
@@ -52,9 +52,9 @@ fn digits(text: &str) -> (&str, &str) {
     text.split_at(end.unwrap_or(text.len()))
 }
 
-/// What the digits behind a point are worth. More than eighteen of them are
-/// worth nothing, even of an hour.
-fn part(fraction: &str, scale: i64) -> i128 {
+/// The value of the digits after a decimal point. As in Go, digits after the
+/// eighteenth are ignored, even for hours.
+fn fraction_value(fraction: &str, scale: i64) -> i128 {
     let digits = fraction.bytes().take(18).map(|digit| digit - b'0');
     let (number, tens) = digits.fold((0_i128, 1_i128), |(number, tens), digit| {
         (number * 10 + i128::from(digit), tens * 10)
@@ -65,7 +65,7 @@ fn part(fraction: &str, scale: i64) -> i128 {
 fn nanoseconds(unit: &str) -> Option<i64> {
     Some(match unit {
         "ns" => 1,
-        // Both of Unicode's micro signs.
+        // Both micro signs of Unicode.
         "us" | "\u{b5}s" | "\u{3bc}s" => 1_000,
         "ms" => 1_000_000,
         "s" => 1_000_000_000,
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_go_s() {
+    fn durations_use_go_syntax() {
         for (text, nanoseconds) in [
             ("0", 0),
             ("-0", 0),

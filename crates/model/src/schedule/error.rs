@@ -1,29 +1,29 @@
-//! Why a schedule cannot be read, in the words that Kubernetes has for it.
+//! The errors of schedules, with the messages of Kubernetes.
 
 use thiserror::Error;
 
-/// Why a schedule cannot be read.
+/// Why a schedule is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
-    /// Nothing is written.
+    /// The schedule is empty.
     #[error("empty spec string")]
     Empty,
-    /// Not five fields.
+    /// The schedule does not have five fields.
     #[error("expected exactly 5 fields, found {found}: [{fields}]")]
     Count {
-        /// How many there are.
+        /// The number of fields.
         found: usize,
         /// The fields.
         fields: String,
     },
-    /// A time zone that is in no database.
+    /// The time zone is not in the database.
     #[error("provided bad location {0}: unknown time zone {0}")]
     Zone(String),
-    /// `@` and a word that means nothing.
+    /// `@` followed by an unknown word.
     #[error("unrecognized descriptor: {0}")]
     Descriptor(String),
-    /// `@every` and what is no duration.
+    /// `@every` followed by an invalid duration.
     #[error("failed to parse duration {text}: {problem}")]
     Every {
         /// The schedule.
@@ -40,50 +40,50 @@ pub enum ScheduleError {
     /// Neither a number nor a name.
     #[error("failed to parse int from {text}: strconv.Atoi: parsing {text:?}: {problem}")]
     Number {
-        /// What is written.
+        /// The text.
         text: String,
         /// `invalid syntax` or `value out of range`.
         problem: &'static str,
     },
-    /// A number below zero.
+    /// A negative number.
     #[error("negative number ({number}) not allowed: {text}")]
     Negative {
         /// The number.
         number: i64,
-        /// What is written.
+        /// The text.
         text: String,
     },
-    /// A range that begins too early.
+    /// A range that starts below the minimum.
     #[error("beginning of range ({start}) below minimum ({least}): {text}")]
     Below {
-        /// Where it begins.
+        /// The start of the range.
         start: u64,
-        /// The least number of the field.
+        /// The minimum of the field.
         least: u64,
         /// The range.
         text: String,
     },
-    /// A range that ends too late.
+    /// A range that ends above the maximum.
     #[error("end of range ({end}) above maximum ({greatest}): {text}")]
     Above {
-        /// Where it ends.
+        /// The end of the range.
         end: u64,
-        /// The greatest number of the field.
+        /// The maximum of the field.
         greatest: u64,
         /// The range.
         text: String,
     },
-    /// A range that ends before it begins.
+    /// A range that ends before it starts.
     #[error("beginning of range ({start}) beyond end of range ({end}): {text}")]
     Backwards {
-        /// Where it begins.
+        /// The start of the range.
         start: u64,
-        /// Where it ends.
+        /// The end of the range.
         end: u64,
         /// The range.
         text: String,
     },
-    /// A range in steps of nothing.
+    /// A range with a step of zero.
     #[error("step of range should be a positive number: {0}")]
     Step(String),
 }

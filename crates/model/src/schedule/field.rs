@@ -1,12 +1,12 @@
-//! The fields of a schedule, each a set of small numbers.
+//! The fields of a schedule; each is a set of small numbers.
 
 use super::ScheduleError;
 
-/// What a field may hold.
+/// The valid values of a field.
 pub(super) struct Bounds {
     least: u64,
     greatest: u64,
-    /// Names of the numbers, from the least on.
+    /// The names of the numbers, starting with the minimum.
     names: &'static [&'static str],
 }
 
@@ -34,7 +34,7 @@ pub(super) const MONTHS: Bounds = named(
 );
 pub(super) const WEEKDAYS: Bounds = named(0, 6, &["sun", "mon", "tue", "wed", "thu", "fri", "sat"]);
 
-/// A set of numbers below 64, and whether it was written with a star.
+/// A set of numbers below 64, and whether it was written as an asterisk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Field {
     bits: u64,
@@ -52,8 +52,8 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Whether a day is meant. Where day and weekday are both restricted,
-    /// either is enough.
+    /// Whether a day matches. If both the day of the month and the day of the
+    /// week are restricted, one match is sufficient.
     pub(super) fn has_day(&self, day: i8, weekday: i8) -> bool {
         let (day, weekday) = (self.days.has(day), self.weekdays.has(weekday));
         if self.days.starred || self.weekdays.starred {
@@ -65,7 +65,7 @@ impl Fields {
 }
 
 impl Field {
-    /// Reads `1,5-9,*/2`.
+    /// Parses a list such as `1,5-9,*/2`.
     pub(super) fn parse(text: &str, bounds: &Bounds) -> Result<Self, ScheduleError> {
         let mut field = Self::default();
         for part in text.split(',').filter(|part| !part.is_empty()) {
@@ -83,7 +83,7 @@ impl Field {
             .is_some_and(|bits| bits & 1 == 1)
     }
 
-    /// The least number that is `from` or more.
+    /// The smallest number that is at least `from`.
     pub(super) fn from(self, from: i8) -> Option<i8> {
         let from = u32::try_from(from).ok()?;
         let bits = self.bits.checked_shr(from)?;
@@ -92,7 +92,7 @@ impl Field {
     }
 }
 
-/// Reads `*`, `5`, `1-5`, each with `/2` behind or without.
+/// Parses `*`, `5` or `1-5`, optionally followed by a step such as `/2`.
 fn range(text: &str, bounds: &Bounds) -> Result<Field, ScheduleError> {
     let (ends, step) = match text.split('/').collect::<Vec<_>>().as_slice() {
         [ends] => (*ends, None),
@@ -118,7 +118,7 @@ fn range(text: &str, bounds: &Bounds) -> Result<Field, ScheduleError> {
         None => 1,
         Some(step) => {
             let step = number(step)?;
-            // `5/15` goes on to the end.
+            // `5/15` extends to the maximum.
             if ends.len() == 1 {
                 end = bounds.greatest;
             }
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_in_steps_restricts() {
+    fn an_asterisk_with_a_step_is_a_restriction() {
         let days = |text| Field::parse(text, &DAYS).unwrap();
         assert!(days("*").starred && days("?").starred && days("*/1").starred);
         assert!(days("3,*").starred);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_found_from_one_on() {
+    fn the_next_number_is_found() {
         let minutes = Field::parse("0,30-32,59", &MINUTES).unwrap();
         let found = [0, 1, 30, 31, 33, 59].map(|from| minutes.from(from));
         assert_eq!(

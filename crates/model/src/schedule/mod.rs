@@ -1,8 +1,8 @@
-//! Schedules of CronJobs, as cron writes them, and the times they mean.
+//! Cron schedules of CronJobs and the times at which they are due.
 //!
-//! The syntax is that of the library Kubernetes reads them with (robfig/cron's
-//! standard parser), down to its messages: whoever validates a schedule and
-//! whoever acts on it read the same.
+//! The syntax and the error messages are those of the library that Kubernetes
+//! uses (the standard parser of robfig/cron). Validation and execution share
+//! this parser, so they always agree.
 
 mod duration;
 mod error;
@@ -18,7 +18,7 @@ pub use zone::time_zone;
 
 use field::{Field, Fields};
 
-/// When something is due: `*/5 * * * *`, `@daily`, `@every 1h30m`.
+/// A cron schedule: `*/5 * * * *`, `@daily`, `@every 1h30m`.
 ///
 /// ```
 /// use longshore_model::schedule::{Schedule, time_zone};
@@ -38,9 +38,9 @@ pub struct Schedule(Kind);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Kind {
-    /// Minutes that match.
+    /// All minutes that match the fields.
     Fields(Fields),
-    /// Each so many whole seconds, at least one.
+    /// A fixed interval of whole seconds, at least one.
     Every(Duration),
 }
 
@@ -72,7 +72,8 @@ impl FromStr for Schedule {
     }
 }
 
-/// What follows `TZ=…`. CronJobs refuse it, but only after it has been read.
+/// Returns the text after `TZ=…`. CronJobs reject a time zone here, but only
+/// after parsing it.
 fn after_zone(text: &str) -> Result<&str, ScheduleError> {
     let zoned = ["TZ=", "CRON_TZ="]
         .iter()
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read() {
+    fn valid_schedules_are_parsed() {
         for good in [
             "* * * * *",
             "*/5 0-12/2 1,15 jan-Mar ?",
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused() {
+    fn invalid_schedules_are_rejected() {
         for (bad, problem) in [
             ("", "empty spec string"),
             ("* *", "expected exactly 5 fields, found 2: [* *]"),

@@ -1,4 +1,4 @@
-//! The times that a schedule means in a time zone.
+//! The times of a schedule in a time zone.
 
 use std::time::Duration;
 
@@ -10,14 +10,13 @@ use jiff::{
 
 use super::{Kind, Schedule, field::Fields};
 
-/// How far ahead a time is searched. From one 29 February to the next it is
-/// at most eight years.
-const HORIZON: Duration = Duration::from_secs(9 * 366 * 24 * 3600);
+/// How far ahead to search. Two leap days are at most eight years apart.
+const MAX_SEARCH: Duration = Duration::from_secs(9 * 366 * 24 * 3600);
 
 /// The times of a [`Schedule`].
 ///
-/// A time that the clocks skip is not one of them; one that the clocks show
-/// twice is there twice, as in Kubernetes.
+/// As in Kubernetes, a local time that is skipped by a clock change does not
+/// occur, and a local time that is repeated occurs twice.
 #[derive(Debug, Clone)]
 pub struct Times<'a> {
     schedule: &'a Schedule,
@@ -26,23 +25,23 @@ pub struct Times<'a> {
 }
 
 impl Schedule {
-    /// Its times in a zone. `@every` counts from the anchor.
+    /// The times in a time zone. `@every` counts from the anchor.
     #[must_use]
     pub fn times(&self, anchor: Timestamp, zone: TimeZone) -> Times<'_> {
         Times {
             schedule: self,
-            anchor: whole(anchor),
+            anchor: truncate_to_seconds(anchor),
             zone,
         }
     }
 }
 
 impl Times<'_> {
-    /// The first time after another; `None` when there is none in the years
-    /// to come, as with `0 0 31 2 *`.
+    /// The first time after `after`; `None` if there is none in the coming
+    /// years, as with `0 0 31 2 *`.
     #[must_use]
     pub fn after(&self, after: Timestamp) -> Option<Timestamp> {
-        let after = whole(after);
+        let after = truncate_to_seconds(after);
         match &self.schedule.0 {
             Kind::Fields(fields) => self.matching(fields, after),
             Kind::Every(span) => {
@@ -55,15 +54,15 @@ impl Times<'_> {
     /// The last time that is after the anchor and not after `now`.
     #[must_use]
     pub fn latest(&self, now: Timestamp) -> Option<Timestamp> {
-        let now = whole(now);
+        let now = truncate_to_seconds(now);
         match &self.schedule.0 {
             Kind::Fields(fields) => {
                 let next = |at: i64| {
                     let found = self.matching(fields, Timestamp::from_second(at).ok()?);
                     found.filter(|found| *found <= now)
                 };
-                // Halves the span in which the last time lies: however long
-                // ago the anchor is, this is done in some thirty steps.
+                // Bisect the interval that contains the last time. This takes
+                // about thirty steps, however old the anchor is.
                 let (mut low, mut high) = (self.anchor.as_second(), now.as_second());
                 next(low)?;
                 while high - low > 1 {
@@ -83,7 +82,8 @@ impl Times<'_> {
         }
     }
 
-    /// Whole spans from the anchor to a time; none when it is before.
+    /// The number of whole intervals from the anchor to a time; `None` if the
+    /// time is earlier.
     fn intervals(&self, at: Timestamp, span: Duration) -> Option<u64> {
         let past = at.as_second().saturating_sub(self.anchor.as_second());
         u64::try_from(past)
@@ -97,10 +97,10 @@ impl Times<'_> {
         self.anchor.checked_add(past).ok()
     }
 
-    /// Searches stretch by stretch in which the zone's clocks run evenly: in
-    /// each, the local time tells the time.
+    /// Searches one period with a constant UTC offset after another. Within a
+    /// period, local times map directly to points in time.
     fn matching(&self, fields: &Fields, after: Timestamp) -> Option<Timestamp> {
-        let horizon = after.checked_add(HORIZON).unwrap_or(Timestamp::MAX);
+        let horizon = after.checked_add(MAX_SEARCH).unwrap_or(Timestamp::MAX);
         let mut after = after;
         while after < horizon {
             let offset = self.zone.to_offset(after.checked_add(1.second()).ok()?);
@@ -111,10 +111,10 @@ impl Times<'_> {
                 .next()
                 .unwrap_or(horizon)
                 .min(horizon);
-            if let Some(found) = in_stretch(fields, after, end, offset) {
+            if let Some(found) = in_period(fields, after, end, offset) {
                 return Some(found);
             }
-            // What begins with the next stretch belongs to it.
+            // The start of the next period belongs to that period.
             after = end
                 .checked_sub(1.second())
                 .ok()?
@@ -124,8 +124,8 @@ impl Times<'_> {
     }
 }
 
-/// The first match after a time and before the end, with one offset.
-fn in_stretch(
+/// The first match after a time and before the end of the period.
+fn in_period(
     fields: &Fields,
     after: Timestamp,
     end: Timestamp,
@@ -155,7 +155,7 @@ fn next_month(date: Date) -> Option<Date> {
     date.last_of_month().tomorrow().ok()
 }
 
-/// The first match of a day after a time.
+/// The first match on a day after a time.
 fn in_day(fields: &Fields, date: Date, after: DateTime) -> Option<DateTime> {
     let mut hour = if date == after.date() {
         after.hour()
@@ -176,8 +176,8 @@ fn in_day(fields: &Fields, date: Date, after: DateTime) -> Option<DateTime> {
     None
 }
 
-/// Without the fraction of a second: schedules know none.
-fn whole(at: Timestamp) -> Timestamp {
+/// Truncates to whole seconds, the resolution of schedules.
+fn truncate_to_seconds(at: Timestamp) -> Timestamp {
     let second = at.as_second() - i64::from(at.subsec_nanosecond() < 0);
     Timestamp::from_second(second).unwrap_or(at)
 }

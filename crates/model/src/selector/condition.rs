@@ -1,6 +1,6 @@
-//! The conditions of a label selector's requirements.
+//! The conditions in the requirements of a label selector.
 
-/// What one requirement asks of a label.
+/// The condition that a requirement imposes on a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Condition {
     In(Vec<String>),
@@ -12,7 +12,8 @@ pub(super) enum Condition {
 }
 
 impl Condition {
-    /// What holds where this or the other does; `None` for what cannot be said.
+    /// The disjunction of two conditions; `None` if a single condition cannot
+    /// express it.
     pub(super) fn or(&self, other: &Self) -> Option<Self> {
         match (self, other) {
             (Self::In(own), Self::In(others)) => {

@@ -4,7 +4,8 @@ use std::{fmt, str::FromStr};
 
 use super::SelectorError;
 
-/// A field selector: dotted paths that must have, or not have, a value.
+/// A field selector: dotted paths whose values must or must not be equal to a
+/// given value.
 ///
 /// ```
 /// use longshore_model::FieldSelector;
@@ -18,19 +19,19 @@ pub struct FieldSelector {
 }
 
 impl FieldSelector {
-    /// Matches everything.
+    /// Creates a selector that matches everything.
     #[must_use]
     pub fn everything() -> Self {
         Self::default()
     }
 
-    /// Whether it has no term.
+    /// Whether the selector has no terms.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Adds: the field at `path` has `value`.
+    /// Adds a term: the field at `path` equals `value`.
     #[must_use]
     pub fn with(mut self, path: impl Into<String>, value: impl Into<String>) -> Self {
         self.terms.push((path.into(), true, value.into()));
@@ -44,12 +45,12 @@ impl FieldSelector {
         self
     }
 
-    /// The paths it names.
+    /// The paths in the terms.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.terms.iter().map(|(path, ..)| path.as_str())
     }
 
-    /// The value that `path` must have, if it must have one.
+    /// The value that `path` must have, if a term requires one.
     #[must_use]
     pub fn required(&self, path: &str) -> Option<&str> {
         self.terms
@@ -58,7 +59,8 @@ impl FieldSelector {
             .map(|(.., v)| v.as_str())
     }
 
-    /// Whether all terms hold; `get` gives a field's text, `None` reads as empty.
+    /// Whether all terms match; `get` returns the value of a field, `None`
+    /// counts as empty.
     pub fn matches_with(&self, get: impl Fn(&str) -> Option<String>) -> bool {
         self.terms
             .iter()
@@ -120,8 +122,8 @@ fn split_unescaped(text: &str) -> Vec<&str> {
     parts
 }
 
-/// The path, whether the value must be equal, and the value as written. The
-/// first operator counts, wherever others follow.
+/// Splits a term into its path, whether the values must be equal, and the value
+/// as written. The first operator counts.
 fn split_at_operator(term: &str) -> Option<(&str, bool, &str)> {
     let at = term.find('=')?;
     let (path, rest) = (&term[..at], &term[at + 1..]);
@@ -131,7 +133,7 @@ fn split_at_operator(term: &str) -> Option<(&str, bool, &str)> {
     })
 }
 
-/// The value, or what is wrong with it.
+/// Unescapes a value, or returns what is wrong with it.
 fn unescape(text: &str) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars();

@@ -9,10 +9,11 @@ use super::{
 };
 use crate::name;
 
-/// A label selector: requirements that must all hold; empty matches everything.
+/// A label selector: a set of requirements that must all be met. An empty
+/// selector matches everything.
 ///
-/// Reads `= == != in notin key !key < >`. As in Kubernetes, `!=` and `notin`
-/// match objects without the label.
+/// The syntax is `= == != in notin key !key < >`. As in Kubernetes, `!=` and
+/// `notin` match objects without the label.
 ///
 /// ```
 /// use longshore_model::LabelSelector;
@@ -28,16 +29,17 @@ pub struct LabelSelector {
 }
 
 impl LabelSelector {
-    /// Matches everything.
+    /// Creates a selector that matches everything.
     #[must_use]
     pub fn everything() -> Self {
         Self::default()
     }
 
-    /// All the labels given, with exactly these values.
+    /// Creates a selector that requires all given labels with exactly these
+    /// values.
     ///
     /// # Errors
-    /// An invalid key or value.
+    /// Fails if a key or value is invalid.
     pub fn exactly<K, V>(labels: impl IntoIterator<Item = (K, V)>) -> Result<Self, SelectorError>
     where
         K: Into<String>,
@@ -52,7 +54,7 @@ impl LabelSelector {
         Ok(selector)
     }
 
-    /// One requirement.
+    /// Creates a selector with one requirement.
     pub(super) fn of(key: String, condition: Condition) -> Result<Self, SelectorError> {
         let selector = Self {
             requirements: vec![(key, condition)],
@@ -61,7 +63,7 @@ impl LabelSelector {
         Ok(selector)
     }
 
-    /// Whether it has no requirement.
+    /// Whether the selector has no requirements.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         self.requirements.is_empty()
@@ -74,8 +76,8 @@ impl LabelSelector {
         self
     }
 
-    /// A label that must have one of a few values, and these; of several such
-    /// the one with the fewest. For those who keep an index by labels.
+    /// The label with the fewest permitted values, and these values. Useful for
+    /// lookups in an index of labels.
     ///
     /// ```
     /// use longshore_model::LabelSelector;
@@ -95,12 +97,12 @@ impl LabelSelector {
         one_of.min_by_key(|(_, values)| values.len())
     }
 
-    /// Reads selectors that stand in one text, each of which matches: a label
-    /// that is to have a value, and had one to have before, begins another, for
-    /// no label has two.
+    /// Parses several alternative selectors from one text. A second required
+    /// value for the same label starts a new selector because no label has two
+    /// values.
     ///
     /// # Errors
-    /// What cannot be read.
+    /// Fails if the text is not a selector.
     ///
     /// ```
     /// use longshore_model::LabelSelector;
@@ -127,11 +129,12 @@ impl LabelSelector {
         Ok(all)
     }
 
-    /// One selector that matches whatever any of the `selectors` does, and as
-    /// little else as can be said; `None` when that would be everything.
+    /// Returns a selector that matches whatever any of the `selectors` matches,
+    /// and as little else as can be expressed; `None` if it would match
+    /// everything.
     ///
-    /// A label to which each of them gives a few values may have any of those,
-    /// and what all of them ask is asked.
+    /// If each of them restricts the values of a label, the result permits the
+    /// union of these values. Requirements common to all are kept.
     ///
     /// ```
     /// use longshore_model::LabelSelector;
@@ -159,13 +162,13 @@ impl LabelSelector {
         (!requirements.is_empty()).then_some(Self { requirements })
     }
 
-    /// Whether labels meet every requirement.
+    /// Whether the labels meet all requirements.
     #[must_use]
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.matches_with(|key| labels.get(key).map(String::as_str))
     }
 
-    /// As [`LabelSelector::matches`], over any way to look a label up.
+    /// As [`LabelSelector::matches`], with a function that looks up a label.
     pub fn matches_with<'a>(&self, get: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|(key, condition)| {
             let value = get(key);

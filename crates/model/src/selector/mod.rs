@@ -1,4 +1,4 @@
-//! Label and field selectors, as they stand in a query string.
+//! Label and field selectors as used in query strings.
 
 mod condition;
 mod field;
@@ -10,18 +10,18 @@ pub use field::FieldSelector;
 pub use label::LabelSelector;
 pub use structured::{Requirement, StructuredSelector};
 
-/// A selector that cannot be read.
+/// An invalid selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid selector {selector:?}: {problem}")]
 pub struct SelectorError {
     selector: String,
-    /// What Kubernetes says before the problem.
+    /// The text that Kubernetes puts before the problem.
     opening: String,
     problem: String,
 }
 
 impl SelectorError {
-    /// The message of a Kubernetes API server about the same text.
+    /// The message of a Kubernetes API server for the same selector.
     ///
     /// ```
     /// use longshore_model::LabelSelector;

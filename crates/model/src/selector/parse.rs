@@ -1,11 +1,11 @@
-//! Reads label selectors: the grammar of Kubernetes' `labels.Parse`, and its
-//! words about what does not fit it.
+//! Parses label selectors. The grammar and the error messages are those of
+//! `labels.Parse` in Kubernetes.
 
 use crate::name;
 
 use super::condition::Condition;
 
-/// The requirements of a text: a key and what is asked of it.
+/// Parses a text into requirements: pairs of a key and a condition.
 pub(super) fn requirements(text: &str) -> Result<Vec<(String, Condition)>, Problem> {
     let mut parser = Parser {
         tokens: tokens(text),
@@ -35,16 +35,16 @@ pub(super) fn requirements(text: &str) -> Result<Vec<(String, Condition)>, Probl
     }
 }
 
-/// What is wrong with a selector.
+/// Why a selector is invalid.
 pub(super) enum Problem {
-    /// One of its requirements cannot be read.
+    /// One of its requirements is invalid.
     Within(String),
-    /// What stands around them does not fit.
+    /// The text between the requirements is invalid.
     Around(String),
 }
 
-/// The operators that stand between a key and a value, as Kubernetes lists
-/// them.
+/// The operators between a key and a value, in the order in which Kubernetes
+/// lists them.
 const OPERATORS: &str = "in, notin, =, ==, !=, gt, lt";
 const SYMBOLS: &[&str] = &["==", "!=", "=", "!", "(", ")", ",", ">", "<"];
 
@@ -141,10 +141,10 @@ impl<'a> Parser<'a> {
             other => return Err(found(other, OPERATORS)),
         };
         let value = self.value()?;
-        checked(key, vec![value], Vec::new()).map(make)
+        check_values(key, vec![value], Vec::new()).map(make)
     }
 
-    /// One value; none at all is the empty one.
+    /// Parses one value; a missing value is the empty value.
     fn value(&mut self) -> Result<String, String> {
         match self.peek() {
             Token::End | Token::Symbol(",") => Ok(String::new()),
@@ -165,12 +165,12 @@ impl<'a> Parser<'a> {
                 "values[0]: Invalid value: {value:?}: for 'Gt', 'Lt' operators, the value must be an integer"
             )],
         };
-        checked(key, vec![value], problems)?;
+        check_values(key, vec![value], problems)?;
         Ok(number.unwrap_or_default())
     }
 
-    /// `(a,b)`, sorted. Between two commas, and beside a bracket, stands an
-    /// empty value.
+    /// Parses `(a,b)` and sorts the values. Between two commas, or next to a
+    /// parenthesis, there is an empty value.
     fn set(&mut self, key: &str) -> Result<Vec<String>, String> {
         match self.take() {
             Token::Symbol("(") => {}
@@ -185,10 +185,10 @@ impl<'a> Parser<'a> {
         self.take();
         values.sort();
         values.dedup();
-        checked(key, values, Vec::new())
+        check_values(key, values, Vec::new())
     }
 
-    /// The items of a set, up to its closing bracket.
+    /// Parses the items of a set up to its closing parenthesis.
     fn items(&mut self, values: &mut Vec<String>) -> Result<(), String> {
         loop {
             match self.take() {
@@ -216,9 +216,9 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Values that may be those of a label, or all that is wrong with them beside
-/// what is known to be.
-fn checked(
+/// Returns the values if they are valid label values; otherwise returns all
+/// problems, including those already known.
+fn check_values(
     key: &str,
     values: Vec<String>,
     mut problems: Vec<String>,
@@ -241,7 +241,7 @@ const CHARACTERS: &str = "must consist of alphanumeric characters, '-', '_' or '
 const SUBDOMAIN: &str = r"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/// What is wrong with a label's key, in the words of Kubernetes.
+/// Returns what is wrong with a label key, with the message of Kubernetes.
 fn key_problem(key: &str) -> Option<String> {
     name::label_key(key).err()?;
     let (prefix, own) = match key.split_once('/') {
@@ -277,7 +277,7 @@ fn key_problem(key: &str) -> Option<String> {
     Some(problems.join("; "))
 }
 
-/// What is wrong with a label's value, in the words of Kubernetes.
+/// Returns what is wrong with a label value, with the message of Kubernetes.
 fn value_problem(value: &str) -> Option<String> {
     name::label_value(value).err()?;
     let mut problems = Vec::new();

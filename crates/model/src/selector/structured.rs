@@ -1,4 +1,4 @@
-//! Label selectors as objects hold them: `matchLabels`, `matchExpressions`.
+//! Label selectors within objects: `matchLabels`, `matchExpressions`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{LabelSelector, SelectorError, condition::Condition};
 
-/// A label selector as it stands in an object's spec.
+/// A label selector in the spec of an object.
 ///
 /// ```
 /// use longshore_model::{LabelSelector, selector::StructuredSelector};
@@ -20,21 +20,21 @@ use super::{LabelSelector, SelectorError, condition::Condition};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StructuredSelector {
-    /// Labels with exactly these values.
+    /// Labels that must have exactly these values.
     pub match_labels: BTreeMap<String, String>,
-    /// Requirements besides.
+    /// Additional requirements.
     pub match_expressions: Vec<Requirement>,
 }
 
-/// What one expression asks of a label.
+/// A requirement for a label.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Requirement {
-    /// The label's key.
+    /// The label key.
     pub key: String,
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     pub operator: String,
-    /// The values that `In` and `NotIn` speak of.
+    /// The values for `In` and `NotIn`.
     pub values: Vec<String>,
 }
 

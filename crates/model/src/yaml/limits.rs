@@ -1,7 +1,7 @@
-//! Limits that a YAML text must keep before anything is made of it. An alias
-//! (`*a`) stands for a copy of what is anchored (`&a`), so a short text can mean
-//! gigabytes; and the time of YAML parsers grows with the square of the depth of
-//! nested brackets.
+//! Limits that YAML text must meet before it is parsed. An alias (`*a`) stands
+//! for a copy of the anchored value (`&a`), so a short text can expand to
+//! gigabytes. The run time of YAML parsers grows with the square of the nesting
+//! depth of brackets.
 
 use std::fmt;
 
@@ -9,30 +9,31 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::text::nesting;
 
-/// How deep brackets may be nested.
+/// Maximum nesting depth of brackets.
 pub const DEPTH: usize = 400;
 
-/// What the aliases of a text may add to it: nodes, and bytes of scalars.
+/// What the aliases of a text may add to it: number of nodes plus bytes of
+/// scalars.
 pub const EXPANSION: usize = 128 << 10;
 
-/// A YAML text that is not read, because of what it would grow to.
+/// A limit that a YAML text exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
-    /// Brackets are nested too deep.
+    /// Brackets are nested too deeply.
     #[error("exceeded max depth: brackets may be nested {DEPTH} levels deep")]
     TooDeep,
-    /// Aliases expand to too much.
+    /// Aliases expand to too much data.
     #[error(
         "document contains excessive aliasing: aliases may add {EXPANSION} nodes and bytes: write out what is repeated, or split the document"
     )]
     Aliases,
 }
 
-/// Checks that a text can be read without harm: call it before any parser of
-/// YAML. A text that is not YAML passes; the parser says what is wrong with it.
+/// Checks that a text is safe to parse. Call this before any YAML parser. A
+/// text that is not YAML passes; the parser reports its errors.
 ///
 /// # Errors
-/// [`LimitError`] names the limit that is exceeded.
+/// Returns the exceeded limit.
 ///
 /// ```
 /// use longshore_model::yaml;
@@ -48,11 +49,11 @@ pub fn check(text: &[u8]) -> Result<(), LimitError> {
     if nesting(text) > DEPTH {
         return Err(LimitError::TooDeep);
     }
-    // Without an alias nothing grows.
+    // Without aliases, a text cannot expand.
     if !(text.contains(&b'*') && text.contains(&b'&')) {
         return Ok(());
     }
-    // A node takes a byte of the text at least, and so does a byte of a scalar.
+    // Each node and each byte of a scalar takes at least one byte of the text.
     let mut left = (2 * text.len()).saturating_add(EXPANSION);
     for document in serde_yaml_ng::Deserializer::from_slice(text) {
         let walked = Count { left: &mut left }.deserialize(document);
@@ -66,7 +67,7 @@ pub fn check(text: &[u8]) -> Result<(), LimitError> {
     Ok(())
 }
 
-/// Goes through one value, and fails when nothing is left.
+/// Traverses a value and fails when the budget is used up.
 struct Count<'a> {
     left: &'a mut usize,
 }
@@ -80,7 +81,7 @@ impl Count<'_> {
         Ok(())
     }
 
-    fn again(&mut self) -> Count<'_> {
+    fn reborrow(&mut self) -> Count<'_> {
         Count {
             left: &mut *self.left,
         }
@@ -104,20 +105,20 @@ impl<'de> Visitor<'de> for Count<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        while map.next_key_seed(self.again())?.is_some() {
-            map.next_value_seed(self.again())?;
+        while map.next_key_seed(self.reborrow())?.is_some() {
+            map.next_value_seed(self.reborrow())?;
         }
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
-        while items.next_element_seed(self.again())?.is_some() {}
+        while items.next_element_seed(self.reborrow())?.is_some() {}
         Ok(())
     }
 
     fn visit_enum<A: serde::de::EnumAccess<'de>>(mut self, data: A) -> Result<(), A::Error> {
         use serde::de::VariantAccess;
-        let ((), variant) = data.variant_seed(self.again())?;
+        let ((), variant) = data.variant_seed(self.reborrow())?;
         variant.newtype_variant_seed(self)
     }
 
@@ -176,26 +177,27 @@ mod tests {
 
     use super::*;
 
-    /// `levels` lists, each of `width` aliases of the one before.
+    /// `levels` lists, each with `width` aliases of the previous one.
     fn bomb(width: usize, levels: usize) -> String {
         let mut text = format!("a0: &a0 [{}]\n", "x,".repeat(width));
         for i in 1..levels {
-            let again = format!("*a{},", i - 1).repeat(width);
-            text += &format!("a{i}: &a{i} [{again}]\n");
+            let aliases = format!("*a{},", i - 1).repeat(width);
+            text += &format!("a{i}: &a{i} [{aliases}]\n");
         }
         text
     }
 
     #[test]
-    fn aliases_that_expand_to_too_much_are_refused() {
+    fn excessive_alias_expansion_is_rejected() {
         for (width, levels) in [(9, 9), (10, 12), (100, 4), (300, 3)] {
             let text = bomb(width, levels);
             assert_eq!(check(text.as_bytes()), Err(LimitError::Aliases), "{width}");
         }
-        // One long text, many times; as a key, too; and in a later document.
+        // A long string that is repeated many times, also as a key and in a
+        // later document.
         let long = "x".repeat(10_000);
-        let again = "*a,".repeat(1000);
-        let later = format!("---\n1\n---\na: &a {long}\nb: [{again}]\n");
+        let aliases = "*a,".repeat(1000);
+        let later = format!("---\n1\n---\na: &a {long}\nb: [{aliases}]\n");
         assert_eq!(check(later.as_bytes()), Err(LimitError::Aliases));
         let keys: String = (0..1000).map(|i| format!("k{i}: {{*a : 1}}\n")).collect();
         let keys = format!("a: &a {long}\n{keys}");
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_anchors_pass() {
+    fn ordinary_anchors_are_accepted() {
         assert_eq!(check(bomb(10, 3).as_bytes()), Ok(()));
         let pods: String = (0..2000).map(|i| format!("p{i}: *p\n")).collect();
         let text = format!("p: &p {{image: a, command: [b, c], env: []}}\n{pods}");
@@ -212,19 +214,19 @@ mod tests {
     }
 
     #[test]
-    fn brackets_nested_too_deep_are_refused() {
+    fn deeply_nested_brackets_are_rejected() {
         assert_eq!(check("[".repeat(500).as_bytes()), Err(LimitError::TooDeep));
     }
 
     proptest! {
         #[test]
-        fn noise_passes(text in r#"[\[\]{}&*!|>:\-a-c "'\n#?,0-9]{0,60}"#) {
+        fn short_arbitrary_text_is_accepted(text in r#"[\[\]{}&*!|>:\-a-c "'\n#?,0-9]{0,60}"#) {
             prop_assert_eq!(check(text.as_bytes()), Ok(()));
         }
 
-        /// Whatever passes is read to a value of a bounded size.
+        /// Every text that passes is parsed to a value of bounded size.
         #[test]
-        fn what_passes_is_small(width in 1..40_usize, levels in 1..7_usize) {
+        fn accepted_text_has_a_bounded_size(width in 1..40_usize, levels in 1..7_usize) {
             let text = bomb(width, levels);
             if check(text.as_bytes()).is_ok() {
                 let value = serde_yaml_ng::from_str::<serde_json::Value>(&text);

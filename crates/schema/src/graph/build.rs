@@ -1,10 +1,11 @@
-//! Building the type graph from the definitions and the facts about them.
+//! Builds the type graph from the definitions and the properties of their
+//! fields.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::{Graph, Inside, Node, Shape, TypeRef};
+use super::{Contents, Graph, Node, Shape, TypeRef};
 use crate::{
     definitions::reference,
     facts::{Fact, Facts},
@@ -15,7 +16,8 @@ impl Graph {
     pub(super) fn build(definitions: &Map<String, Value>, facts: &Facts) -> Self {
         let zeros = zeros::read();
         let mut graph = Self::default();
-        // All definitions get their node first: they refer to one another.
+        // Create the nodes of all definitions first because they refer to one
+        // another.
         for (name, schema) in definitions {
             let shape = special(name).unwrap_or_else(|| shape_of(schema));
             let fact = facts
@@ -25,7 +27,7 @@ impl Graph {
                 .unwrap_or_default();
             let node = Node {
                 shape,
-                inside: Inside::Nothing,
+                contents: Contents::Nothing,
                 fact,
                 definition: Some(name.clone()),
                 omits_zero: false,
@@ -42,14 +44,14 @@ impl Graph {
                 continue;
             };
             if graph.nodes[index as usize].shape == Shape::Object {
-                let inside = graph.fields(schema, facts.get(name));
-                if let (Inside::Fields(fields), Some(zeros)) = (&inside, zeros.get(name)) {
+                let contents = graph.fields(schema, facts.get(name));
+                if let (Contents::Fields(fields), Some(zeros)) = (&contents, zeros.get(name)) {
                     for TypeRef(field) in zeros.omitted.iter().filter_map(|name| fields.get(*name))
                     {
                         graph.nodes[*field as usize].omits_zero = true;
                     }
                 }
-                graph.nodes[index as usize].inside = inside;
+                graph.nodes[index as usize].contents = contents;
             }
         }
         graph
@@ -57,19 +59,19 @@ impl Graph {
 
     fn push(&mut self, node: Node) -> TypeRef {
         self.nodes.push(node);
-        TypeRef(u32::try_from(self.nodes.len() - 1).expect("some thousand nodes"))
+        TypeRef(u32::try_from(self.nodes.len() - 1).expect("the graph has a few thousand nodes"))
     }
 
-    fn fields(&mut self, schema: &Value, facts: Option<&HashMap<&'static str, Fact>>) -> Inside {
+    fn fields(&mut self, schema: &Value, facts: Option<&HashMap<&'static str, Fact>>) -> Contents {
         let Some(properties) = schema["properties"].as_object() else {
-            return Inside::Nothing;
+            return Contents::Nothing;
         };
         let mut fields = HashMap::with_capacity(properties.len());
         for (name, property) in properties {
             let fact = facts.and_then(|facts| facts.get(name.as_str())).copied();
             fields.insert(name.clone(), self.add(property, fact.unwrap_or_default()));
         }
-        Inside::Fields(fields)
+        Contents::Fields(fields)
     }
 
     fn add(&mut self, schema: &Value, fact: Fact) -> TypeRef {
@@ -80,7 +82,7 @@ impl Graph {
             let atomic = fact.atomic || node.fact.atomic;
             return self.push(Node {
                 shape: node.shape,
-                inside: Inside::SameAs(target),
+                contents: Contents::SameAs(target),
                 fact: Fact { atomic, ..fact },
                 definition: Some(name.to_owned()),
                 omits_zero: false,
@@ -89,15 +91,17 @@ impl Graph {
             });
         }
         let shape = shape_of(schema);
-        let inside = match shape {
-            Shape::List => Inside::Items(self.add(&schema["items"], Fact::default())),
-            Shape::Map => Inside::Items(self.add(&schema["additionalProperties"], Fact::default())),
+        let contents = match shape {
+            Shape::List => Contents::Items(self.add(&schema["items"], Fact::default())),
+            Shape::Map => {
+                Contents::Items(self.add(&schema["additionalProperties"], Fact::default()))
+            }
             Shape::Object => self.fields(schema, None),
-            _ => Inside::Nothing,
+            _ => Contents::Nothing,
         };
         self.push(Node {
             shape,
-            inside,
+            contents,
             fact,
             definition: None,
             omits_zero: false,
@@ -107,7 +111,7 @@ impl Graph {
     }
 }
 
-/// Definitions whose JSON is not what their schema's type says.
+/// Definitions whose JSON does not have the type in their schema.
 fn special(definition: &str) -> Option<Shape> {
     Some(match definition.rsplit('.').next()? {
         "Quantity" => Shape::Quantity,
@@ -118,7 +122,7 @@ fn special(definition: &str) -> Option<Shape> {
         "JSONSchemaPropsOrArray" | "JSONSchemaPropsOrBool" | "JSONSchemaPropsOrStringArray" => {
             Shape::Any
         }
-        // Its schema says nothing at all.
+        // The schema is empty.
         "CustomResourceSubresourceStatus" => Shape::Object,
         _ => return None,
     })

@@ -1,5 +1,5 @@
-//! The type graph: what may stand at a path of an object, and how patches
-//! treat it.
+//! The type graph: the type of the value at each path of an object, and how
+//! patches treat it.
 
 mod build;
 
@@ -12,39 +12,39 @@ use crate::{
     facts::{self, Fact, ListType, PatchRule},
 };
 
-/// What a value may be.
+/// The kind of values that a type permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// An object with known fields.
     Object,
-    /// An object with any keys, and values of one type.
+    /// An object with arbitrary keys and values of one type.
     Map,
     /// A list.
     List,
     /// A string.
     String,
-    /// A whole number.
+    /// An integer.
     Integer,
     /// A number.
     Number,
     /// `true` or `false`.
     Boolean,
-    /// A port number or name, a number or percentage.
+    /// A port number or name, or a number or percentage.
     IntOrString,
-    /// An amount: `"500m"`, `"1Gi"`, also a bare number.
+    /// An amount: `"500m"`, `"1Gi"`, or a plain number.
     Quantity,
-    /// A time in whole seconds, RFC 3339.
+    /// An RFC 3339 time in whole seconds.
     Time,
-    /// A time with six decimals, RFC 3339.
+    /// An RFC 3339 time with six decimals.
     MicroTime,
-    /// Bytes in base64.
+    /// Base64-encoded bytes.
     Bytes,
-    /// Any JSON; nothing is known of what is inside.
+    /// Any JSON; the contents have no declared type.
     Any,
 }
 
-/// A node of the type graph: the type of a value at one place. Two fields of
-/// the same type can be different nodes, since patch rules belong to fields.
+/// A node of the type graph: the type of the value at a path. Two fields of the
+/// same type can have different nodes because patch rules belong to fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TypeRef(u32);
 
@@ -53,69 +53,69 @@ impl TypeRef {
         &graph().nodes[self.0 as usize]
     }
 
-    /// The type of the field `name`; of any key's value in a map.
+    /// The type of the field `name`, or of every value in a map.
     #[must_use]
     pub fn field(self, name: &str) -> Option<Self> {
         let graph = graph();
-        match graph.inside(self.node()) {
-            Inside::Fields(fields) => fields.get(name).copied(),
-            Inside::Items(item) if self.shape() == Shape::Map => Some(*item),
+        match graph.contents(self.node()) {
+            Contents::Fields(fields) => fields.get(name).copied(),
+            Contents::Items(item) if self.shape() == Shape::Map => Some(*item),
             _ => None,
         }
     }
 
-    /// The fields of an object, in order of name; empty for all else.
+    /// The fields of an object, sorted by name; empty for other types.
     pub fn fields(self) -> impl Iterator<Item = (&'static str, Self)> {
-        let mut fields: Vec<_> = match graph().inside(self.node()) {
-            Inside::Fields(fields) => fields.iter().map(|(k, v)| (k.as_str(), *v)).collect(),
+        let mut fields: Vec<_> = match graph().contents(self.node()) {
+            Contents::Fields(fields) => fields.iter().map(|(k, v)| (k.as_str(), *v)).collect(),
             _ => Vec::new(),
         };
         fields.sort_unstable_by_key(|(name, _)| *name);
         fields.into_iter()
     }
 
-    /// The type of a list's elements, or of a map's values.
+    /// The type of a list's items or of a map's values.
     #[must_use]
     pub fn items(self) -> Option<Self> {
-        match graph().inside(self.node()) {
-            Inside::Items(item) => Some(*item),
+        match graph().contents(self.node()) {
+            Contents::Items(item) => Some(*item),
             _ => None,
         }
     }
 
-    /// What the value may be.
+    /// The kind of values that the type permits.
     #[must_use]
     pub fn shape(self) -> Shape {
         self.node().shape
     }
 
-    /// How strategic merge treats it.
+    /// How strategic merge treats the value.
     #[must_use]
     pub fn patch(self) -> PatchRule {
         self.node().fact.patch
     }
 
-    /// How server-side apply owns a list. Lists of which nothing is said are
-    /// atomic.
+    /// How server-side apply tracks a list. Lists without a declared list type
+    /// are atomic.
     #[must_use]
     pub fn list_type(self) -> ListType {
         self.node().fact.list.unwrap_or(ListType::Atomic)
     }
 
-    /// What is said of the list's type, if anything.
-    pub(crate) fn said_list_type(self) -> Option<ListType> {
+    /// The declared list type, if any.
+    pub(crate) fn declared_list_type(self) -> Option<ListType> {
         self.node().fact.list
     }
 
-    /// The fields that tell a map list's items apart in server-side apply;
-    /// empty for all other lists.
+    /// The keys that identify the items of a map list in server-side apply;
+    /// empty for other lists.
     #[must_use]
     pub fn list_map_keys(self) -> &'static [&'static str] {
         self.node().fact.keys
     }
 
-    /// What a field that is a key of a map list is when it is left out: the
-    /// default, or the zero of its type.
+    /// The value of an omitted key of a map list: its default, or the zero
+    /// value of its type.
     #[must_use]
     pub fn key_default(self) -> Option<Value> {
         match (self.node().fact.default, self.shape()) {
@@ -132,42 +132,42 @@ impl TypeRef {
         self.node().fact.atomic
     }
 
-    /// Whether the field is left out when its value is zero.
+    /// Whether the field is omitted when its value is zero.
     #[must_use]
     pub fn omits_zero(self) -> bool {
         self.node().omits_zero
     }
 
-    /// Whether it is a whole number of 32 bits, not 64.
+    /// Whether the type is a 32-bit integer, not a 64-bit one.
     #[must_use]
     pub fn is_narrow(self) -> bool {
         self.node().narrow
     }
 
-    /// The fields of an object that are always there, with their zero values.
+    /// The fields of an object that are always present, with their zero values.
     #[must_use]
     pub fn always(self) -> &'static [(&'static str, Value)] {
         let graph = graph();
-        match &self.node().inside {
-            Inside::SameAs(target) => &graph.nodes[target.0 as usize].always,
+        match &self.node().contents {
+            Contents::SameAs(target) => &graph.nodes[target.0 as usize].always,
             _ => &self.node().always,
         }
     }
 
-    /// The definition it refers to, if it is not written out in place.
+    /// The definition that the type refers to, if it is not inline.
     #[must_use]
     pub fn definition(self) -> Option<&'static str> {
         self.node().definition.as_deref()
     }
 }
 
-/// The type graph; built by the first call.
+/// The type graph; built on first use.
 pub(crate) fn graph() -> &'static Graph {
     static GRAPH: OnceLock<Graph> = OnceLock::new();
     GRAPH.get_or_init(|| Graph::build(definitions(), &facts::read()))
 }
 
-/// The type graph over all definitions.
+/// The type graph of all definitions.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     nodes: Vec<Node>,
@@ -177,7 +177,7 @@ pub(crate) struct Graph {
 #[derive(Debug)]
 struct Node {
     shape: Shape,
-    inside: Inside,
+    contents: Contents,
     fact: Fact,
     definition: Option<String>,
     omits_zero: bool,
@@ -186,11 +186,11 @@ struct Node {
 }
 
 #[derive(Debug)]
-enum Inside {
+enum Contents {
     Nothing,
     Fields(HashMap<String, TypeRef>),
     Items(TypeRef),
-    /// What is inside the definition's own node.
+    /// The contents are those of the definition's own node.
     SameAs(TypeRef),
 }
 
@@ -199,11 +199,11 @@ impl Graph {
         self.definitions.get(name).copied()
     }
 
-    fn inside<'a>(&'a self, node: &'a Node) -> &'a Inside {
-        match &node.inside {
-            // A definition's own node is never `SameAs`.
-            Inside::SameAs(target) => &self.nodes[target.0 as usize].inside,
-            inside => inside,
+    fn contents<'a>(&'a self, node: &'a Node) -> &'a Contents {
+        match &node.contents {
+            // The node of a definition is never `SameAs`.
+            Contents::SameAs(target) => &self.nodes[target.0 as usize].contents,
+            contents => contents,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Places of Kubernetes' kinds in the graph.
+//! Types at paths of Kubernetes kinds.
 
 #![allow(clippy::unwrap_used)]
 

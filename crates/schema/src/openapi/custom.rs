@@ -1,5 +1,5 @@
-//! Kinds as documents describe them: built-in ones by the registry, custom
-//! ones by the schema of their definition.
+//! Kinds in OpenAPI documents: the registry describes built-in kinds, the
+//! schema of their CustomResourceDefinition describes custom kinds.
 
 use longshore_model::KindInfo;
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::extension::{KIND, kind_value};
 use crate::{definitions::DEFINITIONS, packages, registry};
 
-/// A kind to describe in a document.
+/// A kind that a document describes.
 pub trait Describe {
     /// The kind.
     fn info(&self) -> &KindInfo;
@@ -25,7 +25,7 @@ impl Describe for KindInfo {
 }
 
 /// The name of a kind's definition: `io.k8s.api.batch.v1.Job`, or
-/// `com.example.v1.Shoe`, with the group backwards.
+/// `com.example.v1.Shoe` with the group reversed.
 pub(super) fn name(info: &KindInfo) -> String {
     match registry().name_of(&info.gvk) {
         Some(name) => name.to_owned(),
@@ -36,7 +36,7 @@ pub(super) fn name(info: &KindInfo) -> String {
     }
 }
 
-/// The fields that all objects, or all lists, have, as a built-in kind of them has them.
+/// The fields that all objects or all lists have, taken from a built-in kind.
 fn common(kind: &str) -> Map<String, Value> {
     let name = packages::definition("", "v1", kind);
     let found = name.and_then(|name| registry().entry(&name));
@@ -64,7 +64,7 @@ pub(super) fn definition(info: &KindInfo, schema: &Value) -> Value {
     fields.into()
 }
 
-/// The name and definition of a custom kind's lists.
+/// The name and definition of the list of a custom kind.
 pub(super) fn list(info: &KindInfo) -> (String, Value) {
     let (gvk, list_kind) = (&info.gvk, info.list_kind());
     let mut properties = common("ConfigMapList");
@@ -84,13 +84,14 @@ pub(super) fn list(info: &KindInfo) -> (String, Value) {
     (list_name(info), definition)
 }
 
-/// The name of the definition of a kind's lists.
+/// The name of the definition of a kind's list.
 pub(super) fn list_name(info: &KindInfo) -> String {
     format!("{}List", name(info))
 }
 
-/// A definition in the words of v2. Of a custom kind that keeps unknown fields nothing is
-/// said but its kind: old clients would refuse the fields that are not named.
+/// Converts a definition to v2. For a custom kind that preserves unknown
+/// fields, the result contains only the kind: old clients would reject
+/// undeclared fields.
 pub(super) fn definition_for_v2(definition: &Value) -> Value {
     match definition.get(KIND) {
         Some(kinds) if keeps_unknown_fields(definition) => json!({"type": "object", KIND: kinds}),
@@ -106,9 +107,9 @@ fn is_nullable(schema: &Value) -> bool {
     schema["nullable"] == true
 }
 
-/// A schema in the words of v2, which knows neither null nor alternatives. Where null or
-/// unknown fields are allowed, neither the type nor what is inside is said, as by
-/// Kubernetes: kubectl would refuse them.
+/// Converts a schema to v2, which supports neither null nor alternatives. As in
+/// Kubernetes, the type and the contents are omitted where null or unknown
+/// fields are permitted; otherwise kubectl would reject them.
 fn for_v2(schema: &Value) -> Value {
     let Some(fields) = schema.as_object() else {
         return schema.clone();
@@ -119,7 +120,8 @@ fn for_v2(schema: &Value) -> Value {
     for (name, value) in fields {
         let value = match (name.as_str(), value) {
             ("oneOf" | "anyOf" | "not" | "nullable" | "default", _) => None,
-            // A reference beside a description; other rules are no types.
+            // A reference with a description. Other rules in `allOf` are not
+            // types.
             ("allOf", _) => value[0].get("$ref").map(|_| value.clone()),
             ("type", _) if nullable => None,
             ("type", Value::String(kind)) if kind == "object" && open => None,
@@ -138,7 +140,7 @@ fn for_v2(schema: &Value) -> Value {
     out.into()
 }
 
-/// The fields that must be there and must not be null.
+/// The required fields that must not be null.
 fn required(schema: &Value, names: &[Value]) -> Option<Value> {
     if is_nullable(&schema["additionalProperties"]) {
         return None;
@@ -159,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn v2_says_nothing_of_null_alternatives_and_unknown_fields() {
+    fn v2_omits_null_alternatives_and_unknown_fields() {
         let kind = json!([{"group": "g", "version": "v1", "kind": "K"}]);
         let text =
             || json!({"type": "string", "pattern": "^a", "enum": ["a", "ab"], "minLength": 1});

@@ -1,5 +1,5 @@
-//! The part of gnostic's protobuf messages for OpenAPI v2 (`openapi.v2`) that
-//! documents of API servers use.
+//! The subset of gnostic's protobuf messages for OpenAPI v2 (`openapi.v2`) that
+//! API servers use.
 
 use prost::{Message, Oneof};
 
@@ -79,13 +79,13 @@ pub(super) struct ParameterValue {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct NonBodyParameter {
-    #[prost(oneof = "Place", tags = "3, 4")]
-    pub(super) place: Option<Place>,
+    #[prost(oneof = "ParameterLocation", tags = "3, 4")]
+    pub(super) location: Option<ParameterLocation>,
 }
 
-/// Where a parameter stands in a request.
+/// The location of a parameter in a request.
 #[derive(Clone, PartialEq, Oneof)]
-pub(super) enum Place {
+pub(super) enum ParameterLocation {
     #[prost(message, tag = "3")]
     Query(QueryParameter),
     #[prost(message, tag = "4")]
@@ -95,7 +95,7 @@ pub(super) enum Place {
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct QueryParameter {
     #[prost(string, tag = "2")]
-    pub(super) place: String,
+    pub(super) location: String,
     #[prost(string, tag = "3")]
     pub(super) description: String,
     #[prost(string, tag = "4")]
@@ -109,14 +109,14 @@ pub(super) struct PathParameter {
     #[prost(bool, tag = "1")]
     pub(super) required: bool,
     #[prost(string, tag = "2")]
-    pub(super) place: String,
+    pub(super) location: String,
     #[prost(string, tag = "4")]
     pub(super) name: String,
     #[prost(string, tag = "5")]
     pub(super) kind: String,
 }
 
-/// `Definitions` and `Properties`, which are alike.
+/// `Definitions` and `Properties`, which have the same format.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct NamedSchemas {
     #[prost(message, repeated, tag = "1")]
@@ -179,7 +179,7 @@ pub(super) struct NamedAny {
     pub(super) value: Option<AnyValue>,
 }
 
-/// Any value, as YAML.
+/// Any value, encoded as YAML.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct AnyValue {
     #[prost(string, tag = "2")]

@@ -1,8 +1,9 @@
-//! The OpenAPI documents that API servers publish: v3, one JSON document for
-//! each group and version, and v2, one document for all of them in protobuf or JSON.
+//! The OpenAPI documents that API servers publish: v3, a JSON document for each
+//! group and version, and v2, a single document in protobuf or JSON.
 //!
-//! kubectl reads them to explain types, to compute patches for `apply`, and to
-//! learn whether `PATCH` takes the parameters `dryRun` and `fieldValidation`.
+//! kubectl uses them to explain types, to compute patches for `apply`, and to
+//! find out whether `PATCH` supports the parameters `dryRun` and
+//! `fieldValidation`.
 
 mod custom;
 mod extension;

@@ -1,4 +1,4 @@
-//! The query parameters of operations, with their types.
+//! The query parameters of operations and their types.
 
 /// A parameter: name, type, description.
 pub(super) type Parameter = (&'static str, &'static str, &'static str);
@@ -24,10 +24,10 @@ const FORCE: Parameter = (
     "Apply takes over fields that another manager owns.",
 );
 
-/// Of every operation that shows an object.
+/// Parameters of operations that read an object.
 pub(super) const READ: &[Parameter] = &[];
 
-/// Of lists and watches.
+/// Parameters of lists and watches.
 pub(super) const LIST: &[Parameter] = &[
     ("allowWatchBookmarks", "boolean", "Watches send bookmarks."),
     (
@@ -65,13 +65,13 @@ pub(super) const LIST: &[Parameter] = &[
     ),
 ];
 
-/// Of creating and replacing.
+/// Parameters of create and replace.
 pub(super) const WRITE: &[Parameter] = &[DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION];
 
-/// Of patches.
+/// Parameters of patches.
 pub(super) const PATCH: &[Parameter] = &[DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION, FORCE];
 
-/// Of deleting.
+/// Parameters of deletes.
 pub(super) const DELETE: &[Parameter] = &[
     DRY_RUN,
     (
@@ -91,7 +91,7 @@ pub(super) const DELETE: &[Parameter] = &[
     ),
 ];
 
-/// Of reading a log.
+/// Parameters of reading a log.
 pub(super) const LOG: &[Parameter] = &[
     (
         "container",
@@ -115,7 +115,7 @@ pub(super) const LOG: &[Parameter] = &[
     ("timestamps", "boolean", "Each line begins with its time."),
 ];
 
-/// Of attaching to a container, and of running a command in one.
+/// Parameters of attach and exec.
 pub(super) const ATTACH: &[Parameter] = &[
     (
         "container",
@@ -128,14 +128,14 @@ pub(super) const ATTACH: &[Parameter] = &[
     ("tty", "boolean", "It has a terminal."),
 ];
 
-/// Of running a command in a container, besides [`ATTACH`].
+/// Parameters of exec in addition to [`ATTACH`].
 pub(super) const EXEC: &[Parameter] = &[(
     "command",
     "string",
     "The command, each word as a parameter of its own.",
 )];
 
-/// Of forwarding ports.
+/// Parameters of port forwarding.
 pub(super) const PORT_FORWARD: &[Parameter] = &[(
     "ports",
     "integer",

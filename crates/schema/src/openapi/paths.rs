@@ -1,5 +1,4 @@
-//! The operations that the API has for a kind: one list for both versions of
-//! OpenAPI.
+//! The operations of a kind, shared by both versions of OpenAPI.
 
 use longshore_model::KindInfo;
 
@@ -10,19 +9,19 @@ use super::{
 };
 use crate::{packages, registry};
 
-/// What a request carries as its body.
+/// The body of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Body {
     Nothing,
-    /// The operation's own kind.
+    /// An object of the operation's kind.
     Object,
     Patch,
     DeleteOptions,
 }
 
-/// What it answers with.
+/// The body of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ResponseBody {
     Object,
     List,
     Status,
@@ -34,20 +33,19 @@ pub(super) enum Answer {
 pub(super) struct Operation {
     /// `get`, `put`, …
     pub(super) method: &'static str,
-    /// What Kubernetes calls it: `list`, `post`, `deletecollection`, …
+    /// The Kubernetes action: `list`, `post`, `deletecollection`, …
     pub(super) action: &'static str,
-    /// A name of its own in the whole API.
+    /// An id that is unique in the whole API.
     pub(super) id: String,
     pub(super) description: String,
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Body,
-    pub(super) answer: Answer,
-    /// Group, version and kind of the objects it takes and gives.
+    pub(super) answer: ResponseBody,
+    /// Group, version and kind of the objects in requests and responses.
     pub(super) kind: (String, String, String),
-    /// The definition of those objects; nothing for kinds that are not built in.
+    /// The definition of these objects; `None` for kinds that are not built in.
     pub(super) definition: Option<String>,
-    /// Whether a definition describes the kind; there is no strategic merge of
-    /// such.
+    /// Whether the kind is custom. Custom kinds do not support strategic merge.
     pub(super) custom: bool,
 }
 
@@ -55,7 +53,7 @@ pub(super) struct Operation {
 #[derive(Debug, Clone)]
 pub(super) struct Path {
     pub(super) path: String,
-    /// The parameters in braces.
+    /// The path parameters.
     pub(super) variables: Vec<&'static str>,
     pub(super) operations: Vec<Operation>,
 }
@@ -67,19 +65,19 @@ pub(super) fn of_kind(kind: &impl Describe) -> Vec<Path> {
     let namespaced = info.is_namespaced();
     let scope: &[&str] = if namespaced { &["namespace"] } else { &[] };
     let base = info.collection_path(namespaced.then_some("{namespace}"));
-    let maker = Maker {
+    let maker = OperationBuilder {
         info,
         custom,
         scope: if namespaced { "Namespaced" } else { "" },
     };
-    let list = |all| maker.make("get", "list", &["list", all], None);
+    let list = |all| maker.build("get", "list", &["list", all], None);
     let mut paths = vec![Path {
         path: base.clone(),
         variables: scope.to_vec(),
         operations: vec![
             list(""),
-            maker.make("post", "post", &["create", ""], None),
-            maker.make(
+            maker.build("post", "post", &["create", ""], None),
+            maker.build(
                 "delete",
                 "deletecollection",
                 &["deletecollection", ""],
@@ -88,7 +86,7 @@ pub(super) fn of_kind(kind: &impl Describe) -> Vec<Path> {
         ],
     }];
     if namespaced {
-        let everywhere = Maker {
+        let everywhere = OperationBuilder {
             info,
             custom,
             scope: "",
@@ -96,7 +94,7 @@ pub(super) fn of_kind(kind: &impl Describe) -> Vec<Path> {
         paths.push(Path {
             path: info.collection_path(None),
             variables: Vec::new(),
-            operations: vec![everywhere.make("get", "list", &["list", "ForAllNamespaces"], None)],
+            operations: vec![everywhere.build("get", "list", &["list", "ForAllNamespaces"], None)],
         });
     }
     let item = [scope, &["name"]].concat();
@@ -104,31 +102,31 @@ pub(super) fn of_kind(kind: &impl Describe) -> Vec<Path> {
         path: format!("{base}/{{name}}"),
         variables: item.clone(),
         operations: vec![
-            maker.make("get", "get", &["read", ""], None),
-            maker.make("put", "put", &["replace", ""], None),
-            maker.make("patch", "patch", &["patch", ""], None),
-            maker.make("delete", "delete", &["delete", ""], None),
+            maker.build("get", "get", &["read", ""], None),
+            maker.build("put", "put", &["replace", ""], None),
+            maker.build("patch", "patch", &["patch", ""], None),
+            maker.build("delete", "delete", &["delete", ""], None),
         ],
     });
     for subresource in info.subresources.iter() {
-        let suffix = camel(subresource);
-        let make = |method, verb| maker.make(method, method, &[verb, &suffix], Some(subresource));
+        let suffix = capitalize(subresource);
+        let build = |method, verb| maker.build(method, method, &[verb, &suffix], Some(subresource));
         let connect =
-            |method, verb| maker.make(method, "connect", &[verb, &suffix], Some(subresource));
+            |method, verb| maker.build(method, "connect", &[verb, &suffix], Some(subresource));
         paths.push(Path {
             path: format!("{base}/{{name}}/{subresource}"),
             variables: item.clone(),
             operations: match subresource {
-                "log" => vec![make("get", "read")],
-                "binding" | "eviction" | "token" => vec![make("post", "create")],
-                "finalize" => vec![make("put", "replace")],
+                "log" => vec![build("get", "read")],
+                "binding" | "eviction" | "token" => vec![build("post", "create")],
+                "finalize" => vec![build("put", "replace")],
                 "attach" | "exec" | "portforward" | "proxy" => {
                     vec![connect("get", "connectGet"), connect("post", "connectPost")]
                 }
                 _ => vec![
-                    make("get", "read"),
-                    make("put", "replace"),
-                    make("patch", "patch"),
+                    build("get", "read"),
+                    build("put", "replace"),
+                    build("patch", "patch"),
                 ],
             },
         });
@@ -136,17 +134,18 @@ pub(super) fn of_kind(kind: &impl Describe) -> Vec<Path> {
     paths
 }
 
-struct Maker<'a> {
+struct OperationBuilder<'a> {
     info: &'a KindInfo,
-    /// Whether a definition describes it.
+    /// Whether the kind is custom.
     custom: bool,
-    /// In ids, before the kind.
+    /// The part of ids before the kind.
     scope: &'static str,
 }
 
-impl Maker<'_> {
-    /// `words` are the id's beginning and end, around group, version and kind.
-    fn make(
+impl OperationBuilder<'_> {
+    /// Creates an operation. `words` are the start and the end of the id;
+    /// group, version and kind are inserted between them.
+    fn build(
         &self,
         method: &'static str,
         action: &'static str,
@@ -160,10 +159,10 @@ impl Maker<'_> {
             &gvk.group
         };
         let group = if self.custom {
-            // The first word alone might be another group's, too.
-            group.split(['.', '-']).map(camel).collect()
+            // The first part of the group alone might not be unique.
+            group.split(['.', '-']).map(capitalize).collect()
         } else {
-            camel(group.split('.').next().unwrap_or(group))
+            capitalize(group.split('.').next().unwrap_or(group))
         };
         let (group_of_kind, version, kind) =
             subresource
@@ -200,7 +199,7 @@ impl Maker<'_> {
             id: format!(
                 "{}{group}{}{}{}{}",
                 words[0],
-                camel(&gvk.version),
+                capitalize(&gvk.version),
                 self.scope,
                 gvk.kind,
                 words[1]
@@ -214,11 +213,11 @@ impl Maker<'_> {
                 _ => Body::Nothing,
             },
             answer: match action {
-                "list" => Answer::List,
-                "delete" | "deletecollection" => Answer::Status,
-                "connect" => Answer::Text,
-                _ if is_log => Answer::Text,
-                _ => Answer::Object,
+                "list" => ResponseBody::List,
+                "delete" | "deletecollection" => ResponseBody::Status,
+                "connect" => ResponseBody::Text,
+                _ if is_log => ResponseBody::Text,
+                _ => ResponseBody::Object,
             },
             kind: (
                 group_of_kind.to_owned(),
@@ -231,8 +230,8 @@ impl Maker<'_> {
     }
 }
 
-/// With a capital letter first.
-fn camel(word: &str) -> String {
+/// Capitalizes the first letter.
+fn capitalize(word: &str) -> String {
     let mut characters = word.chars();
     match characters.next() {
         Some(first) => first.to_uppercase().chain(characters).collect(),

@@ -1,5 +1,5 @@
-//! The definitions of a document: those that its kinds need, marked with their
-//! kinds and with the rules of patches and lists.
+//! The definitions of a document: those that its kinds need, with annotations
+//! for kinds and for patch and list rules.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,11 +13,11 @@ use crate::{
     ListType, Strategy, TypeRef, definitions::reference, packages, registry, roots::ROOTS,
 };
 
-/// The schema types of bodies that every group has.
+/// The types of bodies that all groups share.
 pub(super) const SHARED: [&str; 4] = ["DeleteOptions", "Patch", "Status", "WatchEvent"];
 
-/// The name of the definition of an object of a subresource, where it differs
-/// from that of the kind itself: group, version, kind.
+/// The definition of the object of a subresource if it differs from that of the
+/// kind: group, version, kind.
 pub(super) fn subresource_kind(
     subresource: &str,
 ) -> Option<(&'static str, &'static str, &'static str)> {
@@ -33,7 +33,7 @@ pub(super) fn subresource_kind(
     })
 }
 
-/// The definitions that `kinds` need, by name, each with its marks.
+/// The definitions that `kinds` need, by name, with their annotations.
 pub(super) fn of_kinds<'a, K: Describe + 'a>(
     kinds: impl IntoIterator<Item = &'a K>,
 ) -> BTreeMap<String, Value> {
@@ -65,7 +65,7 @@ pub(super) fn of_kinds<'a, K: Describe + 'a>(
             todo.extend(packages::definition(group, version, kind));
         }
     }
-    let marks = marks(&versions);
+    let kind_annotations = kind_annotations(&versions);
     while let Some(wanted) = todo.pop() {
         let Some((name, schema)) = registry.entry(&wanted) else {
             continue;
@@ -76,9 +76,9 @@ pub(super) fn of_kinds<'a, K: Describe + 'a>(
         references(schema, &mut todo);
         let mut schema = schema.clone();
         if let Some(of_type) = registry.named(name) {
-            mark_rules(&mut schema, of_type);
+            annotate_rules(&mut schema, of_type);
         }
-        if let (Some(kinds), Some(fields)) = (marks.get(name), schema.as_object_mut()) {
+        if let (Some(kinds), Some(fields)) = (kind_annotations.get(name), schema.as_object_mut()) {
             fields.insert(KIND.to_owned(), Value::Array(kinds.clone()));
         }
         definitions.insert(name.to_owned(), schema);
@@ -86,16 +86,16 @@ pub(super) fn of_kinds<'a, K: Describe + 'a>(
     definitions
 }
 
-/// Which definitions are which kinds. Options and events are kinds of every
-/// group and version.
-fn marks(versions: &BTreeSet<(String, String)>) -> HashMap<String, Vec<Value>> {
-    let mut marks = HashMap::new();
+/// The kinds of the definitions. Options and events are kinds in every group
+/// and version.
+fn kind_annotations(versions: &BTreeSet<(String, String)>) -> HashMap<String, Vec<Value>> {
+    let mut kind_annotations = HashMap::new();
     for root in ROOTS {
         let Some(package) = packages::of(root.group, root.version) else {
             continue;
         };
         for kind in std::iter::once(root.kind).chain(root.list_kind) {
-            marks.insert(
+            kind_annotations.insert(
                 format!("{package}.{kind}"),
                 vec![kind_value(root.group, root.version, kind)],
             );
@@ -105,16 +105,16 @@ fn marks(versions: &BTreeSet<(String, String)>) -> HashMap<String, Vec<Value>> {
         let kinds = versions
             .iter()
             .map(|(group, version)| kind_value(group, version, kind));
-        marks.insert(format!("{}.{kind}", packages::META), kinds.collect());
+        kind_annotations.insert(format!("{}.{kind}", packages::META), kinds.collect());
     }
-    marks.insert(
+    kind_annotations.insert(
         format!("{}.Status", packages::META),
         vec![kind_value("", "v1", "Status")],
     );
-    marks
+    kind_annotations
 }
 
-/// Adds the names that a schema refers to.
+/// Collects the names that a schema refers to.
 fn references(schema: &Value, names: &mut Vec<String>) {
     match schema {
         Value::Object(fields) => {
@@ -128,8 +128,8 @@ fn references(schema: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// Writes what the type graph knows of patches and lists into a definition.
-fn mark_rules(schema: &mut Value, of_type: TypeRef) {
+/// Adds the patch and list rules of the type graph to a definition.
+fn annotate_rules(schema: &mut Value, of_type: TypeRef) {
     let Some(schema) = schema.as_object_mut() else {
         return;
     };
@@ -141,12 +141,12 @@ fn mark_rules(schema: &mut Value, of_type: TypeRef) {
     };
     for (name, property) in properties {
         if let (Some(at), Some(property)) = (of_type.field(name), property.as_object_mut()) {
-            mark_field(property, at);
+            annotate_field(property, at);
         }
     }
 }
 
-fn mark_field(property: &mut Map<String, Value>, at: TypeRef) {
+fn annotate_field(property: &mut Map<String, Value>, at: TypeRef) {
     let mut mark = |word: &str, value: Value| property.insert(word.to_owned(), value);
     let strategy = match at.patch().strategy {
         Strategy::Replace => None,
@@ -161,7 +161,7 @@ fn mark_field(property: &mut Map<String, Value>, at: TypeRef) {
     if let Some(key) = at.patch().merge_key {
         mark("x-kubernetes-patch-merge-key", key.into());
     }
-    match at.said_list_type() {
+    match at.declared_list_type() {
         Some(ListType::Atomic) => {
             mark("x-kubernetes-list-type", "atomic".into());
         }

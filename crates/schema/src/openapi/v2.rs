@@ -1,5 +1,5 @@
-//! OpenAPI v2 as protobuf: `/openapi/v2` with
-//! `Accept: application/com.github.proto-openapi.spec.v2@v1.0+protobuf`.
+//! OpenAPI v2 as protobuf: `/openapi/v2` with `Accept:
+//! application/com.github.proto-openapi.spec.v2@v1.0+protobuf`.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,19 @@ use super::{
     extension::{KIND, kind_value},
     gnostic::{
         AdditionalProperties, AnyValue, Document, Info, Items, NamedAny, NamedPathItem,
-        NamedSchema, NamedSchemas, NonBodyParameter, Operation, ParameterValue, ParametersItem,
-        PathItem, PathParameter, Paths, Place, QueryParameter, Schema, TypeItem,
+        NamedSchema, NamedSchemas, NonBodyParameter, Operation, ParameterLocation, ParameterValue,
+        ParametersItem, PathItem, PathParameter, Paths, QueryParameter, Schema, TypeItem,
     },
     paths, schemas,
 };
 use crate::definitions::reference;
 
-/// The content type to answer with. The one that clients ask for has an `@`,
-/// which is no valid content type: kubectl itself cannot read such an answer.
+/// The content type of the response. The type that clients request contains an
+/// `@`, which is invalid in a content type; kubectl itself cannot parse such a
+/// response.
 pub const V2_CONTENT_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// The document for all kinds, as gnostic's message `openapi.v2.Document`.
+/// The document of all kinds as gnostic's message `openapi.v2.Document`.
 #[must_use]
 pub fn v2_protobuf<K: Describe>(kinds: &[K]) -> Vec<u8> {
     let definitions = v2_definitions(kinds)
@@ -60,8 +61,8 @@ pub fn v2_protobuf<K: Describe>(kinds: &[K]) -> Vec<u8> {
     document.encode_to_vec()
 }
 
-/// The definitions in the words of v2, which knows no `oneOf`: what can be two things is
-/// called a string, or nothing at all.
+/// Converts the definitions to v2, which does not support `oneOf`: a type with
+/// alternatives becomes a string or is omitted.
 pub(super) fn v2_definitions<K: Describe>(kinds: &[K]) -> BTreeMap<String, Value> {
     let definitions = schemas::of_kinds(kinds).into_iter();
     let in_v2 = definitions.map(|(name, definition)| {
@@ -130,7 +131,7 @@ fn schema_of(value: &Value) -> Schema {
     }
 }
 
-/// JSON is YAML, too.
+/// JSON is valid YAML.
 fn extension(name: &str, value: &Value) -> NamedAny {
     NamedAny {
         name: name.to_owned(),
@@ -146,9 +147,9 @@ fn path_item(path: &paths::Path) -> PathItem {
             .variables
             .iter()
             .map(|name| {
-                parameter(Place::Path(PathParameter {
+                parameter(ParameterLocation::Path(PathParameter {
                     required: true,
-                    place: "path".to_owned(),
+                    location: "path".to_owned(),
                     name: (*name).to_owned(),
                     kind: "string".to_owned(),
                 }))
@@ -178,8 +179,8 @@ fn operation_of(operation: &paths::Operation) -> Operation {
             .parameters
             .iter()
             .map(|(name, kind, description)| {
-                parameter(Place::Query(QueryParameter {
-                    place: "query".to_owned(),
+                parameter(ParameterLocation::Query(QueryParameter {
+                    location: "query".to_owned(),
                     description: (*description).to_owned(),
                     name: (*name).to_owned(),
                     kind: (*kind).to_owned(),
@@ -193,8 +194,10 @@ fn operation_of(operation: &paths::Operation) -> Operation {
     }
 }
 
-fn parameter(place: Place) -> ParametersItem {
-    let non_body_parameter = Some(NonBodyParameter { place: Some(place) });
+fn parameter(location: ParameterLocation) -> ParametersItem {
+    let non_body_parameter = Some(NonBodyParameter {
+        location: Some(location),
+    });
     ParametersItem {
         parameter: Some(ParameterValue { non_body_parameter }),
     }
@@ -270,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn references_have_no_type_of_their_own() {
+    fn references_have_no_type() {
         fn check(schema: &Schema) {
             if !schema.reference.is_empty() {
                 assert!(
@@ -311,7 +314,7 @@ mod tests {
                 .filter_map(
                     |item| match item.parameter.as_ref()?.non_body_parameter.as_ref()? {
                         NonBodyParameter {
-                            place: Some(Place::Query(query)),
+                            location: Some(ParameterLocation::Query(query)),
                         } => Some(&query.name),
                         _ => None,
                     },

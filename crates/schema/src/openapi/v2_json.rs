@@ -1,4 +1,4 @@
-//! OpenAPI v2 as JSON: what `/openapi/v2` answers to who asks for no other form.
+//! OpenAPI v2 as JSON: the default format of `/openapi/v2`.
 
 use longshore_model::release;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{custom::Describe, paths, v2::v2_definitions, v3::path_value};
 use crate::definitions::DEFINITIONS;
 
-/// The document for all kinds.
+/// The document of all kinds.
 #[must_use]
 pub fn v2_json<K: Describe>(kinds: &[K]) -> Value {
     let paths: Map<String, Value> = kinds
@@ -24,7 +24,7 @@ pub fn v2_json<K: Describe>(kinds: &[K]) -> Value {
     document
 }
 
-/// A path of v3 in the words of v2.
+/// Converts a path from v3 to v2.
 fn path_item(mut path: Value) -> Value {
     for (name, value) in path.as_object_mut().into_iter().flatten() {
         match name.as_str() {
@@ -35,7 +35,7 @@ fn path_item(mut path: Value) -> Value {
     path
 }
 
-/// The type of a parameter stands beside its name.
+/// In v2, the type of a parameter is next to its name.
 fn parameters(list: &mut Value) {
     for parameter in list.as_array_mut().into_iter().flatten() {
         let Some(fields) = parameter.as_object_mut() else {
@@ -47,7 +47,7 @@ fn parameters(list: &mut Value) {
     }
 }
 
-/// The body is a parameter, and its media types are those of the operation.
+/// In v2, the body is a parameter and the operation lists the media types.
 fn operation(operation: &mut Value) {
     parameters(&mut operation["parameters"]);
     let Some(fields) = operation.as_object_mut() else {
@@ -73,8 +73,8 @@ fn operation(operation: &mut Value) {
     fields.insert("produces".into(), produces.into());
 }
 
-/// Takes the media types out of a body or an answer, and the schema, which is the same for
-/// all of them.
+/// Takes the media types and their common schema out of a request body or
+/// response.
 fn content(value: &mut Value) -> (Vec<String>, Value) {
     let content = value
         .as_object_mut()
@@ -90,7 +90,8 @@ fn content(value: &mut Value) -> (Vec<String>, Value) {
     )
 }
 
-/// Definitions have another place than in v3, and stand beside their description.
+/// Moves references to the location of definitions in v2; a description may be
+/// next to a reference.
 fn point_to_definitions(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -102,11 +103,12 @@ fn point_to_definitions(value: &mut Value) {
                 fields.remove("allOf");
                 fields.extend(only);
             }
-            if let Some(Value::String(place)) = fields.get_mut("$ref")
-                && let Some(name) = place.strip_prefix(DEFINITIONS)
+            if let Some(Value::String(reference)) = fields.get_mut("$ref")
+                && let Some(name) = reference.strip_prefix(DEFINITIONS)
             {
-                *place = format!("#/definitions/{name}");
-                // Beside a reference nothing else than a description counts.
+                *reference = format!("#/definitions/{name}");
+                // Keywords next to a reference are ignored, except for the
+                // description.
                 fields.retain(|name, _| name == "$ref" || name == "description");
             }
             fields.values_mut().for_each(point_to_definitions);
@@ -123,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn definitions_and_operations_are_in_the_words_of_v2() {
+    fn definitions_and_operations_use_the_syntax_of_v2() {
         let document = v2_json(BUILTIN);
         let text = document.to_string();
         for word in ["#/components", "requestBody", "\"content\":"] {
@@ -153,11 +155,11 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_leads_somewhere() {
+    fn every_reference_resolves() {
         fn check(value: &Value, definitions: &Value) {
-            if let Some(place) = value["$ref"].as_str() {
-                let name = place.rsplit('/').next().unwrap_or_default();
-                assert!(definitions[name].is_object(), "{place}");
+            if let Some(reference) = value["$ref"].as_str() {
+                let name = reference.rsplit('/').next().unwrap_or_default();
+                assert!(definitions[name].is_object(), "{reference}");
             }
             let inner = value.as_object().into_iter().flat_map(Map::values);
             let items = value.as_array().into_iter().flatten();

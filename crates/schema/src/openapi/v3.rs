@@ -12,12 +12,12 @@ use super::{
     custom::Describe,
     extension::{KIND, kind_value},
     parameters::Parameter,
-    paths::{self, Answer, Body, Operation, Path},
+    paths::{self, Body, Operation, Path, ResponseBody},
     schemas,
 };
 use crate::{definitions::DEFINITIONS, packages};
 
-/// The media types of patches; custom kinds have all but the last.
+/// The media types of patches; custom kinds support all except the last.
 const PATCH_TYPES: [&str; 4] = [
     "application/apply-patch+yaml",
     "application/json-patch+json",
@@ -25,9 +25,9 @@ const PATCH_TYPES: [&str; 4] = [
     "application/strategic-merge-patch+json",
 ];
 
-/// The index at `/openapi/v3`: where each group and version has its document.
-/// The hash in an address changes with the document, so that it may be
-/// cached forever.
+/// The index at `/openapi/v3`: the URL of the document of each group and
+/// version. The URL contains a hash of the document, so clients can cache it
+/// forever.
 #[must_use]
 pub fn v3_index<K: Describe>(kinds: &[K]) -> Value {
     let mut paths = Map::new();
@@ -46,8 +46,8 @@ pub fn v3_index<K: Describe>(kinds: &[K]) -> Value {
     json!({"paths": paths})
 }
 
-/// The document of a group and version, as the index names it (`api/v1`,
-/// `apis/batch/v1`); nothing if it has no kinds.
+/// The document of a group and version as named in the index (`api/v1`,
+/// `apis/batch/v1`); `None` if it has no kinds.
 #[must_use]
 pub fn v3_document<K: Describe>(kinds: &[K], group_version: &str) -> Option<Value> {
     let kinds: Vec<_> = kinds
@@ -143,8 +143,8 @@ fn body(operation: &Operation) -> Option<Value> {
 fn responses(operation: &Operation) -> Value {
     let json = "application/json";
     let (types, schema): (&[&str], _) = match operation.answer {
-        Answer::Object => (&[json], object(operation)),
-        Answer::List => {
+        ResponseBody::Object => (&[json], object(operation)),
+        ResponseBody::List => {
             let name = operation
                 .definition
                 .as_ref()
@@ -154,8 +154,8 @@ fn responses(operation: &Operation) -> Value {
                 name.map_or_else(|| json!({"type": "object"}), |name| refers_to(&name)),
             )
         }
-        Answer::Status => (&[json], refers_to(&format!("{}.Status", packages::META))),
-        Answer::Text => (&["text/plain"], json!({"type": "string"})),
+        ResponseBody::Status => (&[json], refers_to(&format!("{}.Status", packages::META))),
+        ResponseBody::Text => (&["text/plain"], json!({"type": "string"})),
     };
     let answer = |text| json!({"description": text, "content": content(types, &schema)});
     match operation.action {

@@ -1,7 +1,8 @@
-//! Request bodies in Kubernetes' protobuf encoding, turned into JSON.
+//! Decodes request bodies from the protobuf encoding of Kubernetes to JSON.
 //!
-//! A body is the four bytes `k8s\0` and a message `Unknown`: which type it is,
-//! and the object's own message. kubectl sends such bodies since 1.32.
+//! A body consists of the four bytes `k8s\0` and a message `Unknown`, which
+//! contains the type and the encoded object. kubectl sends such bodies since
+//! version 1.32.
 
 mod decode;
 mod table;
@@ -12,35 +13,35 @@ use serde_json::{Map, Value};
 use crate::packages;
 use wire::{Reader, Wire};
 
-/// What every body begins with.
+/// The first bytes of every body.
 const MAGIC: &[u8] = b"k8s\0";
 
 /// Why a body could not be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The body does not begin as such bodies do.
+    /// The body does not start with the magic bytes.
     #[error("the body is not Kubernetes protobuf: it does not begin with \"k8s\\0\"")]
     NotProtobuf,
-    /// The body ends in the middle of a value, or its lengths do not fit.
+    /// The body is truncated, or its lengths are inconsistent.
     #[error("the protobuf body is cut short or damaged, in field {field} of {message}")]
     Damaged {
-        /// The message that was being read.
+        /// The message that was being decoded.
         message: String,
-        /// The number of the field, or 0 where even that is missing.
+        /// The field number, or 0 if it is missing.
         field: u32,
     },
-    /// A field holds another kind of value than its type says.
+    /// A field contains a value of another type.
     #[error("the protobuf field {message}.{field} does not hold {expected}")]
     Mismatch {
-        /// The message the field belongs to.
+        /// The message that contains the field.
         message: String,
-        /// The field's name.
+        /// The field name.
         field: String,
-        /// What it should hold.
+        /// The expected type.
         expected: &'static str,
     },
-    /// The body does not say of which type it is, or its type is not known.
+    /// The type of the body is missing or unknown.
     #[error(
         "no protobuf format is known for kind {kind:?} of apiVersion {api_version:?}: send it as JSON"
     )]
@@ -50,15 +51,15 @@ pub enum DecodeError {
         /// The kind in the envelope.
         kind: String,
     },
-    /// The object comes in an encoding that is not read here.
+    /// The object has an unsupported encoding.
     #[error("the protobuf body is encoded as {0:?}, which is not supported: send it plain")]
     Encoding(String),
-    /// Messages are nested deeper than any honest object's.
+    /// Messages are nested too deeply for any valid object.
     #[error("the protobuf body is nested deeper than {0} levels")]
     TooDeep(usize),
 }
 
-/// Whether a body is in Kubernetes' protobuf encoding.
+/// Whether a body is in the protobuf encoding of Kubernetes.
 ///
 /// ```
 /// assert!(longshore_schema::protobuf::is_protobuf(b"k8s\0\x0a\x00"));
@@ -69,15 +70,16 @@ pub fn is_protobuf(body: &[u8]) -> bool {
     body.starts_with(MAGIC)
 }
 
-/// The object of a body, as the JSON that the same client would have sent,
-/// with its `apiVersion` and `kind`.
+/// Decodes a body to the JSON that the client would have sent otherwise,
+/// including `apiVersion` and `kind`.
 ///
-/// Fields that the table of messages does not know are left out, as a server
-/// older than the client would.
+/// Drops fields that are not in the table of messages, as a server older than
+/// the client would.
 ///
 /// # Errors
 ///
-/// If the body is no such body, is damaged, or is of an unknown type.
+/// Fails if the body is not in this encoding, is damaged, or has an unknown
+/// type.
 pub fn decode(body: &[u8]) -> Result<Value, DecodeError> {
     let envelope = Envelope::read(body.strip_prefix(MAGIC).ok_or(DecodeError::NotProtobuf)?)?;
     let Envelope {
@@ -93,11 +95,11 @@ pub fn decode(body: &[u8]) -> Result<Value, DecodeError> {
     let table = table::table();
     let message = packages::definition(group, version, kind)
         .and_then(|name| table.find(&name))
-        // Options and Status travel under the version of any group.
+        // Options and Status are sent with the version of any group.
         .or_else(|| table.find(&format!("{}.{kind}", packages::META)))
         .ok_or_else(unknown)?;
-    // Clients write it also when the object is empty: without it, the body was
-    // cut behind the type.
+    // Clients write this field even for an empty object. If it is missing, the
+    // body was truncated after the type.
     let raw = raw.ok_or_else(|| DecodeError::Damaged {
         message: "Unknown".to_owned(),
         field: 2,
@@ -109,7 +111,7 @@ pub fn decode(body: &[u8]) -> Result<Value, DecodeError> {
     Ok(Value::Object(object))
 }
 
-/// `runtime.Unknown`: the object's type and its bytes.
+/// `runtime.Unknown`: the type of the object and its bytes.
 struct Envelope<'a> {
     api_version: &'a str,
     kind: &'a str,

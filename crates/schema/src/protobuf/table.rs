@@ -1,18 +1,19 @@
-//! The table of messages: which number is which field, read once from
-//! `facts/messages.txt`, which `facts/generate.py` makes.
+//! The table of messages, which maps numbers to fields. It is read once from
+//! `facts/messages.txt`, which `facts/generate.py` generates.
 //!
-//! A line `@package` opens a package. A line `Message name=number:type…` tells
-//! of a message. Types: `s` string, `b` boolean, `i` whole number, `d` number,
-//! `y` bytes, else a message (of the same package, or by full name); before it
-//! `*` for lists and `%` for maps from strings. The name `^` stands for a
-//! message whose fields appear in JSON as if they were the outer one's. `?`
-//! after the type: its zero value is left out of JSON.
+//! A line `@package` starts a package. A line `Message name=number:type…`
+//! describes a message. Types: `s` string, `b` boolean, `i` integer, `d`
+//! floating-point number, `y` bytes, otherwise a message (of the same package,
+//! or by full name). The prefix `*` denotes a list, `%` a map with string keys.
+//! The name `^` denotes a message whose fields are inlined in the JSON of the
+//! outer message. The suffix `?` denotes a field whose zero value is omitted
+//! from JSON.
 
 use std::{collections::HashMap, sync::OnceLock};
 
 static MESSAGES: &str = include_str!("../facts/messages.txt");
 
-/// A message and its fields, in order of number.
+/// A message and its fields, sorted by number.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) name: String,
@@ -23,22 +24,22 @@ pub(super) struct Message {
 #[derive(Debug)]
 pub(super) struct Field {
     number: u32,
-    /// Its name in JSON.
+    /// The name in JSON.
     pub(super) name: &'static str,
-    pub(super) many: Many,
+    pub(super) cardinality: Cardinality,
     pub(super) value: Type,
-    /// Its own fields appear in JSON as those of the outer message.
+    /// Whether its fields are inlined in the JSON of the outer message.
     pub(super) is_inline: bool,
-    /// The zero value is left out of JSON.
+    /// Whether the zero value is omitted from JSON.
     pub(super) omits_zero: bool,
 }
 
-/// How many values a field has.
+/// The number of values of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Many {
+pub(super) enum Cardinality {
     One,
     List,
-    /// By string.
+    /// With string keys.
     Map,
 }
 
@@ -50,13 +51,13 @@ pub(super) enum Type {
     Integer,
     Double,
     Bytes,
-    /// A message of the table, by its place there.
+    /// A message, by its index in the table.
     Message(usize),
-    /// A message with a JSON form of its own.
+    /// A message with a special JSON format.
     Special(Special),
 }
 
-/// Messages whose JSON is not an object of their fields.
+/// Messages whose JSON is not an object with their fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Special {
     Time,
@@ -90,7 +91,7 @@ impl Special {
 }
 
 impl Message {
-    /// The field of a number.
+    /// The field with a number.
     pub(super) fn field(&self, number: u32) -> Option<&Field> {
         let index = self
             .fields
@@ -107,19 +108,19 @@ pub(super) struct Table {
     names: HashMap<String, usize>,
 }
 
-/// The table; read by the first call.
+/// The table; read on first use.
 pub(super) fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| Table::read(MESSAGES))
 }
 
 impl Table {
-    /// The message of a full name.
+    /// The message with a full name.
     pub(super) fn find(&self, name: &str) -> Option<&Message> {
         self.names.get(name).map(|index| &self.messages[*index])
     }
 
-    /// The message at a place that the table itself named.
+    /// The message at an index taken from the table itself.
     pub(super) fn at(&self, index: usize) -> &Message {
         &self.messages[index]
     }
@@ -153,7 +154,7 @@ impl Table {
     }
 }
 
-/// Reads `name=number:type`; nothing for what is not of that form.
+/// Parses `name=number:type`; `None` if the word is malformed.
 fn field(word: &'static str, package: &str, names: &HashMap<String, usize>) -> Option<Field> {
     let (name, rest) = word.split_once('=')?;
     let (number, code) = rest.split_once(':')?;
@@ -161,10 +162,10 @@ fn field(word: &'static str, package: &str, names: &HashMap<String, usize>) -> O
         Some(code) => (code, true),
         None => (code, false),
     };
-    let (many, code) = match code.as_bytes().first()? {
-        b'*' => (Many::List, &code[1..]),
-        b'%' => (Many::Map, &code[1..]),
-        _ => (Many::One, code),
+    let (cardinality, code) = match code.as_bytes().first()? {
+        b'*' => (Cardinality::List, &code[1..]),
+        b'%' => (Cardinality::Map, &code[1..]),
+        _ => (Cardinality::One, code),
     };
     let value = match code {
         "s" => Type::String,
@@ -182,7 +183,7 @@ fn field(word: &'static str, package: &str, names: &HashMap<String, usize>) -> O
     Some(Field {
         number: number.parse().ok()?,
         name,
-        many,
+        cardinality,
         value,
         is_inline,
         omits_zero,
@@ -197,7 +198,7 @@ mod tests {
     use crate::{graph::Shape, packages, registry, roots::ROOTS};
 
     #[test]
-    fn every_word_of_the_table_is_understood() {
+    fn every_word_of_the_table_is_valid() {
         let words = MESSAGES
             .lines()
             .filter(|line| !line.starts_with('@'))
@@ -214,8 +215,8 @@ mod tests {
         }
     }
 
-    /// The table's fields are those of the schemas: nothing is missing that a
-    /// client may send, and nothing is there that a server would not know.
+    /// The fields of the table are those of the schemas: it contains every
+    /// field that a client may send, and no field that a server does not know.
     #[test]
     fn messages_have_the_fields_of_the_schemas() {
         let mut todo: Vec<String> = ROOTS

@@ -1,8 +1,9 @@
-//! The wire format: field numbers and raw values, nothing of their meaning.
+//! The protobuf wire format: field numbers and raw values without their
+//! meaning.
 
 use super::DecodeError;
 
-/// A value as it stands on the wire.
+/// A raw value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Wire<'a> {
     Varint(u64),
@@ -11,14 +12,14 @@ pub(super) enum Wire<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Reads the fields of one message, one after the other.
+/// Reads the fields of a message one by one.
 pub(super) struct Reader<'a> {
     message: &'a str,
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// Over the bytes of a message, whose name is for errors.
+    /// Creates a reader; the name of the message is used in errors.
     pub(super) fn new(message: &'a str, bytes: &'a [u8]) -> Self {
         Self {
             message,
@@ -26,7 +27,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next field's number and value; nothing at the end.
+    /// The number and value of the next field; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<(u32, Wire<'a>)>, DecodeError> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -46,7 +47,7 @@ impl<'a> Reader<'a> {
             5 => self
                 .array()
                 .map(|bytes| Wire::Fixed32(u32::from_le_bytes(bytes))),
-            // Groups are gone from protobuf, and were never in Kubernetes.
+            // Groups are deprecated in protobuf and unused in Kubernetes.
             _ => None,
         };
         value
@@ -54,7 +55,7 @@ impl<'a> Reader<'a> {
             .ok_or_else(|| self.damaged(number))
     }
 
-    /// The next number, of a list of numbers packed into one field.
+    /// The next number of a packed field.
     pub(super) fn packed(&mut self) -> Result<Option<u64>, DecodeError> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_an_error() {
+    fn damaged_messages_are_errors() {
         let damaged: [&[u8]; 6] = [
             &[0x08],                                                      // no value
             &[0x12, 0x05, b'h'],                                          // longer than the rest

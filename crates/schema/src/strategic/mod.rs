@@ -1,16 +1,16 @@
-//! Strategic merge patch: Kubernetes' own merge. Objects merge; lists merge by
-//! key, as sets or not at all, as the types say; directives in the patch
-//! (`$patch`, `$deleteFromPrimitiveList/f`, `$setElementOrder/f`,
-//! `$retainKeys`) say the rest.
+//! Strategic merge patch, the merge of Kubernetes. Objects are merged. Lists
+//! are merged by key, merged as sets or replaced, depending on the type.
+//! Directives in the patch (`$patch`, `$deleteFromPrimitiveList/f`,
+//! `$setElementOrder/f`, `$retainKeys`) control the rest.
 
-mod places;
+mod positions;
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
 use crate::{Shape, Strategy, TypeRef};
-use places::{Places, Slots};
+use positions::{Positions, Slots};
 
 type Object = Map<String, Value>;
 
@@ -19,14 +19,14 @@ const RETAIN: &str = "$retainKeys";
 const ORDER: &str = "$setElementOrder/";
 const DELETE: &str = "$deleteFromPrimitiveList/";
 
-/// A patch that cannot be merged, in the words of API servers.
+/// Why a patch cannot be merged, with the messages of API servers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StrategicError {
-    /// A directive does not have its form.
+    /// A directive is malformed.
     #[error("{0}")]
     Format(String),
-    /// What the patch says cannot be done. API servers answer 500, without a reason.
+    /// The patch cannot be applied. API servers respond with 500 and no reason.
     #[error("{0}")]
     Content(String),
 }
@@ -43,7 +43,7 @@ type Result<T, E = StrategicError> = std::result::Result<T, E>;
 /// let document = json!({"spec": {"containers": [{"name": "main", "image": "a"}]}});
 /// let patch = json!({"spec": {"containers": [{"name": "main", "image": "b"}, {"name": "side"}]}});
 /// let merged = strategic::merge(pod, document, patch.as_object().unwrap()).unwrap();
-/// // The order is the patch's; lists merge by their key.
+/// // The patch determines the order; lists are merged by their key.
 /// assert_eq!(
 ///     merged["spec"]["containers"],
 ///     json!([{"name": "main", "image": "b"}, {"name": "side"}])
@@ -51,7 +51,8 @@ type Result<T, E = StrategicError> = std::result::Result<T, E>;
 /// ```
 ///
 /// # Errors
-/// A directive that is none, or a value of another type than the document's.
+/// Fails if a directive is malformed or a value has another type than in the
+/// document.
 pub fn merge(root: TypeRef, document: Value, patch: &Object) -> Result<Value> {
     let mut object = match document {
         Value::Object(object) => object,
@@ -71,8 +72,8 @@ enum Directive {
     Delete,
 }
 
-/// What a patch says is to be done; to merge is what is done when it says
-/// nothing. To say so, too, is refused by Kubernetes.
+/// Parses the `$patch` directive. Merging is the default; as in Kubernetes, an
+/// explicit `merge` is rejected.
 fn directive(patch: &Object) -> Result<Directive> {
     match patch.get(PATCH) {
         None => Ok(Directive::Merge),
@@ -98,13 +99,13 @@ fn merge_object(at: Option<TypeRef>, object: &mut Object, patch: &Object) -> Res
         Directive::Merge => {}
     }
     retain_keys(object, patch)?;
-    // Orders refer to the list as it was before this patch.
+    // Orders refer to the list before this patch.
     let orders: Vec<_> = patch
         .iter()
         .filter_map(|(name, order)| Some((name.strip_prefix(ORDER)?, order)))
         .map(|(field, order)| (field, order, object.get(field).cloned()))
         .collect();
-    // Where nothing is said of it, the order is that of the patch.
+    // Without an explicit order, the order of the patch applies.
     let implied: Vec<_> = patch
         .iter()
         .filter(|(name, value)| {
@@ -121,7 +122,7 @@ fn merge_object(at: Option<TypeRef>, object: &mut Object, patch: &Object) -> Res
         if name == PATCH || name == RETAIN {
             continue;
         }
-        if let Some(what) = unfinished(name) {
+        if let Some(what) = incomplete_directive(name) {
             let problem = format!("invalid patch format of {what}");
             return Err(StrategicError::Format(problem));
         }
@@ -161,7 +162,7 @@ fn merge_field(at: Option<TypeRef>, object: &mut Object, name: &str, patch: &Val
         Value::Array(patch) if merges(at) => {
             let keyed = at.is_some_and(|at| at.patch().merge_key.is_some());
             if keyed && !object.contains_key(name) && !patch.iter().all(Value::is_object) {
-                // Nothing to merge with: who reads it says what is wrong.
+                // There is nothing to merge with; validation reports the error.
                 object.insert(name.to_owned(), Value::Array(patch.clone()));
                 return Ok(());
             }
@@ -183,7 +184,8 @@ fn merge_field(at: Option<TypeRef>, object: &mut Object, name: &str, patch: &Val
                     list = slots.into_list();
                 }
             }
-            // A patch that gives no order of its own: that of its items.
+            // Without an explicit order, the order of the items in the patch
+            // applies.
             let order: Vec<&Value> = patch.iter().map(|value| id(key, value)).collect();
             arrange(&mut list, key, &order, &before.iter().collect::<Vec<_>>());
             object.insert(name.to_owned(), Value::Array(list));
@@ -227,7 +229,7 @@ fn merge_by_key(
         .any(|(directive, _)| matches!(directive, Directive::Replace))
     {
         list.clear();
-        // An item with a directive says nothing else, be there what may.
+        // Other fields of an item with a directive are ignored.
         patches.retain(|(directive, _)| matches!(directive, Directive::Merge));
     }
     let mut slots = Slots::new(std::mem::take(list), Some(key), patches.len());
@@ -243,13 +245,13 @@ fn merge_by_key(
             continue;
         }
         let found = slots.find(id);
-        let mut merged = match found.and_then(|place| slots.take(place)) {
+        let mut merged = match found.and_then(|position| slots.take(position)) {
             Some(Value::Object(object)) => object,
             _ => Object::new(),
         };
         merge_object(item, &mut merged, value)?;
         match found {
-            Some(place) => slots.put(place, Value::Object(merged)),
+            Some(position) => slots.put(position, Value::Object(merged)),
             None => slots.push(Value::Object(merged)),
         }
     }
@@ -279,17 +281,17 @@ fn retain_keys(object: &mut Object, patch: &Object) -> Result<()> {
     Ok(())
 }
 
-/// What is no list takes nothing away.
+/// Values that are not lists are left unchanged.
 fn delete_from_list(object: &mut Object, field: &str, values: &Value) {
     if let (Some(Value::Array(list)), Value::Array(values)) = (object.get_mut(field), values) {
         let values: Vec<&Value> = values.iter().collect();
-        let gone = Places::of(&values);
+        let gone = Positions::of(&values);
         list.retain(|value| gone.find(value).is_none());
     }
 }
 
-/// Whether a directive lacks the name of its field; what it is called then.
-fn unfinished(name: &str) -> Option<&'static str> {
+/// The name of a directive that lacks the name of its field.
+fn incomplete_directive(name: &str) -> Option<&'static str> {
     if name == DELETE.trim_end_matches('/') {
         Some("primitive list")
     } else if name == ORDER.trim_end_matches('/') {
@@ -299,8 +301,9 @@ fn unfinished(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a field has an order: it must be a list, and be there in its type.
-/// `values` are the order, and what the field is before and in the patch.
+/// Checks that an order can be applied to a field: its type must be a list.
+/// `values` are the order, the field in the document and the field in the
+/// patch.
 fn can_order(at: Option<TypeRef>, field: &str, values: [Option<&Value>; 3]) -> Result<()> {
     let found = values.into_iter().flatten().find_map(|value| match value {
         Value::Array(_) | Value::Null => None,
@@ -331,8 +334,9 @@ fn can_order(at: Option<TypeRef>, field: &str, values: [Option<&Value>; 3]) -> R
     }
 }
 
-/// The order of a merged list: what the patch names as it names it; what only
-/// the server has stays before what it stood before.
+/// The order of a merged list: items in the patch have the order of the patch;
+/// items that only the server has keep their position relative to their
+/// successor.
 struct Order<'a> {
     key: Option<&'a str>,
     field: &'a str,
@@ -350,11 +354,11 @@ impl Order<'_> {
     fn apply(&self, object: &mut Object) -> Result<()> {
         let field = self.field;
         let order = self.ids(Some(self.order));
-        let places = Places::of(&order);
+        let positions = Positions::of(&order);
         for value in self.patched.and_then(Value::as_array).into_iter().flatten() {
             let deleted = value.get(PATCH).is_some();
             let id = id(self.key, value);
-            if !deleted && places.find(id).is_none() {
+            if !deleted && positions.find(id).is_none() {
                 return Err(wrong(format!("{ORDER}{field} does not name {id}")));
             }
         }
@@ -366,7 +370,7 @@ impl Order<'_> {
     }
 }
 
-/// What tells an item from others: its key, or itself.
+/// The identity of an item: its key, or the item itself.
 fn id<'v>(key: Option<&str>, value: &'v Value) -> &'v Value {
     match key {
         Some(key) => value.get(key).unwrap_or(&Value::Null),
@@ -374,24 +378,24 @@ fn id<'v>(key: Option<&str>, value: &'v Value) -> &'v Value {
     }
 }
 
-/// Puts the items that `order` names into that order; the others keep their
-/// own, each before what it stood before.
+/// Sorts the items that `order` contains; all others keep their position
+/// relative to their successor.
 fn arrange(list: &mut Vec<Value>, key: Option<&str>, order: &[&Value], before: &[&Value]) {
-    let (order, before) = (Places::of(order), Places::of(before));
-    let stood = |value: &Value| before.find(id(key, value));
-    let place = |value: &Value| order.find(id(key, value));
+    let (order, before) = (Positions::of(order), Positions::of(before));
+    let old_position = |value: &Value| before.find(id(key, value));
+    let position = |value: &Value| order.find(id(key, value));
     let (mut named, others): (Vec<Value>, Vec<Value>) = std::mem::take(list)
         .into_iter()
-        .partition(|value| place(value).is_some());
-    named.sort_by_cached_key(place);
+        .partition(|value| position(value).is_some());
+    named.sort_by_cached_key(position);
     let mut others = others.into_iter().peekable();
     for value in named {
-        let at = stood(&value);
-        let before_it = |other: &Value| match (stood(other), at) {
+        let at = old_position(&value);
+        let precedes = |other: &Value| match (old_position(other), at) {
             (Some(other), Some(value)) => other < value,
             _ => false,
         };
-        while let Some(other) = others.next_if(before_it) {
+        while let Some(other) = others.next_if(precedes) {
             list.push(other);
         }
         list.push(value);

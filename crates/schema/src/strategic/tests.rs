@@ -1,4 +1,4 @@
-//! Each directive and each kind of list.
+//! Tests of each directive and each kind of list.
 
 #![allow(clippy::unwrap_used)]
 use crate::registry;
@@ -41,9 +41,9 @@ fn containers_merge_by_name() {
     assert_eq!(names, ["d", "a", "b", "c"]);
 }
 
-/// As a real API server answers.
+/// Expectations from a real API server.
 #[test]
-fn rule_17_what_the_patch_names_comes_before_what_it_does_not_know() {
+fn rule_17_items_in_the_patch_precede_unknown_items() {
     let finalizers = |list: Value| json!({"metadata": {"finalizers": list}});
     let once = pod(finalizers(json!(["a"])), finalizers(json!(["d"])));
     assert_eq!(once, finalizers(json!(["d", "a"])));
@@ -68,7 +68,7 @@ fn command_and_tolerations_are_replaced() {
 }
 
 #[test]
-fn finalizers_merge_as_a_set_and_lose_values_by_name() {
+fn finalizers_merge_as_a_set_and_support_deletion() {
     let document = json!({"metadata": {"finalizers": ["a", "b"]}});
     let merged = pod(
         document.clone(),
@@ -95,7 +95,7 @@ fn conditions_merge_by_type() {
 }
 
 #[test]
-fn patch_delete_takes_an_item_or_an_object_away() {
+fn patch_delete_removes_an_item_or_an_object() {
     let merged = pod(
         containers(json!([{"name": "a"}, {"name": "b"}])),
         containers(json!([{"name": "a", "$patch": "delete"}, {"name": "z", "$patch": "delete"}])),
@@ -109,7 +109,7 @@ fn patch_delete_takes_an_item_or_an_object_away() {
 }
 
 #[test]
-fn patch_replace_takes_the_patch_as_it_is() {
+fn patch_replace_replaces_the_whole_value() {
     let merged = pod(
         containers(json!([{"name": "a"}, {"name": "b"}])),
         containers(json!([{"$patch": "replace"}, {"name": "c"}])),
@@ -123,7 +123,7 @@ fn patch_replace_takes_the_patch_as_it_is() {
 }
 
 #[test]
-fn set_element_order_orders_and_keeps_strangers_in_their_place() {
+fn set_element_order_keeps_the_position_of_other_items() {
     let merged = pod(
         containers(json!([{"name": "a"}, {"name": "server"}, {"name": "b"}])),
         json!({"spec": {"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}, {"name": "c"}],
@@ -149,9 +149,9 @@ fn set_element_order_orders_and_keeps_strangers_in_their_place() {
     assert!(try_pod(containers(json!([])), &patch).is_err());
 }
 
-/// As a real API server answers.
+/// Expectations from a real API server.
 #[test]
-fn rule_17_an_order_is_of_a_list_that_the_type_has() {
+fn rule_17_an_order_requires_a_list_in_the_type() {
     for (patch, problem) in [
         (
             json!({"metadata": {"$setElementOrder/nothing": []}}),
@@ -171,16 +171,16 @@ fn rule_17_an_order_is_of_a_list_that_the_type_has() {
         ),
     ] {
         let document = json!({"metadata": {"name": "a"}});
-        let refused = try_pod(document, &patch).unwrap_err().to_string();
-        assert_eq!(refused, problem);
+        let invalid = try_pod(document, &patch).unwrap_err().to_string();
+        assert_eq!(invalid, problem);
     }
-    // Where nothing is known, nothing is looked at.
+    // Fields of unknown type are not checked.
     let patch = json!({"nothing": {"$setElementOrder/labels": []}});
     assert!(try_pod(json!({}), &patch).is_ok());
 }
 
 #[test]
-fn rule_17_what_is_not_there_loses_nothing() {
+fn rule_17_deleting_from_a_missing_list_changes_nothing() {
     for values in [json!(["a"]), json!("a")] {
         let patch = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": values}});
         assert_eq!(pod(json!({"metadata": {}}), patch), json!({"metadata": {}}));
@@ -200,7 +200,7 @@ fn retain_keys_drops_the_other_fields() {
 }
 
 #[test]
-fn broken_patches_are_refused() {
+fn malformed_patches_are_rejected() {
     for patch in [
         containers(json!([{"image": "x"}])),
         containers(json!(["x"])),
@@ -230,13 +230,13 @@ fn named(range: &'static str) -> impl proptest::strategy::Strategy<Value = Value
 
 proptest! {
     #[test]
-    fn a_patch_applied_twice_is_applied_once(document in named("[a-e]"), patch in named("[a-g]")) {
+    fn applying_a_patch_is_idempotent(document in named("[a-e]"), patch in named("[a-g]")) {
         let once = pod(document, patch.clone());
         prop_assert_eq!(pod(once.clone(), patch), once);
     }
 
     #[test]
-    fn every_name_of_both_is_there_once(document in named("[a-e]"), patch in named("[a-g]")) {
+    fn every_name_occurs_exactly_once(document in named("[a-e]"), patch in named("[a-g]")) {
         let merged = pod(document.clone(), patch.clone());
         let names = |value: &Value| -> Vec<String> {
             value["spec"]["containers"].as_array().unwrap().iter()
@@ -251,10 +251,10 @@ proptest! {
     }
 }
 
-/// Each of these took half a minute when every item was looked for in the whole
-/// list. The limit is generous, for a machine that is busy with other things.
+/// Each of these took half a minute when every item was searched in the whole
+/// list. The time limit is generous because the machine may be busy.
 #[test]
-fn long_lists_merge_in_little_time() {
+fn merging_long_lists_is_fast() {
     const MANY: usize = 40_000;
     let begin = std::time::Instant::now();
     let condition = |n: usize, status: &str| json!({"type": format!("t{n}"), "status": status});
@@ -284,9 +284,9 @@ fn long_lists_merge_in_little_time() {
         merged["status"]["conditions"].as_array().unwrap().len(),
         MANY / 2
     );
-    let twins: Vec<_> = (0..MANY).map(|_| condition(1, "True")).collect();
+    let duplicates: Vec<_> = (0..MANY).map(|_| condition(1, "True")).collect();
     let merged = pod(
-        json!({"status": {"conditions": twins}}),
+        json!({"status": {"conditions": duplicates}}),
         conditions("False", 0..MANY),
     );
     assert_eq!(merged["status"]["conditions"][0]["status"], "False");

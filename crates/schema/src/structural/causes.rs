@@ -1,10 +1,10 @@
-//! Causes in the words of Kubernetes' field errors.
+//! `StatusCause`s with the messages of Kubernetes' field errors.
 
 use longshore_model::StatusCause;
 use serde_json::Value;
 
 fn cause(field: &str, reason: &str, message: String) -> StatusCause {
-    // What has no path of its own is said of nothing at all.
+    // Kubernetes prints an empty path as nil.
     let field = if field.is_empty() { "<nil>" } else { field };
     StatusCause {
         reason: reason.to_owned(),
@@ -22,7 +22,7 @@ pub(super) fn required(field: &str, detail: &str) -> StatusCause {
     cause(field, "FieldValueRequired", message)
 }
 
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     match value {
         Value::Null => "\"null\"".to_owned(),
         value => value.to_string(),
@@ -30,7 +30,7 @@ fn shown(value: &Value) -> String {
 }
 
 pub(super) fn invalid(field: &str, value: &Value, detail: &str) -> StatusCause {
-    let message = format!("Invalid value: {}: {detail}", shown(value));
+    let message = format!("Invalid value: {}: {detail}", format_value(value));
     cause(field, "FieldValueInvalid", message)
 }
 
@@ -46,14 +46,14 @@ pub(super) fn not_supported(field: &str, value: &Value, supported: &[String]) ->
     let supported: Vec<_> = supported.iter().map(|word| format!("{word:?}")).collect();
     let message = format!(
         "Unsupported value: {}: supported values: {}",
-        shown(value),
+        format_value(value),
         supported.join(", ")
     );
     cause(field, "FieldValueNotSupported", message)
 }
 
 pub(super) fn duplicate(field: &str, value: &Value) -> StatusCause {
-    let message = format!("Duplicate value: {}", shown(value));
+    let message = format!("Duplicate value: {}", format_value(value));
     cause(field, "FieldValueDuplicate", message)
 }
 

@@ -1,5 +1,5 @@
-//! Objects inside of objects (`x-kubernetes-embedded-resource`): they have a
-//! type and metadata that are as true as those of the object around them.
+//! Objects within objects (`x-kubernetes-embedded-resource`). Their type and
+//! metadata follow the same rules as those of the outer object.
 
 use longshore_model::{StatusCause, name};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Structural, causes};
 
 impl Structural {
-    /// What is wrong with the type and metadata of embedded objects.
+    /// Validates the type and metadata of embedded objects.
     #[must_use]
     pub fn check_embedded(&self, object: &Value) -> Vec<StatusCause> {
         let mut out = Vec::new();

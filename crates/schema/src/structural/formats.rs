@@ -1,11 +1,11 @@
-//! The formats of texts that API servers check. Unknown formats, and those
-//! that say nothing of the text, fit everything.
+//! String formats that API servers validate. Unknown formats, and formats
+//! without constraints, match everything.
 
 use std::{net::IpAddr, sync::OnceLock};
 
 use regex::Regex;
 
-/// Formats that a regular expression tells.
+/// Formats that a regular expression validates.
 #[rustfmt::skip]
 static PATTERNS: &[(&str, &str)] = &[
     ("bsonobjectid", r"^[0-9a-fA-F]{24}$"),
@@ -22,7 +22,7 @@ static PATTERNS: &[(&str, &str)] = &[
     ("creditcard", r"^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})$"),
     ("k8sshortname", r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"),
     ("k8slongname", r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"),
-    // Days and hours as Go reads durations, and the words Scala has for them.
+    // Go durations extended by days and weeks, and Scala's names of units.
     ("duration", r"^\s*([+-]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h|d|w))+)|\d+\s*(ns|nanos?|nanoseconds?|us|µs|micros?|microseconds?|ms|millis?|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?))\s*$"),
 ];
 
@@ -36,7 +36,7 @@ fn pattern(format: &str) -> Option<&'static Regex> {
     compiled.get(index)?.as_ref()
 }
 
-/// Whether a text is of a format.
+/// Whether a text matches a format.
 pub(super) fn fits(format: &str, text: &str) -> bool {
     let format = format.replace('-', "");
     match format.as_str() {
@@ -80,7 +80,7 @@ fn is_cidr(text: &str) -> bool {
     digits && length.parse::<u16>().is_ok_and(|length| length <= most)
 }
 
-/// An absolute address with a scheme, or an absolute path.
+/// An absolute URI with a scheme, or an absolute path.
 fn is_uri(text: &str) -> bool {
     if text.chars().any(|c| c.is_control() || c == ' ') || text.is_empty() {
         return false;
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_fit_what_is_of_them_and_nothing_else() {
+    fn formats_match_only_valid_text() {
         for (format, right, wrong) in [
             ("date-time", "2026-01-02T03:04:05.6Z", "2026-01-02"),
             ("date", "2026-01-02", "2026-01-02T03:04:05Z"),

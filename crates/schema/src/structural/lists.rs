@@ -1,4 +1,4 @@
-//! Lists that are sets or maps: no value, no key twice.
+//! Uniqueness of values in set lists and of keys in map lists.
 
 use longshore_model::StatusCause;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use super::{Structural, causes};
 use crate::ListType;
 
 impl Structural {
-    /// What is there twice in lists that are sets or maps.
+    /// Reports duplicate values and keys.
     #[must_use]
     pub fn duplicates(&self, object: &Value) -> Vec<StatusCause> {
         let mut out = Vec::new();
@@ -38,7 +38,7 @@ fn find(schema: &Structural, value: &Value, path: &mut String, out: &mut Vec<Sta
         }
         Value::Array(items) => {
             match schema.list_type {
-                Some(ListType::Set) => twice(items.iter().cloned(), path, out),
+                Some(ListType::Set) => report_duplicates(items.iter().cloned(), path, out),
                 Some(ListType::Map) => map_keys(schema, items, path, out),
                 _ => {}
             }
@@ -73,11 +73,11 @@ fn map_keys(schema: &Structural, items: &[Value], path: &str, out: &mut Vec<Stat
                 .collect::<Map<_, _>>(),
         )
     });
-    twice(keys, path, out);
+    report_duplicates(keys, path, out);
 }
 
-/// Tells the second place of each value that is there more than once.
-fn twice(values: impl Iterator<Item = Value>, path: &str, out: &mut Vec<StatusCause>) {
+/// Reports the second position of each duplicate value.
+fn report_duplicates(values: impl Iterator<Item = Value>, path: &str, out: &mut Vec<StatusCause>) {
     let mut seen = std::collections::HashMap::new();
     for (index, value) in values.enumerate() {
         let times = seen.entry(value.to_string()).or_insert(0);

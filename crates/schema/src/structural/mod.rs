@@ -1,14 +1,14 @@
-//! Structural schemas: what a CustomResourceDefinition says of its objects.
-//! Parsed once, then used to drop unknown fields, to fill in defaults and to
-//! validate. CEL rules (`x-kubernetes-validations`) are kept in the definition
-//! but not evaluated.
+//! Structural schemas: how a CustomResourceDefinition describes its objects.
+//! They are parsed once and then used to prune unknown fields, to set defaults
+//! and to validate. CEL rules (`x-kubernetes-validations`) are kept in the
+//! definition but not evaluated.
 
 mod causes;
-mod checks;
+mod constraints;
 mod embedded;
 mod formats;
 mod lists;
-mod owned;
+mod ownership;
 mod patterns;
 mod pruning;
 pub mod rules;
@@ -19,9 +19,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::ListType;
-use checks::Checks;
+use constraints::Constraints;
 
-/// The type a schema declares.
+/// The type that a schema declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Type {
     Object,
@@ -33,10 +33,10 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    pub(crate) const WORDS: [&'static str; 6] =
+    pub(crate) const NAMES: [&'static str; 6] =
         ["array", "boolean", "integer", "number", "object", "string"];
 
-    fn from_word(word: &str) -> Option<Self> {
+    fn from_name(word: &str) -> Option<Self> {
         Some(match word {
             "object" => Self::Object,
             "array" => Self::Array,
@@ -48,7 +48,7 @@ impl Type {
         })
     }
 
-    fn word(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Object => "object",
             Self::Array => "array",
@@ -60,14 +60,14 @@ impl Type {
     }
 }
 
-/// What keys beside its properties an object may have.
+/// The keys that an object may have in addition to its properties.
 #[derive(Debug, Clone, PartialEq)]
 enum Additional {
     /// None.
     Undeclared,
-    /// Any, of which nothing is said.
+    /// Any keys with arbitrary values.
     Any,
-    /// Any, with values of a type.
+    /// Any keys with values of a type.
     Of(Box<Structural>),
 }
 
@@ -95,26 +95,27 @@ pub struct Structural {
     items: Option<Box<Structural>>,
     default: Option<Value>,
     preserves_unknown: bool,
-    /// An object with a type and metadata of its own, as the root is.
+    /// Whether this is an object with its own type and metadata, like the root.
     embedded: bool,
     root: bool,
     int_or_string: bool,
     list_type: Option<ListType>,
     list_map_keys: Vec<String>,
     atomic: bool,
-    checks: Checks,
+    constraints: Constraints,
 }
 
 impl Structural {
-    /// Reads an `openAPIV3Schema`. What is no schema reads as one that says
-    /// nothing, and patterns that are too large together match everything;
-    /// [`rules::check`] tells what is wrong with a schema.
+    /// Parses an `openAPIV3Schema`. A malformed schema is parsed as an empty
+    /// one, and patterns that exceed the size limit together match everything;
+    /// [`rules::check`] reports the errors of a schema.
     #[must_use]
     pub fn parse(schema: &Value) -> Self {
-        // A definition that was stored before patterns were bounded.
-        let mut root = match patterns::fit(schema) {
+        // A definition may have been stored before the size of patterns was
+        // limited.
+        let mut root = match patterns::fit_size_limit(schema) {
             true => Self::node(schema),
-            false => Self::node(&patterns::without(schema)),
+            false => Self::node(&patterns::without_patterns(schema)),
         };
         root.embedded = true;
         root.root = true;
@@ -123,7 +124,7 @@ impl Structural {
 
     fn node(schema: &Value) -> Self {
         let mut node = Self::read(schema);
-        // So that filling in twice is filling in once.
+        // Makes setting defaults idempotent.
         if let Some(mut default) = node.default.take() {
             node.drop_nulls(&mut default);
             node.default = Some(default);
@@ -138,7 +139,7 @@ impl Structural {
         let flag = |name: &str| fields.get(name).and_then(Value::as_bool) == Some(true);
         let properties = fields.get("properties").and_then(Value::as_object);
         Self {
-            kind: text("type").and_then(Type::from_word),
+            kind: text("type").and_then(Type::from_name),
             nullable: flag("nullable"),
             properties: properties
                 .into_iter()
@@ -167,15 +168,15 @@ impl Structural {
             },
             list_map_keys: strings(fields.get("x-kubernetes-list-map-keys")),
             atomic: text("x-kubernetes-map-type") == Some("atomic"),
-            checks: Checks::parse(fields),
+            constraints: Constraints::parse(fields),
         }
     }
 
-    /// Bytes of memory that its patterns take.
+    /// The memory that the patterns use, in bytes.
     #[must_use]
     pub fn pattern_size(&self) -> usize {
-        let checks = &self.checks;
-        let own = checks.pattern.as_ref().and_then(|p| p.regex.as_ref());
+        let constraints = &self.constraints;
+        let own = constraints.pattern.as_ref().and_then(|p| p.regex.as_ref());
         let additional = match &self.additional {
             Additional::Of(schema) => Some(&**schema),
             _ => None,
@@ -185,13 +186,13 @@ impl Structural {
             .values()
             .chain(additional)
             .chain(self.items.as_deref())
-            .chain(checks.not.as_deref())
+            .chain(constraints.not.as_deref())
             .chain(
-                checks
+                constraints
                     .all_of
                     .iter()
-                    .chain(&checks.any_of)
-                    .chain(&checks.one_of),
+                    .chain(&constraints.any_of)
+                    .chain(&constraints.one_of),
             );
         own.map_or(0, |regex| regex.size()) + below.map(Self::pattern_size).sum::<usize>()
     }
@@ -202,7 +203,7 @@ impl Structural {
         self.properties.get(name)
     }
 
-    /// The schema of the value under a key.
+    /// The schema of the value of a key.
     fn at_key(&self, key: &str) -> Option<&Self> {
         match (self.properties.get(key), &self.additional) {
             (Some(property), _) => Some(property),
@@ -211,8 +212,8 @@ impl Structural {
         }
     }
 
-    /// Whether it is a plain text, number or truth value, by which objects can
-    /// be selected.
+    /// Whether the type is a string, number or boolean, which field selectors
+    /// support.
     #[must_use]
     pub fn is_selectable(&self) -> bool {
         matches!(
@@ -229,7 +230,8 @@ fn strings(value: Option<&Value>) -> Vec<String> {
         .collect()
 }
 
-/// Type and metadata, which every object has beside what its schema says.
+/// Whether the field is part of the type or the metadata, which every object
+/// has in addition to its schema.
 fn is_meta(name: &str) -> bool {
     matches!(name, "apiVersion" | "kind" | "metadata")
 }

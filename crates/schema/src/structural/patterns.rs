@@ -1,6 +1,6 @@
-//! Patterns of schemas: regular expressions as Go reads them, compiled once for
-//! all schemas that have them, and bounded, since what is compiled can be
-//! thousands of times larger than its text.
+//! Patterns in schemas: regular expressions with Go's syntax. Schemas share
+//! compiled patterns. Their size is limited because a compiled pattern can be
+//! thousands of times larger than its source.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -10,15 +10,14 @@ use std::{
 use regex_automata::{meta::Regex, nfa::thompson::WhichCaptures};
 use serde_json::Value;
 
-/// Bytes that one compiled pattern may take.
-const PATTERN: usize = 1 << 20;
+/// Maximum size of a compiled pattern in bytes.
+const MAX_PATTERN_BYTES: usize = 1 << 20;
 
-/// Bytes that the compiled patterns of one schema may take together.
-pub(super) const SCHEMA: usize = 8 << 20;
+/// Maximum total size of the compiled patterns of a schema in bytes.
+pub(super) const MAX_SCHEMA_BYTES: usize = 8 << 20;
 
-/// Bytes of memory in which a pattern keeps what it has found out while it was
-/// matched.
-const CACHE: usize = 64 << 10;
+/// Size of the cache that a pattern uses while it is matched, in bytes.
+const MATCH_CACHE_BYTES: usize = 64 << 10;
 
 /// A compiled pattern.
 #[derive(Debug)]
@@ -31,7 +30,7 @@ impl Compiled {
         self.regex.is_match(text)
     }
 
-    /// Bytes of memory that it takes, at least.
+    /// A lower bound of its memory use in bytes.
     pub(super) fn size(&self) -> usize {
         self.regex.memory_usage()
     }
@@ -43,30 +42,31 @@ pub(super) enum PatternError {
     /// It is not a regular expression.
     #[error("{0}")]
     Syntax(String),
-    /// It would take too much memory.
-    #[error("it takes more than {PATTERN} bytes of memory")]
+    /// It would use too much memory.
+    #[error("it takes more than {MAX_PATTERN_BYTES} bytes of memory")]
     TooLarge,
 }
 
-/// The patterns that are in use, and those used last.
+/// The patterns in use, and the most recently used ones.
 #[derive(Debug, Default)]
-struct Known {
+struct PatternCache {
     used: HashMap<Box<str>, Weak<Compiled>>,
-    /// A pattern is looked at several times before a schema keeps it.
+    /// A pattern is compiled several times before a schema holds a reference to
+    /// it.
     recent: VecDeque<Arc<Compiled>>,
     recent_size: usize,
-    /// How many patterns are known when those that nothing uses are forgotten.
+    /// The number of patterns at which unused ones are dropped.
     limit: usize,
 }
 
-fn known() -> MutexGuard<'static, Known> {
-    static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
-    // A map of complete entries is never half changed.
-    let known = KNOWN.get_or_init(Mutex::default);
-    known.lock().unwrap_or_else(PoisonError::into_inner)
+fn cache() -> MutexGuard<'static, PatternCache> {
+    static CACHE: OnceLock<Mutex<PatternCache>> = OnceLock::new();
+    // The map only contains complete entries, so a poisoned lock is harmless.
+    let cache = CACHE.get_or_init(Mutex::default);
+    cache.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Known {
+impl PatternCache {
     fn keep(&mut self, pattern: &str, compiled: &Arc<Compiled>) {
         if self.used.len() > self.limit {
             self.used.retain(|_, compiled| compiled.strong_count() > 0);
@@ -75,7 +75,7 @@ impl Known {
         self.used.insert(pattern.into(), Arc::downgrade(compiled));
         self.recent_size = self.recent_size.saturating_add(compiled.size());
         self.recent.push_back(compiled.clone());
-        while self.recent_size > SCHEMA
+        while self.recent_size > MAX_SCHEMA_BYTES
             && let Some(oldest) = self.recent.pop_front()
         {
             self.recent_size = self.recent_size.saturating_sub(oldest.size());
@@ -83,18 +83,18 @@ impl Known {
     }
 }
 
-/// Compiles a pattern, or finds it.
+/// Compiles a pattern or returns the cached one.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns what is wrong with the pattern.
 pub(super) fn compile(pattern: &str) -> Result<Arc<Compiled>, PatternError> {
-    if let Some(compiled) = known().used.get(pattern).and_then(Weak::upgrade) {
+    if let Some(compiled) = cache().used.get(pattern).and_then(Weak::upgrade) {
         return Ok(compiled);
     }
     let config = Regex::config()
-        .nfa_size_limit(Some(PATTERN))
+        .nfa_size_limit(Some(MAX_PATTERN_BYTES))
         .which_captures(WhichCaptures::None)
-        .hybrid_cache_capacity(CACHE);
+        .hybrid_cache_capacity(MATCH_CACHE_BYTES);
     let regex = Regex::builder()
         .configure(config)
         .build(&as_go_reads(pattern))
@@ -104,15 +104,15 @@ pub(super) fn compile(pattern: &str) -> Result<Arc<Compiled>, PatternError> {
             (None, None) => PatternError::Syntax(error.to_string()),
         })?;
     let compiled = Arc::new(Compiled { regex });
-    known().keep(pattern, &compiled);
+    cache().keep(pattern, &compiled);
     Ok(compiled)
 }
 
-/// Whether the patterns of a schema take no more memory than they may. It stops
-/// at the pattern that is too much.
-pub(super) fn fit(schema: &Value) -> bool {
+/// Whether the patterns of a schema are within the size limit. Stops at the
+/// pattern that exceeds it.
+pub(super) fn fit_size_limit(schema: &Value) -> bool {
     let mut budget = Budget {
-        left: SCHEMA,
+        left: MAX_SCHEMA_BYTES,
         seen: HashSet::new(),
     };
     budget.take_all(schema)
@@ -141,7 +141,7 @@ impl<'a> Budget<'a> {
         }
         let size = match compile(pattern) {
             Ok(compiled) => compiled.size(),
-            Err(PatternError::TooLarge) => PATTERN,
+            Err(PatternError::TooLarge) => MAX_PATTERN_BYTES,
             Err(PatternError::Syntax(_)) => pattern.len(),
         };
         match self.left.checked_sub(size) {
@@ -154,26 +154,27 @@ impl<'a> Budget<'a> {
     }
 }
 
-/// A schema without its patterns.
-pub(super) fn without(schema: &Value) -> Value {
+/// Returns a schema without its patterns.
+pub(super) fn without_patterns(schema: &Value) -> Value {
     match schema {
         Value::Object(fields) => fields
             .iter()
             .filter(|(name, value)| *name != "pattern" || !value.is_string())
-            .map(|(name, value)| (name.clone(), without(value)))
+            .map(|(name, value)| (name.clone(), without_patterns(value)))
             .collect::<serde_json::Map<_, _>>()
             .into(),
-        Value::Array(items) => items.iter().map(without).collect(),
+        Value::Array(items) => items.iter().map(without_patterns).collect(),
         value => value.clone(),
     }
 }
 
-/// A pattern in which classes mean what they mean to Go: `\w`, `\d`, `\s` and
-/// `\b` are of ASCII, and in brackets only `[:name:]` is a class of its own.
+/// Converts a pattern so that character classes have the same meaning as in Go:
+/// `\w`, `\d`, `\s` and `\b` match only ASCII, and within brackets only
+/// `[:name:]` is a nested class.
 fn as_go_reads(pattern: &str) -> String {
     let mut text = String::with_capacity(pattern.len() + 16);
     let mut rest = pattern.chars().peekable();
-    // Whether it is in brackets, and whether these have just begun.
+    // Whether the position is within brackets, and at their start.
     let (mut inside, mut begins) = (false, false);
     while let Some(c) = rest.next() {
         let began = std::mem::take(&mut begins);
@@ -206,7 +207,7 @@ fn as_go_reads(pattern: &str) -> String {
                 }
                 (inside, begins) = (true, true);
             }
-            // A bracket that comes first closes nothing.
+            // A closing bracket at the start is a literal.
             ']' if inside && began => text.push_str(r"\]"),
             ']' => {
                 text.push(']');
@@ -214,7 +215,7 @@ fn as_go_reads(pattern: &str) -> String {
             }
             '[' if rest.peek() == Some(&':') => {
                 text.push('[');
-                // Up to the end of the name, as it is.
+                // Copy the name of the class unchanged.
                 for c in rest.by_ref() {
                     text.push(c);
                     if c == ']' {
@@ -223,7 +224,7 @@ fn as_go_reads(pattern: &str) -> String {
                 }
             }
             '[' => text.push_str(r"\["),
-            // Twice they are set operations to others.
+            // Doubled, these are set operations in Rust but literals in Go.
             '&' | '~' if inside => {
                 text.push('\\');
                 text.push(c);
@@ -244,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_are_those_of_go() {
+    fn character_classes_are_those_of_go() {
         for (pattern, yes, no) in [
             (r"^\w+$", "az_09", "ä"),
             (r"^\W$", "ä", "a"),
@@ -272,13 +273,13 @@ mod tests {
     }
 
     #[test]
-    fn one_pattern_is_compiled_once() {
+    fn patterns_are_compiled_once() {
         let first = compile("^once-[a-z]+$").unwrap();
         assert!(Arc::ptr_eq(&first, &compile("^once-[a-z]+$").unwrap()));
     }
 
     #[test]
-    fn many_small_patterns_fit_and_many_large_ones_do_not() {
+    fn the_total_size_of_patterns_is_limited() {
         let schema = |pattern: &str| {
             let field = |n: usize| {
                 let pattern = pattern.replace('N', &n.to_string());
@@ -290,27 +291,27 @@ mod tests {
             let fields: serde_json::Map<_, _> = (0..400).map(field).collect();
             json!({"properties": fields})
         };
-        assert!(fit(&schema(r"^\w{15}N")));
+        assert!(fit_size_limit(&schema(r"^\w{15}N")));
         let large = schema(r"^\p{L}{100}N");
-        assert!(!fit(&large));
-        assert!(fit(&without(&large)));
-        // Those that cannot be compiled are not tried without end.
-        assert!(!fit(&schema(r"((\p{L}{100}){100}){N00}")));
+        assert!(!fit_size_limit(&large));
+        assert!(fit_size_limit(&without_patterns(&large)));
+        // Patterns that fail to compile are not retried without limit.
+        assert!(!fit_size_limit(&schema(r"((\p{L}{100}){100}){N00}")));
         let same = json!({"a": vec![json!({"pattern": r"^\p{L}{100}"}); 1000]});
-        assert!(fit(&same));
+        assert!(fit_size_limit(&same));
     }
 
     proptest! {
         #[test]
-        fn noise_never_panics(pattern in r"[\[\]\\wdsb^$&~:a\-(){}*+?.|,0-9äé]{0,24}", text: String) {
+        fn arbitrary_patterns_do_not_panic(pattern in r"[\[\]\\wdsb^$&~:a\-(){}*+?.|,0-9äé]{0,24}", text: String) {
             if let Ok(compiled) = compile(&pattern) {
                 let _ = compiled.is_match(&text);
             }
         }
 
-        /// Patterns without what is read otherwise are left as they are.
+        /// Patterns without syntax differences are unchanged.
         #[test]
-        fn plain_patterns_stay(pattern in r"[a-z^$.*+?|(){},0-9]{0,24}") {
+        fn patterns_without_differences_are_unchanged(pattern in r"[a-z^$.*+?|(){},0-9]{0,24}") {
             prop_assert_eq!(as_go_reads(&pattern), pattern);
         }
     }

@@ -1,12 +1,12 @@
-//! Dropping what a schema does not declare, and filling in what it says.
+//! Prunes undeclared fields and sets defaults.
 
 use serde_json::{Map, Value};
 
 use super::{Additional, Structural, is_meta};
 
 impl Structural {
-    /// Drops the fields that the schema does not declare; answers their paths
-    /// in order. Type and metadata of the object stay as they are.
+    /// Drops the fields that the schema does not declare and returns their
+    /// paths in order. Keeps the type and metadata of the object.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         let mut unknown = Vec::new();
         prune(object, Some(self), &mut String::new(), &mut unknown);
@@ -14,8 +14,8 @@ impl Structural {
         unknown
     }
 
-    /// Drops nulls where the schema allows none, and fills in defaults. Doing
-    /// it twice is doing it once.
+    /// Drops nulls where the schema does not permit them, and sets defaults.
+    /// The operation is idempotent.
     pub fn fill(&self, object: &mut Value) {
         drop_nulls(object, Some(self));
         fill(object, self);
@@ -63,7 +63,7 @@ fn prune(value: &mut Value, schema: Option<&Structural>, path: &mut String, out:
     }
 }
 
-/// Where unknown fields are kept, what is declared is pruned inside.
+/// Where unknown fields are preserved, prunes inside the declared ones.
 fn prune_declared(
     value: &mut Value,
     schema: &Structural,
@@ -119,8 +119,9 @@ fn join(path: &str, name: &str) -> String {
     path
 }
 
-/// A null where none may be, that a default does not replace either.
-fn is_void(value: &Value, schema: Option<&Structural>) -> bool {
+/// Whether a value is a null that is not permitted and has no default to
+/// replace it.
+fn is_forbidden_null(value: &Value, schema: Option<&Structural>) -> bool {
     value.is_null() && schema.is_some_and(|schema| !schema.nullable && schema.default.is_none())
 }
 
@@ -128,7 +129,7 @@ fn drop_nulls(value: &mut Value, schema: Option<&Structural>) {
     match value {
         Value::Object(fields) => fields.retain(|name, value| {
             let inner = schema.and_then(|schema| schema.at_key(name));
-            if is_void(value, inner) {
+            if is_forbidden_null(value, inner) {
                 return false;
             }
             drop_nulls(value, inner);

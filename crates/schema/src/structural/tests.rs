@@ -1,4 +1,4 @@
-//! Rule 30: structural schemas prune, fill, validate.
+//! Rule 30: structural schemas prune, set defaults and validate.
 
 #![allow(clippy::unwrap_used)]
 
@@ -55,7 +55,7 @@ fn rule_30_unknown_fields_are_dropped() {
 }
 
 #[test]
-fn rule_30_defaults_are_filled_in_and_nulls_dropped() {
+fn rule_30_defaults_are_set_and_nulls_dropped() {
     let schema = schema(json!({"type": "object", "properties": {
         "a": {"type": "string", "default": "x"},
         "b": {"type": "string", "nullable": true, "default": "x"},
@@ -72,7 +72,7 @@ fn rule_30_defaults_are_filled_in_and_nulls_dropped() {
 }
 
 #[test]
-fn rule_30_values_are_refused_in_the_servers_words() {
+fn rule_30_invalid_values_get_the_messages_of_kubernetes() {
     let cases = [
         (
             json!({"type": "integer"}),
@@ -169,7 +169,7 @@ fn rule_30_values_are_refused_in_the_servers_words() {
 }
 
 #[test]
-fn rule_30_sets_and_maps_have_nothing_twice() {
+fn rule_30_duplicates_in_sets_and_maps_are_rejected() {
     let schema = schema(json!({"type": "object", "properties": {
         "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
         "map": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
@@ -191,7 +191,7 @@ fn rule_30_sets_and_maps_have_nothing_twice() {
 }
 
 #[test]
-fn rule_30_schemas_that_are_not_structural_are_refused() {
+fn rule_30_schemas_that_are_not_structural_are_rejected() {
     let check = |schema: Value| -> Vec<String> {
         let causes = rules::check(&schema, "s", false);
         causes
@@ -245,7 +245,7 @@ fn rule_30_schemas_that_are_not_structural_are_refused() {
     }
 }
 
-/// Schemas of all sorts, sound or not.
+/// Arbitrary schemas, valid or not.
 fn any_schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!({"type": "string", "default": "x"})),
@@ -285,7 +285,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn pruning_and_filling_twice_is_doing_it_once(schema in any_schema(), value in any_value()) {
+    fn pruning_and_setting_defaults_are_idempotent(schema in any_schema(), value in any_value()) {
         let schema = Structural::parse(&json!({"type": "object", "properties": {"spec": schema}}));
         let mut once = json!({"spec": value});
         schema.prune(&mut once);
@@ -299,7 +299,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_panics(schema in any_schema(), value in any_value()) {
+    fn arbitrary_schemas_and_values_do_not_panic(schema in any_schema(), value in any_value()) {
         let _ = rules::check(&schema, "s", true);
         let parsed = Structural::parse(&schema);
         let _ = (parsed.validate("", &value), parsed.duplicates(&value), parsed.check_embedded(&value));

@@ -1,4 +1,4 @@
-//! Validation of values, worded as API servers word it.
+//! Validates values, with the messages of API servers.
 
 use longshore_model::StatusCause;
 use serde_json::Value;
@@ -6,8 +6,7 @@ use serde_json::Value;
 use super::{Additional, Structural, Type, causes, formats};
 
 impl Structural {
-    /// What is wrong with a value by the schema; each cause has its path below
-    /// `path`.
+    /// Validates a value; the path of each cause starts with `path`.
     #[must_use]
     pub fn validate(&self, path: &str, value: &Value) -> Vec<StatusCause> {
         let mut report = Report::default();
@@ -16,23 +15,23 @@ impl Structural {
     }
 }
 
-/// What was found, and how much of it was fine: of several alternatives that
-/// do not fit, the one that fits best is told about.
+/// The errors that were found, and how much of the value matched: if several
+/// alternatives fail, the best match is reported.
 #[derive(Debug, Default)]
 struct Report {
     causes: Vec<StatusCause>,
-    /// Bytes of their messages.
+    /// Total size of the messages in bytes.
     size: usize,
     matched: usize,
 }
 
-/// Bytes of messages after which no further causes are told: each may name all
-/// values that a schema lists.
-const CAUSES: usize = 1 << 20;
+/// Maximum total size of the messages in bytes. Further causes are dropped,
+/// because each may list all values of an enum.
+const MAX_MESSAGE_BYTES: usize = 1 << 20;
 
 impl Report {
     fn add(&mut self, cause: StatusCause) {
-        if self.size <= CAUSES {
+        if self.size <= MAX_MESSAGE_BYTES {
             self.size += cause.message.len();
             self.causes.push(cause);
         }
@@ -62,7 +61,7 @@ fn check(schema: &Structural, value: &Value, path: &str, report: &mut Report) {
     report.matched += 1;
 }
 
-/// JSON's types as the messages call them.
+/// The name of a JSON type in messages.
 fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -101,59 +100,64 @@ fn check_type(schema: &Structural, value: &Value, path: &str, report: &mut Repor
         report.matched += 1;
         return;
     }
-    let words: Vec<_> = kinds.iter().map(|kind| kind.word()).collect();
+    let words: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
     let (expected, found) = (words.join(","), type_of(value));
     let detail = format!("{path} in body must be of type {expected}: {found:?}");
     report.add(causes::mistyped(path, &found.into(), &detail));
-    // The real server looks at such a number once more, and names no field then.
+    // Kubernetes checks such a number a second time and then reports no field.
     if kinds == [Type::Integer] && value.is_number() {
         let detail = format!("Checked value must be of type integer (default format) in {path}");
         report.add(causes::invalid("<nil>", &"".into(), &detail));
     }
 }
 
-fn alone(schema: &Structural, value: &Value, path: &str) -> Report {
+fn check_separately(schema: &Structural, value: &Value, path: &str) -> Report {
     let mut report = Report::default();
     check(schema, value, path, &mut report);
     report
 }
 
-/// The alternative that fits, or else the one that fits best.
-fn best(reports: Vec<Report>) -> (usize, Report) {
+/// The alternative that matches, or the best match.
+fn best_match(reports: Vec<Report>) -> (usize, Report) {
     let right = reports.iter().filter(|r| r.causes.is_empty()).count();
-    let chosen = reports
-        .into_iter()
-        .fold(None, |best: Option<Report>, next| match best {
-            Some(best) if best.causes.is_empty() => Some(best),
-            Some(best) if !next.causes.is_empty() && next.matched <= best.matched => Some(best),
-            _ => Some(next),
-        });
+    let chosen =
+        reports
+            .into_iter()
+            .fold(None, |best_match: Option<Report>, next| match best_match {
+                Some(best_match) if best_match.causes.is_empty() => Some(best_match),
+                Some(best_match)
+                    if !next.causes.is_empty() && next.matched <= best_match.matched =>
+                {
+                    Some(best_match)
+                }
+                _ => Some(next),
+            });
     (right, chosen.unwrap_or_default())
 }
 
 fn check_logic(schema: &Structural, value: &Value, path: &str, report: &mut Report) {
-    let checks = &schema.checks;
+    let constraints = &schema.constraints;
     let say = |report: &mut Report, problem: String| {
         report.add(causes::invalid("", &"".into(), &problem));
     };
     let all = |schemas: &[Structural]| -> Vec<Report> {
         schemas
             .iter()
-            .map(|schema| alone(schema, value, path))
+            .map(|schema| check_separately(schema, value, path))
             .collect()
     };
-    if !checks.any_of.is_empty() {
-        let (right, best) = best(all(&checks.any_of));
+    if !constraints.any_of.is_empty() {
+        let (right, best_match) = best_match(all(&constraints.any_of));
         if right == 0 {
             say(
                 report,
                 format!("{path:?} must validate at least one schema (anyOf)"),
             );
         }
-        report.take(best);
+        report.take(best_match);
     }
-    if !checks.one_of.is_empty() {
-        let (right, best) = best(all(&checks.one_of));
+    if !constraints.one_of.is_empty() {
+        let (right, best_match) = best_match(all(&constraints.one_of));
         if right != 1 {
             let found = match right {
                 0 => "Found none valid".to_owned(),
@@ -164,10 +168,10 @@ fn check_logic(schema: &Structural, value: &Value, path: &str, report: &mut Repo
                 format!("{path:?} must validate one and only one schema (oneOf). {found}"),
             );
         }
-        report.take(best);
+        report.take(best_match);
     }
-    if !checks.all_of.is_empty() {
-        let reports = all(&checks.all_of);
+    if !constraints.all_of.is_empty() {
+        let reports = all(&constraints.all_of);
         let right = reports.iter().filter(|r| r.causes.is_empty()).count();
         let whole = reports.len();
         reports.into_iter().for_each(|one| report.take(one));
@@ -179,8 +183,8 @@ fn check_logic(schema: &Structural, value: &Value, path: &str, report: &mut Repo
             );
         }
     }
-    if let Some(not) = &checks.not
-        && alone(not, value, path).causes.is_empty()
+    if let Some(not) = &constraints.not
+        && check_separately(not, value, path).causes.is_empty()
     {
         say(
             report,
@@ -190,16 +194,16 @@ fn check_logic(schema: &Structural, value: &Value, path: &str, report: &mut Repo
 }
 
 fn check_text(schema: &Structural, text: &str, value: &Value, path: &str, report: &mut Report) {
-    let checks = &schema.checks;
+    let constraints = &schema.constraints;
     let length = text.chars().count() as u64;
-    if let Some(limit) = checks.max_length.filter(|limit| length > *limit) {
+    if let Some(limit) = constraints.max_length.filter(|limit| length > *limit) {
         report.add(causes::too_long(path, limit));
     }
-    if let Some(least) = checks.min_length.filter(|least| length < *least) {
+    if let Some(least) = constraints.min_length.filter(|least| length < *least) {
         let detail = format!("{path} in body should be at least {least} chars long");
         report.add(causes::invalid(path, value, &detail));
     }
-    if let Some(pattern) = &checks.pattern
+    if let Some(pattern) = &constraints.pattern
         && let Some(regex) = &pattern.regex
         && !regex.is_match(text)
     {
@@ -207,7 +211,7 @@ fn check_text(schema: &Structural, text: &str, value: &Value, path: &str, report
         report.add(causes::invalid(path, value, &detail));
     }
     let of_text = matches!(schema.kind, None | Some(Type::String));
-    if let Some(format) = checks.format.as_deref().filter(|_| of_text)
+    if let Some(format) = constraints.format.as_deref().filter(|_| of_text)
         && !formats::fits(format, text)
     {
         let detail = format!("{path} in body must be of type {format}: {text:?}");
@@ -215,8 +219,8 @@ fn check_text(schema: &Structural, text: &str, value: &Value, path: &str, report
     }
 }
 
-/// A bound as the messages write it.
-fn plain(number: f64) -> String {
+/// Formats a bound as Kubernetes does.
+fn format_bound(number: f64) -> String {
     if number.fract() == 0.0 && number.abs() < 1e15 {
         format!("{number:.0}")
     } else {
@@ -225,26 +229,28 @@ fn plain(number: f64) -> String {
 }
 
 fn check_number(schema: &Structural, value: &Value, path: &str, report: &mut Report) {
-    let (checks, Some(number)) = (&schema.checks, value.as_f64()) else {
+    let (constraints, Some(number)) = (&schema.constraints, value.as_f64()) else {
         return;
     };
     let mut broken = |words: &str, bound: f64| {
-        let detail = format!("{path} in body should be {words} {}", plain(bound));
+        let detail = format!("{path} in body should be {words} {}", format_bound(bound));
         report.add(causes::invalid(path, value, &detail));
     };
-    if let Some(of) = checks.multiple_of.filter(|of| *of > 0.0) {
+    if let Some(of) = constraints.multiple_of.filter(|of| *of > 0.0) {
         let times = number / of;
         if (times - times.round()).abs() > 1e-9 * times.abs().max(1.0) {
             broken("a multiple of", of);
         }
     }
-    match checks.maximum {
-        Some(bound) if checks.exclusive_maximum && number >= bound => broken("less than", bound),
+    match constraints.maximum {
+        Some(bound) if constraints.exclusive_maximum && number >= bound => {
+            broken("less than", bound)
+        }
         Some(bound) if number > bound => broken("less than or equal to", bound),
         _ => {}
     }
-    match checks.minimum {
-        Some(bound) if checks.exclusive_minimum && number <= bound => {
+    match constraints.minimum {
+        Some(bound) if constraints.exclusive_minimum && number <= bound => {
             broken("greater than", bound);
         }
         Some(bound) if number < bound => broken("greater than or equal to", bound),
@@ -258,18 +264,21 @@ fn check_items(schema: &Structural, items: &[Value], path: &str, report: &mut Re
             check(inner, item, &format!("{path}[{index}]"), report);
         }
     }
-    let (checks, count) = (&schema.checks, items.len());
-    if let Some(least) = checks.min_items.filter(|least| (count as u64) < *least) {
+    let (constraints, count) = (&schema.constraints, items.len());
+    if let Some(least) = constraints
+        .min_items
+        .filter(|least| (count as u64) < *least)
+    {
         let detail = format!("{path} in body should have at least {least} items");
         report.add(causes::invalid(path, &count.into(), &detail));
     }
-    if let Some(limit) = checks.max_items.filter(|limit| count as u64 > *limit) {
+    if let Some(limit) = constraints.max_items.filter(|limit| count as u64 > *limit) {
         report.add(causes::too_many(path, count, limit));
     }
 }
 
 fn check_enum(schema: &Structural, value: &Value, path: &str, report: &mut Report) {
-    let values = &schema.checks.one_of_values;
+    let values = &schema.constraints.one_of_values;
     let same = |one: &Value| match (one.as_f64(), value.as_f64()) {
         (Some(one), Some(value)) => one == value,
         _ => one == value,
@@ -294,15 +303,18 @@ fn check_fields(
     path: &str,
     report: &mut Report,
 ) {
-    let (checks, count) = (&schema.checks, fields.len());
-    if let Some(least) = checks
+    let (constraints, count) = (&schema.constraints, fields.len());
+    if let Some(least) = constraints
         .min_properties
         .filter(|least| (count as u64) < *least)
     {
         let detail = format!("{path} in body should have at least {least} properties");
         return report.add(causes::invalid(path, &count.into(), &detail));
     }
-    if let Some(limit) = checks.max_properties.filter(|limit| count as u64 > *limit) {
+    if let Some(limit) = constraints
+        .max_properties
+        .filter(|limit| count as u64 > *limit)
+    {
         return report.add(causes::too_many(path, count, limit));
     }
     let at = |name: &str| {
@@ -320,7 +332,7 @@ fn check_fields(
         };
         check(inner, value, &at(name), report);
     }
-    for name in &checks.required {
+    for name in &constraints.required {
         if !fields.contains_key(name) {
             report.add(causes::required(&at(name), ""));
         }

@@ -1,5 +1,5 @@
-//! Drafts of new objects: all of a creation that needs no more than a look at the
-//! state. It is done before the writer's turn.
+//! Drafts of new objects: every step of a creation that only reads the state.
+//! These steps run before the writer's turn.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     defaults,
     facts::Generation,
     json, kinds,
-    machine::{Draftable, Transaction, namespace, ownership::Author, priority, runtime_class},
+    machine::{JsonObject, Transaction, namespace, ownership::Author, priority, runtime_class},
     managed::Entry,
     options::Ids,
     state::State,
@@ -21,28 +21,30 @@ use crate::{
     view::View,
 };
 
-/// The longest prefix that leaves place for the five characters of a suffix.
-const PREFIX: usize = 58;
-/// An object that is ready but for what the writer gives.
+/// Maximum length of a name prefix; the generated suffix takes five more
+/// characters.
+const MAX_PREFIX_LENGTH: usize = 58;
+/// An object that is complete except for what the writer assigns.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     pub(super) view: Arc<View>,
     pub(super) info: Arc<KindInfo>,
-    pub(super) object: Draftable,
-    /// The object before its name was made, to make another from.
-    pub(super) unnamed: Option<Draftable>,
+    pub(super) object: JsonObject,
+    /// The object without its generated name, for another attempt with a new
+    /// name.
+    pub(super) unnamed: Option<JsonObject>,
     pub(super) author: Author,
-    /// Who manages its fields; the time is yet to come.
+    /// The managed fields entries; the writer sets their time.
     pub(super) entries: Vec<Entry>,
     pub(super) warnings: Vec<String>,
 }
 
-/// Does all of a creation that needs no more than a look at the state.
+/// Executes every step of a creation that only reads the state.
 pub(crate) fn admit(state: &State, ids: &dyn Ids, request: Create) -> Result<Draft, Error> {
     draft(state, ids, request, None)
 }
 
-/// As [`admit`]; the author is who sent the request, if no other is given.
+/// As [`admit`]; the author defaults to the sender of the request.
 pub(in crate::machine) fn draft(
     state: &State,
     ids: &dyn Ids,
@@ -52,7 +54,7 @@ pub(in crate::machine) fn draft(
     let kinds = &state.kinds;
     let (kind, view) = kinds.resolve(&request.kind)?;
     let info = kinds.entry(kind).info.clone();
-    check_stays(kinds.entry(kind), json_name(&request.object))?;
+    check_not_terminating(kinds.entry(kind), json_name(&request.object))?;
     let decoded = view.decode(request.object, request.options.field_validation)?;
     let (object, warnings) = (decoded.object, decoded.warnings);
     let author = author.unwrap_or_else(|| Author::new(&request.options, decoded.managed));
@@ -60,11 +62,11 @@ pub(in crate::machine) fn draft(
         entry: kinds.entry(kind),
         view,
     };
-    let mut object = view.stored_form(object);
-    place(&info, request.namespace.as_deref(), &mut object)?;
+    let mut object = view.to_stored_form(object);
+    set_namespace(&info, request.namespace.as_deref(), &mut object)?;
     let metadata = json::child(&mut object, "metadata");
-    // Zero is the version of what is not stored yet; what is no number counts
-    // for nothing (as in Kubernetes).
+    // Zero is the version of an object that is not stored yet. As in
+    // Kubernetes, a version that is not a number is ignored.
     if is_version(json::text(metadata, "resourceVersion")) {
         return Err(Error::BadRequest(
             "resourceVersion should not be set on objects to be created".into(),
@@ -78,7 +80,7 @@ pub(in crate::machine) fn draft(
         metadata.remove(name);
     }
     match kinds.entry(kind).facts.generation {
-        // They keep what they are given (as in Kubernetes).
+        // As in Kubernetes, the value in the request is kept.
         Generation::Absent | Generation::SpecFromNone => {
             if metadata.get("generation").and_then(Value::as_i64) == Some(0) {
                 metadata.remove("generation");
@@ -114,7 +116,7 @@ pub(in crate::machine) fn draft(
         });
     }
     let unnamed = object.clone();
-    name_it(ids, &mut object);
+    generate_name(ids, &mut object);
     let entries = prepare(place_of, state, ids, &mut object, &author)?;
     Ok(Draft {
         view: view.clone(),
@@ -127,15 +129,15 @@ pub(in crate::machine) fn draft(
     })
 }
 
-/// Whether a text is the version of a stored object.
+/// Whether a string is the resource version of a stored object.
 fn is_version(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
         && text.parse::<u64>().is_ok_and(|version| version > 0)
 }
 
-/// Nothing is made of a kind that is on its way out.
-pub(super) fn check_stays(kind: &kinds::Entry, name: &str) -> Result<(), Error> {
-    if !kind.terminating {
+/// Rejects a creation if the kind is being removed.
+pub(super) fn check_not_terminating(kind: &kinds::Entry, name: &str) -> Result<(), Error> {
+    if !kind.is_terminating {
         return Ok(());
     }
     Err(Error::Forbidden {
@@ -149,8 +151,12 @@ fn json_name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// Puts the object in the namespace of the request.
-fn place(info: &KindInfo, namespace: Option<&str>, object: &mut Draftable) -> Result<(), Error> {
+/// Sets the namespace of the object to that of the request.
+fn set_namespace(
+    info: &KindInfo,
+    namespace: Option<&str>,
+    object: &mut JsonObject,
+) -> Result<(), Error> {
     let metadata = json::child(object, "metadata");
     if !info.is_namespaced() {
         metadata.remove("namespace");
@@ -173,60 +179,63 @@ fn place(info: &KindInfo, namespace: Option<&str>, object: &mut Draftable) -> Re
     }
 }
 
-pub(super) fn namespace_of<'a>(info: &KindInfo, object: &'a Draftable) -> Option<&'a str> {
+pub(super) fn namespace_of<'a>(info: &KindInfo, object: &'a JsonObject) -> Option<&'a str> {
     info.is_namespaced()
         .then(|| json::text(object, "metadata.namespace"))
 }
 
-pub(super) fn name_it(ids: &dyn Ids, object: &mut Draftable) {
+pub(super) fn generate_name(ids: &dyn Ids, object: &mut JsonObject) {
     let metadata = json::child(object, "metadata");
     let prefix = json::text(metadata, "generateName");
     let cut = prefix
         .char_indices()
         .map(|(at, c)| at + c.len_utf8())
-        .take_while(|end| *end <= PREFIX);
+        .take_while(|end| *end <= MAX_PREFIX_LENGTH);
     let name = format!("{}{}", &prefix[..cut.last().unwrap_or(0)], ids.suffix());
     metadata.insert("name".into(), name.into());
 }
 
-/// A stored kind, in one of its versions.
+/// A stored kind in one of its versions.
 #[derive(Clone, Copy)]
 pub(super) struct Kind<'a> {
     pub(super) entry: &'a kinds::Entry,
     pub(super) view: &'a View,
 }
 
-/// The uid, defaults, managed fields and validation. What the author manages
-/// is what was sent and its defaults, not what the kind's rules add.
+/// Sets the uid and defaults, tracks managed fields and validates. The author
+/// manages what was sent and its defaults, but not the fields that the kind's
+/// rules add.
 pub(super) fn prepare(
     kind: Kind<'_>,
     state: &State,
     ids: &dyn Ids,
-    object: &mut Draftable,
+    object: &mut JsonObject,
     author: &Author,
 ) -> Result<Vec<Entry>, Error> {
     let info = &*kind.entry.info;
     defaults::fill(info, object);
     let view = kind.view;
-    let entries = view.with_shown(object, |shown| author.of_new(kind.entry, view, shown));
+    let entries = view.with_converted(object, |shown| {
+        author.entries_of_new(kind.entry, view, shown)
+    });
     json::child(object, "metadata").insert("uid".into(), ids.uid().into());
     match view.custom_kind() {
         Some(kind) if kind.has_status => drop(object.remove("status")),
         Some(_) => {}
         None => {
             if info.gvk.group.is_empty() && info.gvk.kind == "Pod" {
-                priority::of_pod(state, info, object)?;
-                runtime_class::of_pod(state, info, object)?;
+                priority::apply_to_pod(state, info, object)?;
+                runtime_class::apply_to_pod(state, info, object)?;
             }
             defaults::on_create(info, object);
         }
     }
     defaults::fill(info, object);
-    defaults::settle(info, None, object);
+    defaults::derive_fields(info, None, object);
     let mut causes = validate::object(info, object);
     causes.extend(validate::new_object(info, object));
     causes.extend(view.validate(None, object));
-    let causes = view.in_own_words(causes);
+    let causes = view.rename_cause_fields(causes);
     if causes.is_empty() {
         complete(info, object);
         return Ok(entries);
@@ -236,22 +245,22 @@ pub(super) fn prepare(
 }
 
 impl Draft {
-    /// Whether it is a namespace, which comes with contents.
+    /// Whether this is a namespace, which gets initial contents.
     pub(super) fn is_namespace(&self) -> bool {
         self.info.gvk.group.is_empty() && &*self.info.gvk.kind == "Namespace"
     }
 
-    /// The draft under today's definition of its kind, which may have changed
-    /// since the look at the state: its schema holds for all objects after it,
-    /// and its stored version is the one they are kept in.
-    pub(super) fn renewed(mut self, tx: &Transaction<'_>) -> Result<Self, Error> {
+    /// Updates the draft if the definition of its kind has changed since it was
+    /// prepared: the current schema applies to all later objects, and the
+    /// object is stored in the current storage version.
+    pub(super) fn refreshed(mut self, tx: &Transaction<'_>) -> Result<Self, Error> {
         let (kind, view) = tx.kinds().resolve(&self.view.info)?;
         if view.custom_kind().is_none() || Arc::ptr_eq(view, &self.view) {
             return Ok(self);
         }
-        let renewed = |object| view.stored_form(view.shown(object));
-        self.unnamed = self.unnamed.map(renewed);
-        self.object = view.stored_form(view.shown(self.object));
+        let refreshed = |object| view.to_stored_form(view.convert(object));
+        self.unnamed = self.unnamed.map(refreshed);
+        self.object = view.to_stored_form(view.convert(self.object));
         let place = Kind {
             entry: tx.kinds().entry(kind),
             view,
@@ -262,8 +271,9 @@ impl Draft {
     }
 }
 
-/// A draft made within the writer's turn: for objects that come with others.
-pub(super) fn draft_here(
+/// Prepares a draft within the writer's turn, for objects that accompany
+/// others.
+pub(super) fn draft_in_transaction(
     tx: &Transaction<'_>,
     kind: &Arc<KindInfo>,
     namespace: Option<&str>,

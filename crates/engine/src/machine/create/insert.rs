@@ -1,28 +1,28 @@
-//! The writer's part of a creation: it checks the namespace and the name, and gives
-//! what is scarce.
+//! The writer's part of a creation: checks the namespace and the name, and
+//! allocates values that must be unique.
 
 use std::sync::Arc;
 
 use longshore_model::time;
 
-use super::draft::{Draft, Kind, check_stays, name_it, namespace_of, prepare};
+use super::draft::{Draft, Kind, check_not_terminating, generate_name, namespace_of, prepare};
 use crate::{
     Error, Object, Subject, Written, json,
     kinds::KindId,
     machine::{
-        Draftable, Transaction, namespace,
+        JsonObject, Transaction, namespace,
         ownership::{self, Author},
         priority, service,
     },
     managed, object,
 };
 
-/// Names tried for one `generateName`.
-const TRIES: usize = 8;
+/// Number of names to try for a `generateName`.
+const MAX_NAME_ATTEMPTS: usize = 8;
 
-/// Checks and stores one new object.
+/// Checks and stores a new object.
 pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, Error> {
-    let draft = draft.renewed(tx)?;
+    let draft = draft.refreshed(tx)?;
     let Draft {
         view,
         info,
@@ -33,8 +33,8 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         warnings,
     } = draft;
     let kind = tx.kinds().id(&view.info)?;
-    check_stays(tx.kinds().entry(kind), json::text(&object, "metadata.name"))?;
-    let key = |object: &Draftable| {
+    check_not_terminating(tx.kinds().entry(kind), json::text(&object, "metadata.name"))?;
+    let key = |object: &JsonObject| {
         object::key(
             namespace_of(&info, object),
             json::text(object, "metadata.name"),
@@ -44,13 +44,13 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         let name = json::text(&object, "metadata.name");
         namespace::check(tx.state(), &info, namespace, name)?;
     }
-    for _ in 1..TRIES {
+    for _ in 1..MAX_NAME_ATTEMPTS {
         let Some(unnamed) = &unnamed else { break };
         if tx.get(kind, &key(&object)).is_none() {
             break;
         }
         object = unnamed.clone();
-        name_it(tx.ids(), &mut object);
+        generate_name(tx.ids(), &mut object);
         let place = Kind {
             entry: tx.kinds().entry(kind),
             view: &view,
@@ -70,7 +70,7 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         });
     }
     let created = time::seconds(tx.now);
-    ownership::date(&mut entries, &created);
+    ownership::set_times(&mut entries, &created);
     let managed = managed::text(entries);
     if info.gvk.group.is_empty() && &*info.gvk.kind == "PersistentVolume" {
         let status = json::child(&mut object, "status");
@@ -85,7 +85,9 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     json::child(&mut object, "metadata").insert("creationTimestamp".into(), created.into());
     match (&*info.gvk.group, &*info.gvk.kind) {
         ("", "Service") => service::allocate(tx, kind, &info, &mut object, None)?,
-        ("scheduling.k8s.io", "PriorityClass") => priority::one_default(tx, &info, &object)?,
+        ("scheduling.k8s.io", "PriorityClass") => {
+            priority::check_single_default(tx, &info, &object)?
+        }
         ("", "Namespace") => {
             return Ok(Written {
                 object: tx.put_managed(kind, &object, Some(&managed))?,
@@ -95,7 +97,7 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         }
         _ => {}
     }
-    let object = view.kept_form(&object).unwrap_or(object);
+    let object = view.prune_for_storage(&object).unwrap_or(object);
     Ok(Written {
         object: put(tx, kind, &object, &managed, &author)?,
         created: true,
@@ -103,12 +105,12 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     })
 }
 
-/// Writes an object. One that is too large is written without its managed
-/// fields, unless it was applied.
+/// Writes an object. If it is too large, writes it without its managed fields,
+/// unless it was applied.
 fn put(
     tx: &mut Transaction<'_>,
     kind: KindId,
-    object: &Draftable,
+    object: &JsonObject,
     managed: &str,
     author: &Author,
 ) -> Result<Arc<Object>, Error> {

@@ -1,6 +1,6 @@
-//! Creating objects. All that needs no state (reading, defaults, validation)
-//! is done before the writer's turn; the writer checks the namespace and the
-//! name, and gives what is scarce.
+//! Creates objects. Decoding, defaults and validation need no lock on the state
+//! and run before the writer's turn. The writer checks the namespace and the
+//! name, and allocates values that must be unique.
 
 mod draft;
 mod insert;
@@ -14,7 +14,7 @@ use serde_json::Value;
 pub(super) use draft::draft;
 pub(crate) use draft::{Draft, admit};
 
-use self::{draft::draft_here, insert::insert, namespace_contents::create_contents};
+use self::{draft::draft_in_transaction, insert::insert, namespace_contents::create_contents};
 use super::{Transaction, ownership::Author};
 use crate::{Error, Written};
 
@@ -28,14 +28,15 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     Ok(written)
 }
 
-/// Creates from within the writer: for objects that come with others.
-pub(super) fn create_here(
+/// Creates an object within the writer's turn, for objects that accompany
+/// others.
+pub(super) fn create_in_transaction(
     tx: &mut Transaction<'_>,
     kind: &Arc<KindInfo>,
     namespace: Option<&str>,
     object: Value,
     author: Author,
 ) -> Result<Written, Error> {
-    let draft = draft_here(tx, kind, namespace, object, author)?;
+    let draft = draft_in_transaction(tx, kind, namespace, object, author)?;
     create(tx, draft)
 }

@@ -1,15 +1,15 @@
-//! Rules of the metrics of HorizontalPodAutoscalers.
+//! Validation of the metrics of HorizontalPodAutoscalers.
 
 use super::{reference, version};
 use crate::{
     cause::Cause,
     validate::{
-        at::{At, Causes},
-        limits, meta,
+        field_value::{Causes, FieldValue},
+        limit_range, meta,
     },
 };
 
-/// Each source of a metric: its type, its field.
+/// The metric types and their fields.
 const SOURCES: [(&str, &str); 5] = [
     ("ContainerResource", "containerResource"),
     ("External", "external"),
@@ -17,7 +17,7 @@ const SOURCES: [(&str, &str); 5] = [
     ("Pods", "pods"),
     ("Resource", "resource"),
 ];
-/// The order in which they are looked for.
+/// The order in which Kubernetes checks the fields.
 const ORDER: [&str; 5] = [
     "object",
     "external",
@@ -26,14 +26,14 @@ const ORDER: [&str; 5] = [
     "containerResource",
 ];
 
-pub(super) fn metric(metric: &At<'_>, causes: &mut Causes<'_>) {
+pub(super) fn metric(metric: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let kind = metric.get("type");
     let own = SOURCES.iter().find(|(word, _)| *word == kind.text());
     if kind.text().is_empty() {
         causes.required(&kind, "must specify a metric source type");
     }
     if own.is_none() {
-        // The real server says it twice.
+        // Kubernetes reports this error twice.
         for _ in 0..2 {
             causes.one_of(&kind, &SOURCES.map(|(word, _)| word));
         }
@@ -58,7 +58,7 @@ pub(super) fn metric(metric: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-fn source(field: &str, source: &At<'_>, causes: &mut Causes<'_>) {
+fn source(field: &str, source: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let target = source.get("target");
     let is_set = |field: &str| target.get(field).is_set();
     let mut exclusive = None;
@@ -124,12 +124,12 @@ fn source(field: &str, source: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-fn resource(field: &str, source: &At<'_>, causes: &mut Causes<'_>) {
+fn resource(field: &str, source: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let (name, container) = (source.get("name"), source.get("container"));
     if name.text().is_empty() {
         causes.required(&name, "must specify a resource name");
     } else if field == "containerResource" {
-        limits::container_resource(&name.path, name.text(), causes.0);
+        limit_range::container_resource(&name.path, name.text(), causes.0);
     }
     if field == "containerResource" {
         if container.text().is_empty() {
@@ -140,7 +140,7 @@ fn resource(field: &str, source: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-fn amounts(target: &At<'_>, causes: &mut Causes<'_>) {
+fn amounts(target: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let kind = target.get("type");
     if kind.text().is_empty() {
         causes.required(&kind, "must specify a metric target type");
@@ -152,9 +152,9 @@ fn amounts(target: &At<'_>, causes: &mut Causes<'_>) {
             .push(Cause::invalid(&kind.path, kind.text(), detail));
     }
     for field in ["value", "averageValue"] {
-        let amount = target.get(field);
-        if amount.amount().is_some_and(|amount| amount <= 0.0) {
-            causes.invalid(&amount, "must be positive");
+        let quantity = target.get(field);
+        if quantity.quantity().is_some_and(|quantity| quantity <= 0.0) {
+            causes.invalid(&quantity, "must be positive");
         }
     }
     let utilization = target.get("averageUtilization");

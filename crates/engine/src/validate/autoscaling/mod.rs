@@ -1,17 +1,17 @@
-//! Rules of HorizontalPodAutoscalers.
+//! Validation of HorizontalPodAutoscalers.
 
 mod metrics;
 
 use longshore_model::StatusCause;
 
 use super::{
-    at::{At, Causes},
+    field_value::{Causes, FieldValue},
     meta,
 };
 use crate::{cause::Cause, json::Object};
 
 pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let (least, most) = (spec.get("minReplicas"), spec.get("maxReplicas"));
     causes.not_negative(&least);
     let number = most.number().unwrap_or_default();
@@ -29,8 +29,9 @@ pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
     metrics
         .items()
         .for_each(|one| metrics::metric(&one, causes));
-    let counts_idle = |one: At<'_>| matches!(one.get("type").text(), "Object" | "External");
-    if least.number() == Some(0) && !metrics.items().any(counts_idle) {
+    let scales_from_zero =
+        |one: FieldValue<'_>| matches!(one.get("type").text(), "Object" | "External");
+    if least.number() == Some(0) && !metrics.items().any(scales_from_zero) {
         let detail = "must specify at least one Object or External metric to support scaling to zero replicas";
         causes.forbidden(&metrics, detail);
     }
@@ -39,17 +40,17 @@ pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// The version of what is scaled, of a new autoscaler.
+/// Validates the API version of the scale target of a new autoscaler.
 pub(super) fn target(object: &Object, causes: &mut Vec<StatusCause>) {
-    let target = At::field(object, "spec").get("scaleTargetRef");
+    let target = FieldValue::field(object, "spec").get("scaleTargetRef");
     let core = target.get("kind").text() == "ReplicationController";
     version(&target.get("apiVersion"), core, &mut Causes(causes));
 }
 
-/// What is scaled is looked at again when it is another.
+/// Validates the scale target again if it has changed.
 pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
     let kind = |object| {
-        let target = At::field(object, "spec").get("scaleTargetRef");
+        let target = FieldValue::field(object, "spec").get("scaleTargetRef");
         ["apiVersion", "kind"].map(|field| target.get(field).text().to_owned())
     };
     if kind(before) != kind(after) {
@@ -58,7 +59,7 @@ pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCau
 }
 
 pub(super) fn status(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (status, causes) = (At::field(object, "status"), &mut Causes(causes));
+    let (status, causes) = (FieldValue::field(object, "status"), &mut Causes(causes));
     for condition in status.get("conditions").items() {
         causes.not_negative(&condition.get("observedGeneration"));
     }
@@ -67,7 +68,7 @@ pub(super) fn status(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn rules(rules: &At<'_>, causes: &mut Causes<'_>) {
+fn rules(rules: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if !rules.is_set() {
         return;
     }
@@ -97,12 +98,12 @@ fn rules(rules: &At<'_>, causes: &mut Causes<'_>) {
         }
     }
     let tolerance = rules.get("tolerance");
-    if tolerance.amount().is_some_and(|amount| amount < 0.0) {
+    if tolerance.quantity().is_some_and(|quantity| quantity < 0.0) {
         causes.invalid(&tolerance, "must be greater than or equal to 0");
     }
 }
 
-fn version(at: &At<'_>, core: bool, causes: &mut Causes<'_>) {
+fn version(at: &FieldValue<'_>, core: bool, causes: &mut Causes<'_>) {
     let text = at.text();
     if text.matches('/').count() > 1 {
         causes.invalid(at, &format!("unexpected GroupVersion string: {text}"));
@@ -119,7 +120,7 @@ fn version(at: &At<'_>, core: bool, causes: &mut Causes<'_>) {
     }
 }
 
-fn reference(target: &At<'_>, causes: &mut Causes<'_>) {
+fn reference(target: &FieldValue<'_>, causes: &mut Causes<'_>) {
     for field in ["kind", "name"] {
         let at = target.get(field);
         if at.text().is_empty() {

@@ -1,20 +1,20 @@
-//! Rules of containers: variables, ports, probes and hooks.
+//! Validation of containers: environment variables, ports, probes and hooks.
 
 use std::collections::HashSet;
 
 use longshore_model::StatusCause;
 
-use super::{security, sources};
+use super::{security, volume_sources};
 use crate::{
     cause::Cause,
     json::Object,
     validate::{
-        at::{At, Causes},
         config,
+        field_value::{Causes, FieldValue},
     },
 };
 
-/// What variables may show of a pod, beside its metadata.
+/// Pod fields, apart from metadata, that environment variables may reference.
 const STATUS: &[&str] = &[
     "spec.nodeName",
     "spec.serviceAccountName",
@@ -27,9 +27,9 @@ const VARIABLE: &str = "a valid environment variable name must consist only of p
 
 const HEADER: &str = "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')";
 
-pub(super) fn more(container: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn check(container: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    let at = |name| At::of(container, name, path);
+    let at = |name| FieldValue::of(container, name, path);
     at("env").items().for_each(|one| variable(&one, causes));
     let list = at("envFrom");
     for from in list.items() {
@@ -80,7 +80,7 @@ fn is_variable(name: &str) -> bool {
             .all(|b| (b' '..=b'~').contains(&b) && b != b'=')
 }
 
-fn variable(one: &At<'_>, causes: &mut Causes<'_>) {
+fn variable(one: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let (name, from) = (one.get("name"), one.get("valueFrom"));
     if name.text().is_empty() {
         causes.required(&name, "");
@@ -90,8 +90,8 @@ fn variable(one: &At<'_>, causes: &mut Causes<'_>) {
     if !from.is_set() {
         return;
     }
-    let mut refuse = |detail| causes.0.push(Cause::invalid(&from.path, "", detail));
-    let sources: Vec<&str> = [
+    let mut report = |detail| causes.0.push(Cause::invalid(&from.path, "", detail));
+    let volume_sources: Vec<&str> = [
         "fieldRef",
         "resourceFieldRef",
         "configMapKeyRef",
@@ -101,23 +101,23 @@ fn variable(one: &At<'_>, causes: &mut Causes<'_>) {
     .into_iter()
     .filter(|source| from.get(source).is_set())
     .collect();
-    match sources.len() {
+    match volume_sources.len() {
         0 => {
-            return refuse(
+            return report(
                 "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`",
             );
         }
         1 => {}
-        _ => return refuse("may not have more than one field specified at a time"),
+        _ => return report("may not have more than one field specified at a time"),
     }
     if !one.get("value").text().is_empty() {
-        return refuse("may not be specified when `value` is not empty");
+        return report("may not be specified when `value` is not empty");
     }
     if from.get("fieldRef").is_set() {
-        sources::field_path(&from.get("fieldRef"), STATUS, causes);
+        volume_sources::field_path(&from.get("fieldRef"), STATUS, causes);
     }
     if from.get("resourceFieldRef").is_set() {
-        sources::resource_field(&from.get("resourceFieldRef"), true, causes);
+        volume_sources::resource_field(&from.get("resourceFieldRef"), true, causes);
     }
     for source in ["configMapKeyRef", "secretKeyRef"] {
         let source = from.get(source);
@@ -133,12 +133,13 @@ fn variable(one: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// The name of an object that is shown in variables; it may be left out.
-fn named(name: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates the optional name of a Secret or ConfigMap.
+fn named(name: &FieldValue<'_>, causes: &mut Causes<'_>) {
     crate::validate::meta::subdomain(&name.path, name.text(), causes.0);
 }
 
-/// Block devices of a container are claims of the pod.
+/// Validates the block devices of a container, which must refer to claims of
+/// the pod.
 pub(super) fn devices(
     container: &Object,
     path: &str,
@@ -147,7 +148,7 @@ pub(super) fn devices(
 ) {
     let causes = &mut Causes(causes);
     let (mut names, mut paths) = (HashSet::new(), HashSet::new());
-    for device in At::of(container, "volumeDevices", path).items() {
+    for device in FieldValue::of(container, "volumeDevices", path).items() {
         let (name, place) = (device.get("name"), device.get("devicePath"));
         if name.text().is_empty() {
             causes.required(&name, "");
@@ -183,7 +184,7 @@ pub(super) fn devices(
     }
 }
 
-fn ports(ports: &At<'_>, causes: &mut Causes<'_>) {
+fn ports(ports: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let (mut names, mut taken) = (HashSet::new(), HashSet::new());
     for port in ports.items() {
         let (name, number, host) = (
@@ -219,8 +220,8 @@ fn ports(ports: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// A probe; `once` is what it takes for it to have succeeded.
-fn probe(probe: &At<'_>, once: bool, causes: &mut Causes<'_>) {
+/// Validates a probe; `once` means that its success threshold must be 1.
+fn probe(probe: &FieldValue<'_>, once: bool, causes: &mut Causes<'_>) {
     if !probe.is_set() {
         return;
     }
@@ -244,8 +245,8 @@ fn probe(probe: &At<'_>, once: bool, causes: &mut Causes<'_>) {
     }
 }
 
-/// What a probe or a hook does: exactly one thing.
-fn handler(handler: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates the handler of a probe or hook: exactly one action must be set.
+fn handler(handler: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let kinds = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"];
     let mut set = kinds.iter().filter(|kind| handler.get(kind).is_set());
     if set.next().is_none() {

@@ -1,13 +1,13 @@
-//! Rules of pods and of pod templates.
+//! Validation of pods and pod templates.
 
 mod container;
-mod naming;
-mod placement;
+mod dns;
+mod scheduling;
 mod security;
-mod sources;
 pub(super) mod status;
+mod volume_sources;
 
-pub(super) use placement::toleration;
+pub(super) use scheduling::toleration;
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use longshore_model::StatusCause;
 use serde_json::Value;
 
 use super::{
-    at::{At, Causes, below},
+    field_value::{Causes, FieldValue, below},
     meta,
 };
 use crate::{
@@ -25,11 +25,11 @@ use crate::{
 
 const CHANGE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/// What is wrong with a pod.
+/// Validates a pod.
 pub(super) fn object(pod: &Object, causes: &mut Vec<StatusCause>) {
     if let Some(Value::Object(pod_spec)) = pod.get("spec") {
         spec(pod_spec, "spec", causes);
-        // The subresource that could add them is not served.
+        // The subresource that adds ephemeral containers is not served.
         if json::items(pod_spec, "ephemeralContainers")
             .next()
             .is_some()
@@ -40,7 +40,7 @@ pub(super) fn object(pod: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// What is wrong with a template of pods, at a field of an object.
+/// Validates the pod template in a field of an object.
 pub(super) fn template(object: &Object, field: &str, causes: &mut Vec<StatusCause>) {
     let Some(Value::Object(template)) = object.get(field) else {
         return causes.push(Cause::required(field, ""));
@@ -52,7 +52,7 @@ pub(super) fn template(object: &Object, field: &str, causes: &mut Vec<StatusCaus
     spec(own.unwrap_or(&empty), &format!("{field}.spec"), causes);
 }
 
-/// What is wrong with the spec of a pod or of a template.
+/// Validates the spec of a pod or pod template.
 pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     let volumes = volumes(spec, path, causes);
     if json::items(spec, "containers").next().is_none() {
@@ -100,9 +100,9 @@ pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
         }
     }
     meta::labels(&at("nodeSelector"), spec.get("nodeSelector"), causes);
-    naming::check(spec, path, causes);
-    placement::check(spec, path, causes);
-    let context = At::of(spec, "securityContext", path);
+    dns::check(spec, path, causes);
+    scheduling::check(spec, path, causes);
+    let context = FieldValue::of(spec, "securityContext", path);
     security::of_pod(&context, &mut Causes(causes));
 }
 
@@ -125,8 +125,8 @@ fn volumes<'a>(spec: &'a Object, path: &str, causes: &mut Vec<StatusCause>) -> H
             let detail = "may not specify more than 1 volume type";
             causes.push(Cause::forbidden(&format!("{path}.{second}"), detail));
         }
-        sources::check(volume, &path, causes);
-        // What is wrong itself is not there to be mounted.
+        volume_sources::check(volume, &path, causes);
+        // Invalid volumes cannot be mounted.
         if causes.len() == before {
             sound.insert(name);
         }
@@ -175,7 +175,7 @@ fn container<'a>(
         &["File", "FallbackToLogsOnError"],
         causes,
     );
-    container::more(container, path, causes);
+    container::check(container, path, causes);
     mounts(container, path, volumes, causes);
     resources(container, path, causes);
 }
@@ -200,7 +200,7 @@ fn mounts(container: &Object, path: &str, volumes: &HashSet<&str>, causes: &mut 
         if let Some(mode) = mount.get("mountPropagation").and_then(Value::as_str) {
             let words = ["Bidirectional", "HostToContainer", "None"];
             if !words.contains(&mode) {
-                // The real server names no index here.
+                // Kubernetes omits the index here.
                 let field = format!("{list}.mountPropagation");
                 causes.push(Cause::not_supported(&field, mode, &words));
             }
@@ -210,7 +210,7 @@ fn mounts(container: &Object, path: &str, volumes: &HashSet<&str>, causes: &mut 
             let detail = "must be a relative path";
             causes.push(Cause::invalid(&format!("{path}.subPath"), part, detail));
         } else if part.split('/').any(|part| part == "..") {
-            // Nor here.
+            // Kubernetes omits the index here as well.
             let detail = "must not contain '..'";
             causes.push(Cause::invalid(&format!("{list}.subPath"), part, detail));
         }
@@ -227,13 +227,13 @@ fn mounts(container: &Object, path: &str, volumes: &HashSet<&str>, causes: &mut 
     }
 }
 
-/// Nothing may be requested beyond its limit.
+/// Requests must not exceed limits.
 fn resources(container: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     let Some(Value::Object(resources)) = container.get("resources") else {
         return;
     };
     let list = |name: &str| resources.get(name).and_then(Value::as_object);
-    let amount = |value: &Value| -> Option<f64> {
+    let quantity = |value: &Value| -> Option<f64> {
         value
             .as_str()?
             .parse::<longshore_model::Quantity>()
@@ -242,7 +242,7 @@ fn resources(container: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     };
     for name in ["limits", "requests"] {
         for (resource, value) in list(name).into_iter().flatten() {
-            if amount(value).is_some_and(|amount| amount < 0.0) {
+            if quantity(value).is_some_and(|quantity| quantity < 0.0) {
                 let path = format!("{path}.resources.{name}[{resource}]");
                 causes.push(Cause::invalid(
                     &path,
@@ -256,7 +256,7 @@ fn resources(container: &Object, path: &str, causes: &mut Vec<StatusCause>) {
         let Some(limit) = list("limits").and_then(|limits| limits.get(resource)) else {
             continue;
         };
-        if amount(request) > amount(limit) {
+        if quantity(request) > quantity(limit) {
             let detail = format!(
                 "must be less than or equal to {resource} limit of {}",
                 limit.as_str().unwrap_or_default()
@@ -267,7 +267,7 @@ fn resources(container: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// What is wrong with a change: all but a few fields stay.
+/// Validates a change of a pod: only a few fields are mutable.
 pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
     let (Some(Value::Object(old)), Some(Value::Object(new))) =
         (before.get("spec"), after.get("spec"))
@@ -317,7 +317,7 @@ pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCau
     }
 }
 
-/// A deadline may be set, and cut, but neither taken away nor put off.
+/// A deadline may be set or decreased, but not removed or increased.
 fn deadline(old: &Object, new: &Object, causes: &mut Vec<StatusCause>) {
     let path = "spec.activeDeadlineSeconds";
     let (old, new) = (

@@ -1,14 +1,14 @@
-//! Rules of security contexts.
+//! Validation of security contexts.
 
 use std::collections::HashSet;
 
 use crate::{
     cause::Cause,
-    validate::at::{At, Causes},
+    validate::field_value::{Causes, FieldValue},
 };
 
-/// Numbers of users and groups.
-fn number(at: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates a user or group id.
+fn number(at: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if at
         .number()
         .is_some_and(|number| !(0..=i64::from(i32::MAX)).contains(&number))
@@ -17,8 +17,8 @@ fn number(at: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// Of a pod.
-pub(super) fn of_pod(context: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates the security context of a pod.
+pub(super) fn of_pod(context: &FieldValue<'_>, causes: &mut Causes<'_>) {
     for field in ["fsGroup", "runAsUser", "runAsGroup"] {
         number(&context.get(field), causes);
     }
@@ -55,8 +55,8 @@ fn is_sysctl(name: &str) -> bool {
         })
 }
 
-/// The profile of system calls.
-fn seccomp(profile: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates a seccomp profile.
+fn seccomp(profile: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if !profile.is_set() {
         return;
     }
@@ -82,24 +82,24 @@ fn seccomp(profile: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// Of a container.
-pub(super) fn of_container(context: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates the security context of a container.
+pub(super) fn of_container(context: &FieldValue<'_>, causes: &mut Causes<'_>) {
     for field in ["runAsUser", "runAsGroup"] {
         number(&context.get(field), causes);
     }
     seccomp(&context.get("seccompProfile"), causes);
     let forbids = context.get("allowPrivilegeEscalation").raw() == Some(&false.into());
-    let mut refuse = |detail| {
+    let mut report = |detail| {
         causes
             .0
             .push(Cause::invalid(&context.path, context.value(), detail))
     };
     if forbids && context.get("privileged").is_true() {
-        refuse("cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
+        report("cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
     }
     let added = context.get("capabilities").get("add");
     if forbids && added.items().any(|one| one.text() == "CAP_SYS_ADMIN") {
-        refuse(
+        report(
             "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN",
         );
     }

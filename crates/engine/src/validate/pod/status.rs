@@ -1,4 +1,4 @@
-//! Rules of a pod's status.
+//! Validation of a pod's status.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use crate::{
     validate::{address, meta},
 };
 
-/// What is wrong with the change of a pod's status.
+/// Validates a change of a pod's status.
 pub(in crate::validate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
     conditions(after, causes);
     nomination(before, after, causes);
@@ -64,7 +64,7 @@ fn conditions(pod: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// A node that a pod may come to be on is named for pods that have none.
+/// A nominated node can only be set while the pod is not assigned to a node.
 fn nomination(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
     const FIELD: &str = "status.nominatedNodeName";
     let name = json::text(after, FIELD);
@@ -78,7 +78,7 @@ fn nomination(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// A container that has ended, and that is not to start again, stays so.
+/// A terminated container that is not restarted must keep its state.
 fn containers(
     before: &Object,
     after: &Object,
@@ -126,7 +126,7 @@ fn may_start_again(pod: &Object, specs: &str, name: &str, exit_code: &Value) -> 
     }
 }
 
-/// One address of each family; what was there before may stay as it is.
+/// At most one address per IP family. Existing addresses may remain unchanged.
 fn addresses(before: &Object, after: &Object, list: &str, causes: &mut Vec<StatusCause>) {
     let path = format!("status.{list}");
     let own = |pod| listed(pod, list).map(|one| json::text(one, "ip"));

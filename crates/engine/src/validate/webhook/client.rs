@@ -1,18 +1,18 @@
-//! How a webhook is reached: by a URL or a Service.
+//! Validation of a webhook's client configuration: a URL or a Service.
 
 use longshore_model::name;
 
 use crate::{
     cause::Cause,
     validate::{
-        at::{At, Causes},
+        field_value::{Causes, FieldValue},
         meta,
     },
 };
 
 const FORM: &str = "; desired format: https://host[/path]";
 
-pub(super) fn config(config: &At<'_>, causes: &mut Causes<'_>) {
+pub(super) fn config(config: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let (url, service) = (config.get("url"), config.get("service"));
     if url.is_set() == service.is_set() {
         causes.required(config, "exactly one of url or service is required");
@@ -23,8 +23,8 @@ pub(super) fn config(config: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// The parts of a URL, each checked by itself.
-fn address(url: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates the parts of a URL.
+fn address(url: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let (rest, fragment) = url.text().split_once('#').unwrap_or((url.text(), ""));
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (scheme, rest) = rest.split_once(':').unwrap_or(("", rest));
@@ -55,8 +55,8 @@ fn address(url: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-fn service(service: &At<'_>, causes: &mut Causes<'_>) {
-    // The real server reports one by the name of the other.
+fn service(service: &FieldValue<'_>, causes: &mut Causes<'_>) {
+    // Kubernetes swaps the two names in these errors.
     for (field, shown) in [("name", "namespace"), ("namespace", "name")] {
         if service.get(field).text().is_empty() {
             causes.required(&service.get(shown), "");
@@ -73,7 +73,7 @@ fn service(service: &At<'_>, causes: &mut Causes<'_>) {
     if !path.text().starts_with('/') {
         causes.invalid(&path, "must start with a '/'");
     }
-    // Whatever comes first counts as the slash.
+    // Kubernetes accepts any first character here instead of a slash.
     let mut characters = path.text().chars();
     characters.next();
     let segments = characters.as_str();
@@ -88,8 +88,8 @@ fn service(service: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// The port of a Service.
-pub(in crate::validate) fn port(port: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates the port of a Service.
+pub(in crate::validate) fn port(port: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let number = port.number().unwrap_or_default();
     if !(1..=65_535).contains(&number) {
         let detail = "port is not valid: must be between 1 and 65535, inclusive";

@@ -1,5 +1,5 @@
-//! Rules of webhook configurations. The CEL expressions of match conditions are
-//! not compiled.
+//! Validation of webhook configurations. CEL expressions in match conditions
+//! are not compiled.
 
 mod client;
 mod rules;
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use longshore_model::{StatusCause, name};
 
 use super::{
-    at::{At, Causes},
+    field_value::{Causes, FieldValue},
     meta, selector,
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
 pub(super) use client::port;
 
 const REVIEWS: [&str; 2] = ["v1", "v1beta1"];
-/// How names of configurations in files end.
+/// The name suffix reserved for configurations from manifest files.
 const STATIC: &str = ".static.k8s.io";
 
 pub(super) fn new_object(object: &Object, causes: &mut Vec<StatusCause>) {
@@ -34,14 +34,14 @@ pub(super) fn new_object(object: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 pub(super) fn configuration(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (webhooks, causes) = (At::field(object, "webhooks"), &mut Causes(causes));
+    let (webhooks, causes) = (FieldValue::field(object, "webhooks"), &mut Causes(causes));
     for one in webhooks.items() {
         webhook(&one, causes);
     }
     causes.unique(webhooks.items().map(|one| one.get("name")));
 }
 
-fn webhook(webhook: &At<'_>, causes: &mut Causes<'_>) {
+fn webhook(webhook: &FieldValue<'_>, causes: &mut Causes<'_>) {
     qualified_name(&webhook.get("name"), causes);
     webhook
         .get("rules")
@@ -77,7 +77,7 @@ fn webhook(webhook: &At<'_>, causes: &mut Causes<'_>) {
     versions(&webhook.get("admissionReviewVersions"), causes);
 }
 
-fn qualified_name(at: &At<'_>, causes: &mut Causes<'_>) {
+fn qualified_name(at: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if at.text().is_empty() {
         causes.required(at, "");
     } else if name::dns_subdomain("name", at.text()).is_err() {
@@ -88,7 +88,7 @@ fn qualified_name(at: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-fn conditions(conditions: &At<'_>, causes: &mut Causes<'_>) {
+fn conditions(conditions: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if conditions.len() > 64 {
         let message = format!("Too many: {}: must have at most 64 items", conditions.len());
         let cause = Cause::plain(&conditions.path, "FieldValueTooMany", message);
@@ -108,7 +108,7 @@ fn conditions(conditions: &At<'_>, causes: &mut Causes<'_>) {
     causes.unique(conditions.items().map(|condition| condition.get("name")));
 }
 
-fn versions(versions: &At<'_>, causes: &mut Causes<'_>) {
+fn versions(versions: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if versions.len() == 0 {
         return causes.required(versions, "must specify one of v1, v1beta1");
     }

@@ -1,13 +1,13 @@
-//! Which requests a webhook is about.
+//! Validation of the rules that select requests for a webhook.
 
 use std::collections::HashSet;
 
-use crate::validate::at::{At, Causes};
+use crate::validate::field_value::{Causes, FieldValue};
 
 const OPERATIONS: &[&str] = &["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 
-/// A list that names everything names nothing else.
-fn alone(list: &At<'_>, what: &str, causes: &mut Causes<'_>) {
+/// A list with a wildcard must not contain other entries.
+fn alone(list: &FieldValue<'_>, what: &str, causes: &mut Causes<'_>) {
     if list.len() == 0 {
         causes.required(list, "");
     } else if list.len() > 1 && list.items().any(|item| item.text() == "*") {
@@ -16,7 +16,7 @@ fn alone(list: &At<'_>, what: &str, causes: &mut Causes<'_>) {
     }
 }
 
-pub(super) fn rule(rule: &At<'_>, causes: &mut Causes<'_>) {
+pub(super) fn rule(rule: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let operations = rule.get("operations");
     alone(&operations, "operations", causes);
     operations
@@ -33,11 +33,12 @@ pub(super) fn rule(rule: &At<'_>, causes: &mut Causes<'_>) {
     causes.one_of_if_set(&scope, &["*", "Cluster", "Namespaced"]);
 }
 
-fn resources(list: &At<'_>, causes: &mut Causes<'_>) {
+fn resources(list: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if list.len() == 0 {
         causes.required(list, "");
     }
-    let (mut all_below, mut below_all) = (HashSet::new(), HashSet::new());
+    let (mut resources_with_wildcard, mut subresources_of_wildcard) =
+        (HashSet::new(), HashSet::new());
     let (mut everything, mut all, mut bare) = (false, false, false);
     for one in list.items() {
         let text = one.text();
@@ -51,19 +52,19 @@ fn resources(list: &At<'_>, causes: &mut Causes<'_>) {
             bare = text != "*";
             continue;
         };
-        if all_below.contains(resource) {
+        if resources_with_wildcard.contains(resource) {
             let detail = format!("if '{resource}/*' is present, must not specify {text}");
             causes.invalid(&one, &detail);
         }
-        if below_all.contains(part) {
+        if subresources_of_wildcard.contains(part) {
             let detail = format!("if '*/{part}' is present, must not specify {text}");
             causes.invalid(&one, &detail);
         }
         if part == "*" {
-            all_below.insert(resource);
+            resources_with_wildcard.insert(resource);
         }
         if resource == "*" {
-            below_all.insert(part);
+            subresources_of_wildcard.insert(part);
         }
     }
     if list.len() > 1 && everything {

@@ -1,5 +1,5 @@
-//! Times over changes of the clocks, ends of months and leap years, and
-//! against a slow judge that looks at each minute.
+//! Times across clock changes, ends of months and leap years, and a comparison
+//! with a slow reference implementation that checks every minute.
 #![allow(clippy::unwrap_used)]
 
 use proptest::{collection::btree_set, option, prelude::*, sample::select};
@@ -30,8 +30,8 @@ fn assert_first(schedule: &str, zone: &str, after: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_time_that_the_clocks_skip_is_left_out() {
-    // On 8 March 2026 it is 3:00 after 1:59.
+fn skipped_local_times_do_not_occur() {
+    // On 8 March 2026, 3:00 follows 1:59.
     assert_first(
         "30 2 * * *",
         NEW_YORK,
@@ -44,7 +44,7 @@ fn a_time_that_the_clocks_skip_is_left_out() {
         "2026-03-08T00:59:00-05:00",
         &["2026-03-08T01:00:00-05:00", "2026-03-08T03:00:00-04:00"],
     );
-    // A day without a midnight, and one that is missing as a whole.
+    // A day without midnight, and a day that is skipped entirely.
     assert_first(
         "0 0 * * *",
         "America/Sao_Paulo",
@@ -60,8 +60,8 @@ fn a_time_that_the_clocks_skip_is_left_out() {
 }
 
 #[test]
-fn a_time_that_the_clocks_show_twice_is_there_twice() {
-    // On 1 November 2026 it is 1:00 after 1:59.
+fn repeated_local_times_occur_twice() {
+    // On 1 November 2026, 1:00 follows 1:59.
     assert_first(
         "30 1 * * *",
         NEW_YORK,
@@ -86,8 +86,8 @@ fn a_time_that_the_clocks_show_twice_is_there_twice() {
 }
 
 #[test]
-fn clocks_that_change_by_half_an_hour() {
-    // On 4 October 2026 it is 2:30 after 1:59; on 5 April it was 1:30 after 1:59.
+fn clock_changes_by_half_an_hour() {
+    // On 4 October 2026, 2:30 follows 1:59; on 5 April, 1:30 followed 1:59.
     assert_first(
         "0 2,3 * * *",
         "Australia/Lord_Howe",
@@ -110,7 +110,7 @@ fn leap_days_and_ends_of_months() {
         "2024-02-29T00:00:00Z",
         &["2028-02-29T00:00:00Z", "2032-02-29T00:00:00Z"],
     );
-    // 2100 is no leap year.
+    // 2100 is not a leap year.
     assert_first(
         "0 0 29 2 *",
         "UTC",
@@ -139,7 +139,8 @@ fn leap_days_and_ends_of_months() {
 
 #[test]
 fn days_and_weekdays() {
-    // Both restricted: either is enough. 13 November 2026 is a Friday.
+    // If both are restricted, one match is sufficient. 13 November 2026 is a
+    // Friday.
     assert_first(
         "0 0 13 * fri",
         "UTC",
@@ -153,7 +154,7 @@ fn days_and_weekdays() {
             "2026-12-13T00:00:00Z",
         ],
     );
-    // A star with a day: the weekday decides nothing.
+    // With an asterisk, only the other field restricts the days.
     assert_first(
         "0 0 13 * *",
         "UTC",
@@ -166,7 +167,7 @@ fn days_and_weekdays() {
         "2026-11-20T09:00:00Z",
         &["2026-11-23T09:00:00Z"],
     );
-    // A star in steps restricts, so that the Mondays are meant as well.
+    // An asterisk with a step is a restriction, so Mondays match as well.
     assert_first(
         "0 0 */16 * mon",
         "UTC",
@@ -181,7 +182,7 @@ fn days_and_weekdays() {
 }
 
 #[test]
-fn every_counts_from_its_anchor() {
+fn intervals_count_from_the_anchor() {
     let schedule: Schedule = "@every 90s".parse().unwrap();
     let times = schedule.times(at("2026-01-01T00:00:10.7Z"), TimeZone::UTC);
     let after = |text| times.after(at(text)).unwrap().to_string();
@@ -203,7 +204,7 @@ fn every_counts_from_its_anchor() {
 }
 
 #[test]
-fn the_latest_is_found_however_long_ago() {
+fn the_latest_time_is_found_for_old_anchors() {
     let latest = |schedule: &str, since: &str, now: &str| {
         let schedule: Schedule = schedule.parse().unwrap();
         let times = schedule.times(at(since), TimeZone::UTC);
@@ -218,7 +219,7 @@ fn the_latest_is_found_however_long_ago() {
         latest("0 0 29 2 *", old, now).unwrap(),
         "2024-02-29T00:00:00Z"
     );
-    // Over a weekend: where the times are uneven as well.
+    // Over a weekend, where the intervals are irregular as well.
     assert_eq!(
         latest(
             "30 6-16/4 * * 1-5",
@@ -232,7 +233,7 @@ fn the_latest_is_found_however_long_ago() {
     assert_eq!(latest("@daily", "2026-11-24T00:00:00Z", now), None);
 }
 
-/// A schedule as numbers: what a field does not restrict is `None`.
+/// A schedule as numbers; `None` for a field without restriction.
 #[derive(Debug, Clone)]
 struct Numbers([Option<std::collections::BTreeSet<i8>>; 5]);
 
@@ -292,7 +293,7 @@ const ZONES: &[&str] = &[
     "Africa/Casablanca",
     "America/St_Johns",
 ];
-/// Half the times are near changes of the clocks, in one or the other zone.
+/// Half of the times are near clock changes in one of the zones.
 const CHANGES: &[i64] = &[
     1_772_953_200,
     1_793_512_800,
@@ -314,7 +315,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn the_next_time_matches_and_none_in_between_does(
+    fn the_next_time_is_the_first_match(
         numbers in numbers(), zone in select(ZONES), start in starts(),
     ) {
         let zone = time_zone(zone).unwrap();
@@ -324,7 +325,7 @@ proptest! {
         if let Some(next) = next {
             prop_assert!(next > start && numbers.matches(next, &zone), "{next}");
         }
-        // No zone is off by less than a minute here.
+        // No zone here has an offset with a fraction of a minute.
         let minute = start.as_second().div_euclid(60) * 60 + 60;
         let until = next.map_or(i64::MAX, Timestamp::as_second).min(minute + 5 * 86_400);
         for between in (minute..until).step_by(60) {
@@ -334,7 +335,7 @@ proptest! {
     }
 
     #[test]
-    fn after_the_latest_comes_the_next(
+    fn the_next_time_follows_the_latest(
         numbers in numbers(), zone in select(ZONES), start in starts(), past in 0..100_000_000_i64,
     ) {
         let zone = time_zone(zone).unwrap();

@@ -1,68 +1,69 @@
-//! Messages with a JSON form of their own: times, quantities, embedded JSON.
+//! Messages with a special JSON format: times, quantities, embedded JSON.
 
 use jiff::Timestamp;
 use longshore_model::time::{micros, seconds};
 use serde_json::{Map, Value};
 
-use super::Place;
+use super::FieldContext;
 use crate::protobuf::{
     DecodeError,
     table::{Special, table},
     wire::{Reader, Wire},
 };
 
-/// The schema type that the three "or" types hold.
+/// The schema type within the three "or" types.
 const JSON_SCHEMA: &str =
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
 
-/// The JSON of a special message; nothing where JSON leaves the field out.
+/// The JSON of a special message; `None` if JSON omits the field.
 pub(super) fn special(
-    place: Place<'_>,
+    context: FieldContext<'_>,
     special: Special,
     bytes: &[u8],
 ) -> Result<Option<Value>, DecodeError> {
-    let fields = Fields::read(place, bytes)?;
+    let fields = Fields::read(context, bytes)?;
     match special {
-        Special::Time => time(place, &fields, seconds),
-        Special::MicroTime => time(place, &fields, micros),
+        Special::Time => time(context, &fields, seconds),
+        Special::MicroTime => time(context, &fields, micros),
         Special::Quantity => Ok(Some(match fields.bytes(1) {
-            Some(bytes) => text(place, bytes)?,
+            Some(bytes) => text(context, bytes)?,
             None => "0".into(),
         })),
-        // Field 1 is the type: 0 for the number in 2, 1 for the text in 3.
+        // Field 1 is the type: 0 for the number in field 2, 1 for the string in
+        // field 3.
         Special::IntOrString => Ok(Some(match fields.number(1) {
-            Some(1) => text(place, fields.bytes(3).unwrap_or_default())?,
+            Some(1) => text(context, fields.bytes(3).unwrap_or_default())?,
             _ => fields.number(2).unwrap_or(0).into(),
         })),
         Special::Json => match fields.bytes(1).unwrap_or_default() {
             [] => Ok(None),
             raw => serde_json::from_slice(raw)
                 .map(Some)
-                .map_err(|_| place.mismatch("JSON")),
+                .map_err(|_| context.mismatch("JSON")),
         },
-        Special::Items => fields.texts(place, 1).map(Some),
+        Special::Items => fields.texts(context, 1).map(Some),
         Special::SchemaOrArray => match fields.bytes(1) {
-            Some(one) => schema(place, one).map(Some),
+            Some(one) => schema(context, one).map(Some),
             None => fields
                 .all(2)
-                .map(|bytes| schema(place, bytes))
+                .map(|bytes| schema(context, bytes))
                 .collect::<Result<_, _>>()
                 .map(Some),
         },
         Special::SchemaOrBool => Ok(Some(match fields.bytes(2) {
-            Some(one) => schema(place, one)?,
+            Some(one) => schema(context, one)?,
             None => (fields.number(1).unwrap_or(0) != 0).into(),
         })),
         Special::SchemaOrStringArray => match fields.bytes(1) {
-            Some(one) => schema(place, one).map(Some),
-            None => fields.texts(place, 2).map(Some),
+            Some(one) => schema(context, one).map(Some),
+            None => fields.texts(context, 2).map(Some),
         },
     }
 }
 
 /// Seconds and nanoseconds since 1970. The zero time is an empty message.
 fn time(
-    place: Place<'_>,
+    context: FieldContext<'_>,
     fields: &Fields<'_>,
     write: fn(Timestamp) -> String,
 ) -> Result<Option<Value>, DecodeError> {
@@ -75,30 +76,30 @@ fn time(
         .unwrap_or(0);
     Timestamp::new(fields.number(1).unwrap_or(0), nanoseconds)
         .map(|time| Some(write(time).into()))
-        .map_err(|_| place.mismatch("a time of the calendar"))
+        .map_err(|_| context.mismatch("a time of the calendar"))
 }
 
-fn schema(place: Place<'_>, bytes: &[u8]) -> Result<Value, DecodeError> {
+fn schema(context: FieldContext<'_>, bytes: &[u8]) -> Result<Value, DecodeError> {
     let mut object = Map::new();
     if let Some(message) = table().find(JSON_SCHEMA) {
-        super::message(message, bytes, &mut object, place.depth + 1)?;
+        super::message(message, bytes, &mut object, context.depth + 1)?;
     }
     Ok(object.into())
 }
 
-fn text(place: Place<'_>, bytes: &[u8]) -> Result<Value, DecodeError> {
+fn text(context: FieldContext<'_>, bytes: &[u8]) -> Result<Value, DecodeError> {
     std::str::from_utf8(bytes)
         .map(Value::from)
-        .map_err(|_| place.mismatch("UTF-8 text"))
+        .map_err(|_| context.mismatch("UTF-8 text"))
 }
 
 /// The fields of a small message.
 struct Fields<'a>(Vec<(u32, Wire<'a>)>);
 
 impl<'a> Fields<'a> {
-    fn read(place: Place<'a>, bytes: &'a [u8]) -> Result<Self, DecodeError> {
+    fn read(context: FieldContext<'a>, bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut fields = Vec::new();
-        let mut reader = Reader::new(&place.message.name, bytes);
+        let mut reader = Reader::new(&context.message.name, bytes);
         while let Some(field) = reader.next()? {
             fields.push(field);
         }
@@ -123,7 +124,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    fn texts(&self, place: Place<'_>, number: u32) -> Result<Value, DecodeError> {
-        self.all(number).map(|bytes| text(place, bytes)).collect()
+    fn texts(&self, context: FieldContext<'_>, number: u32) -> Result<Value, DecodeError> {
+        self.all(number).map(|bytes| text(context, bytes)).collect()
     }
 }

@@ -1,5 +1,5 @@
-//! The rules of structural schemas: what an `openAPIV3Schema` must be like
-//! for API servers to take it.
+//! Validation of structural schemas: which `openAPIV3Schema`s API servers
+//! accept.
 
 mod openapi;
 mod structure;
@@ -9,16 +9,17 @@ use serde_json::Value;
 
 use super::{Structural, causes, is_meta, patterns};
 
-/// What the root of a schema may say when objects have a status of their own.
+/// The keywords that the root of a schema may use if the status is a
+/// subresource.
 const AT_ROOT: &str = "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations]";
 
-/// What is wrong with a schema at `path`; `has_status` says whether its objects
-/// have the subresource.
+/// Validates a schema at `path`; `has_status` is whether its objects have the
+/// status subresource.
 #[must_use]
 pub fn check(schema: &Value, path: &str, has_status: bool) -> Vec<StatusCause> {
     let mut out = Vec::new();
-    if !patterns::fit(schema) {
-        let most = patterns::SCHEMA >> 20;
+    if !patterns::fit_size_limit(schema) {
+        let most = patterns::MAX_SCHEMA_BYTES >> 20;
         let why = format!(
             "its patterns take more than {most} MiB of memory when they are compiled: use fewer or simpler ones"
         );
@@ -91,7 +92,7 @@ fn list<'a>(schema: &'a Value, name: &str) -> impl Iterator<Item = (usize, &'a V
     schema[name].as_array().into_iter().flatten().enumerate()
 }
 
-/// Defaults must be values the schema takes, without unknown fields.
+/// Defaults must be valid and must not contain unknown fields.
 fn defaults(schema: &Structural, path: &str, in_meta: bool, out: &mut Vec<StatusCause>) {
     if let Some(default) = schema.default.as_ref().filter(|_| !in_meta) {
         let at = format!("{path}.default");

@@ -1,4 +1,4 @@
-//! What of OpenAPI and of Kubernetes' extensions to it schemas can use.
+//! The supported subset of OpenAPI and of the Kubernetes extensions.
 
 use longshore_model::StatusCause;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{has, list, properties, text};
 use crate::structural::{Type, causes, is_meta, strings};
 
-/// What is wrong with the words of a schema.
+/// Validates the keywords of a schema.
 pub(super) fn check(schema: &Value, path: &str, out: &mut Vec<StatusCause>) {
     let context = Context {
         root: true,
@@ -22,7 +22,7 @@ struct Context {
     no_defaults: Option<&'static str>,
 }
 
-/// What of OpenAPI can be used.
+/// The supported subset of OpenAPI.
 fn openapi(schema: &Value, path: &str, context: Context, out: &mut Vec<StatusCause>) {
     let child = |name: &str| format!("{path}.{name}");
     let inner = Context {
@@ -30,8 +30,8 @@ fn openapi(schema: &Value, path: &str, context: Context, out: &mut Vec<StatusCau
         ..context
     };
     let kind = text(schema, "type");
-    if !kind.is_empty() && !Type::WORDS.contains(&kind) {
-        let words = Type::WORDS.map(str::to_owned);
+    if !kind.is_empty() && !Type::NAMES.contains(&kind) {
+        let words = Type::NAMES.map(str::to_owned);
         out.push(causes::not_supported(&child("type"), &kind.into(), &words));
     }
     if let Some(why) = context.no_defaults.filter(|_| has(schema, "default")) {
@@ -112,7 +112,7 @@ fn openapi(schema: &Value, path: &str, context: Context, out: &mut Vec<StatusCau
     extensions(schema, path, out);
 }
 
-/// The extensions' own rules.
+/// The rules of the extensions.
 fn extensions(schema: &Value, path: &str, out: &mut Vec<StatusCause>) {
     let child = |name: &str| format!("{path}.{name}");
     let kind = text(schema, "type");
@@ -181,7 +181,7 @@ fn extensions(schema: &Value, path: &str, out: &mut Vec<StatusCause>) {
     }
 }
 
-/// The keys of lists that are maps.
+/// The keys of map lists.
 fn map_keys(schema: &Value, list_type: &str, path: &str, out: &mut Vec<StatusCause>) {
     let child = |name: &str| format!("{path}.{name}");
     let keys = strings(schema.get("x-kubernetes-list-map-keys"));

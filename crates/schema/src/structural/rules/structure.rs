@@ -1,5 +1,5 @@
-//! The shape of structural schemas: types and fields are declared outside of
-//! alternatives, which only check values.
+//! The structure of schemas: types and fields must be declared outside of
+//! logical junctors, which may only constrain values.
 
 use longshore_model::StatusCause;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{has, list, properties, text};
 use crate::structural::{causes, patterns};
 
-/// What is wrong with the shape of a schema.
+/// Validates the structure of a schema.
 pub(super) fn check(schema: &Value, path: &str, out: &mut Vec<StatusCause>) {
     structural(schema, Level::Root, path, out);
     complete(schema, path, out);
@@ -24,7 +24,7 @@ fn is_int_or_string(any_of: &Value) -> bool {
     *any_of == json!([{"type": "integer"}, {"type": "string"}])
 }
 
-/// The shape that a structural schema must have.
+/// Checks that a schema is structural.
 fn structural(schema: &Value, level: Level, path: &str, out: &mut Vec<StatusCause>) {
     let child = |name: &str| format!("{path}.{name}");
     let kind = text(schema, "type");
@@ -94,7 +94,7 @@ fn structural(schema: &Value, level: Level, path: &str, out: &mut Vec<StatusCaus
     }
 }
 
-/// What a schema may say of type and metadata.
+/// Checks what a schema declares for type and metadata.
 fn meta_rules(
     schema: &Value,
     level: Level,
@@ -128,17 +128,17 @@ fn meta_rules(
         return;
     }
     let names_only = properties(metadata).all(|(name, _)| name == "name" || name == "generateName");
-    let else_said = fields
+    let has_other_fields = fields
         .keys()
         .any(|word| !matches!(word.as_str(), "type" | "default" | "properties"));
-    if else_said || !names_only {
+    if has_other_fields || !names_only {
         let why = "must not specify anything other than name and generateName, but metadata is implicitly specified";
         out.push(causes::forbidden(&path, why));
     }
 }
 
-/// What stands under `allOf`, `anyOf`, `oneOf` and `not` checks values, and
-/// says nothing of their structure.
+/// Schemas in `allOf`, `anyOf`, `oneOf` and `not` may constrain values, but may
+/// not declare structure.
 fn value_rules(schema: &Value, any_of: bool, all_of: bool, path: &str, out: &mut Vec<StatusCause>) {
     for word in ["anyOf", "allOf", "oneOf"] {
         for (index, inner) in list(schema, word) {
@@ -248,7 +248,8 @@ fn nested(schema: &Value, any_of: bool, path: &str, out: &mut Vec<StatusCause>) 
     }
 }
 
-/// Whatever is checked under `allOf` and the like must be declared outside.
+/// Fields that are constrained in `allOf` and the like must be declared
+/// outside.
 fn complete(schema: &Value, path: &str, out: &mut Vec<StatusCause>) {
     for word in ["allOf", "anyOf", "oneOf"] {
         for (index, inner) in list(schema, word) {

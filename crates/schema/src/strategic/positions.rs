@@ -1,5 +1,4 @@
-//! Where values stand in lists: found at once in long lists, by looking in
-//! short ones.
+//! Indexes of lists: linear search in short lists, hashing in long ones.
 
 use std::{
     collections::HashMap,
@@ -8,47 +7,46 @@ use std::{
 
 use serde_json::Value;
 
-/// Lists of so many items are searched one by one: that is faster than to hash
-/// them.
+/// Up to this length, a linear search is faster than hashing.
 const SHORT: usize = 16;
 
-/// The first place of each value of a list.
-pub(super) enum Places<'a> {
+/// The first position of each value in a list.
+pub(super) enum Positions<'a> {
     Short(&'a [&'a Value]),
     Long(HashMap<&'a Value, usize>),
 }
 
-impl<'a> Places<'a> {
+impl<'a> Positions<'a> {
     pub(super) fn of(list: &'a [&'a Value]) -> Self {
         if list.len() <= SHORT {
             return Self::Short(list);
         }
-        let mut places = HashMap::with_capacity(list.len());
-        for (place, value) in list.iter().enumerate() {
-            places.entry(*value).or_insert(place);
+        let mut positions = HashMap::with_capacity(list.len());
+        for (position, value) in list.iter().enumerate() {
+            positions.entry(*value).or_insert(position);
         }
-        Self::Long(places)
+        Self::Long(positions)
     }
 
     pub(super) fn find(&self, value: &Value) -> Option<usize> {
         match self {
             Self::Short(list) => list.iter().position(|other| *other == value),
-            Self::Long(places) => places.get(value).copied(),
+            Self::Long(positions) => positions.get(value).copied(),
         }
     }
 }
 
-/// A list that is merged into, found by a key of its items or by the items
-/// themselves. A removed item leaves its place empty until the end.
+/// The target list of a merge, indexed by a key of its items or by the items
+/// themselves. A removed item leaves an empty slot until the end.
 pub(super) struct Slots<'k> {
     key: Option<&'k str>,
     items: Vec<Option<Value>>,
-    /// Places by the hash of what tells items apart; none for short lists.
+    /// Positions by the hash of the item's identity; `None` for short lists.
     index: Option<(RandomState, HashMap<u64, Vec<usize>>)>,
 }
 
 impl<'k> Slots<'k> {
-    /// Of a list to which at most `more` items are added.
+    /// Indexes a list to which at most `more` items will be added.
     pub(super) fn new(list: Vec<Value>, key: Option<&'k str>, more: usize) -> Self {
         let is_long = list.len().saturating_add(more) > SHORT;
         let mut slots = Self {
@@ -60,8 +58,8 @@ impl<'k> Slots<'k> {
         slots
     }
 
-    fn is(&self, place: usize, id: &Value) -> bool {
-        let item = self.items[place].as_ref();
+    fn matches(&self, position: usize, id: &Value) -> bool {
+        let item = self.items[position].as_ref();
         let own = item.and_then(|item| match self.key {
             Some(key) => item.get(key),
             None => Some(item),
@@ -69,32 +67,35 @@ impl<'k> Slots<'k> {
         own == Some(id)
     }
 
-    /// The first place of an item.
+    /// The first position of an item.
     pub(super) fn find(&self, id: &Value) -> Option<usize> {
         match &self.index {
-            None => (0..self.items.len()).find(|place| self.is(*place, id)),
+            None => (0..self.items.len()).find(|position| self.matches(*position, id)),
             Some((state, index)) => {
-                let places = index.get(&state.hash_one(id))?;
-                places.iter().copied().find(|place| self.is(*place, id))
+                let positions = index.get(&state.hash_one(id))?;
+                positions
+                    .iter()
+                    .copied()
+                    .find(|position| self.matches(*position, id))
             }
         }
     }
 
-    /// Removes all items of an id.
+    /// Removes all items with an id.
     pub(super) fn remove(&mut self, id: &Value) {
         let Some((state, mut index)) = self.index.take() else {
-            for place in 0..self.items.len() {
-                if self.is(place, id) {
-                    self.items[place] = None;
+            for position in 0..self.items.len() {
+                if self.matches(position, id) {
+                    self.items[position] = None;
                 }
             }
             return;
         };
-        if let Some(places) = index.get_mut(&state.hash_one(id)) {
-            places.retain(|place| {
-                let gone = self.is(*place, id);
+        if let Some(positions) = index.get_mut(&state.hash_one(id)) {
+            positions.retain(|position| {
+                let gone = self.matches(*position, id);
                 if gone {
-                    self.items[*place] = None;
+                    self.items[*position] = None;
                 }
                 !gone
             });
@@ -102,25 +103,25 @@ impl<'k> Slots<'k> {
         self.index = Some((state, index));
     }
 
-    /// Takes an item out, to be put back.
-    pub(super) fn take(&mut self, place: usize) -> Option<Value> {
-        self.items[place].take()
+    /// Takes an item out so that it can be put back.
+    pub(super) fn take(&mut self, position: usize) -> Option<Value> {
+        self.items[position].take()
     }
 
-    /// Puts an item back where one of the same id was.
-    pub(super) fn put(&mut self, place: usize, item: Value) {
-        self.items[place] = Some(item);
+    /// Puts an item into the slot of an item with the same id.
+    pub(super) fn put(&mut self, position: usize, item: Value) {
+        self.items[position] = Some(item);
     }
 
-    /// Adds an item at the end.
+    /// Appends an item.
     pub(super) fn push(&mut self, item: Value) {
         let id = match self.key {
             Some(key) => item.get(key),
             None => Some(&item),
         };
         if let (Some((state, index)), Some(id)) = (&mut self.index, id) {
-            let places = index.entry(state.hash_one(id)).or_default();
-            places.push(self.items.len());
+            let positions = index.entry(state.hash_one(id)).or_default();
+            positions.push(self.items.len());
         }
         self.items.push(Some(item));
     }
@@ -149,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn long_lists_are_as_short_ones(
+        fn long_and_short_lists_behave_alike(
             list in prop::collection::vec(0..6_u8, 0..12),
             steps in prop::collection::vec((0..3_u8, 0..6_u8), 0..24),
             keyed: bool,
@@ -170,11 +171,11 @@ mod tests {
                         long.remove(&id(n));
                         short.remove(&id(n));
                     }
-                    (_, Some(place)) => {
-                        let (a, b) = (long.take(place), short.take(place));
+                    (_, Some(position)) => {
+                        let (a, b) = (long.take(position), short.take(position));
                         prop_assert_eq!(&a, &b);
-                        long.put(place, item(n));
-                        short.put(place, item(n));
+                        long.put(position, item(n));
+                        short.put(position, item(n));
                     }
                     _ => {}
                 }
@@ -183,12 +184,12 @@ mod tests {
         }
 
         #[test]
-        fn the_first_place_counts(list in prop::collection::vec(0..9_u8, 0..40), n in 0..9_u8) {
+        fn the_first_position_is_found(list in prop::collection::vec(0..9_u8, 0..40), n in 0..9_u8) {
             let list: Vec<Value> = list.into_iter().map(Value::from).collect();
             let list: Vec<&Value> = list.iter().collect();
             let n = Value::from(n);
             let expected = list.iter().position(|other| **other == n);
-            prop_assert_eq!(Places::of(&list).find(&n), expected);
+            prop_assert_eq!(Positions::of(&list).find(&n), expected);
         }
     }
 }

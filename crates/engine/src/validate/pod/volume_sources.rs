@@ -1,4 +1,4 @@
-//! Rules of the sources of a pod's volumes.
+//! Validation of the sources of pod volumes.
 
 use longshore_model::StatusCause;
 
@@ -6,12 +6,12 @@ use crate::{
     cause::Cause,
     json::Object,
     validate::{
-        at::{At, Causes},
-        backing, volume,
+        field_value::{Causes, FieldValue},
+        volume, volume_source,
     },
 };
 
-/// Fields of a pod that volumes and variables may show.
+/// Pod fields that volumes and environment variables may reference.
 const FIELDS: &[&str] = &[
     "metadata.name",
     "metadata.namespace",
@@ -20,27 +20,27 @@ const FIELDS: &[&str] = &[
     "metadata.uid",
 ];
 
-/// What is wrong with a volume's source.
+/// Validates the source of a volume.
 pub(super) fn check(volume: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    let at = |name: &str| At::of(volume, name, path);
+    let at = |name: &str| FieldValue::of(volume, name, path);
     volume::host_path(&at("hostPath"), causes);
-    backing::check(at, causes);
+    volume_source::check(at, causes);
     let (driver, secret) = (at("csi"), at("csi").get("nodePublishSecretRef").get("name"));
     if driver.get("nodePublishSecretRef").is_set() && secret.text().is_empty() {
         causes.required(&secret, "");
     } else if secret.is_set() {
-        causes.subdomain(&secret.called(format!("{}.name", driver.path)));
+        causes.subdomain(&secret.with_path(format!("{}.name", driver.path)));
     }
     let name = at("iscsi").get("iqn");
-    if !name.text().is_empty() && !backing::is_iscsi(name.text()) {
+    if !name.text().is_empty() && !volume_source::is_iscsi(name.text()) {
         let detail = "must be valid format starting with iqn, eui, or naa";
         causes.invalid(&name, detail);
     }
     if at("emptyDir")
         .get("sizeLimit")
-        .amount()
-        .is_some_and(|amount| amount < 0.0)
+        .quantity()
+        .is_some_and(|quantity| quantity < 0.0)
     {
         let detail = "SizeLimit field must be a valid resource quantity";
         causes.forbidden(&at("emptyDir").get("sizeLimit"), detail);
@@ -61,7 +61,7 @@ pub(super) fn check(volume: &Object, path: &str, causes: &mut Vec<StatusCause>) 
     }
 }
 
-fn mode(mode: &At<'_>, causes: &mut Causes<'_>) {
+fn mode(mode: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if mode
         .number()
         .is_some_and(|mode| !(0..=0o777).contains(&mode))
@@ -71,8 +71,8 @@ fn mode(mode: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// A path inside the volume.
-fn inside(path: &At<'_>, causes: &mut Causes<'_>) {
+/// Validates a relative path within the volume.
+fn inside(path: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let text = path.text();
     if text.is_empty() {
         causes.required(path, "");
@@ -85,7 +85,7 @@ fn inside(path: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-fn items(source: &At<'_>, causes: &mut Causes<'_>) {
+fn items(source: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let downward = source.path.ends_with("downwardAPI");
     for item in source.get("items").items() {
         mode(&item.get("mode"), causes);
@@ -96,8 +96,11 @@ fn items(source: &At<'_>, causes: &mut Causes<'_>) {
             inside(&item.get("path"), causes);
             continue;
         }
-        // The real server names the source, not the item.
-        let named = |field: &str| item.get(field).called(format!("{}.{field}", source.path));
+        // Kubernetes reports the path of the source, not that of the item.
+        let named = |field: &str| {
+            item.get(field)
+                .with_path(format!("{}.{field}", source.path))
+        };
         inside(&named("path"), causes);
         let (field, resource) = (named("fieldRef"), named("resourceFieldRef"));
         match (field.is_set(), resource.is_set()) {
@@ -114,9 +117,9 @@ fn items(source: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// A field of the pod: one that is in `FIELDS` or `more`, or one entry of its
-/// labels or annotations.
-pub(super) fn field_path(field: &At<'_>, more: &[&str], causes: &mut Causes<'_>) {
+/// Validates a reference to a pod field: one of `FIELDS` or `more`, or a single
+/// label or annotation.
+pub(super) fn field_path(field: &FieldValue<'_>, more: &[&str], causes: &mut Causes<'_>) {
     let path = field.get("fieldPath");
     let text = path.text();
     if text.is_empty() {
@@ -131,9 +134,9 @@ pub(super) fn field_path(field: &At<'_>, more: &[&str], causes: &mut Causes<'_>)
     }
 }
 
-/// An amount of a container, and what to divide it by. Variables need not name
-/// their own container.
-pub(super) fn resource_field(field: &At<'_>, own: bool, causes: &mut Causes<'_>) {
+/// Validates a reference to a container resource and its divisor. Environment
+/// variables may omit the name of their own container.
+pub(super) fn resource_field(field: &FieldValue<'_>, own: bool, causes: &mut Causes<'_>) {
     const RESOURCES: &[&str] = &[
         "limits.cpu",
         "limits.ephemeral-storage",
@@ -180,7 +183,7 @@ pub(super) fn resource_field(field: &At<'_>, own: bool, causes: &mut Causes<'_>)
     }
 }
 
-fn token(token: &At<'_>, causes: &mut Causes<'_>) {
+fn token(token: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if !token.is_set() {
         return;
     }

@@ -1,4 +1,4 @@
-//! A value and where it stands: what rules are written with.
+//! A value together with its path: the building block of validation rules.
 
 use std::collections::HashSet;
 
@@ -8,26 +8,26 @@ use serde_json::{Map, Value};
 use super::meta;
 use crate::{cause::Cause, json::Object};
 
-/// The path of a field. Rules name many paths that no message ever names, so
-/// they are put together without the formatter.
+/// The path of a field. Rules build many paths that no message uses, so this
+/// avoids the formatter.
 pub(super) fn below(path: &str, name: &str) -> String {
     [path, ".", name].concat()
 }
 
-/// The path of a list's item, or of a map's entry.
+/// The path of a list item or of a map entry.
 pub(super) fn element(path: &str, key: &str) -> String {
     [path, "[", key, "]"].concat()
 }
 
-/// A value, absent or there, and its path as messages name it.
+/// An optional value and its path in messages.
 #[derive(Debug, Clone)]
-pub(super) struct At<'a> {
+pub(super) struct FieldValue<'a> {
     value: Option<&'a Value>,
     pub(super) path: String,
 }
 
-impl<'a> At<'a> {
-    /// A field of an object. Null is absent.
+impl<'a> FieldValue<'a> {
+    /// A field of an object. Null counts as absent.
     pub(super) fn field(object: &'a Object, name: &str) -> Self {
         Self {
             value: object.get(name).filter(|value| !value.is_null()),
@@ -35,15 +35,15 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The same value under another path.
-    pub(super) fn called(mut self, path: impl Into<String>) -> Self {
+    /// The same value with another path.
+    pub(super) fn with_path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
         self
     }
 
-    /// A field of an object that stands at a path.
+    /// A field of an object that is located at a path.
     pub(super) fn of(object: &'a Object, name: &str, path: &str) -> Self {
-        Self::field(object, name).called(below(path, name))
+        Self::field(object, name).with_path(below(path, name))
     }
 
     pub(super) fn get(&self, name: &str) -> Self {
@@ -54,7 +54,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The elements of a list.
+    /// The items of a list.
     pub(super) fn items(&self) -> impl Iterator<Item = Self> + use<'a> {
         let items = self.value.and_then(Value::as_array);
         let path = items.map(|_| self.path.clone()).unwrap_or_default();
@@ -107,7 +107,7 @@ impl<'a> At<'a> {
         self.value.and_then(Value::as_object)
     }
 
-    /// How many elements or entries there are.
+    /// The number of items or entries.
     pub(super) fn len(&self) -> usize {
         match self.value {
             Some(Value::Array(items)) => items.len(),
@@ -116,7 +116,7 @@ impl<'a> At<'a> {
         }
     }
 
-    pub(super) fn amount(&self) -> Option<f64> {
+    pub(super) fn quantity(&self) -> Option<f64> {
         self.text()
             .parse()
             .ok()
@@ -124,53 +124,53 @@ impl<'a> At<'a> {
     }
 }
 
-/// What is wrong, so far.
+/// Collects validation errors.
 pub(super) struct Causes<'c>(pub(super) &'c mut Vec<StatusCause>);
 
 impl Causes<'_> {
-    pub(super) fn required(&mut self, at: &At<'_>, detail: &str) {
+    pub(super) fn required(&mut self, at: &FieldValue<'_>, detail: &str) {
         self.0.push(Cause::required(&at.path, detail));
     }
 
-    pub(super) fn invalid(&mut self, at: &At<'_>, detail: &str) {
+    pub(super) fn invalid(&mut self, at: &FieldValue<'_>, detail: &str) {
         self.0.push(Cause::invalid(&at.path, at.value(), detail));
     }
 
-    pub(super) fn forbidden(&mut self, at: &At<'_>, detail: &str) {
+    pub(super) fn forbidden(&mut self, at: &FieldValue<'_>, detail: &str) {
         self.0.push(Cause::forbidden(&at.path, detail));
     }
 
-    pub(super) fn duplicate(&mut self, at: &At<'_>) {
+    pub(super) fn duplicate(&mut self, at: &FieldValue<'_>) {
         self.0.push(Cause::duplicate(&at.path, at.value()));
     }
 
-    pub(super) fn not_supported(&mut self, at: &At<'_>, words: &[&str]) {
+    pub(super) fn not_supported(&mut self, at: &FieldValue<'_>, words: &[&str]) {
         self.0
             .push(Cause::not_supported(&at.path, at.text(), words));
     }
 
-    /// A word that must be one of some; one that is missing is none of them.
-    pub(super) fn one_of(&mut self, at: &At<'_>, words: &[&str]) {
+    /// Requires one of `words`. An absent value is an error.
+    pub(super) fn one_of(&mut self, at: &FieldValue<'_>, words: &[&str]) {
         if !words.contains(&at.text()) {
             self.not_supported(at, words);
         }
     }
 
-    /// As `one_of`, for words that may be left out.
-    pub(super) fn one_of_if_set(&mut self, at: &At<'_>, words: &[&str]) {
+    /// As `one_of`, but the value is optional.
+    pub(super) fn one_of_if_set(&mut self, at: &FieldValue<'_>, words: &[&str]) {
         if at.is_set() {
             self.one_of(at, words);
         }
     }
 
-    pub(super) fn not_negative(&mut self, at: &At<'_>) {
+    pub(super) fn not_negative(&mut self, at: &FieldValue<'_>) {
         if at.number().is_some_and(|number| number < 0) {
             self.invalid(at, "must be greater than or equal to 0");
         }
     }
 
-    /// A port's number.
-    pub(super) fn port(&mut self, at: &At<'_>) {
+    /// Requires a port number.
+    pub(super) fn port(&mut self, at: &FieldValue<'_>) {
         if !(1..=65_535).contains(&at.number().unwrap_or_default()) {
             let value = at.number().unwrap_or_default();
             let detail = "must be between 1 and 65535, inclusive";
@@ -178,8 +178,8 @@ impl Causes<'_> {
         }
     }
 
-    /// A port's number or name.
-    pub(super) fn port_or_name(&mut self, at: &At<'_>) {
+    /// Requires a port number or name.
+    pub(super) fn port_or_name(&mut self, at: &FieldValue<'_>) {
         if at.raw().is_some_and(Value::is_string) {
             self.port_name(at);
         } else {
@@ -187,7 +187,7 @@ impl Causes<'_> {
         }
     }
 
-    pub(super) fn port_name(&mut self, at: &At<'_>) {
+    pub(super) fn port_name(&mut self, at: &FieldValue<'_>) {
         let text = at.text();
         if text.len() > 15 {
             self.invalid(at, "must be no more than 15 characters");
@@ -210,31 +210,31 @@ impl Causes<'_> {
         }
     }
 
-    pub(super) fn label(&mut self, at: &At<'_>) {
+    pub(super) fn label(&mut self, at: &FieldValue<'_>) {
         meta::label(&at.path, at.text(), self.0);
     }
 
-    pub(super) fn subdomain(&mut self, at: &At<'_>) {
+    pub(super) fn subdomain(&mut self, at: &FieldValue<'_>) {
         meta::subdomain(&at.path, at.text(), self.0);
     }
 
-    pub(super) fn qualified(&mut self, at: &At<'_>) {
+    pub(super) fn qualified(&mut self, at: &FieldValue<'_>) {
         meta::qualified(&at.path, at.text(), self.0);
     }
 
-    pub(super) fn labels(&mut self, at: &At<'_>) {
+    pub(super) fn labels(&mut self, at: &FieldValue<'_>) {
         meta::labels(&at.path, at.raw(), self.0);
     }
 
-    /// A field that may not change.
-    pub(super) fn immutable(&mut self, before: &At<'_>, after: &At<'_>) {
+    /// Requires a field to be unchanged.
+    pub(super) fn immutable(&mut self, before: &FieldValue<'_>, after: &FieldValue<'_>) {
         if before.raw() != after.raw() {
             self.invalid(after, "field is immutable");
         }
     }
 
-    /// A number or a percentage, not negative.
-    pub(super) fn number_or_percent(&mut self, at: &At<'_>) {
+    /// Requires a nonnegative number or percentage.
+    pub(super) fn number_or_percent(&mut self, at: &FieldValue<'_>) {
         const PERCENT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
         let is_percent = at
             .text()
@@ -247,15 +247,15 @@ impl Causes<'_> {
         }
     }
 
-    /// A percentage is at most all.
-    pub(super) fn at_most_all(&mut self, at: &At<'_>) {
+    /// Rejects a percentage above 100%.
+    pub(super) fn at_most_100_percent(&mut self, at: &FieldValue<'_>) {
         if percent(at).is_some_and(|percent| percent > 100) {
             self.invalid(at, "must not be greater than 100%");
         }
     }
 
-    /// Values of a list that are there twice.
-    pub(super) fn unique<'a>(&mut self, items: impl Iterator<Item = At<'a>>) {
+    /// Rejects duplicate values in a list.
+    pub(super) fn unique<'a>(&mut self, items: impl Iterator<Item = FieldValue<'a>>) {
         let mut seen = HashSet::new();
         for at in items {
             if !at.text().is_empty() && !seen.insert(at.text()) {
@@ -265,12 +265,12 @@ impl Causes<'_> {
     }
 }
 
-/// The number before the sign of a percentage.
-pub(super) fn percent(at: &At<'_>) -> Option<i64> {
+/// The number of a percentage.
+pub(super) fn percent(at: &FieldValue<'_>) -> Option<i64> {
     at.text().strip_suffix('%')?.parse().ok()
 }
 
-/// Whether a number or percentage is zero or not said.
-pub(super) fn is_none(at: &At<'_>) -> bool {
+/// Whether a number or percentage is zero or absent.
+pub(super) fn is_zero_or_absent(at: &FieldValue<'_>) -> bool {
     percent(at).or(at.number()).unwrap_or_default() == 0
 }

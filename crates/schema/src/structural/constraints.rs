@@ -1,4 +1,4 @@
-//! What a schema asks of values beside their type.
+//! Constraints of a schema other than the type.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{
 };
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Checks {
+pub(super) struct Constraints {
     pub(super) format: Option<String>,
     pub(super) pattern: Option<Pattern>,
     pub(super) min_length: Option<u64>,
@@ -33,8 +33,8 @@ pub(super) struct Checks {
     pub(super) not: Option<Box<Structural>>,
 }
 
-/// A regular expression and its text. One that cannot be compiled matches
-/// everything; definitions with such are refused.
+/// A regular expression and its source. A pattern that cannot be compiled
+/// matches everything; validation rejects definitions with such patterns.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     pub(super) text: String,
@@ -47,7 +47,7 @@ impl PartialEq for Pattern {
     }
 }
 
-impl Checks {
+impl Constraints {
     pub(super) fn parse(fields: &Map<String, Value>) -> Self {
         let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
         let flag = |name: &str| fields.get(name).and_then(Value::as_bool) == Some(true);

@@ -1,4 +1,4 @@
-//! What server-side apply asks of a structural schema.
+//! Ownership rules of structural schemas for server-side apply.
 
 use std::sync::OnceLock;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Additional, Structural, Type, is_meta};
 use crate::{DeclaredType, ListType, OwnedType, Shape, TypeRef, packages, registry};
 
-/// The metadata of objects.
+/// The type of object metadata.
 pub(super) fn object_meta() -> Option<TypeRef> {
     static NAME: OnceLock<String> = OnceLock::new();
     registry().named(NAME.get_or_init(|| format!("{}.ObjectMeta", packages::META)))

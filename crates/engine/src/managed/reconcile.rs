@@ -1,6 +1,7 @@
-//! Sets that were written when a type was another: what is owned as a whole now
-//! has one owner at its top. The other way round nothing is done, as by
-//! Kubernetes since 1.22: who owns the top of what has parts now owns no more.
+//! Adapts field sets to changes of the schema. If a field has become atomic,
+//! the set keeps only the field itself. The opposite change has no effect, as
+//! in Kubernetes since 1.22: the owner of a field that is no longer atomic owns
+//! nothing inside it.
 
 use std::collections::HashMap;
 
@@ -15,18 +16,22 @@ use super::{
     set::FieldSet,
 };
 
-/// Brings entries in line with the object as it is.
-pub(crate) fn realign_all(scope: &Scope<'_>, entries: &mut [Entry], object: &Map<String, Value>) {
+/// Adapts entries to the current schema and object.
+pub(crate) fn reconcile_entries(
+    scope: &Scope<'_>,
+    entries: &mut [Entry],
+    object: &Map<String, Value>,
+) {
     for entry in entries {
         if let Some(version) = scope.version(&entry.manager.api_version) {
-            let object = version.formed(object);
-            entry.fields = realign(version.root, entry.set(), &object).to_text();
+            let object = version.converted(object);
+            entry.fields = reconcile(version.root, entry.set(), &object).to_text();
         }
     }
 }
 
-/// Brings a set in line with the object as it is.
-pub(super) fn realign(at: OwnedType<'_>, set: FieldSet, object: &Map<String, Value>) -> FieldSet {
+/// Adapts a field set to the current schema and object.
+pub(super) fn reconcile(at: OwnedType<'_>, set: FieldSet, object: &Map<String, Value>) -> FieldSet {
     let mut aligned = FieldSet {
         owned: set.owned,
         inside: Vec::with_capacity(set.inside.len()),
@@ -44,7 +49,7 @@ pub(super) fn realign(at: OwnedType<'_>, set: FieldSet, object: &Map<String, Val
 }
 
 fn value_at(at: OwnedType<'_>, set: FieldSet, value: &Value) -> FieldSet {
-    // Of what has no declared type nobody can tell what it was.
+    // Without a declared type, earlier ownership cannot be determined.
     if at.shape() == Shape::Any {
         return set;
     }
@@ -52,7 +57,7 @@ fn value_at(at: OwnedType<'_>, set: FieldSet, value: &Value) -> FieldSet {
         (Ownership::Whole, Value::Object(_) | Value::Array(_)) if !set.is_empty() => {
             FieldSet::leaf()
         }
-        (Ownership::Fields, Value::Object(fields)) => realign(at, set, fields),
+        (Ownership::Fields, Value::Object(fields)) => reconcile(at, set, fields),
         (ownership @ (Ownership::Values | Ownership::Items), Value::Array(list)) => {
             let Ok(items) = collect::elements(at, ownership, list) else {
                 return set;
@@ -95,18 +100,18 @@ mod tests {
         let root = registry().root(&Gvk::from_api_version("v1", "Pod"));
         let root = OwnedType::Builtin(root.unwrap());
         let set = FieldSet::from_text(set).unwrap();
-        realign(root, set, object.as_object().unwrap()).to_text()
+        reconcile(root, set, object.as_object().unwrap()).to_text()
     }
 
     #[test]
-    fn rule_18_who_has_a_bare_map_or_list_has_nothing_in_it() {
+    fn rule_18_owners_of_a_bare_map_or_list_own_nothing_inside() {
         let object = json!({"metadata": {"labels": {"a": "1"}, "finalizers": ["x"]}});
         let set = r#"{"f:metadata":{"f:finalizers":{},"f:labels":{}}}"#;
         assert_eq!(realigned(set, object), set);
     }
 
     #[test]
-    fn rule_18_what_is_atomic_now_has_one_owner() {
+    fn rule_18_fields_that_became_atomic_have_one_owner() {
         let object = json!({"spec": {"nodeSelector": {"a": "1"}, "tolerations": [{"key": "a"}]}});
         assert_eq!(
             realigned(
@@ -118,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_followed_by_their_keys() {
+    fn items_are_matched_by_their_keys() {
         let object = json!({"spec": {"containers": [{"name": "a", "env": [{"name": "E"}]}]}});
         let set = r#"{"f:spec":{"f:containers":{"k:{\"name\":\"a\"}":{".":{},"f:env":{}},"k:{\"name\":\"b\"}":{}}}}"#;
         assert_eq!(realigned(set, object), set);

@@ -1,4 +1,5 @@
-//! Reads of an object's text only what its selectable fields are made of.
+//! Decodes only those parts of an object's JSON that its selectable fields
+//! need.
 
 use std::fmt;
 
@@ -8,12 +9,12 @@ use serde_json::{Map, Value};
 use super::Facts;
 
 impl Facts {
-    /// The object, as far as [`Facts::extract`] looks at it.
-    pub(crate) fn pick(&self, text: &[u8]) -> Result<Map<String, Value>, String> {
+    /// The parts of the object that [`Facts::extract`] reads.
+    pub(crate) fn decode_selectable(&self, text: &[u8]) -> Result<Map<String, Value>, String> {
         if self.fields.is_empty() {
             return Ok(Map::new());
         }
-        let seed = Pick {
+        let seed = SelectableDecoder {
             facts: self,
             inside: None,
         };
@@ -21,7 +22,7 @@ impl Facts {
             .map_err(|error| error.to_string())
     }
 
-    fn reads(&self) -> impl Iterator<Item = &'static str> {
+    fn paths_read(&self) -> impl Iterator<Item = &'static str> {
         self.fields.iter().flat_map(|path| match *path {
             "status.successful" => ["status.succeeded", ""],
             "source" => ["source.component", "reportingComponent"],
@@ -29,10 +30,10 @@ impl Facts {
         })
     }
 
-    /// Whether a member is read: of the object, or of one of its members.
-    fn looks_at(&self, inside: Option<&str>, name: &str) -> Look {
-        let mut look = Look::Away;
-        for path in self.reads() {
+    /// How much of a member is needed: of the object, or of one of its members.
+    fn coverage_of(&self, inside: Option<&str>, name: &str) -> Coverage {
+        let mut look = Coverage::Ignored;
+        for path in self.paths_read() {
             let rest = match inside {
                 None => Some(path),
                 Some(outer) => path
@@ -40,8 +41,8 @@ impl Facts {
                     .and_then(|rest| rest.strip_prefix('.')),
             };
             match rest.and_then(|rest| rest.strip_prefix(name)) {
-                Some("") => return Look::Whole,
-                Some(rest) if rest.starts_with('.') => look = Look::Inside,
+                Some("") => return Coverage::Whole,
+                Some(rest) if rest.starts_with('.') => look = Coverage::Partial,
                 _ => {}
             }
         }
@@ -49,19 +50,19 @@ impl Facts {
     }
 }
 
-enum Look {
-    Away,
-    Inside,
+enum Coverage {
+    Ignored,
+    Partial,
     Whole,
 }
 
-struct Pick<'a> {
+struct SelectableDecoder<'a> {
     facts: &'a Facts,
-    /// The member of the object this is about.
+    /// The member of the object that is being decoded.
     inside: Option<&'a str>,
 }
 
-impl<'de> DeserializeSeed<'de> for Pick<'_> {
+impl<'de> DeserializeSeed<'de> for SelectableDecoder<'_> {
     type Value = Map<String, Value>;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
@@ -69,7 +70,7 @@ impl<'de> DeserializeSeed<'de> for Pick<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Pick<'_> {
+impl<'de> Visitor<'de> for SelectableDecoder<'_> {
     type Value = Map<String, Value>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,14 +84,14 @@ impl<'de> Visitor<'de> for Pick<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
         let mut picked = Map::new();
         while let Some(name) = members.next_key::<String>()? {
-            let value = match self.facts.looks_at(self.inside, &name) {
-                Look::Away => {
+            let value = match self.facts.coverage_of(self.inside, &name) {
+                Coverage::Ignored => {
                     members.next_value::<IgnoredAny>()?;
                     continue;
                 }
-                Look::Whole => members.next_value()?,
-                Look::Inside => {
-                    let seed = Pick {
+                Coverage::Whole => members.next_value()?,
+                Coverage::Partial => {
+                    let seed = SelectableDecoder {
                         facts: self.facts,
                         inside: Some(&name),
                     };
@@ -111,7 +112,7 @@ mod tests {
     use crate::facts;
 
     #[test]
-    fn what_is_picked_says_as_much_as_the_whole() {
+    fn partial_decoding_yields_the_same_fields() {
         let object = json!({
             "metadata": {"name": "a"},
             "spec": {"nodeName": "n", "hostNetwork": true, "containers": [{"name": "c"}], "unschedulable": true, "clusterIP": "1.2.3.4"},
@@ -122,7 +123,7 @@ mod tests {
         });
         let text = object.to_string();
         for row in facts::table::TABLE {
-            let picked = row.pick(text.as_bytes()).unwrap();
+            let picked = row.decode_selectable(text.as_bytes()).unwrap();
             assert_eq!(
                 row.extract(&picked),
                 row.extract(object.as_object().unwrap()),
@@ -132,16 +133,18 @@ mod tests {
             assert!(!picked.contains_key("data") && !picked.contains_key("metadata"));
         }
         let facts = facts::of("", "Pod");
-        assert!(facts.pick(br#"{"spec": null}"#).is_ok());
-        let pod = facts.pick(text.as_bytes()).unwrap();
+        assert!(facts.decode_selectable(br#"{"spec": null}"#).is_ok());
+        let pod = facts.decode_selectable(text.as_bytes()).unwrap();
         assert_eq!(pod["spec"], json!({"nodeName": "n", "hostNetwork": true}));
     }
 
     #[test]
-    fn what_is_no_object_is_an_error() {
+    fn values_that_are_not_objects_are_rejected() {
         for text in ["", "[]", "{", "{\"spec\": 1}"] {
             assert!(
-                facts::of("", "Pod").pick(text.as_bytes()).is_err(),
+                facts::of("", "Pod")
+                    .decode_selectable(text.as_bytes())
+                    .is_err(),
                 "{text}"
             );
         }

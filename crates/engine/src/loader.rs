@@ -1,6 +1,6 @@
-//! Loading a store: first the built-in kinds, then the kinds that stored
-//! definitions make, then the objects of these. Objects of other kinds wait
-//! for a definition that makes theirs.
+//! Loads a store: first the objects of built-in kinds, then the kinds of stored
+//! definitions, then the objects of these. Objects of unknown kinds stay in the
+//! store until a definition adds their kind.
 
 use std::sync::Arc;
 
@@ -8,39 +8,39 @@ use longshore_model::kind::builtin;
 
 use crate::{Object, OpenError, facts, kinds::Kinds, machine::definitions, object, state::State};
 
-/// Collects what a store holds.
+/// Collects the contents of a store.
 #[derive(Debug)]
 pub(crate) struct Loader {
     state: State,
-    /// What is of no built-in kind: kind, key, JSON.
-    later: Vec<(String, String, Vec<u8>)>,
+    /// Objects of kinds that are not built in: kind, key, JSON.
+    deferred: Vec<(String, String, Vec<u8>)>,
 }
 
 impl Default for Loader {
     fn default() -> Self {
         Self {
             state: State::new(Kinds::builtin(), 0),
-            later: Vec::new(),
+            deferred: Vec::new(),
         }
     }
 }
 
 impl Loader {
-    /// Takes in an object of the store.
-    pub(crate) fn take(&mut self, kind: &str, key: &str, json: &[u8]) -> Result<(), OpenError> {
+    /// Adds an object of the store.
+    pub(crate) fn add(&mut self, kind: &str, key: &str, json: &[u8]) -> Result<(), OpenError> {
         if self.state.kinds.by_store_name(kind).is_none() {
             let (kind, key) = (kind.to_owned(), key.to_owned());
-            self.later.push((kind, key, json.to_owned()));
+            self.deferred.push((kind, key, json.to_owned()));
             return Ok(());
         }
         self.restore(kind, key, json)
     }
 
-    /// The state of a revision, when all is taken in.
+    /// Builds the state at a revision after all objects were added.
     pub(crate) fn finish(mut self, revision: u64) -> Result<State, OpenError> {
         self.state.start_at(revision);
         definitions::load(&mut self.state);
-        for (kind, key, json) in std::mem::take(&mut self.later) {
+        for (kind, key, json) in std::mem::take(&mut self.deferred) {
             self.restore(&kind, &key, &json)?;
         }
         Ok(self.state)

@@ -1,5 +1,5 @@
-//! Rules of where pods may run: tolerations, affinity, spread; and the hosts
-//! they know.
+//! Validation of scheduling constraints (tolerations, affinity, topology
+//! spread) and host aliases.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use crate::{
     cause::Cause,
     json::Object,
     validate::{
-        at::{At, Causes},
+        field_value::{Causes, FieldValue},
         node_selector, selector,
     },
 };
@@ -20,18 +20,18 @@ const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
 pub(super) fn check(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    for one in At::of(spec, "tolerations", path).items() {
+    for one in FieldValue::of(spec, "tolerations", path).items() {
         toleration(&one, causes);
     }
-    let affinity = At::of(spec, "affinity", path);
+    let affinity = FieldValue::of(spec, "affinity", path);
     node_affinity(&affinity.get("nodeAffinity"), causes);
     for kind in ["podAffinity", "podAntiAffinity"] {
         pod_affinity(&affinity.get(kind), causes);
     }
-    for one in At::of(spec, "topologySpreadConstraints", path).items() {
+    for one in FieldValue::of(spec, "topologySpreadConstraints", path).items() {
         spread(&one, causes);
     }
-    let aliases = At::of(spec, "hostAliases", path);
+    let aliases = FieldValue::of(spec, "hostAliases", path);
     for alias in aliases.items() {
         let address = alias.get("ip");
         if address.text().parse::<IpAddr>().is_err() {
@@ -46,7 +46,7 @@ pub(super) fn check(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
-pub(in crate::validate) fn toleration(one: &At<'_>, causes: &mut Causes<'_>) {
+pub(in crate::validate) fn toleration(one: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let (key, operator, effect) = (one.get("key"), one.get("operator"), one.get("effect"));
     if key.text().is_empty() {
         if operator.text() != "Exists" {
@@ -85,7 +85,7 @@ pub(in crate::validate) fn toleration(one: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-fn node_affinity(affinity: &At<'_>, causes: &mut Causes<'_>) {
+fn node_affinity(affinity: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let required = affinity.get(REQUIRED);
     let terms = required.get("nodeSelectorTerms");
     if required.is_set() && terms.len() == 0 {
@@ -100,7 +100,7 @@ fn node_affinity(affinity: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-fn weight(preferred: &At<'_>, causes: &mut Causes<'_>) {
+fn weight(preferred: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let weight = preferred.get("weight");
     if !(1..=100).contains(&weight.number().unwrap_or_default()) {
         let value = weight.number().unwrap_or_default();
@@ -112,7 +112,7 @@ fn weight(preferred: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-fn pod_affinity(affinity: &At<'_>, causes: &mut Causes<'_>) {
+fn pod_affinity(affinity: &FieldValue<'_>, causes: &mut Causes<'_>) {
     for term in affinity.get(REQUIRED).items() {
         pod_term(&term, causes);
     }
@@ -122,11 +122,11 @@ fn pod_affinity(affinity: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-fn pod_term(term: &At<'_>, causes: &mut Causes<'_>) {
+fn pod_term(term: &FieldValue<'_>, causes: &mut Causes<'_>) {
     selector::check(&term.get("labelSelector"), causes);
     selector::check(&term.get("namespaceSelector"), causes);
     for namespace in term.get("namespaces").items() {
-        causes.label(&namespace.called(format!("{}.namespace", term.path)));
+        causes.label(&namespace.with_path(format!("{}.namespace", term.path)));
     }
     let key = term.get("topologyKey");
     if key.text().is_empty() {
@@ -135,7 +135,7 @@ fn pod_term(term: &At<'_>, causes: &mut Causes<'_>) {
     crate::validate::meta::qualified(&key.path, key.text(), causes.0);
 }
 
-fn spread(constraint: &At<'_>, causes: &mut Causes<'_>) {
+fn spread(constraint: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let skew = constraint.get("maxSkew");
     if skew.number().unwrap_or_default() <= 0 {
         let value = skew.number().unwrap_or_default();

@@ -1,13 +1,13 @@
-//! What is missing, as messages show it: Go knows no missing text or number,
-//! only an empty one and zero.
+//! Missing values in error messages: Go cannot distinguish a missing string or
+//! number from an empty string or zero.
 
 use longshore_model::{KindInfo, StatusCause};
 use longshore_schema::{Shape, TypeRef, registry};
 
 const NOTHING: &str = "Invalid value: null: ";
 
-/// Shows missing values as the zero of their type.
-pub(super) fn show(kind: &KindInfo, causes: &mut [StatusCause]) {
+/// Replaces missing values in messages with the zero value of their type.
+pub(super) fn show_as_zero(kind: &KindInfo, causes: &mut [StatusCause]) {
     let missing = |cause: &&mut StatusCause| cause.message.starts_with(NOTHING);
     for cause in causes.iter_mut().filter(missing) {
         let Some(root) = registry().root(&kind.gvk) else {
@@ -24,7 +24,7 @@ pub(super) fn show(kind: &KindInfo, causes: &mut [StatusCause]) {
     }
 }
 
-/// The type at a cause's path. Some rules leave indices out.
+/// The type at the path of a cause. Paths of some rules lack indices.
 fn find(root: TypeRef, path: &str) -> Option<TypeRef> {
     path.split('.').try_fold(root, |at, part| {
         let (name, index) = part.split_once('[').unwrap_or((part, ""));

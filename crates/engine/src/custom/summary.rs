@@ -1,27 +1,28 @@
-//! What is asked of all definitions whenever one of them is written: so little
-//! of each that none has to be read for it.
+//! A summary of each definition. Every write of a definition needs these fields
+//! of all definitions; the summary avoids decoding them all.
 
 use serde_json::Value;
 
-use super::{CLEANUP, holds};
+use super::{CLEANUP_FINALIZER, is_condition_true};
 use crate::json;
 
-/// What is known of a definition.
+/// Summary of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Outline {
+pub(crate) struct DefinitionSummary {
     pub(crate) uid: Box<str>,
     pub(crate) group: Box<str>,
-    /// Its accepted names, of resources and of kinds.
+    /// Its accepted resource and kind names.
     pub(crate) resources: Vec<Box<str>>,
     pub(crate) kinds: Vec<Box<str>>,
-    /// Whether it has the names it asks for.
-    pub(crate) has_its_names: bool,
+    /// Whether all of its requested names are accepted.
+    pub(crate) has_accepted_names: bool,
     pub(crate) is_established: bool,
-    /// Whether it is being deleted and waits for its objects to go.
+    /// Whether it is being deleted and waits for its custom objects to be
+    /// deleted.
     pub(crate) awaits_cleanup: bool,
 }
 
-impl Outline {
+impl DefinitionSummary {
     pub(crate) fn of(definition: &json::Object) -> Self {
         let names = json::at(definition, "status.acceptedNames").unwrap_or(&Value::Null);
         let text = |field: &str| names[field].as_str().unwrap_or_default();
@@ -41,10 +42,10 @@ impl Outline {
                 .filter(|_| given)
                 .map(Into::into)
                 .collect(),
-            has_its_names: asked == names,
-            is_established: holds(definition, "Established"),
+            has_accepted_names: asked == names,
+            is_established: is_condition_true(definition, "Established"),
             awaits_cleanup: json::at(definition, "metadata.deletionTimestamp").is_some()
-                && finalizers.is_some_and(|list| list.iter().any(|name| name == CLEANUP)),
+                && finalizers.is_some_and(|list| list.iter().any(|name| name == CLEANUP_FINALIZER)),
         }
     }
 }

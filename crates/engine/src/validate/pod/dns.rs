@@ -1,4 +1,4 @@
-//! Rules of how a pod finds names, and of what else must be ready with it.
+//! Validation of a pod's DNS settings and readiness gates.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use crate::{
     cause::Cause,
     json::Object,
     validate::{
-        at::{At, Causes},
+        field_value::{Causes, FieldValue},
         meta,
     },
 };
@@ -16,16 +16,16 @@ use crate::{
 pub(super) fn check(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
     dns(
-        &At::of(spec, "dnsConfig", path),
-        At::of(spec, "dnsPolicy", path).text() == "None",
+        &FieldValue::of(spec, "dnsConfig", path),
+        FieldValue::of(spec, "dnsPolicy", path).text() == "None",
         causes,
     );
-    for gate in At::of(spec, "readinessGates", path).items() {
+    for gate in FieldValue::of(spec, "readinessGates", path).items() {
         causes.qualified(&gate.get("conditionType"));
     }
 }
 
-fn dns(config: &At<'_>, alone: bool, causes: &mut Causes<'_>) {
+fn dns(config: &FieldValue<'_>, alone: bool, causes: &mut Causes<'_>) {
     if !config.is_set() {
         if alone {
             let detail = "must provide `dnsConfig` when `dnsPolicy` is None";
@@ -52,7 +52,7 @@ fn dns(config: &At<'_>, alone: bool, causes: &mut Causes<'_>) {
         causes.invalid(&searches, "must not have more than 32 search paths");
     }
     for search in searches.items() {
-        // The root is a search path, too.
+        // The root domain is a valid search path.
         let name = search.text();
         if name != "." {
             let plain = name.strip_suffix('.').unwrap_or(name);
@@ -67,7 +67,8 @@ fn dns(config: &At<'_>, alone: bool, causes: &mut Causes<'_>) {
     }
 }
 
-/// A domain that is searched: a subdomain whose labels may begin with an underscore.
+/// Validates a search domain: a subdomain whose labels may start with an
+/// underscore.
 fn searched(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
     const RULE: &str = r"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')";
     let plain: Vec<String> = text

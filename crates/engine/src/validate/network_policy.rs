@@ -1,10 +1,10 @@
-//! Rules of NetworkPolicies, IPAddresses and ServiceCIDRs.
+//! Validation of NetworkPolicies, IPAddresses and ServiceCIDRs.
 
 use longshore_model::StatusCause;
 
 use super::{
     address::{is_inside, network},
-    at::{At, Causes},
+    field_value::{Causes, FieldValue},
     selector,
 };
 use crate::{cause::Cause, json::Object};
@@ -12,7 +12,7 @@ use crate::{cause::Cause, json::Object};
 const CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
 pub(super) fn policy(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     selector::check(&spec.get("podSelector"), causes);
     for (rules, peers) in [("ingress", "from"), ("egress", "to")] {
         for rule in spec.get(rules).items() {
@@ -30,7 +30,7 @@ pub(super) fn policy(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn port(port: &At<'_>, causes: &mut Causes<'_>) {
+fn port(port: &FieldValue<'_>, causes: &mut Causes<'_>) {
     causes.one_of_if_set(&port.get("protocol"), &["TCP", "UDP", "SCTP"]);
     let (number, end) = (port.get("port"), port.get("endPort"));
     if number.is_set() {
@@ -49,7 +49,7 @@ fn port(port: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-fn peer(peer: &At<'_>, causes: &mut Causes<'_>) {
+fn peer(peer: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let block = peer.get("ipBlock");
     let mut peers = 0;
     for field in ["podSelector", "namespaceSelector"] {
@@ -69,7 +69,7 @@ fn peer(peer: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-fn ip_block(block: &At<'_>, causes: &mut Causes<'_>) {
+fn ip_block(block: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let cidr = block.get("cidr");
     if cidr.text().is_empty() {
         return causes.required(&cidr, "");
@@ -88,10 +88,10 @@ fn ip_block(block: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// The object that the address belongs to.
+/// Validates the reference to the object that uses the address.
 pub(super) fn ip_address(object: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    let parent = At::field(object, "spec").get("parentRef");
+    let parent = FieldValue::field(object, "spec").get("parentRef");
     if !parent.is_set() {
         return causes.required(&parent, "");
     }
@@ -102,10 +102,10 @@ pub(super) fn ip_address(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// What is wrong with a change: each network stays.
+/// Validates a change: existing CIDR blocks cannot be changed.
 pub(super) fn service_cidr_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    let cidrs = |object| At::field(object, "spec").get("cidrs");
+    let cidrs = |object| FieldValue::field(object, "spec").get("cidrs");
     let (old, new) = (cidrs(before), cidrs(after));
     if old.len() != new.len() {
         return causes.immutable(&old, &new);
@@ -115,10 +115,10 @@ pub(super) fn service_cidr_change(before: &Object, after: &Object, causes: &mut 
     }
 }
 
-/// One network of each family at most.
+/// At most one CIDR block per IP family.
 pub(super) fn service_cidr(object: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    let cidrs = At::field(object, "spec").get("cidrs");
+    let cidrs = FieldValue::field(object, "spec").get("cidrs");
     if cidrs.len() == 0 {
         return causes.required(&cidrs, "at least one CIDR required");
     }

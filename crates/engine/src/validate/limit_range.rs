@@ -1,16 +1,17 @@
-//! Rules of LimitRanges.
+//! Validation of LimitRanges.
 
 use std::collections::HashSet;
 
 use longshore_model::StatusCause;
 
 use super::{
-    at::{At, Causes},
+    field_value::{Causes, FieldValue},
     meta,
 };
 use crate::{cause::Cause, json::Object};
 
-/// Resources whose names have no prefix, of all kinds and of containers.
+/// Resource names without a prefix: those of all kinds, and those of
+/// containers.
 pub(super) const STANDARD: &[&str] = &[
     "cpu",
     "memory",
@@ -39,7 +40,7 @@ pub(super) fn is_huge_pages(name: &str) -> bool {
     name.starts_with("hugepages-") || name.starts_with("requests.hugepages-")
 }
 
-/// A resource's name, at a path.
+/// Validates a resource name.
 pub(super) fn resource_name(path: &str, name: &str, causes: &mut Vec<StatusCause>) {
     let before = causes.len();
     meta::qualified(path, name, causes);
@@ -53,7 +54,7 @@ pub(super) fn resource_name(path: &str, name: &str, causes: &mut Vec<StatusCause
     }
 }
 
-/// The name of a resource of containers, at a path.
+/// Validates the name of a container resource.
 pub(super) fn container_resource(path: &str, name: &str, causes: &mut Vec<StatusCause>) {
     resource_name(path, name, causes);
     if !name.contains('/') && !CONTAINER.contains(&name) && !is_huge_pages(name) {
@@ -62,17 +63,17 @@ pub(super) fn container_resource(path: &str, name: &str, causes: &mut Vec<Status
     }
 }
 
-/// Compares two amounts of a resource when both are there.
+/// Checks the order of two quantities of a resource if both are set.
 fn ordered(
-    low: &At<'_>,
-    high: &At<'_>,
+    low: &FieldValue<'_>,
+    high: &FieldValue<'_>,
     words: [&str; 2],
-    place: &At<'_>,
+    place: &FieldValue<'_>,
     resource: &str,
     causes: &mut Causes<'_>,
 ) {
     let (low, high) = (low.get(resource), high.get(resource));
-    let (Some(small), Some(great)) = (low.amount(), high.amount()) else {
+    let (Some(small), Some(great)) = (low.quantity(), high.quantity()) else {
         return;
     };
     if small > great {
@@ -84,7 +85,8 @@ fn ordered(
             words[1],
             high.text()
         );
-        // Which of the two is shown is not always the one that the path names.
+        // As in Kubernetes, the value in the message does not always belong to
+        // the path.
         let shown = match (words[0], words[1]) {
             ("min", "default request") | ("default", "max") => high,
             _ => low,
@@ -96,7 +98,7 @@ fn ordered(
 pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
     let mut kinds = HashSet::new();
-    for limit in At::field(object, "spec").get("limits").items() {
+    for limit in FieldValue::field(object, "spec").get("limits").items() {
         let kind = limit.get("type");
         if !matches!(kind.text(), "Container" | "Pod" | "PersistentVolumeClaim") {
             let before = causes.0.len();
@@ -112,7 +114,7 @@ pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn item(limit: &At<'_>, kind: &str, causes: &mut Causes<'_>) {
+fn item(limit: &FieldValue<'_>, kind: &str, causes: &mut Causes<'_>) {
     let [max, min, default, request, ratio] = [
         "max",
         "min",
@@ -194,7 +196,7 @@ fn item(limit: &At<'_>, kind: &str, causes: &mut Causes<'_>) {
             );
         }
         let own = ratio.get(resource);
-        if own.amount().is_some_and(|amount| amount < 1.0) {
+        if own.quantity().is_some_and(|quantity| quantity < 1.0) {
             let path = format!("{}[{resource}]", ratio.path);
             let detail = format!("ratio {} is less than 1", own.text());
             causes.0.push(Cause::invalid(&path, own.value(), &detail));

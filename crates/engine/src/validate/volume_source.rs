@@ -1,23 +1,23 @@
-//! Rules of what backs a volume, of pods and of PersistentVolumes alike: a
-//! table of fields, and the few rules that look at several.
+//! Validation of volume sources that pods and PersistentVolumes share: a table
+//! of field rules, and the few rules that involve several fields.
 
 use super::{
-    at::{At, Causes},
+    field_value::{Causes, FieldValue},
     storage,
 };
 
 enum Rule {
-    /// It must be given.
+    /// The field is required.
     Required,
-    /// Where given, a path from the root.
+    /// If set, an absolute path.
     Absolute,
-    /// Where given, a number between these two.
+    /// If set, a number in this range.
     Between(i64, i64),
-    /// Where given, one of these words.
+    /// If set, one of these values.
     OneOf(&'static [&'static str]),
     /// The name of a CSI driver.
     Driver,
-    /// Where given, a DNS label.
+    /// If set, a DNS label.
     Label,
 }
 use Rule::{Absolute, Between, Driver, Label, OneOf, Required};
@@ -77,12 +77,12 @@ const DEDICATED: &str =
     "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd";
 const MANAGED: &str = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}";
 
-fn is_missing(at: &At<'_>) -> bool {
+fn is_missing(at: &FieldValue<'_>) -> bool {
     at.text().is_empty() && at.len() == 0
 }
 
-/// What is wrong with the sources of a volume; `source` finds one by its name.
-pub(super) fn check<'a>(source: impl Fn(&str) -> At<'a>, causes: &mut Causes<'_>) {
+/// Validates the sources of a volume; `source` looks up a source by name.
+pub(super) fn check<'a>(source: impl Fn(&str) -> FieldValue<'a>, causes: &mut Causes<'_>) {
     for (name, field, rule) in TABLE {
         let source = source(name);
         if !source.is_set() {
@@ -108,7 +108,7 @@ pub(super) fn check<'a>(source: impl Fn(&str) -> At<'a>, causes: &mut Causes<'_>
         }
     }
     disk(&source("azureDisk"), causes);
-    fibre(&source("fc"), causes);
+    fibre_channel(&source("fc"), causes);
     let registry = source("quobyte").get("registry");
     let pairs = || {
         registry
@@ -122,7 +122,7 @@ pub(super) fn check<'a>(source: impl Fn(&str) -> At<'a>, causes: &mut Causes<'_>
     }
 }
 
-fn between(at: &At<'_>, least: i64, most: i64, causes: &mut Causes<'_>) {
+fn between(at: &FieldValue<'_>, least: i64, most: i64, causes: &mut Causes<'_>) {
     if at
         .number()
         .is_some_and(|number| !(least..=most).contains(&number))
@@ -134,8 +134,8 @@ fn between(at: &At<'_>, least: i64, most: i64, causes: &mut Causes<'_>) {
     }
 }
 
-/// Disks that Azure manages have other addresses than those in accounts.
-fn disk(disk: &At<'_>, causes: &mut Causes<'_>) {
+/// Managed Azure disks use another form of URI than disks in storage accounts.
+fn disk(disk: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let (kind, address) = (disk.get("kind"), disk.get("diskURI"));
     if !disk.is_set() {
         return;
@@ -149,7 +149,7 @@ fn disk(disk: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-fn fibre(channel: &At<'_>, causes: &mut Causes<'_>) {
+fn fibre_channel(channel: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if !channel.is_set() {
         return;
     }
@@ -164,7 +164,7 @@ fn fibre(channel: &At<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// Whether a name of iSCSI has one of its three forms.
+/// Whether an iSCSI name has one of the three valid forms.
 pub(super) fn is_iscsi(name: &str) -> bool {
     let hex = |text: &str, lengths: &[usize]| {
         lengths.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())

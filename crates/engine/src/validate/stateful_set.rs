@@ -1,17 +1,18 @@
-//! Rules of StatefulSets.
+//! Validation of StatefulSets.
 
 use longshore_model::StatusCause;
 use serde_json::{Value, json};
 
 use super::{
-    at::{At, Causes},
+    field_value::{Causes, FieldValue},
     immutable, pod, workload,
 };
 use crate::json::{self, Object};
 
-/// What is wrong with a StatefulSet. Its pods have a volume for each of its claims.
+/// Validates a StatefulSet. Each claim template also provides a volume for the
+/// pods.
 pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
-    let (spec, causes) = (At::field(object, "spec"), &mut Causes(causes));
+    let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let policy = spec.get("podManagementPolicy");
     if !matches!(policy.text(), "OrderedReady" | "Parallel") {
         causes.invalid(&policy, "must be 'OrderedReady' or 'Parallel'");
@@ -36,7 +37,7 @@ pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
         causes.not_negative(&spec.get(field));
     }
     causes.not_negative(&spec.get("ordinals").get("start"));
-    workload::selecting(&spec, "statefulset", causes);
+    workload::require_selector(&spec, "statefulset", causes);
     let template = spec.get("template");
     causes.labels(&template.get("metadata").get("labels"));
     let mut pods = template.get("spec").object().cloned().unwrap_or_default();
@@ -57,10 +58,10 @@ pub(super) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
         pods.insert("volumes".into(), volumes.into());
     }
     pod::spec(&pods, "spec.template.spec", causes.0);
-    workload::endless(&spec, "StatefulSet", causes);
+    workload::require_restart_always(&spec, "StatefulSet", causes);
 }
 
-/// What is wrong with a change.
+/// Validates a change of a StatefulSet.
 pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
     let shown = [
         "spec.selector",
@@ -68,5 +69,5 @@ pub(super) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCau
         "spec.podManagementPolicy",
     ];
     immutable::fixed(before, after, &shown, causes);
-    immutable::fixed_unshown(before, after, &["spec.volumeClaimTemplates"], causes);
+    immutable::fixed_without_value(before, after, &["spec.volumeClaimTemplates"], causes);
 }

@@ -1,8 +1,8 @@
-//! Which writes are worked out beside the writer, and how. The writer does
-//! small pieces of work itself: nothing can change in between. What may take it
-//! longer than a few milliseconds is done by a thread of its own on a copy of
-//! the state; the writer takes over what came of it, if what it rests on is
-//! unchanged, and it is done again otherwise.
+//! Decides which writes run outside the writer thread, and runs them. The
+//! writer executes small writes itself, so the state cannot change while they
+//! run. A write that may take longer than a few milliseconds runs on a thread
+//! of its own, against a copy of the state. The writer then commits the result
+//! if everything the write read is unchanged; otherwise the write runs again.
 
 use std::sync::Arc;
 
@@ -17,122 +17,123 @@ use crate::{
     state::State,
 };
 
-/// Operations of a JSON patch that the writer does itself.
-const OPERATIONS: usize = 64;
+/// Largest number of JSON patch operations that the writer executes itself.
+const MAX_INLINE_OPERATIONS: usize = 64;
 
-/// Budgets that the writer reads itself for an eviction.
-const BUDGETS: usize = 64;
+/// Largest number of PodDisruptionBudgets that the writer evaluates itself for
+/// an eviction.
+const MAX_INLINE_BUDGETS: usize = 64;
 
-/// Pieces of work done aside at a time. Each needs a multiple of the memory of
-/// its body.
-pub(crate) const ASIDE: usize = 2;
+/// Number of writes that may be prepared concurrently. Each needs a multiple of
+/// the memory of its body.
+pub(crate) const MAX_OFFLOADED: usize = 2;
 
-/// How often work is done again when something else has changed what it rests
-/// on (as often as Kubernetes tries a patch).
-pub(crate) const ATTEMPTS: usize = 5;
+/// How often a write is prepared again after a conflicting change. Kubernetes
+/// uses the same limit for patches.
+pub(crate) const MAX_ATTEMPTS: usize = 5;
 
-/// A write, as far as it matters for the question of who does it.
-pub(crate) trait Work {
-    /// Whether it may take the writer long, as far as the request tells; `light`
-    /// are the bytes up to which it does not.
-    fn is_large(&self, light: usize) -> bool;
+/// The cost of a write, which decides where it runs.
+pub(crate) trait WriteCost {
+    /// Whether the request alone shows that the write may take long. `light` is
+    /// the number of bytes up to which it does not.
+    fn is_large_request(&self, light: usize) -> bool;
 
-    /// Whether it may take the writer long, for what it is about.
-    fn is_about_much(&self, state: &State, light: usize) -> bool;
+    /// Whether the objects that the write touches show that it may take long.
+    fn affects_large_objects(&self, state: &State, light: usize) -> bool;
 }
 
-impl Work for Create {
-    fn is_large(&self, light: usize) -> bool {
+impl WriteCost for Create {
+    fn is_large_request(&self, light: usize) -> bool {
         is_definition(&self.kind.gvk.kind) || is_larger(&self.object, light)
     }
 
-    fn is_about_much(&self, _: &State, _: usize) -> bool {
-        // It is checked before the writer's turn in any case.
+    fn affects_large_objects(&self, _: &State, _: usize) -> bool {
+        // A create is validated before it is queued, whatever its size.
         false
     }
 }
 
-impl Work for Update {
-    fn is_large(&self, light: usize) -> bool {
+impl WriteCost for Update {
+    fn is_large_request(&self, light: usize) -> bool {
         is_definition(&self.target.kind.gvk.kind) || is_larger(&self.object, light)
     }
 
-    fn is_about_much(&self, state: &State, light: usize) -> bool {
+    fn affects_large_objects(&self, state: &State, light: usize) -> bool {
         is_large_object(state, &self.target, light)
     }
 }
 
-/// An update that is read already.
-impl Work for machine::ReadUpdate {
-    fn is_large(&self, _: usize) -> bool {
+/// An update whose body has already been decoded.
+impl WriteCost for machine::DecodedUpdate {
+    fn is_large_request(&self, _: usize) -> bool {
         false
     }
 
-    fn is_about_much(&self, state: &State, light: usize) -> bool {
-        self.request.is_about_much(state, light)
+    fn affects_large_objects(&self, state: &State, light: usize) -> bool {
+        self.request.affects_large_objects(state, light)
     }
 }
 
-impl Work for Patch {
-    fn is_large(&self, light: usize) -> bool {
+impl WriteCost for Patch {
+    fn is_large_request(&self, light: usize) -> bool {
         let operations = self.body.as_array().map_or(0, Vec::len);
         is_definition(&self.target.kind.gvk.kind)
-            || operations > OPERATIONS
+            || operations > MAX_INLINE_OPERATIONS
             || is_larger(&self.body, light)
     }
 
-    fn is_about_much(&self, state: &State, light: usize) -> bool {
+    fn affects_large_objects(&self, state: &State, light: usize) -> bool {
         is_large_object(state, &self.target, light)
     }
 }
 
-impl Work for Delete {
-    fn is_large(&self, _: usize) -> bool {
+impl WriteCost for Delete {
+    fn is_large_request(&self, _: usize) -> bool {
         is_definition(&self.target.kind.gvk.kind)
     }
 
-    fn is_about_much(&self, state: &State, light: usize) -> bool {
+    fn affects_large_objects(&self, state: &State, light: usize) -> bool {
         is_large_object(state, &self.target, light)
     }
 }
 
-impl Work for Bind {
-    fn is_large(&self, _: usize) -> bool {
+impl WriteCost for Bind {
+    fn is_large_request(&self, _: usize) -> bool {
         false
     }
 
-    fn is_about_much(&self, state: &State, light: usize) -> bool {
+    fn affects_large_objects(&self, state: &State, light: usize) -> bool {
         is_large_pod(state, &self.namespace, &self.name, light)
     }
 }
 
-impl Work for Evict {
-    fn is_large(&self, _: usize) -> bool {
+impl WriteCost for Evict {
+    fn is_large_request(&self, _: usize) -> bool {
         false
     }
 
-    fn is_about_much(&self, state: &State, light: usize) -> bool {
+    fn affects_large_objects(&self, state: &State, light: usize) -> bool {
         let budgets = state.kinds.builtin_id("policy", "PodDisruptionBudget");
-        budgets.is_some_and(|kind| state.table(kind).objects.len() > BUDGETS)
+        budgets.is_some_and(|kind| state.table(kind).objects.len() > MAX_INLINE_BUDGETS)
             || is_large_pod(state, &self.namespace, &self.name, light)
     }
 }
 
-/// Objects of a list that are deleted.
+/// The objects that a delete of a collection removes.
 #[derive(Debug, Clone)]
-pub(crate) struct Listed {
+pub(crate) struct ListedObjects {
     pub(crate) kind: Arc<longshore_model::KindInfo>,
     pub(crate) objects: Vec<Arc<Object>>,
     pub(crate) options: DeleteOptions,
 }
 
-impl Work for Listed {
-    fn is_large(&self, light: usize) -> bool {
+impl WriteCost for ListedObjects {
+    fn is_large_request(&self, light: usize) -> bool {
         is_definition(&self.kind.gvk.kind)
             || self.objects.iter().any(|object| is_large(object, light))
     }
 
-    fn is_about_much(&self, state: &State, light: usize) -> bool {
+    fn affects_large_objects(&self, state: &State, light: usize) -> bool {
         let Ok(kind) = state.kinds.id(&self.kind) else {
             return false;
         };
@@ -145,12 +146,13 @@ impl Work for Listed {
     }
 }
 
-/// What definitions say is compiled, whatever the size of a change.
+/// A change of a definition compiles its schemas, whatever the size of the
+/// change.
 fn is_definition(kind: &str) -> bool {
     kind == "CustomResourceDefinition"
 }
 
-/// Whether an object is too large for the writer.
+/// Whether an object is too large for the writer thread.
 fn is_large(object: &Object, light: usize) -> bool {
     object.bytes().len() > light
 }
@@ -178,7 +180,7 @@ fn is_large_pod(state: &State, namespace: &str, name: &str, light: usize) -> boo
     found.is_some_and(|object| is_large(object, light))
 }
 
-/// Whether a value is about larger than so many bytes of JSON.
+/// Whether a value takes more than about `bytes` bytes as JSON.
 fn is_larger(value: &Value, bytes: usize) -> bool {
     let mut left = bytes;
     !fits(value, &mut left)
@@ -205,7 +207,7 @@ fn fits(value: &Value, left: &mut usize) -> bool {
     }
 }
 
-/// Does a piece of work on a copy of the state, by a thread of its own.
+/// Prepares a write on a thread of its own, against a copy of the state.
 pub(crate) async fn prepare<T: Send + 'static>(
     base: State,
     clock: Arc<dyn Clock>,
@@ -220,12 +222,12 @@ pub(crate) async fn prepare<T: Send + 'static>(
         }));
         let prepared = prepared.unwrap_or_else(|panic| {
             let panic = message(&*panic);
-            tracing::error!(panic, "a write panicked: nothing of it is kept");
+            tracing::error!(panic, "a write panicked; nothing was stored");
             Err(Error::Internal(format!(
                 "the write failed by a fault of the server: {panic}"
             )))
         });
-        // A caller that has gone wants no answer.
+        // The caller may have stopped waiting.
         let _ = answer.send(prepared);
     };
     std::thread::Builder::new()
