@@ -88,7 +88,7 @@ impl Cluster {
     /// });
     /// let made = cluster.apply(&data, Some("default"), "painter", false).await?;
     /// let again = cluster.apply(&data, Some("default"), "painter", false).await?;
-    /// // What is as wanted already is not written.
+    /// // An object that matches already is not written.
     /// assert_eq!(made.version(), again.version());
     /// # Ok(()) });
     /// ```
@@ -235,7 +235,7 @@ impl Cluster {
             .filter(|own| !own.is_empty());
         match (own, namespace) {
             (Some(own), Some(other)) if own != other => Err(Error::Namespace(format!(
-                "the data's namespace {own:?} contradicts {other:?}: leave one out"
+                "the namespace {own:?} in the object contradicts {other:?}: omit one of them"
             ))),
             (None, None) => Ok(view),
             (Some(namespace), _) | (None, Some(namespace)) => view.in_namespace(namespace),

@@ -106,11 +106,11 @@ pub async fn settled<K: Kind>(item: &Item<K>) -> Result<()> {
 fn take(mut value: Value, number: usize, objects: &mut Vec<Value>) -> Result<()> {
     let refuse = |problem: String| {
         Err(Error::Invalid(format!(
-            "document {number} of the manifest is no object of Kubernetes: {problem}"
+            "document {number} of the manifest is not a Kubernetes object: {problem}"
         )))
     };
     if !value.is_object() {
-        return refuse("it is no map of fields".to_owned());
+        return refuse("expected a mapping".to_owned());
     }
     for key in ["apiVersion", "kind"] {
         match value.get(key) {
@@ -193,15 +193,15 @@ mod tests {
         );
         assert_eq!(
             refusal("{apiVersion: v1, kind: A}\n---\nhello\n"),
-            "document 2 of the manifest is no object of Kubernetes: it is no map of fields"
+            "document 2 of the manifest is not a Kubernetes object: expected a mapping"
         );
         assert_eq!(
             refusal("kind: A\n"),
-            "document 1 of the manifest is no object of Kubernetes: it has no apiVersion: every object needs one"
+            "document 1 of the manifest is not a Kubernetes object: it has no apiVersion: every object needs one"
         );
         assert_eq!(
             refusal("{apiVersion: 1, kind: A}"),
-            "document 1 of the manifest is no object of Kubernetes: its apiVersion is no text: put quotes around it"
+            "document 1 of the manifest is not a Kubernetes object: its apiVersion is not a string: quote it"
         );
         assert!(refusal("").contains("no object in it"));
         assert!(refusal(&"[".repeat(500)).contains("400 levels deep"));

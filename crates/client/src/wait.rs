@@ -135,7 +135,7 @@ impl<K: Kind> Item<K> {
         state(self)
     }
 
-    /// Waits until this object is as wanted; that version of it. See
+    /// Waits until this object meets the condition, and returns it. See
     /// [`until`](crate::until) for conditions. That the object is deleted
     /// meanwhile only means more waiting.
     ///

@@ -38,7 +38,7 @@ fn document() -> String {
          controller creates the pods of a StatefulSet or binds a claim, and Roles are not evaluated.\n\
          If you create or apply such an object, the API server returns a warning, which kubectl and\n\
          `longshore` print:\n\n    \
-         Warning: statefulsets.apps are stored, but this cluster does not act on them: no pods are made; see docs/kinds.md\n\n\
+         Warning: statefulsets.apps are stored, but this cluster does not act on them: no pods are created; see docs/kinds.md\n\n\
          The server does not return this warning for custom kinds, or if it runs without controllers\n\
          (`start_server()`, in Python `pods=False`) for use with external controllers. For the\n\
          effects on kubectl commands, see [clients.md](clients.md#kubectl-limitations).\n\n\

@@ -72,8 +72,7 @@ impl Arguments {
 
     /// One of the files; null after the last.
     pub(crate) fn file(&self, index: usize) -> *const c_char {
-        // SAFETY: nobody asks for one behind the empty text, and `read` has
-        // found that.
+        // SAFETY: callers stop at the empty string, which `read` has found.
         unsafe {
             let file = *self.files.add(index);
             if *file == 0 { ptr::null() } else { file }

@@ -175,7 +175,7 @@ pub(crate) fn write(descriptor: i32, bytes: &[u8]) {
         0,
         0,
     ];
-    // SAFETY: reads the slice. Nobody can be told that it failed.
+    // SAFETY: reads the slice. There is no way to report a failure.
     let _ = unsafe { call(number::WRITE, arguments) };
 }
 

@@ -72,7 +72,7 @@ fn list_definition(package: &str, kind: &str) -> Value {
             },
             "kind": {"description": "The kind of the list.", "type": "string"},
             "metadata": {
-                "description": "The list's version, and how to go on with it.",
+                "description": "The version of the list, and the token of its next page.",
                 "$ref": format!("{DEFINITIONS}{}.ListMeta", packages::META),
             },
         },

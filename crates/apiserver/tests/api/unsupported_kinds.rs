@@ -8,7 +8,7 @@ use super::common::{Answer, Server};
 const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
 const APPLY: &str = "application/apply-patch+yaml";
-const WARNING: &str = r#"299 - "statefulsets.apps are stored, but this cluster does not act on them: no pods are made; see docs/kinds.md""#;
+const WARNING: &str = r#"299 - "statefulsets.apps are stored, but this cluster does not act on them: no pods are created; see docs/kinds.md""#;
 
 fn set(name: &str) -> Value {
     let labels = json!({"a": "b"});

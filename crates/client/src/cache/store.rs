@@ -166,7 +166,7 @@ mod tests {
 
     /// A controller looks at once when a change is reported, and must find it.
     #[test]
-    fn readers_see_a_change_before_it_is_told() {
+    fn readers_see_a_change_before_it_is_reported() {
         let looks = Arc::new(Looks {
             store: Store::new(Vec::new()),
             seen: Mutex::default(),

@@ -104,7 +104,7 @@ fn item(
         Err(fault) => fault,
     };
     scanner.back_to(start);
-    // Without an end, the list itself is broken off: that fault counts.
+    // Without an end, the list itself is truncated: report that fault.
     let range = scanner.pass().map_err(|_| fault)?;
     let what = format!("items[{position}] of {what}");
     Ok(Snapshot::broken(

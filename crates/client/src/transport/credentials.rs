@@ -139,10 +139,10 @@ fn read(answer: &[u8], version: Option<&str>) -> Result<Status, String> {
         &status.client_key_data,
     ) {
         (None, None, None) => {
-            Err("told neither a token nor a certificate: run it by hand".to_owned())
+            Err("returned neither a token nor a certificate: run it by hand".to_owned())
         }
         (_, Some(_), None) | (_, None, Some(_)) => Err(
-            "told a certificate without its key, or the other way round: run it by hand".to_owned(),
+            "returned a certificate without a private key, or a key without a certificate: run it by hand".to_owned(),
         ),
         _ => Ok(status),
     }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn other_answers_are_told_apart() {
+    fn other_output_is_reported_without_its_content() {
         for other in ["", "s3cret", "{", "kind: Pod", "status: {token: [1]}"] {
             let error = error(other);
             assert!(
@@ -186,8 +186,11 @@ mod tests {
             ),
             "speaks client.authentication.k8s.io/v1beta1, and the kubeconfig says client.authentication.k8s.io/v1: make them agree"
         );
-        assert!(error("status: {}").starts_with("told neither a token"));
+        assert!(error("status: {}").starts_with("returned neither a token"));
         let half = error("status: {clientKeyData: s3cret}");
-        assert!(half.starts_with("told a certificate without its key") && !half.contains("s3cret"));
+        assert!(
+            half.starts_with("returned a certificate without a private key")
+                && !half.contains("s3cret")
+        );
     }
 }

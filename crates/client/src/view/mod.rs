@@ -19,7 +19,7 @@ use crate::{
     options::Writing,
     transport::{Call, escape},
 };
-pub(crate) use list::of_one_moment;
+pub(crate) use list::read_consistent;
 pub use {
     list::{Expired, Paging},
     scale::Scale,

@@ -88,7 +88,7 @@ impl<K: Kind> View<K> {
         let view = match (own, self.namespace()) {
             (Some(own), Some(of_view)) if own != of_view => {
                 return Err(Error::Namespace(format!(
-                    "the data's namespace {own:?} contradicts {of_view:?}: leave one out"
+                    "the namespace {own:?} in the object contradicts {of_view:?}: omit one of them"
                 )));
             }
             (Some(own), None) => self.clone().in_namespace(own)?,
@@ -111,7 +111,7 @@ fn fill(object: &mut Map<String, Value>, key: &str, text: &str) -> Result<()> {
         }
         Some(Value::String(there)) if there == text => Ok(()),
         Some(other) => Err(Error::Invalid(format!(
-            "the data's {key} is {other}, but {text:?} is meant"
+            "{key}: expected {text:?}, found {other}"
         ))),
     }
 }

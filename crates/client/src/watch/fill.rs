@@ -13,7 +13,7 @@ use crate::{
     error::{Error, Result},
     kind::Kind,
     transport::Lines,
-    view::{View, of_one_moment},
+    view::{View, read_consistent},
 };
 
 /// A server that knows of watch lists does not pause so long in the middle, nor
@@ -74,7 +74,7 @@ pub(crate) async fn fill<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> 
 }
 
 async fn by_pages<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> {
-    let (snapshots, version) = of_one_moment(view.clone(), PAGE, |item| match keep {
+    let (snapshots, version) = read_consistent(view.clone(), PAGE, |item| match keep {
         Keep::Whole => item.snapshot().clone(),
         Keep::Compact => item.snapshot().compact(),
     })

@@ -77,7 +77,7 @@ async fn invalid_arguments_are_rejected_before_any_request() {
         cluster.create(&nowhere, None).await,
     );
     let words = json!({"kind": "Pod", "apiVersion": "v/1/2", "metadata": meta});
-    report.add("a version that is none", cluster.create(&words, None).await);
+    report.add("an invalid apiVersion", cluster.create(&words, None).await);
     for yaml in [
         "",
         "a: [",

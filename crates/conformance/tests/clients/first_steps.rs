@@ -278,7 +278,7 @@ async fn kinds_without_a_controller_cause_warnings() {
         assert_eq!(none.stdout, "");
         let autoscaled = run(&["autoscale", "statefulset/web", "--max=3"]).await;
         assert_eq!(autoscaled.code, Some(0), "{autoscaled:?}");
-        let message = "nothing scales by it";
+        let message = "nothing is scaled";
         assert!(autoscaled.stderr.contains(message), "{autoscaled:?}");
         let top = run(&["top", "pods"]).await;
         assert!(top.stderr.contains("Metrics API not available"), "{top:?}");

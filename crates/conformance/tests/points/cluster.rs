@@ -198,7 +198,7 @@ async fn point_04_data_without_a_kind_or_for_another_namespace_is_rejected() {
     });
     assert_eq!(
         misplaced(create(elsewhere, Some("c")).await),
-        "the data's namespace \"b\" contradicts \"c\": leave one out"
+        "the namespace \"b\" in the object contradicts \"c\": omit one of them"
     );
     let nowhere = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": named});
     let text = misplaced(create(nowhere, None).await);

@@ -120,7 +120,7 @@ async fn out_of_memory_is_detected_from_the_pod_status() {
     assert_eq!((why.state, why.exit_code), (State::Failed, Some(137)));
     assert_eq!(
         why.summary,
-        "worker/0: it was killed: out of memory, of which it may use 1Gi"
+        "worker/0: killed: out of memory (limit 1Gi)"
     );
 }
 
@@ -179,7 +179,7 @@ async fn an_exceeded_quota_is_explained_from_the_job_event() {
     fixture.view::<Event>().create(&event).await.unwrap();
     assert_eq!(
         explain(&fixture).await.summary,
-        "worker: the quota \"compute\" leaves no room for cpu: a task needs 2, 3 of 4 are used"
+        "worker: the quota \"compute\" is exceeded: cpu: a task needs 2, 3 of 4 are used"
     );
 }
 
@@ -260,7 +260,7 @@ async fn preflight_checks_quotas() {
     assert!(later.refusals.is_empty() && later.warnings.len() == 1);
     let never = words(&ask("4").await);
     assert!(
-        never.contains("allows 3 of requests.cpu in all, and the run needs 4"),
+        never.contains("allows 3 of requests.cpu in total, and the run needs 4"),
         "{never}"
     );
 }

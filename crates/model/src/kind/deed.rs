@@ -19,53 +19,53 @@ pub enum Deed {
 
 use Deed::{Acts, Data, Stored};
 
-const NO_PODS: Deed = Stored("no pods are made");
+const NO_PODS: Deed = Stored("no pods are created");
 const NO_RIGHTS: Deed =
-    Stored("rights are not enforced, and every authenticated user may do everything");
-const NO_ROUTES: Deed = Stored("nothing routes requests by it");
+    Stored("permissions are not enforced: every authenticated user can do everything");
+const NO_ROUTES: Deed = Stored("no requests are routed");
 const NO_WEBHOOKS: Deed = Stored("its webhooks are not called");
-const NO_STORAGE: Deed = Stored("there is no storage to manage");
+const NO_STORAGE: Deed = Stored("no storage is managed");
 
 /// Group, kind, handling; in the order of [`BUILTIN`](super::BUILTIN).
 #[rustfmt::skip]
 static DEEDS: &[(&str, &str, Deed)] = &[
     ("", "ConfigMap", Acts("pods read it")),
-    ("", "Endpoints", Stored("nothing leads to its addresses")),
-    ("", "Event", Acts("written by controllers and the node; goes an hour after its last write")),
-    ("", "LimitRange", Stored("pods get neither its defaults nor its bounds")),
-    ("", "Namespace", Acts("a controller gives it a service account and empties it in the end")),
+    ("", "Endpoints", Stored("its addresses are not routed")),
+    ("", "Event", Acts("written by controllers and the node; expires one hour after its last write")),
+    ("", "LimitRange", Stored("its defaults and limits are not applied to pods")),
+    ("", "Namespace", Acts("a controller creates its default service account, and deletes its contents with it")),
     ("", "Node", Acts("the node agent registers itself")),
-    ("", "PersistentVolume", Stored("no claim is bound to it")),
+    ("", "PersistentVolume", Stored("no claims are bound to it")),
     ("", "PersistentVolumeClaim", Stored("it is never bound, and pods that mount it do not start")),
-    ("", "Pod", Acts("a scheduler assigns it, the node runs it as processes")),
+    ("", "Pod", Acts("the scheduler assigns it, the node runs it as processes")),
     ("", "PodTemplate", Data),
-    ("", "ReplicationController", Acts("a controller makes its pods")),
+    ("", "ReplicationController", Acts("a controller creates its pods")),
     ("", "ResourceQuota", Stored("it is not enforced")),
     ("", "Secret", Acts("pods read it")),
-    ("", "Service", Acts("gets an address and ports; pods find each other by the names it gives")),
+    ("", "Service", Acts("gets an address and ports; the names of its pods resolve")),
     ("", "ServiceAccount", Acts("pods name it")),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration", NO_WEBHOOKS),
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", NO_WEBHOOKS),
-    ("apiextensions.k8s.io", "CustomResourceDefinition", Acts("makes a kind that is served")),
-    ("apiregistration.k8s.io", "APIService", Stored("no request is passed on to its Service")),
+    ("apiextensions.k8s.io", "CustomResourceDefinition", Acts("defines a kind that is served")),
+    ("apiregistration.k8s.io", "APIService", Stored("requests are not forwarded to its Service")),
     ("apps", "ControllerRevision", Data),
     ("apps", "DaemonSet", NO_PODS),
-    ("apps", "Deployment", Acts("a controller makes its ReplicaSets and rolls them out")),
-    ("apps", "ReplicaSet", Acts("a controller makes its pods")),
+    ("apps", "Deployment", Acts("a controller creates its ReplicaSets and rolls them out")),
+    ("apps", "ReplicaSet", Acts("a controller creates its pods")),
     ("apps", "StatefulSet", NO_PODS),
-    ("autoscaling", "HorizontalPodAutoscaler", Stored("nothing scales by it")),
-    ("batch", "CronJob", Acts("a controller makes its Jobs, by UTC where no `timeZone` is set")),
-    ("batch", "Job", Acts("a controller makes and counts its pods")),
-    ("certificates.k8s.io", "CertificateSigningRequest", Stored("nothing signs it")),
+    ("autoscaling", "HorizontalPodAutoscaler", Stored("nothing is scaled")),
+    ("batch", "CronJob", Acts("a controller creates its Jobs, in UTC unless `timeZone` is set")),
+    ("batch", "Job", Acts("a controller creates and counts its pods")),
+    ("certificates.k8s.io", "CertificateSigningRequest", Stored("it is never signed")),
     ("coordination.k8s.io", "Lease", Acts("the node agent renews its own")),
-    ("discovery.k8s.io", "EndpointSlice", Stored("nothing leads to its addresses")),
+    ("discovery.k8s.io", "EndpointSlice", Stored("its addresses are not routed")),
     ("networking.k8s.io", "IPAddress", Stored("it reserves no address")),
     ("networking.k8s.io", "Ingress", NO_ROUTES),
     ("networking.k8s.io", "IngressClass", NO_ROUTES),
     ("networking.k8s.io", "NetworkPolicy", Stored("it is not enforced")),
-    ("networking.k8s.io", "ServiceCIDR", Stored("Services get no addresses of it")),
-    ("node.k8s.io", "RuntimeClass", Acts("new pods get its overhead and scheduling; the node starts none that names one")),
-    ("policy", "PodDisruptionBudget", Acts("evictions ask it and count in its status; nobody else fills the status")),
+    ("networking.k8s.io", "ServiceCIDR", Stored("Services get no addresses from it")),
+    ("node.k8s.io", "RuntimeClass", Acts("new pods get its overhead and scheduling; the node does not start pods with a RuntimeClass")),
+    ("policy", "PodDisruptionBudget", Acts("evictions respect it and count in its status; no controller updates the status")),
     ("rbac.authorization.k8s.io", "ClusterRole", NO_RIGHTS),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding", NO_RIGHTS),
     ("rbac.authorization.k8s.io", "Role", NO_RIGHTS),

@@ -99,7 +99,7 @@ class Resolver(WithCluster):
         self.assertEqual((variables["MASTER_ADDR"], variables["RANK"]), ("10.0.0.1", "1"))
         self.assertIn('"index":1', variables["TF_CONFIG"])
         for call, text in [
-            (lambda: tasks.render("nothing"), "there is no format"),
+            (lambda: tasks.render("nothing"), "unknown format"),
             (lambda: tasks.render("torch"), "of one task"),
             (lambda: tasks.variables("worker", 5), "No task with index 5"),
         ]:

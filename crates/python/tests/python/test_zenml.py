@@ -170,7 +170,7 @@ class Environment(unittest.TestCase):
 
     def report(self):
         """What the pipeline in the pod reports."""
-        return json.loads((self.artifacts / "told.json").read_text())
+        return json.loads((self.artifacts / "report.json").read_text())
 
 
 class Pipelines(Environment):

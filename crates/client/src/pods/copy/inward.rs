@@ -66,7 +66,7 @@ impl View<Pod> {
         let mut session = self.exec(name, command, &options.exec(true)).await?;
         if !session.ends_input() {
             return Err(Error::Invalid(format!(
-                "cannot copy {what}: a server of before Kubernetes 1.30 cannot be told where the data end"
+                "cannot copy {what}: servers before Kubernetes 1.30 do not recognize the end of the data"
             )));
         }
         let stdin = session.stdin();

@@ -8,7 +8,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use super::View;
 use crate::{data, error::Result, item::Item, kind::Kind, list::List, transport::Call};
 use pages::Pages;
-pub(crate) use pages::of_one_moment;
+pub(crate) use pages::read_consistent;
 
 /// How many items a page of a whole list holds.
 const PAGE: u32 = 500;
@@ -23,8 +23,8 @@ pub enum Expired {
     /// be seen in part: the list is of no one moment.
     #[default]
     Resume,
-    /// The stream ends with that error ([`Error::is_gone`](crate::Error::is_gone)): what has come is
-    /// of one moment.
+    /// The stream ends with that error ([`Error::is_gone`](crate::Error::is_gone)): the items up to it
+    /// are a consistent snapshot.
     Fail,
 }
 
@@ -80,9 +80,9 @@ impl<K: Kind> View<K> {
         })
     }
 
-    /// Reads the latest state of all objects, of one moment: page by page, the
-    /// next while this one is read, or in one response when the server has
-    /// forgotten that moment before the last page.
+    /// Reads the latest state of all objects as a consistent snapshot: page by page, the
+    /// next while this one is read, or in one response if the snapshot expires before
+    /// the last page.
     ///
     /// # Errors
     /// As the server refuses; [`Error::Decode`](crate::Error::Decode) for a malformed answer. Of a
@@ -91,7 +91,7 @@ impl<K: Kind> View<K> {
         // Of its cache a server gives no pages.
         let limit = if self.cached { 0 } else { PAGE };
         // Boxed: callers' futures that hold this one stay shallow.
-        let whole = of_one_moment(self.clone(), limit, |item| item);
+        let whole = read_consistent(self.clone(), limit, |item| item);
         let (items, version) = Box::pin(whole).await?;
         Ok(List { items, version })
     }
@@ -132,7 +132,7 @@ impl<K: Kind> View<K> {
                 ..
             } => Ok(here.saturating_add(remaining)),
             _ => {
-                let all = of_one_moment(self.clone(), PAGE, |_| ());
+                let all = read_consistent(self.clone(), PAGE, |_| ());
                 Ok(Box::pin(all).await?.0.len())
             }
         }

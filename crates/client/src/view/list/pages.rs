@@ -165,9 +165,10 @@ fn offered(error: &Error) -> Option<&str> {
     (!cursor.is_empty()).then_some(cursor)
 }
 
-/// What is kept of all objects of one moment, and its version: in pages of
-/// `limit`, or at once when that moment is forgotten before the last of them.
-pub(crate) async fn of_one_moment<K: Kind, T>(
+/// Reads a consistent snapshot of all objects, maps each object with `keep`, and returns
+/// the resource version: in pages of `limit`, or in one response if the snapshot expires
+/// before the last page.
+pub(crate) async fn read_consistent<K: Kind, T>(
     view: View<K>,
     limit: u32,
     keep: impl Fn(Item<K>) -> T,

@@ -102,7 +102,7 @@ fn acknowledged_writes_survive_kills_and_the_history_expires() {
         let (lost, more) = (without(&expected, &kept), without(&kept, &expected));
         assert!(
             lost.is_empty() && more.is_empty(),
-            "round {round}: expected {lost:#?}\nfound {more:#?}\nbroken off: {broken:#?}"
+            "round {round}: expected {lost:#?}\nfound {more:#?}\ninterrupted: {broken:#?}"
         );
         check_history(&engine, end);
         (start, first) = (engine.revision(), read_state(&engine));
