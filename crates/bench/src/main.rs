@@ -49,9 +49,9 @@ const LAUNCHER: [&str; 3] = ["pack", "run", "chatty"];
 
 fn main() -> Result<(), Failure> {
     // Measures one client in a separate process, which the benchmark `client` starts.
-    let mut words = std::env::args().skip(1);
-    if words.next().as_deref() == Some(client::CHILD) {
-        return client::child(words);
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() == Some(client::CHILD) {
+        return client::child(arguments);
     }
     benchmarks()
 }
@@ -68,7 +68,11 @@ async fn benchmarks() -> Result<(), Failure> {
         })
         .collect();
     if let Some(name) = wanted.iter().find(|name| !NAMES.contains(name)) {
-        return Err(format!("no benchmark {name:?}: there are {}", NAMES.join(", ")).into());
+        return Err(format!(
+            "unknown benchmark {name:?}: use one of {}",
+            NAMES.join(", ")
+        )
+        .into());
     }
     for name in NAMES {
         if !wanted.is_empty() && !wanted.contains(&name) {

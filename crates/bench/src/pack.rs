@@ -18,16 +18,19 @@ use crate::report::{Failure, Report, median, millis, ratio};
 
 const FILES: usize = 20_000;
 /// The average size of a file in bytes; all files are 1 GB.
-const SIZE: usize = 50_000;
+const FILE_SIZE: usize = 50_000;
 /// The number of files per folder.
-const TOGETHER: usize = 200;
+const FILES_PER_FOLDER: usize = 200;
 /// The cache ignores folders that changed more recently than this.
 const SETTLED: Duration = Duration::from_secs(3);
 
 /// Packs a folder of 20,000 files, 1 GB: text and incompressible data.
 pub(crate) fn run(report: &mut Report, runs: usize) -> Result<(), Failure> {
-    let place = tempfile::tempdir()?;
-    let (folder, cache) = (place.path().join("code"), place.path().join("cache"));
+    let temporary = tempfile::tempdir()?;
+    let (folder, cache) = (
+        temporary.path().join("code"),
+        temporary.path().join("cache"),
+    );
     fill(&folder)?;
     let plain = PackOptions::default();
     let mut size = 0;
@@ -37,12 +40,12 @@ pub(crate) fn run(report: &mut Report, runs: usize) -> Result<(), Failure> {
     })?;
     let figure = format!("{}, {} MB", millis(ours), size / 1_000_000);
     report.figure(
-        "packing 20,000 files, 1 GB: ours",
+        "pack 20,000 files, 1 GB: ours",
         figure,
         "0.9 of pigz's time",
     );
 
-    let archive = place.path().join("theirs.tar.gz");
+    let archive = temporary.path().join("theirs.tar.gz");
     let has_pigz = Command::new("pigz")
         .arg("--version")
         .stdout(Stdio::null())
@@ -52,33 +55,37 @@ pub(crate) fn run(report: &mut Report, runs: usize) -> Result<(), Failure> {
         let theirs = median(runs, || with_pigz(&folder, &archive))?;
         let bytes = fs::metadata(&archive)?.len();
         let figure = format!("{}, {} MB", millis(theirs), bytes / 1_000_000);
-        report.figure("the same: tar piped to pigz", figure, "");
+        report.figure("pack 20,000 files, 1 GB: tar | pigz", figure, "");
         let share = ours.as_secs_f64() / theirs.as_secs_f64();
         #[allow(clippy::cast_precision_loss, reason = "a figure for display")]
         let sizes = size as f64 / bytes as f64;
         let figure = format!("{share:.2} of the time, {sizes:.3} of the size");
         report.figure("ours compared with pigz", figure, "0.9, equal");
     } else {
-        report.figure("the same: tar piped to pigz", "pigz is not installed", "");
+        report.figure(
+            "pack 20,000 files, 1 GB: tar | pigz",
+            "pigz is not installed",
+            "",
+        );
     }
 
-    let remembered = PackOptions {
+    let cached = PackOptions {
         cache: Some(cache),
         ..plain
     };
     // The cache ignores files that were written just now.
     let newest = SystemTime::now() + SETTLED;
     std::thread::sleep(newest.duration_since(SystemTime::now()).unwrap_or_default());
-    let store = Store::Folder(place.path().join("store"));
-    send(&pack(&folder, &remembered)?, &store)?;
-    let again = median(runs, || match pack(&folder, &remembered)?.is_packed() {
+    let store = Store::Folder(temporary.path().join("store"));
+    send(&pack(&folder, &cached)?, &store)?;
+    let again = median(runs, || match pack(&folder, &cached)?.is_packed() {
         true => Err("an unchanged folder was packed again".into()),
         false => Ok(()),
     })?;
     let figure = format!("{}, {} faster", millis(again), ratio(ours, again));
-    report.figure("the same folder again, unchanged", figure, "a tenth");
+    report.figure("repack the unchanged folder", figure, "a tenth");
     let delivered = median(runs, || {
-        let bundle = pack(&folder, &remembered)?;
+        let bundle = pack(&folder, &cached)?;
         send(&bundle, &store)?;
         match bundle.is_packed() {
             true => Err("an unchanged folder was packed again".into()),
@@ -86,7 +93,7 @@ pub(crate) fn run(report: &mut Report, runs: usize) -> Result<(), Failure> {
         }
     })?;
     let figure = millis(delivered);
-    report.figure("unchanged, delivered to a folder store", figure, "100 ms");
+    report.figure("repack and deliver to a folder store", figure, "100 ms");
     Ok(())
 }
 
@@ -129,11 +136,11 @@ fn fill(folder: &Path) -> Result<(), Failure> {
         seed >> 33
     };
     for number in 0..FILES {
-        let inner = folder.join(format!("part{:03}", number / TOGETHER));
-        if number % TOGETHER == 0 {
+        let inner = folder.join(format!("part{:03}", number / FILES_PER_FOLDER));
+        if number % FILES_PER_FOLDER == 0 {
             fs::create_dir_all(&inner)?;
         }
-        let length = SIZE / 2 + usize::try_from(random())? % SIZE;
+        let length = FILE_SIZE / 2 + usize::try_from(random())? % FILE_SIZE;
         let mut content = Vec::with_capacity(length + 100);
         while content.len() < length {
             if number % 3 == 0 {

@@ -73,7 +73,7 @@ impl Instance {
     pub(crate) fn pid(&self) -> Result<u32, Failure> {
         let status = self.longshore(&["status", "--output", "json"])?;
         let status: serde_json::Value = serde_json::from_slice(&status.stdout)?;
-        let pid = status["pid"].as_u64().ok_or("the status names no pid")?;
+        let pid = status["pid"].as_u64().ok_or("the status has no pid")?;
         Ok(u32::try_from(pid)?)
     }
 

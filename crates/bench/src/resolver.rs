@@ -30,7 +30,7 @@ const SCRIPT: &str = "../cli/tests/frameworks/readers/resolve.py";
 /// The number of roles. Each has one selector.
 const ROLES: usize = 16;
 /// The number of concurrent requests.
-const AT_A_TIME: usize = 64;
+const CONCURRENCY: usize = 64;
 
 /// Measures with 1,000 and with `count` pods.
 pub(crate) async fn run(report: &mut Report, runs: usize, count: usize) -> Result<(), Failure> {
@@ -91,7 +91,7 @@ async fn start_pods(cluster: &Cluster, count: usize) -> Result<(), Failure> {
             .await
             .map(drop)
     });
-    let all = stream::iter(patched).buffer_unordered(AT_A_TIME);
+    let all = stream::iter(patched).buffer_unordered(CONCURRENCY);
     Ok(all.try_collect::<()>().await?)
 }
 

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The number of concurrent requests, as of a busy controller.
-const AT_A_TIME: usize = 64;
+const CONCURRENCY: usize = 64;
 
 /// Creates pods, patches their status, and lists them; then reports the server's memory.
 pub(crate) async fn run(report: &mut Report, runs: usize, count: usize) -> Result<(), Failure> {
@@ -29,12 +29,12 @@ pub(crate) async fn run(report: &mut Report, runs: usize, count: usize) -> Resul
             let view = view.clone();
             async move { view.create(&pods::pod(index)).await.map(drop) }
         })
-        .buffer_unordered(AT_A_TIME)
+        .buffer_unordered(CONCURRENCY)
         .try_collect::<Vec<()>>()
         .await?;
     let rate = count as f64 / started.elapsed().as_secs_f64();
     report.figure(
-        "create, 64 at a time, durable",
+        "create, 64 concurrent requests, durable",
         format!("{rate:.0}/s"),
         "5 times kube-apiserver (its 1,200/s elsewhere)",
     );
@@ -50,12 +50,12 @@ pub(crate) async fn run(report: &mut Report, runs: usize, count: usize) -> Resul
                     .map(drop)
             }
         })
-        .buffer_unordered(AT_A_TIME)
+        .buffer_unordered(CONCURRENCY)
         .try_collect::<Vec<()>>()
         .await?;
     let rate = count as f64 / started.elapsed().as_secs_f64();
     report.figure(
-        "patch status, 64 at a time, durable",
+        "patch status, 64 concurrent requests, durable",
         format!("{rate:.0}/s"),
         "5 times kube-apiserver (its 630/s elsewhere)",
     );
@@ -83,7 +83,7 @@ pub(crate) async fn run(report: &mut Report, runs: usize, count: usize) -> Resul
         Ok(())
     })
     .await?;
-    report.figure("list: the bytes alone", millis(floor), "");
+    report.figure("list: bytes only", millis(floor), "");
     report.figure(
         "list: names and phases, our client",
         millis(ours),
@@ -97,7 +97,7 @@ pub(crate) async fn run(report: &mut Report, runs: usize, count: usize) -> Resul
     );
     let (now, peak) = instance.memory()?;
     report.figure(
-        "memory of the cluster: now, peak",
+        "memory of the cluster: current, peak",
         format!("{now:.0}, {peak:.0} MB"),
         "a tenth of kube-apiserver's (2,000 MB elsewhere)",
     );

@@ -29,12 +29,12 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const OPERATIONS: &str = "application/json-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 /// The text that the cluster logs for a write that blocked the writer for too long.
-const HELD: &str = "one write has held up all others";
+const BLOCKED_MESSAGE: &str = "one write has held up all others";
 /// The maximum time for which a request may block the writer.
 const GOAL: &str = "50 ms";
 
 /// Sends a request and returns the status code of the response.
-async fn ask(
+async fn send(
     client: &Client,
     method: Method,
     path: &str,
@@ -53,10 +53,10 @@ async fn ask(
 }
 
 /// A request: method, path, media type, body.
-type Ask = (Method, String, &'static str, Value);
+type PreparedRequest = (Method, String, &'static str, Value);
 
 /// All attacks: their descriptions and their requests.
-fn attacks(count: usize) -> Vec<(&'static str, Vec<Ask>)> {
+fn attacks(count: usize) -> Vec<(&'static str, Vec<PreparedRequest>)> {
     let post = |path: &str, body: Value| (Method::POST, path.to_owned(), JSON, body);
     let delete = |path: &str| (Method::DELETE, path.to_owned(), JSON, json!({}));
     let conditions = |count: usize, status: &str| -> Value {
@@ -121,9 +121,9 @@ fn attacks(count: usize) -> Vec<(&'static str, Vec<Ask>)> {
         (
             "definitions with 400 patterns",
             vec![
-                post(DEFINITIONS, thing(r"^\w{15}N", 400)),
+                post(DEFINITIONS, custom_definition(r"^\w{15}N", 400)),
                 delete(&definition),
-                post(DEFINITIONS, thing(r"^\p{L}{200}N", 400)),
+                post(DEFINITIONS, custom_definition(r"^\p{L}{200}N", 400)),
             ],
         ),
         (
@@ -158,7 +158,7 @@ fn attacks(count: usize) -> Vec<(&'static str, Vec<Ask>)> {
             ],
         ),
         (
-            "60,000 unknown fields, strictly validated",
+            "60,000 unknown fields, strict validation",
             vec![post(
                 "/api/v1/namespaces/default/pods?fieldValidation=Strict",
                 odd,
@@ -177,8 +177,8 @@ fn attacks(count: usize) -> Vec<(&'static str, Vec<Ask>)> {
                 .collect(),
         ),
         (
-            "a definition changed and deleted over many objects",
-            [post(DEFINITIONS, thing("^[a-z]+$", 1))]
+            "change and delete a definition with many objects",
+            [post(DEFINITIONS, custom_definition("^[a-z]+$", 1))]
                 .into_iter()
                 .chain((0..count).map(object))
                 .chain([
@@ -204,42 +204,42 @@ fn version(pattern: &str, fields: usize) -> Value {
         {"type": "object", "properties": {"spec": spec}}}})
 }
 
-fn thing(pattern: &str, fields: usize) -> Value {
+fn custom_definition(pattern: &str, fields: usize) -> Value {
     json!({"metadata": {"name": "things.example.com"}, "spec": {
         "group": "example.com", "scope": "Namespaced",
         "names": {"plural": "things", "kind": "Thing"},
         "versions": [version(pattern, fields)]}})
 }
 
-/// Sends small writes until `ends` is set. Returns the duration of the slowest one.
-async fn probe(client: Client, ends: Arc<AtomicBool>) -> Result<Duration, String> {
-    let mut longest = Duration::ZERO;
+/// Sends small writes until `stop` is set. Returns the duration of the slowest one.
+async fn probe(client: Client, stop: Arc<AtomicBool>) -> Result<Duration, String> {
+    let mut slowest = Duration::ZERO;
     for n in 0_u64.. {
-        if ends.load(Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) {
             break;
         }
-        let begin = Instant::now();
+        let start = Instant::now();
         let body = json!({"data": {"n": n.to_string()}});
         let path = format!("{CONFIGS}/probe");
-        ask(&client, Method::PATCH, &path, MERGE, &body)
+        send(&client, Method::PATCH, &path, MERGE, &body)
             .await
             .map_err(|error| error.to_string())?;
-        longest = longest.max(begin.elapsed());
+        slowest = slowest.max(start.elapsed());
     }
-    Ok(longest)
+    Ok(slowest)
 }
 
 /// The duration of the slowest small write during `work`.
-async fn beside(
+async fn slowest_write_during(
     client: &Client,
     work: impl Future<Output = Result<(), Failure>>,
 ) -> Result<Duration, Failure> {
-    let ends = Arc::new(AtomicBool::new(false));
-    let probing = tokio::spawn(probe(client.clone(), ends.clone()));
+    let stop = Arc::new(AtomicBool::new(false));
+    let probing = tokio::spawn(probe(client.clone(), stop.clone()));
     let done = work.await;
-    ends.store(true, Ordering::Relaxed);
-    let longest = probing.await??;
-    done.map(|()| longest)
+    stop.store(true, Ordering::Relaxed);
+    let slowest = probing.await??;
+    done.map(|()| slowest)
 }
 
 /// Runs each attack and reports the slowest small write during it. Requests that prepare
@@ -249,9 +249,9 @@ pub(crate) async fn run(report: &mut Report, count: usize) -> Result<(), Failure
     instance.up(&[])?;
     let cluster = Cluster::from_kubeconfig(Some(&instance.kubeconfig()), None).await?;
     let client = cluster.kube_client();
-    let made = json!({"metadata": {"name": "probe"}});
-    ask(&client, Method::POST, CONFIGS, JSON, &made).await?;
-    let idle = beside(&client, async {
+    let config_map = json!({"metadata": {"name": "probe"}});
+    send(&client, Method::POST, CONFIGS, JSON, &config_map).await?;
+    let idle = slowest_write_during(&client, async {
         tokio::time::sleep(Duration::from_secs(2)).await;
         Ok(())
     });
@@ -261,22 +261,29 @@ pub(crate) async fn run(report: &mut Report, count: usize) -> Result<(), Failure
         "",
     );
     for (what, requests) in attacks(count) {
-        let begin = Instant::now();
+        let start = Instant::now();
         let work = async {
             for (method, path, media_type, body) in &requests {
-                let code = ask(&client, method.clone(), path, media_type, body).await?;
+                let code = send(&client, method.clone(), path, media_type, body).await?;
                 if code >= 500 {
                     return Err(format!("{method} {path}: {code}").into());
                 }
             }
             Ok(())
         };
-        let longest = beside(&client, work).await?;
-        report.figure(what, millis(longest), GOAL);
-        report.figure("  all requests of the attack", millis(begin.elapsed()), "");
+        let slowest = slowest_write_during(&client, work).await?;
+        report.figure(what, millis(slowest), GOAL);
+        report.figure("  all requests of the attack", millis(start.elapsed()), "");
     }
     let log = std::fs::read_to_string(instance.path().join("data/cluster.log"))?;
-    let held = log.lines().filter(|line| line.contains(HELD)).count();
-    report.figure("writes that blocked the writer for over 50 ms", held, "0");
+    let blocked = log
+        .lines()
+        .filter(|line| line.contains(BLOCKED_MESSAGE))
+        .count();
+    report.figure(
+        "writes that blocked the writer for over 50 ms",
+        blocked,
+        "0",
+    );
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The copies of the cluster's objects that all controllers share.
+//! The object caches that all controllers share.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use longshore_client::{
 };
 use longshore_model::{KindInfo, kind::BUILTIN};
 
-/// One watch a kind, whoever reads it.
+/// One cache for each kind, so that each kind is watched once.
 pub(crate) struct Caches {
     pub(crate) pods: Cache<Pod>,
     pub(crate) nodes: Cache<Node>,
     pub(crate) jobs: Cache<Job>,
     pub(crate) namespaces: Cache<Namespace>,
     pub(crate) service_accounts: Cache<ServiceAccount>,
-    /// The other kinds that may own or be owned: all but Events.
+    /// The other kinds that can own objects or be owned: all except Events.
     pub(crate) others: Vec<(Arc<KindInfo>, Cache<Any>)>,
 }
 
@@ -33,7 +33,8 @@ impl Caches {
             Ok::<_, Error>((kind, view.cache().await?))
         });
         let others = futures::future::try_join_all(others).await?;
-        // Owners before what they own: whoever sees a pod can know its Job.
+        // Owners come before the objects they own, so that a controller that sees a
+        // pod already knows its Job.
         let jobs = cluster.jobs().cache().await?;
         Ok(Self {
             jobs,
@@ -45,7 +46,7 @@ impl Caches {
         })
     }
 
-    /// What makes custom kinds.
+    /// The CustomResourceDefinitions.
     pub(crate) fn definitions(&self) -> Option<&Cache<Any>> {
         self.other("CustomResourceDefinition")
     }
@@ -58,7 +59,7 @@ impl Caches {
         self.other("CronJob")
     }
 
-    /// A kind that is among the others, and its cache.
+    /// Returns the kind and its cache, if it is one of the other kinds.
     pub(crate) fn of(&self, group: &str, kind: &str) -> Option<&(Arc<KindInfo>, Cache<Any>)> {
         let mut others = self.others.iter();
         others.find(|(info, _)| info.gvk.group == group && info.gvk.kind == kind)

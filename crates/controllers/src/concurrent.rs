@@ -1,13 +1,13 @@
-//! Several requests at a time.
+//! Runs requests concurrently.
 
 use futures::{StreamExt as _, stream};
 use longshore_client::Error;
 
-/// Requests under way at a time, for one object.
+/// The maximum number of concurrent requests for one object.
 const CONCURRENCY: usize = 16;
 
-/// Runs requests, so many at a time; all of them, whichever fail. Returns the
-/// first error.
+/// Runs all requests with limited concurrency, even if some fail. Returns the first
+/// error.
 pub(crate) async fn all(
     requests: Vec<impl Future<Output = Result<(), Error>>>,
 ) -> Result<(), Error> {

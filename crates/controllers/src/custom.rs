@@ -1,10 +1,11 @@
-//! The kinds that CustomResourceDefinitions make.
+//! The kinds that CustomResourceDefinitions define.
 
 use longshore_model::{Gvk, KindInfo, Scope, kind::Words};
 use serde_json::Value;
 
-/// The kind that a definition makes, in the version it is stored in if that is
-/// served; `None` while it is not served at all.
+/// Returns the kind that a definition defines, in its storage version if that
+/// version is served, otherwise in another served version. Returns `None` if no
+/// version is served.
 pub(crate) fn kind(definition: &Value) -> Option<KindInfo> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (spec, status) = (&definition["spec"], &definition["status"]);
@@ -58,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_30_a_kind_is_there_once_it_is_established() {
+    fn rule_30_a_kind_exists_once_its_definition_is_established() {
         assert!(kind(&definition("Namespaced", "False")).is_none());
         let shoes = kind(&definition("Namespaced", "True")).unwrap();
         assert_eq!(
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_30_a_version_that_is_served_is_taken() {
+    fn rule_30_a_served_version_is_used() {
         let mut shoes = definition("Namespaced", "True");
         shoes["spec"]["versions"][1]["served"] = json!(false);
         assert_eq!(&*kind(&shoes).unwrap().gvk.version, "v1beta1");

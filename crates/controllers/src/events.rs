@@ -1,5 +1,5 @@
-//! Tells what controllers do in Events: counted when repeated, never so many
-//! that they get in the way.
+//! Records what controllers do as Events. Repeated events are counted, and their
+//! number is limited.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -9,17 +9,17 @@ use longshore_model::time;
 use serde_json::json;
 use tokio::{sync::mpsc, time::Instant};
 
-/// Whether an event tells of a trouble.
+/// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Severity {
-    /// All is well.
+    /// An expected action.
     Normal,
-    /// Something needs attention.
+    /// A problem that needs attention.
     Warning,
 }
 
 impl Severity {
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Normal => "Normal",
             Self::Warning => "Warning",
@@ -27,7 +27,7 @@ impl Severity {
     }
 }
 
-/// The object an event is about.
+/// The object that an event is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Subject {
     /// `v1`, `batch/v1`.
@@ -43,7 +43,7 @@ pub(crate) struct Subject {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Note {
+struct PendingEvent {
     component: &'static str,
     subject: Subject,
     severity: Severity,
@@ -51,16 +51,16 @@ struct Note {
     message: String,
 }
 
-/// Hands events to a [`Writer`]. Never waits: events are dropped when the
-/// server is too slow to take them.
+/// Sends events to a [`Writer`]. Never waits: events are dropped if the server is
+/// too slow.
 #[derive(Debug, Clone)]
 pub(crate) struct Recorder {
     component: &'static str,
-    notes: mpsc::Sender<Note>,
+    notes: mpsc::Sender<PendingEvent>,
 }
 
 impl Recorder {
-    /// The same, under the name of another component.
+    /// Returns a recorder for another component.
     pub(crate) fn named(&self, component: &'static str) -> Self {
         Self {
             component,
@@ -68,10 +68,16 @@ impl Recorder {
         }
     }
 
-    /// Tells an event.
-    pub(crate) fn tell(&self, subject: Subject, severity: Severity, reason: &str, message: &str) {
+    /// Records an event.
+    pub(crate) fn record_event(
+        &self,
+        subject: Subject,
+        severity: Severity,
+        reason: &str,
+        message: &str,
+    ) {
         let (reason, message) = (reason.to_owned(), message.to_owned());
-        let note = Note {
+        let note = PendingEvent {
             component: self.component,
             subject,
             severity,
@@ -79,7 +85,7 @@ impl Recorder {
             message,
         };
         if self.notes.try_send(note).is_err() {
-            tracing::debug!("an event was dropped: too many are waiting");
+            tracing::debug!("dropped an event because the queue is full");
         }
     }
 }
@@ -87,8 +93,8 @@ impl Recorder {
 /// Writes the events of its [`Recorder`]s.
 pub(crate) struct Writer {
     cluster: Cluster,
-    notes: mpsc::Receiver<Note>,
-    written: HashMap<Note, Written>,
+    notes: mpsc::Receiver<PendingEvent>,
+    written: HashMap<PendingEvent, Written>,
     budget: Budget,
 }
 
@@ -97,10 +103,10 @@ struct Written {
     count: u32,
 }
 
-/// Most notes remembered in order to be counted.
-const REMEMBERED: usize = 4096;
+/// The maximum number of events remembered for counting repetitions.
+const MAX_REMEMBERED_EVENTS: usize = 4096;
 
-/// A recorder and its writer; the writer is to be run.
+/// Creates a recorder and its writer. The caller must run the writer.
 pub(crate) fn channel(cluster: Cluster) -> (Recorder, Writer) {
     let (sender, notes) = mpsc::channel(1024);
     let writer = Writer {
@@ -119,7 +125,7 @@ pub(crate) fn channel(cluster: Cluster) -> (Recorder, Writer) {
 }
 
 impl Writer {
-    /// Writes until all recorders are gone.
+    /// Writes events until all recorders are dropped.
     pub(crate) async fn run(mut self) {
         while let Some(note) = self.notes.recv().await {
             if !self.budget.take(&note.subject.uid, Instant::now()) {
@@ -128,12 +134,12 @@ impl Writer {
             if let Err(error) = self.write(note).await
                 && !crate::refusal::is_terminating(&error)
             {
-                tracing::debug!(%error, "an event could not be written");
+                tracing::debug!(%error, "cannot write an event");
             }
         }
     }
 
-    async fn write(&mut self, note: Note) -> Result<(), Error> {
+    async fn write(&mut self, note: PendingEvent) -> Result<(), Error> {
         let now = Timestamp::now();
         let events = self
             .cluster
@@ -150,7 +156,8 @@ impl Writer {
             }
         }
         let subject = &note.subject;
-        // As real components name events: the object and the time, in hex.
+        // Kubernetes components also name events after the object and the time in
+        // hexadecimal.
         let name = format!("{}.{:x}", subject.name, now.as_nanosecond());
         let event = json!({
             "apiVersion": "v1",
@@ -160,7 +167,7 @@ impl Writer {
                 "apiVersion": subject.api_version, "kind": subject.kind,
                 "namespace": subject.namespace, "name": subject.name, "uid": subject.uid,
             },
-            "type": note.severity.word(),
+            "type": note.severity.as_str(),
             "reason": note.reason,
             "message": note.message,
             "count": 1,
@@ -172,7 +179,7 @@ impl Writer {
             "reportingInstance": "",
         });
         events.create(&event).await?;
-        if self.written.len() >= REMEMBERED {
+        if self.written.len() >= MAX_REMEMBERED_EVENTS {
             self.written.clear();
         }
         self.written.insert(note, Written { name, count: 1 });
@@ -180,8 +187,8 @@ impl Writer {
     }
 }
 
-/// How many events an object may have: 25 at once, then one in 5 minutes, as
-/// Kubernetes' own components hold it.
+/// Limits the events for each object: 25 at once, then one every 5 minutes, as in
+/// Kubernetes.
 #[derive(Debug, Default)]
 struct Budget {
     spent: HashMap<String, (u32, Instant)>,
@@ -191,9 +198,9 @@ const BURST: u32 = 25;
 const REFILL: Duration = Duration::from_secs(300);
 
 impl Budget {
-    /// Whether one more event may be told of the object.
+    /// Whether one more event may be recorded for the object.
     fn take(&mut self, uid: &str, now: Instant) -> bool {
-        if self.spent.len() >= REMEMBERED {
+        if self.spent.len() >= MAX_REMEMBERED_EVENTS {
             self.spent
                 .retain(|_, (_, last)| now.duration_since(*last) < REFILL);
         }
@@ -216,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_may_tell_25_events_and_then_one_in_five_minutes() {
+    fn an_object_gets_25_events_and_then_one_every_five_minutes() {
         let now = Instant::now();
         let mut budget = Budget::default();
         assert_eq!((0..40).filter(|_| budget.take("a", now)).count(), 25);

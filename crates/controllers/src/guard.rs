@@ -1,5 +1,5 @@
-//! Guards against panics: what one object makes panic must stop neither the
-//! controller nor its work on other objects.
+//! Catches panics. A panic on one object must not stop the controller or its work
+//! on other objects.
 
 use std::{
     any::Any,
@@ -11,19 +11,18 @@ use std::{
 use futures::FutureExt;
 use tokio::time::{Instant, sleep};
 
-/// The wait before a controller that panicked starts again; it doubles with
-/// each panic.
-const FIRST_RESTART: Duration = Duration::from_secs(1);
-/// The longest of these waits.
-const LONGEST_RESTART: Duration = Duration::from_secs(60);
-/// A controller that ran this long without a panic starts with the first wait
-/// again.
-const STEADY: Duration = Duration::from_secs(300);
+/// The delay before a controller restarts after its first panic. Each further panic
+/// doubles it.
+const INITIAL_RESTART_DELAY: Duration = Duration::from_secs(1);
+/// The maximum restart delay.
+const MAX_RESTART_DELAY: Duration = Duration::from_secs(60);
+/// If a controller runs this long without a panic, the restart delay is reset.
+const RESET_DELAY_AFTER: Duration = Duration::from_secs(300);
 
-/// Awaits `work`; a panic in it is an error with its message.
+/// Awaits `work` and converts a panic into an error with the panic's message.
 ///
-/// State that `work` shares with others must be consistent between its steps:
-/// the locks of this crate are not poisoned by a panic.
+/// State that `work` shares with other tasks must be consistent at each step,
+/// because a panic does not poison the locks of this crate.
 pub(crate) async fn caught<T>(work: impl Future<Output = T>) -> Result<T, String> {
     AssertUnwindSafe(work)
         .catch_unwind()
@@ -31,26 +30,31 @@ pub(crate) async fn caught<T>(work: impl Future<Output = T>) -> Result<T, String
         .map_err(|panic| message(&*panic))
 }
 
-/// Calls `work`; a panic in it is an error with its message.
+/// Calls `work` and converts a panic into an error with the panic's message.
 pub(crate) fn attempt<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message(&*panic))
 }
 
-/// Calls `work`, which takes note of a change of an object. A panic in it is
-/// logged: the change counts as not seen.
+/// Calls `work`, which records a change of an object. A panic is logged, and the
+/// change is ignored.
 pub(crate) fn change(what: &'static str, key: &dyn Debug, work: impl FnOnce()) {
     if let Err(panic) = attempt(work) {
-        tracing::error!(what, ?key, panic, "a change was passed over: it panicked");
+        tracing::error!(
+            what,
+            ?key,
+            panic,
+            "ignored a change because processing it panicked"
+        );
     }
 }
 
-/// Runs a controller, and starts it anew when it panics outside of its work on
-/// one object. It reads its caches from the beginning then.
+/// Runs a controller. Restarts it if it panics outside of its work on a single
+/// object. It then reads its caches from the beginning.
 pub(crate) async fn supervised<T: Future<Output = ()>>(what: &'static str, run: impl Fn() -> T) {
-    supervised_from(FIRST_RESTART, what, run).await;
+    supervised_from(INITIAL_RESTART_DELAY, what, run).await;
 }
 
-/// As [`supervised`], with the first wait.
+/// Like [`supervised`], with the given initial delay.
 async fn supervised_from<T: Future<Output = ()>>(
     first: Duration,
     what: &'static str,
@@ -58,23 +62,23 @@ async fn supervised_from<T: Future<Output = ()>>(
 ) {
     let mut wait = first;
     loop {
-        let begin = Instant::now();
+        let start = Instant::now();
         let Err(panic) = caught(async { run().await }).await else {
             return;
         };
-        if begin.elapsed() >= STEADY {
+        if start.elapsed() >= RESET_DELAY_AFTER {
             wait = first;
         }
-        tracing::error!(what, panic, ?wait, "a controller panicked: it starts again");
+        tracing::error!(what, panic, ?wait, "a controller panicked and will restart");
         sleep(wait).await;
-        wait = wait.saturating_mul(2).min(LONGEST_RESTART);
+        wait = wait.saturating_mul(2).min(MAX_RESTART_DELAY);
     }
 }
 
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("a panic without a message").to_owned()
+    text.unwrap_or("panic without a message").to_owned()
 }
 
 #[cfg(test)]
@@ -84,7 +88,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_controller_that_panics_starts_again() {
+    async fn a_controller_restarts_after_a_panic() {
         let runs = AtomicU32::new(0);
         supervised_from(Duration::from_millis(1), "test", async || {
             assert!(

@@ -1,10 +1,10 @@
-//! Namespace and name: what work queues are keyed by.
+//! Namespace and name, the keys of work queues.
 
 use std::fmt;
 
 use longshore_client::{Item, Kind};
 
-/// The place of an object of a namespaced kind.
+/// Namespace and name of a namespaced object.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Key {
     /// Its namespace.
@@ -14,12 +14,12 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// Of an item.
+    /// The key of an item.
     pub(crate) fn of<K: Kind>(item: &Item<K>) -> Self {
         Self::new(item.namespace().unwrap_or_default(), item.name())
     }
 
-    /// From its parts.
+    /// A key from its parts.
     pub(crate) fn new(namespace: &str, name: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),

@@ -1,11 +1,11 @@
 //! The controllers of a cluster: scheduler, Deployment, ReplicaSet,
 //! ReplicationController, Job, CronJob, garbage collector, namespace.
 //!
-//! Plain API clients over `longshore-client`: they know nothing of the server
-//! behind it. Each is a pure decision and a thin loop around it: changes of
-//! the shared caches put keys into a work queue, workers look at the key, decide
-//! and act. Whatever is half done when they stop is found and finished when
-//! they start again.
+//! The controllers are API clients that use only `longshore-client` and do not
+//! depend on the server's implementation. Each consists of pure decision functions
+//! and a small loop: changes of the shared caches add keys to a work queue; workers
+//! take a key, decide and act. If a controller stops in the middle of its work, it
+//! detects and completes the work after a restart.
 //!
 //! ```no_run
 //! # async fn example(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
@@ -42,20 +42,20 @@ use tokio::task::JoinSet;
 
 use crate::{caches::Caches, events::Recorder, guard::supervised, job::BackoffLimits};
 
-/// Starts a controller; called again after a panic.
+/// Starts a controller. It is called again after a panic.
 type Run = Box<dyn Fn(Cluster, Arc<Caches>, Recorder) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// What may be set otherwise than in Kubernetes, for tests above all.
+/// Settings that differ from Kubernetes, mainly for tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// How long a Job waits before it replaces its first failed pod; each
-    /// further failure doubles it. 10 seconds by default.
+    /// The delay before a Job replaces its first failed pod. Each further failure
+    /// doubles it. The default is 10 seconds.
     pub first_pod_backoff: Duration,
-    /// The longest of these waits. 10 minutes by default.
+    /// The maximum of this delay. The default is 10 minutes.
     pub longest_pod_backoff: Duration,
-    /// The certificate, in PEM, that the API server's own is signed with: each
-    /// namespace gets it in the ConfigMap `kube-root-ca.crt`. None by default.
+    /// The CA certificate of the API server, in PEM. Each namespace gets it in the
+    /// ConfigMap `kube-root-ca.crt`. The default is none.
     pub root_ca: Option<String>,
 }
 
@@ -70,26 +70,25 @@ impl Default for Options {
     }
 }
 
-/// The running controllers. Dropping them stops them as well, without waiting.
+/// The running controllers. Dropping the value also stops them, without waiting.
 #[derive(Debug)]
 pub struct Controllers {
     tasks: JoinSet<()>,
 }
 
 impl Controllers {
-    /// Starts all controllers on a cluster. Returns when their caches are
-    /// filled.
+    /// Starts all controllers of a cluster. Returns when their caches are filled.
     ///
     /// # Errors
-    /// Whatever keeps the first lists from being read.
+    /// An initial list failed.
     pub async fn start(cluster: Cluster) -> Result<Self, Error> {
         Self::start_with(cluster, Options::default()).await
     }
 
-    /// As [`Controllers::start`], with options.
+    /// Like [`Controllers::start`], with options.
     ///
     /// # Errors
-    /// As there.
+    /// See [`Controllers::start`].
     pub async fn start_with(cluster: Cluster, options: Options) -> Result<Self, Error> {
         let caches = Arc::new(Caches::open(&cluster).await?);
         let (events, writer) = events::channel(cluster.clone());
@@ -154,8 +153,8 @@ impl Controllers {
         Ok(Self { tasks })
     }
 
-    /// Stops all controllers. Requests under way may or may not reach the
-    /// server; the next start takes up what they left.
+    /// Stops all controllers. Requests in flight may or may not reach the server.
+    /// The next start completes unfinished work.
     pub async fn stop(mut self) {
         self.tasks.shutdown().await;
     }

@@ -1,5 +1,6 @@
-//! A work queue: each key once, never two workers on one key, back-off with
-//! jitter after errors. A panic on one key counts as an error of that key.
+//! A work queue: each key is queued once, no two workers process the same key, and
+//! errors are retried with backoff and jitter. A panic on a key counts as an error
+//! of that key.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet, VecDeque},
@@ -15,21 +16,21 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::{guard::caught, refusal::is_terminating};
 
-/// The first wait after an error.
-const FIRST_WAIT: Duration = Duration::from_millis(10);
-/// The longest wait after errors.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// The longest a key rests before it is looked at again, whatever its worker
-/// asked for: an object may name any number of seconds.
-const LONGEST_REST: Duration = Duration::from_hours(24);
+/// The delay after the first error.
+const INITIAL_BACKOFF: Duration = Duration::from_millis(10);
+/// The maximum delay after errors.
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
+/// The maximum delay that a worker can request. Objects can contain arbitrarily
+/// large numbers of seconds.
+const MAX_REQUEUE_DELAY: Duration = Duration::from_hours(24);
 
-/// Keys and when they are due. Pure: the present comes in as an argument.
+/// The keys and the times when they are due. Pure: the current time is an argument.
 #[derive(Debug)]
 struct State<K> {
     ready: VecDeque<K>,
     queued: HashSet<K>,
     busy: HashSet<K>,
-    /// Asked for again while they were being worked on.
+    /// Keys that were added while a worker processed them.
     dirty: HashSet<K>,
     later: BTreeSet<(Instant, K)>,
     due: HashMap<K, Instant>,
@@ -57,7 +58,8 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
         }
     }
 
-    /// Adds the key at a time; an earlier time asked for before stays.
+    /// Adds the key for a later time. If the key is already queued, the earlier
+    /// time applies.
     fn add_at(&mut self, key: K, at: Instant) {
         match self.due.get(&key) {
             Some(sooner) if *sooner <= at => return,
@@ -70,7 +72,7 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
         self.due.insert(key, at);
     }
 
-    /// The next key to work on, or when one will be due.
+    /// Returns the next key to process, or the time when the next key is due.
     fn take(&mut self, now: Instant) -> Result<K, Option<Instant>> {
         while let Some((at, _)) = self.later.first()
             && *at <= now
@@ -94,27 +96,27 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
         }
     }
 
-    /// The wait after one more error; `chance` in 0..1 spreads it.
+    /// Returns the delay after another error. `chance` between 0 and 1 adds jitter.
     fn failed(&mut self, key: &K, chance: f64) -> Duration {
         let errors = self.errors.entry(key.clone()).or_insert(0);
         *errors = errors.saturating_add(1);
-        let wait = FIRST_WAIT
+        let wait = INITIAL_BACKOFF
             .saturating_mul(2_u32.saturating_pow(*errors - 1))
-            .min(LONGEST_WAIT);
+            .min(MAX_BACKOFF);
         wait.mul_f64(0.5 + chance / 2.0)
     }
 }
 
-/// What a worker says after it has looked at a key.
+/// The result of processing a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Nothing to do until something changes.
     Done,
-    /// Look again after this long.
+    /// Process the key again after this delay.
     After(Duration),
 }
 
-/// The queue. Shared by reference between those who add and the workers.
+/// The queue. It is shared by reference between producers and workers.
 #[derive(Debug)]
 pub(crate) struct Queue<K> {
     state: Mutex<State<K>>,
@@ -122,7 +124,7 @@ pub(crate) struct Queue<K> {
 }
 
 impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub(crate) fn new() -> Self {
         Self {
             state: Mutex::new(State::new()),
@@ -130,14 +132,14 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
         }
     }
 
-    /// Adds a key, unless it waits already.
+    /// Adds a key, unless it is already queued.
     pub(crate) fn add(&self, key: K) {
         self.state.lock().add(key);
         self.wake.notify_one();
     }
 
     fn add_after(&self, key: K, wait: Duration) {
-        let at = Instant::now() + wait.min(LONGEST_REST);
+        let at = Instant::now() + wait.min(MAX_REQUEUE_DELAY);
         self.state.lock().add_at(key, at);
         self.wake.notify_one();
     }
@@ -147,7 +149,7 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
             let taken = self.state.lock().take(Instant::now());
             match taken {
                 Ok(key) => {
-                    // Another worker may sleep although more is ready.
+                    // Another worker may be asleep although more keys are due.
                     self.wake.notify_one();
                     return key;
                 }
@@ -162,8 +164,8 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
         }
     }
 
-    /// Works for ever on `workers` keys at a time. `what` names the
-    /// controller in the log.
+    /// Processes keys with `workers` concurrent workers, and never returns. `what`
+    /// names the controller in the log.
     pub(crate) async fn work<F, T>(&self, what: &'static str, workers: usize, reconcile: F)
     where
         F: Fn(K) -> T,
@@ -176,8 +178,14 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
                     Ok(outcome) => self.settle(what, key, outcome),
                     Err(panic) => {
                         let wait = self.state.lock().failed(&key, rand::random());
-                        tracing::error!(what, ?key, panic, ?wait, "panicked: trying again");
-                        self.rest(key, Some(wait));
+                        tracing::error!(
+                            what,
+                            ?key,
+                            panic,
+                            ?wait,
+                            "the controller panicked on an object; retrying"
+                        );
+                        self.release(key, Some(wait));
                     }
                 }
             }
@@ -195,24 +203,25 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
                 }
             }
             Err(error) if is_terminating(&error) => {
-                tracing::debug!(what, ?key, %error, "nothing more is made in a namespace that goes");
+                tracing::debug!(what, ?key, %error, "the namespace is terminating; no objects are created in it");
                 None
             }
             Err(error) => {
                 let wait = self.state.lock().failed(&key, rand::random());
                 if error.is_conflict() {
-                    tracing::debug!(what, ?key, %error, ?wait, "changed by another: looking again");
+                    tracing::debug!(what, ?key, %error, ?wait, "the object has changed; retrying");
                 } else {
-                    tracing::warn!(what, ?key, %error, ?wait, "failed: trying again");
+                    tracing::warn!(what, ?key, %error, ?wait, "failed; retrying");
                 }
                 Some(wait)
             }
         };
-        self.rest(key, wait);
+        self.release(key, wait);
     }
 
-    /// The worker is done with the key, for some time or until it is added.
-    fn rest(&self, key: K, wait: Option<Duration>) {
+    /// Ends the processing of the key. It is queued again after the delay, or when
+    /// it is added.
+    fn release(&self, key: K, wait: Option<Duration>) {
         if let Some(wait) = wait {
             self.add_after(key.clone(), wait);
         }
@@ -227,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs the queue until `done` says so.
+    /// Runs the queue until `done` returns true.
     async fn work_until<T: Future<Output = Result<Next, Error>>>(
         queue: &Queue<&'static str>,
         reconcile: impl Fn(&'static str) -> T,
@@ -240,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_that_panics_stops_no_other_and_is_tried_again() {
+    async fn a_panic_on_one_key_is_retried_and_does_not_affect_others() {
         let (queue, done) = (Queue::new(), Notify::new());
         let (bad, good) = (AtomicU32::new(0), AtomicU32::new(0));
         queue.add("bad");
@@ -259,9 +268,9 @@ mod tests {
         assert_eq!(bad.load(Ordering::Relaxed), 4);
     }
 
-    /// `activeDeadlineSeconds: 9223372036854775807` asks for such a wait.
+    /// `activeDeadlineSeconds: 9223372036854775807` leads to such a delay.
     #[tokio::test]
-    async fn no_wait_is_too_long_for_the_queue() {
+    async fn the_queue_limits_long_delays() {
         let queue = Queue::new();
         for (key, wait) in [
             ("most", Duration::MAX),
@@ -272,21 +281,21 @@ mod tests {
             assert_eq!(queue.next().await, key);
             queue.settle("test", key, Ok(Next::After(wait)));
         }
-        let latest = Instant::now() + LONGEST_REST;
+        let latest = Instant::now() + MAX_REQUEUE_DELAY;
         let state = queue.state.lock();
         assert_eq!(state.due.len(), 3);
         assert!(state.due.values().all(|due| *due <= latest));
     }
 
     #[test]
-    fn each_key_once_and_never_twice_at_a_time() {
+    fn each_key_is_queued_once_and_processed_by_one_worker() {
         let now = Instant::now();
         let mut state = State::new();
         state.add("a");
         state.add("b");
         state.add("a");
         assert_eq!(state.take(now), Ok("a"));
-        // Asked for while busy: comes again when done, once.
+        // A key added while it is processed is processed again, once.
         state.add("a");
         state.add("a");
         assert_eq!(state.take(now), Ok("b"));
@@ -299,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn the_earliest_time_wins() {
+    fn the_earliest_time_applies() {
         let now = Instant::now();
         let at = |seconds| now + Duration::from_secs(seconds);
         let mut state = State::new();
@@ -315,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_and_end() {
+    fn backoff_doubles_up_to_the_maximum() {
         let mut state: State<&str> = State::new();
         let waits: Vec<u128> = (0..4)
             .map(|_| state.failed(&"a", 1.0).as_millis())
@@ -325,6 +334,6 @@ mod tests {
         for _ in 0..40 {
             state.failed(&"a", 1.0);
         }
-        assert_eq!(state.failed(&"a", 1.0), LONGEST_WAIT);
+        assert_eq!(state.failed(&"a", 1.0), MAX_BACKOFF);
     }
 }

@@ -1,5 +1,5 @@
-//! The loop that controllers share: changes of caches are noted, and the keys that
-//! they queue are reconciled.
+//! The loop that controllers share: it observes the changes of caches and
+//! reconciles the queued keys.
 
 use std::{fmt::Debug, hash::Hash};
 
@@ -11,8 +11,9 @@ use crate::{
     queue::{Next, Queue},
 };
 
-/// Notes every object that a cache holds, before it returns. Its future notes what
-/// changes, until the cluster is closed. `what` names the controller in the log.
+/// Passes every object in a cache to `note` before it returns. The returned future
+/// passes on the changes until the cluster is closed. `what` names the controller
+/// in the log.
 pub(crate) fn feed<K, F>(
     what: &'static str,
     cache: &Cache<K>,
@@ -37,8 +38,9 @@ where
     }
 }
 
-/// Reconciles the keys of a queue, `workers` of them at a time, until the feeds end.
-/// Create the feeds first: then no decision is made before all objects are noted.
+/// Reconciles the keys of a queue with `workers` concurrent workers, until the
+/// feeds end. Create the feeds first, so that all objects are known before the
+/// first decision.
 pub(crate) async fn run<K, T>(
     what: &'static str,
     workers: usize,
@@ -69,7 +71,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn all_that_is_there_is_noted_first_and_the_end_of_the_cluster_is_the_end() {
+    async fn existing_objects_are_noted_first_and_closing_the_cluster_ends_the_loop() {
         let server = ApiServer::new(longshore_apiserver::Options {
             engine: Engine::open(longshore_engine::Options::default()).unwrap(),
             token: None,

@@ -1,8 +1,8 @@
-//! What the server says when it refuses a request.
+//! Interprets error responses of the server.
 
 use longshore_client::Error;
 
-/// Whether a create was refused because its namespace is going.
+/// Whether a create request failed because the namespace is terminating.
 pub(crate) fn is_terminating(error: &Error) -> bool {
     error
         .status()
@@ -15,7 +15,7 @@ pub(crate) fn is_terminating(error: &Error) -> bool {
         })
 }
 
-/// The server's message, without the request that it answered.
+/// Returns the server's message without a description of the request.
 pub(crate) fn message(error: &Error) -> String {
     match error.status() {
         Some(status) => status.message.clone(),

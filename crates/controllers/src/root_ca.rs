@@ -1,5 +1,5 @@
-//! Gives each namespace the certificate that the API server's own is signed
-//! with, in the ConfigMap `kube-root-ca.crt`, for clients that verify it.
+//! Publishes the API server's CA certificate in each namespace, in the ConfigMap
+//! `kube-root-ca.crt`, for clients that verify the server.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,9 +17,9 @@ use crate::{
 const NAME: &str = "root-ca";
 /// The ConfigMap's name.
 const MAP: &str = "kube-root-ca.crt";
-/// The field with the certificate.
+/// The data key of the certificate.
 const FIELD: &str = "ca.crt";
-/// Namespaces worked on at a time.
+/// The number of workers.
 const WORKERS: usize = 2;
 
 /// Runs the controller until its cluster is closed. `certificate` is PEM.
@@ -43,11 +43,11 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, certificate: Stri
     });
     let feeds = future::join(namespaces, published);
     let reconcile = async |namespace: String| {
-        let stays = caches
+        let is_active = caches
             .namespaces
             .get(None, &namespace)
             .is_some_and(|item| item.meta().deletion_timestamp.is_none());
-        if stays {
+        if is_active {
             let known = maps.get(Some(&namespace), MAP);
             let known = known.map(|item| item.raw()).transpose()?;
             publish(&cluster, &namespace, known.as_ref(), &certificate).await?;
@@ -87,8 +87,8 @@ async fn publish(
         },
     };
     match done {
-        // The namespace is going, or another client was faster: the caches will
-        // show it.
+        // The namespace is terminating, or another client was faster. The caches
+        // will show the new state.
         Err(error)
             if error.is_already_exists() || error.is_not_found() || error.code() == Some(403) =>
         {
@@ -98,7 +98,7 @@ async fn publish(
     }
 }
 
-/// What to change in the data so that the certificate is all there is.
+/// Returns the changes that leave only the certificate in the data.
 fn change<'a>(
     known: &'a Value,
     certificate: &'a str,
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_is_changed() {
+    fn only_differences_are_patched() {
         assert_eq!(change(&json!({"data": {FIELD: "new"}}), "new"), None);
         let both = [("x", None), (FIELD, Some("new"))];
         let known = json!({"data": {FIELD: "old", "x": "y"}});

@@ -1,5 +1,5 @@
-//! Folders of throw-away clusters whose process was killed: nobody else removes
-//! them.
+//! Removes the folders of temporary clusters whose process was killed before it
+//! could remove them.
 
 use std::{
     fs,
@@ -11,12 +11,12 @@ use std::{
 
 use crate::{layout::Layout, lock::Lock};
 
-/// What the names of these folders begin with.
+/// The name prefix of these folders.
 pub(crate) const PREFIX: &str = "longshore-";
-/// A younger folder may be of a cluster that is about to take its lock.
+/// A younger folder can belong to a cluster that has not taken its lock yet.
 const MINIMUM_AGE: Duration = Duration::from_secs(60);
 
-/// Removes what killed processes left, once in this process, aside.
+/// Removes the abandoned folders in the background, at most once in each process.
 pub(crate) fn remove_once(parent: &Path) {
     static ONCE: Once = Once::new();
     let parent = parent.to_owned();
@@ -39,8 +39,8 @@ fn remove(parent: &Path, now: SystemTime) {
             continue;
         }
         let lock = Layout::new(entry.path()).lock();
-        // Only what has such a lock is a cluster's, and only one that nobody holds
-        // is abandoned.
+        // A folder without a lock file is not a cluster's. A cluster whose lock is
+        // free is abandoned.
         if lock.exists()
             && let Ok(Some(_held)) = Lock::try_exclusive(&lock)
         {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_abandoned_folders_of_clusters_are_removed() {
+    fn only_folders_of_abandoned_clusters_are_removed() {
         let parent = tempfile::tempdir().unwrap();
         let folder = |name: &str, has_lock: bool| {
             let path = parent.path().join(name);
@@ -70,7 +70,7 @@ mod tests {
         let foreign = folder("x-longshore", true);
         let lock = Lock::try_exclusive(&running.join("lock")).unwrap();
         remove(parent.path(), SystemTime::now());
-        assert!(abandoned.exists(), "it is young");
+        assert!(abandoned.exists(), "a young folder must not be removed");
         remove(parent.path(), SystemTime::now() + 2 * MINIMUM_AGE);
         assert!(!abandoned.exists());
         assert!(other.exists() && running.exists() && foreign.exists());

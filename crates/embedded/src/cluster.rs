@@ -1,4 +1,4 @@
-//! A running embedded cluster and the order in which its parts start and stop.
+//! A running embedded cluster. Starts and stops its parts in order.
 
 use std::{
     net::SocketAddr,
@@ -24,22 +24,23 @@ use crate::{
     streams::StreamBridge,
 };
 
-/// A running embedded cluster. Stop it with [`EmbeddedCluster::stop`]; a drop
-/// closes the endpoint, but does not wait for anything.
+/// A running embedded cluster. Stop it with [`EmbeddedCluster::stop`]. Dropping it
+/// closes the endpoint without waiting for anything.
 pub struct EmbeddedCluster {
     cluster: Cluster,
-    /// What the cluster's own parts use: no fault on demand reaches it.
-    sheltered: Cluster,
+    /// The client of the cluster's own components. Injected faults do not affect
+    /// it.
+    internal: Cluster,
     faults: Faults,
     endpoint: Option<Endpoint>,
     controllers: Option<Controllers>,
-    /// Keeps the system namespaces; aborted when it is dropped.
+    /// The task that keeps the system namespaces. It is aborted on drop.
     namespaces: JoinSet<()>,
     node: Option<NodeAgent>,
     layout: Layout,
     ephemeral: bool,
-    // The lock goes before the temporary folder it is in: fields are dropped
-    // in the order in which they stand here.
+    // Fields are dropped in declaration order. The lock must be dropped before the
+    // temporary folder that contains it.
     _lock: Lock,
     folder: Option<tempfile::TempDir>,
 }
@@ -53,11 +54,11 @@ struct Endpoint {
 }
 
 impl EmbeddedCluster {
-    /// Starts a cluster and waits until it serves.
+    /// Starts a cluster and waits until it is ready.
     ///
     /// # Errors
-    /// The folder is another process's, a file cannot be used, or a part does
-    /// not start. Nothing is left running then.
+    /// Another process uses the folder, a file cannot be used, or a component
+    /// failed to start. No component keeps running after an error.
     pub async fn start(options: Options) -> Result<Self, Error> {
         if let Some(address) = options.listen.filter(|address| !address.ip().is_loopback()) {
             return Err(Error::NotLoopback(address));
@@ -71,7 +72,7 @@ impl EmbeddedCluster {
         let engine = open_store(&options, &layout).await?;
         let bridges = (LogBridge::default(), StreamBridge::default());
         let settings = Settings::load_or_new(&layout)?;
-        // One that is kept needs a key that is kept: its tokens stay valid.
+        // A durable cluster keeps its key, so that its tokens stay valid.
         let token_key = match options.ephemeral && options.listen.is_none() {
             true => TokenKey::ephemeral(),
             false => TokenKey::load_or_create(&layout.certificates()),
@@ -83,12 +84,12 @@ impl EmbeddedCluster {
             node_logs: Arc::new(bridges.0.clone()),
             node_streams: Arc::new(bridges.1.clone()),
             faults: options.faults,
-            // Without our controllers, those of others may act.
+            // Without the built-in controllers, the user's own controllers may act.
             warn_idle: options.controllers,
         });
         let mut started = Self {
             cluster: Cluster::from_service(server.service(), "default"),
-            sheltered: Cluster::from_service(server.sheltered_service(), "default"),
+            internal: Cluster::from_service(server.sheltered_service(), "default"),
             faults: server.faults().clone(),
             endpoint: None,
             controllers: None,
@@ -99,7 +100,7 @@ impl EmbeddedCluster {
             _lock: lock,
             folder,
         };
-        // From here on a failure has something to stop.
+        // From here on, a failed start must stop the components that run already.
         match started
             .start_parts(&options, &server, settings, &bridges)
             .await
@@ -130,7 +131,7 @@ impl EmbeddedCluster {
             if !options.controllers {
                 return Ok(None);
             }
-            let cluster = self.sheltered.clone();
+            let cluster = self.internal.clone();
             let cluster = cluster.with_user_agent("longshore-controllers");
             let mut options = longshore_controllers::Options::default();
             options.root_ca = authority.as_ref().map(Authority::ca_pem);
@@ -158,12 +159,12 @@ impl EmbeddedCluster {
             }
             let data_dir = self.layout.node(options.ephemeral);
             if options.ephemeral && data_dir.exists() {
-                // Left by a process that could not tidy up.
+                // Left by a process that did not exit cleanly.
                 std::fs::remove_dir_all(&data_dir).map_err(Error::file("empty", &data_dir))?;
             }
             let last_end = End::read(&self.layout).map_err(Error::part("node"))?;
             NodeAgent::start(longshore_node::Options {
-                cluster: self.sheltered.clone().with_user_agent("longshore-node"),
+                cluster: self.internal.clone().with_user_agent("longshore-node"),
                 name: NAME.to_owned(),
                 data_dir,
                 path_prepend: options.program_dir.clone(),
@@ -182,13 +183,14 @@ impl EmbeddedCluster {
             .map_err(Error::part("node"))
         };
         let (controllers, node) = tokio::join!(controllers, node);
-        // Both are kept before either is checked, so that a stop finds them.
+        // Both results are stored before either is checked, so that `stop` stops
+        // both.
         let controllers = controllers.map(|parts| self.controllers = parts);
         let node = node.map(|agent| self.node = agent);
         controllers.map_err(Error::part("controllers"))?;
         node?;
         if options.controllers {
-            let cluster = self.sheltered.clone().with_user_agent("kube-apiserver");
+            let cluster = self.internal.clone().with_user_agent("kube-apiserver");
             self.namespaces.spawn(namespaces::keep(cluster));
         }
         if let Some(node) = &self.node {
@@ -196,8 +198,8 @@ impl EmbeddedCluster {
             streams.fill(node.sessions());
         }
         if let (Some(bound), Some(authority)) = (bound, authority) {
-            let place = options.kubeconfig.as_deref();
-            self.listen((bound, place), server, settings, &authority)
+            let kubeconfig_path = options.kubeconfig.as_deref();
+            self.listen((bound, kubeconfig_path), server, settings, &authority)
                 .await?;
         }
         Ok(())
@@ -205,7 +207,7 @@ impl EmbeddedCluster {
 
     async fn listen(
         &mut self,
-        ((listener, local), place): ((TcpListener, SocketAddr), Option<&Path>),
+        ((listener, local), kubeconfig_path): ((TcpListener, SocketAddr), Option<&Path>),
         server: &ApiServer,
         mut settings: Settings,
         authority: &Authority,
@@ -214,7 +216,7 @@ impl EmbeddedCluster {
             .server(&[local.ip().to_string()])
             .map_err(Error::part("certificates"))?;
 
-        let publisher = self.sheltered.clone().with_user_agent("kube-apiserver");
+        let publisher = self.internal.clone().with_user_agent("kube-apiserver");
         publish::publish(&publisher, local)
             .await
             .map_err(Error::part("endpoints of the API server"))?;
@@ -230,11 +232,12 @@ impl EmbeddedCluster {
             .administrator(&self.layout.certificates())
             .map_err(Error::part("certificates"))?;
         let text = kubeconfig::text(&url, &authority.ca_pem(), &settings.token, &administrator);
-        // Our own copy always: another place is its owner's to tidy.
+        // The instance always keeps its own copy. The file at another path belongs
+        // to the user, who also removes it.
         let own = self.layout.kubeconfig();
         longshore_files::replace_if_changed(&own, text.as_bytes(), durability)?;
-        let kubeconfig = place.map_or(own, Path::to_owned);
-        if place.is_some() {
+        let kubeconfig = kubeconfig_path.map_or(own, Path::to_owned);
+        if kubeconfig_path.is_some() {
             longshore_files::replace_output(&kubeconfig, text.as_bytes())?;
         }
 
@@ -255,27 +258,29 @@ impl EmbeddedCluster {
         Ok(())
     }
 
-    /// A client of the cluster, in process: no socket, no TLS.
+    /// Returns a client that calls the API server in process, without sockets or
+    /// TLS.
     #[must_use]
     pub fn cluster(&self) -> Cluster {
         self.cluster.clone()
     }
 
-    /// The client of the cluster's own parts: no fault on demand reaches it.
-    pub(crate) fn sheltered(&self) -> Cluster {
-        self.sheltered.clone()
+    /// Returns the client of the cluster's own components. Injected faults do not
+    /// affect it.
+    pub(crate) fn internal(&self) -> Cluster {
+        self.internal.clone()
     }
 
-    /// Forgets the history now, as a cluster does after some minutes: watches
-    /// and pages that begin before this moment get `410 Expired`. For
-    /// tests of programs that must bear that.
+    /// Expires the watch history now, as a cluster does after some minutes. Watches
+    /// and list pages that start at an earlier resource version get `410 Expired`.
+    /// Use it to test programs that must handle this error.
     pub async fn expire_history(&self) {
         self.faults.expire_history().await;
     }
 
-    /// Faults on demand, for tests of programs that talk to this cluster: over
-    /// its endpoint or by [`EmbeddedCluster::cluster`]. The cluster's own parts
-    /// do not feel them.
+    /// Returns the fault injection, for tests of programs that use this cluster
+    /// over its endpoint or with [`EmbeddedCluster::cluster`]. Faults do not affect
+    /// the cluster's own components.
     ///
     /// ```
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -284,7 +289,7 @@ impl EmbeddedCluster {
     /// let embedded = longshore_embedded::start().await?;
     /// let rule = FaultRule::answer(409).verbs(["update", "patch"]).times(2);
     /// let id = embedded.faults().add(rule)?;
-    /// // … what is tested runs …
+    /// … run the code under test …
     /// assert_eq!(embedded.faults().fired(&id), 2);
     /// # Ok(())
     /// # }
@@ -294,13 +299,13 @@ impl EmbeddedCluster {
         &self.faults
     }
 
-    /// Where other processes reach it; `None` without an endpoint.
+    /// Returns the URL of the endpoint; `None` without an endpoint.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         self.endpoint.as_ref().map(|endpoint| endpoint.url.as_str())
     }
 
-    /// The kubeconfig that leads other programs to it; `None` without an
+    /// Returns the path of the kubeconfig for other programs; `None` without an
     /// endpoint.
     #[must_use]
     pub fn kubeconfig_path(&self) -> Option<&Path> {
@@ -309,15 +314,15 @@ impl EmbeddedCluster {
             .map(|endpoint| endpoint.kubeconfig.as_path())
     }
 
-    /// The folder of the instance.
+    /// Returns the layout of the instance's folder.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Stops everything: first the controllers, so that nothing new begins,
-    /// then the node with every process it started, then the endpoint. Returns
-    /// when all of it has gone.
+    /// Stops the controllers first, so that they create nothing new, then the node
+    /// with every process that it started, then the endpoint. Returns when all have
+    /// stopped.
     pub async fn stop(mut self) {
         self.namespaces.shutdown().await;
         if let Some(controllers) = self.controllers.take() {
@@ -332,18 +337,18 @@ impl EmbeddedCluster {
             }
             match (&mut endpoint.task).await {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::warn!(%error, "the endpoint ended with an error"),
-                Err(error) => tracing::warn!(%error, "the endpoint ended badly"),
+                Ok(Err(error)) => tracing::warn!(%error, "the endpoint failed"),
+                Err(error) => tracing::warn!(%error, "the endpoint task failed"),
             }
         }
         self.cluster.close();
-        self.sheltered.close();
+        self.internal.close();
         if self.ephemeral {
             let dir = self.layout.node(true);
             if let Err(error) = std::fs::remove_dir_all(&dir)
                 && error.kind() != std::io::ErrorKind::NotFound
             {
-                tracing::warn!(%error, dir = %dir.display(), "the node's folder stays");
+                tracing::warn!(%error, dir = %dir.display(), "cannot remove the node's folder");
             }
         }
     }
@@ -357,7 +362,8 @@ impl Drop for Endpoint {
 
 fn open_folder(dir: Option<&Path>) -> Result<(Layout, Option<tempfile::TempDir>), Error> {
     match dir {
-        // Absolute, because the kubeconfig's path is handed to others.
+        // The path must be absolute, because the kubeconfig's path is passed to
+        // other programs.
         Some(dir) => Ok((Layout::new(longshore_files::private_dir(dir)?), None)),
         None => {
             let parent = std::env::temp_dir();
@@ -372,8 +378,8 @@ fn open_folder(dir: Option<&Path>) -> Result<(Layout, Option<tempfile::TempDir>)
     }
 }
 
-/// Opens the store. The instance is ours, so a store that is in use is in use
-/// by a predecessor that is about to end and let go of it.
+/// Opens the store. This process holds the instance's lock, so if the store is in
+/// use, the previous process is about to exit and release it.
 async fn open_store(options: &Options, layout: &Layout) -> Result<Engine, Error> {
     const TRIES: u32 = 500;
     let mut tries = 0;
@@ -397,8 +403,8 @@ async fn open_store(options: &Options, layout: &Layout) -> Result<Engine, Error>
     }
 }
 
-/// Takes the instance's lock. Who only looks whether it is held has it for a
-/// moment, too: hence more than one try.
+/// Takes the instance's lock. Retries, because a process that checks whether the
+/// lock is held takes it for a moment.
 async fn take_lock(layout: &Layout) -> Result<Lock, Error> {
     for _ in 0..20 {
         if let Some(lock) = Lock::try_exclusive(&layout.lock())? {
@@ -409,7 +415,7 @@ async fn take_lock(layout: &Layout) -> Result<Lock, Error> {
     Err(Error::Busy(layout.dir().to_owned()))
 }
 
-/// Binds the address; for port 0 first the port of the last time.
+/// Binds the address. For port 0, tries the previous port first.
 async fn bind(address: SocketAddr, last_port: u16) -> Result<TcpListener, Error> {
     if address.port() == 0 && last_port != 0 {
         let same = SocketAddr::new(address.ip(), last_port);
@@ -418,7 +424,7 @@ async fn bind(address: SocketAddr, last_port: u16) -> Result<TcpListener, Error>
         }
         tracing::info!(
             port = last_port,
-            "the port of the last time is taken; choosing another"
+            "the previous port is in use; choosing another"
         );
     }
     TcpListener::bind(address)

@@ -1,10 +1,10 @@
-//! Open files: a server with many clients needs many, and the limit that
-//! shells set by default is low.
+//! Raises the limit of open files, because a server with many clients needs many
+//! and the default limit of shells is low.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Raises the limit of open files as far as it may be raised. Where that
-/// fails it stays as it is: fewer clients find room then.
+/// Raises the limit of open files to the maximum. If that fails, the limit is
+/// unchanged and the server can serve fewer clients.
 pub(crate) fn raise_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current == limit.maximum {
@@ -12,7 +12,7 @@ pub(crate) fn raise_limit() {
     }
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        tracing::debug!(%error, "the limit of open files stays");
+        tracing::debug!(%error, "cannot raise the limit of open files");
     }
 }
 
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_is_as_high_as_it_may_be() {
+    fn the_limit_is_raised_to_the_maximum() {
         raise_limit();
         let limit = getrlimit(Resource::Nofile);
         assert_eq!(limit.current, limit.maximum);

@@ -1,4 +1,5 @@
-//! How a cluster ended: `end.json`, for its users and for the next cluster.
+//! How a cluster ended. The file `end.json` stores it for users and for the next
+//! cluster.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,18 +9,19 @@ use crate::{Error, files, layout::Layout, process};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct End {
-    /// The process.
+    /// The process ID.
     pub pid: u32,
-    /// When that process began, in the kernel's clock ticks since boot.
+    /// When the process started, in clock ticks since boot.
     pub process_start: u64,
-    /// When it was asked to end.
+    /// When the cluster was asked to stop.
     pub at: jiff::Timestamp,
-    /// What made it end, as in `longshore down` or `SIGTERM`.
+    /// The command or signal that stopped it, for example `longshore down` or
+    /// `SIGTERM`.
     pub cause: String,
 }
 
 impl End {
-    /// Of a process that is asked to end now.
+    /// Describes the end of a process that is asked to stop now.
     pub(crate) fn now(pid: u32, process_start: u64, cause: &str) -> Self {
         Self {
             pid,
@@ -29,13 +31,13 @@ impl End {
         }
     }
 
-    /// Of this process.
+    /// Describes the end of this process.
     pub(crate) fn of_this(cause: &str) -> Self {
         let pid = std::process::id();
         Self::now(pid, process::start_ticks(pid).unwrap_or_default(), cause)
     }
 
-    /// The end in a sentence: `the cluster was stopped by SIGTERM`.
+    /// Returns a sentence: `the cluster was stopped by SIGTERM`.
     #[must_use]
     pub fn sentence(&self) -> String {
         match self.cause.contains(' ') {
@@ -44,7 +46,7 @@ impl End {
         }
     }
 
-    /// Whether it is the end of this process.
+    /// Whether this describes the given process.
     pub(crate) fn is_of(&self, pid: u32, process_start: u64) -> bool {
         (self.pid, self.process_start) == (pid, process_start)
     }
@@ -59,7 +61,8 @@ impl End {
         files::write_private(&layout.end(), &text)
     }
 
-    /// Writes it, unless the command that asked for the end has written why already.
+    /// Writes the file, unless the command that stopped the process has already
+    /// written the cause.
     pub(crate) fn write_unless_known(&self, layout: &Layout) -> Result<(), Error> {
         match Self::read(layout)? {
             Some(known) if known.is_of(self.pid, self.process_start) => Ok(()),

@@ -1,80 +1,80 @@
-//! Why an embedded cluster does not start or stop. Messages do not repeat
-//! their source; whoever prints one prints the chain.
+//! Errors of starting and stopping an embedded cluster. Messages do not repeat
+//! their source, so callers print the whole chain.
 
 use std::{io, path::PathBuf};
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why an embedded cluster does not start or stop.
+/// The reason why an embedded cluster failed to start or stop.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A file or folder of the instance cannot be used.
     #[error("cannot {action} {}", path.display())]
     File {
-        /// What was tried: "create", "read", …
+        /// The operation: "create", "read", …
         action: &'static str,
-        /// On which path.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// Another user owns a file or directory of the instance, or may write to it.
     #[error("{} is not safe to use: {problem}", path.display())]
     Untrusted {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
-        /// What to do about it.
+        /// How to fix it.
         remedy: String,
     },
-    /// Another process owns the instance's folder.
+    /// Another process uses the instance's folder.
     #[error("another process uses the folder {}", .0.display())]
     Busy(PathBuf),
-    /// The endpoint must be on loopback.
+    /// The endpoint's address is not a loopback address.
     #[error("the embedded cluster serves loopback addresses only, not {0}")]
     NotLoopback(std::net::SocketAddr),
-    /// The endpoint cannot be opened.
+    /// The endpoint cannot listen on its address.
     #[error("cannot listen on {address}")]
     Listen {
         /// The address.
         address: std::net::SocketAddr,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// The kubeconfig file belongs to someone else.
+    /// The kubeconfig file contains other clusters.
     #[error(
-        "{} holds other clusters than the embedded one and is left as it is; name a file of its own",
+        "{} contains other clusters and was not changed; specify a separate file for the embedded cluster",
         .0.display()
     )]
     ForeignKubeconfig(PathBuf),
-    /// A part of the cluster does not start.
-    #[error("the {part} of the embedded cluster does not start")]
+    /// A component of the cluster failed to start.
+    #[error("the {part} of the embedded cluster failed to start")]
     Part {
-        /// Which: "store", "controllers", "node", "certificates".
+        /// The component: "store", "controllers", "node", "certificates".
         part: &'static str,
-        /// Why not.
+        /// The cause.
         source: Source,
     },
-    /// The background process ended before it was ready.
+    /// The background process exited before it was ready.
     #[error("the embedded cluster did not start{}", reason(.message))]
     Spawn {
-        /// What it said, if anything.
+        /// The error that it reported, if any.
         message: Option<String>,
         /// The last lines of its log.
         log: Vec<String>,
-        /// Where the whole log is.
+        /// The path of the log.
         log_path: PathBuf,
     },
-    /// The background process neither gets ready nor gives up, or does not end.
-    #[error("the embedded cluster in {} does not {what} within {seconds} s", dir.display())]
+    /// The background process did not become ready or did not stop in time.
+    #[error("the embedded cluster in {} did not {what} within {seconds} s", dir.display())]
     Stuck {
-        /// What it should do: "get ready", "stop".
+        /// The expected transition: "get ready", "stop".
         what: &'static str,
         /// The instance's folder.
         dir: PathBuf,
-        /// How long we waited.
+        /// The timeout.
         seconds: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! Clusters for the examples of documentation, so that each of them runs.
+//! Clusters for runnable documentation examples.
 
 use std::{error::Error, time::Duration};
 
@@ -8,31 +8,33 @@ use tokio::runtime::Runtime;
 
 use crate::{Options, cluster::EmbeddedCluster};
 
-/// A pod starts in less, on a busy machine too.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A pod starts faster than this, even on a busy machine.
+const POD_START_TIMEOUT: Duration = Duration::from_secs(60);
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// Runs an example on an API server of its own, to which nobody else writes.
+/// Runs an example on a separate API server, without controllers or a node that
+/// could change its objects.
 ///
 /// # Panics
-/// When the example fails.
+/// The example fails.
 pub fn example(example: impl AsyncFnOnce(Cluster) -> Outcome) {
-    on(Options::server(), example);
+    run_on(Options::server(), example);
 }
 
-/// As [`example`], on a whole cluster: pods run.
+/// Runs an example on a cluster that runs pods.
 ///
 /// # Panics
-/// When the example fails.
+/// The example fails.
 pub fn example_with_pods(example: impl AsyncFnOnce(Cluster) -> Outcome) {
-    on(Options::default(), example);
+    run_on(Options::default(), example);
 }
 
-/// As [`example_with_pods`], with a pod `web` that runs a shell's script.
+/// Runs an example on a cluster with a running pod `web` whose command is a shell
+/// script.
 ///
 /// # Panics
-/// When the example fails.
+/// The example fails.
 pub fn example_in_pod(script: &str, example: impl AsyncFnOnce(View<Pod>) -> Outcome) {
     example_with_pods(async |cluster| {
         let pods = cluster.pods().in_namespace("default")?;
@@ -40,41 +42,44 @@ pub fn example_in_pod(script: &str, example: impl AsyncFnOnce(View<Pod>) -> Outc
         let spec = json!({"containers": [container], "terminationGracePeriodSeconds": 0});
         pods.create(&json!({"metadata": {"name": "web"}, "spec": spec}))
             .await?;
-        pods.wait("web", until::ready, PATIENCE).await?;
+        pods.wait("web", until::ready, POD_START_TIMEOUT).await?;
         example(pods).await
     });
 }
 
-/// As [`example`], without `async`.
+/// Runs an example with the blocking client. Otherwise like [`example`].
 ///
 /// # Panics
-/// When the example fails.
+/// The example fails.
 pub fn blocking_example(example: impl FnOnce(blocking::Cluster) -> Outcome) {
     let (runtime, embedded) = start(Options::server());
     let outcome = example(embedded.cluster().into());
     runtime.block_on(embedded.stop());
-    succeeded(outcome);
+    assert_success(outcome);
 }
 
-fn on(options: Options, example: impl AsyncFnOnce(Cluster) -> Outcome) {
+fn run_on(options: Options, example: impl AsyncFnOnce(Cluster) -> Outcome) {
     let (runtime, embedded) = start(options);
     let outcome = runtime.block_on(async {
         let outcome = example(embedded.cluster()).await;
         embedded.stop().await;
         outcome
     });
-    succeeded(outcome);
+    assert_success(outcome);
 }
 
-#[expect(clippy::expect_used, reason = "an example that cannot run must fail")]
+#[expect(
+    clippy::expect_used,
+    reason = "an example whose cluster cannot start must fail"
+)]
 fn start(options: Options) -> (Runtime, EmbeddedCluster) {
     let runtime = Runtime::new().expect("a runtime starts");
     let embedded = runtime.block_on(EmbeddedCluster::start(options));
     (runtime, embedded.expect("the cluster starts"))
 }
 
-#[expect(clippy::panic, reason = "an example that fails must be seen")]
-fn succeeded(outcome: Outcome) {
+#[expect(clippy::panic, reason = "a failed example must fail its test")]
+fn assert_success(outcome: Outcome) {
     if let Err(error) = outcome {
         panic!("{error}");
     }

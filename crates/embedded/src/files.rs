@@ -1,4 +1,4 @@
-//! The files of an instance, with this crate's errors.
+//! Reads and writes the files of an instance. Returns this crate's errors.
 
 use std::path::Path;
 
@@ -20,12 +20,12 @@ pub(crate) fn write_private(path: &Path, content: &[u8]) -> Result<(), Error> {
     )?)
 }
 
-/// Reads a private file; `None` when there is none.
+/// Reads a private file; `None` if it does not exist.
 pub(crate) fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     Ok(longshore_files::read_optional(path)?)
 }
 
-/// Removes a file; gone already is no error.
+/// Removes a file. It is not an error if the file does not exist.
 pub(crate) fn remove_optional(path: &Path) -> Result<(), Error> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn absent_files_are_no_errors() {
+    fn missing_files_are_not_errors() {
         let dir = tempfile::tempdir().unwrap();
         assert!(read_optional(&dir.path().join("x")).unwrap().is_none());
         remove_optional(&dir.path().join("x")).unwrap();

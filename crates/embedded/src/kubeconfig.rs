@@ -1,4 +1,4 @@
-//! The kubeconfig of an embedded cluster.
+//! Writes and checks the kubeconfig of an embedded cluster.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use serde::Deserialize;
 
 use crate::{Error, NAME};
 
-/// The text of a kubeconfig with one cluster, one user and one context, all
-/// called [`NAME`]. The user has a token and a client certificate; either is
-/// enough.
+/// Returns the text of a kubeconfig with one cluster, one user and one context, all
+/// named [`NAME`]. The user has a token and a client certificate; either is
+/// sufficient.
 pub(crate) fn text(
     url: &str,
     ca_pem: &str,
@@ -22,8 +22,8 @@ pub(crate) fn text(
     let authority = encode(ca_pem);
     let certificate = encode(&administrator.certificate);
     let key = encode(&administrator.key);
-    // The values are base64, hexadecimal digits and a URL of our own making.
-    // Only digits could be read in another way, as a number: hence the quotes.
+    // The values are base64, hexadecimal digits and a generated URL. Quotes are
+    // needed because YAML reads a value of digits as a number.
     format!(
         r#"apiVersion: v1
 kind: Config
@@ -49,12 +49,12 @@ contexts:
     )
 }
 
-/// Refuses a place for a kubeconfig where there is a file that holds anything
-/// but an embedded cluster's kubeconfig, a file of another user, or a symbolic
-/// link.
+/// Checks that a kubeconfig may be written to a path. Rejects a file that contains
+/// anything other than an embedded cluster's kubeconfig, a file of another user,
+/// and a symbolic link.
 ///
 /// # Errors
-/// The file is foreign, or cannot be read.
+/// The file belongs to another program, or cannot be read.
 pub fn check_place(path: &Path) -> Result<(), Error> {
     #[derive(Deserialize)]
     struct Config {
@@ -77,7 +77,8 @@ pub fn check_place(path: &Path) -> Result<(), Error> {
         let mut names = config.clusters.iter().chain(&config.contexts);
         !config.clusters.is_empty() && names.all(|named| named.name == NAME)
     };
-    // What grows without end when it is read is not ours.
+    // A YAML file whose aliases expand without bound is not an embedded cluster's
+    // kubeconfig.
     let bounded = yaml::check(&bytes).is_ok();
     if bounded && serde_yaml_ng::from_slice(&bytes).is_ok_and(only_ours) {
         Ok(())
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn own_files_may_be_replaced_and_others_not() {
+    fn only_kubeconfigs_of_embedded_clusters_may_be_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config");
         check_place(&path).unwrap();
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_grows_without_end_is_not_read() {
+    fn a_file_with_unbounded_aliases_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config");
         let mut aliases = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_yaml_with_what_a_client_needs() {
+    fn the_kubeconfig_contains_server_and_credentials() {
         let text = text("https://127.0.0.1:6443", "a\nb\n", "00ff", &administrator());
         let value: serde_json::Value = serde_yaml_ng::from_str(&text).unwrap();
         assert_eq!(

@@ -1,40 +1,39 @@
-//! Where the files of an instance are. One place, so that no other module
-//! joins paths of its own.
+//! The paths of an instance's files. No other module joins these paths.
 
 use std::path::{Path, PathBuf};
 
 use crate::Error;
 
-/// The folder of an instance and the files in it.
+/// The folder of an instance and the paths of its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     dir: PathBuf,
 }
 
 impl Layout {
-    /// The layout of a folder, which need not exist.
+    /// Creates the layout of a folder. The folder need not exist.
     #[must_use]
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
     }
 
-    /// The folder itself.
+    /// Returns the folder.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Creates the folder with mode 0700, or checks the one that is there:
-    /// no other user may own it, write to it, or replace it.
+    /// Creates the folder with mode 0700. An existing folder is checked: no other
+    /// user may own it, write to it, or replace it.
     ///
     /// # Errors
-    /// The folder cannot be made, or is not private.
+    /// The folder cannot be created, or is not private.
     pub fn create(&self) -> Result<(), Error> {
         longshore_files::private_dir(&self.dir)?;
         Ok(())
     }
 
-    /// Checks the folder, if it is there.
+    /// Checks the folder if it exists.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match self.dir.exists() {
             true => self.create(),
@@ -42,33 +41,35 @@ impl Layout {
         }
     }
 
-    /// Locked by the process that runs the cluster.
+    /// The lock of the process that runs the cluster.
     pub(crate) fn lock(&self) -> PathBuf {
         self.dir.join("lock")
     }
 
-    /// Locked, shared, by commands for which a cluster on demand must live.
+    /// The lock that each command shares while it uses a cluster on demand.
     pub(crate) fn users(&self) -> PathBuf {
         self.dir.join("users.lock")
     }
 
-    /// Present when a cluster on demand shall outlive its users.
+    /// Exists if a cluster on demand must keep running without users.
     pub(crate) fn keep(&self) -> PathBuf {
         self.dir.join("keep")
     }
 
-    /// Whether a cluster on demand shall outlive its users.
+    /// Whether a cluster on demand must keep running without users.
     pub(crate) fn is_kept(&self) -> bool {
         self.keep().exists()
     }
 
-    /// Locked, shared, by commands while they begin to use the cluster; alone by
-    /// one that stops it, so that no other begins meanwhile.
+    /// The lock that commands share while they start to use the cluster. A command
+    /// that stops the cluster takes it exclusively, so that no other command starts
+    /// to use the cluster.
     pub(crate) fn gate(&self) -> PathBuf {
         self.dir.join("gate.lock")
     }
 
-    /// Present while a cluster on demand that no command uses stays for work.
+    /// Exists while a cluster on demand runs because it has work, without being
+    /// used by a command.
     pub(crate) fn busy(&self) -> PathBuf {
         self.dir.join("busy")
     }
@@ -78,53 +79,53 @@ impl Layout {
         self.dir.join("end.json")
     }
 
-    /// Who runs the cluster, and where it serves.
+    /// The process that runs the cluster, and its endpoint.
     pub(crate) fn record(&self) -> PathBuf {
         self.dir.join("instance.json")
     }
 
-    /// What stays the same from start to start: port and token.
+    /// The settings that persist across restarts: port and token.
     pub(crate) fn settings(&self) -> PathBuf {
         self.dir.join("settings.json")
     }
 
-    /// The log of the background process. The part before it is beside it, with
-    /// the ending `.1`.
+    /// The log of the background process. The previous log file has the same path
+    /// with the suffix `.1`.
     #[must_use]
     pub fn log(&self) -> PathBuf {
         self.dir.join("cluster.log")
     }
 
-    /// The kubeconfig, unless another place is asked for.
+    /// The default path of the kubeconfig.
     #[must_use]
     pub fn kubeconfig(&self) -> PathBuf {
         self.dir.join("kubeconfig")
     }
 
-    /// Certificates and keys.
+    /// The certificates and keys.
     pub(crate) fn certificates(&self) -> PathBuf {
         self.dir.join("certificates")
     }
 
-    /// All objects.
+    /// The store of all objects.
     pub(crate) fn store(&self) -> PathBuf {
         self.dir.join("objects.redb")
     }
 
-    /// The bundles of runs that are too large for the API: a store of the cluster's own.
+    /// The cluster's own store for run bundles that are too large for the API.
     #[must_use]
     pub fn bundles(&self) -> PathBuf {
         self.dir.join("bundles")
     }
 
-    /// The folders of pods, with their volumes.
+    /// The folders of pods and their volumes.
     #[must_use]
     pub fn pods(&self, ephemeral: bool) -> PathBuf {
         self.node(ephemeral).join("pods")
     }
 
-    /// Logs and volumes of pods. Those of an ephemeral cluster are apart, so
-    /// that they can go without touching what is to stay.
+    /// The logs and volumes of pods. An ephemeral cluster has a separate folder, so
+    /// that removing it does not affect durable data.
     pub(crate) fn node(&self, ephemeral: bool) -> PathBuf {
         self.dir
             .join(if ephemeral { "node-ephemeral" } else { "node" })

@@ -1,11 +1,11 @@
-//! The embedded cluster: the one place where API server, controllers and node
-//! are wired together, in process or as a background process.
+//! The embedded cluster. This crate starts API server, controllers and node
+//! together, in the current process or as a background process.
 //!
-//! [`start`] gives a throw-away cluster inside this process, without sockets;
-//! [`start_server`] the API server of one, for tests that run no pods.
-//! [`EmbeddedCluster::start`] takes [`Options`]: data on disk, a TLS endpoint
-//! on loopback for other clients, no node. [`daemon`] runs the same thing as a
-//! background process that commands find again.
+//! [`start`] starts a temporary cluster in this process, without sockets.
+//! [`start_server`] starts only its API server, for tests that do not run pods.
+//! [`EmbeddedCluster::start`] takes [`Options`]: data on disk, a TLS endpoint on
+//! loopback for other clients, no node. [`daemon`] runs a cluster as a background
+//! process that later commands can find.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), longshore_embedded::Error> {
@@ -17,7 +17,8 @@
 //! # }
 //! ```
 //!
-//! It is for one machine: development, tests, small jobs.
+//! It runs on a single machine and is intended for development, tests and small
+//! jobs.
 
 mod abandoned;
 mod cluster;
@@ -50,27 +51,27 @@ pub use longshore_apiserver::{
 pub use longshore_node::{FillVolumes, ImageEntrypoint, LogLimits, NewVolume};
 pub use options::Options;
 
-/// Name of the cluster, context, user and node of an embedded cluster.
+/// The name of the cluster, context, user and node of an embedded cluster.
 pub const NAME: &str = "longshore";
 
-/// Starts the API server alone, in this process: no controllers, no node, no
-/// sockets, nothing on disk. It takes about a millisecond, a thread and little
-/// memory, so that every test can have its own, hundreds at a time.
+/// Starts only the API server, in this process: no controllers, no node, no
+/// sockets, nothing on disk. It takes about a millisecond, one thread and little
+/// memory, so that each of hundreds of tests can have its own.
 ///
 /// Nothing runs pods, finishes Jobs, collects garbage, or empties a deleted
-/// namespace: objects stay as they are written.
+/// namespace. Objects do not change unless a client changes them.
 ///
 /// # Errors
-/// As [`start`].
+/// See [`start`].
 pub async fn start_server() -> Result<EmbeddedCluster, Error> {
     EmbeddedCluster::start(Options::server()).await
 }
 
-/// Starts an ephemeral cluster in this process: no sockets, nothing on disk
+/// Starts an ephemeral cluster in this process: no sockets, and nothing on disk
 /// after [`EmbeddedCluster::stop`].
 ///
 /// # Errors
-/// A part could not start; the error names it.
+/// A component failed to start. The error names it.
 pub async fn start() -> Result<EmbeddedCluster, Error> {
     EmbeddedCluster::start(Options::default()).await
 }

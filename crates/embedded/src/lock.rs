@@ -1,6 +1,6 @@
-//! The lock of an instance: a file that its owner keeps locked. The kernel
-//! lets go of it when the owner dies, however that happens, so that it says
-//! more than any number in a file.
+//! The lock of an instance: a file that its owner keeps locked. The kernel releases
+//! the lock when the owner dies for any reason, so the lock is more reliable than a
+//! process ID in a file.
 
 use std::{
     fs::{File, TryLockError},
@@ -9,7 +9,7 @@ use std::{
 
 use crate::{Error, files};
 
-/// A lock that is held until it is dropped.
+/// A lock, held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
@@ -28,28 +28,28 @@ fn outcome(
 }
 
 impl Lock {
-    /// Takes the lock for this process alone; `None` when another has it.
+    /// Takes the exclusive lock; `None` if another process holds the lock.
     pub(crate) fn try_exclusive(path: &Path) -> Result<Option<Self>, Error> {
         let file = files::open(path)?;
         let result = file.try_lock();
         outcome(file, path, result)
     }
 
-    /// Takes the lock with others who share it; `None` when one has it alone.
+    /// Takes a shared lock; `None` if another process holds the lock exclusively.
     pub(crate) fn try_shared(path: &Path) -> Result<Option<Self>, Error> {
         let file = files::open(path)?;
         let result = file.try_lock_shared();
         outcome(file, path, result)
     }
 
-    /// Waits until it has the lock alone; blocks the thread.
+    /// Waits for the exclusive lock. Blocks the thread.
     pub(crate) fn exclusive(path: &Path) -> Result<Self, Error> {
         let file = files::open(path)?;
         file.lock().map_err(Error::file("lock", path))?;
         Ok(Self { _file: file })
     }
 
-    /// Whether some process has the lock alone. Never creates the file.
+    /// Whether a process holds the lock exclusively. Never creates the file.
     pub(crate) fn is_held(path: &Path) -> Result<bool, Error> {
         if !path.exists() {
             return Ok(false);
@@ -64,11 +64,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_owner_at_a_time() {
+    fn the_lock_has_one_owner_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         assert!(!Lock::is_held(&path).unwrap());
-        assert!(!path.exists(), "asking leaves nothing behind");
+        assert!(!path.exists(), "a check must not create the file");
         let lock = Lock::try_exclusive(&path).unwrap().unwrap();
         assert!(Lock::is_held(&path).unwrap());
         assert!(Lock::try_exclusive(&path).unwrap().is_none());

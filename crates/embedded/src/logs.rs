@@ -1,5 +1,5 @@
-//! The bridge from the API server's log requests to the node's log files. The
-//! server is there before the node is, so the bridge is filled later.
+//! Connects the API server's log requests to the node's log files. The API server
+//! starts before the node, so the connection is set later.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,14 +10,14 @@ use longshore_node::{LogQuery, LogReadError, LogReader};
 
 type LogStream = BoxStream<'static, Result<Bytes, std::io::Error>>;
 
-/// Gives the API server the node's logs, once there is a node.
+/// Gives the API server access to the node's logs once the node has started.
 #[derive(Clone, Default)]
 pub(crate) struct LogBridge {
     reader: Arc<OnceLock<LogReader>>,
 }
 
 impl LogBridge {
-    /// Opens the bridge. The first reader stays.
+    /// Sets the log reader. Only the first call has an effect.
     pub(crate) fn fill(&self, reader: LogReader) {
         let _ = self.reader.set(reader);
     }

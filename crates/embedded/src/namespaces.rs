@@ -1,17 +1,16 @@
-//! The system namespaces: one that was deleted is created again, as by
-//! kube-apiserver.
+//! Recreates deleted system namespaces, as kube-apiserver does.
 
 use std::time::Duration;
 
 use longshore_client::{Cluster, Error};
 use serde_json::json;
 
-/// The namespaces that a cluster always has.
+/// The system namespaces.
 const SYSTEM: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
-/// How often they are looked for.
+/// How often their existence is checked.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Keeps the system namespaces until it is dropped.
+/// Recreates deleted system namespaces until the future is dropped.
 pub(crate) async fn keep(cluster: Cluster) {
     loop {
         tokio::time::sleep(INTERVAL).await;
@@ -23,7 +22,7 @@ pub(crate) async fn keep(cluster: Cluster) {
     }
 }
 
-/// Creates a namespace that is not there.
+/// Creates a namespace if it does not exist.
 async fn ensure(cluster: &Cluster, name: &str) -> Result<(), Error> {
     let namespaces = cluster.namespaces();
     if namespaces.find(name).await?.is_some() {

@@ -1,45 +1,45 @@
-//! What an embedded cluster shall be like.
+//! The options of an embedded cluster.
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use longshore_node::{FillVolumes, ImageEntrypoint, LogLimits};
 
-/// Options of [`EmbeddedCluster::start`](crate::EmbeddedCluster::start). The
-/// default is an ephemeral cluster in process, with a node, without sockets.
+/// The options of [`EmbeddedCluster::start`](crate::EmbeddedCluster::start). The
+/// default is an ephemeral cluster in this process, with a node and without
+/// sockets.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Keeps all objects in memory; nothing survives a stop.
+    /// Keep all objects in memory. Nothing survives a stop.
     pub ephemeral: bool,
-    /// The folder of the instance; locked while the cluster runs. `None`: a
-    /// temporary folder, removed by the stop.
+    /// The folder of the instance, locked while the cluster runs. `None` uses a
+    /// temporary folder, which is removed when the cluster stops.
     pub data_dir: Option<PathBuf>,
-    /// Where to serve TLS; must be a loopback address. Port 0 takes the port
-    /// the instance had before, if it is free, or else any free one. `None`:
-    /// no socket.
+    /// The address to serve TLS on. It must be a loopback address. Port 0 uses the
+    /// instance's previous port if it is free, otherwise any free port. `None`
+    /// opens no socket.
     pub listen: Option<SocketAddr>,
-    /// Where to write the kubeconfig, besides the instance's folder. Only with
-    /// `listen`.
+    /// An additional path for the kubeconfig, which is always written to the
+    /// instance's folder. Requires `listen`.
     pub kubeconfig: Option<PathBuf>,
-    /// Whether controllers act on what is stored. Without them, and without
-    /// `node`, it is an API server alone: for tests of one's own controllers.
+    /// Run the controllers. Without them and without `node`, only the API server
+    /// runs, for tests of one's own controllers.
     pub controllers: bool,
-    /// Whether a node runs pods, as local processes.
+    /// Run a node that runs pods as local processes.
     pub node: bool,
-    /// Whether faults on demand can be had over HTTP, at
-    /// `/longshore.dev/v1/faults` of the endpoint: for tests of programs in
-    /// other languages. [`EmbeddedCluster::faults`] is there without it.
+    /// Serve the fault injection over HTTP, at `/longshore.dev/v1/faults` of the
+    /// endpoint, for tests of programs in other languages.
+    /// [`EmbeddedCluster::faults`] works without it.
     ///
     /// [`EmbeddedCluster::faults`]: crate::EmbeddedCluster::faults
     pub faults: bool,
-    /// A folder that comes first in the `PATH` of pods: that of the program
-    /// `longshore`.
+    /// The folder of the `longshore` program. It comes first in the `PATH` of pods.
     pub program_dir: Option<PathBuf>,
-    /// How much the node keeps of each container's log.
+    /// How much of each container's log the node keeps.
     pub log_limits: LogLimits,
-    /// What containers run that name neither a command nor args, by their image.
+    /// The entrypoints by image, for containers without a command and arguments.
     pub image_entrypoints: Vec<ImageEntrypoint>,
-    /// Where the node finds the kernel's files about GPUs: `/`, or in a test a
-    /// folder that looks like it.
+    /// The root folder of the kernel's files about GPUs: `/`, or a copy of their
+    /// structure in a test.
     pub device_root: PathBuf,
     /// Fills new volumes of pods.
     pub fill_volumes: Option<Arc<dyn FillVolumes>>,
@@ -65,7 +65,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The API server alone, in memory: what [`start_server`] starts.
+    /// Returns the options of [`start_server`]: only the API server, in memory.
     ///
     /// [`start_server`]: crate::start_server
     #[must_use]

@@ -1,16 +1,17 @@
-//! The endpoints of the Service `kubernetes`: where the API server listens.
+//! Publishes the address of the API server as the endpoints of the Service
+//! `kubernetes`.
 
 use std::net::SocketAddr;
 
 use longshore_client::{Cluster, Error, Patch};
 use serde_json::{Value, json};
 
-/// The Service, its Endpoints and its EndpointSlice.
+/// The name of the Service, its Endpoints and its EndpointSlice.
 const NAME: &str = "kubernetes";
-/// Who manages them, as in Kubernetes.
+/// The value of their managed-by label, as in Kubernetes.
 const MANAGER: &str = "kube-apiserver";
 
-/// Tells at which address the API server listens.
+/// Writes the address of the API server into the Endpoints and the EndpointSlice.
 pub(crate) async fn publish(cluster: &Cluster, address: SocketAddr) -> Result<(), Error> {
     for (word, object) in [
         ("endpoints", endpoints(address)),

@@ -1,5 +1,5 @@
-//! What a durable instance keeps from start to start: its port and its token,
-//! so that a copied kubeconfig stays good.
+//! The settings of a durable instance that persist across restarts: the port and
+//! the token. They keep copies of the kubeconfig valid.
 
 use std::fmt::Write as _;
 
@@ -12,18 +12,19 @@ use crate::{
     layout::Layout,
 };
 
-/// Port and token. Not `Debug`: the token is a secret.
+/// Port and token. It does not implement `Debug`, because the token is a secret.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Settings {
-    /// The port served last; 0 before the first time.
+    /// The last port; 0 before the first start.
     pub(crate) port: u16,
     /// The bearer token.
     pub(crate) token: String,
 }
 
 impl Settings {
-    /// The instance's settings, or new ones. A file that cannot be understood
-    /// is replaced: all it costs is that old copies of the kubeconfig fail.
+    /// Loads the instance's settings, or creates new ones. An unreadable file is
+    /// replaced; the only consequence is that old copies of the kubeconfig become
+    /// invalid.
     pub(crate) fn load_or_new(layout: &Layout) -> Result<Self, Error> {
         let old = files::read_optional(&layout.settings())?
             .and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok())
@@ -44,7 +45,7 @@ impl Settings {
     }
 }
 
-/// 256 bits from the operating system, as hexadecimal digits.
+/// Returns 256 random bits from the operating system, in hexadecimal.
 fn random_token() -> Result<String, Error> {
     let mut bytes = [0_u8; 32];
     rand::rngs::OsRng
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_stay_and_broken_ones_are_replaced() {
+    fn settings_persist_and_unreadable_ones_are_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path());
         let mut settings = Settings::load_or_new(&layout).unwrap();

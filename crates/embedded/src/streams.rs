@@ -1,5 +1,6 @@
-//! The bridge from the API server's sessions to the node's containers. The
-//! server is there before the node is, so the bridge is filled later.
+//! Connects the API server's exec, attach and port-forward sessions to the node's
+//! containers. The API server starts before the node, so the connection is set
+//! later.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,14 +9,14 @@ use longshore_apiserver::{
 };
 use longshore_node::{SessionError, Sessions, Wanted};
 
-/// Gives the API server the node's containers, once there is a node.
+/// Gives the API server access to the node's containers once the node has started.
 #[derive(Clone, Default)]
 pub(crate) struct StreamBridge {
     sessions: Arc<OnceLock<Sessions>>,
 }
 
 impl StreamBridge {
-    /// Opens the bridge. The first node stays.
+    /// Sets the node's sessions. Only the first call has an effect.
     pub(crate) fn fill(&self, sessions: Sessions) {
         let _ = self.sessions.set(sessions);
     }

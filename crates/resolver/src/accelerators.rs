@@ -1,12 +1,13 @@
-//! Accelerators of tasks: from pods' limits, and which model from their nodes.
+//! Accelerators of tasks: the counts come from pod limits, the model from node
+//! labels.
 
 use serde::Serialize;
 
 pub use crate::devices::{Accelerators, by_device, device, of};
 use crate::{facts::NodeFacts, tasks::Task};
 
-/// Labels of nodes with the model of their accelerators, set by the plugins'
-/// discovery and by clouds.
+/// Node labels with the accelerator model. Device plugins, node feature discovery
+/// and cloud providers set them.
 const MODELS: [&str; 7] = [
     "nvidia.com/gpu.product",
     "cloud.google.com/gke-tpu-accelerator",
@@ -17,12 +18,12 @@ const MODELS: [&str; 7] = [
     "accelerator",
 ];
 
-/// The model of a node's accelerators, where a label gives it.
+/// Returns the model of a node's accelerators, if a label has it.
 #[must_use]
 pub fn model(node: &NodeFacts) -> Option<&str> {
     let labels = &node.metadata.labels;
-    let mut labelled = MODELS.iter().filter_map(|label| labels.get(*label));
-    labelled.find(|model| !model.is_empty()).map(String::as_str)
+    let mut models = MODELS.iter().filter_map(|label| labels.get(*label));
+    models.find(|model| !model.is_empty()).map(String::as_str)
 }
 
 /// The accelerators of one task.
@@ -30,16 +31,17 @@ pub fn model(node: &NodeFacts) -> Option<&str> {
 pub struct TaskAccelerators {
     /// The task's role.
     pub role: String,
-    /// Its index.
+    /// The task's index.
     pub index: u32,
-    /// Resource name → how many.
+    /// Resource name → count.
     pub resources: Accelerators,
-    /// Their model, where the node has a label with it: `NVIDIA-A100-SXM4-40GB`.
+    /// The accelerator model, if the node has a label for it:
+    /// `NVIDIA-A100-SXM4-40GB`.
     pub model: Option<String>,
 }
 
 impl TaskAccelerators {
-    /// Of a task on a node, if that is known.
+    /// Combines a task with the facts about its node, if they are known.
     #[must_use]
     pub fn new(task: &Task, node: Option<&NodeFacts>) -> Self {
         let model = node

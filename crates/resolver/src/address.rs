@@ -1,4 +1,4 @@
-//! Where a task listens: which of a pod's addresses, and which port.
+//! The address a task listens on: which of a pod's addresses, and which port.
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
@@ -7,25 +7,26 @@ use crate::{
     pod_error::PodError,
 };
 
-/// Which of a pod's addresses goes into the spec.
+/// The pod address that goes into the cluster spec.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Address {
     /// `status.podIP`.
     #[default]
     PodIp,
-    /// `status.hostIP`, as TensorFlow's own resolver does.
+    /// `status.hostIP`, the address that TensorFlow's `KubernetesClusterResolver`
+    /// uses.
     HostIp,
     /// `hostname.subdomain.namespace.svc`, for pods behind a headless Service.
     Dns,
-    /// The pod's host name alone, for those who have it in `/etc/hosts` or
-    /// share its subdomain.
+    /// The pod's host name without a domain, for peers that have it in `/etc/hosts`
+    /// or share its subdomain.
     Hostname,
 }
 
-/// Which family of addresses, where pods or nodes have both.
+/// The IP family to use for pods or nodes with dual-stack addresses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Family {
-    /// The cluster's first one.
+    /// The primary address of the cluster.
     #[default]
     Primary,
     /// IPv4.
@@ -34,7 +35,7 @@ pub enum Family {
     V6,
 }
 
-/// On which port the tasks listen.
+/// The port that the tasks listen on.
 ///
 /// ```
 /// use longshore_resolver::Port;
@@ -47,21 +48,21 @@ pub enum Family {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Port {
-    /// All on this one.
+    /// The same port number for every task.
     Number(u16),
-    /// Each on the container port of this name: on the node's port that it is
-    /// bound to, for [`Address::HostIp`].
+    /// The container port with this name. With [`Address::HostIp`], its host port
+    /// if it has one.
     Named(String),
 }
 
-/// TensorFlow's.
+/// The port that TensorFlow uses.
 impl Default for Port {
     fn default() -> Self {
         Self::Number(8470)
     }
 }
 
-/// A port that is none.
+/// The port is not a valid number or name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid port {0:?}: give a number from 1 to 65535, or the name of a container's port")]
 pub struct PortError(String);
@@ -75,7 +76,7 @@ impl FromStr for Port {
             let number = text.parse().ok().filter(|number| *number > 0);
             return number.map(Self::Number).ok_or_else(error);
         }
-        // An IANA service name, as Kubernetes has it.
+        // Kubernetes requires an IANA service name.
         let named = text.len() <= 15
             && text
                 .bytes()
@@ -97,7 +98,7 @@ impl fmt::Display for Port {
     }
 }
 
-/// Puts an IPv6 address in brackets; leaves everything else as it is.
+/// Puts an IPv6 address in brackets. Returns any other host unchanged.
 ///
 /// ```
 /// use longshore_resolver::address::bracketed;
@@ -112,7 +113,7 @@ pub fn bracketed(host: &str) -> String {
     }
 }
 
-/// Host and port of an address, the host without brackets.
+/// Splits an address into host and port. The host has no brackets.
 ///
 /// ```
 /// use longshore_resolver::address::split;
@@ -123,7 +124,7 @@ pub fn bracketed(host: &str) -> String {
 #[must_use]
 pub fn split(address: &str) -> (&str, Option<u16>) {
     let (host, port) = match address.rsplit_once(':') {
-        // A bare IPv6 address has colons, and no port.
+        // A bare IPv6 address contains colons and has no port.
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
             (host, port.parse().ok())
         }
@@ -136,7 +137,8 @@ pub fn split(address: &str) -> (&str, Option<u16>) {
 }
 
 impl PodFacts {
-    /// Its host as `address`, IPv6 without brackets.
+    /// Returns the pod's host for the given kind of address. IPv6 addresses have no
+    /// brackets.
     ///
     /// # Errors
     /// [`PodError::NoAddress`].
@@ -171,10 +173,10 @@ impl PodFacts {
         }
     }
 
-    /// The number of a port of it.
+    /// Returns the number of a port of the pod.
     ///
     /// # Errors
-    /// [`PodError::NoPort`] for a name that no container has.
+    /// [`PodError::NoPort`] if no container has a port with this name.
     pub fn port(&self, port: &Port, address: Address) -> Result<u16, PodError> {
         let wanted = match port {
             Port::Number(number) => return Ok(*number),

@@ -1,6 +1,7 @@
-//! The resolver without `async`, for scripts and small programs: the same names,
-//! and each function waits for its answer. As with [`longshore_client::blocking`],
-//! inside an asynchronous runtime every function is an error.
+//! The resolver without `async`, for scripts and small programs. It has the same
+//! names as the asynchronous API, and each function blocks until its result is
+//! available. As with [`longshore_client::blocking`], every function returns an
+//! error inside an asynchronous runtime.
 //!
 //! ```
 //! # longshore_embedded::blocking_example(|cluster| {
@@ -22,7 +23,7 @@
 //! let mut generations = resolver.watch()?;
 //! let first = generations.next(None)?;
 //! assert_eq!(first.map(|generation| generation.number), Some(1));
-//! // Nobody comes.
+//! No pod matches, so there is no second generation.
 //! assert!(generations.next(Some(Duration::from_millis(20)))?.is_none());
 //! # Ok(()) });
 //! ```
@@ -35,8 +36,8 @@ use crate::{
     Error, Generation, Task, Tasks, accelerators::TaskAccelerators, resolver, spec::ClusterSpec,
 };
 
-/// Resolves label selectors over pods: see [`Resolver`](crate::Resolver), from
-/// which it is made.
+/// Resolves label selectors over pods. Create it from a
+/// [`Resolver`](crate::Resolver), which documents its behaviour.
 #[derive(Debug, Clone)]
 pub struct Resolver {
     inner: resolver::Resolver,
@@ -57,26 +58,23 @@ impl Deref for Resolver {
 }
 
 impl Resolver {
-    /// As [`Resolver::tasks`](crate::Resolver::tasks).
+    /// See [`Resolver::tasks`](crate::Resolver::tasks).
     ///
-    /// # Errors
-    /// As there.
+    /// The same as for the asynchronous method.
     pub fn tasks(&self) -> Result<Tasks, Error> {
         wait_for(self.inner.tasks())
     }
 
-    /// As [`Resolver::cluster_spec`](crate::Resolver::cluster_spec).
+    /// See [`Resolver::cluster_spec`](crate::Resolver::cluster_spec).
     ///
-    /// # Errors
-    /// As there.
+    /// The same as for the asynchronous method.
     pub fn cluster_spec(&self) -> Result<ClusterSpec, Error> {
         wait_for(self.inner.cluster_spec())
     }
 
-    /// As [`Resolver::master`](crate::Resolver::master).
+    /// See [`Resolver::master`](crate::Resolver::master).
     ///
-    /// # Errors
-    /// As there.
+    /// The same as for the asynchronous method.
     pub fn master(
         &self,
         task_type: Option<&str>,
@@ -86,26 +84,23 @@ impl Resolver {
         wait_for(self.inner.master(task_type, task_id, rpc_layer))
     }
 
-    /// As [`Resolver::own_task`](crate::Resolver::own_task).
+    /// See [`Resolver::own_task`](crate::Resolver::own_task).
     ///
-    /// # Errors
-    /// As there.
+    /// The same as for the asynchronous method.
     pub fn own_task(&self) -> Result<Task, Error> {
         wait_for(self.inner.own_task())
     }
 
-    /// As [`Resolver::accelerators`](crate::Resolver::accelerators).
+    /// See [`Resolver::accelerators`](crate::Resolver::accelerators).
     ///
-    /// # Errors
-    /// As there.
+    /// The same as for the asynchronous method.
     pub fn accelerators(&self) -> Result<Vec<TaskAccelerators>, Error> {
         wait_for(self.inner.accelerators())
     }
 
-    /// As [`Resolver::num_accelerators`](crate::Resolver::num_accelerators).
+    /// See [`Resolver::num_accelerators`](crate::Resolver::num_accelerators).
     ///
-    /// # Errors
-    /// As there.
+    /// The same as for the asynchronous method.
     pub fn num_accelerators(
         &self,
         task_type: Option<&str>,
@@ -114,18 +109,16 @@ impl Resolver {
         wait_for(self.inner.num_accelerators(task_type, task_id))
     }
 
-    /// As [`Resolver::wait`](crate::Resolver::wait).
+    /// See [`Resolver::wait`](crate::Resolver::wait).
     ///
-    /// # Errors
-    /// As there.
+    /// The same as for the asynchronous method.
     pub fn wait(&self, needed: &BTreeMap<String, usize>, limit: Duration) -> Result<Tasks, Error> {
         wait_for(self.inner.wait(needed, limit))
     }
 
-    /// As [`Resolver::watch`](crate::Resolver::watch).
+    /// See [`Resolver::watch`](crate::Resolver::watch).
     ///
-    /// # Errors
-    /// As there.
+    /// The same as for the asynchronous method.
     pub fn watch(&self) -> Result<Generations, Error> {
         let inner = wait_for(self.inner.watch())?;
         Ok(Generations { inner })
@@ -138,11 +131,12 @@ pub struct Generations {
 }
 
 impl Generations {
-    /// The next generation; `None` when the time runs out before it comes. It is
-    /// not lost then, but comes next time. Without a limit it waits for ever.
+    /// Returns the next generation, or `None` if the time limit passes first. A
+    /// later call then returns that generation. Without a limit, the call waits
+    /// indefinitely.
     ///
     /// # Errors
-    /// As [`Generations::next`](crate::Generations::next).
+    /// See [`Generations::next`](crate::Generations::next).
     pub fn next(&mut self, limit: Option<Duration>) -> Result<Option<Generation>, Error> {
         let next = self.inner.next();
         wait_for(async {

@@ -1,14 +1,14 @@
-//! Device resources in pods' limits, and what frameworks call them.
+//! Device resources in pod limits, and the device names that frameworks use.
 
 use std::collections::BTreeMap;
 
 use crate::facts::PodFacts;
 
-/// Resource name → how many a task has.
+/// Resource name → count for one task.
 pub type Accelerators = BTreeMap<String, u64>;
 
-/// Names under which device plugins register accelerators, and what
-/// frameworks call the device.
+/// Resource names that device plugins register, and the device names that
+/// frameworks use.
 const DEVICES: [(&str, &str); 15] = [
     ("nvidia.com/gpu", "GPU"),
     ("nvidia.com/gpu.shared", "GPU"),
@@ -26,11 +26,12 @@ const DEVICES: [(&str, &str); 15] = [
     ("metax-tech.com/gpu", "GPU"),
     ("qualcomm.com/qaic", "QAIC"),
 ];
-/// Slices of a GPU have their sizes in their names: `nvidia.com/mig-1g.5gb`.
-const SLICES: &str = "nvidia.com/mig-";
+/// MIG slices of a GPU have their size in the resource name:
+/// `nvidia.com/mig-1g.5gb`.
+const MIG_PREFIX: &str = "nvidia.com/mig-";
 
-/// What frameworks call the device behind a resource; `None` for a resource
-/// that is no accelerator.
+/// Returns the framework's device name for a resource. Returns `None` if the
+/// resource is not an accelerator.
 ///
 /// ```
 /// use longshore_resolver::accelerators::device;
@@ -41,14 +42,14 @@ const SLICES: &str = "nvidia.com/mig-";
 /// ```
 #[must_use]
 pub fn device(resource: &str) -> Option<&'static str> {
-    if resource.starts_with(SLICES) {
+    if resource.starts_with(MIG_PREFIX) {
         return Some("GPU");
     }
     let known = DEVICES.iter().find(|(name, _)| *name == resource);
     known.map(|(_, device)| *device)
 }
 
-/// Accelerators in the limits of a pod's containers.
+/// Returns the accelerators in the limits of a pod's containers.
 #[must_use]
 pub fn of(pod: &PodFacts) -> Accelerators {
     let mut found = Accelerators::new();
@@ -66,7 +67,7 @@ pub fn of(pod: &PodFacts) -> Accelerators {
     found
 }
 
-/// By the names that frameworks have for devices: `{"GPU": 2}`.
+/// Sums the counts by the device names that frameworks use: `{"GPU": 2}`.
 #[must_use]
 pub fn by_device(resources: &Accelerators) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
@@ -79,11 +80,11 @@ pub fn by_device(resources: &Accelerators) -> BTreeMap<String, u64> {
     found
 }
 
-/// What every one of several tasks has: the least of each device.
-pub(crate) fn least<'a>(tasks: impl Iterator<Item = &'a Accelerators>) -> BTreeMap<String, u64> {
-    let of_each = tasks.map(by_device);
-    let common = of_each.reduce(|least, other| {
-        let both = least.into_iter().filter_map(|(device, number)| {
+/// Returns what every one of the tasks has: the minimum count of each device.
+pub(crate) fn minimum<'a>(tasks: impl Iterator<Item = &'a Accelerators>) -> BTreeMap<String, u64> {
+    let per_task = tasks.map(by_device);
+    let common = per_task.reduce(|minimum, other| {
+        let both = minimum.into_iter().filter_map(|(device, number)| {
             let other = *other.get(&device)?;
             Some((device, number.min(other)))
         });

@@ -1,67 +1,65 @@
-//! What can go wrong when a cluster is asked for tasks.
+//! Errors of a resolver.
 
 use std::time::Duration;
 
 use crate::{identity::Identity, missing::Missing, pod_error::PodError, spec::SpecError};
 
-/// Why there is no spec, or no answer from it.
+/// The reason why a resolver could not return tasks or a cluster spec.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The cluster refused, or did not answer.
+    /// The request to the cluster failed.
     #[error(transparent)]
     Cluster(#[from] longshore_client::Error),
-    /// The token lacks a right.
+    /// The token does not have the required permission.
     #[error(
-        "the right to {verb} {resource} {} is missing: {source}; grant it to the pod's service account, as by `kubectl create role pod-reader --verb=list,watch --resource=pods` and a role binding", within(namespace.as_deref())
+        "permission to {verb} {resource} {} is missing: {source}; grant it to the pod's service account, for example with `kubectl create role pod-reader --verb=list,watch --resource=pods` and a role binding", in_namespace(namespace.as_deref())
     )]
     Forbidden {
-        /// The verb, as in RBAC.
+        /// The RBAC verb.
         verb: &'static str,
         /// The resource.
         resource: &'static str,
-        /// The namespace; `None` for all.
+        /// The namespace, or `None` for all namespaces.
         namespace: Option<String>,
-        /// The cluster's words.
+        /// The response of the cluster.
         source: Box<longshore_client::Error>,
     },
-    /// The pods do not make a spec.
+    /// The pods cannot be assembled into tasks.
     #[error(transparent)]
     Pods(#[from] PodError),
     /// The spec has no such job or task.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// Not all were there in time.
-    #[error("not all tasks were there within {} s: {}", waited.as_secs_f64(), listed(missing))]
+    /// The required tasks did not exist within the time limit.
+    #[error("timed out after {} s waiting for tasks: {}", waited.as_secs_f64(), joined(missing))]
     Missing {
-        /// The roles that lack tasks.
+        /// The roles with missing tasks.
         missing: Vec<Missing>,
-        /// How long the wait was.
+        /// How long the resolver waited.
         waited: Duration,
     },
-    /// The asking pod is none of the tasks.
-    #[error(
-        "{identity} is none of the {tasks} tasks; look whether the selectors match it and the namespace is right"
-    )]
+    /// The calling process does not run in a pod of any task.
+    #[error("{identity} is not one of the {tasks} tasks; check the selectors and the namespace")]
     NotATask {
-        /// Who asked.
+        /// The identity of the calling process.
         identity: Box<Identity>,
-        /// How many tasks there are.
+        /// The number of tasks.
         tasks: usize,
     },
-    /// The connection was closed during a wait.
+    /// The cluster closed the connection during a wait.
     #[error("the connection to the cluster was closed while waiting for pods")]
     Closed,
 }
 
-fn within(namespace: Option<&str>) -> String {
+fn in_namespace(namespace: Option<&str>) -> String {
     match namespace {
         Some(namespace) => format!("in namespace \"{namespace}\""),
         None => "in all namespaces".to_owned(),
     }
 }
 
-fn listed(missing: &[Missing]) -> String {
+fn joined(missing: &[Missing]) -> String {
     let texts: Vec<String> = missing.iter().map(ToString::to_string).collect();
     texts.join("; ")
 }

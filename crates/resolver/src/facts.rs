@@ -1,4 +1,4 @@
-//! What a resolver needs to know of pods and nodes; reads from their JSON.
+//! The fields of pods and nodes that a resolver reads from their JSON.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Label and annotation that carry the index of an Indexed Job's pod.
 pub const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
-/// What a resolver needs to know of a pod.
+/// The fields of a pod that a resolver reads.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct PodFacts {
@@ -21,45 +21,45 @@ pub struct PodFacts {
     pub status: PodStatus,
 }
 
-/// The part of `metadata` that matters here.
+/// The fields of `metadata` that a resolver reads.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PodMeta {
     /// The pod's name.
     pub name: String,
-    /// Its namespace.
+    /// The pod's namespace.
     pub namespace: String,
-    /// Its uid.
+    /// The pod's UID.
     pub uid: String,
-    /// Set when it is being deleted.
+    /// Set while the pod is being deleted.
     pub deletion_timestamp: Option<Timestamp>,
-    /// Its labels.
+    /// The pod's labels.
     pub labels: BTreeMap<String, String>,
-    /// Its annotations.
+    /// The pod's annotations.
     pub annotations: BTreeMap<String, String>,
 }
 
-/// The part of `spec` that matters here.
+/// The fields of `spec` that a resolver reads.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PodSpec {
-    /// Host name inside the pod.
+    /// The host name inside the pod.
     pub hostname: Option<String>,
-    /// The headless Service under which the host name is known.
+    /// The headless Service whose domain contains the host name.
     pub subdomain: Option<String>,
-    /// The node it was placed on.
+    /// The node that the pod is scheduled to.
     pub node_name: Option<String>,
     /// The containers.
     pub containers: Vec<Container>,
 }
 
-/// The part of a container that matters here.
+/// The fields of a container that a resolver reads.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Container {
-    /// The ports it names.
+    /// The container's ports.
     pub ports: Vec<ContainerPort>,
-    /// Requests and limits.
+    /// The container's resource requirements.
     pub resources: Resources,
 }
 
@@ -67,15 +67,15 @@ pub struct Container {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ContainerPort {
-    /// Its name.
+    /// The port's name.
     pub name: String,
-    /// Its number in the pod.
+    /// The port number in the pod.
     pub container_port: u16,
-    /// Its number on the node, when it has one.
+    /// The port number on the node, if there is one.
     pub host_port: Option<u16>,
 }
 
-/// Resource limits of a container.
+/// The resource limits of a container.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Resources {
@@ -83,31 +83,31 @@ pub struct Resources {
     pub limits: BTreeMap<String, Value>,
 }
 
-/// The part of `status` that matters here.
+/// The fields of `status` that a resolver reads.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PodStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     pub phase: String,
-    /// The pod's own address.
+    /// The pod's primary IP address.
     #[serde(rename = "podIP")]
     pub pod_ip: Option<String>,
-    /// Its addresses, one a family; the first is `podIP`.
+    /// The pod's IP addresses, one per family. The first is `podIP`.
     #[serde(rename = "podIPs")]
     pub pod_ips: Vec<Ip>,
-    /// The address of its node.
+    /// The primary IP address of the pod's node.
     #[serde(rename = "hostIP")]
     pub host_ip: Option<String>,
-    /// The addresses of its node.
+    /// The IP addresses of the pod's node.
     #[serde(rename = "hostIPs")]
     pub host_ips: Vec<Ip>,
     /// `PodScheduled`, `Ready` and others.
     pub conditions: Vec<Condition>,
-    /// How its containers are.
+    /// The statuses of the containers.
     pub container_statuses: Vec<ContainerStatus>,
 }
 
-/// An address in a list of such.
+/// An entry of `podIPs` or `hostIPs`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Ip {
@@ -119,42 +119,42 @@ pub struct Ip {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Condition {
-    /// Its name.
+    /// The condition's type.
     #[serde(rename = "type")]
     pub kind: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// Why, in a word.
+    /// The reason in CamelCase.
     pub reason: String,
-    /// Why, in a sentence.
+    /// The human-readable message.
     pub message: String,
 }
 
-/// How a container is.
+/// The status of a container.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ContainerStatus {
-    /// Its state.
+    /// The container's state.
     pub state: ContainerState,
 }
 
-/// A container's state, as far as it matters here.
+/// The fields of a container's state that a resolver reads.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ContainerState {
-    /// What it waits for.
+    /// Set while the container is waiting.
     pub waiting: Option<Waiting>,
 }
 
-/// What a container waits for.
+/// Why a container is waiting.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Waiting {
-    /// As in `ImagePullBackOff`.
+    /// The reason, for example `ImagePullBackOff`.
     pub reason: String,
 }
 
-/// What a resolver needs to know of a node.
+/// The fields of a node that a resolver reads.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct NodeFacts {
@@ -162,33 +162,33 @@ pub struct NodeFacts {
     pub metadata: NodeMeta,
 }
 
-/// The part of a node's `metadata` that matters here.
+/// The fields of a node's `metadata` that a resolver reads.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct NodeMeta {
     /// The node's name.
     pub name: String,
-    /// Its labels.
+    /// The node's labels.
     pub labels: BTreeMap<String, String>,
 }
 
-/// Where in its life a pod is.
+/// The stage of a pod's lifecycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Not all its containers have been started, or its node does not answer.
+    /// Some containers have not started, or the node does not respond.
     Pending,
-    /// It runs and has not reported itself ready.
+    /// The pod is running and not ready.
     Unready,
-    /// It runs and is ready.
+    /// The pod is running and ready.
     Ready,
-    /// It is being deleted.
+    /// The pod is being deleted.
     Terminating,
-    /// It has succeeded or failed.
+    /// The pod has succeeded or failed.
     Finished,
 }
 
 impl PodFacts {
-    /// The completion index of an Indexed Job's pod.
+    /// Returns the completion index of an Indexed Job's pod.
     #[must_use]
     pub fn completion_index(&self) -> Option<u32> {
         let meta = &self.metadata;
@@ -199,7 +199,7 @@ impl PodFacts {
         text?.parse().ok()
     }
 
-    /// Where in its life it is.
+    /// Returns the stage of the pod's lifecycle.
     #[must_use]
     pub fn state(&self) -> State {
         let ready = |condition: &Condition| condition.kind == "Ready" && condition.status == "True";
@@ -212,7 +212,7 @@ impl PodFacts {
         }
     }
 
-    /// The name by which it knows itself: its host name.
+    /// Returns the pod's host name, which its processes see as their own.
     #[must_use]
     pub fn hostname(&self) -> &str {
         let own = self
@@ -223,16 +223,16 @@ impl PodFacts {
         own.unwrap_or(&self.metadata.name)
     }
 
-    /// All its own addresses.
+    /// Returns all IP addresses of the pod.
     pub fn ips(&self) -> impl Iterator<Item = &str> {
         let (one, all) = (&self.status.pod_ip, &self.status.pod_ips);
         let listed = all.iter().map(|ip| ip.ip.as_str());
-        let alone = one.as_deref().filter(|_| all.is_empty());
-        listed.chain(alone).filter(|ip| !ip.is_empty())
+        let single = one.as_deref().filter(|_| all.is_empty());
+        listed.chain(single).filter(|ip| !ip.is_empty())
     }
 
-    /// What keeps it from running, as far as it is told: `ImagePullBackOff`,
-    /// `Unschedulable: 0/3 nodes are available`.
+    /// Returns the reason why the pod does not run, if its status has one:
+    /// `ImagePullBackOff`, `Unschedulable: 0/3 nodes are available`.
     #[must_use]
     pub fn hindrance(&self) -> Option<Cow<'_, str>> {
         let unscheduled = self

@@ -1,15 +1,15 @@
-//! What a process knows of the pod it runs in.
+//! What a process knows about the pod that it runs in.
 
 use std::{env, fmt, fs, net::IpAddr};
 
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 const HOSTNAME_FILE: &str = "/proc/sys/kernel/hostname";
 
-/// What a process knows of the pod it runs in.
+/// What a process knows about the pod that it runs in.
 ///
 /// ```
 /// use longshore_resolver::Identity;
-/// // As the downward API sets them, and every container runtime HOSTNAME.
+/// The downward API sets POD_NAMESPACE, and every container runtime sets HOSTNAME.
 /// let set = |name: &str| match name {
 ///     "POD_NAMESPACE" => Some("train".to_owned()),
 ///     "HOSTNAME" => Some("worker-1".to_owned()),
@@ -24,19 +24,19 @@ const HOSTNAME_FILE: &str = "/proc/sys/kernel/hostname";
 pub struct Identity {
     /// The pod's namespace.
     pub namespace: Option<String>,
-    /// The pod's uid.
+    /// The pod's UID.
     pub uid: Option<String>,
     /// The pod's name.
     pub name: Option<String>,
-    /// Its host name, which in an Indexed Job is another than its name.
+    /// The pod's host name. In an Indexed Job it differs from the pod's name.
     pub hostname: Option<String>,
-    /// Its own addresses.
+    /// The pod's IP addresses.
     pub ips: Vec<IpAddr>,
 }
 
 impl Identity {
-    /// Of this process: from its variables, its service account and its
-    /// host name.
+    /// Returns the identity of this process, from its environment variables, its
+    /// service account and its host name.
     #[must_use]
     pub fn here() -> Self {
         let mut identity = Self::from_variables(|name| env::var(name).ok());
@@ -53,9 +53,9 @@ impl Identity {
         identity
     }
 
-    /// From variables: `POD_NAMESPACE`, `POD_UID`, `POD_NAME`, `POD_IP` and
-    /// `POD_IPS`, which a manifest has to set by the downward API, and
-    /// `HOSTNAME`, which every runtime sets.
+    /// Reads the identity from environment variables: `POD_NAMESPACE`, `POD_UID`,
+    /// `POD_NAME`, `POD_IP` and `POD_IPS`, which the pod's manifest must set with
+    /// the downward API, and `HOSTNAME`, which every container runtime sets.
     #[must_use]
     pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| variable(name).filter(|text| !text.is_empty());

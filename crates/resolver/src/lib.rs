@@ -1,14 +1,14 @@
-//! Cluster specs of distributed jobs, from pods.
+//! Resolves the pods of a distributed job into a cluster spec.
 //!
-//! - [`Resolver`]: lists the pods of a cluster, waits for missing ones, follows
-//!   changes.
-//! - [`ClusterSpec`]: which tasks a job has and where they listen. Pure.
-//! - [`assemble`]: from pods to tasks, with policy as values ([`Assembly`]):
-//!   order, addresses, ports, who is not ready. Pure.
-//! - [`Identity`]: which of the tasks a process in a pod is.
-//! - [`render`]: what the frameworks read. Pure.
-//! - [`names`]: waits until the peers' DNS names resolve; needs no access to
-//!   the API.
+//! - [`Resolver`]: lists the pods of a cluster, waits for missing tasks, and
+//!   watches for changes.
+//! - [`ClusterSpec`]: the tasks of a job and their addresses. Pure.
+//! - [`assemble`]: turns pods into tasks. An [`Assembly`] sets the order, the
+//!   addresses, the ports and the policy for pods that are not ready. Pure.
+//! - [`Identity`]: finds the task that the calling process belongs to.
+//! - [`render`]: the configuration formats of the frameworks. Pure.
+//! - [`names`]: waits until the DNS names of the peers resolve. It needs no access
+//!   to the API.
 
 pub mod accelerators;
 pub mod address;

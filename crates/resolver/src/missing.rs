@@ -1,4 +1,4 @@
-//! Which tasks are missing, and why. Pure.
+//! Reports which tasks are missing, and why. Pure.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -9,19 +9,19 @@ use crate::{
     tasks::{Assembly, Selected},
 };
 
-/// How many pods are named one by one.
-const NAMED: usize = 10;
+/// The maximum number of reasons that a message lists.
+const MAX_REASONS: usize = 10;
 
-/// A role that has fewer tasks than it needs.
+/// A role with fewer tasks than required.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
     /// The role.
     pub role: String,
-    /// How many tasks it needs.
+    /// The number of tasks that the role needs.
     pub needed: usize,
-    /// How many it has.
+    /// The number of tasks that the role has.
     pub ready: usize,
-    /// What is known of the others, pod by pod.
+    /// The reasons, one for each pod that is not a task yet.
     pub reasons: Vec<String>,
 }
 
@@ -34,21 +34,22 @@ impl fmt::Display for Missing {
             reasons,
         } = self;
         write!(f, "{role}: {ready} of {needed}")?;
-        let named = &reasons[..reasons.len().min(NAMED)];
-        write!(f, "; {}", named.join(", "))?;
-        match reasons.len() - named.len() {
+        let listed = &reasons[..reasons.len().min(MAX_REASONS)];
+        write!(f, "; {}", listed.join(", "))?;
+        match reasons.len() - listed.len() {
             0 => Ok(()),
             more => write!(f, ", and {more} more"),
         }
     }
 }
 
-/// The roles that lack tasks; none when every role has what it needs.
+/// Returns the roles with missing tasks. The list is empty when every role has
+/// enough tasks.
 #[must_use]
 pub fn missing(
     selected: &[Selected<'_>],
     needed: &BTreeMap<String, usize>,
-    how: &Assembly,
+    assembly: &Assembly,
 ) -> Vec<Missing> {
     let unknown = needed.iter().filter(|(role, needed)| {
         **needed > 0 && !selected.iter().any(|known| known.role == role.as_str())
@@ -61,15 +62,23 @@ pub fn missing(
     });
     let known = selected.iter().filter_map(|Selected { role, pods }| {
         let needed = needed.get(*role).copied().unwrap_or(0);
-        of_role(role, pods, needed, how)
+        of_role(role, pods, needed, assembly)
     });
     unknown.chain(known).collect()
 }
 
-fn of_role(role: &str, pods: &[Vec<&PodFacts>], needed: usize, how: &Assembly) -> Option<Missing> {
+fn of_role(
+    role: &str,
+    pods: &[Vec<&PodFacts>],
+    needed: usize,
+    assembly: &Assembly,
+) -> Option<Missing> {
     let mut pods: Vec<&PodFacts> = pods.iter().flatten().copied().collect();
     pods.sort_by(|a, b| natural_order(&a.metadata.name, &b.metadata.name));
-    let mut reasons: Vec<String> = pods.iter().filter_map(|pod| why_not(pod, how)).collect();
+    let mut reasons: Vec<String> = pods
+        .iter()
+        .filter_map(|pod| reason_missing(pod, assembly))
+        .collect();
     let ready = pods.len() - reasons.len();
     if ready >= needed {
         return None;
@@ -78,7 +87,7 @@ fn of_role(role: &str, pods: &[Vec<&PodFacts>], needed: usize, how: &Assembly) -
         Some(1..) if pods.is_empty() => {
             reasons.push("no pod matches".to_owned());
         }
-        Some(lacking @ 1..) => reasons.push(format!("{lacking} not created yet")),
+        Some(uncreated @ 1..) => reasons.push(format!("{uncreated} not created yet")),
         _ => {}
     }
     Some(Missing {
@@ -89,15 +98,15 @@ fn of_role(role: &str, pods: &[Vec<&PodFacts>], needed: usize, how: &Assembly) -
     })
 }
 
-/// Whether a pod is a task, with all that a task needs.
-pub(crate) fn is_there(pod: &PodFacts, how: &Assembly) -> bool {
-    why_not(pod, how).is_none()
+/// Whether a pod has everything that a task needs.
+pub(crate) fn is_complete(pod: &PodFacts, assembly: &Assembly) -> bool {
+    reason_missing(pod, assembly).is_none()
 }
 
-/// Why a pod is no task yet.
-fn why_not(pod: &PodFacts, how: &Assembly) -> Option<String> {
+/// Returns the reason why a pod is not a task yet.
+fn reason_missing(pod: &PodFacts, assembly: &Assembly) -> Option<String> {
     let name = &pod.metadata.name;
-    let policy = &how.policy;
+    let policy = &assembly.policy;
     let (act, state) = match pod.state() {
         State::Ready => (Act::Keep, ""),
         State::Pending => (policy.pending, pod.status.phase.as_str()),
@@ -111,7 +120,7 @@ fn why_not(pod: &PodFacts, how: &Assembly) -> Option<String> {
             None => format!("{name} is {state}"),
         });
     }
-    let host = pod.host(how.address, how.family).map(drop);
-    let port = pod.port(&how.port, how.address).map(drop);
+    let host = pod.host(assembly.address, assembly.family).map(drop);
+    let port = pod.port(&assembly.port, assembly.address).map(drop);
     host.and(port).err().map(|error| error.to_string())
 }

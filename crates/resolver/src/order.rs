@@ -1,19 +1,20 @@
-//! In which order pods become tasks.
+//! The order in which pods become tasks.
 
 use std::cmp::Ordering;
 
 use crate::facts::PodFacts;
 
-/// In which order the pods of a selector become tasks.
+/// The order in which the pods of a selector become tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
-    /// By completion index where all pods of a role's only selector carry one;
-    /// by name elsewhere, numbers as numbers: `worker-2` before `worker-10`.
+    /// By completion index if a role has a single selector and all its pods have an
+    /// index. Otherwise by name, with numbers in numeric order: `worker-2` before
+    /// `worker-10`.
     #[default]
     Natural,
-    /// By name, byte by byte, as TensorFlow's own resolver does.
+    /// By name, byte by byte, as in TensorFlow's `KubernetesClusterResolver`.
     Lexical,
-    /// By completion index, which every pod must carry.
+    /// By completion index. Every pod must have one.
     CompletionIndex,
 }
 
@@ -29,14 +30,14 @@ impl Order {
             Self::CompletionIndex => index(a).cmp(&index(b)),
             Self::Natural | Self::Lexical => Ordering::Equal,
         };
-        // Names are told apart by namespace where several are looked into.
+        // With several namespaces, pods can have the same name.
         indices
             .then(names)
             .then_with(|| (&x.namespace, &x.uid).cmp(&(&y.namespace, &y.uid)))
     }
 }
 
-/// Compares texts with their numbers as numbers: `a2` before `a10`.
+/// Compares texts with the numbers in them in numeric order: `a2` before `a10`.
 ///
 /// ```
 /// use longshore_resolver::natural_order;
@@ -67,7 +68,8 @@ pub fn natural_order(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// The leading digits without leading zeros, and what follows them.
+/// Splits off the leading digits. Returns them without leading zeros, and the rest
+/// of the text.
 fn number(text: &[u8]) -> (&[u8], &[u8]) {
     let end = text
         .iter()

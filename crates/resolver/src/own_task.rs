@@ -1,4 +1,4 @@
-//! Which of the tasks a process in a pod is.
+//! Finds the task that the calling process belongs to.
 
 use std::net::IpAddr;
 
@@ -9,13 +9,14 @@ use crate::{
 };
 
 impl Identity {
-    /// The task that it is: by uid, else by name, else by host name, else by
-    /// address; within its namespace, if that is known.
+    /// Returns the task of this identity. It matches by UID, then by name, then by
+    /// host name, then by IP address, and only in the identity's namespace if that
+    /// is known.
     ///
     /// # Errors
-    /// [`Error::NotATask`] when it is none of them, or not clearly one.
+    /// [`Error::NotATask`] if no task matches, or if the match is ambiguous.
     pub fn find<'a>(&self, tasks: &'a Tasks) -> Result<&'a Task, Error> {
-        let here: Vec<&Task> = tasks
+        let candidates: Vec<&Task> = tasks
             .iter()
             .filter(|task| {
                 self.namespace
@@ -24,7 +25,7 @@ impl Identity {
             })
             .collect();
         let only = |is: &dyn Fn(&Task) -> bool| {
-            let mut found = here.iter().copied().filter(|task| is(task));
+            let mut found = candidates.iter().copied().filter(|task| is(task));
             found.next().filter(|_| found.next().is_none())
         };
         let same = |own: &Option<String>, other: &str| own.as_deref() == Some(other);

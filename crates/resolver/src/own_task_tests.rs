@@ -1,4 +1,4 @@
-//! Which task a process in a pod finds itself to be.
+//! Tests how a process in a pod finds its own task.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::json;
@@ -42,13 +42,13 @@ fn find(variables: &[(&str, &str)]) -> Result<u32, String> {
 }
 
 #[test]
-fn by_uid_name_host_name_and_address() {
+fn a_task_matches_by_uid_name_host_name_or_address() {
     assert_eq!(find(&[("POD_UID", "b-train-0-x7k2p")]), Ok(1));
     let in_a = ("POD_NAMESPACE", "a");
     assert_eq!(find(&[in_a, ("POD_NAME", "train-0-x7k2p")]), Ok(0));
     assert_eq!(find(&[in_a, ("HOSTNAME", "train-1-9b2fc")]), Ok(2));
     assert_eq!(find(&[in_a, ("HOSTNAME", "train-0")]), Ok(0));
-    // On the node's network the host name is the node's.
+    // With host networking, the host name is the node's.
     assert_eq!(
         find(&[("HOSTNAME", "node-7"), ("POD_IP", "10.0.0.22")]),
         Ok(2)
@@ -57,20 +57,21 @@ fn by_uid_name_host_name_and_address() {
 }
 
 #[test]
-fn no_other_task_is_taken_for_it() {
-    // In two namespaces, and which is not known.
+fn no_match_and_ambiguous_matches_are_errors() {
+    // The name exists in two namespaces, and the process does not know its own
+    // namespace.
     assert_eq!(
         find(&[("POD_NAME", "train-0-x7k2p")]).unwrap_err(),
-        "the pod \"train-0-x7k2p\" is none of the 3 tasks; look whether the selectors match it and the namespace is right"
+        "the pod \"train-0-x7k2p\" is not one of the 3 tasks; check the selectors and the namespace"
     );
     assert!(find(&[("POD_NAMESPACE", "c"), ("HOSTNAME", "train-0")]).is_err());
     assert_eq!(
         find(&[]).unwrap_err(),
-        "this process is none of the 3 tasks; look whether the selectors match it and the namespace is right"
+        "this process is not one of the 3 tasks; check the selectors and the namespace"
     );
 }
 
 #[test]
-fn this_process_knows_its_host() {
+fn the_identity_of_this_process_has_a_host_name() {
     assert!(Identity::here().hostname.is_some());
 }

@@ -1,76 +1,78 @@
-//! Why pods do not make tasks.
+//! Errors of pods that cannot become tasks.
 
-/// Why pods do not make tasks.
+/// The reason why pods cannot become tasks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PodError {
-    /// A pod that must run does not.
+    /// The pod must be running, but it is not.
     #[error("Pod \"{name}\" is not running; phase: \"{phase}\"")]
     NotRunning {
         /// The pod's name.
         name: String,
-        /// The phase it is in.
+        /// The pod's phase.
         phase: String,
     },
-    /// A pod that must be ready is not.
-    #[error("Pod \"{name}\" is running and not ready; wait for it, or do without readiness")]
+    /// The pod must be ready, but it is not.
+    #[error(
+        "Pod \"{name}\" is running but not ready; wait until it is ready, or do not require readiness"
+    )]
     NotReady {
         /// The pod's name.
         name: String,
     },
-    /// A pod that is going away.
-    #[error("Pod \"{name}\" is being deleted; wait until it is gone, or leave out pods that end")]
+    /// The pod is being deleted.
+    #[error("Pod \"{name}\" is being deleted; wait until it is deleted, or skip terminating pods")]
     Terminating {
         /// The pod's name.
         name: String,
     },
-    /// A running pod without the address asked for.
+    /// The running pod does not have the requested address.
     #[error(
         "Pod \"{name}\" has no {what}; wait until it has one, or choose another kind of address"
     )]
     NoAddress {
         /// The pod's name.
         name: String,
-        /// What is missing.
+        /// The missing address.
         what: String,
     },
-    /// A pod without the port asked for.
+    /// The pod does not have the requested port.
     #[error("Pod \"{name}\" has no port named \"{port}\"; {}", known_ports(known))]
     NoPort {
         /// The pod's name.
         name: String,
-        /// The port's name.
+        /// The requested port name.
         port: String,
-        /// The names of the ports it has.
+        /// The names of the ports that the pod has.
         known: Vec<String>,
     },
-    /// A pod that two selectors match.
+    /// Two selectors match the pod.
     #[error(
         "Pod \"{name}\" is matched by two selectors, of role \"{first}\" and role \"{second}\"; make the selectors disjoint, or count each pod once"
     )]
     Doubled {
         /// The pod's name.
         name: String,
-        /// The role that had it first.
+        /// The role whose selector matched first.
         first: String,
-        /// The role that matched it again.
+        /// The role whose selector matched second.
         second: String,
     },
-    /// Two running pods with one completion index.
+    /// Two running pods have the same completion index.
     #[error(
         "Pods \"{first}\" and \"{second}\" both have completion index {index} in role \"{role}\"; select the pods of one Job only"
     )]
     SameIndex {
         /// The role.
         role: String,
-        /// The index that both carry.
+        /// The completion index.
         index: u32,
-        /// One pod.
+        /// The first pod.
         first: String,
-        /// The other.
+        /// The second pod.
         second: String,
     },
-    /// A pod without the completion index that is to order it.
+    /// The order needs a completion index, and the pod does not have one.
     #[error(
         "Pod \"{name}\" has no completion index; select pods of an Indexed Job, or order by name"
     )]
@@ -82,7 +84,7 @@ pub enum PodError {
 
 fn known_ports(known: &[String]) -> String {
     if known.is_empty() {
-        "its containers name none: give the number".to_owned()
+        "its containers have no named ports: use the port number".to_owned()
     } else {
         format!("it has {}", known.join(", "))
     }

@@ -1,56 +1,56 @@
-//! What to do about pods that are not simply running.
+//! The policy for pods that are not running and ready.
 
 use crate::{
     facts::{PodFacts, State},
     pod_error::PodError,
 };
 
-/// What to do about a pod.
+/// What to do with a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Make no spec: an error names the pod.
+    /// Fail with an error that names the pod.
     Refuse,
-    /// Make a spec without it.
+    /// Leave the pod out.
     Skip,
-    /// Count it as any other.
+    /// Include the pod like any other.
     Keep,
 }
 
-/// What to do about a pod that two selectors match.
+/// What to do with a pod that two selectors match.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Doubled {
-    /// Make no spec: an error names the pod and both roles.
+    /// Fail with an error that names the pod and both roles.
     #[default]
     Refuse,
-    /// It is a task of the first one.
+    /// Include the pod in the role that matched first.
     First,
 }
 
-/// What to do about pods by where in their life they are.
+/// What to do with a pod in each stage of its lifecycle.
 ///
 /// ```
 /// use longshore_resolver::{Act, Policy};
-/// // Whoever has ended is left out; who has not begun is an error.
+/// Finished pods are skipped; pods that have not started are an error.
 /// assert_eq!(Policy::skip_finished().finished, Act::Skip);
-/// // Addresses known beforehand need no pod that runs.
+/// If addresses are known in advance, pods need not be running.
 /// let planned = Policy { pending: Act::Keep, ..Policy::default() };
 /// assert_ne!(planned, Policy::default());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// Not started in full.
+    /// The pod has containers that have not started.
     pub pending: Act,
-    /// Running and not ready.
+    /// The pod is running and not ready.
     pub unready: Act,
-    /// Being deleted.
+    /// The pod is being deleted.
     pub terminating: Act,
-    /// Succeeded or failed.
+    /// The pod has succeeded or failed.
     pub finished: Act,
-    /// Matched twice.
+    /// Two selectors match the pod.
     pub doubled: Doubled,
 }
 
-/// Every pod must run; readiness does not matter.
+/// Every pod must be running. Readiness is not required.
 impl Default for Policy {
     fn default() -> Self {
         Self {
@@ -63,23 +63,24 @@ impl Default for Policy {
     }
 }
 
-/// What to do about pods that do not run, in a word.
+/// What to do with pods that are not running, as a single choice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum NotRunning {
-    /// Make no spec.
+    /// Fail.
     #[default]
     Fail,
-    /// Leave out who has ended or is ending; fail for the others.
+    /// Leave out pods that have finished or are being deleted. Fail for all others.
     SkipFinished,
     /// Leave them out.
     Skip,
-    /// Count those who have not begun: their addresses are known beforehand.
+    /// Include pods that have not started, because their addresses are known in
+    /// advance.
     Keep,
 }
 
 impl Policy {
-    /// In two words: what to do about pods that do not run, and whether those that
-    /// do must be ready, too.
+    /// Returns the policy for pods that are not running, and for whether running
+    /// pods must also be ready.
     ///
     /// ```
     /// use longshore_resolver::{Act, NotRunning, Policy};
@@ -106,7 +107,8 @@ impl Policy {
         policy
     }
 
-    /// That of TensorFlow's resolver, which looks at the phase alone.
+    /// Returns the policy of TensorFlow's `KubernetesClusterResolver`, which checks
+    /// only the phase.
     #[must_use]
     pub fn tensorflow() -> Self {
         Self {
@@ -115,7 +117,7 @@ impl Policy {
         }
     }
 
-    /// Leaves out pods that have ended or are being deleted.
+    /// Leaves out pods that have finished or are being deleted.
     #[must_use]
     pub fn skip_finished() -> Self {
         Self {
@@ -125,7 +127,7 @@ impl Policy {
         }
     }
 
-    /// Leaves out whatever does not run.
+    /// Leaves out pods that are not running.
     #[must_use]
     pub fn running() -> Self {
         Self {
@@ -134,7 +136,7 @@ impl Policy {
         }
     }
 
-    /// Leaves out whatever is not ready.
+    /// Leaves out pods that are not ready.
     #[must_use]
     pub fn ready() -> Self {
         Self {
@@ -143,21 +145,22 @@ impl Policy {
         }
     }
 
-    /// As this one, for a wait: nothing is refused that may change.
+    /// Returns this policy for use while waiting: pods that may still become tasks
+    /// are skipped, not refused.
     #[must_use]
-    pub(crate) fn patient(self) -> Self {
-        let patient = |act| if act == Act::Refuse { Act::Skip } else { act };
+    pub(crate) fn for_waiting(self) -> Self {
+        let for_waiting = |act| if act == Act::Refuse { Act::Skip } else { act };
         Self {
-            pending: patient(self.pending),
-            unready: patient(self.unready),
-            terminating: patient(self.terminating),
-            finished: patient(self.finished),
+            pending: for_waiting(self.pending),
+            unready: for_waiting(self.unready),
+            terminating: for_waiting(self.terminating),
+            finished: for_waiting(self.finished),
             doubled: self.doubled,
         }
     }
 
     /// Whether a pod becomes a task.
-    pub(crate) fn wants(&self, pod: &PodFacts) -> Result<bool, PodError> {
+    pub(crate) fn includes(&self, pod: &PodFacts) -> Result<bool, PodError> {
         let name = || pod.metadata.name.clone();
         let (act, refusal): (_, fn(String, String) -> PodError) = match pod.state() {
             State::Ready => return Ok(true),

@@ -1,4 +1,4 @@
-//! From pods to tasks. Pure: pods come in as values.
+//! Assembles pods into tasks. Pure: the pods are passed in as values.
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
@@ -14,24 +14,24 @@ use crate::{
     spec::{ClusterSpec, SpecError},
 };
 
-/// How pods become tasks.
+/// The options for assembling pods into tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Assembly {
     /// The port of every task.
     pub port: Port,
     /// The address to use.
     pub address: Address,
-    /// Of which family, where there are two.
+    /// The IP family to use with dual-stack addresses.
     pub family: Family,
     /// The order of the tasks.
     pub order: Order,
-    /// What to do about pods that are not simply running.
+    /// What to do with pods that are not running and ready.
     pub policy: Policy,
 }
 
 impl Assembly {
-    /// As TensorFlow's `KubernetesClusterResolver` does it: the nodes'
-    /// addresses, names byte by byte, the phase alone.
+    /// Returns the behaviour of TensorFlow's `KubernetesClusterResolver`: it uses
+    /// node addresses, sorts names byte by byte, and checks only the phase.
     #[must_use]
     pub fn tensorflow() -> Self {
         Self {
@@ -43,7 +43,8 @@ impl Assembly {
     }
 }
 
-/// A role and the pods of each of its selectors, in the selectors' order.
+/// A role and the pods that each of its selectors matches, in the order of the
+/// selectors.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Selected<'a> {
     /// The role's name.
@@ -52,41 +53,41 @@ pub struct Selected<'a> {
     pub pods: Vec<Vec<&'a PodFacts>>,
 }
 
-/// Which pod a task is.
+/// The pod of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TaskPod {
-    /// Its namespace.
+    /// The pod's namespace.
     pub namespace: String,
-    /// Its name.
+    /// The pod's name.
     pub name: String,
-    /// Its uid.
+    /// The pod's UID.
     pub uid: String,
-    /// Its node.
+    /// The pod's node.
     pub node: Option<String>,
-    /// Its host name.
+    /// The pod's host name.
     #[serde(skip)]
     pub(crate) hostname: String,
-    /// Its own addresses.
+    /// The pod's IP addresses.
     #[serde(skip)]
     pub(crate) ips: Vec<String>,
 }
 
-/// A task: who it is in its role, where it listens, and which pod it is.
+/// A task: its role and index, its address, and its pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Task {
     /// The role.
     pub role: String,
     /// The index in the role.
     pub index: u32,
-    /// `host:port`, IPv6 in brackets.
+    /// `host:port`. IPv6 hosts are in brackets.
     pub address: String,
     /// The pod.
     pub pod: TaskPod,
-    /// The accelerators in its limits.
+    /// The accelerators in the pod's limits.
     pub accelerators: Accelerators,
 }
 
-/// The tasks of a job: by role, in the order of the roles, and by index.
+/// The tasks of a job, by role in the order of the roles, then by index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tasks {
     roles: Vec<String>,
@@ -94,40 +95,40 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// All of them.
+    /// Returns all tasks.
     pub fn iter(&self) -> std::slice::Iter<'_, Task> {
         self.tasks.iter()
     }
 
-    /// How many there are.
+    /// Returns the number of tasks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.tasks.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no tasks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
 
-    /// Those of a role.
+    /// Returns the tasks of a role.
     pub fn of_role<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a Task> {
         self.iter().filter(move |task| task.role == role)
     }
 
-    /// One task.
+    /// Returns one task.
     #[must_use]
     pub fn get(&self, role: &str, index: u32) -> Option<&Task> {
         self.iter()
             .find(|task| task.role == role && task.index == index)
     }
 
-    /// The address of a task as a URL, without a scheme where the layer is empty;
-    /// empty when the role or the index is not given.
+    /// Returns the address of a task as a URL. It has no scheme if `rpc_layer` is
+    /// empty. The URL is empty if the role or the index is `None`.
     ///
     /// # Errors
-    /// A job or a task that is not there.
+    /// The job or the task does not exist.
     pub fn master(
         &self,
         task_type: Option<&str>,
@@ -145,11 +146,12 @@ impl Tasks {
         })
     }
 
-    /// How many accelerators a task has, by what frameworks call the device:
-    /// `{"GPU": 2}`. Of a role or of all tasks: what every one of them has.
+    /// Returns the number of accelerators, by the device names that frameworks use:
+    /// `{"GPU": 2}`. For a role, or for all tasks, it is what every one of the
+    /// tasks has.
     ///
     /// # Errors
-    /// A task that is not there.
+    /// The task does not exist.
     pub fn num_accelerators(
         &self,
         task_type: Option<&str>,
@@ -158,14 +160,15 @@ impl Tasks {
         if let (Some(role), Some(index)) = (task_type, task_id) {
             self.spec().task_address(role, index)?;
         }
-        let meant = self
+        let matching = self
             .iter()
             .filter(|task| task_type.is_none_or(|role| task.role == role))
             .filter(|task| task_type.is_none() || task_id.is_none_or(|index| task.index == index));
-        Ok(devices::least(meant.map(|task| &task.accelerators)))
+        Ok(devices::minimum(matching.map(|task| &task.accelerators)))
     }
 
-    /// Their addresses. Roles without tasks are in it, empty.
+    /// Returns the addresses of the tasks. Roles without tasks are included with an
+    /// empty list.
     #[must_use]
     pub fn spec(&self) -> ClusterSpec {
         let mut spec = ClusterSpec::new();
@@ -188,43 +191,46 @@ impl<'a> IntoIterator for &'a Tasks {
     }
 }
 
-/// Makes tasks of the pods selected for each role.
+/// Assembles the pods of each role into tasks.
 ///
-/// Within a role the pods of the first selector come first, each selector's
-/// pods in the order asked for. Where completion indices count, they are the
-/// tasks' indices, and holes stay holes; else indices are dense.
+/// Within a role, the pods of the first selector come first. The pods of each
+/// selector are sorted as requested. If the order is by completion index, each task
+/// keeps its pod's index, even if some indices are missing. Otherwise indices are
+/// consecutive.
 ///
 /// # Errors
-/// A pod that does not run (by the policy), has no address or port, or is
-/// matched twice.
-pub fn assemble(selected: &[Selected<'_>], how: &Assembly) -> Result<Tasks, PodError> {
+/// A pod that the policy refuses, that has no address or port, or that two
+/// selectors match.
+pub fn assemble(selected: &[Selected<'_>], assembly: &Assembly) -> Result<Tasks, PodError> {
     let mut tasks = Tasks::default();
     let mut seen: BTreeMap<(&str, &str), &str> = BTreeMap::new();
     for Selected { role, pods } in selected {
-        let mut chosen: Vec<Vec<&PodFacts>> = Vec::new();
+        let mut included_pods: Vec<Vec<&PodFacts>> = Vec::new();
         for pods in pods {
             let mut pods = pods.clone();
-            pods.sort_by(|a, b| how.order.compare(a, b));
-            let mut wanted = Vec::new();
+            pods.sort_by(|a, b| assembly.order.compare(a, b));
+            let mut included = Vec::new();
             for pod in pods {
-                if is_first(&mut seen, pod, role, how.policy.doubled)? && how.policy.wants(pod)? {
-                    wanted.push(pod);
+                if is_first(&mut seen, pod, role, assembly.policy.doubled)?
+                    && assembly.policy.includes(pod)?
+                {
+                    included.push(pod);
                 }
             }
-            chosen.push(wanted);
+            included_pods.push(included);
         }
-        let places = places(role, &chosen, how.order)?;
+        let task_indices = task_indices(role, &included_pods, assembly.order)?;
         if !tasks.roles.iter().any(|known| known == role) {
             tasks.roles.push((*role).to_owned());
         }
-        for (index, pod) in places {
-            tasks.tasks.push(task(role, index, pod, how)?);
+        for (index, pod) in task_indices {
+            tasks.tasks.push(task(role, index, pod, assembly)?);
         }
     }
     Ok(tasks)
 }
 
-/// Whether no selector before this one has the pod.
+/// Whether no earlier selector matched the pod.
 fn is_first<'a>(
     seen: &mut BTreeMap<(&'a str, &'a str), &'a str>,
     pod: &'a PodFacts,
@@ -248,29 +254,31 @@ fn is_first<'a>(
     }
 }
 
-/// The index of each pod of a role.
-fn places<'a>(
+/// Returns the index of each pod of a role.
+fn task_indices<'a>(
     role: &str,
-    chosen: &[Vec<&'a PodFacts>],
+    included_pods: &[Vec<&'a PodFacts>],
     order: Order,
 ) -> Result<Vec<(u32, &'a PodFacts)>, PodError> {
-    let all = || chosen.iter().flatten().copied();
+    let all = || included_pods.iter().flatten().copied();
     let by_index = match order {
         Order::Lexical => false,
-        // Several Jobs count from 0 each.
-        Order::Natural => chosen.len() == 1 && all().all(|pod| pod.completion_index().is_some()),
+        // With several Jobs, indices repeat, because each Job counts from 0.
+        Order::Natural => {
+            included_pods.len() == 1 && all().all(|pod| pod.completion_index().is_some())
+        }
         Order::CompletionIndex => true,
     };
     if !by_index {
         return Ok((0..).zip(all()).collect());
     }
-    let mut places: BTreeMap<u32, &PodFacts> = BTreeMap::new();
+    let mut task_indices: BTreeMap<u32, &PodFacts> = BTreeMap::new();
     for pod in all() {
         let name = || pod.metadata.name.clone();
         let index = pod
             .completion_index()
             .ok_or_else(|| PodError::NoIndex { name: name() })?;
-        if let Some(first) = places.insert(index, pod) {
+        if let Some(first) = task_indices.insert(index, pod) {
             return Err(PodError::SameIndex {
                 role: role.to_owned(),
                 index,
@@ -279,12 +287,12 @@ fn places<'a>(
             });
         }
     }
-    Ok(places.into_iter().collect())
+    Ok(task_indices.into_iter().collect())
 }
 
-fn task(role: &str, index: u32, pod: &PodFacts, how: &Assembly) -> Result<Task, PodError> {
-    let host = bracketed(&pod.host(how.address, how.family)?);
-    let port = pod.port(&how.port, how.address)?;
+fn task(role: &str, index: u32, pod: &PodFacts, assembly: &Assembly) -> Result<Task, PodError> {
+    let host = bracketed(&pod.host(assembly.address, assembly.family)?);
+    let port = pod.port(&assembly.port, assembly.address)?;
     let meta = &pod.metadata;
     Ok(Task {
         role: role.to_owned(),

@@ -1,4 +1,5 @@
-//! Test vectors: TensorFlow's own, and what it gets wrong.
+//! Tests with the examples of TensorFlow's own tests, and cases where TensorFlow's
+//! resolver is wrong.
 #![allow(clippy::unwrap_used)]
 
 use std::{cmp::Ordering, collections::BTreeSet};
@@ -40,18 +41,18 @@ fn select<'a>(role: &'a str, selectors: &'a [Vec<PodFacts>]) -> Selected<'a> {
     }
 }
 
-fn spec(selectors: &[Vec<PodFacts>], how: &Assembly) -> Result<Value, String> {
-    let tasks = assemble(&[select("worker", selectors)], how);
+fn spec(selectors: &[Vec<PodFacts>], assembly: &Assembly) -> Result<Value, String> {
+    let tasks = assemble(&[select("worker", selectors)], assembly);
     let tasks = tasks.map_err(|error| error.to_string())?;
     Ok(tasks.spec().as_dict())
 }
 
-fn dict(selectors: &[Vec<PodFacts>], how: &Assembly) -> Value {
-    spec(selectors, how).unwrap()
+fn dict(selectors: &[Vec<PodFacts>], assembly: &Assembly) -> Value {
+    spec(selectors, assembly).unwrap()
 }
 
-fn refusal(selectors: &[Vec<PodFacts>], how: &Assembly) -> String {
-    spec(selectors, how).unwrap_err()
+fn error(selectors: &[Vec<PodFacts>], assembly: &Assembly) -> String {
+    spec(selectors, assembly).unwrap_err()
 }
 
 fn ordered(order: Order) -> Assembly {
@@ -61,7 +62,7 @@ fn ordered(order: Order) -> Assembly {
     }
 }
 
-fn by(policy: Policy) -> Assembly {
+fn with_policy(policy: Policy) -> Assembly {
     Assembly {
         policy,
         ..Assembly::default()
@@ -90,40 +91,40 @@ fn selectors_keep_their_order() {
 }
 
 #[test]
-fn a_pod_that_does_not_run_is_refused_in_tensorflows_words() {
+fn a_pod_that_is_not_running_gives_the_error_of_tensorflow() {
     let pods = [vec![in_phase("tensorflow-abc123", "10.1.2.3", "Failed")]];
-    for how in [Assembly::default(), Assembly::tensorflow()] {
+    for assembly in [Assembly::default(), Assembly::tensorflow()] {
         assert_eq!(
-            refusal(&pods, &how),
+            error(&pods, &assembly),
             "Pod \"tensorflow-abc123\" is not running; phase: \"Failed\""
         );
     }
 }
 
-/// A pod in each state, all running pods with an address.
-fn in_every_state() -> [(&'static str, PodFacts); 6] {
+/// One pod for each state. All running pods have an address.
+fn pods_in_every_state() -> [(&'static str, PodFacts); 6] {
     let ready = |name| {
         let mut pod = running(name, "1.1.1.1");
         let condition = json!([{"type": "Ready", "status": "True"}]);
         pod.status.conditions = serde_json::from_value(condition).unwrap();
         pod
     };
-    let mut going = ready("going");
-    going.metadata.deletion_timestamp = Some(Timestamp::UNIX_EPOCH);
-    let mut gone = in_phase("gone", "1.1.1.1", "Failed");
-    gone.metadata.deletion_timestamp = Some(Timestamp::UNIX_EPOCH);
+    let mut deleting = ready("deleting");
+    deleting.metadata.deletion_timestamp = Some(Timestamp::UNIX_EPOCH);
+    let mut deleting_finished = in_phase("deleting-finished", "1.1.1.1", "Failed");
+    deleting_finished.metadata.deletion_timestamp = Some(Timestamp::UNIX_EPOCH);
     [
         ("ready", ready("ready")),
         ("unready", running("unready", "1.1.1.1")),
         ("pending", in_phase("pending", "1.1.1.1", "Pending")),
         ("finished", in_phase("finished", "1.1.1.1", "Succeeded")),
-        ("going", going),
-        ("gone", gone),
+        ("deleting", deleting),
+        ("deleting-finished", deleting_finished),
     ]
 }
 
 #[test]
-fn policies_refuse_skip_and_keep_what_they_say() {
+fn policies_refuse_skip_and_keep_pods_by_state() {
     let planned = Policy {
         pending: Act::Keep,
         finished: Act::Skip,
@@ -131,7 +132,7 @@ fn policies_refuse_skip_and_keep_what_they_say() {
         unready: Act::Refuse,
         ..Policy::default()
     };
-    // In the order of the states: + kept, - skipped, ! refused.
+    // One character for each pod state: + included, - skipped, ! refused.
     for (policy, acts) in [
         (Policy::default(), "++!!!!"),
         (Policy::tensorflow(), "++!!+!"),
@@ -140,41 +141,41 @@ fn policies_refuse_skip_and_keep_what_they_say() {
         (Policy::ready(), "+-----"),
         (planned, "+!+---"),
     ] {
-        let told: String = in_every_state()
-            .map(|(_, pod)| match spec(&[vec![pod]], &by(policy)) {
+        let found: String = pods_in_every_state()
+            .map(|(_, pod)| match spec(&[vec![pod]], &with_policy(policy)) {
                 Err(_) => '!',
                 Ok(spec) if spec == json!({"worker": []}) => '-',
                 Ok(_) => '+',
             })
             .iter()
             .collect();
-        assert_eq!(told, acts, "{policy:?}");
+        assert_eq!(found, acts, "{policy:?}");
     }
 }
 
 #[test]
-fn refusals_name_the_pod_and_what_it_does() {
-    let [_, (_, unready), (_, pending), _, (_, going), _] = in_every_state();
-    let strict = by(Policy {
+fn errors_name_the_pod_and_its_state() {
+    let [_, (_, unready), (_, pending), _, (_, deleting), _] = pods_in_every_state();
+    let strict = with_policy(Policy {
         unready: Act::Refuse,
         ..Policy::default()
     });
     assert_eq!(
-        refusal(&[vec![unready]], &strict),
-        "Pod \"unready\" is running and not ready; wait for it, or do without readiness"
+        error(&[vec![unready]], &strict),
+        "Pod \"unready\" is running but not ready; wait until it is ready, or do not require readiness"
     );
     assert_eq!(
-        refusal(&[vec![pending]], &strict),
+        error(&[vec![pending]], &strict),
         "Pod \"pending\" is not running; phase: \"Pending\""
     );
     assert_eq!(
-        refusal(&[vec![going]], &strict),
-        "Pod \"going\" is being deleted; wait until it is gone, or leave out pods that end"
+        error(&[vec![deleting]], &strict),
+        "Pod \"deleting\" is being deleted; wait until it is deleted, or skip terminating pods"
     );
 }
 
 #[test]
-fn numbers_sort_as_numbers_and_indices_win() {
+fn names_sort_in_numeric_order_and_completion_indices_take_precedence() {
     let pods = [vec![
         running("w-10", "10.0.0.10"),
         running("w-2", "10.0.0.2"),
@@ -188,7 +189,7 @@ fn numbers_sort_as_numbers_and_indices_win() {
         json!({"worker": ["10.0.0.10:8470", "10.0.0.2:8470"]})
     );
     assert_eq!(
-        refusal(&pods, &ordered(Order::CompletionIndex)),
+        error(&pods, &ordered(Order::CompletionIndex)),
         "Pod \"w-2\" has no completion index; select pods of an Indexed Job, or order by name"
     );
     let pods = [vec![indexed("b-y", 0), indexed("a-x", 3)]];
@@ -202,7 +203,7 @@ fn numbers_sort_as_numbers_and_indices_win() {
 }
 
 #[test]
-fn several_jobs_with_indices_are_one_role() {
+fn one_role_can_have_several_indexed_jobs() {
     let pods = [
         vec![indexed("late-1", 1), indexed("late-0", 0)],
         vec![indexed("early-0", 0), indexed("early-1", 1)],
@@ -211,21 +212,21 @@ fn several_jobs_with_indices_are_one_role() {
         dict(&pods, &Assembly::default()),
         json!({"worker": ["10.0.0.0:8470", "10.0.0.1:8470", "10.0.0.0:8470", "10.0.0.1:8470"]})
     );
-    let told = refusal(&pods, &ordered(Order::CompletionIndex));
+    let found = error(&pods, &ordered(Order::CompletionIndex));
     assert_eq!(
-        told,
+        found,
         "Pods \"late-0\" and \"early-0\" both have completion index 0 in role \"worker\"; select the pods of one Job only"
     );
 }
 
 #[test]
-fn a_pod_of_two_selectors_is_refused_or_counted_once() {
+fn a_pod_that_two_selectors_match_is_refused_or_counted_once() {
     let pods = [vec![running("a", "1.1.1.1")], vec![running("a", "1.1.1.1")]];
     assert_eq!(
-        refusal(&pods, &Assembly::default()),
+        error(&pods, &Assembly::default()),
         "Pod \"a\" is matched by two selectors, of role \"worker\" and role \"worker\"; make the selectors disjoint, or count each pod once"
     );
-    let once = by(Policy {
+    let once = with_policy(Policy {
         doubled: Doubled::First,
         ..Policy::default()
     });
@@ -233,7 +234,7 @@ fn a_pod_of_two_selectors_is_refused_or_counted_once() {
 }
 
 #[test]
-fn one_name_in_two_namespaces_is_two_pods() {
+fn pods_with_the_same_name_in_two_namespaces_are_two_tasks() {
     let mut other = running("a", "2.2.2.2");
     other.metadata.namespace = "another".to_owned();
     let pods = [vec![running("a", "1.1.1.1"), other]];
@@ -244,7 +245,7 @@ fn one_name_in_two_namespaces_is_two_pods() {
 }
 
 fn at(pod: &PodFacts, address: Address, family: Family, port: Port) -> Result<String, String> {
-    let how = Assembly {
+    let assembly = Assembly {
         address,
         family,
         port,
@@ -255,14 +256,14 @@ fn at(pod: &PodFacts, address: Address, family: Family, port: Port) -> Result<St
             role: "worker",
             pods: vec![vec![pod]],
         }],
-        &how,
+        &assembly,
     );
     let tasks = tasks.map_err(|error| error.to_string())?;
     Ok(tasks.get("worker", 0).unwrap().address.clone())
 }
 
 #[test]
-fn addresses_of_every_kind() {
+fn every_kind_of_address_is_supported() {
     let pod = pod(json!({
         "metadata": {"name": "run-worker-0-x7k2p", "namespace": "team"},
         "spec": {"hostname": "run-worker-0", "subdomain": "run"},
@@ -298,7 +299,7 @@ fn addresses_of_every_kind() {
 }
 
 #[test]
-fn ports_by_number_and_by_name() {
+fn ports_are_set_by_number_or_by_name() {
     let mut pod = running("a", "1.1.1.1");
     pod.spec.containers = serde_json::from_value(json!([
         {"ports": [{"containerPort": 80}]},
@@ -308,7 +309,7 @@ fn ports_by_number_and_by_name() {
     let named = |name: &str| Port::Named(name.to_owned());
     let with = |address, port| at(&pod, address, Family::Primary, port);
     assert_eq!(with(Address::PodIp, named("grpc")).unwrap(), "1.1.1.1:2222");
-    // The node's address leads to the node's port.
+    // With a node address, the host port is used.
     assert_eq!(
         with(Address::HostIp, named("grpc")).unwrap(),
         "192.168.0.1:32222"
@@ -320,14 +321,14 @@ fn ports_by_number_and_by_name() {
     pod.spec.containers.clear();
     assert_eq!(
         at(&pod, Address::PodIp, Family::Primary, named("http")).unwrap_err(),
-        "Pod \"a\" has no port named \"http\"; its containers name none: give the number"
+        "Pod \"a\" has no port named \"http\"; its containers have no named ports: use the port number"
     );
 }
 
 #[test]
-fn who_is_missing_is_said_with_the_reason() {
-    let mut unplaced = in_phase("w-2", "", "Pending");
-    unplaced.status = serde_json::from_value(json!({"phase": "Pending", "conditions": [{
+fn missing_tasks_are_reported_with_reasons() {
+    let mut unscheduled = in_phase("w-2", "", "Pending");
+    unscheduled.status = serde_json::from_value(json!({"phase": "Pending", "conditions": [{
         "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
         "message": "0/3 nodes are available",
     }]}))
@@ -339,7 +340,7 @@ fn who_is_missing_is_said_with_the_reason() {
     let workers = [vec![
         running("w-0", "1.1.1.1"),
         in_phase("w-1", "", "Pending"),
-        unplaced,
+        unscheduled,
         unpulled,
         running("w-4", ""),
     ]];
@@ -349,10 +350,10 @@ fn who_is_missing_is_said_with_the_reason() {
     let needed = needed
         .map(|(role, number)| (role.to_owned(), number))
         .into();
-    let told = missing(&roles, &needed, &Assembly::default());
-    let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+    let found = missing(&roles, &needed, &Assembly::default());
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        found,
         [
             "chief: 0 of 1; no selector is given for this role",
             "worker: 1 of 7; w-1 is Pending, w-2 is Pending (Unschedulable: 0/3 nodes are available), \
@@ -366,20 +367,20 @@ fn who_is_missing_is_said_with_the_reason() {
     let many: Vec<PodFacts> = (0..13)
         .map(|i| in_phase(&format!("w-{i}"), "", "Pending"))
         .collect();
-    let told = missing(
+    let found = missing(
         &[select("worker", &[many])],
         &[("worker".to_owned(), 1)].into(),
         &Assembly::default(),
     );
     assert!(
-        told[0].to_string().ends_with("w-9 is Pending, and 3 more"),
+        found[0].to_string().ends_with("w-9 is Pending, and 3 more"),
         "{}",
-        told[0]
+        found[0]
     );
 }
 
 #[test]
-fn accelerators_are_added_up() {
+fn accelerators_of_all_containers_are_summed() {
     let pod = pod(json!({"spec": {"containers": [
         {"resources": {"limits": {"nvidia.com/gpu": "2", "cpu": "4", "google.com/tpu": "0"}}},
         {"resources": {"limits": {"nvidia.com/gpu": 1, "nvidia.com/mig-1g.5gb": "many"}}},
@@ -391,7 +392,7 @@ fn accelerators_are_added_up() {
 }
 
 prop_compose! {
-    /// Pods of few names, so that they clash, in any state.
+    /// A pod in any state. The few different names make collisions likely.
     fn any_pod()(
         name in "(w|ps)-[0-9]{1,2}",
         namespace in "[ab]",
@@ -449,7 +450,7 @@ fn selected(roles: &[Vec<Vec<PodFacts>>]) -> Vec<Selected<'_>> {
 
 proptest! {
     #[test]
-    fn natural_order_is_an_order(a in "[a-c0-2]{0,5}", b in "[a-c0-2]{0,5}", c in "[a-c0-2]{0,5}") {
+    fn natural_order_is_a_total_order(a in "[a-c0-2]{0,5}", b in "[a-c0-2]{0,5}", c in "[a-c0-2]{0,5}") {
         prop_assert_eq!(natural_order(&a, &b), natural_order(&b, &a).reverse());
         prop_assert_eq!(natural_order(&a, &b) == Ordering::Equal, a == b);
         if natural_order(&a, &b).is_le() && natural_order(&b, &c).is_le() {
@@ -458,15 +459,15 @@ proptest! {
     }
 
     #[test]
-    fn numbers_compare_as_numbers(a in 0_u64..1_000_000, b in 0_u64..1_000_000) {
+    fn numbers_compare_numerically(a in 0_u64..1_000_000, b in 0_u64..1_000_000) {
         prop_assert_eq!(natural_order(&format!("w-{a}-x"), &format!("w-{b}-x")), a.cmp(&b));
     }
 
     #[test]
-    fn the_order_of_a_list_does_not_matter(roles in any_roles(), how in any_assembly(), seed: u64) {
+    fn the_order_of_the_pod_list_does_not_matter(roles in any_roles(), assembly in any_assembly(), seed: u64) {
         let mut shuffled = roles.clone();
         for pods in shuffled.iter_mut().flatten() {
-            // Names come twice in one list, too, which no cluster does.
+            // The names in a list are not unique, which cannot happen in a cluster.
             pods.sort_by_key(|pod| pod.metadata.name.clone());
             pods.dedup_by_key(|pod| (pod.metadata.namespace.clone(), pod.metadata.name.clone()));
         }
@@ -478,7 +479,7 @@ proptest! {
                 pods.reverse();
             }
         }
-        let (first, second) = (assemble(&selected(&roles), &how), assemble(&selected(&shuffled), &how));
+        let (first, second) = (assemble(&selected(&roles), &assembly), assemble(&selected(&shuffled), &assembly));
         prop_assert_eq!(first.is_ok(), second.is_ok());
         if let (Ok(first), Ok(second)) = (first, second) {
             prop_assert_eq!(first, second);
@@ -486,8 +487,8 @@ proptest! {
     }
 
     #[test]
-    fn tasks_are_dense_and_none_is_there_twice(roles in any_roles(), how in any_assembly()) {
-        let Ok(tasks) = assemble(&selected(&roles), &how) else {
+    fn indices_are_consecutive_and_tasks_are_unique(roles in any_roles(), assembly in any_assembly()) {
+        let Ok(tasks) = assemble(&selected(&roles), &assembly) else {
             return Ok(());
         };
         let pods: BTreeSet<_> = tasks.iter().map(|task| (&task.pod.namespace, &task.pod.name)).collect();
@@ -497,7 +498,7 @@ proptest! {
         let spec = tasks.spec();
         prop_assert_eq!(spec.jobs().count(), roles.len().min(ROLES.len()));
         for role in spec.jobs() {
-            let by_index = match how.order {
+            let by_index = match assembly.order {
                 Order::Lexical => false,
                 Order::CompletionIndex => true,
                 Order::Natural => tasks.of_role(role).all(|task| {

@@ -1,4 +1,4 @@
-//! One measurement in a process of its own.
+//! Runs one measurement in a separate process.
 
 use std::{
     env,
@@ -15,10 +15,10 @@ use super::{
 };
 use crate::report::Failure;
 
-/// The first word of a child's arguments.
+/// The first argument of a child process.
 pub(crate) const CHILD: &str = "child";
 
-/// Measures one contender in a child.
+/// Measures one contender in a child process.
 pub(super) fn measure(
     job: Job,
     contender: Contender,
@@ -32,8 +32,8 @@ pub(super) fn measure(
             ..Measured::default()
         });
     }
-    if let Some(words) = client_go::words(job, contender) {
-        return client_go::measure(words, source, count);
+    if let Some(arguments) = client_go::arguments(job, contender) {
+        return client_go::measure(arguments, source, count);
     }
     let output = Command::new(env::current_exe()?)
         .args([CHILD, &serde_json::to_string(&job)?, contender.name()])
@@ -50,11 +50,11 @@ pub(super) fn measure(
 }
 
 /// The main function of the child. Its arguments are job, contender, source and count.
-pub(crate) fn child(mut words: impl Iterator<Item = String>) -> Result<(), Failure> {
-    let mut word = || words.next().ok_or("a word is missing");
-    let job: Job = serde_json::from_str(&word()?)?;
-    let contender = Contender::named(&word()?).ok_or("no such contender")?;
-    let (source, count) = (word()?, word()?.parse::<usize>()?);
+pub(crate) fn child(mut arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
+    let mut argument = || arguments.next().ok_or("an argument is missing");
+    let job: Job = serde_json::from_str(&argument()?)?;
+    let contender = Contender::named(&argument()?).ok_or("unknown contender")?;
+    let (source, count) = (argument()?, argument()?.parse::<usize>()?);
     let source = Path::new(&source);
     // A watch is measured on one thread, because its figure is per core.
     let mut runtime = match job {

@@ -34,7 +34,7 @@ pub(super) fn join(
 }
 
 /// The program's first arguments: the operation and the encoding of pods.
-pub(super) fn words(job: Job, contender: Contender) -> Option<[&'static str; 2]> {
+pub(super) fn arguments(job: Job, contender: Contender) -> Option<[&'static str; 2]> {
     let (list, encoding) = match contender {
         Contender::GoJson => ("list", "json"),
         Contender::GoJsonByPages => ("pages", "json"),
@@ -51,19 +51,19 @@ pub(super) fn words(job: Job, contender: Contender) -> Option<[&'static str; 2]>
 
 /// Measures client-go in a separate process.
 pub(super) fn measure(
-    words: [&str; 2],
+    arguments: [&str; 2],
     kubeconfig: &Path,
     count: usize,
 ) -> Result<Measured, Failure> {
     let output = Command::new(program().ok_or("client-go is not available")?)
-        .args(words)
+        .args(arguments)
         .arg(kubeconfig)
         .arg(count.to_string())
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()?;
     if !output.status.success() {
-        return Err(format!("client-go {words:?}: {}", output.status).into());
+        return Err(format!("client-go {arguments:?}: {}", output.status).into());
     }
     Ok(serde_json::from_slice(&output.stdout)?)
 }

@@ -19,13 +19,17 @@ pub(super) fn list(kubeconfig: &Path) -> Result<f64, Failure> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("curl: {error}"))?;
-    // On its input: arguments are visible to other users.
+    // The configuration goes to standard input, because other users can read
+    // arguments.
     if let Some(mut input) = child.stdin.take() {
         input.write_all(config.as_bytes())?;
     }
     let output = child.wait_with_output()?;
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    let (code, seconds) = printed.trim().split_once(' ').ok_or("curl says nothing")?;
+    let (code, seconds) = printed
+        .trim()
+        .split_once(' ')
+        .ok_or("curl printed nothing")?;
     if code != "200" {
         return Err(format!("curl: {code}").into());
     }
@@ -39,7 +43,7 @@ fn config(kubeconfig: &Path) -> Result<String, Failure> {
     let (server, token) = (
         cluster["server"]
             .as_str()
-            .ok_or("the kubeconfig names no server")?,
+            .ok_or("the kubeconfig has no server")?,
         &fs::read_to_string(kubeconfig)?,
     );
     let token = token

@@ -11,14 +11,15 @@ pub(super) enum Job {
     Cache,
 }
 
-/// What one client needed.
+/// The figures of one measurement.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Measured {
     pub(super) seconds: f64,
-    /// Bytes at the peak, beyond those of the process before the work, when it
-    /// had used its client once.
+    /// The peak memory in bytes, minus the memory of the process before the
+    /// measurement.
     pub(super) memory: f64,
-    /// Bytes of the heap in use afterwards, where memory is collected now and then.
+    /// The bytes of the heap in use after the measurement, for clients with a
+    /// garbage collector.
     #[serde(default)]
     pub(super) heap: f64,
 }

@@ -58,7 +58,7 @@ fn in_memory(report: &mut Report, runs: usize, count: usize, folder: &Path) -> R
     let found = rounds(runs, Job::Decode, &contenders, &list, count)?;
     table(
         report,
-        "list in memory to names and phases",
+        "decode a list in memory to names and phases",
         &found,
         size,
         "10 times; 1.2 of the body",

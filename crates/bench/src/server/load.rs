@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The number of concurrent requests, as of a busy controller.
-pub(super) const AT_A_TIME: usize = 64;
+pub(super) const CONCURRENCY: usize = 64;
 pub(super) const JSON: &str = "application/json";
 pub(super) const MERGE: &str = "application/merge-patch+json";
 const PODS: &str = "/api/v1/namespaces/default/pods";

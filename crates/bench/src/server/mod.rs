@@ -48,7 +48,7 @@ pub(crate) async fn run(report: &mut Report, runs: usize, pods: usize) -> Result
 /// Starts a server and creates pods in it.
 pub(crate) async fn with_pods(peer: Peer, pods: usize) -> Result<Server, Failure> {
     let (server, _) = peer.start().await?;
-    let mut wire = Wire::open(&server.kubeconfig(), load::AT_A_TIME).await?;
+    let mut wire = Wire::open(&server.kubeconfig(), load::CONCURRENCY).await?;
     load::create(&mut wire, pods, 1).await?;
     Ok(server)
 }
@@ -63,7 +63,7 @@ async fn one(peer: Peer, runs: usize, pods: usize) -> Result<Figures, Failure> {
         ..Figures::default()
     };
     let client = server.client().await?;
-    let mut wire = Wire::open(&server.kubeconfig(), load::AT_A_TIME).await?;
+    let mut wire = Wire::open(&server.kubeconfig(), load::CONCURRENCY).await?;
     let before = server.processor_time()?;
     figures.create = load::create(&mut wire, pods, runs).await?;
     let between = server.processor_time()?;
@@ -99,7 +99,7 @@ fn print(report: &mut Report, ours: &Figures, theirs: Option<&Figures>) {
         ),
         ("memory, idle", |f| f.idle, "MB", false, "40 MB"),
         (
-            "create pods, 64 at a time, durable",
+            "create pods, 64 concurrent requests, durable",
             |f| f.create,
             "/s",
             true,
@@ -113,7 +113,7 @@ fn print(report: &mut Report, ours: &Figures, theirs: Option<&Figures>) {
             "",
         ),
         (
-            "merge-patch status, 64 at a time, durable",
+            "merge-patch status, 64 concurrent requests, durable",
             |f| f.patch,
             "/s",
             true,
@@ -163,7 +163,7 @@ fn print(report: &mut Report, ours: &Figures, theirs: Option<&Figures>) {
         ),
         (
             "watchers: 99th percentile",
-            |f| f.watchers.late,
+            |f| f.watchers.percentile_99,
             "ms",
             false,
             "100 ms",

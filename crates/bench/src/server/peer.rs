@@ -17,7 +17,7 @@ use crate::{program::Instance, report::Failure};
 /// The variable with the folder of a kube-apiserver. `cargo xtask bench` sets it.
 const FOLDER: &str = "LONGSHORE_REAL_APISERVER";
 /// The timeout for the start of a server.
-const PATIENCE: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server that has not been started.
 pub(crate) enum Peer {
@@ -82,7 +82,7 @@ impl Peer {
                 .await;
             match ready {
                 Ok(text) if text == "ok" => return Ok((server, started.elapsed())),
-                _ if started.elapsed() < PATIENCE => {
+                _ if started.elapsed() < START_TIMEOUT => {
                     tokio::time::sleep(Duration::from_millis(5)).await
                 }
                 Ok(text) => return Err(format!("not ready: {text}").into()),
@@ -164,27 +164,27 @@ fn ports<const N: usize>() -> Result<[u16; N], Failure> {
 impl Real {
     fn start(binary: &Path) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
-        let place = |name: &str| folder.path().join(name).display().to_string();
+        let path = |name: &str| folder.path().join(name).display().to_string();
         let [port, store, peers] = ports()?;
         let (store, peers) = (
             format!("http://127.0.0.1:{store}"),
             format!("http://127.0.0.1:{peers}"),
         );
         let key = Command::new("openssl")
-            .args(["genrsa", "-out", &place("key"), "2048"])
+            .args(["genrsa", "-out", &path("key"), "2048"])
             .stderr(Stdio::null())
             .status()?;
         if !key.success() {
             return Err("openssl cannot create a key".into());
         }
-        fs::write(place("tokens"), "token,admin,admin,system:masters\n")?;
+        fs::write(path("tokens"), "token,admin,admin,system:masters\n")?;
         let kubeconfig = serde_json::json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "real",
             "clusters": [{"name": "real", "cluster": {"server": format!("https://127.0.0.1:{port}"), "insecure-skip-tls-verify": true}}],
             "users": [{"name": "admin", "user": {"token": "token"}}],
             "contexts": [{"name": "real", "context": {"cluster": "real", "user": "admin"}}],
         });
-        fs::write(place("kubeconfig"), kubeconfig.to_string())?;
+        fs::write(path("kubeconfig"), kubeconfig.to_string())?;
         let run = |program: &Path, arguments: Vec<String>| {
             Command::new(program)
                 .args(arguments)
@@ -195,12 +195,12 @@ impl Real {
                 .map_err(|error| format!("{}: {error}", program.display()))
         };
         // The etcd in the same folder, or the one in `PATH`.
-        let beside = binary.with_file_name("etcd");
-        let program = Some(beside.as_path()).filter(|path| path.is_file());
+        let adjacent_etcd = binary.with_file_name("etcd");
+        let program = Some(adjacent_etcd.as_path()).filter(|path| path.is_file());
         let etcd = run(
             program.unwrap_or(Path::new("etcd")),
             vec![
-                format!("--data-dir={}", place("etcd")),
+                format!("--data-dir={}", path("etcd")),
                 format!("--listen-client-urls={store}"),
                 format!("--advertise-client-urls={store}"),
                 format!("--listen-peer-urls={peers}"),
@@ -210,13 +210,13 @@ impl Real {
         )?;
         let arguments = vec![
             format!("--etcd-servers={store}"),
-            format!("--service-account-key-file={}", place("key")),
-            format!("--service-account-signing-key-file={}", place("key")),
+            format!("--service-account-key-file={}", path("key")),
+            format!("--service-account-signing-key-file={}", path("key")),
             "--service-account-issuer=https://kubernetes.default.svc".into(),
-            format!("--cert-dir={}", place("certs")),
+            format!("--cert-dir={}", path("certs")),
             format!("--secure-port={port}"),
             "--bind-address=127.0.0.1".into(),
-            format!("--token-auth-file={}", place("tokens")),
+            format!("--token-auth-file={}", path("tokens")),
             "--authorization-mode=RBAC".into(),
             "--service-cluster-ip-range=10.0.0.0/24".into(),
             "--disable-admission-plugins=ServiceAccount".into(),

@@ -26,7 +26,7 @@ const LABELS: usize = 100;
 const RATE: u64 = 1000;
 /// How long objects change.
 const SPAN: Duration = Duration::from_secs(10);
-const PLACE: &str = "/api/v1/namespaces/default/configmaps";
+const PATH: &str = "/api/v1/namespaces/default/configmaps";
 /// The text before the time in a body. The time is in microseconds since the start.
 const MARK: &[u8] = b"\"t\":\"";
 
@@ -40,16 +40,16 @@ pub(super) struct Delivery {
     /// The median of the milliseconds from sending a request to receiving its event.
     pub(super) median: f64,
     /// The 99th percentile of the same.
-    pub(super) late: f64,
+    pub(super) percentile_99: f64,
 }
 
 pub(super) async fn run(client: &Client) -> Result<Delivery, Failure> {
     for label in 0..LABELS {
         let body = json!({"metadata": {"name": format!("c{label}"), "labels": {"shard": label.to_string()}}, "data": {"t": ""}});
-        send(client, Method::POST, PLACE, JSON, body.to_string()).await?;
+        send(client, Method::POST, PATH, JSON, body.to_string()).await?;
     }
     let started = Instant::now();
-    let (times, mut heard) = mpsc::unbounded_channel();
+    let (times, mut delay_receiver) = mpsc::unbounded_channel();
     let mut watchers = JoinSet::new();
     let mut opened = stream::iter(0..WATCHERS)
         .map(|index| {
@@ -66,39 +66,40 @@ pub(super) async fn run(client: &Client) -> Result<Delivery, Failure> {
         watchers.spawn(listen(body?, started, times.clone()));
     }
     drop((opened, times));
-    let asleep = open(client, "?watch=1&resourceVersion=0".to_owned()).await?;
+    let unread = open(client, "?watch=1&resourceVersion=0".to_owned()).await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let began = Instant::now();
+    let start = Instant::now();
     let made = make(client, started).await?;
-    let span = began.elapsed().as_secs_f64();
+    let span = start.elapsed().as_secs_f64();
     tokio::time::sleep(Duration::from_secs(2)).await;
-    drop(asleep);
+    drop(unread);
     watchers.shutdown().await;
-    let mut late = Vec::new();
-    while let Ok(time) = heard.try_recv() {
-        late.push(time);
+    let mut delays = Vec::new();
+    while let Ok(time) = delay_receiver.try_recv() {
+        delays.push(time);
     }
     let expected = made * (WATCHERS / LABELS) as u64;
-    if (late.len() as u64) < expected {
-        eprintln!("  {} of {expected} events were delivered", late.len());
+    if (delays.len() as u64) < expected {
+        eprintln!("  {} of {expected} events were delivered", delays.len());
     }
-    late.sort_unstable();
+    delays.sort_unstable();
     let at = |share: f64| {
-        late.get((late.len() as f64 * share) as usize)
+        delays
+            .get((delays.len() as f64 * share) as usize)
             .copied()
             .unwrap_or_default() as f64
             / 1e3
     };
     Ok(Delivery {
         rate: made as f64 / span,
-        deliveries: late.len() as f64 / span,
+        deliveries: delays.len() as f64 / span,
         median: at(0.5),
-        late: at(0.99),
+        percentile_99: at(0.99),
     })
 }
 
 async fn open(client: &Client, query: String) -> Result<Body, Failure> {
-    let request = Request::get(format!("{PLACE}{query}")).body(Body::empty())?;
+    let request = Request::get(format!("{PATH}{query}")).body(Body::empty())?;
     let response = client.send(request).await?;
     if !response.status().is_success() {
         return Err(format!("a watch failed: {}", response.status()).into());
@@ -107,7 +108,7 @@ async fn open(client: &Client, query: String) -> Result<Body, Failure> {
 }
 
 /// Sends the delay of each event in microseconds to `heard`.
-async fn listen(mut body: Body, started: Instant, heard: mpsc::UnboundedSender<u64>) {
+async fn listen(mut body: Body, started: Instant, delay_sender: mpsc::UnboundedSender<u64>) {
     let mut text = BytesMut::new();
     while let Some(Ok(frame)) = body.frame().await {
         let now = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -128,7 +129,7 @@ async fn listen(mut body: Body, started: Instant, heard: mpsc::UnboundedSender<u
                 digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok());
             // The initial events have no time.
             if let Some(sent) = sent {
-                let _ = heard.send(now.saturating_sub(sent));
+                let _ = delay_sender.send(now.saturating_sub(sent));
             }
         }
     }
@@ -139,9 +140,9 @@ async fn make(client: &Client, started: Instant) -> Result<u64, Failure> {
     let made = Arc::new(AtomicU64::new(0));
     let mut tasks = JoinSet::new();
     let mut ticks = tokio::time::interval(Duration::from_millis(10));
-    let began = Instant::now();
+    let start = Instant::now();
     let mut index = 0;
-    while began.elapsed() < SPAN {
+    while start.elapsed() < SPAN {
         ticks.tick().await;
         for _ in 0..RATE / 100 {
             // Limits the concurrent requests to a slow server.
@@ -150,7 +151,7 @@ async fn make(client: &Client, started: Instant) -> Result<u64, Failure> {
             }
             index += 1;
             let (client, made) = (client.clone(), made.clone());
-            let path = format!("{PLACE}/c{}", index % LABELS);
+            let path = format!("{PATH}/c{}", index % LABELS);
             tasks.spawn(async move {
                 let now = started.elapsed().as_micros();
                 let body = json!({"data": {"t": now.to_string()}}).to_string();

@@ -53,7 +53,7 @@ impl Wire {
         let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
         let tls = TlsConnector::from(Arc::new(config.rustls_client_config()?));
         let url = &config.cluster_url;
-        let authority = url.authority().ok_or("the server's URL names no host")?;
+        let authority = url.authority().ok_or("the server's URL has no host")?;
         let open = || async {
             let stream = TcpStream::connect(authority.as_str()).await?;
             stream.set_nodelay(true)?;

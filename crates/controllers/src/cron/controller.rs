@@ -1,5 +1,5 @@
-//! The CronJob controller's loop: watches CronJobs and Jobs, decides what to do
-//! about each.
+//! The CronJob controller's loop: watches CronJobs and Jobs, and acts on each
+//! CronJob.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::{
 
 /// The controller's name in the log.
 const NAME: &str = "cronjob";
-/// CronJobs worked on at a time.
+/// The number of workers.
 const WORKERS: usize = 4;
 
 struct Controller {
@@ -73,7 +73,7 @@ impl Controller {
                     self.store().put(&key, cron, self.requests.now());
                     self.queue.add(key);
                 }
-                Err(error) => tracing::warn!(?key, %error, "a CronJob cannot be read"),
+                Err(error) => tracing::warn!(?key, %error, "cannot read a CronJob"),
             },
             Change::Gone(item) => self.store().remove(&key, Some(item.uid())),
         }
@@ -90,14 +90,14 @@ impl Controller {
         let owned = match owned.transpose() {
             Ok(owned) => owned,
             Err(error) => {
-                tracing::warn!(?key, %error, "a Job cannot be read");
+                tracing::warn!(?key, %error, "cannot read a Job");
                 return;
             }
         };
         let cron = owned.as_ref().map(|(cron, _)| cron.clone());
-        let left = self.store().put_job(key, owned);
+        let former_owner = self.store().put_job(key, owned);
         cron.into_iter()
-            .chain(left)
+            .chain(former_owner)
             .for_each(|cron| self.queue.add(cron));
     }
 
@@ -115,8 +115,8 @@ impl Controller {
             now: self.requests.now(),
         };
         let plan = plan(&observed);
-        for job in &plan.expired {
-            // Reported in an Event, and tried again with the next look.
+        for job in &plan.beyond_history_limit {
+            // The error is reported as an Event. The next reconciliation retries.
             let _ = self.requests.delete(&key, cron, &job.name, &job.uid).await;
         }
         let mut status = plan.status;
@@ -124,19 +124,19 @@ impl Controller {
             Some(start) => self.requests.start(&key, cron, start, &mut status).await,
             None => Ok(()),
         };
-        // What has been done is written down, whatever has failed.
+        // The status must record what has been done, even if some requests failed.
         if !self.requests.store_status(&key, cron, status).await? {
             return Ok(Next::Done);
         }
-        let news = self.store().news(&key, plan.notices);
-        for notice in news {
+        let new_notices = self.store().new_notices(&key, plan.notices);
+        for notice in new_notices {
             self.requests
-                .tell(cron, notice.severity, notice.reason, &notice.message);
+                .record_event(cron, notice.severity, notice.reason, &notice.message);
         }
         started?;
-        let again = plan
-            .again
+        let requeue_after = plan
+            .requeue_after
             .map(|wait| wait.min(self.requests.pace.longest_wait));
-        Ok(again.map_or(Next::Done, Next::After))
+        Ok(requeue_after.map_or(Next::Done, Next::After))
     }
 }

@@ -1,43 +1,45 @@
-//! Which of a schedule's times is due: only the latest of those that were
-//! missed, and none that is too late.
+//! Determines which scheduled time is due: only the latest missed time, and none
+//! past its deadline.
 
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use longshore_model::schedule::Schedule;
 
-/// So many missed times are told of: the clock may be wrong.
-const MANY: usize = 100;
+/// If more times than this were missed, a warning is recorded, because the clock
+/// may be wrong.
+const MAX_MISSED: usize = 100;
 
-/// What is known of a schedule's past.
+/// The history of a schedule.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Past {
-    /// The time of the last Job; without one, when the CronJob was made.
+    /// The time of the last Job, or the creation time of the CronJob if there is
+    /// none.
     pub(crate) anchor: Timestamp,
-    /// When the schedule was changed, if that was seen. What the new one would
-    /// have meant before then is not due.
+    /// When the schedule changed, if the controller observed the change. Times
+    /// before the change are not due.
     pub(crate) changed: Option<Timestamp>,
-    /// How late a Job may be.
+    /// The starting deadline.
     pub(crate) deadline: Option<SignedDuration>,
 }
 
 /// What is due now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// There is no such time, now or ever.
+    /// The schedule has no times.
     Never,
-    /// Nothing.
+    /// Nothing is due.
     Nothing,
-    /// A time.
+    /// A time is due.
     At {
-        /// The time.
+        /// The scheduled time.
         time: Timestamp,
-        /// Whether more than a hundred have been missed.
-        many: bool,
+        /// Whether more than a hundred times were missed.
+        too_many: bool,
     },
-    /// A time, but it is too late for it.
+    /// The deadline of this time has passed.
     TooLate(Timestamp),
 }
 
-/// What is due, and when to look again.
+/// Returns what is due, and when to check again.
 pub(crate) fn due(
     schedule: &Schedule,
     zone: TimeZone,
@@ -63,12 +65,12 @@ pub(crate) fn due(
     }
     let earliest = bound.map_or(floor, |bound| bound.max(floor));
     let missed = std::iter::successors(times.after(earliest), |time| times.after(*time));
-    let many = missed
+    let too_many = missed
         .take_while(|time| *time <= now)
-        .take(MANY + 1)
+        .take(MAX_MISSED + 1)
         .count()
-        > MANY;
-    (Due::At { time, many }, next)
+        > MAX_MISSED;
+    (Due::At { time, too_many }, next)
 }
 
 #[cfg(test)]
@@ -94,12 +96,12 @@ mod tests {
     }
 
     fn one(time: &str) -> Due {
-        let (time, many) = (at(time), false);
-        Due::At { time, many }
+        let (time, too_many) = (at(time), false);
+        Due::At { time, too_many }
     }
 
     #[test]
-    fn the_latest_that_was_missed_is_due() {
+    fn the_latest_missed_time_is_due() {
         let past = past("10:00:00", None);
         assert_eq!(
             decide("0 * * * *", &past, "10:59:59.9"),
@@ -113,7 +115,7 @@ mod tests {
             decide("0 * * * *", &past, "14:30:00"),
             (one("14:00:00"), Some(at("15:00:00")))
         );
-        // The clock went back.
+        // The clock was set back.
         assert_eq!(
             decide("0 * * * *", &past, "08:30:00"),
             (Due::Nothing, Some(at("09:00:00")))
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_late_is_told() {
+    fn a_time_past_its_deadline_is_reported() {
         assert_eq!(
             decide("0 * * * *", &past("10:00:00", Some(60)), "11:00:59").0,
             one("11:00:00")
@@ -135,7 +137,7 @@ mod tests {
             decide("0 * * * *", &past("10:00:00", Some(60)), "11:01:00"),
             (Due::TooLate(at("11:00:00")), Some(at("12:00:00")))
         );
-        // However short the deadline, @every keeps its beat.
+        // Even with a short deadline, @every keeps its interval.
         assert_eq!(
             decide("@every 1m", &past("10:00:00", Some(5)), "10:03:01").0,
             one("10:03:00")
@@ -147,18 +149,19 @@ mod tests {
     }
 
     #[test]
-    fn more_than_a_hundred_are_many() {
-        let many = |deadline, now| match decide("* * * * *", &past("10:00:00", deadline), now).0 {
-            Due::At { many, .. } => many,
+    fn more_than_a_hundred_missed_times_are_too_many() {
+        let too_many = |deadline, now| match decide("* * * * *", &past("10:00:00", deadline), now).0
+        {
+            Due::At { too_many, .. } => too_many,
             other => unreachable!("{other:?}"),
         };
-        assert!(!many(None, "11:40:59") && many(None, "11:41:00"));
-        assert!(!many(Some(600), "20:00:00"));
-        assert!(many(Some(100 * 60 + 1), "20:00:00"));
+        assert!(!too_many(None, "11:40:59") && too_many(None, "11:41:00"));
+        assert!(!too_many(Some(600), "20:00:00"));
+        assert!(too_many(Some(100 * 60 + 1), "20:00:00"));
     }
 
     #[test]
-    fn a_new_schedule_means_nothing_before_it_was_written() {
+    fn a_new_schedule_has_no_times_before_its_change() {
         let changed = Past {
             changed: Some(at("14:30:00")),
             ..past("10:00:00", None)

@@ -1,5 +1,4 @@
-//! What the CronJob controller needs to know of a Job, read once from the
-//! object.
+//! The fields of a Job that the CronJob controller reads.
 
 use jiff::Timestamp;
 use longshore_client::{Error, Item, kinds};
@@ -7,17 +6,17 @@ use serde::Deserialize;
 
 use crate::key::Key;
 
-/// How a Job has ended.
+/// How a Job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// With success.
+    /// It succeeded.
     Complete,
-    /// Without.
+    /// It failed.
     Failed,
 }
 
 impl End {
-    /// The condition that tells it.
+    /// Returns the type of its condition.
     pub(crate) fn condition(self) -> &'static str {
         match self {
             Self::Complete => "Complete",
@@ -33,15 +32,15 @@ pub(crate) struct JobFacts {
     pub(crate) name: String,
     /// Uid.
     pub(crate) uid: String,
-    /// The CronJob's uid.
+    /// The UID of the CronJob.
     pub(crate) owner: String,
-    /// How it has ended, if it has.
+    /// How the Job ended, if it has.
     pub(crate) end: Option<End>,
-    /// When it was started.
+    /// When the Job started.
     pub(crate) started: Option<Timestamp>,
-    /// When it ended with success.
+    /// When the Job completed.
     pub(crate) completed: Option<Timestamp>,
-    /// Deletion has begun, or has been asked for.
+    /// Whether the Job is being deleted, or its deletion has been requested.
     pub(crate) deleting: bool,
 }
 
@@ -60,7 +59,7 @@ struct Condition {
     status: String,
 }
 
-/// The CronJob that a Job belongs to: where it is, and its uid.
+/// Returns the key and the UID of the CronJob that a Job belongs to.
 pub(crate) fn owner(job: &Item<kinds::Job>) -> Option<(Key, &str)> {
     let owner = job.meta().controller()?;
     let is_cron = owner.kind == "CronJob" && owner.api_version.starts_with("batch/");
@@ -69,10 +68,10 @@ pub(crate) fn owner(job: &Item<kinds::Job>) -> Option<(Key, &str)> {
 }
 
 impl JobFacts {
-    /// Of a Job that belongs to the CronJob of that uid.
+    /// Reads a Job of the CronJob with the given UID.
     ///
     /// # Errors
-    /// When its status cannot be read.
+    /// The Job's status cannot be read.
     pub(crate) fn of(job: &Item<kinds::Job>, owner: &str) -> Result<Self, Error> {
         let status: Status = job.field(&["status"])?.unwrap_or_default();
         let is_true = |kind: &str| {
@@ -91,7 +90,7 @@ impl JobFacts {
         })
     }
 
-    /// Whether it has not ended and is to stay.
+    /// Whether the Job has not ended and is not being deleted.
     pub(crate) fn is_running(&self) -> bool {
         self.end.is_none() && !self.deleting
     }

@@ -1,4 +1,4 @@
-//! The Jobs that a CronJob makes.
+//! Builds the Jobs of a CronJob.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use k8s_openapi::{
 };
 use longshore_client::{Item, kinds};
 
-/// Annotation with the time that a Job was made for.
+/// The annotation with the scheduled time of a Job.
 const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 
-/// The name of the Job of a time. It tells the minute, so that no time gets
-/// two Jobs, whoever makes them.
+/// Returns the name of the Job for a scheduled time. It contains the minute, so
+/// that no time gets two Jobs, even with several controllers.
 pub(crate) fn name(cron: &str, time: Timestamp) -> String {
     format!("{cron}-{}", time.as_second().div_euclid(60))
 }
 
-/// The Job of a time.
+/// Builds the Job for a scheduled time.
 pub(crate) fn build(cron: &CronJob, time: Timestamp, zone: &TimeZone) -> Job {
     let cron_name = cron.metadata.name.clone().unwrap_or_default();
     let template = &cron.spec.job_template;
@@ -50,7 +50,7 @@ pub(crate) fn build(cron: &CronJob, time: Timestamp, zone: &TimeZone) -> Job {
     }
 }
 
-/// RFC 3339 with the zone's offset; `Z` where there is none.
+/// Formats a time as RFC 3339 with the zone's offset, or with `Z` for UTC.
 fn local(time: Timestamp, zone: &TimeZone) -> String {
     let offset = zone.to_offset(time);
     if offset.is_zero() {
@@ -60,7 +60,7 @@ fn local(time: Timestamp, zone: &TimeZone) -> String {
     }
 }
 
-/// How a CronJob's status names a Job.
+/// Returns the reference to a Job in a CronJob's status.
 pub(crate) fn reference(job: &Item<kinds::Job>) -> ObjectReference {
     ObjectReference {
         api_version: Some("batch/v1".to_owned()),
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_is_made_of_the_template() {
+    fn a_job_is_built_from_the_template() {
         let cron: CronJob = serde_json::from_value(json!({
             "metadata": {"name": "nightly", "namespace": "a", "uid": "c1", "labels": {"not": "this"}},
             "spec": {"schedule": "0 3 * * *", "jobTemplate": {

@@ -1,10 +1,11 @@
-//! The CronJob controller: `due` and `plan` decide and are pure, `jobs` writes
-//! the Jobs, `store` is its memory, `controller` watches and carries
-//! plans out by `requests`.
+//! The CronJob controller. `due` and `plan` decide and are pure, `jobs` builds the
+//! Jobs, `store` holds the observed state, `controller` watches and executes plans
+//! with `requests`.
 //!
-//! It does what Kubernetes' does, but for what that one only comes near to: the
-//! latest of the missed times is found exactly, however uneven they are, and
-//! `@every` keeps its beat with a short `startingDeadlineSeconds`, too.
+//! It behaves like the controller of Kubernetes with two exceptions where that one
+//! is inexact: the latest missed time is computed exactly, even if the intervals
+//! vary, and `@every` keeps its interval even with a short
+//! `startingDeadlineSeconds`.
 
 mod controller;
 mod due;

@@ -1,17 +1,16 @@
-//! The clock that schedules are compared with.
+//! The clock for schedules.
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 
-/// The clock, and how often it is read at least.
+/// The clock, and the maximum time between two reads of it.
 #[derive(Clone)]
 pub(crate) struct Pace {
-    /// The present.
+    /// Returns the current time.
     pub(crate) now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    /// The longest time until a CronJob is looked at again. Waits are measured
-    /// by a clock that does not follow changes of the system clock, and stops
-    /// while the machine sleeps.
+    /// The maximum time until a CronJob is checked again. Timers use a clock that
+    /// ignores changes of the system clock and stops while the machine sleeps.
     pub(crate) longest_wait: Duration,
 }
 

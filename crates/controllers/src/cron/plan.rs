@@ -1,4 +1,4 @@
-//! What to do about a CronJob: a decision from what is known of it.
+//! Decides what to do about a CronJob. Pure.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -19,56 +19,56 @@ use super::{
 };
 use crate::events::Severity;
 
-/// What a decision is made from.
+/// The input of a decision.
 pub(crate) struct Observed<'a> {
     /// The CronJob.
     pub(crate) cron: &'a CronJob,
     /// Its Jobs.
     pub(crate) jobs: &'a [JobFacts],
-    /// Uids of active Jobs that are surely gone.
+    /// The UIDs of active Jobs that no longer exist.
     pub(crate) missing: &'a HashSet<String>,
-    /// When its schedule was seen to change.
+    /// When the controller observed a change of the schedule.
     pub(crate) changed: Option<Timestamp>,
-    /// The present.
+    /// The current time.
     pub(crate) now: Timestamp,
 }
 
-/// What to do.
+/// The actions to take.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Plan {
-    /// The status, but for what is started.
+    /// The new status, without the Job to start.
     pub(crate) status: CronJobStatus,
-    /// What to tell.
+    /// The events to record.
     pub(crate) notices: Vec<Notice>,
-    /// Ended Jobs that are more than are to be kept.
-    pub(crate) expired: Vec<JobFacts>,
-    /// The Job to make.
+    /// The finished Jobs beyond the history limits.
+    pub(crate) beyond_history_limit: Vec<JobFacts>,
+    /// The Job to start.
     pub(crate) start: Option<Start>,
-    /// When to look again.
-    pub(crate) again: Option<Duration>,
+    /// When to check again.
+    pub(crate) requeue_after: Option<Duration>,
 }
 
-/// A Job to make.
+/// A Job to start.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Start {
-    /// The time it is made for.
+    /// The scheduled time.
     pub(crate) time: Timestamp,
     /// The schedule's time zone.
     pub(crate) zone: TimeZone,
-    /// Jobs that it replaces.
+    /// The active Jobs that it replaces.
     pub(crate) replace: Vec<ObjectReference>,
 }
 
-/// Something to tell in an event, once for as long as it holds.
+/// An event. It is recorded once for as long as its cause persists.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Notice {
-    /// Normal or warning.
+    /// Normal or Warning.
     pub(crate) severity: Severity,
-    /// One word for programs.
+    /// The machine-readable reason.
     pub(crate) reason: &'static str,
-    /// A sentence for people.
+    /// The human-readable message.
     pub(crate) message: String,
-    /// The schedule's time it is about: another is told anew.
+    /// The scheduled time that the event is about. A new time is a new event.
     pub(crate) about: Option<Timestamp>,
 }
 
@@ -97,24 +97,24 @@ impl Notice {
     }
 }
 
-/// Decides.
+/// Decides what to do.
 pub(crate) fn plan(observed: &Observed<'_>) -> Plan {
     let spec = &observed.cron.spec;
     let mut plan = Plan {
         status: observed.cron.status.clone().unwrap_or_default(),
         notices: Vec::new(),
-        expired: expired(spec, observed.jobs),
+        beyond_history_limit: beyond_history_limit(spec, observed.jobs),
         start: None,
-        again: None,
+        requeue_after: None,
     };
-    take_stock(observed, &mut plan);
+    update_status(observed, &mut plan);
     if observed.cron.metadata.deletion_timestamp.is_none() {
         schedule(observed, spec, &mut plan);
     }
     plan
 }
 
-/// Whether a Job that runs is not among the active ones.
+/// Whether a running Job is missing from the active Jobs.
 pub(crate) fn is_unexpected(status: Option<&CronJobStatus>, job: &JobFacts) -> bool {
     let mut active = status.into_iter().flat_map(active);
     job.is_running() && !active.any(|reference| is(reference, job))
@@ -128,7 +128,7 @@ fn is(reference: &ObjectReference, job: &JobFacts) -> bool {
     reference.uid.as_deref() == Some(&job.uid)
 }
 
-/// Takes a Job off the active ones.
+/// Removes a Job from the active Jobs.
 pub(crate) fn remove(status: &mut CronJobStatus, uid: &str) -> bool {
     let before = active(status).count();
     let active = status.active.get_or_insert_default();
@@ -140,8 +140,8 @@ pub(crate) fn remove(status: &mut CronJobStatus, uid: &str) -> bool {
     after < before
 }
 
-/// Brings the status up to date with the Jobs there are.
-fn take_stock(observed: &Observed<'_>, plan: &mut Plan) {
+/// Updates the status from the existing Jobs.
+fn update_status(observed: &Observed<'_>, plan: &mut Plan) {
     for job in observed.jobs {
         if is_unexpected(Some(&plan.status), job) {
             let message = format!(
@@ -172,14 +172,14 @@ fn take_stock(observed: &Observed<'_>, plan: &mut Plan) {
     }
 }
 
-/// The oldest of the ended Jobs, as far as they are too many.
-fn expired(spec: &CronJobSpec, jobs: &[JobFacts]) -> Vec<JobFacts> {
+/// Returns the oldest finished Jobs beyond the history limits.
+fn beyond_history_limit(spec: &CronJobSpec, jobs: &[JobFacts]) -> Vec<JobFacts> {
     let oldest = |end: End, limit: Option<i32>| {
         let mut ended: Vec<&JobFacts> = jobs
             .iter()
             .filter(|job| job.end == Some(end) && !job.deleting)
             .collect();
-        // Those that were never started come last.
+        // Jobs that never started come last.
         ended.sort_by_key(|job| (job.started.is_none(), job.started, &job.name));
         let keep = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(0));
         ended.truncate(ended.len().saturating_sub(keep));
@@ -230,7 +230,7 @@ fn schedule(observed: &Observed<'_>, spec: &CronJobSpec, plan: &mut Plan) {
             .map(SignedDuration::from_secs),
     };
     let (due, next) = due(&schedule, zone.clone(), &past, now);
-    plan.again = next.and_then(|next| Duration::try_from(next.duration_since(now)).ok());
+    plan.requeue_after = next.and_then(|next| Duration::try_from(next.duration_since(now)).ok());
     match due {
         Due::Nothing => {}
         Due::Never => {
@@ -245,8 +245,8 @@ fn schedule(observed: &Observed<'_>, spec: &CronJobSpec, plan: &mut Plan) {
             let message = format!("Missed scheduled time to start a job: {when}");
             plan.notices.push(Notice::warning("MissSchedule", message));
         }
-        Due::At { time, many } => {
-            if many {
+        Due::At { time, too_many } => {
+            if too_many {
                 let message = "too many missed start times. Set or decrease \
                                .spec.startingDeadlineSeconds or check clock skew";
                 let notice = Notice::warning("TooManyMissedTimes", message.to_owned());
@@ -263,7 +263,7 @@ fn schedule(observed: &Observed<'_>, spec: &CronJobSpec, plan: &mut Plan) {
     }
 }
 
-/// Starts the Job of a time, if the active ones allow it.
+/// Starts the Job for a scheduled time, if the concurrency policy allows it.
 fn start(spec: &CronJobSpec, cron: &str, time: Timestamp, zone: TimeZone, plan: &mut Plan) {
     let name = jobs::name(cron, time);
     let is_active = |reference: &ObjectReference| reference.name.as_ref() == Some(&name);

@@ -1,5 +1,5 @@
-//! The controller's requests: it creates and deletes Jobs, writes the status and
-//! Events. What the server answers goes into its memory.
+//! The controller's requests: creates and deletes Jobs, and writes the status and
+//! Events. The store keeps the responses.
 
 use std::collections::HashSet;
 
@@ -36,8 +36,9 @@ impl Requests {
         (self.pace.now)()
     }
 
-    /// What is known of a CronJob. Where a Job runs that it does not know of,
-    /// the server is asked: the cache may lag behind this controller's writes.
+    /// Returns the observed state of a CronJob. If a Job runs that the CronJob does
+    /// not list, asks the server, because the cache may lag behind this
+    /// controller's writes.
     pub(super) async fn snapshot(&self, key: &Key) -> Result<Option<Snapshot>, Error> {
         let Some(snapshot) = self.store.lock().snapshot(key) else {
             return Ok(None);
@@ -52,12 +53,12 @@ impl Requests {
             return Ok(None);
         };
         let mut store = self.store.lock();
-        store.renew(key, newest.typed()?, self.now());
+        store.put_response(key, newest.typed()?, self.now());
         Ok(store.snapshot(key))
     }
 
-    /// Uids of active Jobs that the server does not have any more. One that
-    /// the cache has not shown yet is asked for.
+    /// Returns the UIDs of active Jobs that no longer exist. Asks the server about
+    /// Jobs that are not in the cache yet.
     pub(super) async fn missing(
         &self,
         key: &Key,
@@ -79,7 +80,7 @@ impl Requests {
         Ok(missing)
     }
 
-    /// Makes a Job; the status then names it.
+    /// Creates a Job and adds it to the status.
     pub(super) async fn start(
         &self,
         key: &Key,
@@ -95,16 +96,20 @@ impl Requests {
         }
         let view = self.cluster.jobs().in_namespace(&key.namespace)?;
         let job = jobs::build(cron, start.time, &start.zone);
-        let (made, runs) = match view.create(&job).await {
-            Ok(made) => {
-                let message = format!("Created job {}", made.name());
-                self.tell(cron, Severity::Normal, "SuccessfulCreate", &message);
-                (made, true)
+        let (created, runs) = match view.create(&job).await {
+            Ok(created) => {
+                let message = format!("Created job {}", created.name());
+                self.record_event(cron, Severity::Normal, "SuccessfulCreate", &message);
+                (created, true)
             }
             Err(error) if error.is_already_exists() => {
                 let found = view.fetch(&jobs::name(&key.name, start.time)).await?;
-                let Some(runs) = own(&found, cron)? else {
-                    tracing::debug!(?key, job = found.name(), "another owner's Job has the name");
+                let Some(runs) = own_job_runs(&found, cron)? else {
+                    tracing::debug!(
+                        ?key,
+                        job = found.name(),
+                        "the name belongs to a Job of another owner"
+                    );
                     return Ok(());
                 };
                 (found, runs)
@@ -112,20 +117,20 @@ impl Requests {
             Err(error) => {
                 if !is_terminating(&error) {
                     let message = format!("Error creating job: {error}");
-                    self.tell(cron, Severity::Warning, "FailedCreate", &message);
+                    self.record_event(cron, Severity::Warning, "FailedCreate", &message);
                 }
                 return Err(error);
             }
         };
         if runs {
             let active = status.active.get_or_insert_default();
-            active.push(jobs::reference(&made));
+            active.push(jobs::reference(&created));
         }
         status.last_schedule_time = Some(Time(start.time));
         Ok(())
     }
 
-    /// Deletes a Job, and its pods after it.
+    /// Deletes a Job, with background deletion of its pods.
     pub(super) async fn delete(
         &self,
         key: &Key,
@@ -143,20 +148,21 @@ impl Requests {
             Ok(()) => {
                 self.store.lock().mark_deleting(key, name, uid);
                 let message = format!("Deleted job {name}");
-                self.tell(cron, Severity::Normal, "SuccessfulDelete", &message);
+                self.record_event(cron, Severity::Normal, "SuccessfulDelete", &message);
                 Ok(())
             }
-            // Another Job of that name: this one is gone.
+            // Another Job has the name, so this one no longer exists.
             Err(error) if error.is_conflict() => Ok(()),
             Err(error) => {
                 let message = format!("Deleted job: {error}");
-                self.tell(cron, Severity::Warning, "FailedDelete", &message);
+                self.record_event(cron, Severity::Warning, "FailedDelete", &message);
                 Err(error)
             }
         }
     }
 
-    /// Writes the status if it has changed. `false`: the CronJob is gone.
+    /// Writes the status if it has changed. Returns `false` if the CronJob no
+    /// longer exists.
     pub(super) async fn store_status(
         &self,
         key: &Key,
@@ -166,12 +172,14 @@ impl Requests {
         if cron.status.clone().unwrap_or_default() == status {
             return Ok(true);
         }
-        let mut renewed = cron.clone();
-        renewed.status = Some(status);
+        let mut updated = cron.clone();
+        updated.status = Some(status);
         let view = self.cluster.cronjobs().in_namespace(&key.namespace)?;
-        match view.replace_status(&key.name, &renewed).await {
+        match view.replace_status(&key.name, &updated).await {
             Ok(item) => {
-                self.store.lock().renew(key, item.typed()?, self.now());
+                self.store
+                    .lock()
+                    .put_response(key, item.typed()?, self.now());
                 Ok(true)
             }
             Err(error) if error.is_not_found() => {
@@ -182,7 +190,13 @@ impl Requests {
         }
     }
 
-    pub(super) fn tell(&self, cron: &CronJob, severity: Severity, reason: &str, message: &str) {
+    pub(super) fn record_event(
+        &self,
+        cron: &CronJob,
+        severity: Severity,
+        reason: &str,
+        message: &str,
+    ) {
         let meta = &cron.metadata;
         let subject = Subject {
             api_version: "batch/v1",
@@ -191,13 +205,12 @@ impl Requests {
             name: meta.name.clone().unwrap_or_default(),
             uid: meta.uid.clone().unwrap_or_default(),
         };
-        self.events.tell(subject, severity, reason, message);
+        self.events.record_event(subject, severity, reason, message);
     }
 }
 
-/// Whether a Job that is there already runs; `None` when it is not the
-/// CronJob's own.
-fn own(job: &Item<Job>, cron: &CronJob) -> Result<Option<bool>, Error> {
+/// Whether an existing Job is running; `None` if it does not belong to the CronJob.
+fn own_job_runs(job: &Item<Job>, cron: &CronJob) -> Result<Option<bool>, Error> {
     let owner = facts::owner(job).map(|(_, uid)| uid);
     if owner.is_none() || owner != cron.metadata.uid.as_deref() {
         return Ok(None);

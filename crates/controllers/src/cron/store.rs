@@ -1,4 +1,4 @@
-//! The CronJob controller's memory: CronJobs and their Jobs. Pure.
+//! The observed CronJobs and their Jobs. Pure.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -15,9 +15,9 @@ use crate::key::Key;
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     crons: HashMap<Key, Entry>,
-    /// The Jobs of a CronJob, by their names. It may come after them.
+    /// The Jobs of each CronJob by name. A CronJob can be observed after its Jobs.
     jobs: HashMap<Key, BTreeMap<String, JobFacts>>,
-    /// Whose each Job is.
+    /// The CronJob of each Job.
     owners: HashMap<Key, Key>,
 }
 
@@ -25,14 +25,14 @@ pub(crate) struct Store {
 struct Entry {
     cron: Arc<CronJob>,
     changed: Option<Timestamp>,
-    told: HashSet<Notice>,
+    reported: HashSet<Notice>,
 }
 
-/// All that is known of a CronJob.
+/// The observed state of a CronJob.
 pub(crate) struct Snapshot {
     pub(crate) cron: Arc<CronJob>,
     pub(crate) jobs: Vec<JobFacts>,
-    /// When its schedule was seen to change.
+    /// When the controller observed a change of the schedule.
     pub(crate) changed: Option<Timestamp>,
 }
 
@@ -45,7 +45,7 @@ fn timing(cron: &CronJob) -> (&str, Option<&str>) {
 }
 
 impl Store {
-    /// The CronJob as it was seen. An older message changes nothing.
+    /// Stores a CronJob. An older version is ignored.
     pub(crate) fn put(&mut self, key: &Key, cron: CronJob, now: Timestamp) {
         let Some(known) = self
             .crons
@@ -55,7 +55,7 @@ impl Store {
             let entry = Entry {
                 cron: Arc::new(cron),
                 changed: None,
-                told: HashSet::new(),
+                reported: HashSet::new(),
             };
             self.crons.insert(key.clone(), entry);
             return;
@@ -70,16 +70,16 @@ impl Store {
         known.cron = Arc::new(cron);
     }
 
-    /// As [`Store::put`], from an answer: a CronJob that went meanwhile stays
-    /// away.
-    pub(crate) fn renew(&mut self, key: &Key, cron: CronJob, now: Timestamp) {
+    /// Stores a CronJob from a response. It is ignored if the CronJob has been
+    /// deleted in the meantime.
+    pub(crate) fn put_response(&mut self, key: &Key, cron: CronJob, now: Timestamp) {
         let known = self.crons.get(key);
         if known.is_some_and(|known| known.cron.metadata.uid == cron.metadata.uid) {
             self.put(key, cron, now);
         }
     }
 
-    /// Forgets a CronJob.
+    /// Removes a CronJob.
     pub(crate) fn remove(&mut self, key: &Key, uid: Option<&str>) {
         let known = self.crons.get(key);
         if known.is_some_and(|known| known.cron.metadata.uid.as_deref() == uid) {
@@ -87,21 +87,21 @@ impl Store {
         }
     }
 
-    /// A Job as it was seen. Returns the CronJob it belonged to before, if it
-    /// does no more.
+    /// Stores a Job. Returns the CronJob that it belonged to before, if it no
+    /// longer does.
     pub(crate) fn put_job(&mut self, job: &Key, owner: Option<(Key, JobFacts)>) -> Option<Key> {
         let (cron, facts) = owner.unzip();
         let old = match &cron {
             Some(cron) => self.owners.insert(job.clone(), cron.clone()),
             None => self.owners.remove(job),
         };
-        let left = old.filter(|old| cron.as_ref() != Some(old));
-        if let Some(left) = &left
-            && let Some(jobs) = self.jobs.get_mut(left)
+        let former_owner = old.filter(|old| cron.as_ref() != Some(old));
+        if let Some(former_owner) = &former_owner
+            && let Some(jobs) = self.jobs.get_mut(former_owner)
         {
             jobs.remove(&job.name);
             if jobs.is_empty() {
-                self.jobs.remove(left);
+                self.jobs.remove(former_owner);
             }
         }
         if let Some((cron, mut facts)) = cron.zip(facts) {
@@ -109,15 +109,16 @@ impl Store {
             if let Some(known) = jobs.get(&job.name)
                 && known.uid == facts.uid
             {
-                // A deletion that was asked for and not told of yet.
+                // The deletion was requested, but the watch has not reported it
+                // yet.
                 facts.deleting |= known.deleting;
             }
             jobs.insert(job.name.clone(), facts);
         }
-        left
+        former_owner
     }
 
-    /// Marks a Job whose deletion the server has taken on.
+    /// Marks a Job whose deletion the server has accepted.
     pub(crate) fn mark_deleting(&mut self, cron: &Key, name: &str, uid: &str) {
         let job = self.jobs.get_mut(cron).and_then(|jobs| jobs.get_mut(name));
         if let Some(job) = job.filter(|job| job.uid == uid) {
@@ -125,11 +126,11 @@ impl Store {
         }
     }
 
-    /// All that is known of a CronJob.
+    /// Returns the observed state of a CronJob.
     pub(crate) fn snapshot(&self, key: &Key) -> Option<Snapshot> {
         let Entry { cron, changed, .. } = self.crons.get(key)?;
         let jobs = self.jobs.get(key).into_iter().flat_map(BTreeMap::values);
-        // Those of an earlier CronJob of the name are not its own.
+        // Jobs of an earlier CronJob with the same name do not belong to this one.
         let own = jobs.filter(|job| cron.metadata.uid.as_ref() == Some(&job.owner));
         Some(Snapshot {
             jobs: own.cloned().collect(),
@@ -138,13 +139,13 @@ impl Store {
         })
     }
 
-    /// Those of the notices that were not told the time before: what holds on
-    /// is told once.
-    pub(crate) fn news(&mut self, key: &Key, notices: Vec<Notice>) -> Vec<Notice> {
+    /// Returns the notices that the previous decision did not contain, so that a
+    /// persisting cause is recorded once.
+    pub(crate) fn new_notices(&mut self, key: &Key, notices: Vec<Notice>) -> Vec<Notice> {
         let Some(entry) = self.crons.get_mut(key) else {
             return Vec::new();
         };
-        let before = std::mem::replace(&mut entry.told, notices.iter().cloned().collect());
+        let before = std::mem::replace(&mut entry.reported, notices.iter().cloned().collect());
         let is_new = |notice: &Notice| !before.contains(notice);
         notices.into_iter().filter(is_new).collect()
     }
@@ -184,17 +185,17 @@ mod tests {
     }
 
     #[test]
-    fn an_older_message_changes_nothing_and_a_new_schedule_is_noted() {
+    fn an_older_version_is_ignored_and_a_schedule_change_is_recorded() {
         let (mut store, key, now) = (Store::default(), Key::new("a", "c"), Timestamp::UNIX_EPOCH);
         store.put(&key, cron("u", 5, "@daily"), now);
         store.put(&key, cron("u", 4, "@hourly"), now);
         assert_eq!(store.snapshot(&key).unwrap().changed, None);
         store.put(&key, cron("u", 6, "@hourly"), now);
         assert_eq!(store.snapshot(&key).unwrap().changed, Some(now));
-        // Another of the name begins anew, and an answer about the old one
-        // does not bring it back.
+        // Another CronJob with the same name starts with no history. A response
+        // about the old one does not bring it back.
         store.put(&key, cron("v", 7, "@daily"), now);
-        store.renew(&key, cron("u", 8, "@hourly"), now);
+        store.put_response(&key, cron("u", 8, "@hourly"), now);
         let found = store.snapshot(&key).unwrap();
         assert_eq!(
             (found.cron.metadata.uid.as_deref(), found.changed),
@@ -207,11 +208,11 @@ mod tests {
     }
 
     #[test]
-    fn jobs_come_change_hands_and_go() {
+    fn jobs_are_added_change_owners_and_are_removed() {
         let (mut store, key, now) = (Store::default(), Key::new("a", "c"), Timestamp::UNIX_EPOCH);
-        let place = Key::new("a", "j");
+        let job_key = Key::new("a", "j");
         assert_eq!(
-            store.put_job(&place, Some((key.clone(), job("j", "u")))),
+            store.put_job(&job_key, Some((key.clone(), job("j", "u")))),
             None
         );
         store.put_job(
@@ -221,15 +222,15 @@ mod tests {
         store.put(&key, cron("u", 1, "@daily"), now);
         assert_eq!(names(&store, &key), ["j"]);
         store.mark_deleting(&key, "j", "j");
-        store.put_job(&place, Some((key.clone(), job("j", "u"))));
+        store.put_job(&job_key, Some((key.clone(), job("j", "u"))));
         assert!(store.snapshot(&key).unwrap().jobs[0].deleting);
-        assert_eq!(store.put_job(&place, None), Some(key.clone()));
-        assert_eq!(store.put_job(&place, None), None);
+        assert_eq!(store.put_job(&job_key, None), Some(key.clone()));
+        assert_eq!(store.put_job(&job_key, None), None);
         assert!(names(&store, &key).is_empty());
     }
 
     #[test]
-    fn what_holds_on_is_told_once() {
+    fn a_persisting_notice_is_reported_once() {
         let (mut store, key, now) = (Store::default(), Key::new("a", "c"), Timestamp::UNIX_EPOCH);
         store.put(&key, cron("u", 1, "@daily"), now);
         let notice = |about| Notice {
@@ -238,14 +239,14 @@ mod tests {
             message: "m".into(),
             about,
         };
-        assert_eq!(store.news(&key, vec![notice(None)]).len(), 1);
+        assert_eq!(store.new_notices(&key, vec![notice(None)]).len(), 1);
         assert_eq!(
             store
-                .news(&key, vec![notice(None), notice(Some(now))])
+                .new_notices(&key, vec![notice(None), notice(Some(now))])
                 .len(),
             1
         );
-        assert!(store.news(&key, vec![notice(Some(now))]).is_empty());
-        assert_eq!(store.news(&key, vec![notice(None)]).len(), 1);
+        assert!(store.new_notices(&key, vec![notice(Some(now))]).is_empty());
+        assert_eq!(store.new_notices(&key, vec![notice(None)]).len(), 1);
     }
 }

@@ -1,5 +1,5 @@
-//! The controller against an API server in the same process, both by a clock
-//! that the tests set. The tests act as the Job controller.
+//! Runs the controller against an API server in the same process. The tests set the
+//! clock of both, and act as the Job controller.
 #![allow(clippy::unwrap_used)]
 
 use std::{sync::Arc, time::Duration};
@@ -18,9 +18,9 @@ use crate::{caches::Caches, events};
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Clone)]
-struct Hands(Arc<Mutex<Timestamp>>);
+struct ManualClock(Arc<Mutex<Timestamp>>);
 
-impl Clock for Hands {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         *self.0.lock()
     }
@@ -28,14 +28,14 @@ impl Clock for Hands {
 
 struct Fixture {
     cluster: Cluster,
-    clock: Hands,
+    clock: ManualClock,
     tasks: JoinSet<()>,
 }
 
 impl Fixture {
-    /// At 10:00:30 on 2 January 2026.
+    /// Starts at 10:00:30 on 2 January 2026.
     async fn start() -> Self {
-        let clock = Hands(Arc::new(Mutex::new(
+        let clock = ManualClock(Arc::new(Mutex::new(
             "2026-01-02T10:00:30Z".parse().unwrap(),
         )));
         let engine = Engine::open(longshore_engine::Options {
@@ -74,12 +74,12 @@ impl Fixture {
             .spawn(run(self.cluster.clone(), caches, events, pace));
     }
 
-    /// Sets the clock: `12:00:30`.
+    /// Sets the time: `12:00:30`.
     fn set(&self, time: &str) {
         *self.clock.0.lock() = format!("2026-01-02T{time}Z").parse().unwrap();
     }
 
-    /// Creates the CronJob `c`, each minute.
+    /// Creates the CronJob `c` with a schedule for each minute.
     async fn cron(&self, spec: Value) {
         let container = json!({"name": "m", "image": "i"});
         let pod = json!({"restartPolicy": "Never", "containers": [container]});
@@ -108,7 +108,7 @@ impl Fixture {
         jobs.list().await.unwrap().items
     }
 
-    /// Minutes after 10:00 of the Jobs there are.
+    /// Returns the scheduled minutes after 10:00 of all Jobs.
     async fn minutes(&self) -> Vec<i64> {
         let ten: Timestamp = "2026-01-02T10:00:00Z".parse().unwrap();
         let minute = |job: &Item<kinds::Job>| {
@@ -118,31 +118,32 @@ impl Fixture {
         self.jobs().await.iter().map(minute).collect()
     }
 
-    async fn until_minutes(&self, minutes: &[i64]) {
-        until(&format!("{minutes:?}"), async || {
+    async fn wait_until_minutes(&self, minutes: &[i64]) {
+        wait_until(&format!("{minutes:?}"), async || {
             self.minutes().await == minutes
         })
         .await;
     }
 
-    async fn until_active(&self, count: usize) {
-        until(&format!("{count} active"), async || {
+    async fn wait_until_active(&self, count: usize) {
+        wait_until(&format!("{count} active"), async || {
             self.status().await["active"].as_array().map_or(0, Vec::len) == count
         })
         .await;
     }
 
-    /// Waits for the status of the Job of a time: it is written after the Job is created.
-    async fn until_scheduled(&self, time: &str) {
+    /// Waits until the status contains a scheduled time. It is written after the
+    /// Job is created.
+    async fn wait_until_scheduled(&self, time: &str) {
         let time = format!("2026-01-02T{time}Z");
-        until(&time, async || {
+        wait_until(&time, async || {
             self.status().await["lastScheduleTime"] == *time
         })
         .await;
     }
 
-    /// Ends the Jobs that run.
-    async fn end(&self, condition: &str) {
+    /// Finishes the running Jobs.
+    async fn finish_jobs(&self, condition: &str) {
         let now = self.clock.now();
         for job in self.jobs().await {
             if !job.raw().unwrap()["status"]["conditions"].is_null() {
@@ -169,7 +170,7 @@ impl Fixture {
         }
     }
 
-    /// Reasons and messages of the CronJob's events.
+    /// Returns the reasons and messages of the CronJob's events.
     async fn events(&self) -> Vec<(String, String)> {
         let events = self.cluster.events().in_namespace("default").unwrap();
         let events = events.list().await.unwrap().items;
@@ -180,14 +181,14 @@ impl Fixture {
             .collect()
     }
 
-    async fn until_told(&self, reason: &str) -> String {
+    async fn until_event(&self, reason: &str) -> String {
         let mut message = String::new();
-        until(reason, async || {
+        wait_until(reason, async || {
             let found = self
                 .events()
                 .await
                 .into_iter()
-                .find(|(told, _)| told == reason);
+                .find(|(message, _)| message == reason);
             message = found.map(|(_, message)| message).unwrap_or_default();
             !message.is_empty()
         })
@@ -204,7 +205,7 @@ fn condition_name(before: &str) -> &str {
     }
 }
 
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+async fn wait_until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let deadline = tokio::time::Instant::now() + TIMEOUT;
     while !holds().await {
         assert!(
@@ -215,24 +216,24 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// Long enough for the controller to look again several times.
-async fn a_while() {
+/// Waits long enough for the controller to reconcile several times.
+async fn wait_for_reconciliations() {
     tokio::time::sleep(Duration::from_millis(150)).await;
 }
 
 #[tokio::test]
-async fn jobs_are_made_minute_by_minute_and_the_oldest_go() {
+async fn a_job_is_created_each_minute_and_the_oldest_are_deleted() {
     let fixture = Fixture::start().await;
     fixture.cron(json!({"successfulJobsHistoryLimit": 2})).await;
-    a_while().await;
-    fixture.until_minutes(&[]).await;
+    wait_for_reconciliations().await;
+    fixture.wait_until_minutes(&[]).await;
     for minute in 1..=4 {
         fixture.set(&format!("10:0{minute}:00"));
-        fixture.until_active(1).await;
-        fixture.end("Complete").await;
-        fixture.until_active(0).await;
+        fixture.wait_until_active(1).await;
+        fixture.finish_jobs("Complete").await;
+        fixture.wait_until_active(0).await;
     }
-    fixture.until_minutes(&[3, 4]).await;
+    fixture.wait_until_minutes(&[3, 4]).await;
     let status = fixture.status().await;
     assert_eq!(status["lastScheduleTime"], "2026-01-02T10:04:00Z");
     assert_eq!(status["lastSuccessfulTime"], "2026-01-02T10:04:00Z");
@@ -244,14 +245,14 @@ async fn jobs_are_made_minute_by_minute_and_the_oldest_go() {
     let owner = job.meta().controller().unwrap();
     assert_eq!((&*owner.kind, &*owner.name), ("CronJob", "c"));
     let name = job.name();
-    until("events", async || {
-        let told = fixture.events().await;
-        let count = |reason| told.iter().filter(|(told, _)| told == reason).count();
+    wait_until("events", async || {
+        let events = fixture.events().await;
+        let count = |reason| events.iter().filter(|(other, _)| other == reason).count();
         let counts = ["SuccessfulCreate", "SawCompletedJob", "SuccessfulDelete"].map(count);
         let completed = format!("Saw completed job: {name}, condition: Complete");
         counts == [4, 4, 2]
-            && told.contains(&("SuccessfulCreate".into(), format!("Created job {name}")))
-            && told.contains(&("SawCompletedJob".into(), completed))
+            && events.contains(&("SuccessfulCreate".into(), format!("Created job {name}")))
+            && events.contains(&("SawCompletedJob".into(), completed))
     })
     .await;
     assert!(
@@ -264,110 +265,114 @@ async fn jobs_are_made_minute_by_minute_and_the_oldest_go() {
 }
 
 #[tokio::test]
-async fn a_job_that_runs_forbids_or_is_replaced() {
+async fn a_running_job_blocks_the_next_one_or_is_replaced() {
     let fixture = Fixture::start().await;
     fixture.cron(json!({"concurrencyPolicy": "Forbid"})).await;
     fixture.set("10:01:00");
-    fixture.until_active(1).await;
+    fixture.wait_until_active(1).await;
     fixture.set("10:03:10");
-    let told = fixture.until_told("JobAlreadyActive").await;
-    assert!(told.ends_with("concurrency policy is Forbid"), "{told}");
-    fixture.until_minutes(&[1]).await;
-    // Of those that were missed, the latest is made up for.
-    fixture.end("Failed").await;
-    fixture.until_minutes(&[1, 3]).await;
-    fixture.until_scheduled("10:03:00").await;
-    fixture.until_active(1).await;
+    let message = fixture.until_event("JobAlreadyActive").await;
+    assert!(
+        message.ends_with("concurrency policy is Forbid"),
+        "{message}"
+    );
+    fixture.wait_until_minutes(&[1]).await;
+    // Of the missed times, only the latest is due.
+    fixture.finish_jobs("Failed").await;
+    fixture.wait_until_minutes(&[1, 3]).await;
+    fixture.wait_until_scheduled("10:03:00").await;
+    fixture.wait_until_active(1).await;
 
     fixture
         .patch(json!({"spec": {"concurrencyPolicy": "Replace"}}))
         .await;
     fixture.set("10:04:00");
-    fixture.until_minutes(&[1, 4]).await;
-    fixture.until_scheduled("10:04:00").await;
-    fixture.until_active(1).await;
+    fixture.wait_until_minutes(&[1, 4]).await;
+    fixture.wait_until_scheduled("10:04:00").await;
+    fixture.wait_until_active(1).await;
     fixture
         .patch(json!({"spec": {"concurrencyPolicy": "Allow"}}))
         .await;
-    // The controller must know of the change before the next Job is due.
-    a_while().await;
+    // The controller must know the change before the next Job is due.
+    wait_for_reconciliations().await;
     fixture.set("10:05:00");
-    fixture.until_minutes(&[1, 4, 5]).await;
-    fixture.until_active(2).await;
+    fixture.wait_until_minutes(&[1, 4, 5]).await;
+    fixture.wait_until_active(2).await;
 }
 
 #[tokio::test]
-async fn suspended_ones_wait_and_deadlines_pass() {
+async fn suspended_cron_jobs_create_no_jobs_and_deadlines_apply() {
     let fixture = Fixture::start().await;
     fixture
         .cron(json!({"suspend": true, "startingDeadlineSeconds": 20}))
         .await;
     fixture.set("10:05:30");
-    a_while().await;
-    fixture.until_minutes(&[]).await;
+    wait_for_reconciliations().await;
+    fixture.wait_until_minutes(&[]).await;
     fixture.patch(json!({"spec": {"suspend": false}})).await;
-    let told = fixture.until_told("MissSchedule").await;
+    let message = fixture.until_event("MissSchedule").await;
     assert_eq!(
-        told,
+        message,
         "Missed scheduled time to start a job: Fri, 02 Jan 2026 10:05:00 +0000"
     );
-    fixture.until_minutes(&[]).await;
+    fixture.wait_until_minutes(&[]).await;
     fixture.set("10:06:05");
-    fixture.until_minutes(&[6]).await;
+    fixture.wait_until_minutes(&[6]).await;
 }
 
 #[tokio::test]
-async fn restarts_and_clocks_that_jump_make_no_job_twice() {
+async fn restarts_and_clock_changes_create_no_duplicate_jobs() {
     let mut fixture = Fixture::start().await;
     fixture.cron(json!({})).await;
     fixture.set("10:01:00");
-    fixture.until_active(1).await;
+    fixture.wait_until_active(1).await;
     fixture.tasks.shutdown().await;
-    // The status is lost, as when the controller ends before it is written.
+    // The status is lost, as if the controller stopped before it wrote the status.
     let crons = fixture.cluster.cronjobs().in_namespace("default").unwrap();
     let lost = json!({"status": {"active": null, "lastScheduleTime": null}});
     crons.patch_status("c", &Patch::merge(lost)).await.unwrap();
     fixture.start_controller().await;
-    fixture.until_active(1).await;
+    fixture.wait_until_active(1).await;
     assert_eq!(
         fixture.status().await["lastScheduleTime"],
         "2026-01-02T10:01:00Z"
     );
-    // Back: what has been is not done again.
+    // The clock goes back. Past times are not repeated.
     fixture.set("09:30:00");
-    a_while().await;
+    wait_for_reconciliations().await;
     fixture.set("10:01:50");
-    a_while().await;
-    fixture.until_minutes(&[1]).await;
-    // Ahead, while nothing ran: the latest alone.
+    wait_for_reconciliations().await;
+    fixture.wait_until_minutes(&[1]).await;
+    // The clock goes forward while the controller is stopped. Only the latest time
+    // is due.
     fixture.tasks.shutdown().await;
     fixture.set("20:00:10");
     fixture.start_controller().await;
-    fixture.until_minutes(&[1, 600]).await;
-    let told = fixture.until_told("TooManyMissedTimes").await;
+    fixture.wait_until_minutes(&[1, 600]).await;
+    let message = fixture.until_event("TooManyMissedTimes").await;
     assert!(
-        told.starts_with("too many missed start times. Set or decrease"),
-        "{told}"
+        message.starts_with("too many missed start times. Set or decrease"),
+        "{message}"
     );
 }
 
 #[tokio::test]
-async fn a_new_schedule_does_not_reach_back() {
+async fn a_new_schedule_has_no_missed_times() {
     let fixture = Fixture::start().await;
     fixture.cron(json!({"schedule": "0 12 * * *"})).await;
     fixture.set("10:30:30");
-    a_while().await;
+    wait_for_reconciliations().await;
     fixture
         .patch(json!({"spec": {"schedule": "*/10 * * * *"}}))
         .await;
-    a_while().await;
-    fixture.until_minutes(&[]).await;
+    wait_for_reconciliations().await;
+    fixture.wait_until_minutes(&[]).await;
     fixture.set("10:40:00");
-    fixture.until_minutes(&[40]).await;
+    fixture.wait_until_minutes(&[40]).await;
 }
 
 #[tokio::test]
-async fn jobs_of_others_are_seen_and_left_alone() {
+async fn jobs_of_other_owners_are_reported_and_not_changed() {
     let fixture = Fixture::start().await;
     fixture.cron(json!({})).await;
     let crons = fixture.cluster.cronjobs().in_namespace("default").unwrap();
@@ -378,40 +383,40 @@ async fn jobs_of_others_are_seen_and_left_alone() {
         let spec = json!({"template": {"spec": pod}});
         json!({"metadata": {"name": name, "ownerReferences": owners}, "spec": spec})
     };
-    // One has the name that the next would get.
+    // This Job has the name of the next scheduled Job.
     let ten: Timestamp = "2026-01-02T10:00:00Z".parse().unwrap();
     let taken = super::jobs::name("c", ten + SignedDuration::from_mins(1));
     jobs.create(&job(taken, json!([]))).await.unwrap();
     fixture.set("10:01:00");
-    a_while().await;
+    wait_for_reconciliations().await;
     assert!(fixture.status().await["lastScheduleTime"].is_null());
-    // One is the CronJob's by the word of somebody else.
+    // Another client created this Job with the CronJob as its owner.
     let owner = json!([{
         "apiVersion": "batch/v1", "kind": "CronJob", "name": "c", "uid": uid, "controller": true,
     }]);
     jobs.create(&job("c-1".into(), owner)).await.unwrap();
-    let told = fixture.until_told("UnexpectedJob").await;
+    let message = fixture.until_event("UnexpectedJob").await;
     assert_eq!(
-        told,
+        message,
         "Saw a job that the controller did not create or forgot: c-1"
     );
-    fixture.end("Complete").await;
-    until("the last success", async || {
+    fixture.finish_jobs("Complete").await;
+    wait_until("the last success", async || {
         fixture.status().await["lastSuccessfulTime"] == "2026-01-02T10:01:00Z"
     })
     .await;
-    // And one goes unasked.
+    // Another client deletes a Job.
     fixture.set("10:02:00");
-    fixture.until_active(1).await;
+    fixture.wait_until_active(1).await;
     let made = super::jobs::name("c", ten + SignedDuration::from_mins(2));
     let background = DeleteOptions {
         propagation: Some(Propagation::Background),
         ..DeleteOptions::default()
     };
     jobs.delete(&made, &background).await.unwrap();
-    fixture.until_active(0).await;
+    fixture.wait_until_active(0).await;
     assert_eq!(
-        fixture.until_told("MissingJob").await,
+        fixture.until_event("MissingJob").await,
         format!("Active job went missing: {made}")
     );
 }

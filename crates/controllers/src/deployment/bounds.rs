@@ -1,4 +1,4 @@
-//! How many pods more, and how many fewer, a rollout may have.
+//! How many pods a rollout may have above and below the desired number.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,17 +21,17 @@ struct Rolling {
 }
 
 impl Strategy {
-    /// Whether old pods go before new ones come.
+    /// Whether all old pods must end before new ones are created.
     pub(crate) fn is_recreate(&self) -> bool {
         self.kind == "Recreate"
     }
 
-    /// Pods above the wanted number that there may be.
+    /// Returns the maximum number of pods above the desired number.
     pub(crate) fn max_surge(&self, replicas: i64) -> i64 {
         self.resolve(replicas).0
     }
 
-    /// Pods that may be unavailable.
+    /// Returns the maximum number of unavailable pods.
     pub(crate) fn max_unavailable(&self, replicas: i64) -> i64 {
         if replicas == 0 {
             return 0;
@@ -39,8 +39,8 @@ impl Strategy {
         self.resolve(replicas).1.min(replicas)
     }
 
-    /// Both. A surge is rounded up, unavailability down; if both come out as
-    /// zero, one pod may be unavailable, so that a rollout can go on.
+    /// Resolves both. The surge is rounded up, unavailability is rounded down. If
+    /// both are zero, one pod may be unavailable, so that a rollout can progress.
     fn resolve(&self, replicas: i64) -> (i64, i64) {
         if self.is_recreate() {
             return (0, 0);
@@ -59,7 +59,7 @@ impl Strategy {
     }
 }
 
-/// A number, or a percentage of another.
+/// Resolves an absolute number or a percentage of `of`.
 fn scaled(value: &Value, of: i64, up: bool) -> i64 {
     if let Some(number) = value.as_i64() {
         return number;
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentages_are_rounded_so_that_a_rollout_can_go_on() {
+    fn percentages_are_rounded_so_that_a_rollout_can_progress() {
         for (surge, unavailable, replicas, expected) in [
             (json!("25%"), json!("25%"), 3, (1, 0)),
             (json!("25%"), json!("25%"), 10, (3, 2)),

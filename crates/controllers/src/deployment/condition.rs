@@ -1,4 +1,4 @@
-//! Conditions of a Deployment: Available, Progressing, ReplicaFailure.
+//! The conditions of a Deployment: Available, Progressing, ReplicaFailure.
 
 use jiff::Timestamp;
 use longshore_model::time;
@@ -29,17 +29,17 @@ pub(crate) struct Condition {
     /// When it was last written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last_update_time: Option<String>,
-    /// Since when it has its status.
+    /// When its status last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last_transition_time: Option<String>,
-    /// Why, in a word.
+    /// The reason in CamelCase.
     pub(crate) reason: String,
-    /// Why, in a sentence.
+    /// The human-readable message.
     pub(crate) message: String,
 }
 
 impl Condition {
-    /// A condition that begins now.
+    /// Creates a condition that starts now.
     pub(crate) fn new(
         kind: &str,
         status: &str,
@@ -57,13 +57,13 @@ impl Condition {
         }
     }
 
-    /// When it was last written.
+    /// Returns when it was last written.
     pub(crate) fn updated(&self) -> Option<Timestamp> {
         self.last_update_time.as_deref()?.parse().ok()
     }
 }
 
-/// The condition of a type.
+/// Returns the condition of a type.
 pub(crate) fn find<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition> {
     conditions.iter().find(|condition| condition.kind == kind)
 }
@@ -73,8 +73,8 @@ pub(crate) fn remove(conditions: &mut Vec<Condition>, kind: &str) {
     conditions.retain(|condition| condition.kind != kind);
 }
 
-/// Sets a condition. One of the same status and reason stays as it is; one of
-/// the same status keeps the time since when it has it.
+/// Sets a condition. If status and reason are the same, nothing changes. If only
+/// the status is the same, the transition time is kept.
 pub(crate) fn set(conditions: &mut Vec<Condition>, mut new: Condition) {
     if let Some(known) = find(conditions, &new.kind)
         && known.status == new.status

@@ -1,4 +1,4 @@
-//! The loop: watches Deployments, ReplicaSets and pods, carries plans out.
+//! The loop: watches Deployments, ReplicaSets and pods, and executes plans.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,7 +26,7 @@ use crate::{
 
 /// The controller's name in the log.
 const NAME: &str = "deployment";
-/// Deployments worked on at a time.
+/// The number of workers.
 const WORKERS: usize = 5;
 
 struct Controller {
@@ -73,7 +73,7 @@ impl Controller {
         match change {
             Change::Upsert(item) => match Deployment::of(item) {
                 Ok(deployment) => self.store().put(deployment),
-                Err(error) => tracing::warn!(?key, %error, "a Deployment cannot be read"),
+                Err(error) => tracing::warn!(?key, %error, "cannot read a Deployment"),
             },
             Change::Gone(item) => self.store().remove(&key, item.uid()),
         }
@@ -81,17 +81,17 @@ impl Controller {
     }
 
     fn put_set(&self, key: &Key, change: &Change<Any>) {
-        let concerned = match change {
+        let affected = match change {
             Change::Upsert(item) => match ReplicaSet::of(item) {
                 Ok(set) => self.store().put_set(set),
                 Err(error) => {
-                    tracing::warn!(?key, %error, "a ReplicaSet cannot be read");
+                    tracing::warn!(?key, %error, "cannot read a ReplicaSet");
                     return;
                 }
             },
             Change::Gone(item) => self.store().remove_set(key, item.uid()),
         };
-        concerned.into_iter().for_each(|key| self.queue.add(key));
+        affected.into_iter().for_each(|key| self.queue.add(key));
     }
 
     fn put_pod(&self, key: &Key, change: &Change<Pod>) {
@@ -133,11 +133,11 @@ impl Controller {
         self.requests
             .store_status(deployment, plan.revision.as_deref(), plan.status)
             .await?;
-        Ok(plan.again.map_or(Next::Done, Next::After))
+        Ok(plan.requeue_after.map_or(Next::Done, Next::After))
     }
 }
 
-/// The ReplicaSet of a pod that has not ended: its name and uid.
+/// Returns the name and UID of the ReplicaSet of a pod that has not ended.
 fn running(item: &Item<Pod>) -> Option<(String, String)> {
     let owner = item.meta().controller();
     let owner = owner.filter(|owner| owner.kind == "ReplicaSet")?;

@@ -1,5 +1,4 @@
-//! The ReplicaSets and conditions of a Deployment while it is decided what to
-//! change.
+//! The ReplicaSets and conditions of a Deployment while a decision is made.
 
 use jiff::Timestamp;
 
@@ -10,8 +9,8 @@ use super::{
     revision,
 };
 
-/// The new ReplicaSet, the old ones from the oldest on, and the conditions:
-/// changed in place, and compared with what was observed in the end.
+/// The new ReplicaSet, the old ones from oldest to newest, and the conditions. They
+/// are changed in place, and finally compared with the observed state.
 pub(super) struct Draft<'a> {
     pub(super) deployment: &'a Deployment,
     pub(super) new: Option<ReplicaSet>,
@@ -21,8 +20,8 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    /// The ReplicaSet whose template is that of the Deployment is the new one;
-    /// of several, the oldest.
+    /// The new ReplicaSet is the one whose template equals the Deployment's. If
+    /// there are several, it is the oldest.
     pub(super) fn new(
         deployment: &'a Deployment,
         mut old: Vec<ReplicaSet>,
@@ -40,13 +39,13 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// All ReplicaSets.
+    /// Returns all ReplicaSets.
     pub(super) fn all(&self) -> Vec<&ReplicaSet> {
         self.old.iter().chain(&self.new).collect()
     }
 
-    /// Scales a ReplicaSet, and notes the size of the Deployment. Returns
-    /// whether its size has changed.
+    /// Scales a ReplicaSet and records the size of the Deployment. Returns whether
+    /// the ReplicaSet's size changed.
     pub(super) fn scale(deployment: &Deployment, set: &mut ReplicaSet, replicas: i64) -> bool {
         let changed = set.replicas != replicas;
         set.replicas = replicas;
@@ -54,8 +53,8 @@ impl<'a> Draft<'a> {
         changed
     }
 
-    /// Says whether the Deployment is paused, so that the time does not count
-    /// for its deadline.
+    /// Records whether the Deployment is paused, so that the deadline does not
+    /// count the paused time.
     pub(super) fn note_pause(&mut self) {
         let spec = &self.deployment.spec;
         let known = condition::find(&self.conditions, condition::PROGRESSING);
@@ -73,8 +72,8 @@ impl<'a> Draft<'a> {
         condition::set(&mut self.conditions, new);
     }
 
-    /// Gives the new ReplicaSet its revision and what it inherits. Returns the
-    /// revision of the Deployment.
+    /// Sets the revision and the inherited annotations of the new ReplicaSet.
+    /// Returns the Deployment's revision.
     pub(super) fn note_revision(&mut self) -> Option<String> {
         let revision = revision::highest(&self.old) + 1;
         let set = self.new.as_mut()?;
@@ -90,14 +89,14 @@ impl<'a> Draft<'a> {
         set.annotations.get(revision::REVISION).cloned()
     }
 
-    /// Whether the Deployment has another size than its ReplicaSets were scaled for.
+    /// Whether the ReplicaSets were scaled for a different size of the Deployment.
     pub(super) fn is_scaled(&self) -> bool {
         let sets = self.all().into_iter().filter(|set| set.replicas > 0);
         let mut desired = sets.filter_map(revision::desired);
         desired.any(|desired| desired != self.deployment.spec.replicas)
     }
 
-    /// Old ReplicaSets beyond the limit that have no pods.
+    /// Returns the old ReplicaSets without pods beyond the history limit.
     pub(super) fn surplus(&self) -> Vec<ReplicaSet> {
         let Some(limit) = self.deployment.spec.history() else {
             return Vec::new();
@@ -118,7 +117,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The oldest first.
+/// Sorts the oldest first.
 pub(super) fn by_age(a: &ReplicaSet, b: &ReplicaSet) -> std::cmp::Ordering {
     (a.created, &a.key.name).cmp(&(b.created, &b.key.name))
 }

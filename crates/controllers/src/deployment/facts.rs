@@ -1,5 +1,4 @@
-//! Deployments and ReplicaSets as the controller sees them, read once from the
-//! objects.
+//! The fields of Deployments and ReplicaSets that the controller reads.
 
 use std::collections::BTreeMap;
 
@@ -23,15 +22,15 @@ pub(crate) struct Deployment {
     pub(crate) version: String,
     /// Generation.
     pub(crate) generation: i64,
-    /// Deletion has begun.
+    /// Whether it is being deleted.
     pub(crate) deleting: bool,
     /// Annotations.
     pub(crate) annotations: BTreeMap<String, String>,
-    /// Its ReplicaSets and pods.
+    /// The selector of its ReplicaSets and pods.
     pub(crate) selector: LabelSelector,
-    /// What is desired.
+    /// The desired state.
     pub(crate) spec: Spec,
-    /// Status, as stored.
+    /// The stored status.
     pub(crate) status: Status,
 }
 
@@ -39,27 +38,27 @@ pub(crate) struct Deployment {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Spec {
-    /// Wanted pods.
+    /// The desired number of pods.
     #[serde(default = "one")]
     pub(crate) replicas: i64,
-    /// How pods are replaced.
+    /// The rollout strategy.
     #[serde(default)]
     pub(crate) strategy: Strategy,
-    /// No rollout.
+    /// Whether rollouts are paused.
     #[serde(default)]
     pub(crate) paused: bool,
-    /// How long a pod must be ready to count as available.
+    /// How long a pod must be ready before it counts as available.
     #[serde(default)]
     pub(crate) min_ready_seconds: i64,
-    /// Seconds without progress after which a rollout has failed.
+    /// The progress deadline in seconds.
     #[serde(default)]
     pub(crate) progress_deadline_seconds: Option<i64>,
-    /// Old ReplicaSets to keep.
+    /// The number of old ReplicaSets to keep.
     #[serde(default)]
     pub(crate) revision_history_limit: Option<i64>,
-    /// The selector as it stands in the object.
+    /// The selector, as stored in the object.
     pub(crate) selector: Value,
-    /// Template of the pods.
+    /// The pod template.
     pub(crate) template: Value,
 }
 
@@ -70,25 +69,25 @@ fn one() -> i64 {
 const NO_LIMIT: i64 = i32::MAX as i64;
 
 impl Spec {
-    /// The deadline of progress, if there is one.
+    /// Returns the progress deadline, if there is one.
     pub(crate) fn deadline(&self) -> Option<i64> {
         self.progress_deadline_seconds
             .filter(|seconds| *seconds != NO_LIMIT)
     }
 
-    /// How many old ReplicaSets to keep, if that is limited.
+    /// Returns the number of old ReplicaSets to keep, if it is limited.
     pub(crate) fn history(&self) -> Option<usize> {
         let limit = self.revision_history_limit;
         let limit = limit.filter(|limit| *limit != NO_LIMIT)?;
         usize::try_from(limit).ok()
     }
 
-    /// Most pods at a time.
+    /// Returns the maximum number of pods.
     pub(crate) fn most(&self) -> i64 {
         self.replicas + self.strategy.max_surge(self.replicas)
     }
 
-    /// Fewest available pods during a rollout.
+    /// Returns the minimum number of available pods during a rollout.
     pub(crate) fn fewest(&self) -> i64 {
         self.replicas - self.strategy.max_unavailable(self.replicas)
     }
@@ -102,10 +101,10 @@ struct RawDeployment {
 }
 
 impl Deployment {
-    /// Reads it from the object.
+    /// Reads the object.
     ///
     /// # Errors
-    /// A field that is not what the API promises.
+    /// A field has an unexpected type.
     pub(crate) fn of(item: &Item<Any>) -> Result<Self, Error> {
         let raw: RawDeployment = item.typed()?;
         let invalid = |problem: String| Error::Invalid(problem);
@@ -138,7 +137,7 @@ pub(crate) struct ReplicaSet {
     pub(crate) version: String,
     /// Generation.
     pub(crate) generation: i64,
-    /// Deletion has begun.
+    /// Whether it is being deleted.
     pub(crate) deleting: bool,
     /// When it was created.
     pub(crate) created: Option<Timestamp>,
@@ -148,13 +147,13 @@ pub(crate) struct ReplicaSet {
     pub(crate) labels: BTreeMap<String, String>,
     /// Annotations.
     pub(crate) annotations: BTreeMap<String, String>,
-    /// Wanted pods.
+    /// The desired number of pods.
     pub(crate) replicas: i64,
-    /// How long a pod must be ready to count as available.
+    /// How long a pod must be ready before it counts as available.
     pub(crate) min_ready_seconds: i64,
-    /// Template of its pods.
+    /// The pod template.
     pub(crate) template: Value,
-    /// Its status.
+    /// The stored status.
     pub(crate) counts: Counts,
 }
 
@@ -162,15 +161,15 @@ pub(crate) struct ReplicaSet {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Counts {
-    /// Its pods.
+    /// The number of pods.
     pub(crate) replicas: i64,
-    /// Those that are ready.
+    /// The number of ready pods.
     pub(crate) ready_replicas: i64,
-    /// Those that are available.
+    /// The number of available pods.
     pub(crate) available_replicas: i64,
-    /// Pods in deletion.
+    /// The number of pods in deletion.
     pub(crate) terminating_replicas: Option<i64>,
-    /// The generation that this is the status of.
+    /// The observed generation.
     pub(crate) observed_generation: i64,
     /// Conditions.
     pub(crate) conditions: Vec<Condition>,
@@ -193,10 +192,10 @@ struct RawSpec {
 }
 
 impl ReplicaSet {
-    /// Reads it from the object.
+    /// Reads the object.
     ///
     /// # Errors
-    /// A field that is not what the API promises.
+    /// A field has an unexpected type.
     pub(crate) fn of(item: &Item<Any>) -> Result<Self, Error> {
         let raw: RawReplicaSet = item.typed()?;
         let meta = item.meta();
@@ -218,7 +217,7 @@ impl ReplicaSet {
         })
     }
 
-    /// Whether the object with the uid controls it.
+    /// Whether the object with this UID is its controller.
     pub(crate) fn is_owned_by(&self, uid: &str) -> bool {
         self.owner.as_ref().is_some_and(|(_, owner)| owner == uid)
     }

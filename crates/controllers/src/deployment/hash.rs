@@ -1,19 +1,19 @@
-//! Pod templates: their hash, and whether two are the same.
+//! Hashes and compares pod templates.
 
 use std::collections::BTreeMap;
 
 use longshore_client::LabelSelector;
 use serde_json::{Map, Value};
 
-/// The label that tells the pods of a Deployment's ReplicaSets apart.
+/// The label that distinguishes the pods of a Deployment's ReplicaSets.
 pub(crate) const HASH_LABEL: &str = "pod-template-hash";
-/// Letters of hashes: no vowels, so that no words come out.
+/// The characters of hashes. There are no vowels, so that hashes do not form words.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// The hash of a template: FNV-1a over its text and the number of collisions,
-/// in the letters that Kubernetes uses.
+/// Returns the hash of a template: FNV-1a over its text and the collision count, in
+/// the characters that Kubernetes uses.
 pub(crate) fn hash(template: &Value, collisions: Option<i64>) -> String {
-    let text = normal(template).unwrap_or_default().to_string();
+    let text = without_hash(template).unwrap_or_default().to_string();
     let salt = collisions.map(|count| count.to_string());
     let bytes = text
         .bytes()
@@ -28,13 +28,14 @@ pub(crate) fn hash(template: &Value, collisions: Option<i64>) -> String {
     letters.map(|index| char::from(LETTERS[index])).collect()
 }
 
-/// Whether two templates are the same but for the label with the hash.
+/// Whether two templates are equal except for the hash label.
 pub(crate) fn is_same(a: &Value, b: &Value) -> bool {
-    normal(a) == normal(b)
+    without_hash(a) == without_hash(b)
 }
 
-/// A template without the label, and without what means the same as nothing.
-fn normal(template: &Value) -> Option<Value> {
+/// Returns the template without the hash label and without fields that are
+/// equivalent to absent ones.
+fn without_hash(template: &Value) -> Option<Value> {
     let mut template = template.clone();
     let labels = template.pointer_mut("/metadata/labels");
     if let Some(labels) = labels.and_then(Value::as_object_mut) {
@@ -45,45 +46,46 @@ fn normal(template: &Value) -> Option<Value> {
         let kept = kept.filter(|(_, value)| !value.as_object().is_some_and(Map::is_empty));
         *meta = Value::Object(kept.map(|(k, v)| (k.clone(), v.clone())).collect());
     }
-    full(template)
+    normalized(template)
 }
 
-/// A value with sorted fields and without nulls and empty lists.
-fn full(value: Value) -> Option<Value> {
+/// Sorts fields and removes nulls and empty lists.
+fn normalized(value: Value) -> Option<Value> {
     match value {
         Value::Null => None,
         Value::Array(list) if list.is_empty() => None,
         Value::Array(list) => Some(
             list.into_iter()
-                .map(|v| full(v).unwrap_or_default())
+                .map(|v| normalized(v).unwrap_or_default())
                 .collect(),
         ),
         Value::Object(map) => {
             let mut fields: Vec<_> = map.into_iter().collect();
             fields.sort_by(|a, b| a.0.cmp(&b.0));
             let fields = fields.into_iter();
-            let fields = fields.filter_map(|(key, value)| Some((key, full(value)?)));
+            let fields = fields.filter_map(|(key, value)| Some((key, normalized(value)?)));
             Some(Value::Object(fields.collect()))
         }
         other => Some(other),
     }
 }
 
-/// A template with the label `pod-template-hash`.
+/// Returns the template with the label `pod-template-hash`.
 pub(crate) fn labelled_template(template: &Value, hash: &str) -> Value {
     let mut template = template.clone();
     template["metadata"]["labels"][HASH_LABEL] = hash.into();
     template
 }
 
-/// A selector that asks for the label `pod-template-hash`, too.
+/// Returns the selector with an additional requirement for the label
+/// `pod-template-hash`.
 pub(crate) fn labelled_selector(selector: &Value, hash: &str) -> Value {
     let mut selector = selector.clone();
     selector["matchLabels"][HASH_LABEL] = hash.into();
     selector
 }
 
-/// Whether a selector selects labels. An empty one selects nothing.
+/// Whether a selector matches labels. An empty selector matches nothing.
 pub(crate) fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
     !selector.is_everything() && selector.matches(labels)
 }

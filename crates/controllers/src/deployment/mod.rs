@@ -1,6 +1,7 @@
-//! Deployments: ReplicaSets by template, and the rollout from one to the next.
+//! The Deployment controller: creates a ReplicaSet for each pod template and rolls
+//! out changes.
 //!
-//! Pure: everything but the loop in [`controller`] and its [`requests`].
+//! Everything is pure except for the loop in [`controller`] and its [`requests`].
 
 mod bounds;
 mod condition;

@@ -1,10 +1,10 @@
-//! The ReplicaSet that a Deployment creates.
+//! Builds the ReplicaSet that a Deployment creates.
 
 use serde_json::{Value, json};
 
 use super::{facts::Deployment, plan::NewSet};
 
-/// The owner reference of its ReplicaSets.
+/// Returns the owner reference of the Deployment's ReplicaSets.
 pub(super) fn reference(deployment: &Deployment) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
@@ -13,7 +13,7 @@ pub(super) fn reference(deployment: &Deployment) -> Value {
     })
 }
 
-/// The object to create.
+/// Returns the object to create.
 pub(super) fn object(deployment: &Deployment, set: &NewSet) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "ReplicaSet",

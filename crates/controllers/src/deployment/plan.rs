@@ -1,4 +1,4 @@
-//! What to do about a Deployment: from facts to actions.
+//! Decides what to do about a Deployment.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,33 +14,33 @@ use super::{
     status::Status,
 };
 
-/// All that is known.
+/// The input of a decision.
 pub(crate) struct Observed<'a> {
     /// The Deployment.
     pub(crate) deployment: &'a Deployment,
     /// Its ReplicaSets.
     pub(crate) sets: Vec<ReplicaSet>,
-    /// Uids of those that have pods which have not ended.
+    /// The UIDs of the ReplicaSets with pods that have not ended.
     pub(crate) running: &'a [String],
-    /// The present.
+    /// The current time.
     pub(crate) now: Timestamp,
 }
 
-/// What to do, in this order.
+/// The actions to take, in this order.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Plan {
-    /// ReplicaSets to change: as they are, and as they should be.
+    /// The ReplicaSets to change: the current and the desired state.
     pub(crate) update: Vec<(ReplicaSet, ReplicaSet)>,
-    /// A ReplicaSet to create. There is nothing else to do then.
+    /// The ReplicaSet to create. There are no other actions then.
     pub(crate) create: Option<NewSet>,
     /// ReplicaSets to delete.
     pub(crate) delete: Vec<ReplicaSet>,
-    /// The revision of the Deployment, if it is another.
+    /// The Deployment's new revision, if it changes.
     pub(crate) revision: Option<String>,
-    /// The status, if it is another.
+    /// The new status, if it changes.
     pub(crate) status: Option<Status>,
-    /// When to look again, if nothing changes.
-    pub(crate) again: Option<Duration>,
+    /// When to check again if nothing changes.
+    pub(crate) requeue_after: Option<Duration>,
 }
 
 /// A ReplicaSet to create.
@@ -54,7 +54,7 @@ pub(crate) struct NewSet {
     pub(crate) revision: String,
 }
 
-/// The ReplicaSet for the template.
+/// Returns the ReplicaSet for the Deployment's template.
 fn new_set(draft: &Draft<'_>) -> NewSet {
     let (deployment, spec) = (draft.deployment, &draft.deployment.spec);
     let hash = hash(&spec.template, deployment.status.collision_count);
@@ -74,7 +74,7 @@ fn new_set(draft: &Draft<'_>) -> NewSet {
     }
 }
 
-/// Decides.
+/// Decides what to do.
 pub(crate) fn plan(observed: Observed<'_>) -> Plan {
     let before = observed.sets.clone();
     let deployment = observed.deployment;
@@ -88,7 +88,7 @@ pub(crate) fn plan(observed: Observed<'_>) -> Plan {
         revision.filter(|new| deployment.annotations.get(revision::REVISION) != Some(new));
     let mut rolling = false;
     if deployment.deleting {
-        // Only the status is kept up to date.
+        // Only the status is updated.
     } else if deployment.spec.paused || draft.is_scaled() {
         proportion::scale(&mut draft);
         if deployment.spec.paused {
@@ -123,7 +123,7 @@ pub(crate) fn plan(observed: Observed<'_>) -> Plan {
     let status = compute(deployment, &sets, draft.new.as_ref(), conditions, draft.now);
     if status == deployment.status {
         if rolling {
-            plan.again = progress::next_check(deployment, &status, draft.now);
+            plan.requeue_after = progress::next_check(deployment, &status, draft.now);
         }
     } else {
         plan.status = Some(status);
@@ -131,15 +131,15 @@ pub(crate) fn plan(observed: Observed<'_>) -> Plan {
     plan
 }
 
-/// The status once the new ReplicaSet has been created.
+/// Returns the status after the new ReplicaSet has been created.
 pub(crate) fn created(deployment: &Deployment, name: &str, now: Timestamp) -> Status {
     let message = format!("Created new replica set \"{name}\"");
-    noted(deployment, "True", condition::NEW_SET_CREATED, message, now)
+    with_progressing(deployment, "True", condition::NEW_SET_CREATED, message, now)
 }
 
-/// The status once the server has refused it.
-pub(crate) fn refused(deployment: &Deployment, message: &str, now: Timestamp) -> Status {
-    noted(
+/// Returns the status after the server has rejected the new ReplicaSet.
+pub(crate) fn create_failed(deployment: &Deployment, message: &str, now: Timestamp) -> Status {
+    with_progressing(
         deployment,
         "False",
         condition::CREATE_ERROR,
@@ -148,7 +148,13 @@ pub(crate) fn refused(deployment: &Deployment, message: &str, now: Timestamp) ->
     )
 }
 
-fn noted(d: &Deployment, state: &str, reason: &str, message: String, now: Timestamp) -> Status {
+fn with_progressing(
+    d: &Deployment,
+    state: &str,
+    reason: &str,
+    message: String,
+    now: Timestamp,
+) -> Status {
     let mut status = d.status.clone();
     if d.spec.deadline().is_some() {
         let new = Condition::new(condition::PROGRESSING, state, reason, message, now);

@@ -1,5 +1,5 @@
-//! What the ReplicaSets' counts mean for the status of a Deployment and its
-//! conditions.
+//! Computes the status and the conditions of a Deployment from the counts of its
+//! ReplicaSets.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{
 };
 
 impl Status {
-    /// Whether all wanted pods are updated and available, and no other runs.
+    /// Whether all desired pods are updated and available, and no other pods exist.
     pub(crate) fn is_complete(&self, deployment: &Deployment) -> bool {
         let wanted = deployment.spec.replicas;
         [
@@ -35,8 +35,7 @@ fn sum(sets: &[&ReplicaSet], count: impl Fn(&ReplicaSet) -> i64) -> i64 {
     sets.iter().map(|set| count(set)).sum()
 }
 
-/// The counts and the condition Available; the other conditions are those
-/// given.
+/// Computes the counts and the condition Available. Keeps the other conditions.
 pub(crate) fn counted(
     deployment: &Deployment,
     sets: &[&ReplicaSet],
@@ -74,7 +73,8 @@ pub(crate) fn counted(
     status
 }
 
-/// Pods in deletion; unknown while a ReplicaSet has not counted them.
+/// Returns the number of pods in deletion, or `None` if a ReplicaSet has not
+/// counted them.
 fn terminating(sets: &[&ReplicaSet]) -> Option<i64> {
     let counted = sets.iter().filter(|set| {
         set.counts.observed_generation != 0 || set.counts.terminating_replicas.is_some()
@@ -82,8 +82,8 @@ fn terminating(sets: &[&ReplicaSet]) -> Option<i64> {
     counted.map(|set| set.counts.terminating_replicas).sum()
 }
 
-/// As [`counted`], during a rollout: with the conditions Progressing and
-/// ReplicaFailure.
+/// Like [`counted`], but for a rollout: also computes the conditions Progressing
+/// and ReplicaFailure.
 pub(crate) fn rolled(
     deployment: &Deployment,
     sets: &[&ReplicaSet],
@@ -113,13 +113,13 @@ pub(crate) fn rolled(
             condition::set(&mut status.conditions, done);
         }
         Some(_) if status.progressed_since(&deployment.status) => {
-            let mut going = condition("True", condition::SET_UPDATED, "is progressing.");
-            // The time of the update is what the deadline counts from.
+            let mut progressing = condition("True", condition::SET_UPDATED, "is progressing.");
+            // The deadline counts from the update time.
             if let Some(current) = current.filter(|current| current.status == "True") {
-                going.last_transition_time = current.last_transition_time;
+                progressing.last_transition_time = current.last_transition_time;
             }
             condition::remove(&mut status.conditions, condition::PROGRESSING);
-            condition::set(&mut status.conditions, going);
+            condition::set(&mut status.conditions, progressing);
         }
         Some(seconds) if timed_out(current.as_ref(), seconds, now) => {
             let failed = condition("False", condition::TIMED_OUT, "has timed out progressing.");
@@ -150,7 +150,7 @@ fn timed_out(current: Option<&Condition>, seconds: i64, now: Timestamp) -> bool 
     }
 }
 
-/// Why pods could not be created: of the new ReplicaSet before the others.
+/// Returns why pods could not be created. The new ReplicaSet takes precedence.
 fn failure(sets: &[&ReplicaSet], new: Option<&ReplicaSet>) -> Option<Condition> {
     let mut sets = new.into_iter().chain(sets.iter().copied());
     let failure =
@@ -161,7 +161,7 @@ fn failure(sets: &[&ReplicaSet], new: Option<&ReplicaSet>) -> Option<Condition> 
     })
 }
 
-/// When to look again for a rollout that makes no progress.
+/// Returns when to check a rollout without progress again.
 pub(crate) fn next_check(
     deployment: &Deployment,
     status: &Status,
@@ -173,6 +173,6 @@ pub(crate) fn next_check(
         return None;
     }
     let left = deadline(current, seconds)?.duration_since(now);
-    // A second more: times are written in whole seconds.
+    // One second is added because times have a resolution of one second.
     Some(Duration::try_from(left).unwrap_or_default() + Duration::from_secs(1))
 }

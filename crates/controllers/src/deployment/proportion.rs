@@ -1,5 +1,5 @@
-//! Scaling of a Deployment: in the middle of a rollout, each ReplicaSet gets
-//! its share.
+//! Scales a Deployment. During a rollout, each ReplicaSet gets a proportional
+//! share.
 
 use super::{
     draft::{Draft, by_age},
@@ -26,11 +26,12 @@ pub(super) fn scale(draft: &mut Draft<'_>) {
             Draft::scale(deployment, old, 0);
         }
     } else if !spec.strategy.is_recreate() {
-        share(draft);
+        distribute(draft);
     }
 }
 
-/// The only ReplicaSet that should have pods; the newest if none should.
+/// Returns the only ReplicaSet that should have pods, or the newest one if none
+/// should have any.
 fn only_active<'a>(draft: &'a mut Draft<'_>) -> Option<&'a mut ReplicaSet> {
     match draft.all().iter().filter(|set| set.replicas > 0).count() {
         0 if draft.new.is_some() => draft.new.as_mut(),
@@ -43,9 +44,9 @@ fn only_active<'a>(draft: &'a mut Draft<'_>) -> Option<&'a mut ReplicaSet> {
     }
 }
 
-/// Shares what is to be added or removed among all ReplicaSets with pods, by
-/// their sizes; the largest gets what is left over.
-fn share(draft: &mut Draft<'_>) {
+/// Distributes the pods to add or remove among all ReplicaSets with pods in
+/// proportion to their sizes. The largest one gets the remainder.
+fn distribute(draft: &mut Draft<'_>) {
     let deployment = draft.deployment;
     let allowed = match deployment.spec.replicas {
         0 => 0,
@@ -54,8 +55,8 @@ fn share(draft: &mut Draft<'_>) {
     let sets = draft.old.iter_mut().chain(&mut draft.new);
     let mut sets: Vec<&mut ReplicaSet> = sets.filter(|set| set.replicas > 0).collect();
     let to_add = allowed - sets.iter().map(|set| set.replicas).sum::<i64>();
-    // From the largest on. Of equal ones, the newest grow first and the oldest
-    // shrink first.
+    // The largest come first. Among equal ones, the newest grow first and the
+    // oldest shrink first.
     sets.sort_by(|a, b| {
         let age = by_age(a, b);
         let age = if to_add > 0 { age.reverse() } else { age };
@@ -82,7 +83,7 @@ fn share(draft: &mut Draft<'_>) {
     }
 }
 
-/// By how many pods a ReplicaSet would grow or shrink with the Deployment.
+/// Returns by how many pods a ReplicaSet would grow or shrink with the Deployment.
 fn fraction(deployment: &Deployment, set: &ReplicaSet) -> i64 {
     if deployment.spec.replicas == 0 {
         return -set.replicas;
@@ -92,6 +93,6 @@ fn fraction(deployment: &Deployment, set: &ReplicaSet) -> i64 {
         return 0;
     }
     let product = set.replicas * deployment.spec.most();
-    // Rounded half up: nothing here is negative.
+    // Rounds half up. No value is negative.
     (2 * product + before).div_euclid(2 * before) - set.replicas
 }

@@ -1,4 +1,4 @@
-//! The controller's requests. What the server answers goes into its memory.
+//! The controller's requests. The store keeps the responses.
 
 use std::time::Duration;
 
@@ -30,8 +30,8 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Adopts and releases ReplicaSets. The server must say first that the
-    /// Deployment still lives: the cache may not know of its deletion.
+    /// Adopts and releases ReplicaSets. The server must first confirm that the
+    /// Deployment exists, because the cache may not show its deletion yet.
     pub(super) async fn claim(
         &self,
         deployment: &Deployment,
@@ -70,7 +70,7 @@ impl Requests {
         let view = self.sets.clone().in_namespace(&set.key.namespace)?;
         match view.patch(&set.key.name, &patch).await {
             Ok(item) => {
-                self.store.lock().renew_set(ReplicaSet::of(&item)?);
+                self.store.lock().put_set_response(ReplicaSet::of(&item)?);
                 Ok(())
             }
             Err(error) if error.is_not_found() => {
@@ -95,16 +95,16 @@ impl Requests {
         }));
         let view = self.sets.clone().in_namespace(&old.key.namespace)?;
         let item = view.patch(&old.key.name, &patch).await?;
-        self.store.lock().renew_set(ReplicaSet::of(&item)?);
-        self.tell_scaled(deployment, &old.key.name, old.replicas, new.replicas);
+        self.store.lock().put_set_response(ReplicaSet::of(&item)?);
+        self.record_scaling(deployment, &old.key.name, old.replicas, new.replicas);
         Ok(())
     }
 
-    fn tell_scaled(&self, deployment: &Deployment, set: &str, from: i64, to: i64) {
+    fn record_scaling(&self, deployment: &Deployment, set: &str, from: i64, to: i64) {
         if from != to {
             let direction = if from < to { "up" } else { "down" };
             let message = format!("Scaled {direction} replica set {set} from {from} to {to}");
-            self.tell(deployment, Severity::Normal, "ScalingReplicaSet", &message);
+            self.record_event(deployment, Severity::Normal, "ScalingReplicaSet", &message);
         }
     }
 
@@ -117,7 +117,7 @@ impl Requests {
         let now = Timestamp::now();
         let found = match view.create(&object(deployment, set)).await {
             Ok(item) => {
-                self.tell_scaled(deployment, &set.name, 0, set.replicas);
+                self.record_scaling(deployment, &set.name, 0, set.replicas);
                 let status = plan::created(deployment, &set.name, now);
                 let status = (status != deployment.status).then_some(status);
                 let found = ReplicaSet::of(&item)?;
@@ -133,11 +133,12 @@ impl Requests {
             Err(error) => {
                 let cause = message(&error);
                 let message = format!("Failed to create new replica set \"{}\": {cause}", set.name);
-                let status = plan::refused(deployment, &message, now);
+                let status = plan::create_failed(deployment, &message, now);
                 let status = (status != deployment.status).then_some(status);
-                // The refusal is what matters.
+                // The creation error takes precedence over an error of this
+                // request.
                 let _ = self.store_status(deployment, None, status).await;
-                self.tell(
+                self.record_event(
                     deployment,
                     Severity::Warning,
                     "ReplicaSetCreateError",
@@ -169,7 +170,7 @@ impl Requests {
         }
     }
 
-    /// Writes the revision and the status, in one request.
+    /// Writes the revision and the status in a single request.
     pub(super) async fn store_status(
         &self,
         deployment: &Deployment,
@@ -193,7 +194,7 @@ impl Requests {
         let patch = Patch::merge(patch);
         match view.patch_status(&deployment.key.name, &patch).await {
             Ok(item) => {
-                self.store.lock().renew(Deployment::of(&item)?);
+                self.store.lock().put_response(Deployment::of(&item)?);
                 Ok(())
             }
             Err(error) if error.is_not_found() => Ok(()),
@@ -201,7 +202,13 @@ impl Requests {
         }
     }
 
-    fn tell(&self, deployment: &Deployment, severity: Severity, reason: &str, message: &str) {
+    fn record_event(
+        &self,
+        deployment: &Deployment,
+        severity: Severity,
+        reason: &str,
+        message: &str,
+    ) {
         let subject = Subject {
             api_version: "apps/v1",
             kind: "Deployment",
@@ -209,6 +216,6 @@ impl Requests {
             name: deployment.key.name.clone(),
             uid: deployment.uid.clone(),
         };
-        self.events.tell(subject, severity, reason, message);
+        self.events.record_event(subject, severity, reason, message);
     }
 }

@@ -1,4 +1,4 @@
-//! Annotations: revisions, and the sizes by which a scaling is recognized.
+//! Annotations: revisions, and the sizes that show whether a Deployment was scaled.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ pub(crate) const REVISION: &str = "deployment.kubernetes.io/revision";
 const HISTORY: &str = "deployment.kubernetes.io/revision-history";
 const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
 const MAX: &str = "deployment.kubernetes.io/max-replicas";
-/// Annotations that a ReplicaSet does not inherit.
+/// The annotations that a ReplicaSet does not inherit.
 const NOT_COPIED: [&str; 6] = [
     "kubectl.kubernetes.io/last-applied-configuration",
     REVISION,
@@ -17,28 +17,30 @@ const NOT_COPIED: [&str; 6] = [
     MAX,
     "deprecated.deployment.rollback.to",
 ];
-/// Most characters of the history.
-const LONGEST_HISTORY: usize = 2000;
+/// The maximum length of the history.
+const MAX_HISTORY_LENGTH: usize = 2000;
 
 type Annotations = BTreeMap<String, String>;
 
-/// The revision of a ReplicaSet; `None` if it is no number.
+/// Returns the revision of a ReplicaSet; `None` if it is not a number.
 pub(crate) fn revision(set: &ReplicaSet) -> Option<i64> {
     let text = set.annotations.get(REVISION);
     text.map_or(Some(0), |text| text.parse().ok())
 }
 
-/// The highest revision.
+/// Returns the highest revision.
 pub(crate) fn highest(sets: &[ReplicaSet]) -> i64 {
     sets.iter().filter_map(revision).max().unwrap_or(0).max(0)
 }
 
-/// The wanted pods of the Deployment when the ReplicaSet was last scaled.
+/// Returns the Deployment's desired number of pods when the ReplicaSet was last
+/// scaled.
 pub(crate) fn desired(set: &ReplicaSet) -> Option<i64> {
     count(set.annotations.get(DESIRED)?)
 }
 
-/// The most pods of the Deployment when the ReplicaSet was last scaled.
+/// Returns the Deployment's maximum number of pods when the ReplicaSet was last
+/// scaled.
 pub(crate) fn most(set: &ReplicaSet) -> Option<i64> {
     count(set.annotations.get(MAX)?).filter(|count| *count > 0)
 }
@@ -50,15 +52,15 @@ fn count(text: &str) -> Option<i64> {
         .map(i64::from)
 }
 
-/// Notes the sizes.
+/// Records the sizes.
 pub(crate) fn note_sizes(annotations: &mut Annotations, deployment: &Deployment) {
     let spec = &deployment.spec;
     annotations.insert(DESIRED.to_owned(), spec.replicas.to_string());
     annotations.insert(MAX.to_owned(), spec.most().to_string());
 }
 
-/// Gives the new ReplicaSet the annotations of the Deployment and a revision,
-/// unless it has a higher one. A revision that it had goes into its history.
+/// Gives the new ReplicaSet the Deployment's annotations, and the revision unless
+/// it has a higher one. Its previous revision is added to its history.
 pub(crate) fn note_revision(annotations: &mut Annotations, deployment: &Deployment, revision: i64) {
     for (key, value) in &deployment.annotations {
         if !NOT_COPIED.contains(&key.as_str()) {
@@ -84,13 +86,14 @@ pub(crate) fn note_revision(annotations: &mut Annotations, deployment: &Deployme
     }
 }
 
-/// The history with one revision more; the oldest go if it gets too long.
+/// Returns the history with one more revision. If it is too long, the oldest
+/// revisions are removed.
 fn extended(history: &str, revision: &str) -> Option<String> {
     if history.is_empty() {
         return Some(revision.to_owned());
     }
     let mut text = format!("{history},{revision}");
-    while text.len() > LONGEST_HISTORY {
+    while text.len() > MAX_HISTORY_LENGTH {
         text = text.split_once(',')?.1.to_owned();
     }
     Some(text)
@@ -106,6 +109,6 @@ mod tests {
         assert_eq!(extended("1,3", "5").as_deref(), Some("1,3,5"));
         let long = vec!["100"; 500].join(",");
         let text = extended(&long, "7").unwrap_or_default();
-        assert!(text.len() <= LONGEST_HISTORY && text.ends_with("100,7"));
+        assert!(text.len() <= MAX_HISTORY_LENGTH && text.ends_with("100,7"));
     }
 }

@@ -1,8 +1,9 @@
-//! The steps of a rollout: `RollingUpdate` and `Recreate`.
+//! The steps of a rollout for the strategies `RollingUpdate` and `Recreate`.
 
 use super::{draft::Draft, facts::ReplicaSet};
 
-/// How many pods the new ReplicaSet, which has some, should have now.
+/// Returns the current target size of the new ReplicaSet, which has at least one
+/// pod.
 pub(super) fn growth(draft: &Draft<'_>, has: i64) -> i64 {
     let spec = &draft.deployment.spec;
     if spec.strategy.is_recreate() {
@@ -17,7 +18,7 @@ pub(super) fn growth(draft: &Draft<'_>, has: i64) -> i64 {
     }
 }
 
-/// Recreate: scales all old ReplicaSets to nothing.
+/// Recreate: scales all old ReplicaSets to zero.
 pub(super) fn stop_old(draft: &mut Draft<'_>) -> bool {
     let mut scaled = false;
     for set in draft.old.iter_mut().filter(|set| set.replicas > 0) {
@@ -26,15 +27,15 @@ pub(super) fn stop_old(draft: &mut Draft<'_>) -> bool {
     scaled
 }
 
-/// Recreate: whether pods of old ReplicaSets have not ended. `running` are the
-/// uids of ReplicaSets with such pods.
+/// Recreate: whether pods of old ReplicaSets have not ended. `running` has the UIDs
+/// of the ReplicaSets with such pods.
 pub(super) fn old_runs(draft: &Draft<'_>, running: &[String]) -> bool {
     let mut old = draft.old.iter();
     old.any(|set| set.counts.replicas > 0 || running.contains(&set.uid))
 }
 
-/// One step of a rollout: up if that is possible, down otherwise. Returns
-/// whether there was one to make.
+/// Does one step of a rollout: scales up if possible, otherwise down. Returns
+/// whether there was a step to do.
 pub(super) fn roll(draft: &mut Draft<'_>) -> bool {
     let deployment = draft.deployment;
     let Some(has) = draft.new.as_ref().map(|new| new.replicas) else {
@@ -52,8 +53,8 @@ pub(super) fn roll(draft: &mut Draft<'_>) -> bool {
     !deployment.spec.strategy.is_recreate() && shrink(draft)
 }
 
-/// Scales old ReplicaSets down, by as many pods as the bounds allow: pods that
-/// are not available first, wherever they are, then the oldest ReplicaSets.
+/// Scales old ReplicaSets down by as many pods as the bounds allow: unavailable
+/// pods first, then the pods of the oldest ReplicaSets.
 fn shrink(draft: &mut Draft<'_>) -> bool {
     let (deployment, fewest) = (draft.deployment, draft.deployment.spec.fewest());
     let total: i64 = draft.all().iter().map(|set| set.replicas).sum();
@@ -83,8 +84,8 @@ fn shrink(draft: &mut Draft<'_>) -> bool {
     scaled
 }
 
-/// Available pods that stay: a ReplicaSet that was scaled down may count pods
-/// that it is about to delete.
+/// Returns the available pods that will stay. A ReplicaSet that was scaled down may
+/// still count pods that it is about to delete.
 fn available(set: &ReplicaSet) -> i64 {
     set.counts.available_replicas.min(set.replicas)
 }

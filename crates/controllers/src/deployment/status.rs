@@ -1,4 +1,4 @@
-//! The status of a Deployment, as it is stored.
+//! The stored status of a Deployment.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -9,29 +9,29 @@ use super::condition::Condition;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Status {
-    /// The generation that this is the status of.
+    /// The observed generation.
     pub(crate) observed_generation: i64,
-    /// Pods.
+    /// The number of pods.
     pub(crate) replicas: i64,
-    /// Pods of the newest template.
+    /// The number of pods with the current template.
     pub(crate) updated_replicas: i64,
-    /// Ready pods.
+    /// The number of ready pods.
     pub(crate) ready_replicas: i64,
-    /// Available pods.
+    /// The number of available pods.
     pub(crate) available_replicas: i64,
-    /// Pods that are missing or not available.
+    /// The number of pods that are missing or unavailable.
     pub(crate) unavailable_replicas: i64,
-    /// Pods in deletion.
+    /// The number of pods in deletion.
     pub(crate) terminating_replicas: Option<i64>,
-    /// Hash collisions so far.
+    /// The number of hash collisions.
     pub(crate) collision_count: Option<i64>,
     /// Conditions.
     pub(crate) conditions: Vec<Condition>,
 }
 
 impl Status {
-    /// As the `status` of a merge patch: counts of zero are left out of the
-    /// object, as Kubernetes leaves them out.
+    /// Returns the `status` of a merge patch. As in Kubernetes, counts of zero are
+    /// omitted.
     pub(crate) fn patch(&self) -> Value {
         let count = |count: i64| (count != 0).then_some(count);
         json!({

@@ -1,5 +1,4 @@
-//! The controller's memory: Deployments, ReplicaSets and which of those have
-//! pods. Pure.
+//! The observed Deployments and ReplicaSets, and which ReplicaSets have pods. Pure.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -12,26 +11,26 @@ use super::{
 };
 use crate::key::Key;
 
-/// Deployments, ReplicaSets, pods.
+/// The observed Deployments, ReplicaSets and pods.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     deployments: BTreeMap<Key, Arc<Deployment>>,
     sets: BTreeMap<Key, Arc<ReplicaSet>>,
-    /// Pods that have not ended: uid, name and uid of their ReplicaSet.
+    /// The pods that have not ended: UID, and name and UID of their ReplicaSet.
     pods: HashMap<Key, (String, (String, String))>,
     running: HashMap<String, BTreeSet<Key>>,
 }
 
-/// All that is known of a Deployment.
+/// The observed state of a Deployment.
 pub(crate) struct Snapshot {
     pub(crate) deployment: Arc<Deployment>,
-    /// ReplicaSets that it owns and selects.
+    /// The ReplicaSets that it owns and selects.
     pub(crate) owned: Vec<ReplicaSet>,
-    /// Those without a controller that it selects.
+    /// The ReplicaSets without a controller that it selects.
     pub(crate) adopt: Vec<ReplicaSet>,
-    /// Those that it owns and does not select.
+    /// The ReplicaSets that it owns and does not select.
     pub(crate) release: Vec<ReplicaSet>,
-    /// Uids of ReplicaSets with pods that have not ended.
+    /// The UIDs of ReplicaSets with pods that have not ended.
     pub(crate) running: Vec<String>,
 }
 
@@ -50,7 +49,7 @@ fn in_namespace<'a, T>(
 }
 
 impl Store {
-    /// The Deployment as it was seen. An older message changes nothing.
+    /// Stores a Deployment. An older version is ignored.
     pub(crate) fn put(&mut self, deployment: Deployment) {
         let known = self.deployments.get(&deployment.key);
         let outdated = known.is_some_and(|known| {
@@ -62,15 +61,16 @@ impl Store {
         }
     }
 
-    /// As [`Store::put`], from an answer: one that went meanwhile stays away.
-    pub(crate) fn renew(&mut self, deployment: Deployment) {
+    /// Stores a Deployment from a response. It is ignored if the Deployment has
+    /// been deleted in the meantime.
+    pub(crate) fn put_response(&mut self, deployment: Deployment) {
         let known = self.deployments.get(&deployment.key);
         if known.is_some_and(|known| known.uid == deployment.uid) {
             self.put(deployment);
         }
     }
 
-    /// Forgets a Deployment.
+    /// Removes a Deployment.
     pub(crate) fn remove(&mut self, key: &Key, uid: &str) {
         if self
             .deployments
@@ -81,56 +81,56 @@ impl Store {
         }
     }
 
-    /// The ReplicaSet as the watch or the answer to its creation says. Returns
-    /// the Deployments to look at.
+    /// Stores a ReplicaSet from the watch or from the response to its creation.
+    /// Returns the Deployments to reconcile.
     pub(crate) fn put_set(&mut self, set: ReplicaSet) -> Vec<Key> {
-        let mut concerned = self.concerned(&set);
+        let mut affected = self.affected(&set);
         if let Some(known) = self.sets.get(&set.key)
             && known.uid == set.uid
         {
             if is_older(&set.version, &known.version) {
-                return concerned;
+                return affected;
             }
             if known.owner != set.owner {
-                concerned.extend(self.concerned(known));
+                affected.extend(self.affected(known));
             }
         }
         self.sets.insert(set.key.clone(), Arc::new(set));
-        concerned
+        affected
     }
 
-    /// As [`Store::put_set`], from an answer: one that went meanwhile stays
-    /// away.
-    pub(crate) fn renew_set(&mut self, set: ReplicaSet) {
+    /// Stores a ReplicaSet from a response. It is ignored if the ReplicaSet has
+    /// been deleted in the meantime.
+    pub(crate) fn put_set_response(&mut self, set: ReplicaSet) {
         let known = self.sets.get(&set.key);
         if known.is_some_and(|known| known.uid == set.uid) {
             self.put_set(set);
         }
     }
 
-    /// Forgets a ReplicaSet. Returns the Deployments to look at.
+    /// Removes a ReplicaSet. Returns the Deployments to reconcile.
     pub(crate) fn remove_set(&mut self, key: &Key, uid: &str) -> Vec<Key> {
         let known = self.sets.get(key).filter(|known| known.uid == uid);
         let Some(known) = known.cloned() else {
             return Vec::new();
         };
         self.sets.remove(key);
-        self.concerned(&known)
+        self.affected(&known)
     }
 
-    /// The Deployments that a ReplicaSet concerns: its owner, or all that
+    /// Returns the Deployments affected by a ReplicaSet: its owner, or all that
     /// select it.
-    fn concerned(&self, set: &ReplicaSet) -> Vec<Key> {
+    fn affected(&self, set: &ReplicaSet) -> Vec<Key> {
         let deployments = in_namespace(&self.deployments, &set.key.namespace);
-        let concerned = deployments.filter(|deployment| match &set.owner {
+        let affected = deployments.filter(|deployment| match &set.owner {
             Some((_, uid)) => *uid == deployment.uid,
             None => selects(&deployment.selector, &set.labels),
         });
-        concerned.map(|deployment| deployment.key.clone()).collect()
+        affected.map(|deployment| deployment.key.clone()).collect()
     }
 
-    /// A pod: the name and uid of its ReplicaSet while it has not ended, and
-    /// `None` after. Returns the Deployment that may have waited for its end.
+    /// Stores a pod: the name and UID of its ReplicaSet, or `None` if the pod has
+    /// ended. Returns the Deployment that may have waited for the end of the pod.
     pub(crate) fn put_pod(
         &mut self,
         key: &Key,
@@ -163,8 +163,8 @@ impl Store {
         waits.then(|| deployment.key.clone())
     }
 
-    /// All that is known of a Deployment. As in Kubernetes, one in deletion
-    /// adopts and releases nothing.
+    /// Returns the observed state of a Deployment. As in Kubernetes, a Deployment
+    /// in deletion does not adopt or release ReplicaSets.
     pub(crate) fn snapshot(&self, key: &Key) -> Option<Snapshot> {
         let deployment = self.deployments.get(key)?.clone();
         let (mut owned, mut adopt, mut release) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! A world for the unit tests: a Deployment, its ReplicaSets, and what an API
-//! server and the ReplicaSet controller would make of a plan.
+//! A simulation for the unit tests: a Deployment, its ReplicaSets, and the effects
+//! that an API server and the ReplicaSet controller would have.
 #![allow(clippy::unwrap_used)]
 
 use jiff::Timestamp;
@@ -15,11 +15,11 @@ use super::{
 use crate::key::Key;
 
 /// The Deployment `web`, its ReplicaSets and the time.
-pub(super) struct World {
+pub(super) struct Simulation {
     pub(super) deployment: Deployment,
     pub(super) sets: Vec<ReplicaSet>,
     pub(super) now: Timestamp,
-    /// Uids of ReplicaSets whose pods never become ready.
+    /// The UIDs of ReplicaSets whose pods never become ready.
     pub(super) broken: Vec<String>,
     pub(super) running: Vec<String>,
 }
@@ -29,8 +29,8 @@ pub(super) fn template(image: &str) -> Value {
            "spec": {"containers": [{"name": "main", "image": image}]}})
 }
 
-impl World {
-    /// With the spec given, beside a selector and a template.
+impl Simulation {
+    /// Creates a simulation with the given spec, a selector and a template.
     pub(super) fn new(mut spec: Value) -> Self {
         spec["selector"] = json!({"matchLabels": {"app": "web"}});
         spec["template"] = template("v1");
@@ -53,7 +53,7 @@ impl World {
         }
     }
 
-    /// As kubectl would change the Deployment.
+    /// Changes the Deployment as kubectl would.
     pub(super) fn change(&mut self, change: impl FnOnce(&mut Deployment)) {
         change(&mut self.deployment);
         self.deployment.generation += 1;
@@ -68,12 +68,12 @@ impl World {
         })
     }
 
-    /// Carries a plan out. Returns whether there was anything to do.
+    /// Executes a plan. Returns whether it had any actions.
     pub(super) fn act(&mut self) -> bool {
         let plan = self.plan();
         let idle = plan
             == Plan {
-                again: plan.again,
+                requeue_after: plan.requeue_after,
                 ..Plan::default()
             };
         for (old, mut new) in plan.update {
@@ -118,8 +118,8 @@ impl World {
         !idle
     }
 
-    /// The ReplicaSet has one pod more or fewer, or one more that is ready.
-    /// Returns whether there was anything to do.
+    /// Adds or removes one pod of the ReplicaSet, or makes one pod ready. Returns
+    /// whether there was anything to do.
     pub(super) fn step(&mut self, index: usize) -> bool {
         let Some(set) = self.sets.get_mut(index) else {
             return false;
@@ -132,7 +132,7 @@ impl World {
         if counts.replicas < set.replicas {
             counts.replicas += 1;
         } else if counts.replicas > set.replicas {
-            // Pods that are not ready go first.
+            // Pods that are not ready are removed first.
             counts.replicas -= 1;
             counts.ready_replicas = counts.ready_replicas.min(counts.replicas);
             counts.available_replicas = counts.ready_replicas;
@@ -143,7 +143,7 @@ impl World {
         set.counts != before
     }
 
-    /// Everybody acts until nothing is left to do.
+    /// Lets all controllers act until nothing is left to do.
     pub(super) fn settle(&mut self) {
         for _ in 0..1000 {
             let acted = self.act();
@@ -155,10 +155,13 @@ impl World {
                 return;
             }
         }
-        panic!("no end: {:?}", self.deployment.status);
+        panic!(
+            "the simulation does not settle: {:?}",
+            self.deployment.status
+        );
     }
 
-    /// Wanted pods by image.
+    /// Returns the desired number of pods by image.
     pub(super) fn sizes(&self) -> Vec<(String, i64)> {
         let image = |set: &ReplicaSet| {
             let image = &set.template["spec"]["containers"][0]["image"];
@@ -181,7 +184,7 @@ impl World {
             .sum()
     }
 
-    /// The condition Progressing: status and reason.
+    /// Returns status and reason of the condition Progressing.
     pub(super) fn progressing(&self) -> (String, String) {
         let conditions = &self.deployment.status.conditions;
         let found = conditions.iter().find(|c| c.kind == "Progressing").unwrap();

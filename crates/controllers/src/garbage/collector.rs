@@ -1,6 +1,6 @@
-//! Deletes what has lost its owners. Before anything is deleted or kept alive by
-//! a finalizer, the server itself is asked: a cache that lags must not cost an
-//! object.
+//! Deletes objects whose owners no longer exist. Before it deletes an object or
+//! removes a finalizer, it asks the server, because a stale cache must not cause a
+//! deletion.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use super::{
-    graph::{FOREGROUND, Fate, Graph, Node, ORPHAN, OwnerState, fate, unblocking_owners},
+    graph::{Action, FOREGROUND, Graph, Node, ORPHAN, OwnerState, decide, unblocking_owners},
     kinds::{self, Kinds},
-    metadata::{change, delete, slim, strip},
+    metadata::{change, delete, remove_owners, slim},
 };
 use crate::{
     queue::{Next, Queue},
@@ -23,7 +23,7 @@ use crate::{
 
 /// The controller's name in the log.
 const NAME: &str = "garbage";
-/// Objects worked on at a time.
+/// The number of workers.
 const WORKERS: usize = 8;
 
 pub(super) struct Collector {
@@ -43,13 +43,13 @@ impl Collector {
         }
     }
 
-    /// Looks at what is queued, until the feeds end.
+    /// Processes the queue until the feeds end.
     pub(super) async fn work(&self, feeds: impl Future) {
         let reconcile = async |uid: String| self.reconcile(&uid).await;
         reconcile::run(NAME, WORKERS, &self.queue, feeds, reconcile).await;
     }
 
-    /// As [`Collector::feed`], of a built-in kind.
+    /// Like [`Collector::feed`], for a built-in kind.
     pub(super) async fn feed_builtin<K: Kind + Default>(&self, cache: &Cache<K>) {
         let kind = K::default();
         let gvk = &kind.info().gvk;
@@ -58,40 +58,41 @@ impl Collector {
         }
     }
 
-    /// Learns of the objects of a kind, for as long as the cache lives.
+    /// Observes the objects of a kind until the cache is closed.
     pub(super) async fn feed<K: Kind>(&self, kind: &Arc<KindInfo>, cache: &Cache<K>) {
         let note = |_, change: &Change<K>| {
-            let look = match change {
+            let affected = match change {
                 Change::Upsert(item) => self.graph.lock().put(Node {
                     kind: kind.clone(),
                     meta: slim(item),
                 }),
                 Change::Gone(item) => self.graph.lock().remove(item.uid()),
             };
-            look.into_iter().for_each(|uid| self.queue.add(uid));
+            affected.into_iter().for_each(|uid| self.queue.add(uid));
         };
         feed(NAME, cache, note).await;
     }
 
-    /// A kind is served now: what it owns can be looked at.
+    /// Adds a kind that is served now, so that owners of this kind can be looked
+    /// up.
     pub(super) fn learn(&self, kind: &Arc<KindInfo>) {
         self.kinds.lock().add(kind);
         let has_such = |node: &Node| {
             let mut owners = node.meta.owner_references.iter();
             owners.any(|owner| kinds::is_of(owner, kind))
         };
-        let look = self.graph.lock().uids(has_such);
-        look.into_iter().for_each(|uid| self.queue.add(uid));
+        let affected = self.graph.lock().uids(has_such);
+        affected.into_iter().for_each(|uid| self.queue.add(uid));
     }
 
-    /// A kind is served no longer, and all its objects are gone.
+    /// Removes a kind that is no longer served, and all its objects.
     pub(super) fn forget(&self, kind: &Arc<KindInfo>) {
-        let look: Vec<String> = {
+        let affected: Vec<String> = {
             let mut graph = self.graph.lock();
             let gone = graph.uids(|node| Arc::ptr_eq(&node.kind, kind));
             gone.iter().flat_map(|uid| graph.remove(uid)).collect()
         };
-        look.into_iter().for_each(|uid| self.queue.add(uid));
+        affected.into_iter().for_each(|uid| self.queue.add(uid));
     }
 
     pub(super) fn view(
@@ -127,7 +128,7 @@ impl Collector {
         };
         if node.is_orphaning() {
             self.orphan(&node).await?;
-            return self.take_finalizer_off(&view, &node, ORPHAN).await;
+            return self.remove_finalizer(&view, &node, ORPHAN).await;
         }
         if node.awaits_dependents() {
             let blocking: Vec<(String, bool)> = {
@@ -138,17 +139,18 @@ impl Collector {
                     .collect()
             };
             if blocking.is_empty() {
-                return self.take_finalizer_off(&view, &node, FOREGROUND).await;
+                return self.remove_finalizer(&view, &node, FOREGROUND).await;
             }
-            // Those that wait themselves are looked at when what they wait for goes.
-            let look = blocking.into_iter().filter(|(_, waits)| !waits);
-            look.for_each(|(uid, _)| self.queue.add(uid));
+            // Dependents that wait themselves are reconciled when the objects that
+            // they wait for are deleted.
+            let affected = blocking.into_iter().filter(|(_, waits)| !waits);
+            affected.for_each(|(uid, _)| self.queue.add(uid));
             return Ok(Next::Done);
         }
         self.collect(&view, &node).await
     }
 
-    /// Whether the graph alone says that the object stays.
+    /// Whether the graph alone shows that the object must be kept.
     fn is_kept(&self, node: &Node) -> bool {
         let (graph, kinds) = (self.graph.lock(), self.kinds.lock());
         node.meta.owner_references.iter().all(|owner| {
@@ -166,11 +168,11 @@ impl Collector {
         }
         let uid = &node.meta.uid;
         let dependents = self.graph.lock().state_of_dependents(uid);
-        match fate(node, &states, dependents) {
-            Fate::Keep => {}
-            Fate::Strip(owners) => strip(view, &node.meta, &owners).await?,
-            Fate::Delete(propagation) => delete(view, &node.meta, propagation).await?,
-            Fate::BreakCircle => {
+        match decide(node, &states, dependents) {
+            Action::Keep => {}
+            Action::RemoveOwners(owners) => remove_owners(view, &node.meta, &owners).await?,
+            Action::Delete(propagation) => delete(view, &node.meta, propagation).await?,
+            Action::BreakCycle => {
                 let owners = json!(unblocking_owners(&node.meta));
                 if let Some(changed) = change(view, &node.meta, "ownerReferences", owners).await? {
                     delete(view, &changed, Propagation::Foreground).await?;
@@ -180,8 +182,8 @@ impl Collector {
         Ok(Next::Done)
     }
 
-    /// Asks the server for an owner. What cannot be asked for counts as there:
-    /// better an object too many than one too few.
+    /// Asks the server for an owner. An owner that cannot be looked up counts as
+    /// existing, because keeping an object is safer than deleting it.
     async fn owner_state(&self, node: &Node, owner: &OwnerReference) -> Result<OwnerState, Error> {
         let Some(kind) = self.kinds.lock().find(owner) else {
             return Ok(OwnerState::Solid);
@@ -192,7 +194,7 @@ impl Collector {
         }
         let found = self.view(&kind, namespace)?.find(&owner.name).await?;
         let Some(found) = found.filter(|item| item.uid() == owner.uid) else {
-            return Ok(OwnerState::Gone);
+            return Ok(OwnerState::Absent);
         };
         let found = Node {
             kind,
@@ -206,8 +208,8 @@ impl Collector {
         })
     }
 
-    /// Takes the owner out of all its dependents. They are listed anew: one
-    /// that the watch has not shown yet would be deleted later.
+    /// Removes the owner from all its dependents. The dependents are listed,
+    /// because the watch may not have reported all of them yet.
     async fn orphan(&self, owner: &Node) -> Result<(), Error> {
         let uids = [owner.meta.uid.clone()];
         let namespace = owner.meta.namespace.as_deref();
@@ -215,7 +217,8 @@ impl Collector {
         for kind in kinds {
             let items = match self.view(&kind, namespace)?.list().await {
                 Ok(list) => list.items,
-                // A custom kind that was deleted in between, and its objects with it.
+                // The definition of a custom kind was deleted in the meantime,
+                // together with its objects.
                 Err(error) if error.is_not_found() => continue,
                 Err(error) => return Err(error),
             };
@@ -223,14 +226,14 @@ impl Collector {
                 let mut owners = item.meta().owner_references.iter();
                 if owners.any(|owner| owner.uid == uids[0]) {
                     let view = self.view(&kind, item.namespace())?;
-                    strip(&view, item.meta(), &uids).await?;
+                    remove_owners(&view, item.meta(), &uids).await?;
                 }
             }
         }
         Ok(())
     }
 
-    async fn take_finalizer_off(
+    async fn remove_finalizer(
         &self,
         view: &View<Any>,
         node: &Node,

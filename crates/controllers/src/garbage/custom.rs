@@ -1,5 +1,5 @@
-//! Feeds the garbage collector the objects of custom kinds, for as long as
-//! their definitions are there.
+//! Feeds the objects of custom kinds to the garbage collector while their
+//! definitions exist.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -14,10 +14,10 @@ use longshore_model::KindInfo;
 use super::collector::Collector;
 use crate::custom;
 
-/// How long to wait before a kind is asked for again that could not be listed.
-const AGAIN: Duration = Duration::from_millis(500);
+/// The delay before another attempt to list a kind.
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// Watches definitions, and the objects of each kind they make.
+/// Watches definitions, and the objects of each kind that they define.
 pub(super) async fn feed(collector: &Collector, definitions: Option<&Cache<Any>>) {
     let Some(definitions) = definitions else {
         return;
@@ -62,11 +62,11 @@ async fn feed_kind(collector: &Collector, kind: Arc<KindInfo>) {
             Ok(view) => match view.cache().await {
                 Ok(cache) => return collector.feed(&kind, &cache).await,
                 Err(error) => {
-                    tracing::debug!(kind = %kind.gvk.kind, %error, "a custom kind cannot be listed");
+                    tracing::debug!(kind = %kind.gvk.kind, %error, "cannot list a custom kind");
                 }
             },
             Err(_) => return,
         }
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Who depends on whom, and what is to become of an object. Pure.
+//! The graph of owners and dependents, and the decision about an object. Pure.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -7,22 +7,22 @@ use std::{
 
 use longshore_client::{KindInfo, ObjectMeta, OwnerReference, Propagation};
 
-/// Finalizer: dependents go first.
+/// The finalizer of foreground deletion: dependents are deleted first.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-/// Finalizer: dependents stay and lose their owner.
+/// The finalizer of orphaning: dependents are kept without their owner.
 pub(crate) const ORPHAN: &str = "orphan";
 
-/// An object, as far as garbage collection goes.
+/// An object in the graph.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     /// Its kind.
     pub(crate) kind: Arc<KindInfo>,
-    /// Its metadata without labels and annotations.
+    /// Its metadata, without labels and annotations.
     pub(crate) meta: ObjectMeta,
 }
 
 impl Node {
-    /// Deletion has begun.
+    /// Whether it is being deleted.
     pub(crate) fn is_deleting(&self) -> bool {
         self.meta.deletion_timestamp.is_some()
     }
@@ -31,12 +31,12 @@ impl Node {
         self.meta.finalizers.iter().any(|name| name == finalizer)
     }
 
-    /// It is going and waits for its dependents to go.
+    /// Whether it is being deleted in the foreground and waits for its dependents.
     pub(crate) fn awaits_dependents(&self) -> bool {
         self.is_deleting() && self.has(FOREGROUND)
     }
 
-    /// It is going and its dependents are to stay.
+    /// Whether it is being deleted and its dependents must be orphaned.
     pub(crate) fn is_orphaning(&self) -> bool {
         self.is_deleting() && self.has(ORPHAN)
     }
@@ -49,7 +49,7 @@ impl Node {
     }
 }
 
-/// All objects known, by uid, and the dependents of every owner.
+/// All known objects by UID, and the dependents of each owner.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     nodes: HashMap<String, Node>,
@@ -57,10 +57,10 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// Adds or renews an object. Returns the uids to look at.
+    /// Adds or updates an object. Returns the UIDs to reconcile.
     pub(crate) fn put(&mut self, node: Node) -> Vec<String> {
         let uid = node.meta.uid.clone();
-        let mut look = Vec::new();
+        let mut affected = Vec::new();
         let before = self.nodes.remove(&uid);
         if let Some(before) = &before {
             self.unlink(before);
@@ -80,11 +80,11 @@ impl Graph {
         });
         if !unchanged {
             if owned || node.awaits_dependents() || node.is_orphaning() {
-                look.push(uid.clone());
+                affected.push(uid.clone());
             }
             if let Some(before) = known {
-                // An owner that waited for this dependent may go now.
-                look.extend(
+                // An owner may have waited for this dependent.
+                affected.extend(
                     before
                         .meta
                         .owner_references
@@ -94,11 +94,11 @@ impl Graph {
             }
         }
         self.nodes.insert(uid, node);
-        look
+        affected
     }
 
-    /// Takes an object away. Returns the uids to look at: its dependents and
-    /// its owners.
+    /// Removes an object. Returns the UIDs to reconcile: its dependents and its
+    /// owners.
     pub(crate) fn remove(&mut self, uid: &str) -> Vec<String> {
         let Some(node) = self.nodes.remove(uid) else {
             return Vec::new();
@@ -129,24 +129,24 @@ impl Graph {
         }
     }
 
-    /// An object.
+    /// Returns an object.
     pub(crate) fn get(&self, uid: &str) -> Option<&Node> {
         self.nodes.get(uid)
     }
 
-    /// The uids of the objects of which this holds.
+    /// Returns the UIDs of the objects that satisfy a predicate.
     pub(crate) fn uids(&self, holds: impl Fn(&Node) -> bool) -> Vec<String> {
         let nodes = self.nodes.iter().filter(|(_, node)| holds(node));
         nodes.map(|(uid, _)| uid.clone()).collect()
     }
 
-    /// The objects that name `uid` as an owner.
+    /// Returns the objects that have `uid` as an owner.
     pub(crate) fn dependents(&self, uid: &str) -> impl Iterator<Item = &Node> {
         let uids = self.dependents.get(uid).into_iter().flatten();
         uids.filter_map(|uid| self.nodes.get(uid))
     }
 
-    /// Whether an object has dependents, and whether they wait for theirs.
+    /// Returns whether an object has dependents, and whether they wait for theirs.
     pub(crate) fn state_of_dependents(&self, uid: &str) -> Dependents {
         let mut state = Dependents::None;
         for node in self.dependents(uid) {
@@ -158,7 +158,7 @@ impl Graph {
         state
     }
 
-    /// The dependents that a foreground deletion of `uid` waits for.
+    /// Returns the dependents that block the foreground deletion of `uid`.
     pub(crate) fn blocking(&self, uid: &str) -> Vec<&Node> {
         let blocks = |node: &&Node| {
             node.owner(uid)
@@ -168,69 +168,71 @@ impl Graph {
     }
 }
 
-/// The dependents of an object that is to go.
+/// The dependents of an object that will be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dependents {
     /// There are none.
     None,
     /// There are some.
     Some,
-    /// One of them is going in the foreground itself: perhaps a circle.
+    /// One of them is itself being deleted in the foreground, possibly in a cycle.
     Waiting,
 }
 
-/// What is known of an owner after looking at the server.
+/// The state of an owner, after asking the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnerState {
-    /// It is there, or it is of a kind that cannot be looked up.
+    /// It exists, or its kind cannot be looked up.
     Solid,
-    /// It is gone: no object with its uid.
-    Gone,
-    /// It is going in the foreground and waits for this dependent.
+    /// No object has its UID.
+    Absent,
+    /// It is being deleted in the foreground and waits for this dependent.
     Waiting,
 }
 
-/// What is to become of an object with owners.
+/// What to do with an object that has owners.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// It stays as it is.
+pub(crate) enum Action {
+    /// Keep it unchanged.
     Keep,
-    /// It stays, without these owners.
-    Strip(Vec<String>),
-    /// It goes.
+    /// Keep it, but remove these owners.
+    RemoveOwners(Vec<String>),
+    /// Delete it.
     Delete(Propagation),
-    /// Its owners and a dependent wait: it goes in the foreground, and its owners must not
-    /// wait for it any more, or none of a circle would ever go.
-    BreakCircle,
+    /// Delete it in the foreground, and stop its owners from waiting for it. Its
+    /// owners and a dependent wait for each other, so none of the cycle would be
+    /// deleted otherwise.
+    BreakCycle,
 }
 
-/// Decides an object's fate from the states of its owners, in their order.
-pub(crate) fn fate(node: &Node, owners: &[OwnerState], dependents: Dependents) -> Fate {
+/// Decides what to do with an object from the states of its owners, in their order.
+pub(crate) fn decide(node: &Node, owners: &[OwnerState], dependents: Dependents) -> Action {
     let references = &node.meta.owner_references;
     if node.is_deleting() || references.is_empty() {
-        return Fate::Keep;
+        return Action::Keep;
     }
     if owners.contains(&OwnerState::Solid) {
-        let lost = references
+        let absent = references
             .iter()
             .zip(owners)
             .filter(|(_, state)| **state != OwnerState::Solid);
-        let lost: Vec<String> = lost.map(|(owner, _)| owner.uid.clone()).collect();
-        return if lost.is_empty() {
-            Fate::Keep
+        let absent: Vec<String> = absent.map(|(owner, _)| owner.uid.clone()).collect();
+        return if absent.is_empty() {
+            Action::Keep
         } else {
-            Fate::Strip(lost)
+            Action::RemoveOwners(absent)
         };
     }
     if owners.contains(&OwnerState::Waiting) {
         match dependents {
             Dependents::None => {}
-            Dependents::Some => return Fate::Delete(Propagation::Foreground),
-            Dependents::Waiting => return Fate::BreakCircle,
+            Dependents::Some => return Action::Delete(Propagation::Foreground),
+            Dependents::Waiting => return Action::BreakCycle,
         }
     }
-    // A finalizer set before the deletion says how it is wished.
-    Fate::Delete(if node.has(ORPHAN) {
+    // A finalizer that was set before the deletion determines the propagation
+    // policy.
+    Action::Delete(if node.has(ORPHAN) {
         Propagation::Orphan
     } else if node.has(FOREGROUND) {
         Propagation::Foreground
@@ -239,7 +241,7 @@ pub(crate) fn fate(node: &Node, owners: &[OwnerState], dependents: Dependents) -
     })
 }
 
-/// The metadata without the owners named.
+/// Returns the owner references without the given owners.
 pub(crate) fn without_owners(meta: &ObjectMeta, uids: &[String]) -> Vec<OwnerReference> {
     meta.owner_references
         .iter()
@@ -248,7 +250,7 @@ pub(crate) fn without_owners(meta: &ObjectMeta, uids: &[String]) -> Vec<OwnerRef
         .collect()
 }
 
-/// The owners, none of which is to wait for the object.
+/// Returns the owner references, changed so that no owner waits for the object.
 pub(crate) fn unblocking_owners(meta: &ObjectMeta) -> Vec<OwnerReference> {
     let mut owners = meta.owner_references.clone();
     for owner in &mut owners {
@@ -291,9 +293,11 @@ mod tests {
     }
 
     #[test]
-    fn fates() {
-        use OwnerState::{Gone, Solid, Waiting};
-        let strip = |uids: &[&str]| Fate::Strip(uids.iter().map(|uid| (*uid).to_owned()).collect());
+    fn decisions() {
+        use OwnerState::{Absent, Solid, Waiting};
+        let remove_owners = |uids: &[&str]| {
+            Action::RemoveOwners(uids.iter().map(|uid| (*uid).to_owned()).collect())
+        };
         let one = || node("x", &[("o", true)], json!({}));
         let two = || node("x", &[("o", true), ("p", false)], json!({}));
         let table = [
@@ -301,53 +305,68 @@ mod tests {
                 node("x", &[], json!({})),
                 vec![],
                 Dependents::None,
-                Fate::Keep,
+                Action::Keep,
             ),
-            (one(), vec![Solid], Dependents::None, Fate::Keep),
+            (one(), vec![Solid], Dependents::None, Action::Keep),
             (
                 one(),
-                vec![Gone],
+                vec![Absent],
                 Dependents::None,
-                Fate::Delete(Propagation::Background),
+                Action::Delete(Propagation::Background),
             ),
             (
                 one(),
-                vec![Gone],
+                vec![Absent],
                 Dependents::Some,
-                Fate::Delete(Propagation::Background),
+                Action::Delete(Propagation::Background),
             ),
             (
                 one(),
                 vec![Waiting],
                 Dependents::None,
-                Fate::Delete(Propagation::Background),
+                Action::Delete(Propagation::Background),
             ),
             (
                 one(),
                 vec![Waiting],
                 Dependents::Some,
-                Fate::Delete(Propagation::Foreground),
+                Action::Delete(Propagation::Foreground),
             ),
-            (one(), vec![Waiting], Dependents::Waiting, Fate::BreakCircle),
             (
                 one(),
-                vec![Gone],
+                vec![Waiting],
                 Dependents::Waiting,
-                Fate::Delete(Propagation::Background),
+                Action::BreakCycle,
             ),
-            (two(), vec![Gone, Solid], Dependents::None, strip(&["o"])),
-            (two(), vec![Solid, Waiting], Dependents::None, strip(&["p"])),
+            (
+                one(),
+                vec![Absent],
+                Dependents::Waiting,
+                Action::Delete(Propagation::Background),
+            ),
             (
                 two(),
-                vec![Gone, Gone],
+                vec![Absent, Solid],
                 Dependents::None,
-                Fate::Delete(Propagation::Background),
+                remove_owners(&["o"]),
+            ),
+            (
+                two(),
+                vec![Solid, Waiting],
+                Dependents::None,
+                remove_owners(&["p"]),
+            ),
+            (
+                two(),
+                vec![Absent, Absent],
+                Dependents::None,
+                Action::Delete(Propagation::Background),
             ),
             (
                 node("x", &[("o", true)], json!({"finalizers": ["orphan"]})),
-                vec![Gone],
+                vec![Absent],
                 Dependents::Some,
-                Fate::Delete(Propagation::Orphan),
+                Action::Delete(Propagation::Orphan),
             ),
             (
                 node(
@@ -355,28 +374,28 @@ mod tests {
                     &[("o", true)],
                     json!({"finalizers": ["foregroundDeletion"]}),
                 ),
-                vec![Gone],
+                vec![Absent],
                 Dependents::Some,
-                Fate::Delete(Propagation::Foreground),
+                Action::Delete(Propagation::Foreground),
             ),
             (
                 node("x", &[("o", true)], deleting(&["k"])),
-                vec![Gone],
+                vec![Absent],
                 Dependents::None,
-                Fate::Keep,
+                Action::Keep,
             ),
         ];
         for (node, owners, dependents, expected) in table {
-            assert_eq!(fate(&node, &owners, dependents), expected, "{owners:?}");
+            assert_eq!(decide(&node, &owners, dependents), expected, "{owners:?}");
         }
     }
 
     #[test]
-    fn an_owner_that_goes_wakes_its_dependents() {
+    fn deleting_an_owner_queues_its_dependents() {
         let mut graph = Graph::default();
         assert!(graph.put(node("o", &[], json!({}))).is_empty());
         assert_eq!(graph.put(node("x", &[("o", true)], json!({}))), ["x"]);
-        // Nothing of interest has changed: nothing to look at.
+        // No relevant field has changed, so nothing is reconciled.
         assert!(graph.put(node("x", &[("o", true)], json!({}))).is_empty());
         assert_eq!(graph.remove("o"), ["x"]);
         assert!(graph.remove("o").is_empty());
@@ -384,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreground_deletion_waits_for_the_blocking_dependents() {
+    fn a_foreground_deletion_waits_for_blocking_dependents() {
         let mut graph = Graph::default();
         graph.put(node("x", &[("o", true)], json!({})));
         graph.put(node("y", &[("o", false)], json!({})));
@@ -394,7 +413,7 @@ mod tests {
             nodes.iter().map(|node| node.meta.name.clone()).collect()
         };
         assert_eq!(names(graph.blocking("o")), ["x"]);
-        // The dependent goes, or drops its owner: the owner is looked at.
+        // The dependent is deleted or loses its owner, so the owner is reconciled.
         assert_eq!(graph.put(node("x", &[], json!({}))), ["o"]);
         assert!(graph.blocking("o").is_empty());
         assert_eq!(graph.remove("y"), ["o"]);
@@ -402,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn strips_only_the_owners_named() {
+    fn only_the_given_owners_are_removed() {
         let node = node("x", &[("o", true), ("p", false)], json!({}));
         let left = without_owners(&node.meta, &["o".to_owned()]);
         assert_eq!(left.len(), 1);

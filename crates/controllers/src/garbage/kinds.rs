@@ -1,13 +1,13 @@
-//! The kinds that garbage collection knows: the built-in ones, and those that
-//! CustomResourceDefinitions make.
+//! The kinds that the garbage collector knows: the built-in kinds and the custom
+//! ones.
 
 use std::{collections::HashMap, sync::Arc};
 
 use longshore_client::OwnerReference;
 use longshore_model::{Gvk, KindInfo, kind::BUILTIN};
 
-/// Kinds by group and name. A kind stays known when its definition is gone:
-/// its objects are gone, too, and dependents follow them.
+/// Kinds by group and name. A kind remains after its definition is deleted, because
+/// its dependents must still be found and deleted.
 #[derive(Debug)]
 pub(super) struct Kinds {
     known: HashMap<(String, String), Arc<KindInfo>>,
@@ -35,14 +35,14 @@ impl Kinds {
         self.known.get(&key).cloned()
     }
 
-    /// Those in which dependents of an owner may be.
+    /// Returns the kinds that dependents of an owner can have.
     pub(super) fn of_dependents(&self, owner: &KindInfo) -> Vec<Arc<KindInfo>> {
         let may = |kind: &&Arc<KindInfo>| kind.is_namespaced() || !owner.is_namespaced();
         self.known.values().filter(may).cloned().collect()
     }
 }
 
-/// Whether an owner is of this kind, in whatever version.
+/// Whether an owner is of this kind, in any version.
 pub(super) fn is_of(owner: &OwnerReference, kind: &KindInfo) -> bool {
     let gvk = Gvk::from_api_version(&owner.api_version, &owner.kind);
     gvk.group == kind.gvk.group && gvk.kind == kind.gvk.kind

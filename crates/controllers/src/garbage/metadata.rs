@@ -1,4 +1,4 @@
-//! The metadata that garbage collection reads, and the requests that change it.
+//! The metadata that the garbage collector reads, and the requests that change it.
 
 use jiff::Timestamp;
 use longshore_client::{
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::graph::without_owners;
 
-/// What garbage collection reads of the metadata. It does not ask
-/// [`Item::meta`], which would keep the labels and annotations of every object.
+/// The metadata that the garbage collector reads. It does not use [`Item::meta`],
+/// which would keep the labels and annotations of every object in memory.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Slim {
@@ -20,10 +20,10 @@ struct Slim {
     finalizers: Vec<String>,
 }
 
-/// Metadata without what garbage collection has no use for.
+/// Returns the metadata without fields that the garbage collector does not need.
 pub(super) fn slim<K: Kind>(item: &Item<K>) -> ObjectMeta {
     let slim = item.field::<Slim>(&["metadata"]).unwrap_or_else(|error| {
-        tracing::warn!(%error, "its owners are not known");
+        tracing::warn!(%error, "cannot read the owners of an object");
         None
     });
     let slim = slim.unwrap_or_default();
@@ -39,26 +39,26 @@ pub(super) fn slim<K: Kind>(item: &Item<K>) -> ObjectMeta {
     }
 }
 
-/// Deletes the object, if it is still as it was.
+/// Deletes the object if it has not changed.
 pub(super) async fn delete(
     view: &View<Any>,
     meta: &ObjectMeta,
     propagation: Propagation,
 ) -> Result<(), Error> {
     let kind = &view.kind().gvk.kind;
-    tracing::debug!(%kind, name = meta.name, "its owners are gone: deleted");
+    tracing::debug!(%kind, name = meta.name, "deleting an object whose owners no longer exist");
     let options = DeleteOptions {
         propagation: Some(propagation),
         uid: Some(meta.uid.clone()),
-        // Owners may have been added since it was looked at.
+        // Owners may have been added since the object was read.
         version: Some(meta.resource_version.clone()),
         ..DeleteOptions::default()
     };
     view.delete(&meta.name, &options).await.map(|_| ())
 }
 
-/// Takes these owners out of the object.
-pub(super) async fn strip(
+/// Removes owners from the object.
+pub(super) async fn remove_owners(
     view: &View<Any>,
     meta: &ObjectMeta,
     owners: &[String],
@@ -69,8 +69,8 @@ pub(super) async fn strip(
         .map(|_| ())
 }
 
-/// Sets one list of the metadata, if the object is still as it was. Returns what it is
-/// then, or nothing when it is gone.
+/// Replaces a list in the metadata if the object has not changed. Returns the new
+/// metadata, or `None` if the object no longer exists.
 pub(super) async fn change(
     view: &View<Any>,
     meta: &ObjectMeta,

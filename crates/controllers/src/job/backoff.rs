@@ -1,15 +1,15 @@
-//! How long a Job waits before it replaces a failed pod.
+//! The delay before a Job replaces a failed pod.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// The first wait and the longest; each failure doubles it.
+/// The initial and the maximum delay. Each failure doubles it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BackoffLimits {
-    /// The wait after the first failure: 10 s in Kubernetes.
+    /// The delay after the first failure; 10 s in Kubernetes.
     pub(crate) first: Duration,
-    /// The longest wait: 10 minutes in Kubernetes.
+    /// The maximum delay; 10 minutes in Kubernetes.
     pub(crate) longest: Duration,
 }
 
@@ -23,7 +23,7 @@ impl Default for BackoffLimits {
 }
 
 impl BackoffLimits {
-    /// What remains of the wait after `failures` failures in a row, the last
+    /// Returns the remaining delay after `failures` consecutive failures, the last
     /// of them at `last`.
     pub(crate) fn remaining(self, failures: u32, last: Timestamp, now: Timestamp) -> Duration {
         if failures == 0 {
@@ -36,17 +36,17 @@ impl BackoffLimits {
     }
 }
 
-/// Failures of a Job's pods since the last success.
+/// The failures of a Job's pods since the last success.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Failures {
-    /// How many.
+    /// The number of failures.
     pub(crate) count: u32,
-    /// When the last one was.
+    /// The time of the last failure.
     pub(crate) last: Option<Timestamp>,
 }
 
 impl Failures {
-    /// After a pod that failed at `at`.
+    /// Adds a pod that failed at `at`.
     pub(crate) fn failed(self, at: Timestamp) -> Self {
         Self {
             count: self.count.saturating_add(1),
@@ -54,7 +54,7 @@ impl Failures {
         }
     }
 
-    /// What remains of the wait.
+    /// Returns the remaining delay.
     pub(crate) fn remaining(self, limits: BackoffLimits, now: Timestamp) -> Duration {
         self.last.map_or(Duration::ZERO, |last| {
             limits.remaining(self.count, last, now)
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn doubles_up_to_ten_minutes() {
+    fn the_delay_doubles_up_to_ten_minutes() {
         let last: Timestamp = "2026-01-02T00:00:00Z".parse().unwrap();
         let limits = BackoffLimits::default();
         let table = [
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_the_time_that_has_passed() {
+    fn elapsed_time_is_subtracted() {
         let last: Timestamp = "2026-01-02T00:00:00Z".parse().unwrap();
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let failures = Failures::default().failed(last);
@@ -109,7 +109,8 @@ mod tests {
                 .as_secs(),
             0
         );
-        // A clock behind the pod's: the whole wait, no panic.
+        // If the clock is behind the pod's clock, the whole delay remains, without
+        // a panic.
         assert_eq!(
             failures
                 .remaining(limits, at("2026-01-01T00:00:00Z"))

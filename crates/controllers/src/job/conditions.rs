@@ -1,4 +1,4 @@
-//! Conditions of a Job's status.
+//! The conditions of a Job's status.
 
 use jiff::Timestamp;
 use k8s_openapi::{
@@ -8,12 +8,12 @@ use k8s_openapi::{
 
 use super::names;
 
-/// A time in whole seconds: what a `Time` on the wire can hold.
+/// Truncates a time to whole seconds, the resolution of `Time` in the API.
 pub(crate) fn whole_seconds(at: Timestamp) -> Time {
     Time(Timestamp::from_second(at.as_second()).unwrap_or(at))
 }
 
-/// The condition of a type, when it is True.
+/// Returns the condition of a type if it is True.
 pub(crate) fn find<'a>(status: &'a JobStatus, kind: &str) -> Option<&'a JobCondition> {
     status
         .conditions
@@ -22,18 +22,18 @@ pub(crate) fn find<'a>(status: &'a JobStatus, kind: &str) -> Option<&'a JobCondi
         .find(|condition| condition.type_ == kind && condition.status == "True")
 }
 
-/// Whether the Job has come to its end.
+/// Whether the Job has finished.
 pub(crate) fn is_finished(status: &JobStatus) -> bool {
     finished(status).is_some()
 }
 
-/// The condition that says the Job has come to its end.
+/// Returns the condition Complete or Failed.
 pub(crate) fn finished(status: &JobStatus) -> Option<&JobCondition> {
     find(status, names::COMPLETE).or_else(|| find(status, names::FAILED))
 }
 
-/// Sets a condition. Returns whether that changed it; one that is absent and
-/// would be False stays absent.
+/// Sets a condition. Returns whether it changed. A condition is not added with
+/// status False.
 pub(crate) fn set(
     status: &mut JobStatus,
     kind: &str,
@@ -42,10 +42,10 @@ pub(crate) fn set(
     message: &str,
     now: Timestamp,
 ) -> bool {
-    let word = if on { "True" } else { "False" };
+    let value = if on { "True" } else { "False" };
     let new = JobCondition {
         type_: kind.to_owned(),
-        status: word.to_owned(),
+        status: value.to_owned(),
         reason: Some(reason.to_owned()),
         message: Some(message.to_owned()),
         last_probe_time: Some(whole_seconds(now)),
@@ -57,7 +57,7 @@ pub(crate) fn set(
         .flatten()
         .find(|condition| condition.type_ == kind)
     {
-        Some(old) if old.status == word => false,
+        Some(old) if old.status == value => false,
         Some(old) => {
             *old = new;
             true
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_once_and_never_appears_as_false() {
+    fn a_condition_changes_once_and_is_not_added_as_false() {
         let now: Timestamp = "2026-01-02T03:04:05.678Z".parse().unwrap();
         let mut status = JobStatus::default();
         assert!(!set(

@@ -1,4 +1,4 @@
-//! The Job controller's loop: watches Jobs and pods, carries plans out.
+//! The Job controller's loop: watches Jobs and pods, and executes plans.
 
 use std::{
     sync::Arc,
@@ -33,18 +33,19 @@ use crate::{
 
 /// The controller's name in the log.
 const NAME: &str = "job";
-/// Jobs worked on at a time.
+/// The number of workers.
 const WORKERS: usize = 8;
-/// Looks at a Job in a row before others get their turn.
-const ROUNDS: usize = 6;
+/// The maximum number of consecutive decisions about one Job before other Jobs are
+/// processed.
+const MAX_ROUNDS: usize = 6;
 
-/// What to look at.
+/// An object to reconcile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Work {
     /// A Job.
     Job(Key),
-    /// A pod with the finalizer whose Job may be gone.
-    Stray(Key),
+    /// A pod with the finalizer whose Job may no longer exist.
+    OrphanPod(Key),
 }
 
 struct Controller {
@@ -92,17 +93,17 @@ impl Controller {
                     self.store().put_job(&key, job);
                     self.queue.add(Work::Job(key));
                 }
-                Err(error) => tracing::warn!(?key, %error, "a Job cannot be read"),
+                Err(error) => tracing::warn!(?key, %error, "cannot read a Job"),
             },
             Change::Gone(item) => {
-                let strays = self.store().remove_job(&key, item.uid());
-                self.add_strays(strays);
+                let orphans = self.store().remove_job(&key, item.uid());
+                self.enqueue_orphans(orphans);
             }
         }
     }
 
     fn put_pod(&self, key: Key, change: &Change<Pod>) {
-        if self.store().pod(&key).is_none() && !PodFacts::concern(change.item()) {
+        if self.store().pod(&key).is_none() && !PodFacts::is_relevant(change.item()) {
             return;
         }
         let owner = match change {
@@ -112,12 +113,12 @@ impl Controller {
                     let (owner, tracked) = (facts.owner.clone(), facts.tracked);
                     self.store().put_pod(facts);
                     if owner.is_none() && tracked {
-                        self.queue.add(Work::Stray(key.clone()));
+                        self.queue.add(Work::OrphanPod(key.clone()));
                     }
                     owner
                 }
                 Err(error) => {
-                    tracing::warn!(?key, %error, "a pod cannot be read");
+                    tracing::warn!(?key, %error, "cannot read a pod");
                     None
                 }
             },
@@ -133,24 +134,25 @@ impl Controller {
         if self.store().has_job(&job, &owner.uid) {
             self.queue.add(Work::Job(job));
         } else if matches!(change, Change::Upsert(_)) {
-            self.queue.add(Work::Stray(key));
+            self.queue.add(Work::OrphanPod(key));
         }
     }
 
-    fn add_strays(&self, pods: Vec<Key>) {
+    fn enqueue_orphans(&self, pods: Vec<Key>) {
         pods.into_iter()
-            .for_each(|pod| self.queue.add(Work::Stray(pod)));
+            .for_each(|pod| self.queue.add(Work::OrphanPod(pod)));
     }
 
     async fn reconcile(&self, work: Work) -> Result<Next, Error> {
         match work {
             Work::Job(key) => self.job(&key).await,
-            Work::Stray(key) => self.stray(&key).await,
+            Work::OrphanPod(key) => self.release_orphan(&key).await,
         }
     }
 
-    /// Takes the finalizer off a pod when its Job is gone: nothing will count it.
-    async fn stray(&self, key: &Key) -> Result<Next, Error> {
+    /// Removes the finalizer from a pod whose Job no longer exists, because no
+    /// controller will count it.
+    async fn release_orphan(&self, key: &Key) -> Result<Next, Error> {
         let Some(pod) = self.store().pod(key).cloned() else {
             return Ok(Next::Done);
         };
@@ -173,13 +175,13 @@ impl Controller {
 
     async fn job(&self, key: &Key) -> Result<Next, Error> {
         let mut acted: Option<Result<(), Error>> = None;
-        let mut again = None;
-        for _ in 0..ROUNDS {
+        let mut requeue_after = None;
+        for _ in 0..MAX_ROUNDS {
             let Some(snapshot) = self.store().snapshot(key, Instant::now()) else {
                 return Ok(Next::Done);
             };
             if let Some(wait) = snapshot.wait {
-                // An error that left it open whether a pod was made is returned.
+                // An error is returned if it is unknown whether a pod was created.
                 return acted.unwrap_or(Ok(())).map(|()| Next::After(wait));
             }
             let job = snapshot.job;
@@ -203,8 +205,9 @@ impl Controller {
             };
             let has_actions = !plan.create.is_empty() || !plan.delete.is_empty();
             if !is_decided(job.status.as_ref()) && is_decided(Some(&plan.status)) {
-                // The verdict is stored before the pods are deleted for it:
-                // their end must not look like a failure with its own verdict.
+                // The verdict is stored before the pods are deleted because of it.
+                // Otherwise their end would look like a failure with its own
+                // verdict.
                 if !self.store_status(key, &job, &plan).await? {
                     return Ok(Next::Done);
                 }
@@ -220,9 +223,9 @@ impl Controller {
             if !self.store_status(key, &job, &plan).await? {
                 return Ok(Next::Done);
             }
-            again = plan.again;
+            requeue_after = plan.requeue_after;
             if has_actions && acted.as_ref().is_some_and(Result::is_ok) {
-                again = Some(Duration::ZERO);
+                requeue_after = Some(Duration::ZERO);
             }
             if plan.release.is_empty() {
                 break;
@@ -235,14 +238,15 @@ impl Controller {
             .await?;
         }
         acted.unwrap_or(Ok(()))?;
-        Ok(again.map_or(Next::Done, Next::After))
+        Ok(requeue_after.map_or(Next::Done, Next::After))
     }
 
-    /// Writes the status if it has changed. `false`: the Job is gone.
+    /// Writes the status if it has changed. Returns `false` if the Job no longer
+    /// exists.
     async fn store_status(&self, key: &Key, job: &batch::Job, plan: &Plan) -> Result<bool, Error> {
-        let strays = self.requests.store_status(key, job, plan).await?;
-        let stays = strays.is_none();
-        self.add_strays(strays.unwrap_or_default());
-        Ok(stays)
+        let orphans = self.requests.store_status(key, job, plan).await?;
+        let exists = orphans.is_none();
+        self.enqueue_orphans(orphans.unwrap_or_default());
+        Ok(exists)
     }
 }

@@ -1,4 +1,4 @@
-//! What the Job controller needs to know of a pod, read once from the object.
+//! The fields of a pod that the Job controller reads.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
@@ -7,21 +7,21 @@ use serde::Deserialize;
 
 use super::names;
 
-/// Where a pod is in its life.
+/// The phase of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Pending, Running or Unknown: not finished.
+    /// Pending, Running or Unknown.
     Unfinished {
-        /// Whether containers have been started.
+        /// Whether its containers have started.
         running: bool,
     },
-    /// All containers ended well.
+    /// All containers succeeded.
     Succeeded,
-    /// A container failed, or the pod was ended from outside.
+    /// A container failed, or the pod was terminated.
     Failed,
 }
 
-/// The pod's controller, when it is a Job.
+/// The controller of the pod, if it is a Job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Owner {
     /// The Job's name.
@@ -30,7 +30,7 @@ pub(crate) struct Owner {
     pub(crate) uid: String,
 }
 
-/// A container that has ended with a code.
+/// The exit code of a terminated container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Exit {
     /// The container's name.
@@ -39,7 +39,7 @@ pub(crate) struct Exit {
     pub(crate) code: i32,
 }
 
-/// A pod as the Job controller sees it.
+/// A pod, as far as the Job controller needs it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PodFacts {
     /// Namespace.
@@ -48,64 +48,64 @@ pub(crate) struct PodFacts {
     pub(crate) name: String,
     /// Uid.
     pub(crate) uid: String,
-    /// resourceVersion, where it is a number.
+    /// The resourceVersion, if it is a number.
     pub(crate) version: Option<u64>,
-    /// The Job it belongs to.
+    /// The Job that it belongs to.
     pub(crate) owner: Option<Owner>,
     /// Phase.
     pub(crate) phase: Phase,
-    /// Deletion has begun, or has been asked for.
+    /// Whether it is being deleted, or its deletion has been requested.
     pub(crate) deleting: bool,
-    /// It is going, and nobody will report its end: it never had a node, or
-    /// was deleted by force.
+    /// Whether it is being deleted and no node will report its end: it was never
+    /// scheduled, or was force-deleted.
     pub(crate) lost: bool,
-    /// Carries the finalizer by which it is counted.
+    /// Whether it has the finalizer for counting.
     pub(crate) tracked: bool,
-    /// Condition Ready is True.
+    /// Whether the condition Ready is True.
     pub(crate) ready: bool,
-    /// Completion index, for Indexed Jobs.
+    /// The completion index in an Indexed Job.
     pub(crate) index: Option<u32>,
-    /// Restarts of all containers.
+    /// The number of restarts of all containers.
     pub(crate) restarts: i64,
-    /// Failures of its index before it.
+    /// The number of earlier failures of its index.
     pub(crate) index_failures: i64,
-    /// Failures of its index before it that the policy ignored.
+    /// The number of earlier failures of its index that the failure policy ignored.
     pub(crate) index_ignored: i64,
-    /// When it was made.
+    /// When it was created.
     pub(crate) created: Option<Timestamp>,
-    /// When its last container ended.
+    /// When its last container terminated.
     pub(crate) finished: Option<Timestamp>,
-    /// Ends of its containers with a code other than 0.
+    /// The nonzero exit codes of its containers.
     pub(crate) exits: Vec<Exit>,
-    /// Type and status of its conditions.
+    /// The types and statuses of its conditions.
     pub(crate) conditions: Vec<(String, String)>,
 }
 
-/// What tells whether a pod is a Job's.
+/// The fields that show whether a pod belongs to a Job.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Ties {
+struct Ownership {
     owner_references: Vec<OwnerReference>,
     finalizers: Vec<String>,
 }
 
 impl PodFacts {
-    /// Failures of its index before it, ignored or not.
+    /// Returns the number of earlier failures of its index, ignored or not.
     pub(crate) fn tries(&self) -> i64 {
         self.index_failures.saturating_add(self.index_ignored)
     }
 
-    /// Whether a pod is a Job's, or waits to be counted by one: found without
-    /// reading the whole pod. One that cannot be read is taken for such.
-    pub(crate) fn concern(item: &Item<kinds::Pod>) -> bool {
-        let Ok(ties) = item.field::<Ties>(&["metadata"]) else {
+    /// Whether a pod belongs to a Job or waits to be counted by one. Does not
+    /// decode the whole pod. A pod that cannot be read counts as one.
+    pub(crate) fn is_relevant(item: &Item<kinds::Pod>) -> bool {
+        let Ok(ownership) = item.field::<Ownership>(&["metadata"]) else {
             return true;
         };
-        let ties = ties.unwrap_or_default();
-        !ties.owner_references.is_empty() || !ties.finalizers.is_empty()
+        let ownership = ownership.unwrap_or_default();
+        !ownership.owner_references.is_empty() || !ownership.finalizers.is_empty()
     }
 
-    /// Reads them from a pod.
+    /// Reads a pod.
     pub(crate) fn of(pod: &Pod) -> Self {
         let meta = &pod.metadata;
         let status = pod.status.as_ref();
@@ -204,12 +204,12 @@ impl PodFacts {
         }
     }
 
-    /// Whether it has neither finished nor begun to go.
+    /// Whether it has not finished and is not being deleted.
     pub(crate) fn is_active(&self) -> bool {
         matches!(self.phase, Phase::Unfinished { .. }) && !self.deleting
     }
 
-    /// Whether it is on its way out but has not finished.
+    /// Whether it is being deleted and has not finished.
     pub(crate) fn is_terminating(&self) -> bool {
         matches!(self.phase, Phase::Unfinished { .. }) && self.deleting
     }
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_a_failed_pod() {
+    fn a_failed_pod_is_read() {
         let pod: Pod = serde_json::from_value(json!({
             "metadata": {
                 "namespace": "a", "name": "train-3-abcde", "uid": "u1", "resourceVersion": "17",
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_of_another_kind_is_none() {
+    fn an_owner_of_another_kind_is_ignored() {
         let pod: Pod = serde_json::from_value(json!({
             "metadata": {"name": "x", "ownerReferences": [
                 {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r1", "controller": true}

@@ -1,23 +1,24 @@
-//! What a Job's `podFailurePolicy` says of a failed pod.
+//! Evaluates a Job's `podFailurePolicy` for a failed pod.
 
 use k8s_openapi::api::batch::v1::{PodFailurePolicy, PodFailurePolicyRule};
 
 use super::facts::{Phase, PodFacts};
 
-/// What is to be done about a failed pod.
+/// What to do about a failed pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Count it towards the back-off limit.
+    /// Count it towards the backoff limit.
     Count,
     /// Replace it without counting it.
     Ignore,
-    /// Fail its index at once.
+    /// Fail its index immediately.
     FailIndex,
-    /// Fail the Job at once, for the reason given.
+    /// Fail the Job immediately, with this reason.
     FailJob(String),
 }
 
-/// The verdict of the first rule that matches; [`Verdict::Count`] if none does.
+/// Returns the action of the first matching rule, or [`Verdict::Count`] if no rule
+/// matches.
 pub(crate) fn verdict(policy: Option<&PodFailurePolicy>, pod: &PodFacts) -> Verdict {
     if pod.phase != Phase::Failed {
         return Verdict::Count;
@@ -42,7 +43,7 @@ pub(crate) fn verdict(policy: Option<&PodFailurePolicy>, pod: &PodFacts) -> Verd
     }
 }
 
-/// What of the pod the rule matches, in words.
+/// Describes the part of the pod that matches the rule.
 fn matching(rule: &PodFailurePolicyRule, pod: &PodFacts) -> Option<String> {
     if let Some(codes) = &rule.on_exit_codes {
         let concerns = |container: &str| {
@@ -109,13 +110,13 @@ mod tests {
         pod
     }
 
-    fn judge(rules: Value, pod: &PodFacts) -> Verdict {
+    fn evaluate(rules: Value, pod: &PodFacts) -> Verdict {
         let policy: PodFailurePolicy = serde_json::from_value(json!({ "rules": rules })).unwrap();
         verdict(Some(&policy), pod)
     }
 
     #[test]
-    fn exit_codes() {
+    fn rules_match_exit_codes() {
         let rules = json!([
             {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [3]}},
             {"action": "FailJob", "onExitCodes": {"containerName": "main", "operator": "In", "values": [42]}},
@@ -136,7 +137,7 @@ mod tests {
         ];
         for (codes, expected) in table {
             assert_eq!(
-                judge(rules.clone(), &failed(codes, &[])),
+                evaluate(rules.clone(), &failed(codes, &[])),
                 *expected,
                 "{codes:?}"
             );
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions() {
+    fn rules_match_conditions() {
         let rules = json!([
             {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
             {"action": "FailJob", "onPodConditions": [{"type": "ConfigIssue", "status": "True"}]},
@@ -160,16 +161,16 @@ mod tests {
             ),
         ];
         for (conditions, expected) in table {
-            assert_eq!(judge(rules.clone(), &failed(&[], conditions)), *expected);
+            assert_eq!(evaluate(rules.clone(), &failed(&[], conditions)), *expected);
         }
     }
 
     #[test]
-    fn pods_that_are_only_going_are_counted() {
+    fn pods_that_are_being_deleted_are_counted() {
         let mut pod = failed(&[("main", 3)], &[]);
         pod.phase = Phase::Unfinished { running: true };
         let rules = json!([{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [3]}}]);
-        assert_eq!(judge(rules, &pod), Verdict::Count);
+        assert_eq!(evaluate(rules, &pod), Verdict::Count);
         assert_eq!(verdict(None, &pod), Verdict::Count);
     }
 }

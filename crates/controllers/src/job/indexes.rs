@@ -1,20 +1,20 @@
-//! Sets of completion indexes in the text form of a Job's status: `0,2-4`.
+//! Sets of completion indexes, in the text format of a Job's status: `0,2-4`.
 
 use std::{fmt, str::FromStr};
 
-/// A set of indexes, kept as sorted ranges that do not touch.
+/// A set of indexes, stored as sorted ranges that are not adjacent.
 ///
-/// The text form joins three or more neighbours by a hyphen and separates the
-/// rest by commas, as `.status.completedIndexes` does.
+/// The text format is that of `.status.completedIndexes`: three or more consecutive
+/// indexes form a range with a hyphen, and commas separate the rest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct IndexSet {
     /// First and last index of each range.
     ranges: Vec<(u32, u32)>,
 }
 
-/// A text that is no set of indexes.
+/// The text is not a set of indexes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no list of indexes: write increasing numbers and ranges, as in 0,2-4")]
+#[error("invalid list of indexes {text:?}: use increasing numbers and ranges, for example 0,2-4")]
 pub(crate) struct IndexSetError {
     text: String,
 }
@@ -26,7 +26,7 @@ impl IndexSet {
         after > 0 && self.ranges[after - 1].1 >= index
     }
 
-    /// Adds `index`; `false` when it was there already.
+    /// Adds `index`. Returns `false` if it was already in the set.
     pub(crate) fn insert(&mut self, index: u32) -> bool {
         if self.contains(index) {
             return false;
@@ -49,7 +49,7 @@ impl IndexSet {
         true
     }
 
-    /// How many indexes are in the set.
+    /// Returns the number of indexes.
     pub(crate) fn len(&self) -> u64 {
         self.ranges
             .iter()
@@ -57,7 +57,7 @@ impl IndexSet {
             .sum()
     }
 
-    /// How many indexes both sets have.
+    /// Returns the number of indexes in both sets.
     pub(crate) fn common(&self, other: &Self) -> u64 {
         let (mut ours, mut theirs) = (self.ranges.iter(), other.ranges.iter());
         let (mut a, mut b) = (ours.next(), theirs.next());
@@ -76,17 +76,17 @@ impl IndexSet {
         common
     }
 
-    /// The first index from `index` on that is not in the set.
+    /// Returns the first index from `index` that is not in the set.
     pub(crate) fn next_missing(&self, index: u32) -> Option<u32> {
         let after = self.ranges.partition_point(|(first, _)| *first <= index);
         match after.checked_sub(1).map(|at| self.ranges[at]) {
-            // Ranges do not touch: behind one there is a gap.
+            // Ranges are not adjacent, so there is a gap after each.
             Some((_, last)) if last >= index => last.checked_add(1),
             _ => Some(index),
         }
     }
 
-    /// The set without the indexes from `end` on.
+    /// Returns the set without the indexes from `end`.
     pub(crate) fn below(mut self, end: u32) -> Self {
         self.ranges.retain(|(first, _)| *first < end);
         if let Some((_, last)) = self.ranges.last_mut()
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_ranges_of_three_and_more() {
+    fn three_or_more_consecutive_indexes_form_a_range() {
         let table: &[(&[u32], &str)] = &[
             (&[], ""),
             (&[0], "0"),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_set() {
+    fn invalid_sets_are_rejected() {
         for text in [
             "a",
             "1,",
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_at_the_end() {
+    fn indexes_from_the_end_are_removed() {
         let all: IndexSet = "0,2-4,9".parse().unwrap();
         assert_eq!(all.clone().below(10).to_string(), "0,2-4,9");
         assert_eq!(all.clone().below(4).to_string(), "0,2,3");
@@ -217,7 +217,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_plain_set(
+        fn the_set_behaves_like_a_btree_set(
             indexes in prop::collection::vec(0u32..60, 0..60),
             others in prop::collection::vec(0u32..60, 0..60),
         ) {
@@ -238,7 +238,7 @@ mod tests {
         }
 
         #[test]
-        fn never_panics_on_any_text(text in "[0-9,\\-a]{0,12}") {
+        fn parsing_never_panics(text in "[0-9,\\-a]{0,12}") {
             if let Ok(parsed) = text.parse::<IndexSet>() {
                 let again: IndexSet = parsed.to_string().parse().unwrap();
                 prop_assert_eq!(again, parsed);

@@ -1,5 +1,5 @@
-//! The Job controller: decisions in `plan`, `tally` and their helpers, all
-//! pure; `store` is its memory; `controller` carries plans out by `requests`.
+//! The Job controller. `plan`, `tally` and their helpers decide and are pure,
+//! `store` holds the observed state, `controller` executes plans with `requests`.
 
 mod backoff;
 mod conditions;

@@ -1,30 +1,31 @@
 //! Labels, annotations, finalizers and condition types of Jobs.
 
-/// Finalizer on pods that have not been counted yet.
+/// The finalizer of pods that have not been counted yet.
 pub(crate) const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
-/// Label and annotation with the completion index.
+/// The label and annotation with the completion index.
 pub(crate) const INDEX: &str = "batch.kubernetes.io/job-completion-index";
-/// Annotation: failures of the index before this pod.
+/// The annotation with the number of earlier failures of the index.
 pub(crate) const INDEX_FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
-/// Annotation: ignored failures of the index before this pod.
+/// The annotation with the number of earlier ignored failures of the index.
 pub(crate) const INDEX_IGNORED: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
-/// Labels with the Job's name: today's and the one before.
+/// The current and the legacy label with the Job's name.
 pub(crate) const JOB_NAME: [&str; 2] = ["batch.kubernetes.io/job-name", "job-name"];
-/// Labels with the Job's uid: today's and the one before.
+/// The current and the legacy label with the Job's UID.
 pub(crate) const CONTROLLER_UID: [&str; 2] =
     ["batch.kubernetes.io/controller-uid", "controller-uid"];
-/// Environment variable with the completion index.
+/// The environment variable with the completion index.
 pub(crate) const INDEX_VARIABLE: &str = "JOB_COMPLETION_INDEX";
-/// The value of `spec.managedBy` that means this controller.
+/// The value of `spec.managedBy` for this controller.
 pub(crate) const MANAGER: &str = "kubernetes.io/job-controller";
 
-/// Condition: the Job succeeded.
+/// The condition type: the Job has succeeded.
 pub(crate) const COMPLETE: &str = "Complete";
-/// Condition: the Job failed.
+/// The condition type: the Job has failed.
 pub(crate) const FAILED: &str = "Failed";
-/// Condition: the Job is about to fail; its pods are being stopped.
+/// The condition type: the Job will fail, and its pods are being terminated.
 pub(crate) const FAILURE_TARGET: &str = "FailureTarget";
-/// Condition: the Job is about to succeed; its last pods are going.
+/// The condition type: the Job will succeed, and its remaining pods are being
+/// terminated.
 pub(crate) const SUCCESS_CRITERIA_MET: &str = "SuccessCriteriaMet";
-/// Condition: the Job is held back.
+/// The condition type: the Job is suspended.
 pub(crate) const SUSPENDED: &str = "Suspended";

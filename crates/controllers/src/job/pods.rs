@@ -1,4 +1,4 @@
-//! The pod a Job makes from its template.
+//! Builds the pods of a Job from its template.
 
 use k8s_openapi::{
     api::{
@@ -10,32 +10,32 @@ use k8s_openapi::{
 
 use super::names;
 
-/// Longest name before the random suffix, as for `generateName`.
-const LONGEST_PREFIX: usize = 58;
-/// Letters of random suffixes: no vowels and no look-alikes.
+/// The maximum length of a name before the random suffix, as for `generateName`.
+const MAX_PREFIX_LENGTH: usize = 58;
+/// The characters of random suffixes: no vowels, and no characters that look alike.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// A pod to be made.
+/// A pod to create.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct NewPod {
-    /// Completion index, for Indexed Jobs.
+    /// The completion index in an Indexed Job.
     pub(crate) index: Option<u32>,
-    /// Failures of the index so far, where the Job limits them by index:
-    /// counted ones and ignored ones.
+    /// The counted and the ignored failures of the index, if the Job limits
+    /// failures per index.
     pub(crate) failures: Option<(i64, i64)>,
 }
 
-/// Five random letters.
+/// Returns five random characters.
 pub(crate) fn suffix() -> String {
     (0..5)
         .map(|_| char::from(LETTERS[rand::random_range(0..LETTERS.len())]))
         .collect()
 }
 
-/// A pod's name: `job-suffix`, or `job-index-suffix`.
+/// Returns a pod's name: `job-suffix`, or `job-index-suffix`.
 pub(crate) fn name(job: &str, index: Option<u32>, suffix: &str) -> String {
     let tail = index.map_or_else(|| "-".to_owned(), |index| format!("-{index}-"));
-    let room = LONGEST_PREFIX.saturating_sub(tail.len());
+    let room = MAX_PREFIX_LENGTH.saturating_sub(tail.len());
     let mut end = job.len().min(room);
     while !job.is_char_boundary(end) {
         end -= 1;
@@ -43,7 +43,7 @@ pub(crate) fn name(job: &str, index: Option<u32>, suffix: &str) -> String {
     format!("{}{tail}{suffix}", &job[..end])
 }
 
-/// The pod itself, under the name given.
+/// Builds the pod with the given name.
 pub(crate) fn build(job: &Job, new: NewPod, name: String) -> Pod {
     let meta = &job.metadata;
     let job_name = meta.name.clone().unwrap_or_default();
@@ -166,14 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn suffixes_use_the_letters_of_generated_names() {
+    fn suffixes_use_the_characters_of_generated_names() {
         let text = suffix();
         assert_eq!(text.len(), 5);
         assert!(text.bytes().all(|b| LETTERS.contains(&b)));
     }
 
     #[test]
-    fn an_indexed_pod() {
+    fn a_pod_of_an_indexed_job_has_its_index() {
         let new = NewPod {
             index: Some(3),
             failures: Some((2, 1)),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_pod_has_nothing_of_indexes() {
+    fn a_pod_of_a_non_indexed_job_has_no_index() {
         let pod =
             serde_json::to_value(build(&job(), NewPod::default(), "train-abcde".into())).unwrap();
         assert_eq!(pod["spec"]["hostname"], json!(null));

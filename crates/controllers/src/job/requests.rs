@@ -1,4 +1,4 @@
-//! The controller's requests. What the server answers goes into its memory.
+//! The controller's requests. The store keeps the responses.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -30,11 +30,11 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Makes and deletes pods.
+    /// Creates and deletes pods.
     pub(super) async fn act(&self, job: &batch::Job, plan: &Plan) -> Result<(), Error> {
         let stop = AtomicBool::new(false);
         let create = plan.create.iter().map(|new| async {
-            // After an error the rest would most likely fail as well.
+            // After an error, the remaining requests would most likely also fail.
             if stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
@@ -62,18 +62,18 @@ impl Requests {
                 self.store.lock().created(&subject.uid, facts);
                 let message = format!("Created pod: {name}");
                 self.events
-                    .tell(subject, Severity::Normal, "SuccessfulCreate", &message);
+                    .record_event(subject, Severity::Normal, "SuccessfulCreate", &message);
                 Ok(())
             }
             Err(error) => {
-                // Refused by the server: surely not made. Anything else leaves
-                // it open until the watch shows the pod.
+                // If the server rejected the request, the pod does not exist. After
+                // any other error, this is unknown until the watch reports the pod.
                 if error.status().is_some_and(|status| status.code < 500) {
                     self.store.lock().not_created(&subject.uid, &key);
                 }
                 let message = format!("Error creating: {error}");
                 self.events
-                    .tell(subject, Severity::Warning, "FailedCreate", &message);
+                    .record_event(subject, Severity::Warning, "FailedCreate", &message);
                 Err(error)
             }
         }
@@ -95,17 +95,21 @@ impl Requests {
                     .lock()
                     .mark_deleting(&Key::new(&pod.namespace, &pod.name), &pod.uid);
                 let message = format!("Deleted pod: {}", pod.name);
-                self.events
-                    .tell(subject(job), Severity::Normal, "SuccessfulDelete", &message);
+                self.events.record_event(
+                    subject(job),
+                    Severity::Normal,
+                    "SuccessfulDelete",
+                    &message,
+                );
                 Ok(())
             }
-            // Another pod of that name: ours is gone.
+            // Another pod has the name, so this one no longer exists.
             Err(error) if error.is_conflict() => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Takes the finalizer off.
+    /// Removes the finalizer.
     pub(super) async fn release(&self, pod: &PodFacts) -> Result<(), Error> {
         let view = self.cluster.pods().in_namespace(&pod.namespace)?;
         let patch = Patch::strategic(json!({"metadata": {
@@ -117,11 +121,12 @@ impl Requests {
             Ok(item) => {
                 let facts = facts(&item)?;
                 let mut store = self.store.lock();
-                store.renew_pod(facts);
+                store.put_pod_response(facts);
                 store.mark_released(&key, &pod.uid);
                 Ok(())
             }
-            // A conflict is an error: a pod that stays must not count as gone.
+            // A conflict is an error, because a pod that still exists must not
+            // count as deleted.
             Err(error) if error.is_not_found() => {
                 self.store.lock().remove_pod(&key, &pod.uid);
                 Ok(())
@@ -130,8 +135,8 @@ impl Requests {
         }
     }
 
-    /// Writes the status if it has changed. When the Job is gone, returns those of its
-    /// pods that have the finalizer.
+    /// Writes the status if it has changed. If the Job no longer exists, returns
+    /// its pods that have the finalizer.
     pub(super) async fn store_status(
         &self,
         key: &Key,
@@ -140,11 +145,11 @@ impl Requests {
     ) -> Result<Option<Vec<Key>>, Error> {
         let subject = subject(job);
         if job.status.as_ref() != Some(&plan.status) {
-            let mut renewed = job.clone();
-            renewed.status = Some(plan.status.clone());
+            let mut updated = job.clone();
+            updated.status = Some(plan.status.clone());
             let view = self.cluster.jobs().in_namespace(&key.namespace)?;
-            match view.replace_status(&key.name, &renewed).await {
-                Ok(item) => self.store.lock().renew_job(key, item.typed()?),
+            match view.replace_status(&key.name, &updated).await {
+                Ok(item) => self.store.lock().put_job_response(key, item.typed()?),
                 Err(error) if error.is_not_found() => {
                     return Ok(Some(self.store.lock().remove_job(key, &subject.uid)));
                 }
@@ -153,7 +158,7 @@ impl Requests {
         }
         self.store.lock().keep_failures(&subject.uid, plan.failures);
         for notice in &plan.notices {
-            self.events.tell(
+            self.events.record_event(
                 subject.clone(),
                 notice.severity,
                 &notice.reason,
@@ -163,7 +168,7 @@ impl Requests {
         Ok(None)
     }
 
-    /// Deletes a Job whose time after its end is over, its pods first.
+    /// Deletes a Job whose TTL has expired, after its pods.
     pub(super) async fn expire(&self, key: &Key, job: &batch::Job) -> Result<(), Error> {
         if job.metadata.deletion_timestamp.is_none() {
             let options = DeleteOptions {

@@ -1,30 +1,31 @@
-//! A Job's wishes, with Kubernetes' defaults filled in.
+//! A Job's spec with Kubernetes' defaults.
 
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
 
-/// A Job's spec as the controller reads it.
+/// A Job's spec, with defaults applied.
 #[derive(Debug, Clone)]
-pub(crate) struct Wishes<'a> {
+pub(crate) struct EffectiveSpec<'a> {
     /// The spec itself.
     pub(crate) spec: &'a JobSpec,
-    /// Most pods at a time.
+    /// The maximum number of concurrent pods.
     pub(crate) parallelism: u64,
-    /// Successes wanted; `None` when one is enough and then no more are begun.
+    /// The required number of successes. `None` means that one success is enough
+    /// and that no pods are created after it.
     pub(crate) completions: Option<u32>,
-    /// Each pod has a completion index.
+    /// Whether each pod has a completion index.
     pub(crate) indexed: bool,
-    /// Held back.
+    /// Whether the Job is suspended.
     pub(crate) suspended: bool,
-    /// Failures after which the Job fails.
+    /// The number of failures before the Job fails.
     pub(crate) backoff_limit: u64,
-    /// Failures after which an index fails.
+    /// The number of failures before an index fails.
     pub(crate) backoff_limit_per_index: Option<i64>,
-    /// A pod that is going is replaced only once it has finished.
+    /// Whether a pod in deletion is replaced only after it has finished.
     pub(crate) replace_only_failed: bool,
 }
 
-impl<'a> Wishes<'a> {
-    /// Of a Job; `None` when it has no spec.
+impl<'a> EffectiveSpec<'a> {
+    /// Reads a Job's spec; `None` if it has none.
     pub(crate) fn of(job: &'a Job) -> Option<Self> {
         let spec = job.spec.as_ref()?;
         let count = |number: i32| u64::try_from(number).unwrap_or(0);
@@ -58,7 +59,7 @@ impl<'a> Wishes<'a> {
         })
     }
 
-    /// Whether an index is one of the Job's.
+    /// Whether the Job has this index.
     pub(crate) fn has_index(&self, index: u32) -> bool {
         self.completions
             .is_some_and(|completions| index < completions)
@@ -75,26 +76,30 @@ mod tests {
     use crate::job::testing::job;
 
     #[test]
-    fn defaults() {
+    fn defaults_are_applied() {
         let plain = job(json!({}), json!({}));
-        let wishes = Wishes::of(&plain).unwrap();
+        let effective = EffectiveSpec::of(&plain).unwrap();
         assert_eq!(
-            (wishes.parallelism, wishes.completions, wishes.backoff_limit),
+            (
+                effective.parallelism,
+                effective.completions,
+                effective.backoff_limit
+            ),
             (1, Some(1), 6)
         );
-        assert!(!wishes.indexed && !wishes.suspended && !wishes.replace_only_failed);
+        assert!(!effective.indexed && !effective.suspended && !effective.replace_only_failed);
 
         let queue = job(json!({"parallelism": 3}), json!({}));
-        assert_eq!(Wishes::of(&queue).unwrap().completions, None);
+        assert_eq!(EffectiveSpec::of(&queue).unwrap().completions, None);
 
         let indexed = job(
             json!({"completionMode": "Indexed", "completions": 2, "backoffLimitPerIndex": 1,
                    "podFailurePolicy": {"rules": []}}),
             json!({}),
         );
-        let wishes = Wishes::of(&indexed).unwrap();
-        assert_eq!(wishes.backoff_limit, 2_147_483_647);
-        assert!(wishes.replace_only_failed && wishes.has_index(1) && !wishes.has_index(2));
-        assert!(Wishes::of(&Job::default()).is_none());
+        let effective = EffectiveSpec::of(&indexed).unwrap();
+        assert_eq!(effective.backoff_limit, 2_147_483_647);
+        assert!(effective.replace_only_failed && effective.has_index(1) && !effective.has_index(2));
+        assert!(EffectiveSpec::of(&Job::default()).is_none());
     }
 }

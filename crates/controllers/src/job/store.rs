@@ -1,8 +1,8 @@
-//! The Job controller's memory: Jobs, their pods, and what it has done that
-//! the watch has not told of yet. Pure.
+//! The observed Jobs and their pods, and the controller's own actions that the
+//! watch has not reported yet. Pure.
 //!
-//! A pod's name is chosen here and noted before it is made, so that a cache
-//! that lags can never lead to a second one.
+//! The controller chooses a pod's name and records it before it creates the pod, so
+//! that a stale cache cannot lead to a duplicate.
 
 use std::{
     collections::HashMap,
@@ -15,15 +15,15 @@ use k8s_openapi::api::batch::v1::Job;
 use super::{backoff::Failures, facts::PodFacts};
 use crate::key::Key;
 
-/// How long a pod whose creation had no clear answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait for a pod if it is unknown whether it was created.
+const CREATION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Jobs and pods.
+/// The observed Jobs and pods.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     jobs: HashMap<Key, Arc<Job>>,
     pods: HashMap<Key, PodFacts>,
-    /// Names of the pods of a Job, by its uid.
+    /// The names of a Job's pods, by the Job's UID.
     owned: HashMap<String, Vec<Key>>,
     expected: HashMap<String, HashMap<Key, Expected>>,
     failures: HashMap<String, Failures>,
@@ -32,16 +32,18 @@ pub(crate) struct Store {
 #[derive(Debug)]
 struct Expected {
     until: Instant,
-    /// The watch has told that it went, maybe before the answer came.
+    /// The watch has reported the pod's deletion, possibly before the response to
+    /// its creation arrived.
     gone: bool,
 }
 
-/// All that is known of a Job.
+/// The observed state of a Job.
 pub(crate) struct Snapshot {
     pub(crate) job: Arc<Job>,
     pub(crate) pods: Vec<PodFacts>,
     pub(crate) failures: Failures,
-    /// Pods may be under way: wait this long, or until one is seen.
+    /// Set if pod creations are pending: wait this long, or until the watch reports
+    /// a pod.
     pub(crate) wait: Option<Duration>,
 }
 
@@ -53,14 +55,14 @@ fn uid(job: &Job) -> &str {
     job.metadata.uid.as_deref().unwrap_or_default()
 }
 
-/// Whether `new` is not older than `old`. Versions that are no numbers cannot
-/// be compared; then the newer message counts.
+/// Whether `new` is not older than `old`. Versions that are not numbers cannot be
+/// compared; the later message is then current.
 fn is_current(new: Option<u64>, old: Option<u64>) -> bool {
     new.zip(old).is_none_or(|(new, old)| new >= old)
 }
 
 impl Store {
-    /// The Job as it was seen or answered.
+    /// Stores a Job from the watch or a response.
     pub(crate) fn put_job(&mut self, key: &Key, job: Job) {
         let known = self.jobs.get(key);
         let outdated = known.is_some_and(|known| {
@@ -71,9 +73,9 @@ impl Store {
         }
     }
 
-    /// As [`Store::put_job`], from an answer: a Job that went meanwhile stays
-    /// away.
-    pub(crate) fn renew_job(&mut self, key: &Key, job: Job) {
+    /// Stores a Job from a response. It is ignored if the Job has been deleted in
+    /// the meantime.
+    pub(crate) fn put_job_response(&mut self, key: &Key, job: Job) {
         if self
             .jobs
             .get(key)
@@ -83,34 +85,36 @@ impl Store {
         }
     }
 
-    /// Forgets a Job. Returns its pods that still carry the finalizer.
-    pub(crate) fn remove_job(&mut self, key: &Key, uid_gone: &str) -> Vec<Key> {
+    /// Removes a Job. Returns its pods that still have the finalizer.
+    pub(crate) fn remove_job(&mut self, key: &Key, removed_uid: &str) -> Vec<Key> {
         if self
             .jobs
             .get(key)
-            .is_some_and(|known| uid(known) == uid_gone)
+            .is_some_and(|known| uid(known) == removed_uid)
         {
             self.jobs.remove(key);
         }
-        self.expected.remove(uid_gone);
-        self.failures.remove(uid_gone);
-        let pods = self.owned.get(uid_gone).into_iter().flatten();
+        self.expected.remove(removed_uid);
+        self.failures.remove(removed_uid);
+        let pods = self.owned.get(removed_uid).into_iter().flatten();
         pods.filter(|pod| self.pods.get(pod).is_some_and(|pod| pod.tracked))
             .cloned()
             .collect()
     }
 
-    /// The Job of a name.
-    pub(crate) fn has_job(&self, key: &Key, wanted: &str) -> bool {
-        self.jobs.get(key).is_some_and(|job| uid(job) == wanted)
+    /// Whether the Job with this key has this UID.
+    pub(crate) fn has_job(&self, key: &Key, expected_uid: &str) -> bool {
+        self.jobs
+            .get(key)
+            .is_some_and(|job| uid(job) == expected_uid)
     }
 
-    /// A pod.
+    /// Returns a pod.
     pub(crate) fn pod(&self, key: &Key) -> Option<&PodFacts> {
         self.pods.get(key)
     }
 
-    /// The pod as the watch tells it.
+    /// Stores a pod from the watch.
     pub(crate) fn put_pod(&mut self, mut pod: PodFacts) {
         let key = Key::new(&pod.namespace, &pod.name);
         if let Some(known) = self.pods.get(&key)
@@ -119,7 +123,7 @@ impl Store {
             if !is_current(pod.version, known.version) {
                 return;
             }
-            // A deletion that was asked for and not told of yet.
+            // The deletion was requested, but the watch has not reported it yet.
             pod.deleting |= known.deleting;
         }
         self.forget(&key);
@@ -135,9 +139,9 @@ impl Store {
         self.pods.insert(key, pod);
     }
 
-    /// As [`Store::put_pod`], from an answer to a change: a pod that went
-    /// meanwhile stays away.
-    pub(crate) fn renew_pod(&mut self, pod: PodFacts) {
+    /// Stores a pod from a response. It is ignored if the pod has been deleted in
+    /// the meantime.
+    pub(crate) fn put_pod_response(&mut self, pod: PodFacts) {
         let key = Key::new(&pod.namespace, &pod.name);
         if self
             .pods
@@ -148,14 +152,14 @@ impl Store {
         }
     }
 
-    /// The watch tells that a pod went.
-    pub(crate) fn remove_pod(&mut self, key: &Key, uid_gone: &str) {
+    /// Removes a pod that the watch has reported as deleted.
+    pub(crate) fn remove_pod(&mut self, key: &Key, removed_uid: &str) {
         for expected in self.expected.values_mut() {
             if let Some(expected) = expected.get_mut(key) {
                 expected.gone = true;
             }
         }
-        if self.pods.get(key).is_some_and(|pod| pod.uid == uid_gone) {
+        if self.pods.get(key).is_some_and(|pod| pod.uid == removed_uid) {
             self.forget(key);
         }
     }
@@ -173,7 +177,7 @@ impl Store {
         }
     }
 
-    /// Marks a pod whose deletion the server has taken on.
+    /// Marks a pod whose deletion the server has accepted.
     pub(crate) fn mark_deleting(&mut self, key: &Key, uid: &str) {
         if let Some(pod) = self.pods.get_mut(key)
             && pod.uid == uid
@@ -182,7 +186,7 @@ impl Store {
         }
     }
 
-    /// Marks a pod whose finalizer is off.
+    /// Marks a pod whose finalizer has been removed.
     pub(crate) fn mark_released(&mut self, key: &Key, uid: &str) {
         if let Some(pod) = self.pods.get_mut(key)
             && pod.uid == uid
@@ -191,10 +195,10 @@ impl Store {
         }
     }
 
-    /// A pod of the Job is about to be made.
+    /// Records that a pod of the Job is about to be created.
     pub(crate) fn expect(&mut self, job_uid: &str, pod: Key, now: Instant) {
         let expected = Expected {
-            until: now + PATIENCE,
+            until: now + CREATION_TIMEOUT,
             gone: false,
         };
         self.expected
@@ -203,32 +207,33 @@ impl Store {
             .insert(pod, expected);
     }
 
-    /// It has been made.
+    /// Records that the pod has been created.
     pub(crate) fn created(&mut self, job_uid: &str, pod: PodFacts) {
         let key = Key::new(&pod.namespace, &pod.name);
         let expected = self
             .expected
             .get_mut(job_uid)
             .and_then(|pods| pods.remove(&key));
-        // Not expected any more: the watch was faster and knows better.
+        // If the pod is no longer expected, the watch has already reported newer
+        // data.
         if expected.is_some_and(|expected| !expected.gone) {
             self.put_pod(pod);
         }
     }
 
-    /// It has surely not been made.
+    /// Records that the pod has not been created.
     pub(crate) fn not_created(&mut self, job_uid: &str, pod: &Key) {
         if let Some(expected) = self.expected.get_mut(job_uid) {
             expected.remove(pod);
         }
     }
 
-    /// Keeps the count of failures.
+    /// Stores the consecutive failures of a Job.
     pub(crate) fn keep_failures(&mut self, job_uid: &str, failures: Failures) {
         self.failures.insert(job_uid.to_owned(), failures);
     }
 
-    /// All that is known of a Job.
+    /// Returns the observed state of a Job.
     pub(crate) fn snapshot(&mut self, key: &Key, now: Instant) -> Option<Snapshot> {
         let job = self.jobs.get(key)?.clone();
         let expected = self.expected.entry(uid(&job).to_owned()).or_default();
@@ -280,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_message_changes_nothing() {
+    fn an_older_version_is_ignored() {
         let (mut store, key) = store();
         store.put_pod(newer(
             PodFacts {
@@ -300,11 +305,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_under_way_is_waited_for() {
+    fn pending_creations_delay_decisions() {
         let (mut store, key) = store();
         let now = Instant::now();
         store.expect("j1", Key::new("a", "p"), now);
-        assert_eq!(store.snapshot(&key, now).unwrap().wait, Some(PATIENCE));
+        assert_eq!(
+            store.snapshot(&key, now).unwrap().wait,
+            Some(CREATION_TIMEOUT)
+        );
         store.created("j1", pod("p"));
         assert_eq!(store.snapshot(&key, now).unwrap().wait, None);
         assert_eq!(names(&mut store, &key), ["p"]);
@@ -313,16 +321,20 @@ mod tests {
         store.not_created("j1", &Key::new("a", "q"));
         assert_eq!(store.snapshot(&key, now).unwrap().wait, None);
 
-        // No answer: the watch's word is enough, and so is time.
+        // Without a response, the pod is expected until the watch reports it or a
+        // timeout passes.
         store.expect("j1", Key::new("a", "r"), now);
         store.put_pod(pod("r"));
         assert_eq!(store.snapshot(&key, now).unwrap().wait, None);
         store.expect("j1", Key::new("a", "s"), now);
-        assert_eq!(store.snapshot(&key, now + PATIENCE).unwrap().wait, None);
+        assert_eq!(
+            store.snapshot(&key, now + CREATION_TIMEOUT).unwrap().wait,
+            None
+        );
     }
 
     #[test]
-    fn a_pod_that_went_before_the_answer_came_stays_away() {
+    fn a_pod_deleted_before_the_create_response_is_not_added() {
         let (mut store, key) = store();
         let now = Instant::now();
         store.expect("j1", Key::new("a", "p"), now);
@@ -334,12 +346,12 @@ mod tests {
         store.put_pod(pod("q"));
         store.remove_pod(&Key::new("a", "q"), "q");
         store.created("j1", pod("q"));
-        store.renew_pod(pod("q"));
+        store.put_pod_response(pod("q"));
         assert!(names(&mut store, &key).is_empty());
     }
 
     #[test]
-    fn a_name_used_again_is_another_pod() {
+    fn a_reused_name_is_another_pod() {
         let (mut store, key) = store();
         store.put_pod(newer(pod("p"), 9));
         store.put_pod(PodFacts {
@@ -353,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deletion_asked_for_is_remembered() {
+    fn a_requested_deletion_is_remembered() {
         let (mut store, key) = store();
         store.put_pod(running("p"));
         store.mark_deleting(&Key::new("a", "p"), "p");
@@ -362,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_went_leaves_its_tracked_pods() {
+    fn removing_a_job_returns_its_tracked_pods() {
         let (mut store, key) = store();
         store.put_pod(running("p"));
         store.put_pod(PodFacts {
@@ -372,7 +384,7 @@ mod tests {
         assert!(store.has_job(&key, "j1") && !store.has_job(&key, "j2"));
         assert_eq!(store.remove_job(&key, "j1"), [Key::new("a", "p")]);
         assert!(store.snapshot(&key, Instant::now()).is_none());
-        store.renew_job(&key, job(json!({}), json!({})));
+        store.put_job_response(&key, job(json!({}), json!({})));
         assert!(store.snapshot(&key, Instant::now()).is_none());
     }
 }

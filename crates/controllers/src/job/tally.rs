@@ -1,9 +1,11 @@
-//! Counts a Job's pods: who is active, who is newly finished, who was counted.
+//! Counts a Job's pods: active ones, newly finished ones, and those already
+//! counted.
 //!
-//! A finished pod is counted in three steps that survive a crash in between:
-//! its uid goes into `uncountedTerminatedPods`, its finalizer is taken off,
-//! and only then the uid becomes one in `succeeded` or `failed`. Indexed Jobs
-//! need no uids for successes: `completedIndexes` is a set.
+//! Counting a finished pod takes three steps, so that a crash between them loses
+//! nothing: the pod's UID is added to `uncountedTerminatedPods`, its finalizer is
+//! removed, and then the UID is replaced by an increment of `succeeded` or
+//! `failed`. Indexed Jobs need no UIDs for successes, because `completedIndexes` is
+//! a set.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,39 +17,41 @@ use super::{
     facts::{Phase, PodFacts},
     failure_policy::{Verdict, verdict},
     indexes::IndexSet,
-    spec::Wishes,
+    spec::EffectiveSpec,
 };
 
-/// What the pods come to.
+/// The counts of a Job's pods.
 #[derive(Debug, Default)]
 pub(crate) struct Tally<'a> {
-    /// Pods neither finished nor going.
+    /// The pods that have not finished and are not being deleted.
     pub(crate) active: Vec<&'a PodFacts>,
-    /// Pods going but not finished.
+    /// The pods in deletion that have not finished.
     pub(crate) terminating: Vec<&'a PodFacts>,
-    /// Active pods that are ready.
+    /// The number of active pods that are ready.
     pub(crate) ready: usize,
-    /// Completed indexes, with the new ones.
+    /// The completed indexes, including new ones.
     pub(crate) completed: IndexSet,
-    /// Failed indexes, with the new ones.
+    /// The failed indexes, including new ones.
     pub(crate) failed_indexes: IndexSet,
-    /// Successes, counted or not.
+    /// The number of successes, including uncounted ones.
     pub(crate) succeeded: u64,
-    /// Failures, counted or not.
+    /// The number of failures, including uncounted ones.
     pub(crate) failed: u64,
-    /// Pods that are counted once the status is stored: their finalizer may go.
+    /// The pods that count as soon as the status is stored. Their finalizer can
+    /// then be removed.
     pub(crate) release: Vec<&'a PodFacts>,
-    /// Failed pods of indexes that go on: their finalizer stays until they are
-    /// replaced, since they carry the index's count of failures. By index.
+    /// By index, the failed pods of indexes that will be retried. They keep the
+    /// finalizer until they are replaced, because they hold the index's failure
+    /// count.
     pub(crate) replace: BTreeMap<u32, (&'a PodFacts, Verdict)>,
-    /// Why the failure policy fails the Job.
+    /// The reason if the failure policy fails the Job.
     pub(crate) fail_job: Option<String>,
-    /// Failures in a row, with the new ones.
+    /// The consecutive failures, including new ones.
     pub(crate) failures: Failures,
 }
 
-/// Moves uids whose pods no longer carry the finalizer into the counters.
-pub(crate) fn settle(status: &mut JobStatus, wishes: &Wishes<'_>, pods: &[&PodFacts]) {
+/// Replaces the UIDs of pods without the finalizer by increments of the counters.
+pub(crate) fn settle(status: &mut JobStatus, effective: &EffectiveSpec<'_>, pods: &[&PodFacts]) {
     let tracked: HashSet<&str> = pods
         .iter()
         .filter(|pod| pod.tracked)
@@ -69,7 +73,7 @@ pub(crate) fn settle(status: &mut JobStatus, wishes: &Wishes<'_>, pods: &[&PodFa
     };
     let succeeded = take(&mut uncounted.succeeded);
     let failed = take(&mut uncounted.failed);
-    if !wishes.indexed && succeeded > 0 {
+    if !effective.indexed && succeeded > 0 {
         status.succeeded = Some(status.succeeded.unwrap_or(0).saturating_add(succeeded));
     }
     if failed > 0 {
@@ -77,11 +81,11 @@ pub(crate) fn settle(status: &mut JobStatus, wishes: &Wishes<'_>, pods: &[&PodFa
     }
 }
 
-/// Counts the pods and adds the newly finished ones to the status' lists of
-/// uncounted uids.
+/// Counts the pods, and adds the newly finished ones to the lists of uncounted UIDs
+/// in the status.
 pub(crate) fn tally<'a>(
     status: &mut JobStatus,
-    wishes: &Wishes<'_>,
+    effective: &EffectiveSpec<'_>,
     pods: &[&'a PodFacts],
     failures: Failures,
     now: Timestamp,
@@ -90,9 +94,9 @@ pub(crate) fn tally<'a>(
         failures,
         ..Tally::default()
     };
-    if wishes.indexed {
-        tally.completed = read_indexes(status.completed_indexes.as_deref(), wishes);
-        tally.failed_indexes = read_indexes(status.failed_indexes.as_deref(), wishes);
+    if effective.indexed {
+        tally.completed = read_indexes(status.completed_indexes.as_deref(), effective);
+        tally.failed_indexes = read_indexes(status.failed_indexes.as_deref(), effective);
     }
     let uncounted = status.uncounted_terminated_pods.get_or_insert_default();
     let mut finished: Vec<&'a PodFacts> = Vec::new();
@@ -103,24 +107,24 @@ pub(crate) fn tally<'a>(
         } else if pod.is_terminating() {
             tally.terminating.push(pod);
         }
-        if pod.tracked && (pod.phase == Phase::Succeeded || is_failed(pod, wishes)) {
+        if pod.tracked && (pod.phase == Phase::Succeeded || is_failed(pod, effective)) {
             finished.push(pod);
         }
     }
     finished.sort_by_key(|pod| (pod.finished.unwrap_or(now), &pod.name));
 
     // When the newly counted pods ended, and whether they failed.
-    let mut fresh: Vec<(Timestamp, bool)> = Vec::new();
-    // Successes first: an index that has one cannot fail.
+    let mut newly_finished: Vec<(Timestamp, bool)> = Vec::new();
+    // Successes come first, because an index with a success cannot fail.
     for pod in finished
         .iter()
         .copied()
         .filter(|pod| pod.phase == Phase::Succeeded)
     {
         let uids = uncounted.succeeded.get_or_insert_default();
-        let new = if wishes.indexed {
+        let new = if effective.indexed {
             pod.index
-                .filter(|index| wishes.has_index(*index))
+                .filter(|index| effective.has_index(*index))
                 .is_some_and(|index| tally.completed.insert(index))
         } else if uids.contains(&pod.uid) {
             false
@@ -129,7 +133,7 @@ pub(crate) fn tally<'a>(
             true
         };
         if new {
-            fresh.push((pod.finished.unwrap_or(now), false));
+            newly_finished.push((pod.finished.unwrap_or(now), false));
         }
         tally.release.push(pod);
     }
@@ -137,24 +141,25 @@ pub(crate) fn tally<'a>(
         .into_iter()
         .filter(|pod| pod.phase != Phase::Succeeded)
     {
-        let verdict = verdict(wishes.spec.pod_failure_policy.as_ref(), pod);
+        let verdict = verdict(effective.spec.pod_failure_policy.as_ref(), pod);
         if let Verdict::FailJob(message) = &verdict {
             tally.fail_job.get_or_insert_with(|| message.clone());
         }
         let uids = uncounted.failed.get_or_insert_default();
-        let countable = !wishes.indexed || pod.index.is_some_and(|index| wishes.has_index(index));
+        let countable =
+            !effective.indexed || pod.index.is_some_and(|index| effective.has_index(index));
         if countable && verdict != Verdict::Ignore && !uids.contains(&pod.uid) {
             uids.push(pod.uid.clone());
-            fresh.push((pod.finished.unwrap_or(now), true));
+            newly_finished.push((pod.finished.unwrap_or(now), true));
         }
-        match delay(wishes, &mut tally, pod, &verdict) {
-            Some(index) => keep(&mut tally, index, pod, verdict),
+        match index_to_keep(effective, &mut tally, pod, &verdict) {
+            Some(index) => keep_for_index(&mut tally, index, pod, verdict),
             None => tally.release.push(pod),
         }
     }
     release_replaced(&mut tally);
-    fresh.sort_unstable();
-    for (at, has_failed) in fresh {
+    newly_finished.sort_unstable();
+    for (at, has_failed) in newly_finished {
         tally.failures = if has_failed {
             tally.failures.failed(at)
         } else {
@@ -164,7 +169,7 @@ pub(crate) fn tally<'a>(
 
     let length = |list: &Option<Vec<String>>| list.as_ref().map_or(0, |uids| uids.len() as u64);
     let counted = |number: Option<i32>| u64::try_from(number.unwrap_or(0)).unwrap_or(0);
-    tally.succeeded = if wishes.indexed {
+    tally.succeeded = if effective.indexed {
         tally.completed.len()
     } else {
         counted(status.succeeded) + length(&uncounted.succeeded)
@@ -178,23 +183,23 @@ pub(crate) fn tally<'a>(
     tally
 }
 
-/// Whether a pod counts as failed: it has failed, or it is being deleted and
-/// the Job replaces pods as soon as they go, or will never report its end.
-fn is_failed(pod: &PodFacts, wishes: &Wishes<'_>) -> bool {
-    let gives_up = pod.is_terminating() && (!wishes.replace_only_failed || pod.lost);
+/// Whether a pod counts as failed: it has failed, or it is being deleted and either
+/// the Job replaces pods immediately or no node will report the pod's end.
+fn is_failed(pod: &PodFacts, effective: &EffectiveSpec<'_>) -> bool {
+    let gives_up = pod.is_terminating() && (!effective.replace_only_failed || pod.lost);
     pod.phase == Phase::Failed || gives_up
 }
 
-/// The index whose count the failed pod must carry on, if any. Fails the
-/// index when it has used up its tries.
-fn delay(
-    wishes: &Wishes<'_>,
+/// Returns the index whose failure count this failed pod must keep, if any. Fails
+/// the index if its failures exceed the limit.
+fn index_to_keep(
+    effective: &EffectiveSpec<'_>,
     tally: &mut Tally<'_>,
     pod: &PodFacts,
     verdict: &Verdict,
 ) -> Option<u32> {
-    let limit = wishes.backoff_limit_per_index?;
-    let index = pod.index.filter(|index| wishes.has_index(*index))?;
+    let limit = effective.backoff_limit_per_index?;
+    let index = pod.index.filter(|index| effective.has_index(*index))?;
     if tally.completed.contains(index) || tally.failed_indexes.contains(index) {
         return None;
     }
@@ -206,8 +211,9 @@ fn delay(
     Some(index)
 }
 
-/// Keeps the pod with the highest count of its index, releases the other.
-fn keep<'a>(tally: &mut Tally<'a>, index: u32, pod: &'a PodFacts, verdict: Verdict) {
+/// Keeps the pod with the highest failure count of its index, and releases the
+/// other.
+fn keep_for_index<'a>(tally: &mut Tally<'a>, index: u32, pod: &'a PodFacts, verdict: Verdict) {
     match tally.replace.get(&index) {
         Some((other, _)) if other.tries() > pod.tries() => tally.release.push(pod),
         _ => {
@@ -218,7 +224,7 @@ fn keep<'a>(tally: &mut Tally<'a>, index: u32, pod: &'a PodFacts, verdict: Verdi
     }
 }
 
-/// Releases pods whose index has failed or has an active pod again.
+/// Releases the pods whose index has failed or has an active pod again.
 fn release_replaced(tally: &mut Tally<'_>) {
     let active: HashSet<u32> = tally.active.iter().filter_map(|pod| pod.index).collect();
     let over: Vec<u32> = tally
@@ -234,13 +240,13 @@ fn release_replaced(tally: &mut Tally<'_>) {
     }
 }
 
-/// Indexes as they stand in a status. What cannot be read counts as nothing,
-/// so that a damaged status repeats work rather than stops it.
-fn read_indexes(text: Option<&str>, wishes: &Wishes<'_>) -> IndexSet {
+/// Reads the indexes in a status. Invalid indexes count as none, so that an invalid
+/// status repeats work instead of stopping it.
+fn read_indexes(text: Option<&str>, effective: &EffectiveSpec<'_>) -> IndexSet {
     match text.unwrap_or_default().parse::<IndexSet>() {
-        Ok(set) => set.below(wishes.completions.unwrap_or(0)),
+        Ok(set) => set.below(effective.completions.unwrap_or(0)),
         Err(error) => {
-            tracing::warn!(%error, "the indexes in a Job's status cannot be read");
+            tracing::warn!(%error, "cannot read the indexes in a Job's status");
             IndexSet::default()
         }
     }

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::facts::{Owner, Phase, PodFacts};
 
-/// The tests' present.
+/// Returns the current time of the tests.
 pub(crate) fn now() -> Timestamp {
     "2026-01-02T03:04:05Z".parse().unwrap()
 }
 
-/// A pending, tracked pod of the Job `train`; its uid is its name.
+/// A pending, tracked pod of the Job `train`. Its UID is its name.
 pub(crate) fn pod(name: &str) -> PodFacts {
     PodFacts {
         namespace: "a".into(),
@@ -39,7 +39,7 @@ pub(crate) fn pod(name: &str) -> PodFacts {
     }
 }
 
-/// The same, running and ready.
+/// A running and ready pod.
 pub(crate) fn running(name: &str) -> PodFacts {
     PodFacts {
         phase: Phase::Unfinished { running: true },
@@ -48,7 +48,7 @@ pub(crate) fn running(name: &str) -> PodFacts {
     }
 }
 
-/// The same, succeeded now.
+/// A pod that succeeded now.
 pub(crate) fn succeeded(name: &str) -> PodFacts {
     PodFacts {
         phase: Phase::Succeeded,
@@ -57,7 +57,7 @@ pub(crate) fn succeeded(name: &str) -> PodFacts {
     }
 }
 
-/// The same, failed now.
+/// A pod that failed now.
 pub(crate) fn failed(name: &str) -> PodFacts {
     PodFacts {
         phase: Phase::Failed,
@@ -74,8 +74,8 @@ pub(crate) fn at(index: u32, pod: PodFacts) -> PodFacts {
     }
 }
 
-/// The Job `train` with the spec and status given; a container `main` in its
-/// template unless the spec has one.
+/// The Job `train` with the given spec and status. Unless the spec has a template,
+/// its template has a container `main`.
 pub(crate) fn job(mut spec: Value, status: Value) -> Job {
     let map = spec.as_object_mut().unwrap();
     map.entry("template").or_insert_with(

@@ -1,28 +1,28 @@
-//! What the conditions of a namespace say while it is being deleted: what is left in it and
-//! what stands in the way. Types, reasons and messages are those of Kubernetes' namespace
-//! controller.
+//! The conditions of a namespace in deletion: its remaining objects and the
+//! obstacles to their deletion. Types, reasons and messages are those of
+//! Kubernetes' namespace controller.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// How many kinds, finalizers or errors a message names: a status must not grow with what
-/// objects say.
-const NAMED: usize = 100;
+/// The maximum number of kinds, finalizers or errors in a message, so that the
+/// status stays small.
+const MAX_LISTED: usize = 100;
 
-/// What is left in a namespace.
+/// The remaining objects of a namespace.
 #[derive(Debug, Default)]
 pub(super) struct Remaining {
-    /// Numbers of objects by `RESOURCE.GROUP`.
+    /// The number of objects by `RESOURCE.GROUP`.
     objects: BTreeMap<String, usize>,
-    /// Numbers of objects by finalizer.
+    /// The number of objects by finalizer.
     finalizers: BTreeMap<String, usize>,
-    /// Kinds whose objects could not be deleted, each with the reason.
+    /// The kinds whose objects could not be deleted, with the errors.
     pub(super) failures: Vec<String>,
 }
 
 impl Remaining {
-    /// Counts an object of a kind, `RESOURCE.GROUP`.
+    /// Adds an object of a kind, `RESOURCE.GROUP`.
     pub(super) fn add(&mut self, resource: &str, finalizers: &[String]) {
         *self.objects.entry(resource.to_owned()).or_default() += 1;
         for finalizer in finalizers {
@@ -30,13 +30,13 @@ impl Remaining {
         }
     }
 
-    /// The number of objects.
+    /// Returns the number of objects.
     pub(super) fn count(&self) -> usize {
         self.objects.values().sum()
     }
 
-    /// Without the numbers. While there are pods, nothing else is deleted, and as in
-    /// Kubernetes the conditions count nothing yet.
+    /// Removes the counts. As in Kubernetes, nothing else is deleted while there
+    /// are pods, and the conditions do not contain counts yet.
     pub(super) fn uncounted(self) -> Self {
         Self {
             failures: self.failures,
@@ -44,7 +44,7 @@ impl Remaining {
         }
     }
 
-    /// The reason and the message of a condition that holds.
+    /// Returns the reason and the message of a condition whose status is True.
     fn problem(&self, kind: &str) -> Option<(&'static str, String)> {
         let (reason, start, mut parts): (_, _, Vec<String>) = match kind {
             "NamespaceDeletionContentFailure" => (
@@ -70,14 +70,14 @@ impl Remaining {
             _ => return None,
         };
         parts.sort();
-        let more = parts.len().saturating_sub(NAMED);
-        parts.truncate(NAMED);
+        let more = parts.len().saturating_sub(MAX_LISTED);
+        parts.truncate(MAX_LISTED);
         parts.extend((more > 0).then(|| format!("and {more} more")));
         (!parts.is_empty()).then(|| (reason, format!("{start}: {}", parts.join(", "))))
     }
 }
 
-/// The conditions in their order, with what they say when nothing is wrong.
+/// The conditions in order, with their reasons and messages for status False.
 const CONDITIONS: [(&str, &str, &str); 5] = [
     (
         "NamespaceDeletionDiscoveryFailure",
@@ -106,7 +106,7 @@ const CONDITIONS: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// The conditions as they should be now; nothing when `old` says the same.
+/// Returns the updated conditions, or `None` if they equal `old`.
 pub(super) fn conditions(old: &[Value], remaining: &Remaining, now: &str) -> Option<Vec<Value>> {
     let mut new = old.to_vec();
     for (kind, reason, message) in CONDITIONS {
@@ -114,17 +114,17 @@ pub(super) fn conditions(old: &[Value], remaining: &Remaining, now: &str) -> Opt
             Some((reason, message)) => ("True", reason, message),
             None => ("False", reason, message.to_owned()),
         };
-        let place = new.iter().position(|condition| condition["type"] == kind);
-        let since = place
-            .map(|place| &new[place])
+        let index = new.iter().position(|condition| condition["type"] == kind);
+        let since = index
+            .map(|index| &new[index])
             .filter(|condition| condition["status"] == status)
             .map_or_else(|| now.into(), |old| old["lastTransitionTime"].clone());
         let condition = json!({
             "type": kind, "status": status, "reason": reason, "message": message,
             "lastTransitionTime": since,
         });
-        match place {
-            Some(place) => new[place] = condition,
+        match index {
+            Some(index) => new[index] = condition,
             None => new.push(condition),
         }
     }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_namespace_has_no_problem() {
+    fn an_empty_namespace_has_no_problems() {
         let found = conditions(&[], &Remaining::default(), NOW).unwrap();
         assert_eq!(found.len(), 5);
         assert!(found.iter().all(|condition| condition["status"] == "False"));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_stays_short() {
+    fn the_length_of_a_message_is_limited() {
         let mut remaining = Remaining::default();
         let finalizers: Vec<String> = (0..5000).map(|n| format!("a.b/{n:04}")).collect();
         remaining.add("configmaps.", &finalizers);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_counted() {
+    fn remaining_objects_are_counted() {
         let mut remaining = Remaining::default();
         remaining.add("configmaps.", &["a.b/c".to_owned()]);
         remaining.add("configmaps.", &[]);
@@ -187,7 +187,7 @@ mod tests {
             of(&found, "NamespaceDeletionContentFailure")["message"],
             "Failed to delete all resource types, 1 remaining: no"
         );
-        // What has not changed keeps its time.
+        // A condition that has not changed keeps its time.
         let discovery = of(&found, "NamespaceDeletionDiscoveryFailure");
         assert_eq!(discovery["lastTransitionTime"], NOW);
         let uncounted = conditions(&[], &remaining.uncounted(), NOW).unwrap();

@@ -1,5 +1,5 @@
-//! The namespace controller: empties namespaces that are going, and gives the
-//! others their ServiceAccount `default`.
+//! The namespace controller: deletes the content of namespaces in deletion, and
+//! creates the ServiceAccount `default` in all others.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,13 +22,13 @@ use crate::{
 
 /// The controller's name in the log.
 const NAME: &str = "namespace";
-/// The finalizer in `spec.finalizers` that is this controller's.
+/// This controller's finalizer in `spec.finalizers`.
 const FINALIZER: &str = "kubernetes";
-/// The ServiceAccount of pods that name none.
+/// The ServiceAccount of pods that do not specify one.
 const SERVICE_ACCOUNT: &str = "default";
-/// Where the definitions of custom kinds are.
+/// The path of the CustomResourceDefinitions.
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-/// Namespaces worked on at a time.
+/// The number of workers.
 const WORKERS: usize = 4;
 
 struct Controller {
@@ -56,10 +56,10 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
             add(change.item().namespace());
         }
     });
-    // Pods take the longest to go: each one gone may be the last.
+    // Pods take the longest to be deleted. Each deleted pod may be the last one.
     let pods = feed(NAME, &caches.pods, |_, change| {
         if let Change::Gone(item) = change
-            && controller.is_going(item.namespace())
+            && controller.is_in_deletion(item.namespace())
         {
             add(item.namespace());
         }
@@ -69,7 +69,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
     reconcile::run(NAME, WORKERS, &controller.queue, feeds, reconcile).await;
 }
 
-/// The namespaced kinds that definitions make.
+/// Returns the namespaced custom kinds.
 fn custom_kinds(definitions: &Value) -> impl Iterator<Item = KindInfo> {
     let definitions = definitions["items"].as_array().into_iter().flatten();
     definitions
@@ -77,13 +77,14 @@ fn custom_kinds(definitions: &Value) -> impl Iterator<Item = KindInfo> {
         .filter(KindInfo::is_namespaced)
 }
 
-/// When to look again at a namespace that is not empty yet: the longer it
-/// takes, the less often.
+/// Returns the delay before a namespace that is not empty is checked again. It
+/// grows with the age of the deletion.
 fn next_check(age: Duration) -> Duration {
     (age / 4).clamp(Duration::from_millis(100), Duration::from_secs(5))
 }
 
-/// The namespace without this controller's finalizer; `None` when it is off.
+/// Returns the namespace without this controller's finalizer; `None` if it does not
+/// have the finalizer.
 fn finalized(mut namespace: Value) -> Option<Value> {
     let finalizers = namespace.pointer_mut("/spec/finalizers")?.as_array_mut()?;
     let before = finalizers.len();
@@ -92,7 +93,7 @@ fn finalized(mut namespace: Value) -> Option<Value> {
 }
 
 impl Controller {
-    fn is_going(&self, namespace: Option<&str>) -> bool {
+    fn is_in_deletion(&self, namespace: Option<&str>) -> bool {
         namespace
             .and_then(|name| self.caches.namespaces.get(None, name))
             .is_some_and(|item| item.meta().deletion_timestamp.is_some())
@@ -103,7 +104,7 @@ impl Controller {
             return Ok(Next::Done);
         };
         match item.meta().deletion_timestamp {
-            Some(since) => self.empty(&item, since).await,
+            Some(since) => self.delete_content(&item, since).await,
             None => self.add_service_account(name).await,
         }
     }
@@ -130,16 +131,20 @@ impl Controller {
         }
     }
 
-    /// Deletes all that is in the namespace, its pods first; lets it go when nothing is
-    /// left.
-    async fn empty(&self, item: &Item<Namespace>, since: Timestamp) -> Result<Next, Error> {
+    /// Deletes all objects in the namespace, pods first. Finalizes the namespace
+    /// when it is empty.
+    async fn delete_content(
+        &self,
+        item: &Item<Namespace>,
+        since: Timestamp,
+    ) -> Result<Next, Error> {
         let name = item.name();
         let builtin = BUILTIN.iter().filter(|kind| kind.is_namespaced());
         let (pods, others): (Vec<_>, Vec<_>) = builtin
             .map(|kind| (Arc::new(kind.clone()), false))
             .partition(|(kind, _)| &*kind.gvk.kind == "Pod");
         let mut remaining = Remaining::default();
-        let mut failed = self.empty_of(name, pods, &mut remaining).await;
+        let mut failed = self.delete_kinds(name, pods, &mut remaining).await;
         let left = remaining.count();
         if left > 0 || failed.is_some() {
             remaining = remaining.uncounted();
@@ -147,7 +152,7 @@ impl Controller {
             let definitions = self.cluster.proxy().get(DEFINITIONS, &[]).await?;
             let custom = custom_kinds(&definitions).map(|kind| (Arc::new(kind), true));
             let kinds = others.into_iter().chain(custom).collect();
-            failed = self.empty_of(name, kinds, &mut remaining).await;
+            failed = self.delete_kinds(name, kinds, &mut remaining).await;
         }
         let left = left.max(remaining.count());
         self.report(item, &remaining).await?;
@@ -176,9 +181,9 @@ impl Controller {
         Ok(Next::Done)
     }
 
-    /// Deletes the objects of some kinds, custom ones among them, and counts what is left.
-    /// Gives the first error.
-    async fn empty_of(
+    /// Deletes the objects of built-in and custom kinds, and counts the remaining
+    /// ones. Returns the first error.
+    async fn delete_kinds(
         &self,
         namespace: &str,
         kinds: Vec<(Arc<KindInfo>, bool)>,
@@ -193,7 +198,8 @@ impl Controller {
                         remaining.add(&resource, &item.meta().finalizers);
                     }
                 }
-                // Its definition went in between, and with it all of the kind.
+                // The definition was deleted in the meantime, together with all
+                // objects of the kind.
                 Err(error) if is_custom && error.is_not_found() => {}
                 Err(error) => {
                     remaining.failures.push(error.to_string());
@@ -204,7 +210,7 @@ impl Controller {
         first
     }
 
-    /// Deletes all objects of a kind; gives those that are left.
+    /// Deletes all objects of a kind. Returns the remaining ones.
     async fn delete_all(
         &self,
         namespace: &str,
@@ -225,7 +231,8 @@ impl Controller {
         Ok(view.list().await?.items)
     }
 
-    /// Writes into the namespace what is left.
+    /// Writes the conditions with the remaining objects into the namespace's
+    /// status.
     async fn report(&self, item: &Item<Namespace>, remaining: &Remaining) -> Result<(), Error> {
         let raw = item.raw()?;
         let old = raw.pointer("/status/conditions").and_then(Value::as_array);
@@ -234,7 +241,7 @@ impl Controller {
             return Ok(());
         };
         let patch = Patch::merge(json!({
-            // If it has changed meanwhile, it is looked at again.
+            // If the namespace has changed, it is reconciled again.
             "metadata": {"uid": item.uid(), "resourceVersion": item.version()},
             "status": {"conditions": new},
         }));
@@ -251,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_off_only_its_own_finalizer() {
+    fn only_its_own_finalizer_is_removed() {
         let namespace = |finalizers: &[&str]| json!({"metadata": {"name": "a"}, "spec": {"finalizers": finalizers}});
         assert_eq!(finalized(namespace(&["kubernetes"])), Some(namespace(&[])));
         assert_eq!(
@@ -263,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_less_often_with_time() {
+    fn checks_become_less_frequent() {
         for (age, wait) in [(0, 100), (2_000, 500), (20_000, 5_000), (900_000, 5_000)] {
             assert_eq!(
                 next_check(Duration::from_millis(age)),

@@ -1,5 +1,5 @@
-//! The namespace controller: `conditions` is pure and says what is left, `controller`
-//! watches, deletes and writes.
+//! The namespace controller. `conditions` is pure and describes the remaining
+//! objects, `controller` watches, deletes and writes.
 
 mod conditions;
 mod controller;

@@ -1,24 +1,24 @@
-//! Which pods belong to a set, which it adopts and which it releases.
+//! Decides which pods belong to a set, which it adopts, and which it releases.
 
 use super::{facts::PodFacts, set::Set};
 
-/// What a set has to do with pods.
+/// The pods of a set.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Claims<'a> {
-    /// Active pods that it owns and selects.
+    /// The active pods that it owns and selects.
     pub(crate) owned: Vec<&'a PodFacts>,
-    /// Active pods without a controller that it selects.
+    /// The active pods without a controller that it selects.
     pub(crate) adopt: Vec<&'a PodFacts>,
-    /// Active pods that it owns and does not select.
+    /// The active pods that it owns and does not select.
     pub(crate) release: Vec<&'a PodFacts>,
-    /// Pods in deletion that it owns and selects.
+    /// The pods in deletion that it owns and selects.
     pub(crate) terminating: usize,
 }
 
-/// Sorts pods: those that the set owns, and those without a controller.
+/// Sorts the pods that the set owns and the pods without a controller.
 ///
-/// As in Kubernetes, a set in deletion adopts and releases nothing, but counts
-/// the pods that it has.
+/// As in Kubernetes, a set in deletion does not adopt or release pods, but counts
+/// its pods.
 pub(crate) fn claim<'a>(set: &Set, pods: impl IntoIterator<Item = &'a PodFacts>) -> Claims<'a> {
     let mut claims = Claims::default();
     for pod in pods {

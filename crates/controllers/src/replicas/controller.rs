@@ -1,4 +1,4 @@
-//! The loop: watches sets and pods, carries decisions out.
+//! The loop: watches sets and pods, and executes decisions.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,7 +29,7 @@ use crate::{
     refusal::message,
 };
 
-/// Sets worked on at a time.
+/// The number of workers.
 const WORKERS: usize = 5;
 
 struct Controller {
@@ -77,7 +77,9 @@ impl Controller {
         match change {
             Change::Upsert(item) => match Set::of(self.requests.flavor, item) {
                 Ok(set) => self.store().put_set(set),
-                Err(error) => tracing::warn!(?key, %error, "a set of pods cannot be read"),
+                Err(error) => {
+                    tracing::warn!(?key, %error, "cannot read a ReplicaSet or ReplicationController")
+                }
             },
             Change::Gone(item) => self.store().remove_set(&key, item.uid()),
         }
@@ -85,17 +87,17 @@ impl Controller {
     }
 
     fn put_pod(&self, key: &Key, change: &Change<Pod>) {
-        let concerned = match change {
+        let affected = match change {
             Change::Upsert(item) if self.is_ours(item) => match facts(item) {
                 Ok(pod) => self.store().put_pod(pod),
                 Err(error) => {
-                    tracing::warn!(?key, %error, "a pod cannot be read");
+                    tracing::warn!(?key, %error, "cannot read a pod");
                     return;
                 }
             },
             Change::Upsert(item) | Change::Gone(item) => self.store().remove_pod(key, item.uid()),
         };
-        concerned.into_iter().for_each(|set| self.queue.add(set));
+        affected.into_iter().for_each(|set| self.queue.add(set));
     }
 
     /// Whether a pod has no controller, or one of this kind.

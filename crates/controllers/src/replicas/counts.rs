@@ -1,4 +1,4 @@
-//! The status of a set, counted from its pods.
+//! Computes the status of a set from its pods.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use super::{
 
 const FAILURE: &str = "ReplicaFailure";
 
-/// The status of a set: its active pods, how many are in deletion, and why
-/// pods could not be created or deleted.
+/// Computes the status from the active pods, the number of pods in deletion, and
+/// the reason why pods could not be created or deleted.
 pub(crate) fn status(
     flavor: &Flavor,
     set: &Set,
@@ -70,7 +70,7 @@ fn is_available(pod: &PodFacts, min_ready_seconds: u32, now: Timestamp) -> bool 
             || available_at(pod, min_ready_seconds).is_some_and(|at| at <= now))
 }
 
-/// When the next pod will have been ready for long enough.
+/// Returns when the next pod will have been ready for long enough.
 pub(crate) fn next_check(set: &Set, active: &[&PodFacts], now: Timestamp) -> Option<Duration> {
     if set.min_ready_seconds == 0 {
         return None;

@@ -1,16 +1,16 @@
-//! What the controllers need to know of a pod, read once from the object.
+//! The fields of a pod that these controllers read.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 
-/// Where a pod is in its life, in the order of deletion.
+/// The phase of a pod, in the order of deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// Not started.
     Pending,
-    /// Its node does not report.
+    /// The node does not report its state.
     Unknown,
     /// Started.
     Running,
@@ -27,7 +27,7 @@ pub(crate) struct Owner {
     pub(crate) uid: String,
 }
 
-/// A pod as these controllers see it.
+/// A pod, as far as these controllers need it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PodFacts {
     /// Namespace.
@@ -36,7 +36,7 @@ pub(crate) struct PodFacts {
     pub(crate) name: String,
     /// Uid.
     pub(crate) uid: String,
-    /// resourceVersion, where it is a number.
+    /// The resourceVersion, if it is a number.
     pub(crate) version: Option<u64>,
     /// Labels.
     pub(crate) labels: BTreeMap<String, String>,
@@ -44,13 +44,13 @@ pub(crate) struct PodFacts {
     pub(crate) owner: Option<Owner>,
     /// Phase.
     pub(crate) phase: Phase,
-    /// Deletion has begun, or has been requested.
+    /// Whether it is being deleted, or its deletion has been requested.
     pub(crate) deleting: bool,
-    /// Its node; empty while it is unassigned.
+    /// The node; empty if it is not scheduled.
     pub(crate) node: String,
-    /// Condition Ready is True; since when, where it says so.
+    /// Set if the condition Ready is True: the transition time, if there is one.
     pub(crate) ready: Option<Option<Timestamp>>,
-    /// Most restarts of a container, and of a sidecar.
+    /// The maximum number of restarts of a container, and of a sidecar.
     pub(crate) restarts: (i32, i32),
     /// `controller.kubernetes.io/pod-deletion-cost`.
     pub(crate) cost: i32,
@@ -61,7 +61,7 @@ pub(crate) struct PodFacts {
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 impl PodFacts {
-    /// Reads them from a pod.
+    /// Reads a pod.
     pub(crate) fn of(pod: Pod) -> Self {
         let meta = pod.metadata;
         let (spec, status) = (pod.spec.unwrap_or_default(), pod.status.unwrap_or_default());
@@ -111,7 +111,7 @@ impl PodFacts {
         }
     }
 
-    /// Whether it has neither ended nor begun to be deleted.
+    /// Whether it has not ended and is not being deleted.
     pub(crate) fn is_active(&self) -> bool {
         self.phase != Phase::Ended && !self.deleting
     }

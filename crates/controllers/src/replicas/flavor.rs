@@ -1,13 +1,13 @@
-//! What differs between ReplicaSets and ReplicationControllers.
+//! The differences between ReplicaSets and ReplicationControllers.
 
 /// One of the two kinds.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Flavor {
-    /// Its API group.
+    /// The API group.
     pub(crate) group: &'static str,
     /// `apps/v1`, `v1`.
     pub(crate) api_version: &'static str,
-    /// Its kind.
+    /// The kind.
     pub(crate) kind: &'static str,
     /// The controller's name in the log.
     pub(crate) what: &'static str,
@@ -15,7 +15,7 @@ pub(crate) struct Flavor {
     pub(crate) component: &'static str,
     /// Whether the status has `terminatingReplicas`.
     pub(crate) counts_terminating: bool,
-    /// Whether the selector is a map of labels and nothing else.
+    /// Whether the selector is a plain map of labels.
     pub(crate) plain_selector: bool,
 }
 

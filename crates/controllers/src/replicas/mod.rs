@@ -1,8 +1,7 @@
-//! ReplicaSet and ReplicationController: so many pods of a template. One
-//! controller for both kinds.
+//! The ReplicaSet and ReplicationController controllers: they keep a number of pods
+//! of a template. Both kinds share an implementation.
 //!
-//! Pure: [`facts`], [`claim`], [`order`], [`plan`], [`counts`], [`store`]. The
-//! loop is [`controller`]; it acts by [`requests`].
+//! Everything is pure except for the loop in [`controller`] and its [`requests`].
 
 mod claim;
 mod controller;

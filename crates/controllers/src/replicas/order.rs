@@ -1,4 +1,4 @@
-//! Which pods are deleted first when there are too many: Kubernetes' order.
+//! The order in which surplus pods are deleted. It is that of Kubernetes.
 
 use std::{
     cmp::{Ordering, Reverse},
@@ -9,8 +9,8 @@ use jiff::Timestamp;
 
 use super::facts::PodFacts;
 
-/// The pods that go first. `related` are the pods of all sets of the same
-/// Deployment: pods that share a node with many of them go before others.
+/// Returns the pods to delete first. `related` are the pods of all sets of the same
+/// Deployment. Pods that share a node with many of them are deleted before others.
 pub(crate) fn surplus<'a>(
     pods: &[&'a PodFacts],
     related: &[&PodFacts],
@@ -23,7 +23,7 @@ pub(crate) fn surplus<'a>(
     }
     let rank = |pod: &PodFacts| on_node.get(pod.node.as_str()).copied().unwrap_or(0);
     let mut pods = pods.to_vec();
-    // A stable order of what is equal: the set's pods come from a map.
+    // Sorts equal pods in a stable order, because the set's pods come from a map.
     pods.sort_by(|a, b| a.uid.cmp(&b.uid));
     pods.sort_by(|a, b| {
         let unassigned = |pod: &PodFacts| !pod.node.is_empty();
@@ -46,8 +46,9 @@ pub(crate) fn surplus<'a>(
 
 type Dated<'a> = (Option<Timestamp>, &'a PodFacts);
 
-/// No time before any time; then the later one, by powers of two of the age.
-/// Pods of about the same age go by their uids: in no particular order.
+/// A pod without a time comes before any pod with a time, then the later time comes
+/// first, in powers of two of the age. Pods of about the same age are sorted by
+/// UID, which is an arbitrary order.
 fn younger((a, first): Dated<'_>, (b, second): Dated<'_>, now: Timestamp) -> Ordering {
     let rank = |time: Timestamp| {
         let age = u128::try_from(now.duration_since(time).as_nanos());

@@ -1,10 +1,11 @@
-//! How many pods a set creates or deletes.
+//! Decides how many pods a set creates or deletes.
 
 use jiff::Timestamp;
 
 use super::{facts::PodFacts, order::surplus, set::Set};
 
-/// Most pods created or deleted in one round, as in Kubernetes.
+/// The maximum number of pods to create or delete in one reconciliation, as in
+/// Kubernetes.
 pub(crate) const BURST: usize = 500;
 
 /// What to do about the number of pods.
@@ -12,14 +13,14 @@ pub(crate) const BURST: usize = 500;
 pub(crate) enum Scale<'a> {
     /// Nothing.
     Keep,
-    /// Create so many.
+    /// Create this number of pods.
     Create(usize),
-    /// Delete these.
+    /// Delete these pods.
     Delete(Vec<&'a PodFacts>),
 }
 
-/// Decides, from the active pods of the set. A set in deletion does nothing:
-/// the garbage collector decides about its pods.
+/// Decides from the active pods of the set. A set in deletion does nothing, because
+/// the garbage collector handles its pods.
 pub(crate) fn scale<'a>(
     set: &Set,
     active: &[&'a PodFacts],
@@ -36,8 +37,8 @@ pub(crate) fn scale<'a>(
     Scale::Delete(surplus(active, related, count, now))
 }
 
-/// Sizes of the batches in which pods are created: one, then twice as many
-/// each time, so that what fails for all fails for few.
+/// Returns the sizes of the batches for creating pods: one, then twice as many each
+/// time, so that an error that affects all pods costs few requests.
 pub(crate) fn batches(count: usize) -> impl Iterator<Item = usize> {
     let (mut left, mut next) = (count, 1);
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! The controller's requests. What the server answers goes into its memory.
+//! The controller's requests. The store keeps the responses.
 
 use k8s_openapi::api::core::v1 as core;
 use longshore_client::{
@@ -28,8 +28,8 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Adopts pods, once the server has said that the set still lives: the
-    /// cache may not know of its deletion.
+    /// Adopts pods after the server has confirmed that the set exists, because the
+    /// cache may not show its deletion yet.
     pub(super) async fn adopt(&self, set: &Set, pods: &[&PodFacts]) -> Result<(), Error> {
         let view = self.sets.clone().in_namespace(&set.key.namespace)?;
         let fresh = view.fetch(&set.key.name).await?;
@@ -52,7 +52,7 @@ impl Requests {
             "uid": pod.uid, "ownerReferences": [{"$patch": "delete", "uid": set.uid}],
         }});
         match self.patch_pod(pod, patch).await {
-            // Another pod of that name, or none of its owners left.
+            // Another pod has the name, or the pod has no owners left.
             Err(error) if error.code() == Some(422) => Ok(()),
             done => done,
         }
@@ -63,7 +63,7 @@ impl Requests {
         match view.patch(&pod.name, &Patch::strategic(patch)).await {
             Ok(item) => {
                 let pod = facts(&item)?;
-                self.store.lock().renew_pod(pod);
+                self.store.lock().put_pod_response(pod);
                 Ok(())
             }
             Err(error) if error.is_not_found() => Ok(()),
@@ -91,13 +91,13 @@ impl Requests {
             Ok(item) => {
                 self.store.lock().created(&set.uid, facts(&item)?);
                 let message = format!("Created pod: {}", item.name());
-                self.tell(set, Severity::Normal, "SuccessfulCreate", &message);
+                self.record_event(set, Severity::Normal, "SuccessfulCreate", &message);
                 Ok(())
             }
             Err(error) if is_terminating(&error) => Ok(()),
             Err(error) => {
                 let message = format!("Error creating: {}", message(&error));
-                self.tell(set, Severity::Warning, "FailedCreate", &message);
+                self.record_event(set, Severity::Warning, "FailedCreate", &message);
                 Err(error)
             }
         }
@@ -118,14 +118,14 @@ impl Requests {
             Ok(()) => {
                 self.store.lock().mark_deleting(&key, &pod.uid);
                 let message = format!("Deleted pod: {}", pod.name);
-                self.tell(set, Severity::Normal, "SuccessfulDelete", &message);
+                self.record_event(set, Severity::Normal, "SuccessfulDelete", &message);
                 Ok(())
             }
-            // It has gone, or another has its name.
+            // The pod was deleted, or another pod has its name.
             Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
             Err(error) => {
                 let message = format!("Error deleting: {}", message(&error));
-                self.tell(set, Severity::Warning, "FailedDelete", &message);
+                self.record_event(set, Severity::Warning, "FailedDelete", &message);
                 Err(error)
             }
         }
@@ -143,7 +143,7 @@ impl Requests {
         match view.patch_status(&set.key.name, &patch).await {
             Ok(item) => {
                 let set = Set::of(self.flavor, &item)?;
-                self.store.lock().renew_set(set);
+                self.store.lock().put_set_response(set);
                 Ok(())
             }
             Err(error) if error.is_not_found() => Ok(()),
@@ -151,7 +151,7 @@ impl Requests {
         }
     }
 
-    /// A pod of the template.
+    /// Builds a pod from the template.
     fn pod(&self, set: &Set) -> Value {
         let meta = &set.template["metadata"];
         json!({
@@ -175,7 +175,7 @@ impl Requests {
         })
     }
 
-    fn tell(&self, set: &Set, severity: Severity, reason: &str, message: &str) {
+    fn record_event(&self, set: &Set, severity: Severity, reason: &str, message: &str) {
         let subject = Subject {
             api_version: self.flavor.api_version,
             kind: self.flavor.kind,
@@ -183,11 +183,11 @@ impl Requests {
             name: set.key.name.clone(),
             uid: set.uid.clone(),
         };
-        self.events.tell(subject, severity, reason, message);
+        self.events.record_event(subject, severity, reason, message);
     }
 }
 
-/// What a pod is like.
+/// Reads the fields of a pod.
 pub(super) fn facts(item: &Item<Pod>) -> Result<PodFacts, Error> {
     item.typed::<core::Pod>().map(PodFacts::of)
 }

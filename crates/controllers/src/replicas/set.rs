@@ -1,4 +1,4 @@
-//! A ReplicaSet or ReplicationController, read once from the object.
+//! The fields of a ReplicaSet or ReplicationController that the controller reads.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{flavor::Flavor, status::Status};
 use crate::key::Key;
 
-/// What the controller needs to know of it.
+/// A ReplicaSet or ReplicationController, as far as the controller needs it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Set {
     /// Namespace and name.
@@ -21,21 +21,21 @@ pub(crate) struct Set {
     pub(crate) version: String,
     /// Generation.
     pub(crate) generation: i64,
-    /// Deletion has begun.
+    /// Whether it is being deleted.
     pub(crate) deleting: bool,
-    /// Uid of its own controller, a Deployment.
+    /// The UID of its controller, a Deployment.
     pub(crate) owner: Option<String>,
-    /// Wanted pods.
+    /// The desired number of pods.
     pub(crate) replicas: usize,
-    /// How long a pod must be ready to count as available.
+    /// How long a pod must be ready before it counts as available.
     pub(crate) min_ready_seconds: u32,
-    /// Its pods.
+    /// The selector of its pods.
     pub(crate) selector: LabelSelector,
-    /// Template of its pods.
+    /// The pod template.
     pub(crate) template: Value,
-    /// Labels of the template.
+    /// The labels of the template.
     pub(crate) template_labels: BTreeMap<String, String>,
-    /// Status, as stored.
+    /// The stored status.
     pub(crate) status: Status,
 }
 
@@ -57,10 +57,10 @@ struct RawSpec {
 }
 
 impl Set {
-    /// Reads it from the object.
+    /// Reads the object.
     ///
     /// # Errors
-    /// A field that is not what the API promises.
+    /// A field has an unexpected type.
     pub(crate) fn of(flavor: &Flavor, item: &Item<Any>) -> Result<Self, Error> {
         let raw: Raw = item.typed()?;
         let meta = item.meta();
@@ -92,7 +92,7 @@ impl Set {
         })
     }
 
-    /// Whether its selector selects the labels. An empty one selects nothing.
+    /// Whether its selector matches labels. An empty selector matches nothing.
     pub(crate) fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         !self.selector.is_everything() && self.selector.matches(labels)
     }

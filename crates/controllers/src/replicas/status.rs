@@ -1,4 +1,4 @@
-//! The status of a set, as it is stored.
+//! The stored status of a set.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Status {
-    /// Active pods.
+    /// The number of active pods.
     pub(crate) replicas: usize,
-    /// Those with all labels of the template.
+    /// The number of pods with all labels of the template.
     pub(crate) fully_labeled_replicas: usize,
-    /// Those that are ready.
+    /// The number of ready pods.
     pub(crate) ready_replicas: usize,
-    /// Those that have been ready long enough.
+    /// The number of available pods.
     pub(crate) available_replicas: usize,
-    /// Pods in deletion.
+    /// The number of pods in deletion.
     pub(crate) terminating_replicas: Option<usize>,
-    /// The generation that this is the status of.
+    /// The observed generation.
     pub(crate) observed_generation: i64,
     /// Conditions.
     pub(crate) conditions: Vec<Condition>,
@@ -32,20 +32,20 @@ pub(crate) struct Condition {
     pub(crate) kind: String,
     /// `True`, `False`, `Unknown`.
     pub(crate) status: String,
-    /// Since when.
+    /// When the status last changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_transition_time: Option<String>,
-    /// Why, in a word.
+    /// The reason in CamelCase.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) reason: String,
-    /// Why, in a sentence.
+    /// The human-readable message.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) message: String,
 }
 
 impl Status {
-    /// As the `status` of a merge patch: counts of zero are left out of the
-    /// object, as Kubernetes leaves them out.
+    /// Returns the `status` of a merge patch. As in Kubernetes, counts of zero are
+    /// omitted.
     pub(crate) fn patch(&self) -> Value {
         let count = |count: usize| (count > 0).then_some(count);
         json!({

@@ -1,8 +1,8 @@
-//! The controller's memory: sets, their pods, pods without a controller, and
-//! what the server has answered that the watch has not reported yet. Pure.
+//! The observed sets and pods, and responses of the server that the watch has not
+//! reported yet. Pure.
 //!
-//! A created pod is known from the answer, and a deletion that was accepted is
-//! remembered, so a cache that lags leads to no pod too many.
+//! A created pod is known from the response, and an accepted deletion is
+//! remembered, so that a stale cache does not lead to surplus pods.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -15,24 +15,24 @@ use super::{
 };
 use crate::key::Key;
 
-/// Sets and pods of one kind of set.
+/// The observed sets and pods of one kind of set.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     sets: BTreeMap<Key, Arc<Set>>,
     pods: HashMap<Key, PodFacts>,
-    /// Pods by the uid of their controller.
+    /// The pods by the UID of their controller.
     owned: HashMap<String, BTreeSet<Key>>,
-    /// Pods without a controller, by namespace and name.
+    /// The pods without a controller, by namespace and name.
     orphans: BTreeSet<Key>,
-    /// While pods of a set are being created, by its uid: uids of pods that
-    /// have gone, maybe before the answer to their creation came.
-    gone: HashMap<String, HashSet<String>>,
+    /// By the UID of a set that is creating pods: the UIDs of pods that were
+    /// deleted, possibly before the response to their creation arrived.
+    deleted: HashMap<String, HashSet<String>>,
 }
 
-/// All that is known of a set.
+/// The observed state of a set.
 pub(crate) struct Snapshot {
     pub(crate) set: Arc<Set>,
-    /// Pods that it owns, and those without a controller.
+    /// The pods that it owns, and pods without a controller.
     pub(crate) pods: Vec<PodFacts>,
 }
 
@@ -46,7 +46,7 @@ fn in_namespace<'a>(keys: &'a BTreeSet<Key>, namespace: &'a str) -> impl Iterato
 }
 
 impl Store {
-    /// The set as it was seen. An older message changes nothing.
+    /// Stores a set. An older version is ignored.
     pub(crate) fn put_set(&mut self, set: Set) {
         let version = |set: &Set| set.version.parse().ok();
         let known = self.sets.get(&set.key);
@@ -56,23 +56,23 @@ impl Store {
         }
     }
 
-    /// As [`Store::put_set`], from an answer: a set that went meanwhile stays
-    /// away.
-    pub(crate) fn renew_set(&mut self, set: Set) {
+    /// Stores a set from a response. It is ignored if the set has been deleted in
+    /// the meantime.
+    pub(crate) fn put_set_response(&mut self, set: Set) {
         let known = self.sets.get(&set.key);
         if known.is_some_and(|known| known.uid == set.uid) {
             self.put_set(set);
         }
     }
 
-    /// Forgets a set.
+    /// Removes a set.
     pub(crate) fn remove_set(&mut self, key: &Key, uid: &str) {
         if self.sets.get(key).is_some_and(|known| known.uid == uid) {
             self.sets.remove(key);
         }
     }
 
-    /// The pod, as the watch or an answer says. Returns the sets to look at.
+    /// Stores a pod from the watch or a response. Returns the sets to reconcile.
     pub(crate) fn put_pod(&mut self, mut pod: PodFacts) -> Vec<Key> {
         let key = Key::new(&pod.namespace, &pod.name);
         let known = self.pods.get(&key);
@@ -80,15 +80,15 @@ impl Store {
         let before = known.and_then(|known| known.owner.clone());
         if let Some(known) = known {
             if is_older(pod.version, known.version) {
-                return self.concerned(&pod);
+                return self.affected(&pod);
             }
-            // A deletion that was requested and is not reported yet.
+            // The deletion was requested, but the watch has not reported it yet.
             pod.deleting |= known.deleting;
         }
         self.forget(&key);
-        let mut concerned = self.concerned(&pod);
+        let mut affected = self.affected(&pod);
         if let Some(before) = before.filter(|before| pod.owner.as_ref() != Some(before)) {
-            concerned.extend(self.set_of(&pod.namespace, &before));
+            affected.extend(self.set_of(&pod.namespace, &before));
         }
         match &pod.owner {
             Some(owner) => {
@@ -100,23 +100,23 @@ impl Store {
             }
         }
         self.pods.insert(key, pod);
-        concerned
+        affected
     }
 
-    /// As [`Store::put_pod`], from an answer to a change: a pod that went
-    /// meanwhile stays away.
-    pub(crate) fn renew_pod(&mut self, pod: PodFacts) {
+    /// Stores a pod from a response. It is ignored if the pod has been deleted in
+    /// the meantime.
+    pub(crate) fn put_pod_response(&mut self, pod: PodFacts) {
         let known = self.pods.get(&Key::new(&pod.namespace, &pod.name));
         if known.is_some_and(|known| known.uid == pod.uid) {
             self.put_pod(pod);
         }
     }
 
-    /// The pod has gone, or belongs to another kind. Returns the sets to look
-    /// at.
+    /// Removes a pod that was deleted or belongs to another kind. Returns the sets
+    /// to reconcile.
     pub(crate) fn remove_pod(&mut self, key: &Key, uid: &str) -> Vec<Key> {
-        for gone in self.gone.values_mut() {
-            gone.insert(uid.to_owned());
+        for deleted in self.deleted.values_mut() {
+            deleted.insert(uid.to_owned());
         }
         let known = self.pods.get(key).filter(|known| known.uid == uid);
         let owner = known.and_then(|known| known.owner.clone());
@@ -140,8 +140,8 @@ impl Store {
         }
     }
 
-    /// The sets that a pod concerns: its owner, or all that select it.
-    fn concerned(&self, pod: &PodFacts) -> Vec<Key> {
+    /// Returns the sets affected by a pod: its owner, or all that select it.
+    fn affected(&self, pod: &PodFacts) -> Vec<Key> {
         match &pod.owner {
             Some(owner) => {
                 let set = self.set_of(&pod.namespace, owner);
@@ -167,22 +167,22 @@ impl Store {
         set.is_some_and(|set| set.uid == owner.uid).then_some(key)
     }
 
-    /// Pods of a set are about to be created.
+    /// Records that pods of a set are about to be created.
     pub(crate) fn begin_creating(&mut self, uid: &str) {
-        self.gone.insert(uid.to_owned(), HashSet::new());
+        self.deleted.insert(uid.to_owned(), HashSet::new());
     }
 
-    /// One has been created.
+    /// Records that a pod has been created.
     pub(crate) fn created(&mut self, uid: &str, pod: PodFacts) {
-        let gone = self.gone.get(uid);
-        if !gone.is_some_and(|gone| gone.contains(&pod.uid)) {
+        let deleted = self.deleted.get(uid);
+        if !deleted.is_some_and(|deleted| deleted.contains(&pod.uid)) {
             self.put_pod(pod);
         }
     }
 
-    /// All answers have come.
+    /// Records that all responses have arrived.
     pub(crate) fn end_creating(&mut self, uid: &str) {
-        self.gone.remove(uid);
+        self.deleted.remove(uid);
     }
 
     /// Marks a pod whose deletion the server has accepted.
@@ -204,7 +204,7 @@ impl Store {
         keys.filter_map(|key| self.pods.get(key))
     }
 
-    /// All that is known of a set.
+    /// Returns the observed state of a set.
     pub(crate) fn snapshot(&self, key: &Key) -> Option<Snapshot> {
         let set = self.sets.get(key)?.clone();
         let orphans = in_namespace(&self.orphans, &key.namespace);
@@ -217,7 +217,8 @@ impl Store {
         })
     }
 
-    /// Pods of all sets of the controller that a set has; none if it has none.
+    /// Returns the pods of all sets with the same controller as this set; none if
+    /// it has no controller.
     pub(crate) fn related(&self, set: &Set) -> Vec<PodFacts> {
         let siblings = self.sets(&set.key.namespace);
         let siblings = siblings.filter(|other| set.owner.is_some() && other.owner == set.owner);

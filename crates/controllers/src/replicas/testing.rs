@@ -12,12 +12,12 @@ use super::{
 };
 use crate::key::Key;
 
-/// The tests' present.
+/// Returns the current time of the tests.
 pub(super) fn now() -> Timestamp {
     "2026-01-02T03:04:05Z".parse().unwrap()
 }
 
-/// The set `web`, which wants so many pods.
+/// The set `web` with the given number of replicas.
 pub(super) fn set(replicas: usize) -> Set {
     Set {
         key: Key::new("a", "web"),
@@ -35,7 +35,7 @@ pub(super) fn set(replicas: usize) -> Set {
     }
 }
 
-/// A running, ready pod of the set; its uid is its name.
+/// A running and ready pod of the set. Its UID is its name.
 pub(super) fn pod(name: &str) -> PodFacts {
     PodFacts {
         namespace: "a".into(),

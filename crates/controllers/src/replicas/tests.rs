@@ -30,10 +30,10 @@ fn bare(name: &str) -> PodFacts {
 }
 
 #[test]
-fn adopts_what_matches_and_releases_what_does_not() {
+fn matching_pods_are_adopted_and_others_released() {
     let mut other = pod("other");
     other.labels.clear();
-    let going = |pod: PodFacts| PodFacts {
+    let deleting = |pod: PodFacts| PodFacts {
         deleting: true,
         ..pod
     };
@@ -43,8 +43,8 @@ fn adopts_what_matches_and_releases_what_does_not() {
         pod("own"),
         bare("orphan"),
         other,
-        going(pod("going")),
-        going(bare("late")),
+        deleting(pod("going")),
+        deleting(bare("late")),
         foreign,
         PodFacts {
             phase: Phase::Ended,
@@ -75,14 +75,14 @@ fn a_set_in_deletion_neither_creates_nor_deletes() {
 }
 
 #[test]
-fn batches_double() {
+fn batch_sizes_double() {
     assert_eq!(batches(10).collect::<Vec<_>>(), [1, 2, 4, 3]);
     assert_eq!(batches(0).count(), 0);
     assert_eq!(scale(&set(900), &[], &[], now()), Scale::Create(500));
 }
 
 #[test]
-fn surplus_pods_go_in_the_order_of_kubernetes() {
+fn surplus_pods_are_deleted_in_the_order_of_kubernetes() {
     let ago = |hours: i64| Some(now() - hours.hours());
     let old = PodFacts {
         ready: Some(ago(100)),
@@ -125,7 +125,7 @@ fn surplus_pods_go_in_the_order_of_kubernetes() {
 }
 
 #[test]
-fn counts_and_conditions() {
+fn the_status_has_counts_and_conditions() {
     let mut web = set(3);
     web.min_ready_seconds = 10;
     let mut labelled = pod("a");
@@ -178,7 +178,7 @@ fn counts_and_conditions() {
 }
 
 #[test]
-fn a_pod_that_went_before_the_answer_came_stays_away() {
+fn a_pod_deleted_before_the_create_response_is_not_added() {
     let mut store = Store::default();
     store.put_set(set(1));
     let key = Key::new("a", "p");
@@ -195,8 +195,8 @@ fn a_pod_that_went_before_the_answer_came_stays_away() {
             .is_empty()
     );
 
-    // A deletion that was accepted is not forgotten by what the watch says
-    // later about the time before.
+    // A late message of the watch about an earlier state does not undo an accepted
+    // deletion.
     store.put_pod(pod("q"));
     store.mark_deleting(&Key::new("a", "q"), "q");
     store.put_pod(PodFacts {
@@ -207,10 +207,10 @@ fn a_pod_that_went_before_the_answer_came_stays_away() {
 }
 
 proptest! {
-    /// However messages are delayed, doubled or swapped: once the last state
-    /// of each pod is known, the store has these states and no others.
+    /// However messages are delayed, duplicated or reordered: once the last state
+    /// of each pod is known, the store contains exactly these states.
     #[test]
-    fn any_order_of_messages_leads_to_the_same_state(
+    fn any_order_of_messages_results_in_the_same_state(
         order in Just((0_u64..24).collect::<Vec<_>>()).prop_shuffle()
     ) {
         let mut store = Store::default();

@@ -1,4 +1,5 @@
-//! Which nodes a pod may go to: node selector, required node affinity, taints.
+//! Decides which nodes a pod may run on: node selector, required node affinity,
+//! taints.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +7,9 @@ use k8s_openapi::api::core::v1::{
     NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
 };
 
-/// Whether the node's labels and name meet the pod's node selector and its
+/// Whether the node's name and labels match the pod's node selector and its
 /// required node affinity.
-pub(crate) fn wants(spec: &PodSpec, name: &str, labels: &BTreeMap<String, String>) -> bool {
+pub(crate) fn matches_node(spec: &PodSpec, name: &str, labels: &BTreeMap<String, String>) -> bool {
     let selected = spec
         .node_selector
         .iter()
@@ -31,7 +32,7 @@ pub(crate) fn wants(spec: &PodSpec, name: &str, labels: &BTreeMap<String, String
         })
 }
 
-/// All requirements of a term hold. An empty term matches nothing.
+/// Whether all requirements of a term hold. An empty term matches nothing.
 fn meets(term: &NodeSelectorTerm, name: &str, labels: &BTreeMap<String, String>) -> bool {
     let expressions = term.match_expressions.as_deref().unwrap_or_default();
     let fields = term.match_fields.as_deref().unwrap_or_default();
@@ -40,18 +41,22 @@ fn meets(term: &NodeSelectorTerm, name: &str, labels: &BTreeMap<String, String>)
     }
     let label = |key: &str| labels.get(key).map(String::as_str);
     let field = |key: &str| (key == "metadata.name").then_some(name);
-    expressions.iter().all(|wish| holds(wish, label(&wish.key)))
-        && fields.iter().all(|wish| holds(wish, field(&wish.key)))
+    expressions
+        .iter()
+        .all(|requirement| holds(requirement, label(&requirement.key)))
+        && fields
+            .iter()
+            .all(|requirement| holds(requirement, field(&requirement.key)))
 }
 
-fn holds(wish: &NodeSelectorRequirement, value: Option<&str>) -> bool {
-    let values = wish.values.as_deref().unwrap_or_default();
+fn holds(requirement: &NodeSelectorRequirement, value: Option<&str>) -> bool {
+    let values = requirement.values.as_deref().unwrap_or_default();
     let listed = || value.is_some_and(|value| values.iter().any(|other| other == value));
     let compared = || -> Option<std::cmp::Ordering> {
         let [bound] = values else { return None };
         Some(value?.parse::<i64>().ok()?.cmp(&bound.parse().ok()?))
     };
-    match wish.operator.as_str() {
+    match requirement.operator.as_str() {
         "In" => listed(),
         "NotIn" => !listed(),
         "Exists" => value.is_some(),
@@ -62,8 +67,9 @@ fn holds(wish: &NodeSelectorRequirement, value: Option<&str>) -> bool {
     }
 }
 
-/// The first taint that keeps the pod away and that it does not tolerate.
-pub(crate) fn repelled_by<'a>(
+/// Returns the first taint that the pod does not tolerate and that prevents
+/// scheduling.
+pub(crate) fn untolerated_taint<'a>(
     taints: &'a [Taint],
     tolerations: &[Toleration],
 ) -> Option<&'a Taint> {
@@ -107,7 +113,7 @@ mod tests {
         let labels = labels
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into();
-        wants(&spec, "n1", &labels)
+        matches_node(&spec, "n1", &labels)
     }
 
     fn term(key: &str, operator: &str, values: Value) -> Value {
@@ -121,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn node_selectors() {
+    fn node_selectors_match_labels() {
         assert!(matches(json!({})));
         assert!(matches(json!({"nodeSelector": {"zone": "a"}})));
         assert!(!matches(json!({"nodeSelector": {"zone": "b"}})));
@@ -131,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn affinity_operators() {
+    fn affinity_operators_match() {
         let table = [
             (term("zone", "In", json!(["b", "a"])), true),
             (term("zone", "NotIn", json!(["b"])), true),
@@ -165,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn taints_and_tolerations() {
+    fn tolerations_match_taints() {
         let table = [
             (
                 json!({"key": "k", "value": "v", "effect": "NoSchedule"}),
@@ -217,7 +223,7 @@ mod tests {
             let taints: Vec<Taint> = serde_json::from_value(json!([taint])).unwrap();
             let tolerations: Vec<Toleration> = serde_json::from_value(tolerations).unwrap();
             assert_eq!(
-                repelled_by(&taints, &tolerations).is_some(),
+                untolerated_taint(&taints, &tolerations).is_some(),
                 repelled,
                 "{tolerations:?}"
             );

@@ -1,4 +1,4 @@
-//! Chooses a node for a pod, or says why there is none.
+//! Chooses a node for a pod, or explains why no node fits.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::{
     resources::{Amounts, of_pod},
 };
 
-/// The taint that stands for a node that is not ready.
+/// The taint for a node that is not ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
-/// A node as the scheduler sees it.
+/// A node, as far as the scheduler needs it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NodeFacts {
     /// Its name.
@@ -25,7 +25,7 @@ pub(crate) struct NodeFacts {
 }
 
 impl NodeFacts {
-    /// Reads them from a node.
+    /// Reads a node.
     pub(crate) fn of(node: &Node) -> Self {
         let spec = node.spec.clone().unwrap_or_default();
         let status = node.status.as_ref();
@@ -47,39 +47,39 @@ impl NodeFacts {
     }
 }
 
-/// What is in use on a node.
+/// The resources in use on a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// Number of pods.
+    /// The number of pods.
     pub(crate) pods: i128,
-    /// What they asked for together.
+    /// The sum of their requests.
     pub(crate) amounts: Amounts,
 }
 
 impl Usage {
-    /// Adds a pod that asks for `amounts`.
+    /// Adds a pod with these requests.
     pub(crate) fn add(&mut self, amounts: &Amounts) {
         self.pods += 1;
         self.amounts.add(amounts);
     }
 
-    /// Takes a pod away.
+    /// Removes a pod with these requests.
     pub(crate) fn remove(&mut self, amounts: &Amounts) {
         self.pods -= 1;
         self.amounts.subtract(amounts);
     }
 }
 
-/// What a pod needs of a node.
+/// The requirements of a pod.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Needs {
     spec: PodSpec,
-    /// What it asks for.
+    /// The requested amounts.
     pub(crate) amounts: Amounts,
 }
 
 impl Needs {
-    /// Reads them from a pod.
+    /// Reads a pod.
     pub(crate) fn of(pod: &Pod) -> Self {
         let Some(spec) = &pod.spec else {
             return Self::default();
@@ -95,11 +95,11 @@ impl Needs {
     }
 }
 
-/// The best node's name, or a sentence that says why there is none.
+/// Returns the name of the best node, or a message if no node fits.
 ///
 /// # Errors
-/// The message of the condition PodScheduled, as in
-/// `0/1 nodes are available: 1 Insufficient cpu.`
+/// The message of the condition PodScheduled, for example `0/1 nodes are available:
+/// 1 Insufficient cpu.`
 pub(crate) fn choose<'a>(
     needs: &Needs,
     nodes: impl IntoIterator<Item = (&'a NodeFacts, &'a Usage)>,
@@ -137,8 +137,8 @@ pub(crate) fn choose<'a>(
     ))
 }
 
-/// Why the pod cannot go to the node; as in the real scheduler, all resources
-/// that are short are named, but only the first of the other obstacles.
+/// Returns why the pod cannot run on the node. As in Kubernetes' scheduler, all
+/// insufficient resources are listed, but only the first of the other problems.
 fn problems(needs: &Needs, node: &NodeFacts, usage: &Usage) -> Vec<String> {
     let tolerations = needs.spec.tolerations.as_deref().unwrap_or_default();
     let taint = |key: &str| Taint {
@@ -147,21 +147,21 @@ fn problems(needs: &Needs, node: &NodeFacts, usage: &Usage) -> Vec<String> {
         ..Taint::default()
     };
     let unschedulable = [taint("node.kubernetes.io/unschedulable")];
-    if node.unschedulable && affinity::repelled_by(&unschedulable, tolerations).is_some() {
+    if node.unschedulable && affinity::untolerated_taint(&unschedulable, tolerations).is_some() {
         return vec!["node(s) were unschedulable".to_owned()];
     }
     let mut taints = node.taints.clone();
     if !node.ready {
         taints.push(taint(NOT_READY));
     }
-    if let Some(taint) = affinity::repelled_by(&taints, tolerations) {
+    if let Some(taint) = affinity::untolerated_taint(&taints, tolerations) {
         let value = taint.value.as_deref().unwrap_or_default();
         return vec![format!(
             "node(s) had untolerated taint {{{}: {value}}}",
             taint.key
         )];
     }
-    if !affinity::wants(&needs.spec, &node.name, &node.labels) {
+    if !affinity::matches_node(&needs.spec, &node.name, &node.labels) {
         return vec!["node(s) didn't match Pod's node affinity/selector".to_owned()];
     }
     let mut problems = Vec::new();
@@ -178,7 +178,8 @@ fn problems(needs: &Needs, node: &NodeFacts, usage: &Usage) -> Vec<String> {
     problems
 }
 
-/// The mean share of cpu and memory that stays free, so that work spreads.
+/// Returns the mean share of CPU and memory that remains free, so that pods are
+/// spread over the nodes.
 fn free_share(needs: &Needs, node: &NodeFacts, usage: &Usage) -> f64 {
     let share = |name: &str| {
         let all = node.allocatable.get(name);
@@ -197,8 +198,8 @@ fn free_share(needs: &Needs, node: &NodeFacts, usage: &Usage) -> f64 {
         }
     };
     #[allow(clippy::cast_precision_loss, reason = "counts of pods are small")]
-    let crowd = usage.pods as f64 * 1e-6;
-    f64::midpoint(share("cpu"), share("memory")) - crowd
+    let pod_count_penalty = usage.pods as f64 * 1e-6;
+    f64::midpoint(share("cpu"), share("memory")) - pod_count_penalty
 }
 
 #[cfg(test)]
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn says_why_there_is_no_node() {
+    fn the_message_explains_why_no_node_fits() {
         let plain = || needs("1", json!({}));
         let table = [
             (plain(), vec![], "no nodes available to schedule pods"),
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn prefers_the_emptier_node_that_fits() {
+    fn the_fitting_node_with_the_most_free_resources_is_chosen() {
         let nodes = [
             (node("a", json!({})), used(&["500m"])),
             (node("b", json!({})), used(&[])),
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn tolerated_obstacles_are_none() {
+    fn tolerated_problems_do_not_prevent_scheduling() {
         let nodes = [(
             node(
                 "a",

@@ -1,4 +1,5 @@
-//! The scheduler's loop: watches nodes and pods, binds and explains.
+//! The scheduler's loop: watches nodes and pods, binds pods and reports
+//! unschedulable ones.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -20,12 +21,12 @@ use crate::{
     key::Key,
 };
 
-/// Requests under way at a time.
+/// The maximum number of concurrent requests.
 const CONCURRENCY: usize = 16;
-const FIRST_WAIT: Duration = Duration::from_millis(50);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(50);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
-/// How a request went, or that a wait is over.
+/// The result of a request, or the end of a delay.
 enum Outcome {
     Done(Decision, Result<(), Error>),
     Retry(Key, String),
@@ -35,7 +36,7 @@ struct Scheduler {
     cluster: Cluster,
     events: Recorder,
     state: State,
-    /// Errors in a row, by uid.
+    /// The number of consecutive errors by UID.
     errors: HashMap<String, u32>,
 }
 
@@ -54,7 +55,8 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
     let mut requests: FuturesUnordered<BoxFuture<'static, Outcome>> = FuturesUnordered::new();
     let mut waits: FuturesUnordered<BoxFuture<'static, Outcome>> = FuturesUnordered::new();
     loop {
-        // All news first, nodes before pods, so that decisions rest on them.
+        // All changes are applied first, nodes before pods, so that decisions use
+        // the latest state.
         while let Some(change) = nodes.try_next() {
             scheduler.node_changed(&change);
         }
@@ -64,7 +66,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
         while requests.len() < CONCURRENCY
             && let Some(decision) = scheduler.state.decide()
         {
-            requests.push(carry_out(scheduler.cluster.clone(), decision).boxed());
+            requests.push(execute(scheduler.cluster.clone(), decision).boxed());
         }
         tokio::select! {
             change = nodes.next() => match change {
@@ -85,7 +87,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
     }
 }
 
-async fn carry_out(cluster: Cluster, decision: Decision) -> Outcome {
+async fn execute(cluster: Cluster, decision: Decision) -> Outcome {
     let result = async {
         match &decision {
             Decision::Bind { key, node, .. } => {
@@ -116,9 +118,9 @@ async fn carry_out(cluster: Cluster, decision: Decision) -> Outcome {
                 let view = cluster.pods().in_namespace(&key.namespace)?;
                 view.patch_status(&key.name, &patch).await.map(|_| ())
             }
-            Decision::Panicked { panic, .. } => Err(Error::Invalid(format!(
-                "the choice of a node panicked: {panic}"
-            ))),
+            Decision::Panicked { panic, .. } => {
+                Err(Error::Invalid(format!("choosing a node panicked: {panic}")))
+            }
         }
     }
     .await;
@@ -141,7 +143,7 @@ impl Scheduler {
         match change {
             Change::Upsert(item) => match item.typed::<core::Node>() {
                 Ok(node) => self.state.put_node(&node),
-                Err(error) => tracing::warn!(node = item.name(), %error, "a node cannot be read"),
+                Err(error) => tracing::warn!(node = item.name(), %error, "cannot read a node"),
             },
             Change::Gone(item) => self.state.remove_node(item.name()),
         }
@@ -149,11 +151,11 @@ impl Scheduler {
 
     fn note_pod(&mut self, key: Key, change: &Change<Pod>) {
         match change {
-            // Most of a busy cluster's pods may be another scheduler's.
+            // In a busy cluster, most pods may belong to another scheduler.
             Change::Upsert(item) if is_foreign(item) => self.state.remove_pod(&key, item.uid()),
             Change::Upsert(item) => match item.typed::<core::Pod>() {
                 Ok(pod) => self.state.put_pod(key, &pod),
-                Err(error) => tracing::warn!(?key, %error, "a pod cannot be read"),
+                Err(error) => tracing::warn!(?key, %error, "cannot read a pod"),
             },
             Change::Gone(item) => {
                 self.errors.remove(item.uid());
@@ -162,7 +164,7 @@ impl Scheduler {
         }
     }
 
-    /// Takes note of a request's end. Returns a wait after which to try again.
+    /// Processes the result of a request. Returns a delay before a retry.
     fn settle(
         &mut self,
         decision: Decision,
@@ -175,23 +177,23 @@ impl Scheduler {
         };
         let Err(error) = result else {
             self.errors.remove(&uid);
-            self.tell(key, uid, &decision);
+            self.record_event(key, uid, &decision);
             return None;
         };
         if matches!(decision, Decision::Bind { .. }) {
             self.state.unbind(&key, &uid);
         }
         if error.is_not_found() {
-            tracing::debug!(?key, "the pod went before it was scheduled");
+            tracing::debug!(?key, "the pod was deleted before it was scheduled");
             return None;
         }
         let errors = self.errors.entry(uid.clone()).or_insert(0);
         *errors = errors.saturating_add(1);
-        let wait = FIRST_WAIT
+        let wait = INITIAL_BACKOFF
             .saturating_mul(2_u32.saturating_pow(*errors - 1))
-            .min(LONGEST_WAIT);
+            .min(MAX_BACKOFF);
         let wait = wait.mul_f64(0.5 + rand::random::<f64>() / 2.0);
-        tracing::warn!(?key, %error, ?wait, "scheduling failed: trying again");
+        tracing::warn!(?key, %error, ?wait, "scheduling failed; retrying");
         Some(
             async move {
                 tokio::time::sleep(wait).await;
@@ -201,7 +203,7 @@ impl Scheduler {
         )
     }
 
-    fn tell(&self, key: Key, uid: String, decision: &Decision) {
+    fn record_event(&self, key: Key, uid: String, decision: &Decision) {
         let message = match decision {
             Decision::Bind { node, .. } => {
                 format!(
@@ -224,12 +226,13 @@ impl Scheduler {
             Decision::Bind { .. } => (Severity::Normal, "Scheduled"),
             _ => (Severity::Warning, "FailedScheduling"),
         };
-        self.events.tell(subject, severity, reason, &message);
+        self.events
+            .record_event(subject, severity, reason, &message);
     }
 }
 
-/// Whether another scheduler is to find a node for the pod and has not yet:
-/// found without reading the whole pod.
+/// Whether another scheduler is responsible for the pod and has not bound it yet.
+/// Does not decode the whole pod.
 fn is_foreign(item: &Item<Pod>) -> bool {
     let given = |name| {
         let text: Option<String> = item.field(&["spec", name]).ok().flatten();

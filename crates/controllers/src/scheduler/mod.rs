@@ -1,5 +1,5 @@
-//! The scheduler: decisions in `choose` and its helpers, all pure; `state` is
-//! its memory; `controller` binds.
+//! The scheduler. `choose` and its helpers decide and are pure, `state` holds the
+//! observed state, `controller` binds pods.
 
 mod affinity;
 mod choose;

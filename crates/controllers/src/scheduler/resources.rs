@@ -1,4 +1,4 @@
-//! What pods ask for and nodes can give.
+//! The resource requests of pods and the allocatable resources of nodes.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use longshore_model::Quantity;
 pub(crate) struct Amounts(pub(crate) BTreeMap<String, i128>);
 
 impl Amounts {
-    /// Of a map of quantities. One that cannot be read counts as nothing.
+    /// Reads a map of quantities. An invalid quantity counts as zero.
     pub(crate) fn of(map: Option<&BTreeMap<String, Text>>) -> Self {
         let amount = |text: &Text| match text.0.parse::<Quantity>() {
             Ok(quantity) => thousandths(quantity.value()),
             Err(error) => {
-                tracing::warn!(%error, "a quantity cannot be read");
+                tracing::warn!(%error, "cannot read a quantity");
                 0
             }
         };
@@ -31,7 +31,7 @@ impl Amounts {
         )
     }
 
-    /// The amount of one resource; 0 when it is not named.
+    /// Returns the amount of a resource; 0 if it is not in the map.
     pub(crate) fn get(&self, name: &str) -> i128 {
         self.0.get(name).copied().unwrap_or(0)
     }
@@ -44,7 +44,7 @@ impl Amounts {
         }
     }
 
-    /// Takes amounts away.
+    /// Subtracts amounts.
     pub(crate) fn subtract(&mut self, other: &Self) {
         for (name, amount) in &other.0 {
             let own = self.0.entry(name.clone()).or_insert(0);
@@ -52,7 +52,7 @@ impl Amounts {
         }
     }
 
-    /// Raises each amount to at least the other's.
+    /// Raises each amount to at least the other's amount.
     fn raise(&mut self, other: &Self) {
         for (name, amount) in &other.0 {
             let own = self.0.entry(name.clone()).or_insert(0);
@@ -61,13 +61,13 @@ impl Amounts {
     }
 }
 
-/// The largest amount, in thousandths, that is told from larger ones. Sums of
-/// so many containers and pods as there can be stay far below the largest i128,
-/// so that what was added can be taken away again.
-const LARGEST: i128 = 1 << 80;
+/// The maximum amount in thousandths. Larger amounts are reduced to it. Sums over
+/// all possible containers and pods stay far below the maximum of i128, so that
+/// added amounts can be subtracted again.
+const MAX_AMOUNT: i128 = 1 << 80;
 
-/// A value in thousandths, rounded up as Kubernetes does; but what is a whole
-/// number save for the error of binary fractions stays it.
+/// Converts a value to thousandths and rounds it up, as Kubernetes does. A value
+/// that is whole except for a floating-point error is not rounded up.
 fn thousandths(value: f64) -> i128 {
     let exact = value * 1000.0;
     let near = exact.round();
@@ -76,14 +76,14 @@ fn thousandths(value: f64) -> i128 {
     } else {
         exact.ceil()
     };
-    #[allow(clippy::cast_possible_truncation, reason = "saturates, as wanted")]
+    #[allow(clippy::cast_possible_truncation, reason = "saturation is intended")]
     {
-        (whole as i128).clamp(-LARGEST, LARGEST)
+        (whole as i128).clamp(-MAX_AMOUNT, MAX_AMOUNT)
     }
 }
 
-/// Requests; a limit stands in for a request that is not given.
-fn asked(resources: Option<&ResourceRequirements>) -> Amounts {
+/// Returns the requests. A limit applies where there is no request.
+fn requests(resources: Option<&ResourceRequirements>) -> Amounts {
     let Some(resources) = resources else {
         return Amounts::default();
     };
@@ -92,11 +92,11 @@ fn asked(resources: Option<&ResourceRequirements>) -> Amounts {
     amounts
 }
 
-/// What a pod asks for: its containers and sidecars together, or the largest
-/// init container if that is more; plus the overhead. Requests of the pod as a
-/// whole come first.
+/// Returns the requests of a pod: the sum of its containers and sidecars, or the
+/// largest init container if that is more, plus the overhead. Pod-level requests
+/// take precedence.
 pub(crate) fn of_pod(spec: &PodSpec) -> Amounts {
-    let own = |container: &Container| asked(container.resources.as_ref());
+    let own = |container: &Container| requests(container.resources.as_ref());
     let mut steady = Amounts::default();
     spec.containers
         .iter()
@@ -115,7 +115,7 @@ pub(crate) fn of_pod(spec: &PodSpec) -> Amounts {
     }
     steady.add(&sidecars);
     steady.raise(&starting);
-    steady.0.extend(asked(spec.resources.as_ref()).0);
+    steady.0.extend(requests(spec.resources.as_ref()).0);
     steady.add(&Amounts::of(spec.overhead.as_ref()));
     steady
 }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_asks_for_the_most_it_ever_needs() {
+    fn the_requests_of_a_pod_are_its_peak() {
         let sidecar = |cpu: &str| {
             let mut sidecar = container(cpu);
             sidecar["restartPolicy"] = "Always".into();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_beyond_all_bounds_neither_overflow_nor_stay() {
+    fn huge_amounts_do_not_overflow_and_can_be_subtracted() {
         for huge in ["1e308", "1000000000000000000E", "8Ei", "-1e308"] {
             let spec = json!({"containers": vec![container(huge); 100],
                 "initContainers": [container(huge)], "overhead": {"cpu": huge}});
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn tenths_add_up_exactly() {
+    fn tenths_are_summed_exactly() {
         let containers: Vec<Value> = (0..10).map(|_| container("0.1")).collect();
         assert_eq!(cpu(json!({ "containers": containers })), 1000);
     }

@@ -1,5 +1,5 @@
-//! What the scheduler knows: nodes, what is in use on them, pods that wait.
-//! Pure.
+//! The scheduler's state: nodes, the resources in use on them, and pods that are
+//! not scheduled. Pure.
 
 use std::{
     cmp::Reverse,
@@ -12,23 +12,23 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use super::choose::{Needs, NodeFacts, Usage, choose};
 use crate::{guard, key::Key};
 
-/// The scheduler that pods name when they name none.
+/// The default `schedulerName` of pods.
 pub(super) const NAME: &str = "default-scheduler";
 
-/// What is to be done about a pod.
+/// An action for a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// Bind it to the node.
     Bind { key: Key, uid: String, node: String },
-    /// Write down why it cannot be bound.
+    /// Report why it cannot be scheduled.
     Explain {
         key: Key,
         uid: String,
         message: String,
-        /// Since when it is known to be unschedulable.
+        /// When it was first found to be unschedulable.
         since: Option<Timestamp>,
     },
-    /// The choice of a node panicked: try again later.
+    /// Choosing a node panicked. Try again later.
     Panicked {
         key: Key,
         uid: String,
@@ -36,52 +36,52 @@ pub(crate) enum Decision {
     },
 }
 
-/// Pods that wait, the most important and then the oldest first.
-type Place = (Reverse<i32>, Option<Timestamp>, Key);
+/// The queue of unscheduled pods, sorted by priority and then by age.
+type QueueKey = (Reverse<i32>, Option<Timestamp>, Key);
 
 #[derive(Debug)]
-struct Known {
+struct KnownPod {
     uid: String,
     needs: Needs,
-    /// The node it is bound to, or is being bound to.
+    /// The node that it is bound to, or is being bound to.
     node: Option<String>,
-    place: Place,
+    queue_key: QueueKey,
     /// Why it could not be scheduled the last time, and since when.
     explained: Option<(String, Option<Timestamp>)>,
 }
 
-/// The scheduler's memory.
+/// The scheduler's observed state.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     nodes: BTreeMap<String, NodeFacts>,
     usage: HashMap<String, Usage>,
-    pods: HashMap<Key, Known>,
-    waiting: BTreeSet<Place>,
-    stuck: BTreeSet<Place>,
+    pods: HashMap<Key, KnownPod>,
+    waiting: BTreeSet<QueueKey>,
+    unschedulable: BTreeSet<QueueKey>,
 }
 
 impl State {
-    /// A node as it is now. A change gives stuck pods another chance.
+    /// Stores a node. A change makes unschedulable pods eligible again.
     pub(crate) fn put_node(&mut self, node: &Node) {
         let facts = NodeFacts::of(node);
         let name = facts.name.clone();
         if self.nodes.get(&name) != Some(&facts) {
             self.nodes.insert(name, facts);
-            self.retry_stuck();
+            self.retry_unschedulable();
         }
     }
 
-    /// A node went: what is said of stuck pods may change.
+    /// Removes a node. The messages of unschedulable pods may change.
     pub(crate) fn remove_node(&mut self, name: &str) {
         self.nodes.remove(name);
-        self.retry_stuck();
+        self.retry_unschedulable();
     }
 
-    fn retry_stuck(&mut self) {
-        self.waiting.append(&mut self.stuck);
+    fn retry_unschedulable(&mut self) {
+        self.waiting.append(&mut self.unschedulable);
     }
 
-    /// A pod as it is now.
+    /// Stores a pod.
     pub(crate) fn put_pod(&mut self, key: Key, pod: &Pod) {
         let uid = pod.metadata.uid.clone().unwrap_or_default();
         let spec = pod.spec.as_ref();
@@ -97,72 +97,76 @@ impl State {
             .filter(|node| !node.is_empty());
         let known = self.pods.get(&key).filter(|known| known.uid == uid);
         if known.is_some_and(|known| known.node.is_some()) && bound.is_none() {
-            // Being bound: the answer or the watch will tell.
+            // The pod is being bound. The response or the watch will report the
+            // result.
             return;
         }
-        let mine = spec
+        let is_ours = spec
             .and_then(|spec| spec.scheduler_name.as_deref())
             .is_none_or(|name| name.is_empty() || name == NAME);
         let gated = spec
             .and_then(|spec| spec.scheduling_gates.as_deref())
             .is_some_and(|gates| !gates.is_empty());
-        let wants_node = mine && !gated && pod.metadata.deletion_timestamp.is_none();
-        let stuck = known.is_some_and(|known| self.stuck.contains(&known.place));
+        let wants_node = is_ours && !gated && pod.metadata.deletion_timestamp.is_none();
+        let unschedulable =
+            known.is_some_and(|known| self.unschedulable.contains(&known.queue_key));
         let needs = Needs::of(pod);
-        let same = known.is_some_and(|known| known.needs == needs);
-        let said = status
+        let is_unchanged = known.is_some_and(|known| known.needs == needs);
+        let condition_set = status
             .into_iter()
             .flat_map(|status| status.conditions.iter().flatten())
             .find(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
         let explained = known.and_then(|known| known.explained.clone()).or_else(|| {
-            let condition = said.filter(|c| c.reason.as_deref() == Some("Unschedulable"))?;
+            let condition =
+                condition_set.filter(|c| c.reason.as_deref() == Some("Unschedulable"))?;
             let since = condition.last_transition_time.as_ref().map(|time| time.0);
             Some((condition.message.clone().unwrap_or_default(), since))
         });
         self.forget(&key);
         let priority = spec.and_then(|spec| spec.priority).unwrap_or(0);
         let created = pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
-        let place = (Reverse(priority), created, key.clone());
+        let queue_key = (Reverse(priority), created, key.clone());
         if let Some(node) = &bound {
             self.usage
                 .entry(node.clone())
                 .or_default()
                 .add(&needs.amounts);
         } else if wants_node {
-            // Its own status changing is no reason to try again.
-            let list = if stuck && same {
-                &mut self.stuck
+            // A change of the pod's own status is no reason to try again.
+            let list = if unschedulable && is_unchanged {
+                &mut self.unschedulable
             } else {
                 &mut self.waiting
             };
-            list.insert(place.clone());
+            list.insert(queue_key.clone());
         }
         self.pods.insert(
             key,
-            Known {
+            KnownPod {
                 uid,
                 needs,
                 node: bound,
-                place,
+                queue_key,
                 explained,
             },
         );
     }
 
-    /// A pod went, or has finished. What it used is free for stuck pods.
+    /// Removes a pod that was deleted or has finished. Its resources are free for
+    /// unschedulable pods.
     pub(crate) fn remove_pod(&mut self, key: &Key, uid: &str) {
         if self.pods.get(key).is_some_and(|known| known.uid == uid) && self.forget(key) {
-            self.retry_stuck();
+            self.retry_unschedulable();
         }
     }
 
-    /// Whether it had a node.
+    /// Removes a pod. Returns whether it had a node.
     fn forget(&mut self, key: &Key) -> bool {
         let Some(known) = self.pods.remove(key) else {
             return false;
         };
-        self.waiting.remove(&known.place);
-        self.stuck.remove(&known.place);
+        self.waiting.remove(&known.queue_key);
+        self.unschedulable.remove(&known.queue_key);
         let Some(node) = known.node else { return false };
         if let Some(usage) = self.usage.get_mut(&node) {
             usage.remove(&known.needs.amounts);
@@ -173,10 +177,10 @@ impl State {
         true
     }
 
-    /// The next decision; `None` when no pod waits.
+    /// Returns the next decision; `None` if no pod waits.
     pub(crate) fn decide(&mut self) -> Option<Decision> {
-        while let Some(place) = self.waiting.pop_first() {
-            let key = place.2.clone();
+        while let Some(queue_key) = self.waiting.pop_first() {
+            let key = queue_key.2.clone();
             let Some(known) = self.pods.get_mut(&key) else {
                 continue;
             };
@@ -205,12 +209,12 @@ impl State {
                     });
                 }
                 Err(message) => {
-                    self.stuck.insert(place);
+                    self.unschedulable.insert(queue_key);
                     let before = known.explained.take();
                     let since = before.as_ref().and_then(|(_, since)| *since);
-                    let news = before.is_none_or(|(before, _)| before != message);
+                    let is_new = before.is_none_or(|(before, _)| before != message);
                     known.explained = Some((message.clone(), since));
-                    if news {
+                    if is_new {
                         let uid = known.uid.clone();
                         return Some(Decision::Explain {
                             key,
@@ -225,7 +229,7 @@ impl State {
         None
     }
 
-    /// A binding failed: the node is free again for others.
+    /// Undoes a failed binding, so that other pods can use the resources.
     pub(crate) fn unbind(&mut self, key: &Key, uid: &str) {
         let Some(known) = self.pods.get_mut(key).filter(|known| known.uid == uid) else {
             return;
@@ -235,15 +239,15 @@ impl State {
         }
     }
 
-    /// Lets a pod be tried again, after its binding or explanation failed.
+    /// Queues a pod again after its binding or report failed.
     pub(crate) fn retry(&mut self, key: &Key, uid: &str) {
         let Some(known) = self.pods.get_mut(key).filter(|known| known.uid == uid) else {
             return;
         };
         if known.node.is_none() {
             known.explained = None;
-            self.stuck.remove(&known.place);
-            self.waiting.insert(known.place.clone());
+            self.unschedulable.remove(&known.queue_key);
+            self.waiting.insert(known.queue_key.clone());
         }
     }
 }
@@ -286,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_bound_counts_as_used() {
+    fn a_pending_binding_counts_as_used() {
         let mut state = State::default();
         state.put_node(&node("2"));
         state.put_pod(key("p"), &pod("1", json!({})));
@@ -303,10 +307,11 @@ mod tests {
         };
         assert_eq!(state.decide(), Some(explain));
         assert_eq!(state.decide(), None);
-        // The watch still tells the old state of a pod that is being bound.
+        // The watch still reports the old state of a pod that is being bound.
         state.put_pod(key("p"), &pod("1", json!({})));
         assert_eq!(state.decide(), None);
-        // Its binding is told, then it finishes: the third one has room.
+        // The watch reports the binding, then the pod finishes, so the third pod
+        // fits.
         state.put_pod(key("p"), &pod("1", json!({"nodeName": "n"})));
         assert_eq!(state.decide(), None);
         let mut done = pod("1", json!({"nodeName": "n"}));
@@ -316,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn stuck_pods_wait_for_a_change_and_say_a_thing_once() {
+    fn unschedulable_pods_wait_for_a_change_and_are_reported_once() {
         let mut state = State::default();
         state.put_pod(key("p"), &pod("1", json!({})));
         assert!(
@@ -336,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_binding_frees_the_node_and_is_tried_again() {
+    fn a_failed_binding_frees_the_resources_and_is_retried() {
         let mut state = State::default();
         state.put_node(&node("1"));
         state.put_pod(key("p"), &pod("1", json!({})));
@@ -348,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_alone_what_is_not_its_own() {
+    fn pods_of_other_schedulers_are_ignored() {
         let mut state = State::default();
         state.put_node(&node("9"));
         let mut going = pod("1", json!({}));
@@ -367,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn important_pods_come_first() {
+    fn pods_with_higher_priority_come_first() {
         let mut state = State::default();
         state.put_pod(key("a"), &pod("1", json!({})));
         state.put_pod(

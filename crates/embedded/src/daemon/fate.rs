@@ -1,20 +1,20 @@
-//! What became of a cluster that served.
+//! Finds out what happened to a cluster.
 
 use super::{End, Record};
 use crate::{Error, layout::Layout};
 
-/// What became of a cluster that served.
+/// What happened to a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
-    /// Its process lives.
+    /// Its process is running.
     Alive,
-    /// It was stopped.
+    /// A command or a signal stopped it.
     Stopped(End),
-    /// Its process ended without writing why, as by `kill -9`.
+    /// Its process exited without writing a cause, for example after `kill -9`.
     Died,
 }
 
-/// What became of the cluster of a record.
+/// Returns what happened to the cluster of a record.
 ///
 /// # Errors
 /// A file cannot be read.

@@ -1,21 +1,21 @@
-//! Finding the cluster of a folder.
+//! Finds the cluster of a folder.
 
 use std::time::Instant;
 
 use super::{POLL_INTERVAL, Record, TRANSITION_TIMEOUT};
 use crate::{Error, layout::Layout, lock::Lock};
 
-/// What a folder's cluster is doing.
+/// The state of a folder's cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
     /// No process runs it.
     Stopped,
-    /// It serves.
+    /// It is ready.
     Running(Record),
 }
 
 impl State {
-    /// The record of a running cluster.
+    /// Returns the record if the cluster is running.
     #[must_use]
     pub fn running(self) -> Option<Record> {
         match self {
@@ -25,24 +25,24 @@ impl State {
     }
 }
 
-/// One look: `None` while the cluster is between states.
-pub(crate) fn look(layout: &Layout) -> Result<Option<State>, Error> {
+/// Reads the current state; `None` while the cluster is starting or stopping.
+pub(crate) fn try_find(layout: &Layout) -> Result<Option<State>, Error> {
     if !Lock::is_held(&layout.lock())? {
         return Ok(Some(State::Stopped));
     }
-    Ok(Record::read_living(layout)?.map(State::Running))
+    Ok(Record::read_alive(layout)?.map(State::Running))
 }
 
-/// Finds the cluster of a folder. One that is just starting or stopping is
-/// waited for.
+/// Finds the cluster of a folder. Waits while the cluster is starting or stopping.
 ///
 /// # Errors
-/// A file cannot be read, or the cluster stays between states.
+/// A file cannot be read, or the cluster does not finish starting or stopping in
+/// time.
 pub async fn find(layout: &Layout) -> Result<State, Error> {
     layout.check()?;
     let begin = Instant::now();
     loop {
-        if let Some(state) = look(layout)? {
+        if let Some(state) = try_find(layout)? {
             return Ok(state);
         }
         if begin.elapsed() > TRANSITION_TIMEOUT {

@@ -1,4 +1,5 @@
-//! The log of the background process: bounded, and rotated while it is written.
+//! The log of the background process. It is rotated while the process writes it, so
+//! its size is bounded.
 
 use std::{
     fs::{self, File},
@@ -10,31 +11,31 @@ use longshore_files::OpenMode;
 
 use crate::{Error, layout::Layout};
 
-/// Bytes of a log file, at most; then it is put aside, and the one that was put
-/// aside before is removed. So the two together stay under twice of this.
+/// The maximum size of a log file in bytes. A full file replaces the previous
+/// rotated file, so both together stay below twice this size.
 const LOG_LIMIT: u64 = 8 << 20;
-/// Lines of the log that a failed start shows.
+/// The number of log lines that a failed start shows.
 const SHOWN_LINES: usize = 15;
 
-/// The log of the background process, as its writer.
+/// The writer of the background process's log.
 ///
-/// What the process writes to standard error by other ways, as a panic does,
-/// goes to the same file.
+/// Output that bypasses this writer and goes to standard error, such as a panic, is
+/// written to the same file.
 #[derive(Debug)]
 pub struct ClusterLog {
     path: PathBuf,
     file: File,
     limit: u64,
-    /// Whether standard error leads to the file.
+    /// Whether standard error is redirected to the file.
     owns_stderr: bool,
 }
 
 impl ClusterLog {
-    /// Opens the log of a folder for this process, whose standard error leads
-    /// there already.
+    /// Opens the log of a folder for this process. Standard error must already be
+    /// redirected to it.
     ///
     /// # Errors
-    /// The file cannot be opened, or is not safe.
+    /// The file cannot be opened, or is not safe to use.
     pub fn open(layout: &Layout) -> Result<Self, Error> {
         let mut log = Self::at(&layout.log(), LOG_LIMIT)?;
         log.owns_stderr = true;
@@ -54,22 +55,25 @@ impl ClusterLog {
         self.file.metadata().map_or(0, |found| found.len())
     }
 
-    /// Puts the file aside and begins the next, whose first line says so.
+    /// Renames the file and starts a new one, whose first line names the old file.
     fn rotate(&mut self) -> io::Result<()> {
-        let aside = aside(&self.path);
-        let removed = fs::symlink_metadata(&aside).map_or(0, |found| found.len());
-        fs::rename(&self.path, &aside)?;
+        let rotated_path = rotated_path(&self.path);
+        let removed = fs::symlink_metadata(&rotated_path).map_or(0, |found| found.len());
+        fs::rename(&self.path, &rotated_path)?;
         self.file =
             longshore_files::open(&self.path, OpenMode::Append).map_err(io::Error::other)?;
         if self.owns_stderr {
             rustix::stdio::dup2_stderr(&self.file)?;
         }
-        let lost = match removed {
+        let removal_note = match removed {
             0 => String::new(),
             bytes => format!("; {bytes} bytes of older log were removed"),
         };
-        let name = aside.file_name().unwrap_or_default().to_string_lossy();
-        writeln!(self.file, "the log before this line is in {name}{lost}")
+        let name = rotated_path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        writeln!(self.file, "earlier lines are in {name}{removal_note}")
     }
 }
 
@@ -77,13 +81,14 @@ impl Write for ClusterLog {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let length = self.length();
         if length > 0 && length.saturating_add(line.len() as u64) > self.limit {
-            // A log that cannot be rotated goes on: no line is worth less than
-            // the limit.
+            // If rotation fails, logging continues beyond the limit, because losing
+            // a line would be worse.
             if let Err(error) = self.rotate() {
                 let _ = writeln!(self.file, "the log cannot be rotated: {error}");
             }
         }
-        // A line is one write, so that no other writer comes in between.
+        // A line is a single write, so that it cannot mix with the lines of other
+        // writers.
         self.file.write_all(line)?;
         Ok(line.len())
     }
@@ -93,12 +98,12 @@ impl Write for ClusterLog {
     }
 }
 
-fn aside(path: &Path) -> PathBuf {
+fn rotated_path(path: &Path) -> PathBuf {
     path.with_extension("log.1")
 }
 
-/// Opens the log for a process that is about to be started; gives its present
-/// length, too.
+/// Opens the log for a process that is about to start. Also returns its current
+/// length.
 pub(super) fn for_child(path: &Path) -> Result<(File, u64), Error> {
     let mut log = ClusterLog::at(path, LOG_LIMIT)?;
     if log.length() >= LOG_LIMIT {
@@ -108,8 +113,8 @@ pub(super) fn for_child(path: &Path) -> Result<(File, u64), Error> {
     Ok((log.file, length))
 }
 
-/// The last lines written since `begin`.
-pub(super) fn read_end(mut log: &File, begin: u64) -> Vec<String> {
+/// Returns the last lines written since `begin`.
+pub(super) fn read_last_lines(mut log: &File, begin: u64) -> Vec<String> {
     let mut bytes = Vec::new();
     let read = log
         .seek(SeekFrom::Start(begin))
@@ -133,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_rotated_while_it_is_written_and_stays_bounded() {
+    fn the_log_is_rotated_and_its_size_is_bounded() {
         const LIMIT: u64 = 1000;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cluster.log");
@@ -146,22 +151,22 @@ mod tests {
         for number in 0..1000 {
             log.write_all(format!("line {number}\n").as_bytes())
                 .unwrap();
-            for path in [&path, &aside(&path)] {
+            for path in [&path, &rotated_path(&path)] {
                 let length = path.metadata().map_or(0, |found| found.len());
                 assert!(length <= LIMIT, "{length}");
             }
         }
-        let kept: Vec<u32> = [numbers(&aside(&path)), numbers(&path)].concat();
+        let kept: Vec<u32> = [numbers(&rotated_path(&path)), numbers(&path)].concat();
         let first = kept[0];
         assert!(
             kept.iter().copied().eq(first..1000),
-            "no line between is lost"
+            "the kept lines must be consecutive"
         );
         assert!(first > 0);
         let text = fs::read_to_string(&path).unwrap();
         let note = text.lines().next().unwrap();
         assert!(
-            note.starts_with("the log before this line is in cluster.log.1; "),
+            note.starts_with("earlier lines are in cluster.log.1; "),
             "{note}"
         );
         let mode = path.metadata().unwrap().permissions().mode();
@@ -170,19 +175,19 @@ mod tests {
     }
 
     #[test]
-    fn a_line_longer_than_the_limit_is_written_whole() {
+    fn a_line_longer_than_the_limit_is_not_split() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cluster.log");
         let mut log = ClusterLog::at(&path, 10).unwrap();
         log.write_all(b"a line that is longer\n").unwrap();
         log.write_all(b"next\n").unwrap();
-        let before = fs::read_to_string(aside(&path)).unwrap();
+        let before = fs::read_to_string(rotated_path(&path)).unwrap();
         assert_eq!(before, "a line that is longer\n");
         assert!(fs::read_to_string(&path).unwrap().ends_with("\nnext\n"));
     }
 
     #[test]
-    fn a_link_in_its_place_is_refused() {
+    fn a_symbolic_link_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cluster.log");
         std::os::unix::fs::symlink(folder.path().join("elsewhere"), &path).unwrap();

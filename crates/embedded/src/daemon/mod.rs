@@ -1,14 +1,14 @@
-//! The embedded cluster as a background process: how it is started, found
-//! again and stopped.
+//! Runs the embedded cluster as a background process: starts it, finds it and stops
+//! it.
 //!
-//! One folder is one instance. The process that holds the folder's lock is its
-//! cluster; the record beside it says where the cluster serves. A record
-//! without the lock is a dead process's and means nothing.
+//! Each folder is one instance. The process that holds the folder's lock runs its
+//! cluster. The record in the same folder contains the cluster's endpoint. A record
+//! without a held lock belongs to a process that has died and is ignored.
 //!
-//! A cluster *on demand* lives as long as some command uses it (see [`Usage`])
-//! or it has work: a pod, a Job or a schedule that is not over. A *lasting* one
-//! lives until it is stopped. Either has a session of its own: nothing that
-//! becomes of the command that started it, or of its terminal, reaches it.
+//! A cluster *on demand* runs as long as a command uses it (see [`Usage`]) or it
+//! has work: a pod, a Job or a CronJob that has not finished. A *lasting* cluster
+//! runs until it is stopped. Both run in a separate session, so that they are
+//! independent of the command that started them and its terminal.
 
 mod fate;
 mod find;
@@ -32,7 +32,7 @@ pub use usage::Usage;
 
 use std::time::Duration;
 
-/// How long a cluster may take to get ready, or to stop after SIGTERM.
+/// The timeout for a cluster to become ready, or to stop after SIGTERM.
 const TRANSITION_TIMEOUT: Duration = Duration::from_secs(20);
 /// How often files and locks are checked while waiting.
 const POLL_INTERVAL: Duration = Duration::from_millis(3);

@@ -1,4 +1,4 @@
-//! The record of a running instance: `instance.json`.
+//! The record of a running instance, in the file `instance.json`.
 
 use std::path::{Path, PathBuf};
 
@@ -6,35 +6,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, files, layout::Layout, process};
 
-/// Who runs an instance, since when, and where it serves.
+/// The process that runs an instance, and its endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
-    /// The process that runs it.
+    /// The process ID.
     pub pid: u32,
-    /// When that process began, in the kernel's clock ticks since boot: tells
-    /// it from a later process with the same number.
+    /// When the process started, in clock ticks since boot. It distinguishes the
+    /// process from a later one with the same ID.
     pub process_start: u64,
-    /// When the cluster was ready.
+    /// When the cluster became ready.
     pub started: jiff::Timestamp,
-    /// Where it serves.
+    /// The URL of the endpoint.
     pub url: String,
-    /// The kubeconfig that leads there.
+    /// The path of the kubeconfig.
     pub kubeconfig: PathBuf,
-    /// Whether its objects are in memory only.
+    /// Whether objects are stored in memory only.
     pub ephemeral: bool,
-    /// Whether it ends when no command uses it and it has no work.
+    /// Whether the cluster stops when no command uses it and it has no work.
     pub on_demand: bool,
-    /// Whether faults on demand can be had over HTTP.
+    /// Whether fault injection is served over HTTP.
     #[serde(default)]
     pub faults: bool,
-    /// The version of the program that runs it.
+    /// The version of the program that runs the cluster.
     pub version: String,
 }
 
 impl Record {
-    /// The record on disk, if its process still lives.
-    pub(crate) fn read_living(layout: &Layout) -> Result<Option<Self>, Error> {
+    /// Reads the record; `None` if its process has exited.
+    pub(crate) fn read_alive(layout: &Layout) -> Result<Option<Self>, Error> {
         let record = files::read_optional(&layout.record())?
             .and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
         Ok(record.filter(Self::is_alive))
@@ -45,16 +45,16 @@ impl Record {
         files::write_private(&layout.record(), &text)
     }
 
-    /// Whether it stays when no command uses it.
+    /// Whether the cluster keeps running when no command uses it.
     #[must_use]
     pub fn is_lasting(&self, layout: &Layout) -> bool {
         !self.on_demand || layout.is_kept()
     }
 
-    /// Writes the cluster's kubeconfig to another place, too.
+    /// Writes the cluster's kubeconfig to an additional path.
     ///
     /// # Errors
-    /// The place holds other clusters, is not safe, or cannot be written.
+    /// The file contains other clusters, is not safe to use, or cannot be written.
     pub fn copy_kubeconfig(&self, to: &Path) -> Result<(), Error> {
         crate::check_kubeconfig_place(to)?;
         let text = files::read_optional(&self.kubeconfig)?.ok_or_else(|| {
@@ -64,7 +64,7 @@ impl Record {
         Ok(())
     }
 
-    /// Whether the very process that wrote the record still lives.
+    /// Whether the process that wrote the record is still running.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         process::start_ticks(self.pid) == Some(self.process_start)
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_of_another_process_with_the_same_number_is_dead() {
+    fn a_record_of_another_process_with_the_same_id_is_ignored() {
         let pid = std::process::id();
         let mut record = Record {
             pid,
@@ -93,14 +93,11 @@ mod tests {
         assert!(record.is_alive());
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path());
-        assert_eq!(Record::read_living(&layout).unwrap(), None);
+        assert_eq!(Record::read_alive(&layout).unwrap(), None);
         record.write(&layout).unwrap();
-        assert_eq!(
-            Record::read_living(&layout).unwrap().as_ref(),
-            Some(&record)
-        );
+        assert_eq!(Record::read_alive(&layout).unwrap().as_ref(), Some(&record));
         record.process_start += 1;
         record.write(&layout).unwrap();
-        assert_eq!(Record::read_living(&layout).unwrap(), None);
+        assert_eq!(Record::read_alive(&layout).unwrap(), None);
     }
 }

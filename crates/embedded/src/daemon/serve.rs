@@ -1,4 +1,5 @@
-//! The cluster's process itself: start, say so, wait for the end, stop.
+//! The cluster's process: starts the cluster, reports that it is ready, waits for a
+//! reason to stop, and stops it.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -14,23 +15,23 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{End, POLL_INTERVAL, Record, find, usage, work};
 use crate::{EmbeddedCluster, Error, Layout, Options, files, lock::Lock, process};
 
-/// What kind of cluster to run.
+/// The options of the cluster's process.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
     /// The instance's folder.
     pub dir: PathBuf,
-    /// Objects in memory only.
+    /// Keep objects in memory only.
     pub ephemeral: bool,
-    /// Where to write the kubeconfig, besides the folder.
+    /// An additional path for the kubeconfig.
     pub kubeconfig: Option<PathBuf>,
-    /// Ends when no command uses it, see [`Usage`](super::Usage), and it has no
-    /// work.
+    /// Stop the cluster when no command uses it, see [`Usage`](super::Usage), and
+    /// it has no work.
     pub on_demand: bool,
-    /// Faults on demand over HTTP, see [`Options::faults`].
+    /// Serve fault injection over HTTP, see [`Options::faults`].
     pub faults: bool,
-    /// Comes first in the `PATH` of pods.
+    /// A folder that comes first in the `PATH` of pods.
     pub program_dir: Option<PathBuf>,
-    /// How much the node keeps of each container's log.
+    /// How much of each container's log the node keeps.
     pub log_limits: LogLimits,
     /// See [`Options::image_entrypoints`].
     pub image_entrypoints: Vec<ImageEntrypoint>,
@@ -40,25 +41,27 @@ pub struct ServeOptions {
     pub fill_volumes: Option<Arc<dyn FillVolumes>>,
 }
 
-/// How long an ending cluster is waited for before the folder counts as busy.
-const HANDOVER: Duration = Duration::from_secs(10);
+/// How long to wait for a cluster that is stopping, before the folder counts as
+/// busy.
+const HANDOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Runs a cluster until a signal (SIGTERM, SIGINT, SIGHUP) or, on demand, until
-/// no command uses it and it has no work. `ready` is called once, when it
-/// serves, with a client of it.
+/// Runs a cluster until a signal (SIGTERM, SIGINT, SIGHUP) arrives. A cluster on
+/// demand also stops when no command uses it and it has no work. `ready` is called
+/// once when the cluster is ready, with a client.
 ///
 /// # Errors
-/// The folder is another's ([`Error::Busy`]), or a part does not start.
+/// Another process uses the folder ([`Error::Busy`]), or a component failed to
+/// start.
 pub async fn serve(
     options: ServeOptions,
     ready: impl FnOnce(&Record, Cluster),
 ) -> Result<(), Error> {
-    // First of all, so that no signal is lost.
+    // Signal handlers come first, so that no signal is lost.
     let mut end = Signals::listen()?;
     let layout = Layout::new(&options.dir);
     layout.create()?;
-    wait_for_turn(&layout).await?;
-    // Of an earlier cluster.
+    wait_for_predecessor(&layout).await?;
+    // The file of an earlier cluster.
     files::remove_optional(&layout.busy())?;
     if options.on_demand {
         files::remove_optional(&layout.keep())?;
@@ -81,13 +84,14 @@ pub async fn serve(
     let cluster = start.await?;
     let layout = cluster.layout().clone();
     let written = write_record(&cluster, &options, &layout);
-    // Held to the end: commands that come now wait for the next cluster.
+    // Held until the cluster has stopped, so that new commands wait for the next
+    // cluster.
     let mut unused_lock = None;
     let result = match written {
         Ok(record) => {
             tracing::info!(url = record.url, pid = record.pid, "ready");
-            ready(&record, cluster.sheltered());
-            let unused = unused(&layout, options.on_demand, cluster.sheltered());
+            ready(&record, cluster.internal());
+            let unused = unused(&layout, options.on_demand, cluster.internal());
             tokio::select! {
                 name = end.next() => {
                     tracing::info!(signal = name, "stopping");
@@ -102,7 +106,8 @@ pub async fn serve(
         }
         Err(error) => Err(error),
     };
-    // First: a command that looks now sees a cluster between states, and waits.
+    // The record is removed first, so that commands see a cluster that is stopping,
+    // and wait.
     let removed = files::remove_optional(&layout.record());
     let begin = Instant::now();
     cluster.stop().await;
@@ -112,14 +117,16 @@ pub async fn serve(
     result.and(removed)
 }
 
-/// Waits while another cluster of the folder is ending.
-async fn wait_for_turn(layout: &Layout) -> Result<(), Error> {
+/// Waits while another cluster of the folder is stopping.
+async fn wait_for_predecessor(layout: &Layout) -> Result<(), Error> {
     let begin = Instant::now();
     loop {
-        match find::look(layout)? {
+        match find::try_find(layout)? {
             Some(find::State::Stopped) => return Ok(()),
             Some(find::State::Running(_)) => return Err(Error::Busy(layout.dir().to_owned())),
-            None if begin.elapsed() > HANDOVER => return Err(Error::Busy(layout.dir().to_owned())),
+            None if begin.elapsed() > HANDOVER_TIMEOUT => {
+                return Err(Error::Busy(layout.dir().to_owned()));
+            }
             None => tokio::time::sleep(POLL_INTERVAL).await,
         }
     }
@@ -146,27 +153,30 @@ fn write_record(
     Ok(record)
 }
 
-/// Resolves when no command uses a cluster on demand and it has no work; never
-/// for others.
+/// Resolves when no command uses a cluster on demand and it has no work. Never
+/// resolves for other clusters.
 async fn unused(layout: &Layout, on_demand: bool, cluster: Cluster) -> Lock {
     if on_demand {
-        match last_use(layout, &cluster).await {
+        match users_lock(layout, &cluster).await {
             Ok(Some(lock)) => return lock,
-            Ok(None) => tracing::info!("made lasting"),
-            Err(error) => tracing::warn!(%error, "cannot tell who uses the cluster; it stays"),
+            Ok(None) => tracing::info!("the cluster is now lasting and does not stop by itself"),
+            Err(error) => {
+                tracing::warn!(%error, "cannot check whether commands use the cluster; it keeps running")
+            }
         }
     }
     std::future::pending().await
 }
 
-/// The lock of the users, when there are none and no work. It is held from the
-/// last look at the work on, so that no command begins in between.
-async fn last_use(layout: &Layout, cluster: &Cluster) -> Result<Option<Lock>, Error> {
+/// Returns the exclusive users lock once no command uses the cluster and it has no
+/// work. The lock is held from the last check of the work, so that no command can
+/// start to use the cluster in between.
+async fn users_lock(layout: &Layout, cluster: &Cluster) -> Result<Option<Lock>, Error> {
     loop {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let users = layout.clone();
-        // A thread of its own, not one of the runtime's: waiting for the lock
-        // cannot be broken off, and must not keep the runtime from ending.
+        // Waiting for the lock blocks and cannot be cancelled. A separate thread
+        // does not keep the runtime from shutting down.
         std::thread::spawn(move || {
             let _ = sender.send(usage::wait_for_last(&users));
         });
@@ -179,7 +189,7 @@ async fn last_use(layout: &Layout, cluster: &Cluster) -> Result<Option<Lock>, Er
         if !work::is_active(cluster).await {
             return Ok(Some(lock));
         }
-        tracing::info!("no command uses the cluster; it stays until its work is done");
+        tracing::info!("no command uses the cluster; it keeps running until its work is done");
         files::open(&layout.busy())?;
         drop(lock);
         work::done(cluster).await;
@@ -187,7 +197,7 @@ async fn last_use(layout: &Layout, cluster: &Cluster) -> Result<Option<Lock>, Er
     }
 }
 
-/// The signals that ask for an end.
+/// The signals that stop the cluster.
 struct Signals {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,

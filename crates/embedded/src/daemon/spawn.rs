@@ -1,4 +1,4 @@
-//! Starting the background process, and its report.
+//! Starts the background process and reads its report.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -12,36 +12,35 @@ use serde::{Deserialize, Serialize};
 use super::{Record, State, TRANSITION_TIMEOUT, find, log};
 use crate::{Error, Layout};
 
-/// How to start the background process.
+/// The options for starting the background process.
 #[derive(Debug, Clone)]
 pub struct SpawnOptions {
-    /// The program; it calls [`serve`](super::serve()) and [`Report`]s.
+    /// The program. It must call [`serve`](super::serve()) and print a [`Report`].
     pub program: PathBuf,
-    /// Its arguments.
+    /// The program's arguments.
     pub arguments: Vec<std::ffi::OsString>,
     /// The instance's folder.
     pub dir: PathBuf,
 }
 
-/// What the background process says on its standard output, once, as a line of
-/// JSON.
+/// The single line of JSON that the background process prints on standard output.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Report {
-    /// It serves.
+    /// The cluster is ready.
     Ready(Record),
-    /// Another process runs the folder's cluster already.
+    /// Another process already runs the folder's cluster.
     Busy,
-    /// It does not start, and why.
+    /// The cluster failed to start, with the reason.
     Failed(String),
 }
 
-/// Starts the background process and waits until the cluster serves. When
-/// another process was quicker, its cluster is the answer.
+/// Starts the background process and waits until the cluster is ready. If another
+/// process has started a cluster in the meantime, returns that cluster.
 ///
 /// # Errors
-/// The process cannot be started, or ends before it is ready: with the end of
-/// its log.
+/// The process cannot be started, or exits before it is ready. The error contains
+/// the last lines of its log.
 pub async fn spawn(options: SpawnOptions) -> Result<Record, Error> {
     let layout = Layout::new(&options.dir);
     layout.create()?;
@@ -64,7 +63,8 @@ pub async fn spawn(options: SpawnOptions) -> Result<Record, Error> {
         serde_json::from_str::<Report>(&line).ok()
     });
     let Ok(report) = tokio::time::timeout(TRANSITION_TIMEOUT, report).await else {
-        // Neither ready nor dead: it is ours alone, so it is killed.
+        // The process is neither ready nor dead. No other command knows it yet, so
+        // it is killed.
         let _ = child.kill();
         let _ = child.wait();
         return Err(Error::Stuck {
@@ -85,34 +85,36 @@ pub async fn spawn(options: SpawnOptions) -> Result<Record, Error> {
         Some(Report::Failed(message)) => Some(message),
         None => None,
     };
-    // It has said its last word and is about to end.
-    end(&mut child).await;
+    // The process has printed its report and is about to exit.
+    wait_or_kill(&mut child).await;
     Err(Error::Spawn {
         message,
-        log: log::read_end(&log, begin),
+        log: log::read_last_lines(&log, begin),
         log_path: layout.log(),
     })
 }
 
-/// Gives a process a session of its own from its first instruction on, and
-/// nothing of what this process was started with: no terminal, no signal of the
-/// terminal's, no open file of the shell.
+/// Starts the process in a new session from its first instruction, and detaches it
+/// from the caller: it has no terminal, gets none of the terminal's signals, and
+/// inherits none of the shell's open files.
 #[allow(unsafe_code, reason = "the only way to act between fork and exec")]
 fn detach(command: &mut Command) {
     use std::os::unix::process::CommandExt as _;
-    const FIRST_OTHER: libc::c_uint = 3;
+    const FIRST_INHERITED: libc::c_uint = 3;
     // SAFETY: setsid and close_range are system calls that allocate nothing and
-    // take no lock. The flag closes at exec, so that the descriptor by which
-    // the standard library reports a failed exec still works.
+    // take no lock. CLOSE_RANGE_CLOEXEC closes the descriptors only at exec, so
+    // that the standard library can still report a failed exec through its
+    // descriptor.
     unsafe {
         command.pre_exec(|| {
-            // It fails only for the leader of a group, which a fork is not.
+            // setsid fails only for a process group leader. A forked process is not
+            // one.
             rustix::process::setsid()?;
-            // Linux before 5.11 does not know the flag: then what the shell
-            // left open stays open.
+            // Linux before 5.11 does not support the flag. Files that the shell
+            // left open then stay open.
             libc::syscall(
                 libc::SYS_close_range,
-                FIRST_OTHER,
+                FIRST_INHERITED,
                 libc::c_uint::MAX,
                 libc::CLOSE_RANGE_CLOEXEC,
             );
@@ -121,8 +123,8 @@ fn detach(command: &mut Command) {
     }
 }
 
-/// Waits a moment for a process that should end by itself, then ends it.
-async fn end(child: &mut std::process::Child) {
+/// Waits for a process that should exit by itself, then kills it.
+async fn wait_or_kill(child: &mut std::process::Child) {
     for _ in 0..1000 {
         if !matches!(child.try_wait(), Ok(None)) {
             return;

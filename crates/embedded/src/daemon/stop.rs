@@ -1,4 +1,4 @@
-//! Stopping the cluster of a folder.
+//! Stops the cluster of a folder.
 
 use std::time::{Duration, Instant};
 
@@ -7,24 +7,24 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{End, POLL_INTERVAL, Record, State, TRANSITION_TIMEOUT, find};
 use crate::{Error, files, layout::Layout, lock::Lock};
 
-/// How long a command that stops a cluster waits for those that are beginning to
+/// How long a command that stops a cluster waits for commands that are starting to
 /// use it.
 const GATE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How a cluster ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stopped {
-    /// There was none.
+    /// No cluster was running.
     NotRunning,
-    /// It ended by itself when asked.
+    /// It stopped after SIGTERM.
     Kindly(Record),
     /// It had to be killed.
     Killed(Record),
 }
 
-/// The right to stop the cluster of a folder. While it is held no command begins
-/// to use the cluster: what is decided about its runs stays true. Commands that
-/// come meanwhile wait, and then start the next cluster.
+/// The exclusive right to stop the cluster of a folder. While a command holds it,
+/// no other command can start to use the cluster, so that what the holder has read
+/// about the runs stays true. Other commands wait and then start the next cluster.
 #[derive(Debug)]
 pub struct Stop {
     layout: Layout,
@@ -35,8 +35,8 @@ impl Stop {
     /// Waits for the right to stop the cluster.
     ///
     /// # Errors
-    /// The folder cannot be used, or another command stops the cluster and does
-    /// not come to an end.
+    /// The folder cannot be used, or another command that stops the cluster does
+    /// not finish in time.
     pub async fn begin(layout: &Layout) -> Result<Self, Error> {
         layout.create()?;
         let begin = Instant::now();
@@ -58,8 +58,8 @@ impl Stop {
         }
     }
 
-    /// Says by what the cluster will have been stopped, whatever ends it from here
-    /// on: a cluster on demand ends by itself when its runs have been stopped.
+    /// Records why the cluster is stopped before it is. This is needed because a
+    /// cluster on demand can stop by itself as soon as its runs have been stopped.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -67,8 +67,8 @@ impl Stop {
         End::now(record.pid, record.process_start, cause).write(&self.layout)
     }
 
-    /// Waits until no command uses the cluster any more, but not longer than
-    /// this: those that follow something then learn why it ends.
+    /// Waits until no command uses the cluster, or until the timeout. Commands that
+    /// follow a run can then report why it ended.
     ///
     /// # Errors
     /// The folder cannot be used.
@@ -85,11 +85,12 @@ impl Stop {
         }
     }
 
-    /// Stops the cluster: asks, waits, kills. Returns when its process has gone.
-    /// `cause` is what is said about it afterwards, as in `longshore down`.
+    /// Stops the cluster with SIGTERM, and kills it after a timeout. Returns when
+    /// its process has exited. `cause` is recorded as the reason, for example
+    /// `longshore down`.
     ///
     /// # Errors
-    /// The process cannot be signalled, or outlives even that.
+    /// The process cannot be signalled, or does not exit after SIGKILL.
     pub async fn stop(self, cause: &str) -> Result<Stopped, Error> {
         let layout = &self.layout;
         let State::Running(record) = find(layout).await? else {
@@ -114,10 +115,10 @@ impl Stop {
     }
 }
 
-/// Stops the cluster of a folder, whatever uses it, see [`Stop::stop`].
+/// Stops the cluster of a folder even if commands use it, see [`Stop::stop`].
 ///
 /// # Errors
-/// As [`Stop::begin`] and [`Stop::stop`].
+/// See [`Stop::begin`] and [`Stop::stop`].
 pub async fn stop(layout: &Layout, cause: &str) -> Result<Stopped, Error> {
     Stop::begin(layout).await?.stop(cause).await
 }
@@ -126,7 +127,7 @@ fn signal(record: &Record, signal: Signal, layout: &Layout) -> Result<(), Error>
     let Some(pid) = i32::try_from(record.pid).ok().and_then(Pid::from_raw) else {
         return Ok(());
     };
-    // It may have ended, and its number may be another's by now.
+    // The process may have exited, and another process may have its ID now.
     if !record.is_alive() {
         return Ok(());
     }

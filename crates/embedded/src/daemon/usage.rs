@@ -1,19 +1,20 @@
-//! Who uses a cluster on demand. Each command that does holds a share of a
-//! lock; the cluster asks for the whole of it and so learns when the last
-//! command has ended, even if it was killed.
+//! Tracks which commands use a cluster on demand. Each such command holds a shared
+//! lock. The cluster waits for the exclusive lock, and so learns when the last
+//! command has exited, even if it was killed.
 
 use std::time::{Duration, Instant};
 
 use super::{POLL_INTERVAL, Record, TRANSITION_TIMEOUT};
 use crate::{Error, files, layout::Layout, lock::Lock};
 
-/// How long a command watches others use the cluster before it leaves: two that
-/// end at once may each take the other for a user.
+/// How long a command waits for other users of the cluster to exit before it
+/// returns. Two commands that exit at the same time can each take the other for a
+/// user.
 const OTHERS_TIMEOUT: Duration = Duration::from_millis(200);
-/// How long a command waits for another that stops the cluster.
+/// How long a command waits for another command that stops the cluster.
 const GATE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A share in the use of a cluster; dropped with the command that holds it.
+/// A command's use of a cluster. It ends when it is dropped.
 #[derive(Debug)]
 pub struct Usage {
     layout: Layout,
@@ -21,18 +22,19 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Takes a share. Take it before looking for the cluster: one that runs on
-    /// demand does not end while it is held.
+    /// Registers a use of the cluster. Call this before looking for the cluster. A
+    /// cluster on demand does not stop while the value exists.
     ///
     /// # Errors
-    /// The folder cannot be used, or a cluster that is ending does not end.
+    /// The folder cannot be used, or a cluster that is stopping does not stop in
+    /// time.
     pub async fn begin(layout: &Layout) -> Result<Self, Error> {
         layout.create()?;
-        // Closed while a command stops the cluster; then this one waits, and
-        // starts the next.
+        // The gate is closed while a command stops the cluster. This command then
+        // waits and starts the next cluster.
         let _gate = shared(layout, layout.gate(), GATE_TIMEOUT).await?;
-        // The cluster has the whole lock while it decides whether to end, and
-        // until it has ended.
+        // The cluster holds the exclusive lock while it decides whether to stop,
+        // and until it has stopped.
         let share = shared(layout, layout.users(), TRANSITION_TIMEOUT).await?;
         Ok(Self {
             layout: layout.clone(),
@@ -48,8 +50,8 @@ impl Usage {
         files::open(&self.layout.keep()).map(drop)
     }
 
-    /// Gives the share back. If it was the last one, waits until the cluster
-    /// has ended, unless that stays: as a lasting one, or for work.
+    /// Ends the use. If it was the last one, waits until the cluster has stopped,
+    /// unless the cluster keeps running because it is lasting or has work.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -85,13 +87,13 @@ impl Usage {
     }
 }
 
-/// Whether other commands have a share, as far as can be seen now.
+/// Whether other commands appear to use the cluster.
 fn is_shared(layout: &Layout) -> Result<bool, Error> {
     if Lock::try_exclusive(&layout.users())?.is_some() {
-        // None; the cluster is about to take it.
+        // No command holds it, and the cluster is about to take it.
         return Ok(false);
     }
-    // The cluster has it alone, or commands share it.
+    // Either the cluster holds it exclusively, or commands share it.
     Ok(Lock::try_shared(&layout.users())?.is_some())
 }
 
@@ -116,10 +118,14 @@ async fn shared(
     }
 }
 
-/// Waits until no command uses the cluster; blocks the thread. The lock is
-/// returned so that no command can come in between. `None` when the cluster was
-/// made a lasting one.
+/// Waits until no command uses the cluster. Blocks the thread. Returns the
+/// exclusive lock, so that no command can start to use the cluster in between.
+/// Returns `None` if the cluster was made a lasting one.
 pub(crate) fn wait_for_last(layout: &Layout) -> Result<Option<Lock>, Error> {
-    let whole = Lock::exclusive(&layout.users())?;
-    Ok(if layout.is_kept() { None } else { Some(whole) })
+    let exclusive = Lock::exclusive(&layout.users())?;
+    Ok(if layout.is_kept() {
+        None
+    } else {
+        Some(exclusive)
+    })
 }

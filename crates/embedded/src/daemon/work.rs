@@ -1,28 +1,28 @@
-//! Whether a cluster has work: what a cluster on demand stays for when no
-//! command uses it.
+//! Checks whether a cluster has work. A cluster on demand keeps running while it
+//! does, even if no command uses it.
 
 use std::time::{Duration, Instant};
 
 use longshore_client::{Cluster, Error, FieldSelector};
 use serde::Deserialize;
 
-/// How often a cluster that stays for work looks whether it is done.
+/// How often a cluster checks whether its work is done.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// How long a deleted pod may take to go, and a Job without pods to get its next
-/// pod or its last condition, before they count as work.
+/// How long a pod may take to be deleted, and a Job without pods to get its next
+/// pod or its final condition, before they count as work.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often it is looked at meanwhile.
+/// How often they are checked during that time.
 const SETTLE_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What a cluster still has to do.
+/// The work of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
-    /// Nothing.
+    /// No work.
     None,
-    /// A pod that is being deleted, or a Job or a schedule that has no pod just
-    /// now.
+    /// A pod that is being deleted, or a Job or a CronJob without a pod at the
+    /// moment.
     Pending,
-    /// A pod that is not over.
+    /// A pod that has not finished.
     Active,
 }
 
@@ -54,18 +54,18 @@ struct Condition {
 }
 
 impl Facts {
-    fn is_over(&self) -> bool {
+    fn is_finished(&self) -> bool {
         self.status.conditions.iter().any(|condition| {
             condition.status == "True" && matches!(condition.kind.as_str(), "Complete" | "Failed")
         })
     }
 }
 
-/// Whether the cluster has work. What is about to be over gets a moment to be so.
+/// Whether the cluster has work. Waits a moment for work that is about to finish.
 pub(super) async fn is_active(cluster: &Cluster) -> bool {
     let begin = Instant::now();
     loop {
-        match look(cluster).await {
+        match current_work(cluster).await {
             Work::None => return false,
             Work::Active => return true,
             Work::Pending if begin.elapsed() > SETTLE_TIMEOUT => return true,
@@ -76,15 +76,15 @@ pub(super) async fn is_active(cluster: &Cluster) -> bool {
 
 /// Waits until the cluster has no work.
 pub(super) async fn done(cluster: &Cluster) {
-    while look(cluster).await != Work::None {
+    while current_work(cluster).await != Work::None {
         tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// What there is to do now. What cannot be read counts as work: a cluster that
-/// stays does less harm than one that ends with a run in it.
-async fn look(cluster: &Cluster) -> Work {
-    match try_look(cluster).await {
+/// Returns the current work. Errors count as work, because a cluster that runs too
+/// long does less harm than one that stops during a run.
+async fn current_work(cluster: &Cluster) -> Work {
+    match read_work(cluster).await {
         Ok(work) => work,
         Err(error) => {
             tracing::warn!(%error, "cannot read the cluster's work");
@@ -93,11 +93,11 @@ async fn look(cluster: &Cluster) -> Work {
     }
 }
 
-async fn try_look(cluster: &Cluster) -> Result<Work, Error> {
-    let not_over: FieldSelector = "status.phase!=Succeeded,status.phase!=Failed"
+async fn read_work(cluster: &Cluster) -> Result<Work, Error> {
+    let unfinished: FieldSelector = "status.phase!=Succeeded,status.phase!=Failed"
         .parse()
         .map_err(Error::from)?;
-    let pods = cluster.pods().fields(not_over).list().await?.items;
+    let pods = cluster.pods().fields(unfinished).list().await?.items;
     if pods
         .iter()
         .any(|pod| pod.meta().deletion_timestamp.is_none())
@@ -109,7 +109,7 @@ async fn try_look(cluster: &Cluster) -> Result<Work, Error> {
     }
     for job in cluster.jobs().list().await?.items {
         let facts: Facts = job.typed()?;
-        if !facts.spec.suspend && !facts.is_over() {
+        if !facts.spec.suspend && !facts.is_finished() {
             return Ok(Work::Pending);
         }
     }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pods_jobs_and_schedules_are_work_until_they_are_over() {
+    async fn pods_jobs_and_cron_jobs_are_work_until_they_finish() {
         let embedded = start_server().await.unwrap();
         let cluster = embedded.cluster();
         assert!(!is_active(&cluster).await);
@@ -162,19 +162,19 @@ mod tests {
         pod["kind"] = json!("Pod");
         pod["metadata"] = json!({"name": "a"});
         create(&cluster, pod).await;
-        assert_eq!(look(&cluster).await, Work::Active);
+        assert_eq!(current_work(&cluster).await, Work::Active);
         set_status(&cluster, "pod", json!({"phase": "Failed"})).await;
-        assert_eq!(look(&cluster).await, Work::None);
+        assert_eq!(current_work(&cluster).await, Work::None);
 
         let job = json!({
             "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"},
             "spec": {"suspend": true, "template": template()},
         });
         create(&cluster, job).await;
-        assert_eq!(look(&cluster).await, Work::None, "suspended");
-        let go_on = longshore_client::Patch::merge(json!({"spec": {"suspend": false}}));
+        assert_eq!(current_work(&cluster).await, Work::None, "suspended");
+        let resume = longshore_client::Patch::merge(json!({"spec": {"suspend": false}}));
         let jobs = cluster.jobs().in_namespace("default").unwrap();
-        jobs.patch("a", &go_on).await.unwrap();
+        jobs.patch("a", &resume).await.unwrap();
         assert!(is_active(&cluster).await);
         let suspend = longshore_client::Patch::merge(json!({"spec": {"suspend": true}}));
         jobs.patch("a", &suspend).await.unwrap();
@@ -184,7 +184,7 @@ mod tests {
             "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": {"template": template()}}},
         });
         create(&cluster, schedule).await;
-        assert_eq!(look(&cluster).await, Work::Pending);
+        assert_eq!(current_work(&cluster).await, Work::Pending);
         let schedules = cluster.cronjobs().in_namespace("default").unwrap();
         schedules.patch("a", &suspend).await.unwrap();
         done(&cluster).await;

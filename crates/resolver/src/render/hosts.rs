@@ -1,13 +1,14 @@
-//! Hostfiles: Open MPI, Horovod, DeepSpeed.
+//! Hostfiles for Open MPI, Horovod and DeepSpeed.
 
 use super::Job;
 use crate::address::split;
 
-/// A line a host, in the order of the ranks: `host slots=N`, as Open MPI,
-/// Horovod and DeepSpeed read it, with as many slots as the host's tasks have
-/// accelerators (one for a task without). Tasks on one host are one line, for
-/// some readers refuse a host that comes twice. No blank line and no comment, which
-/// Horovod refuses; it and Open MPI do not read IPv6 addresses, in any form.
+/// Renders a hostfile for Open MPI, Horovod and DeepSpeed: one line `host slots=N`
+/// per host, in the order of the ranks. The number of slots is the number of
+/// accelerators of the host's tasks; a task without accelerators counts as one
+/// slot. Tasks on the same host share a line, because some readers reject duplicate
+/// hosts. The file has no blank lines and no comments, because Horovod rejects
+/// them. Horovod and Open MPI cannot read IPv6 addresses in any form.
 ///
 /// ```
 /// use longshore_resolver::{ClusterSpec, render::{Job, hostfile}};

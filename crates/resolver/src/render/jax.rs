@@ -2,15 +2,15 @@
 
 use super::{Job, RenderError, Variables};
 
-/// What JAX's own detection of a Kubernetes Job listens on.
+/// The port that JAX uses when it detects a Kubernetes Job.
 pub(super) const PORT: u16 = 8476;
 
-/// JAX's variables of one task: who coordinates, how many processes there are
-/// and which of them the reader is. `jax.distributed.initialize()` reads the first
-/// by itself; the other two a program hands to it, as whole numbers.
+/// Returns JAX's environment variables for one task: the coordinator's address, the
+/// number of processes and the process ID. `jax.distributed.initialize()` reads the
+/// first variable itself; the program must pass the other two to it as integers.
 ///
 /// # Errors
-/// [`RenderError::Spec`] for a task that is not there.
+/// [`RenderError::Spec`] if the task does not exist.
 ///
 /// ```
 /// use longshore_resolver::{ClusterSpec, render::{Job, jax}};

@@ -1,4 +1,5 @@
-//! What the frameworks read, of one task or of all of them. Pure.
+//! The configuration formats of the frameworks, for one task or for all tasks.
+//! Pure.
 //!
 //! | [`Format`] | read by |
 //! |---|---|
@@ -8,8 +9,8 @@
 //! | `hostfile` | Open MPI, Horovod |
 //! | `deepspeed` | DeepSpeed |
 //! | `ray` | Ray: `RAY_ADDRESS` |
-//! | `json`, `yaml` | anybody: role to addresses |
-//! | `env`, `shell` | anybody: the variables of all of the above |
+//! | `json`, `yaml` | any program: a map from role to addresses |
+//! | `env`, `shell` | any program: the variables of all formats above |
 
 mod hosts;
 mod jax;
@@ -35,36 +36,36 @@ use crate::{
     tasks::Tasks,
 };
 
-/// Variables, in the order in which they are told.
+/// Environment variables, in the order in which they are printed.
 pub type Variables = Vec<(&'static str, String)>;
 
-/// The forms of a job.
+/// The output formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// The value of `TF_CONFIG`, of one task.
+    /// The value of `TF_CONFIG` for one task.
     TfConfig,
-    /// PyTorch's variables, of one task.
+    /// PyTorch's variables for one task.
     Torch,
-    /// JAX's variables, of one task.
+    /// JAX's variables for one task.
     Jax,
-    /// A line a host: `host slots=N`.
+    /// One line per host: `host slots=N`.
     Hostfile,
-    /// The same, as DeepSpeed reads it.
+    /// The same for DeepSpeed.
     DeepSpeed,
     /// Ray's variable.
     Ray,
-    /// Role to addresses, as JSON.
+    /// A map from role to addresses, as JSON.
     Json,
-    /// Role to addresses, as YAML.
+    /// A map from role to addresses, as YAML.
     Yaml,
-    /// All variables as `NAME=value` lines, of one task.
+    /// All variables for one task, as `NAME=value` lines.
     Env,
-    /// All variables as lines for a shell, of one task.
+    /// All variables for one task, as shell `export` lines.
     Shell,
 }
 
 impl Format {
-    /// All of them, with their names.
+    /// All formats, with their names.
     pub const ALL: [(Self, &'static str); 10] = [
         (Self::TfConfig, "tf-config"),
         (Self::Torch, "torch"),
@@ -78,14 +79,14 @@ impl Format {
         (Self::Shell, "shell"),
     ];
 
-    /// Its name.
+    /// Returns the format's name.
     #[must_use]
     pub fn name(self) -> &'static str {
         let found = Self::ALL.iter().find(|(format, _)| *format == self);
         found.map_or("", |(_, name)| name)
     }
 
-    /// Whether it is of one task.
+    /// Whether the format describes a single task.
     #[must_use]
     pub fn is_of_a_task(self) -> bool {
         matches!(
@@ -94,7 +95,7 @@ impl Format {
         )
     }
 
-    /// The port that its readers listen on by themselves.
+    /// Returns the default port of the framework that reads the format.
     #[must_use]
     pub fn default_port(self) -> u16 {
         match self {
@@ -117,21 +118,21 @@ impl FromStr for Format {
     }
 }
 
-/// Why a job cannot be rendered.
+/// The reason why a job cannot be rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RenderError {
-    /// A format that is none.
-    #[error("there is no format {0:?}: choose one of {names}", names = names())]
+    /// The format does not exist.
+    #[error("unknown format {0:?}: use one of {names}", names = names())]
     Unknown(String),
-    /// The format is of one task, and none was named.
-    #[error("the format {} is of one task: name it, as in worker:0", .0.name())]
+    /// The format describes a single task, and none was given.
+    #[error("the format {} describes a single task: specify the task, for example worker:0", .0.name())]
     NoTask(Format),
-    /// The task is not in the job.
+    /// The job does not have the task.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// There is nobody to meet.
-    #[error("the job has no tasks: wait until its pods run")]
+    /// The job has no tasks.
+    #[error("the job has no tasks: wait until its pods are running")]
     Empty,
 }
 
@@ -139,8 +140,8 @@ fn names() -> String {
     Format::ALL.map(|(_, name)| name).join(", ")
 }
 
-/// A job, as renderers need it: where its tasks listen, and how many processes
-/// each of them is to run.
+/// A job as the renderers need it: the addresses of its tasks, and the number of
+/// processes of each task.
 ///
 /// ```
 /// use longshore_resolver::{ClusterSpec, render::{Format, Job}};
@@ -158,7 +159,7 @@ pub struct Job {
     slots: BTreeMap<String, BTreeMap<u32, u64>>,
 }
 
-/// With the accelerators of each task.
+/// Includes the accelerators of each task.
 impl From<&Tasks> for Job {
     fn from(tasks: &Tasks) -> Self {
         let mut job = Self::new(tasks.spec());
@@ -173,7 +174,7 @@ impl From<&Tasks> for Job {
     }
 }
 
-/// A task among all of them.
+/// A task and its rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ranked<'a> {
     role: &'a str,
@@ -182,7 +183,7 @@ struct Ranked<'a> {
 }
 
 impl Job {
-    /// A job whose tasks are one process each.
+    /// Creates a job whose tasks have one process each.
     #[must_use]
     pub fn new(spec: ClusterSpec) -> Self {
         Self {
@@ -191,7 +192,7 @@ impl Job {
         }
     }
 
-    /// The same, with a task that has so many accelerators; 0: none.
+    /// Sets the number of accelerators of a task. 0 removes the setting.
     #[must_use]
     pub fn with_slots(mut self, role: &str, index: u32, accelerators: u64) -> Self {
         if accelerators > 0 {
@@ -201,19 +202,19 @@ impl Job {
         self
     }
 
-    /// Its addresses.
+    /// Returns the addresses of the tasks.
     #[must_use]
     pub fn spec(&self) -> &ClusterSpec {
         &self.spec
     }
 
-    /// How many accelerators a task has, if it has any.
+    /// Returns the number of accelerators of a task, if it has any.
     fn slots(&self, role: &str, index: u32) -> Option<u64> {
         self.slots.get(role)?.get(&index).copied()
     }
 
-    /// All tasks in the order of their ranks: first those of the leader's
-    /// role, then role by role as they are sorted, each by index.
+    /// Returns all tasks in the order of their ranks: first the leader's role, then
+    /// the other roles in sorted order, each by index.
     fn ranked(&self) -> Vec<Ranked<'_>> {
         let first = leader(&self.spec).map(|(role, _)| role);
         let others = self.spec.jobs().filter(|role| Some(*role) != first);
@@ -227,7 +228,7 @@ impl Job {
         tasks.collect()
     }
 
-    /// The leader, and the rank of a task and how many there are.
+    /// Returns the leader, the rank of a task and the number of tasks.
     fn rank(&self, role: &str, index: u32) -> Result<(Ranked<'_>, usize, usize), RenderError> {
         self.spec.task_address(role, index)?;
         let ranked = self.ranked();
@@ -240,28 +241,29 @@ impl Job {
         }
     }
 
-    /// The variables of every framework, of one task: `TF_CONFIG`, torch's,
-    /// JAX's, and Ray's for a job with a role `head`. A hostfile is a file.
+    /// Returns the variables of every framework for one task: `TF_CONFIG`,
+    /// PyTorch's and JAX's, and Ray's if the job has a role `head`. A hostfile is
+    /// not a variable and is not included.
     ///
     /// # Errors
-    /// [`RenderError::Spec`] for a task that is not there.
+    /// [`RenderError::Spec`] if the task does not exist.
     pub fn variables(&self, role: &str, index: u32) -> Result<Variables, RenderError> {
         let mut all = vec![("TF_CONFIG", tf_config(&self.spec, role, index).to_string())];
         all.extend(torch(self, role, index)?);
         all.extend(jax(self, role, index)?);
-        // Where there is no head, a plain `ray.init()` would look for it in vain.
+        // Without a head, `RAY_ADDRESS` would make `ray.init()` fail.
         if self.spec.tasks(ray::HEAD).next().is_some() {
             all.extend(ray(self)?);
         }
         Ok(all)
     }
 
-    /// The job in a format, with a newline at its end.
+    /// Renders the job in a format. The text ends with a newline.
     ///
     /// # Errors
-    /// [`RenderError::NoTask`] for a format of one task without one,
-    /// [`RenderError::Spec`] for a task that is not there,
-    /// [`RenderError::Empty`] for a job without tasks where a leader is needed.
+    /// [`RenderError::NoTask`] if the format needs a task and none is given,
+    /// [`RenderError::Spec`] if the task does not exist, [`RenderError::Empty`] if
+    /// the format needs a leader and the job has no tasks.
     pub fn render(&self, format: Format, task: Option<(&str, u32)>) -> Result<String, RenderError> {
         let task = || task.ok_or(RenderError::NoTask(format));
         Ok(match format {
@@ -298,9 +300,9 @@ fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// The task that leads, where a framework wants to know: the `chief` or
-/// `master`, `launcher` or `head` if there is one, else task 0 of `worker`, else
-/// that of the first job.
+/// Returns the task that leads the job: task 0 of the first of these roles that
+/// exists: `chief`, `master`, `launcher`, `head`, `worker`. Otherwise the first
+/// task of the first role.
 #[must_use]
 pub fn leader(spec: &ClusterSpec) -> Option<(&str, u32)> {
     let first = |job: &str| spec.tasks(job).next().map(|(index, _)| index);

@@ -2,16 +2,16 @@
 
 use super::{Job, RenderError, Variables, leader};
 
-/// The role of Ray's head.
+/// The role of Ray's head node.
 pub(super) const HEAD: &str = "head";
-/// Where a head's control store listens.
+/// The port of the head node's control store (GCS).
 pub(super) const PORT: u16 = 6379;
 
-/// Ray's variable: the address of the head, for `ray start --address` and
-/// `ray.init()`.
+/// Returns Ray's environment variable: the address of the head node, for `ray start
+/// --address` and `ray.init()`.
 ///
 /// # Errors
-/// [`RenderError::Empty`] for a job without tasks.
+/// [`RenderError::Empty`] if the job has no tasks.
 ///
 /// ```
 /// use longshore_resolver::{ClusterSpec, render::{Job, ray}};

@@ -4,18 +4,19 @@ use serde_json::{Value, json};
 
 use crate::spec::ClusterSpec;
 
-/// The role that TensorFlow keeps outside of the cluster: it reads checkpoints.
+/// The role that TensorFlow keeps out of the cluster. It evaluates checkpoints.
 const EVALUATOR: &str = "evaluator";
 
-/// `TF_CONFIG` of one task: the cluster, and who in it the reader is. The
-/// source: TensorFlow's guide to distributed training, "`TF_CONFIG`", and what
-/// `TFConfigClusterResolver` of TensorFlow 2.21 reads.
+/// Returns `TF_CONFIG` for one task: the cluster, and the task's own role and
+/// index. The format follows TensorFlow's guide to distributed training, section
+/// "`TF_CONFIG`", and the `TFConfigClusterResolver` of TensorFlow 2.21.
 ///
-/// The evaluator stands outside of the others' `cluster`: nobody connects to it.
-/// It has itself in its own, without which TensorFlow does not find it. Roles
-/// without tasks are left out, for TensorFlow cannot read them. All else, `chief`
-/// or `master` included, stands in it as it is; TensorFlow's strategies know
-/// `chief`, `worker`, `ps` and `evaluator` only, and no holes.
+/// The other tasks' `cluster` does not contain the evaluator, because no task
+/// connects to it. The evaluator's own `cluster` contains it, because TensorFlow
+/// looks it up there. Roles without tasks are left out, because TensorFlow cannot
+/// read them. All other roles are included unchanged, even `master`. TensorFlow's
+/// strategies support only the roles `chief`, `worker`, `ps` and `evaluator`, with
+/// consecutive indices.
 ///
 /// ```
 /// use longshore_resolver::{ClusterSpec, render::tf_config};

@@ -1,4 +1,4 @@
-//! Every format, of one job.
+//! Renders one job in every format.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::json;
@@ -10,7 +10,7 @@ fn spec(value: &Value) -> ClusterSpec {
 }
 
 #[test]
-fn chief_and_workers_stand_in_the_cluster() {
+fn the_cluster_contains_chief_and_workers() {
     let spec = spec(&json!({
         "chief": ["c:1"], "worker": ["a:1", "b:1"], "ps": ["p:1"], "evaluator": ["e:1"],
     }));
@@ -29,7 +29,7 @@ fn chief_and_workers_stand_in_the_cluster() {
 }
 
 #[test]
-fn roles_without_tasks_are_no_jobs_of_tensorflows() {
+fn tf_config_omits_roles_without_tasks() {
     let spec = spec(&json!({"worker": ["a:1"], "ps": []}));
     assert_eq!(
         tf_config(&spec, "worker", 0)["cluster"],
@@ -38,7 +38,7 @@ fn roles_without_tasks_are_no_jobs_of_tensorflows() {
 }
 
 #[test]
-fn ray_is_for_jobs_with_a_head() {
+fn ray_variables_require_a_head() {
     let has = |roles: &Value, role| {
         let variables = Job::new(spec(roles)).variables(role, 0).unwrap();
         variables.iter().any(|(name, _)| *name == "RAY_ADDRESS")
@@ -48,7 +48,7 @@ fn ray_is_for_jobs_with_a_head() {
 }
 
 #[test]
-fn without_a_chief_worker_zero_leads() {
+fn worker_zero_leads_if_there_is_no_chief() {
     let two = spec(&json!({"ps": ["p:1"], "worker": ["a:1"]}));
     assert_eq!(leader(&two), Some(("worker", 0)));
     let sparse = spec(&json!({"node": {"2": "p:1"}}));
@@ -57,7 +57,7 @@ fn without_a_chief_worker_zero_leads() {
 }
 
 #[test]
-fn every_format_of_one_job() {
+fn every_format_renders_one_job() {
     let job = Job::new(spec(&json!({
         "trainer": {"1": "[fd00::1]:29500", "4": "10.0.0.4:29500"}, "master": ["10.0.0.9:29500"],
     })))
@@ -71,31 +71,31 @@ fn every_format_of_one_job() {
 }
 
 #[test]
-fn refusals_tell_what_to_do() {
+fn errors_suggest_a_fix() {
     let job = Job::new(spec(&json!({"worker": ["a:1"]})));
-    let told = |outcome: Result<String, RenderError>| outcome.unwrap_err().to_string();
+    let error = |outcome: Result<String, RenderError>| outcome.unwrap_err().to_string();
     assert_eq!(
-        told(job.render(Format::Torch, None)),
-        "the format torch is of one task: name it, as in worker:0"
+        error(job.render(Format::Torch, None)),
+        "the format torch describes a single task: specify the task, for example worker:0"
     );
     for (format, name) in Format::ALL
         .into_iter()
         .filter(|(format, _)| format.is_of_a_task())
     {
         assert_eq!(
-            told(job.render(format, Some(("worker", 3)))),
+            error(job.render(format, Some(("worker", 3)))),
             "No task with index 3 in job 'worker'",
             "{name}"
         );
         assert_eq!(
-            told(job.render(format, Some(("ps", 0)))),
+            error(job.render(format, Some(("ps", 0)))),
             "No such job in cluster: 'ps'",
             "{name}"
         );
     }
     assert_eq!(
-        told(Job::default().render(Format::Ray, None)),
-        "the job has no tasks: wait until its pods run"
+        error(Job::default().render(Format::Ray, None)),
+        "the job has no tasks: wait until its pods are running"
     );
     assert!(
         "hosts"
@@ -107,7 +107,7 @@ fn refusals_tell_what_to_do() {
 }
 
 #[test]
-fn tasks_on_one_host_are_one_line() {
+fn tasks_on_one_host_share_a_hostfile_line() {
     let job = Job::new(spec(&json!({"worker": ["a:1", "b:1", "a:2"]})));
     assert_eq!(hostfile(&job), "a slots=2\nb slots=1\n");
 }

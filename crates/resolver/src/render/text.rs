@@ -1,10 +1,10 @@
-//! Variables and specs as text.
+//! Renders variables and specs as text.
 
 use super::Variables;
 use crate::spec::ClusterSpec;
 
-/// `NAME=value` lines, as `docker run --env-file` and `systemd` read them. No
-/// value has a newline.
+/// Renders `NAME=value` lines for `docker run --env-file` and `systemd`. No value
+/// contains a newline.
 #[must_use]
 pub fn env_lines(variables: &Variables) -> String {
     let lines = variables
@@ -13,7 +13,7 @@ pub fn env_lines(variables: &Variables) -> String {
     lines.collect()
 }
 
-/// Lines that a POSIX shell can `eval`.
+/// Renders lines that a POSIX shell can `eval`.
 ///
 /// ```
 /// use longshore_resolver::render::shell_exports;

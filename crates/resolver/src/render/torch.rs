@@ -3,18 +3,18 @@
 use super::{Job, RenderError, Variables};
 use crate::address::split;
 
-/// Where torchrun's own rendezvous listens.
+/// The default port of torchrun's rendezvous.
 pub(super) const PORT: u16 = 29500;
 
-/// PyTorch's variables of one task: who leads and who the reader is, for a
-/// program that calls `init_process_group`, and the same for `torchrun`, which
-/// starts one process an accelerator (`PET_NPROC_PER_NODE`).
+/// Returns PyTorch's environment variables for one task: the master's address and
+/// the task's rank, for a program that calls `init_process_group`, and the same for
+/// `torchrun`, which starts one process per accelerator (`PET_NPROC_PER_NODE`).
 ///
-/// Ranks count the leader's role first, then the others as they are sorted.
-/// An IPv6 address has no brackets in `MASTER_ADDR`.
+/// Ranks start with the leader's role; the other roles follow in sorted order. In
+/// `MASTER_ADDR`, an IPv6 address has no brackets.
 ///
 /// # Errors
-/// [`RenderError::Spec`] for a task that is not there.
+/// [`RenderError::Spec`] if the task does not exist.
 ///
 /// ```
 /// use longshore_resolver::{ClusterSpec, render::{Job, torch}};

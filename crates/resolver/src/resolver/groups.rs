@@ -1,5 +1,5 @@
-//! Many selectors, few questions: which label selectors the cluster is asked,
-//! and who of the answer belongs to which role.
+//! Combines the selectors of all roles into few list requests, and assigns the
+//! listed pods to the roles.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use longshore_client::LabelSelector;
 
 use crate::{facts::PodFacts, tasks::Selected};
 
-/// The roles and their selectors, in their order.
+/// The roles and their selectors, in the given order.
 pub(super) type Mapping = Vec<(String, Vec<LabelSelector>)>;
 
-/// The selectors to ask with: one where a single one covers all of them and
-/// little else, else one for each label that some have in common.
-pub(super) fn questions(mapping: &Mapping) -> Vec<LabelSelector> {
+/// Returns the selectors to list with: a single one if it covers all selectors and
+/// little else, otherwise one for each label that several selectors share.
+pub(super) fn list_selectors(mapping: &Mapping) -> Vec<LabelSelector> {
     let all: Vec<LabelSelector> = mapping
         .iter()
         .flat_map(|(_, selectors)| selectors.iter().cloned())
@@ -21,24 +21,25 @@ pub(super) fn questions(mapping: &Mapping) -> Vec<LabelSelector> {
         return vec![one];
     }
     let mut by_label: BTreeMap<String, Vec<LabelSelector>> = BTreeMap::new();
-    let mut questions = Vec::new();
+    let mut list_selectors = Vec::new();
     for selector in all {
         let label = selector.narrowest().map(|(label, _)| label.to_owned());
         match label {
             Some(label) => by_label.entry(label).or_default().push(selector),
-            None if questions.contains(&selector) => {}
-            None => questions.push(selector),
+            None if list_selectors.contains(&selector) => {}
+            None => list_selectors.push(selector),
         }
     }
-    // All of a group have its label, so that they are covered.
+    // All selectors of a group have the group's label, so that one selector can
+    // cover them.
     let covering = by_label
         .values()
         .filter_map(|group| LabelSelector::covering(group));
-    questions.extend(covering);
-    questions
+    list_selectors.extend(covering);
+    list_selectors
 }
 
-/// Who of all pods belongs to which role and selector.
+/// Assigns pods to the roles and selectors that match them.
 pub(super) fn select<'a>(mapping: &'a Mapping, pods: &[&'a PodFacts]) -> Vec<Selected<'a>> {
     let of_role = |(role, selectors): &'a (String, Vec<LabelSelector>)| Selected {
         role,
@@ -59,29 +60,29 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn asked(selectors: &[&str]) -> Vec<String> {
+    fn listed(selectors: &[&str]) -> Vec<String> {
         let selectors = selectors.iter().map(|text| text.parse().unwrap()).collect();
-        let questions = questions(&vec![("worker".to_owned(), selectors)]);
-        questions.iter().map(ToString::to_string).collect()
+        let list_selectors = list_selectors(&vec![("worker".to_owned(), selectors)]);
+        list_selectors.iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn selectors_of_one_label_are_one_question() {
-        assert_eq!(asked(&["job-name=a"]), ["job-name=a"]);
-        assert_eq!(asked(&["job-name=a", "job-name=b"]), ["job-name in (a,b)"]);
+    fn selectors_with_a_common_label_need_one_request() {
+        assert_eq!(listed(&["job-name=a"]), ["job-name=a"]);
+        assert_eq!(listed(&["job-name=a", "job-name=b"]), ["job-name in (a,b)"]);
         assert_eq!(
-            asked(&["app=x,role=ps", "role=worker,app=x"]),
+            listed(&["app=x,role=ps", "role=worker,app=x"]),
             ["app=x,role in (ps,worker)"]
         );
     }
 
     #[test]
-    fn what_has_no_label_in_common_is_asked_apart() {
+    fn selectors_without_a_common_label_need_separate_requests() {
         assert_eq!(
-            asked(&["job-name=a", "role=ps", "job-name in (b,c)", "!x", "!x"]),
+            listed(&["job-name=a", "role=ps", "job-name in (b,c)", "!x", "!x"]),
             ["!x", "job-name in (a,b,c)", "role=ps"]
         );
-        assert_eq!(asked(&[""]), [""]);
-        assert_eq!(asked(&[]), Vec::<String>::new());
+        assert_eq!(listed(&[""]), [""]);
+        assert_eq!(listed(&[]), Vec::<String>::new());
     }
 }

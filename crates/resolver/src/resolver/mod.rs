@@ -1,8 +1,8 @@
-//! Asks a cluster for the tasks of a job, waits for who is missing, follows
-//! who comes and goes.
+//! Gets the tasks of a job from a cluster, waits for missing tasks, and watches for
+//! changes.
 
 mod groups;
-mod live;
+mod pod_feeds;
 mod select;
 mod wait;
 mod watch;
@@ -26,17 +26,17 @@ use crate::{
     tasks::{Assembly, Task, Tasks},
 };
 
-/// So many nodes are asked for at a time.
-const AT_ONCE: usize = 16;
+/// The number of nodes to fetch in parallel.
+const CONCURRENCY: usize = 16;
 
 /// Resolves label selectors over pods into the tasks of a job, and their
 /// addresses as a [`ClusterSpec`].
 ///
-/// The defaults are those of TensorFlow's `KubernetesClusterResolver`: one
-/// role `worker` with the pods `job-name=tensorflow`, port 8470, `grpc`. Unlike
-/// it, a resolver looks into one namespace (the cluster's default, which in a
-/// pod is the pod's own), orders numbers as numbers, and uses the pods' own
-/// addresses; [`Assembly::tensorflow`] has that class's ways.
+/// The defaults are those of TensorFlow's `KubernetesClusterResolver`: one role
+/// `worker` with the pods `job-name=tensorflow`, port 8470 and `grpc`. There are
+/// three differences: a resolver uses a single namespace (the cluster's default,
+/// which in a pod is the pod's own), sorts numbers in names numerically, and uses
+/// pod addresses. Use [`Assembly::tensorflow`] for TensorFlow's behaviour.
 ///
 /// ```
 /// # longshore_embedded::example_with_pods(async |cluster| {
@@ -61,7 +61,7 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// A resolver with the defaults.
+    /// Creates a resolver with the defaults.
     #[must_use]
     pub fn new(cluster: Cluster) -> Self {
         let tensorflow = LabelSelector::exactly([("job-name", "tensorflow")]).unwrap_or_default();
@@ -76,8 +76,8 @@ impl Resolver {
         }
     }
 
-    /// The roles and their selectors. The pods of a role's selectors come in
-    /// the selectors' order; a role that comes twice has the selectors of both.
+    /// Sets the roles and their selectors. The pods of a role are in the order of
+    /// its selectors. If a role occurs twice, its selectors are combined.
     #[must_use]
     pub fn with_mapping<R: Into<String>>(
         mut self,
@@ -94,29 +94,30 @@ impl Resolver {
         self
     }
 
-    /// The namespace to look into; `None`: all of them.
+    /// Sets the namespace to search. `None` searches all namespaces.
     #[must_use]
     pub fn with_namespace(mut self, namespace: Option<&str>) -> Self {
         self.namespace = namespace.map(str::to_owned);
         self
     }
 
-    /// Port, kind of address, order, and what to do about pods that are not
-    /// simply running.
+    /// Sets the port, the kind of address, the order, and the policy for pods that
+    /// are not running and ready.
     #[must_use]
     pub fn with_assembly(mut self, assembly: Assembly) -> Self {
         self.assembly = assembly;
         self
     }
 
-    /// The protocol in front of a master's address; empty for none.
+    /// Sets the protocol in front of a master's address. An empty string means
+    /// none.
     #[must_use]
     pub fn with_rpc_layer(mut self, rpc_layer: &str) -> Self {
         rpc_layer.clone_into(&mut self.rpc_layer);
         self
     }
 
-    /// Who the reader is.
+    /// Sets the resolver's own role and index.
     #[must_use]
     pub fn with_task(mut self, task_type: Option<&str>, task_id: Option<u32>) -> Self {
         self.task_type = task_type.map(str::to_owned);
@@ -124,64 +125,67 @@ impl Resolver {
         self
     }
 
-    /// The reader is the pod that it runs in: asks the cluster which task that
-    /// is.
+    /// Sets the resolver's own role and index to those of the pod that this process
+    /// runs in. Asks the cluster which task that is.
     ///
     /// # Errors
-    /// As [`Resolver::own_task`].
+    /// See [`Resolver::own_task`].
     pub async fn with_own_task(self) -> Result<Self, Error> {
         let own = self.own_task().await?;
         Ok(self.with_task(Some(&own.role), Some(own.index)))
     }
 
-    /// The reader's role.
+    /// Returns the resolver's own role.
     #[must_use]
     pub fn task_type(&self) -> Option<&str> {
         self.task_type.as_deref()
     }
 
-    /// The reader's index.
+    /// Returns the resolver's own index.
     #[must_use]
     pub fn task_id(&self) -> Option<u32> {
         self.task_id
     }
 
-    /// The protocol in front of a master's address.
+    /// Returns the protocol in front of a master's address.
     #[must_use]
     pub fn rpc_layer(&self) -> &str {
         &self.rpc_layer
     }
 
-    /// Always empty: TensorFlow's word for an environment that is not
-    /// Google's own.
+    /// Returns an empty string. TensorFlow's resolvers use it for environments
+    /// other than Google's own.
     #[must_use]
     pub fn environment(&self) -> &'static str {
         ""
     }
 
-    /// The tasks as they are now. Asks the cluster each time: all selectors at
-    /// once, and in one request if they have a label in common.
+    /// Returns the current tasks. Each call sends requests to the cluster: all
+    /// selectors at the same time, and in a single request if they have a label in
+    /// common.
     ///
     /// # Errors
-    /// [`Error::Pods`] for a pod that does not fit, [`Error::Forbidden`] for a
-    /// token that may not list pods, [`Error::Cluster`].
+    /// [`Error::Pods`] for a pod that cannot become a task, [`Error::Forbidden`] if
+    /// the token cannot list pods, [`Error::Cluster`].
     pub async fn tasks(&self) -> Result<Tasks, Error> {
         self.tasks_as(&self.assembly).await
     }
 
-    /// The addresses of the tasks as they are now. Asks the cluster each time.
+    /// Returns the addresses of the current tasks. Each call sends requests to the
+    /// cluster.
     ///
     /// # Errors
-    /// As [`Resolver::tasks`].
+    /// See [`Resolver::tasks`].
     pub async fn cluster_spec(&self) -> Result<ClusterSpec, Error> {
         Ok(self.tasks().await?.spec())
     }
 
-    /// The address of a task as a URL: arguments win over the resolver's own
-    /// task; empty when either is missing. Asks the cluster each time.
+    /// Returns the address of a task as a URL. The arguments override the
+    /// resolver's own task. The URL is empty if the role or the index is missing.
+    /// Each call sends requests to the cluster.
     ///
     /// # Errors
-    /// As [`Resolver::tasks`], and [`Error::Spec`].
+    /// See [`Resolver::tasks`]; also [`Error::Spec`].
     pub async fn master(
         &self,
         task_type: Option<&str>,
@@ -190,7 +194,7 @@ impl Resolver {
     ) -> Result<String, Error> {
         let task_type = task_type.or(self.task_type.as_deref());
         let task_id = task_id.or(self.task_id);
-        // Without a task there is nothing to ask for.
+        // Without a task, no request is needed.
         if task_type.is_none() || task_id.is_none() {
             return Ok(String::new());
         }
@@ -198,8 +202,8 @@ impl Resolver {
         Ok(self.tasks().await?.master(task_type, task_id, layer)?)
     }
 
-    /// Who this process is, as far as it knows: to find its task among tasks that
-    /// are there already ([`Identity::find`]).
+    /// Returns the identity of this process, to find its task among tasks that are
+    /// already known ([`Identity::find`]).
     #[must_use]
     pub fn identity(&self) -> Identity {
         let mut identity = Identity::here();
@@ -207,23 +211,23 @@ impl Resolver {
         identity
     }
 
-    /// The task whose pod this process runs in.
+    /// Returns the task whose pod this process runs in.
     ///
     /// # Errors
-    /// [`Error::NotATask`], and as [`Resolver::tasks`].
+    /// [`Error::NotATask`]; also see [`Resolver::tasks`].
     pub async fn own_task(&self) -> Result<Task, Error> {
         self.task_of(&self.identity()).await
     }
 
-    /// The task whose pod it is.
+    /// Returns the task whose pod has this identity.
     ///
     /// # Errors
-    /// As [`Resolver::own_task`].
+    /// See [`Resolver::own_task`].
     pub async fn task_of(&self, identity: &Identity) -> Result<Task, Error> {
         identity.find(&self.tasks().await?).cloned()
     }
 
-    /// The address from which the cluster is asked. No packet is sent.
+    /// Returns the local address of connections to the cluster. Sends no packet.
     fn own_address(&self) -> Option<IpAddr> {
         let url: http::Uri = self.cluster.url().parse().ok()?;
         let (host, port) = (url.host()?, url.port_u16().unwrap_or(443));
@@ -235,15 +239,16 @@ impl Resolver {
         let socket = UdpSocket::bind((any, 0)).ok()?;
         socket.connect((host, port)).ok()?;
         let own = socket.local_addr().ok()?.ip();
-        // Everybody is at home there.
+        // A loopback address does not identify a pod.
         (!own.is_loopback()).then_some(own)
     }
 
-    /// The accelerators of each task: from the limits of its containers, and
-    /// what they are from the labels of its node, if the token may get nodes.
+    /// Returns the accelerators of each task: the counts from the limits of its
+    /// containers, and the model from the labels of its node if the token can get
+    /// nodes.
     ///
     /// # Errors
-    /// As [`Resolver::tasks`].
+    /// See [`Resolver::tasks`].
     pub async fn accelerators(&self) -> Result<Vec<TaskAccelerators>, Error> {
         let tasks = self.tasks().await?;
         let equipped = tasks.iter().filter(|task| !task.accelerators.is_empty());
@@ -253,22 +258,23 @@ impl Resolver {
         names.sort_unstable();
         names.dedup();
         let nodes = self.cluster.nodes();
-        let asked = names.into_iter().map(|name| {
+        let requests = names.into_iter().map(|name| {
             let (nodes, name) = (nodes.clone(), name.to_owned());
             async move {
                 let node = nodes.fetch(&name).await;
                 (name, node.and_then(|node| node.typed::<NodeFacts>()))
             }
         });
-        let asked: Vec<_> = asked.collect();
-        let found: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+        let requests: Vec<_> = requests.collect();
+        let found: Vec<_> = stream::iter(requests).buffered(CONCURRENCY).collect().await;
         let mut nodes: BTreeMap<String, NodeFacts> = BTreeMap::new();
         for (name, facts) in found {
             match facts {
                 Ok(facts) => drop(nodes.insert(name, facts)),
-                // Gone meanwhile, or not to be seen: the number is known.
+                // The node was deleted, or the token cannot get it. The counts are
+                // still known.
                 Err(error) if error.code().is_some() => {
-                    tracing::debug!(%error, "what accelerators a node has is not known");
+                    tracing::debug!(%error, "the accelerator model of a node is unknown");
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -280,12 +286,12 @@ impl Resolver {
         Ok(tasks.iter().map(of_task).collect())
     }
 
-    /// How many accelerators a task has, by what frameworks call the device:
-    /// `{"GPU": 2}`. Of a role, of the resolver's own task where nothing is
-    /// given, else of all tasks: what every one of them has.
+    /// Returns the number of accelerators, by the device names that frameworks use:
+    /// `{"GPU": 2}`. Without arguments, it is that of the resolver's own task. For
+    /// a role, or for all tasks, it is what every one of the tasks has.
     ///
     /// # Errors
-    /// As [`Resolver::tasks`], and [`Error::Spec`] for a task that is not there.
+    /// See [`Resolver::tasks`]; also [`Error::Spec`] if the task does not exist.
     pub async fn num_accelerators(
         &self,
         task_type: Option<&str>,

@@ -1,4 +1,4 @@
-//! Asks the cluster for the pods of all roles, once.
+//! Lists the pods of all roles once.
 
 use futures::future::try_join_all;
 use longshore_client::{Item, LabelSelector, View, kinds::Pod};
@@ -10,13 +10,13 @@ use crate::{
     tasks::{Assembly, Tasks, assemble},
 };
 
-/// What matters of a pod.
+/// Reads the fields of a pod that the resolver uses.
 pub(super) fn facts(pod: &Item<Pod>) -> Result<PodFacts, Error> {
     Ok(pod.typed()?)
 }
 
 impl Resolver {
-    /// The pods of one question.
+    /// Returns the view of the pods that one list selector matches.
     pub(super) fn view(&self, selector: &LabelSelector) -> Result<View<Pod>, Error> {
         let view = self.cluster.pods().labels(selector.clone());
         Ok(match &self.namespace {
@@ -25,7 +25,7 @@ impl Resolver {
         })
     }
 
-    /// Lists the pods of one question.
+    /// Lists the pods of a view.
     pub(super) async fn list(&self, view: &View<Pod>) -> Result<Vec<PodFacts>, Error> {
         let list = view.list().await.map_err(|source| match source.code() {
             Some(403) => Error::Forbidden {
@@ -39,14 +39,14 @@ impl Resolver {
         list.items.iter().map(facts).collect()
     }
 
-    /// All pods that any selector may match, none twice.
+    /// Returns all pods that any selector may match, without duplicates.
     async fn pods(&self) -> Result<Vec<PodFacts>, Error> {
-        let questions = groups::questions(&self.mapping);
-        let lists = questions
+        let selectors = groups::list_selectors(&self.mapping);
+        let lists = selectors
             .iter()
             .map(async |question| self.list(&self.view(question)?).await);
         let mut pods: Vec<PodFacts> = try_join_all(lists).await?.into_iter().flatten().collect();
-        if questions.len() > 1 {
+        if selectors.len() > 1 {
             let key = |pod: &PodFacts| (pod.metadata.namespace.clone(), pod.metadata.name.clone());
             pods.sort_by_cached_key(key);
             pods.dedup_by(|a, b| key(a) == key(b));
@@ -54,9 +54,9 @@ impl Resolver {
         Ok(pods)
     }
 
-    pub(super) async fn tasks_as(&self, how: &Assembly) -> Result<Tasks, Error> {
+    pub(super) async fn tasks_as(&self, assembly: &Assembly) -> Result<Tasks, Error> {
         let pods = self.pods().await?;
         let pods: Vec<&PodFacts> = pods.iter().collect();
-        Ok(assemble(&groups::select(&self.mapping, &pods), how)?)
+        Ok(assemble(&groups::select(&self.mapping, &pods), assembly)?)
     }
 }

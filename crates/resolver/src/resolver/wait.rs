@@ -1,24 +1,24 @@
-//! Waits until enough tasks are there.
+//! Waits until enough tasks exist.
 
 use std::{
     collections::BTreeMap,
     time::{Duration, Instant},
 };
 
-use super::{Resolver, live::Live};
+use super::{Resolver, pod_feeds::PodFeeds};
 use crate::{
     error::Error,
-    missing::{is_there, missing},
+    missing::{is_complete, missing},
     tasks::{Assembly, Selected, Tasks, assemble},
 };
 
 impl Resolver {
-    /// Waits until each role has as many tasks as `needed` says, and gives all
-    /// that are there then. Who is refused by the policy is waited for.
+    /// Waits until each role has the number of tasks in `needed`, and returns all
+    /// tasks that exist then. It keeps waiting for pods that the policy refuses.
     ///
     /// # Errors
-    /// [`Error::Missing`] after `limit`: who is missing and why. Others as
-    /// [`Resolver::tasks`].
+    /// [`Error::Missing`] after `limit`, with the missing tasks and the reasons.
+    /// For other errors see [`Resolver::tasks`].
     ///
     /// ```
     /// # longshore_embedded::example_with_pods(async |cluster| {
@@ -29,7 +29,7 @@ impl Resolver {
     /// let error = resolver.wait(&needed, Duration::from_millis(50)).await.unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "not all tasks were there within 0.05 s: worker: 0 of 4; no pod matches"
+    ///     "timed out after 0.05 s waiting for tasks: worker: 0 of 4; no pod matches"
     /// );
     /// # Ok(()) });
     /// ```
@@ -38,17 +38,17 @@ impl Resolver {
         needed: &BTreeMap<String, usize>,
         limit: Duration,
     ) -> Result<Tasks, Error> {
-        let begin = Instant::now();
-        let how = self.patient();
-        let mut live = Live::open(self).await?;
+        let start = Instant::now();
+        let assembly = self.assembly_for_waiting();
+        let mut feeds = PodFeeds::open(self).await?;
         loop {
-            let selected = live.selected();
-            let missing = missing(&selected, needed, &how);
+            let selected = feeds.selected();
+            let missing = missing(&selected, needed, &assembly);
             if missing.is_empty() {
-                return there(selected, &how);
+                return complete_tasks(selected, &assembly);
             }
-            let left = limit.saturating_sub(begin.elapsed());
-            match tokio::time::timeout(left, live.changed()).await {
+            let left = limit.saturating_sub(start.elapsed());
+            match tokio::time::timeout(left, feeds.changed()).await {
                 Ok(changed) => changed?,
                 Err(_) => {
                     return Err(Error::Missing {
@@ -60,19 +60,22 @@ impl Resolver {
         }
     }
 
-    /// How it makes tasks while pods come and go.
-    pub(super) fn patient(&self) -> Assembly {
+    /// Returns how pods become tasks while the resolver waits.
+    pub(super) fn assembly_for_waiting(&self) -> Assembly {
         Assembly {
-            policy: self.assembly.policy.patient(),
+            policy: self.assembly.policy.for_waiting(),
             ..self.assembly.clone()
         }
     }
 }
 
-/// The tasks of those who are there in full.
-pub(super) fn there(mut selected: Vec<Selected<'_>>, how: &Assembly) -> Result<Tasks, Error> {
+/// Assembles the pods that have everything a task needs.
+pub(super) fn complete_tasks(
+    mut selected: Vec<Selected<'_>>,
+    assembly: &Assembly,
+) -> Result<Tasks, Error> {
     for pods in selected.iter_mut().flat_map(|selected| &mut selected.pods) {
-        pods.retain(|pod| is_there(pod, how));
+        pods.retain(|pod| is_complete(pod, assembly));
     }
-    Ok(assemble(&selected, how)?)
+    Ok(assemble(&selected, assembly)?)
 }

@@ -1,4 +1,4 @@
-//! The tasks of a job as they come and go.
+//! Watches the tasks of a job.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -6,34 +6,35 @@ use futures::{Stream, stream};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::{Resolver, live::Live, wait::there};
+use super::{Resolver, pod_feeds::PodFeeds, wait::complete_tasks};
 use crate::{
     error::Error,
     spec::ClusterSpec,
     tasks::{Assembly, Task, Tasks},
 };
 
-/// So long nothing may change until what has changed counts.
-const QUIET: Duration = Duration::from_millis(200);
-/// So many times that, at most, for a job that never rests.
-const PATIENCE: u32 = 10;
+/// How long no pod may change before a new generation is returned.
+const QUIET_PERIOD: Duration = Duration::from_millis(200);
+/// The maximum delay of a generation in quiet periods, for a job that changes all
+/// the time.
+const MAX_QUIET_PERIODS: u32 = 10;
 
-/// The tasks from one change to the next.
+/// The tasks of a job between two changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Generation {
-    /// Counts from 1, without gaps, in one [`Generations`].
+    /// Counts from 1 without gaps within one [`Generations`].
     pub number: u64,
-    /// Who is there now.
+    /// The current tasks.
     pub tasks: Tasks,
-    /// Whose pod was not there before.
+    /// The tasks whose pods are new.
     pub joined: Vec<Task>,
-    /// Whose pod was there before and is no longer.
+    /// The tasks of the previous generation whose pods no longer exist.
     pub left: Vec<Task>,
 }
 
 impl Generation {
-    /// The addresses of those who are there.
+    /// Returns the addresses of the current tasks.
     #[must_use]
     pub fn spec(&self) -> ClusterSpec {
         self.tasks.spec()
@@ -65,26 +66,25 @@ impl Serialize for Generation {
     }
 }
 
-/// The generations of a job's tasks, one after the other. Ends when it is
-/// dropped, and after [`Error::Closed`].
+/// The successive generations of a job's tasks. It ends after [`Error::Closed`].
 pub struct Generations {
-    live: Live,
-    how: Assembly,
+    feeds: PodFeeds,
+    assembly: Assembly,
     quiet: Duration,
     last: Option<(u64, Tasks)>,
-    begun: bool,
-    /// Since when something has changed that nobody was told of, and when last.
-    news: Option<(Instant, Instant)>,
+    started: bool,
+    /// The times of the first and the last change that no generation contains yet.
+    pending: Option<(Instant, Instant)>,
 }
 
 impl Resolver {
-    /// Follows the tasks: a generation now, and one whenever pods have joined,
-    /// left or moved, once nothing has changed for 0.2 s (or for 2 s something
-    /// has all the time). Pods that the policy refuses are left out as long as
-    /// it does.
+    /// Watches the tasks. The first generation is returned immediately. Another one
+    /// follows when pods are added, deleted or moved, after no pod has changed for
+    /// 0.2 s, or after 2 s if pods keep changing. Pods that the policy refuses are
+    /// left out until it accepts them.
     ///
     /// # Errors
-    /// As [`Resolver::tasks`].
+    /// See [`Resolver::tasks`].
     ///
     /// ```
     /// # longshore_embedded::example_with_pods(async |cluster| {
@@ -98,46 +98,46 @@ impl Resolver {
     /// ```
     pub async fn watch(&self) -> Result<Generations, Error> {
         Ok(Generations {
-            live: Live::open(self).await?,
-            how: self.patient(),
-            quiet: QUIET,
+            feeds: PodFeeds::open(self).await?,
+            assembly: self.assembly_for_waiting(),
+            quiet: QUIET_PERIOD,
             last: None,
-            begun: false,
-            news: None,
+            started: false,
+            pending: None,
         })
     }
 }
 
 impl Generations {
-    /// The same, where so long nothing may change until what has changed
-    /// counts.
+    /// Sets how long no pod may change before a new generation is returned.
     #[must_use]
     pub fn with_quiet(mut self, quiet: Duration) -> Self {
         self.quiet = quiet;
         self
     }
 
-    /// The next generation. May be given up and called again; none is lost.
+    /// Returns the next generation. The future may be dropped and the method called
+    /// again; no generation is lost.
     ///
     /// # Errors
-    /// [`Error::Pods`] for pods that do not make tasks, such as two with one
-    /// completion index: that may come right again, so go on with the next.
-    /// [`Error::Closed`] is the end.
+    /// [`Error::Pods`] for pods that cannot become tasks, such as two with the same
+    /// completion index. That can be temporary, so callers may call this method
+    /// again. After [`Error::Closed`] there are no further generations.
     pub async fn next(&mut self) -> Result<Generation, Error> {
         loop {
-            // What is there at the beginning needs no rest.
-            if std::mem::replace(&mut self.begun, true) {
+            // The first generation needs no quiet period.
+            if std::mem::replace(&mut self.started, true) {
                 self.settle().await?;
-                self.news = None;
+                self.pending = None;
             }
-            let tasks = there(self.live.selected(), &self.how)?;
-            if let Some(generation) = self.turn(tasks) {
+            let tasks = complete_tasks(self.feeds.selected(), &self.assembly)?;
+            if let Some(generation) = self.next_generation(tasks) {
                 return Ok(generation);
             }
         }
     }
 
-    /// As a stream, which ends after [`Error::Closed`].
+    /// Converts to a stream, which ends after [`Error::Closed`].
     pub fn into_stream(self) -> impl Stream<Item = Result<Generation, Error>> + Send {
         stream::unfold(Some(self), |generations| async {
             let mut generations = generations?;
@@ -148,26 +148,26 @@ impl Generations {
         })
     }
 
-    /// Waits until something has changed and nothing does any more.
+    /// Waits for a change, and then until no pod changes for the quiet period.
     async fn settle(&mut self) -> Result<(), Error> {
         loop {
-            let Some((first, last)) = self.news else {
-                self.live.changed().await?;
-                self.news = Some((Instant::now(), Instant::now()));
+            let Some((first, last)) = self.pending else {
+                self.feeds.changed().await?;
+                self.pending = Some((Instant::now(), Instant::now()));
                 continue;
             };
-            let until = (last + self.quiet).min(first + self.quiet * PATIENCE);
+            let until = (last + self.quiet).min(first + self.quiet * MAX_QUIET_PERIODS);
             if Instant::now() >= until {
                 return Ok(());
             }
-            if let Ok(changed) = tokio::time::timeout_at(until, self.live.changed()).await {
+            if let Ok(changed) = tokio::time::timeout_at(until, self.feeds.changed()).await {
                 changed?;
-                self.news = Some((first, Instant::now()));
+                self.pending = Some((first, Instant::now()));
             }
         }
     }
 
-    fn turn(&mut self, tasks: Tasks) -> Option<Generation> {
+    fn next_generation(&mut self, tasks: Tasks) -> Option<Generation> {
         let (number, before) = match &self.last {
             Some((_, before)) if *before == tasks => return None,
             Some((number, before)) => (*number, before),
@@ -175,8 +175,8 @@ impl Generations {
         };
         let generation = Generation {
             number: number + 1,
-            joined: without(&tasks, before),
-            left: without(before, &tasks),
+            joined: tasks_not_in(&tasks, before),
+            left: tasks_not_in(before, &tasks),
             tasks,
         };
         self.last = Some((generation.number, generation.tasks.clone()));
@@ -184,8 +184,8 @@ impl Generations {
     }
 }
 
-/// The tasks of the one whose pods the other does not have.
-fn without(tasks: &Tasks, others: &Tasks) -> Vec<Task> {
+/// Returns the tasks whose pods are not among the other tasks' pods.
+fn tasks_not_in(tasks: &Tasks, others: &Tasks) -> Vec<Task> {
     let key = |task: &Task| {
         (
             task.role.clone(),

@@ -1,4 +1,5 @@
-//! A spec as others write it: maps of lists, TensorFlow's message, serde.
+//! Conversions of a cluster spec: JSON values, TensorFlow's `ClusterDef` message,
+//! and serde.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -11,10 +12,11 @@ use serde_json::{Map, Value};
 use super::{ClusterSpec, SpecError};
 
 impl ClusterSpec {
-    /// Reads jobs as lists of addresses, or as maps from index to address.
+    /// Reads a map of jobs whose tasks are lists of addresses or maps from index to
+    /// address.
     ///
     /// # Errors
-    /// Names the job, and the index or address that is none.
+    /// The error names the job and the invalid index or address.
     pub fn from_value(value: &Value) -> Result<Self, SpecError> {
         let jobs = value
             .as_object()
@@ -56,8 +58,9 @@ impl ClusterSpec {
         Ok(spec)
     }
 
-    /// The spec as a map: dense jobs as lists, sparse jobs as maps. A job without
-    /// tasks is an empty list, where TensorFlow has an empty map.
+    /// Returns the spec as a map: jobs with consecutive indices as lists, others as
+    /// maps. A job without tasks is an empty list; in TensorFlow it is an empty
+    /// map.
     #[must_use]
     pub fn as_dict(&self) -> Value {
         let jobs = self.jobs.iter().map(|(job, tasks)| {
@@ -78,8 +81,8 @@ impl ClusterSpec {
         Value::Object(jobs.collect::<Map<_, _>>())
     }
 
-    /// The spec in the shape of TensorFlow's `ClusterDef` message, in JSON:
-    /// jobs and tasks sorted.
+    /// Returns the spec in the shape of TensorFlow's `ClusterDef` message, as JSON.
+    /// Jobs and tasks are sorted.
     #[must_use]
     pub fn as_cluster_def(&self) -> Value {
         let jobs: Vec<Value> = self
@@ -97,21 +100,22 @@ impl ClusterSpec {
     }
 }
 
-/// An index has one way to be written, or two of them would be one.
+/// Accepts only the canonical form of an index. Otherwise two keys could be the
+/// same index.
 fn index(text: &str) -> Option<u32> {
     let index = text.parse::<u32>().ok()?;
     (index.to_string() == text).then_some(index)
 }
 
-/// As [`ClusterSpec::as_dict`] has it.
+/// Serializes the result of [`ClusterSpec::as_dict`].
 impl Serialize for ClusterSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.as_dict().serialize(serializer)
     }
 }
 
-/// As [`ClusterSpec::from_value`] reads it; in formats that have them, indices
-/// may be numbers.
+/// Accepts the same values as [`ClusterSpec::from_value`]. In formats with integer
+/// keys, indices may be integers.
 impl<'de> Deserialize<'de> for ClusterSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let jobs = BTreeMap::<String, Tasks>::deserialize(deserializer)?;
@@ -133,7 +137,7 @@ enum Tasks {
     Other(Value),
 }
 
-/// A key of a map, as text.
+/// A map key as text.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Key(String);
 

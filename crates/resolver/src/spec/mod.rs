@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 pub use error::SpecError;
 
-/// Jobs (roles) with their tasks: index → `address:port`.
+/// The tasks of each job (role): index → `address:port`.
 ///
-/// Behaves as TensorFlow's `tf.train.ClusterSpec`: dense jobs read as lists,
-/// sparse ones (with holes) as maps from index to address; an index keeps its
-/// meaning either way, so `["a"]` and `{0: "a"}` are equal.
+/// It behaves like TensorFlow's `tf.train.ClusterSpec`: a job with consecutive
+/// indices is read as a list, and a job with missing indices as a map from index to
+/// address. Both forms mean the same, so that `["a"]` and `{0: "a"}` are equal.
 ///
 /// ```
 /// use longshore_resolver::ClusterSpec;
@@ -28,20 +28,20 @@ pub struct ClusterSpec {
 }
 
 impl ClusterSpec {
-    /// A spec without jobs.
+    /// Creates a spec without jobs.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a job without tasks, unless it is there.
+    /// Adds a job without tasks, if it does not exist.
     pub fn add_job(&mut self, job: &str) {
         if !self.jobs.contains_key(job) {
             self.jobs.insert(job.to_owned(), BTreeMap::new());
         }
     }
 
-    /// Sets the address of one task, adding the job when it is new.
+    /// Sets the address of a task. Adds the job if it does not exist.
     pub fn set(&mut self, job: &str, index: u32, address: impl Into<String>) {
         self.jobs
             .entry(job.to_owned())
@@ -49,7 +49,7 @@ impl ClusterSpec {
             .insert(index, address.into());
     }
 
-    /// Adds a task after the last one of the job and gives its index.
+    /// Adds a task after the job's last task and returns its index.
     pub fn push(&mut self, job: &str, address: impl Into<String>) -> u32 {
         let tasks = self.jobs.entry(job.to_owned()).or_default();
         let index = tasks
@@ -60,13 +60,13 @@ impl ClusterSpec {
         index
     }
 
-    /// Whether it has no jobs.
+    /// Whether the spec has no jobs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }
 
-    /// The names of the jobs, sorted.
+    /// Returns the names of the jobs, sorted.
     pub fn jobs(&self) -> impl Iterator<Item = &str> {
         self.jobs.keys().map(String::as_str)
     }
@@ -77,7 +77,7 @@ impl ClusterSpec {
             .ok_or_else(|| SpecError::NoSuchJob(job.to_owned()))
     }
 
-    /// How many tasks the job has; holes do not count.
+    /// Returns the number of tasks of a job. Missing indices do not count.
     ///
     /// # Errors
     /// [`SpecError::NoSuchJob`].
@@ -85,7 +85,7 @@ impl ClusterSpec {
         Ok(self.job(job)?.len())
     }
 
-    /// The indices of the job's tasks, sorted.
+    /// Returns the indices of a job's tasks, sorted.
     ///
     /// # Errors
     /// [`SpecError::NoSuchJob`].
@@ -93,7 +93,7 @@ impl ClusterSpec {
         Ok(self.job(job)?.keys().copied().collect())
     }
 
-    /// The address of one task.
+    /// Returns the address of a task.
     ///
     /// # Errors
     /// [`SpecError::NoSuchJob`] and [`SpecError::NoSuchTask`].
@@ -106,21 +106,21 @@ impl ClusterSpec {
         Ok(address)
     }
 
-    /// The addresses of the job's tasks by index, `None` for holes, up to the
-    /// highest index.
+    /// Returns the addresses of a job's tasks, up to the highest index. Missing
+    /// indices are `None`.
     ///
     /// # Errors
     /// [`SpecError::NoSuchJob`].
     pub fn job_tasks(&self, job: &str) -> Result<impl Iterator<Item = Option<&str>>, SpecError> {
         let tasks = self.job(job)?;
-        // Made as they are asked for: a hole may be very large.
+        // Computed lazily, because a gap between indices can be very large.
         let last = tasks.keys().next_back().copied();
         let indices = last.into_iter().flat_map(|last| 0..=last);
         Ok(indices.map(|index| tasks.get(&index).map(String::as_str)))
     }
 
-    /// The tasks of a job with their indices, sorted; nothing for a job that
-    /// is not there.
+    /// Returns the tasks of a job with their indices, sorted. Returns nothing if
+    /// the job does not exist.
     pub fn tasks(&self, job: &str) -> impl Iterator<Item = (u32, &str)> {
         self.jobs
             .get(job)

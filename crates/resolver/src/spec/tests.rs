@@ -1,4 +1,4 @@
-//! `ClusterSpec`, beside what TensorFlow says.
+//! Compares `ClusterSpec` with the behaviour of TensorFlow's class.
 #![allow(clippy::unwrap_used)]
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn lists_and_dense_maps_are_equal() {
 }
 
 #[test]
-fn sparse_jobs_keep_their_indices() {
+fn jobs_with_missing_indices_keep_their_indices() {
     let spec = spec(json!({"worker": {"3": "d", "1": "b"}}));
     assert_eq!(spec.num_tasks("worker"), Ok(2));
     assert_eq!(spec.task_indices("worker"), Ok(vec![1, 3]));
@@ -33,7 +33,7 @@ fn sparse_jobs_keep_their_indices() {
 }
 
 #[test]
-fn errors_are_worded_as_tensorflow_words_them() {
+fn error_messages_are_those_of_tensorflow() {
     let spec = spec(json!({"worker": ["a"]}));
     let message = |error: SpecError| error.to_string();
     assert_eq!(
@@ -47,7 +47,7 @@ fn errors_are_worded_as_tensorflow_words_them() {
 }
 
 #[test]
-fn wrong_values_are_named() {
+fn errors_name_the_invalid_value() {
     let error = |value: Value| ClusterSpec::from_value(&value).unwrap_err().to_string();
     assert!(error(json!({"worker": ["a", 7]})).contains("task 1 of job 'worker' has 7"));
     assert!(error(json!({"worker": {"-1": "a"}})).contains("job 'worker' has a task -1"));
@@ -57,7 +57,7 @@ fn wrong_values_are_named() {
 }
 
 #[test]
-fn empty_reads_as_false_and_keeps_empty_jobs() {
+fn a_spec_with_empty_jobs_is_not_empty() {
     assert!(ClusterSpec::new().is_empty());
     let spec = spec(json!({"ps": []}));
     assert!(!spec.is_empty());
@@ -67,7 +67,7 @@ fn empty_reads_as_false_and_keeps_empty_jobs() {
 
 proptest! {
     #[test]
-    fn the_dict_reads_back_as_the_same_spec(
+    fn the_dict_round_trips(
         jobs in proptest::collection::btree_map(
             "[a-z]{1,8}",
             proptest::collection::btree_map(0_u32..50, "[a-z0-9.:]{1,12}", 0..6),
@@ -86,27 +86,27 @@ proptest! {
 }
 
 #[test]
-fn indices_have_one_way_to_be_written() {
-    for wrong in ["01", "+1", " 1", "1.0", "4294967296", ""] {
-        let error = ClusterSpec::from_value(&json!({"worker": {wrong: "a"}})).unwrap_err();
-        assert!(matches!(error, SpecError::Index { .. }), "{wrong:?}");
+fn only_the_canonical_form_of_an_index_is_accepted() {
+    for invalid in ["01", "+1", " 1", "1.0", "4294967296", ""] {
+        let error = ClusterSpec::from_value(&json!({"worker": {invalid: "a"}})).unwrap_err();
+        assert!(matches!(error, SpecError::Index { .. }), "{invalid:?}");
     }
 }
 
 #[test]
-fn serde_reads_and_writes_it_in_any_format() {
+fn serde_round_trips_in_json_and_yaml() {
     let text = r#"{"ps":{"1":"c:1"},"worker":["a:1","b:1"]}"#;
     let read: ClusterSpec = serde_json::from_str(text).unwrap();
     assert_eq!(serde_json::to_string(&read).unwrap(), text);
     let yaml = "worker: [a:1, b:1]\nps:\n  1: c:1\n";
     assert_eq!(serde_yaml_ng::from_str::<ClusterSpec>(yaml).unwrap(), read);
-    let told = |text: &str| {
+    let error = |text: &str| {
         let read = serde_yaml_ng::from_str::<ClusterSpec>(text);
         read.unwrap_err().to_string()
     };
-    assert!(told("worker: {-1: a}").contains("job 'worker' has a task -1"));
-    assert!(told("worker: {1.5: a}").contains("job 'worker' has a task 1.5"));
-    assert!(told("worker: [a, 7]").contains("task 1 of job 'worker' has 7"));
-    assert!(told("worker: a").contains("list of addresses or a map"));
+    assert!(error("worker: {-1: a}").contains("job 'worker' has a task -1"));
+    assert!(error("worker: {1.5: a}").contains("job 'worker' has a task 1.5"));
+    assert!(error("worker: [a, 7]").contains("task 1 of job 'worker' has 7"));
+    assert!(error("worker: a").contains("list of addresses or a map"));
     assert!(serde_json::from_str::<ClusterSpec>("[1]").is_err());
 }

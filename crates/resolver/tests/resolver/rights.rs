@@ -36,7 +36,7 @@ async fn the_error_names_the_missing_permission() {
     };
     let error = check(resolver.cluster_spec().await.unwrap_err());
     assert!(
-        error.starts_with("the right to list pods in namespace \"default\" is missing: "),
+        error.starts_with("permission to list pods in namespace \"default\" is missing: "),
         "{error}"
     );
     assert!(error.contains("kubectl create role"), "{error}");

@@ -194,5 +194,5 @@ async fn a_pod_finds_its_own_task() {
     assert_eq!((task.role.as_str(), task.index), ("worker", 2));
     // The process that runs this test is not one of the tasks.
     let error = resolver.with_own_task().await.unwrap_err().to_string();
-    assert!(error.contains("is none of the 3 tasks"), "{error}");
+    assert!(error.contains("is not one of the 3 tasks"), "{error}");
 }

@@ -49,7 +49,7 @@ async fn a_timeout_lists_the_missing_tasks() {
     assert!(matches!(error, Error::Missing { .. }));
     assert_eq!(
         error.to_string(),
-        "not all tasks were there within 0 s: worker: 1 of 3; w-1 is Pending, 1 not created yet"
+        "timed out after 0 s waiting for tasks: worker: 1 of 3; w-1 is Pending, 1 not created yet"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Tables for the decisions of [`super`].
+//! Table tests of the decisions of [`super`].
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ fn at(text: &str) -> Timestamp {
     format!("2026-01-02T{text}Z").parse().unwrap()
 }
 
-/// The CronJob `c`, hourly, made at 10:00, with more in its spec and a status.
+/// The hourly CronJob `c`, created at 10:00, with the given spec fields and status.
 fn cron(spec: Value, status: Value) -> CronJob {
     let mut all = json!({"schedule": "0 * * * *", "jobTemplate": {}});
     all.as_object_mut()
@@ -77,21 +77,21 @@ fn active_names(plan: &Plan) -> Vec<&str> {
 }
 
 #[test]
-fn a_job_is_started_at_its_time() {
+fn a_job_starts_at_its_scheduled_time() {
     let cron = cron(json!({}), json!({}));
     let before = decide(&cron, &[], "10:59:50");
     assert_eq!(
-        (before.start, before.again),
+        (before.start, before.requeue_after),
         (None, Some(Duration::from_secs(10)))
     );
     let plan = decide(&cron, &[], "11:00:00");
     assert_eq!(plan.start.unwrap().time, at("11:00:00"));
-    assert_eq!(plan.again, Some(Duration::from_secs(3600)));
+    assert_eq!(plan.requeue_after, Some(Duration::from_secs(3600)));
     assert!(plan.notices.is_empty());
 }
 
 #[test]
-fn schedules_are_of_their_time_zone() {
+fn schedules_use_their_time_zone() {
     let cron = cron(
         json!({"schedule": "0 3 * * *", "timeZone": "Asia/Kathmandu"}),
         json!({}),
@@ -101,7 +101,7 @@ fn schedules_are_of_their_time_zone() {
 }
 
 #[test]
-fn policies_about_jobs_that_run() {
+fn concurrency_policies_apply_to_running_jobs() {
     let status = with_active(&["old"]);
     let decide = |policy: &str, status: &Value| {
         let cron = cron(json!({"concurrencyPolicy": policy}), status.clone());
@@ -114,10 +114,10 @@ fn policies_about_jobs_that_run() {
         (reasons(&forbid), &forbid.start),
         (vec!["JobAlreadyActive"], &None)
     );
-    assert_eq!(forbid.again, Some(Duration::from_secs(3600)));
+    assert_eq!(forbid.requeue_after, Some(Duration::from_secs(3600)));
     let replace = decide("Replace", &status);
     assert_eq!(names(&replace.start.unwrap().replace), ["old"]);
-    // The time's own Job runs already.
+    // The Job for this time is already running.
     let name = jobs::name("c", at("11:00:00"));
     for policy in ["Allow", "Forbid", "Replace"] {
         let plan = decide(policy, &with_active(&[&name]));
@@ -127,7 +127,7 @@ fn policies_about_jobs_that_run() {
 }
 
 #[test]
-fn what_keeps_a_schedule_from_being_followed() {
+fn invalid_and_suspended_schedules_start_no_job() {
     let decide = |spec: Value| decide(&cron(spec, json!({})), &[], "11:30:00");
     let cases = [
         (json!({"suspend": true}), None),
@@ -153,14 +153,14 @@ fn what_keeps_a_schedule_from_being_followed() {
             )),
         ),
     ];
-    for (spec, told) in cases {
+    for (spec, notices) in cases {
         let plan = decide(spec.clone());
         let found = plan
             .notices
             .first()
             .map(|notice| (notice.reason, notice.message.as_str()));
-        assert_eq!(found, told, "{spec}");
-        assert_eq!((plan.start, plan.again), (None, None), "{spec}");
+        assert_eq!(found, notices, "{spec}");
+        assert_eq!((plan.start, plan.requeue_after), (None, None), "{spec}");
     }
     let late = decide(json!({"startingDeadlineSeconds": 60}));
     assert_eq!(late.notices[0].reason, "MissSchedule");
@@ -169,13 +169,13 @@ fn what_keeps_a_schedule_from_being_followed() {
         "Missed scheduled time to start a job: Fri, 02 Jan 2026 11:00:00 +0000"
     );
     assert_eq!(
-        (late.start, late.again),
+        (late.start, late.requeue_after),
         (None, Some(Duration::from_secs(1800)))
     );
 }
 
 #[test]
-fn a_hundred_missed_times_are_told_and_the_latest_is_started() {
+fn more_than_a_hundred_missed_times_are_reported_and_the_latest_starts() {
     let cron = cron(
         json!({"schedule": "* * * * *"}),
         json!({"lastScheduleTime": "2025-01-01T00:00:00Z"}),
@@ -186,7 +186,7 @@ fn a_hundred_missed_times_are_told_and_the_latest_is_started() {
 }
 
 #[test]
-fn jobs_that_end_or_go_leave_the_active_ones() {
+fn finished_and_deleted_jobs_are_removed_from_the_active_jobs() {
     let mut status = with_active(&["done", "failed", "gone", "runs"]);
     status["lastSuccessfulTime"] = json!("2026-01-02T10:10:00Z");
     let cron = cron(json!({"suspend": true}), status);
@@ -198,13 +198,13 @@ fn jobs_that_end_or_go_leave_the_active_ones() {
     ];
     let plan = decide(&cron, &jobs, "10:40:00");
     assert_eq!(active_names(&plan), ["runs"]);
-    let told: Vec<&str> = plan
+    let notices: Vec<&str> = plan
         .notices
         .iter()
         .map(|notice| notice.message.as_str())
         .collect();
     assert_eq!(
-        told,
+        notices,
         [
             "Saw completed job: done, condition: Complete",
             "Saw completed job: failed, condition: Failed",
@@ -215,12 +215,12 @@ fn jobs_that_end_or_go_leave_the_active_ones() {
 }
 
 #[test]
-fn the_oldest_of_too_many_ended_jobs_are_expired() {
+fn the_oldest_finished_jobs_beyond_the_limit_are_deleted() {
     let never_started = JobFacts {
         started: None,
         ..ended("e", End::Complete, "10:00:00")
     };
-    let going = JobFacts {
+    let deleting = JobFacts {
         deleting: true,
         ..ended("a", End::Complete, "09:00:00")
     };
@@ -229,7 +229,7 @@ fn the_oldest_of_too_many_ended_jobs_are_expired() {
         ended("d", End::Complete, "10:30:00"),
         ended("c", End::Complete, "10:20:00"),
         ended("b", End::Complete, "10:20:00"),
-        going,
+        deleting,
         ended("f", End::Failed, "10:10:00"),
         job("r"),
     ];
@@ -239,7 +239,7 @@ fn the_oldest_of_too_many_ended_jobs_are_expired() {
             &jobs,
             "10:40:00",
         );
-        plan.expired
+        plan.beyond_history_limit
             .into_iter()
             .map(|job| job.name)
             .collect::<Vec<_>>()
@@ -252,7 +252,7 @@ fn the_oldest_of_too_many_ended_jobs_are_expired() {
 }
 
 #[test]
-fn one_that_goes_only_takes_stock() {
+fn a_cron_job_in_deletion_only_updates_its_status() {
     let mut cron = cron(json!({}), with_active(&["done"]));
     cron.metadata.deletion_timestamp = Some(Time(at("10:30:00")));
     let plan = decide(
@@ -261,7 +261,7 @@ fn one_that_goes_only_takes_stock() {
         "11:00:00",
     );
     assert_eq!(
-        (reasons(&plan), plan.start, plan.again),
+        (reasons(&plan), plan.start, plan.requeue_after),
         (vec!["SawCompletedJob"], None, None)
     );
     assert_eq!(plan.status.active, None);

@@ -1,17 +1,17 @@
-//! Whether a Job is to end now, how and why.
+//! Decides whether a Job ends now, how, and why.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::JobStatus;
 
-use super::{IndexSet, Tally, Wishes, names, since};
+use super::{EffectiveSpec, IndexSet, Tally, names, since};
 
 pub(super) type Ending = (&'static str, &'static str, String);
 
-/// Whether the Job is to end now, how and why.
+/// Returns the condition type, reason and message if the Job ends now.
 pub(super) fn verdict(
-    wishes: &Wishes<'_>,
+    effective: &EffectiveSpec<'_>,
     status: &JobStatus,
     tally: &Tally<'_>,
     now: Timestamp,
@@ -20,39 +20,39 @@ pub(super) fn verdict(
     if let Some(message) = &tally.fail_job {
         return fail("PodFailurePolicy", message);
     }
-    if tally.failed > wishes.backoff_limit || restarts_exhausted(wishes, tally) {
+    if tally.failed > effective.backoff_limit || restarts_exhausted(effective, tally) {
         let message = "Job has reached the specified backoff limit";
         return fail("BackoffLimitExceeded", message);
     }
-    if remaining_time(wishes, status, now) == Some(Duration::ZERO) {
+    if remaining_time(effective, status, now) == Some(Duration::ZERO) {
         let message = "Job was active longer than specified deadline";
         return fail("DeadlineExceeded", message);
     }
-    if wishes.backoff_limit_per_index.is_some() {
+    if effective.backoff_limit_per_index.is_some() {
         let failed = tally.failed_indexes.len();
-        let most = wishes
+        let max_failed = effective
             .spec
             .max_failed_indexes
-            .and_then(|most| u64::try_from(most).ok());
-        if most.is_some_and(|most| failed > most) {
+            .and_then(|max_failed| u64::try_from(max_failed).ok());
+        if max_failed.is_some_and(|max_failed| failed > max_failed) {
             let message = "Job has exceeded the specified maximal number of failed indexes";
             return fail("MaxFailedIndexesExceeded", message);
         }
-        let all = u64::from(wishes.completions.unwrap_or(0));
+        let all = u64::from(effective.completions.unwrap_or(0));
         if failed > 0 && failed + tally.completed.len() >= all {
             return fail("FailedIndexes", "Job has failed indexes");
         }
     }
     let met = |reason, message: String| Some((names::SUCCESS_CRITERIA_MET, reason, message));
-    if let Some(rule) = success_rule(wishes, &tally.completed) {
+    if let Some(rule) = success_rule(effective, &tally.completed) {
         return met("SuccessPolicy", format!("Matched rules at index {rule}"));
     }
     let complete = tally.active.is_empty()
-        && match wishes.completions {
+        && match effective.completions {
             Some(completions) => tally.succeeded >= u64::from(completions),
             None => tally.succeeded > 0,
         };
-    if complete && !wishes.suspended {
+    if complete && !effective.suspended {
         return met(
             "CompletionsReached",
             "Reached expected number of succeeded pods".to_owned(),
@@ -61,9 +61,9 @@ pub(super) fn verdict(
     None
 }
 
-/// With restartPolicy OnFailure, restarts of containers count as tries.
-fn restarts_exhausted(wishes: &Wishes<'_>, tally: &Tally<'_>) -> bool {
-    let policy = wishes
+/// With restartPolicy OnFailure, container restarts count as failures.
+fn restarts_exhausted(effective: &EffectiveSpec<'_>, tally: &Tally<'_>) -> bool {
+    let policy = effective
         .spec
         .template
         .spec
@@ -75,16 +75,16 @@ fn restarts_exhausted(wishes: &Wishes<'_>, tally: &Tally<'_>) -> bool {
     let pods = tally.active.iter().chain(&tally.terminating);
     let restarts: i64 = pods.map(|pod| pod.restarts).sum();
     let restarts = u64::try_from(restarts).unwrap_or(0);
-    restarts > 0 && restarts >= wishes.backoff_limit
+    restarts > 0 && restarts >= effective.backoff_limit
 }
 
-/// The first rule of the success policy that is met.
-fn success_rule(wishes: &Wishes<'_>, completed: &IndexSet) -> Option<usize> {
-    let rules = &wishes
+/// Returns the first success policy rule that is met.
+fn success_rule(effective: &EffectiveSpec<'_>, completed: &IndexSet) -> Option<usize> {
+    let rules = &effective
         .spec
         .success_policy
         .as_ref()
-        .filter(|_| wishes.indexed)?
+        .filter(|_| effective.indexed)?
         .rules;
     rules.iter().position(|rule| {
         let count = rule
@@ -103,16 +103,16 @@ fn success_rule(wishes: &Wishes<'_>, completed: &IndexSet) -> Option<usize> {
     })
 }
 
-/// What is left of activeDeadlineSeconds.
+/// Returns the remaining time of activeDeadlineSeconds.
 pub(super) fn remaining_time(
-    wishes: &Wishes<'_>,
+    effective: &EffectiveSpec<'_>,
     status: &JobStatus,
     now: Timestamp,
 ) -> Option<Duration> {
-    let limit = wishes
+    let limit = effective
         .spec
         .active_deadline_seconds
-        .filter(|_| !wishes.suspended)?;
+        .filter(|_| !effective.suspended)?;
     let limit = Duration::from_secs(u64::try_from(limit).unwrap_or(0));
     Some(limit.saturating_sub(since(status.start_time.as_ref()?.0, now)))
 }

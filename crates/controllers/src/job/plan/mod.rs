@@ -1,5 +1,5 @@
-//! Decides what a Job needs next. Pure: from the Job, its pods and the time
-//! to pods to make, to delete and to release, and the status to store.
+//! Decides what to do about a Job. Pure: from the Job, its pods and the time, it
+//! computes the pods to create, to delete and to release, and the status to store.
 
 mod ending;
 mod scale;
@@ -17,24 +17,24 @@ use super::{
     indexes::IndexSet,
     names,
     pods::NewPod,
-    spec::Wishes,
+    spec::EffectiveSpec,
     tally::{self, Tally},
 };
 use crate::events::Severity;
 use ending::{remaining_time, verdict};
 use scale::{removals, scale};
 
-/// What the decision is made from.
+/// The input of a decision.
 pub(crate) struct Observed<'a> {
-    /// The newest Job known.
+    /// The latest observed Job.
     pub(crate) job: &'a Job,
     /// The pods it controls.
     pub(crate) pods: &'a [&'a PodFacts],
-    /// Failures in a row before this decision.
+    /// The consecutive failures before this decision.
     pub(crate) failures: Failures,
-    /// Waits between tries.
+    /// The limits of the backoff.
     pub(crate) limits: BackoffLimits,
-    /// The present.
+    /// The current time.
     pub(crate) now: Timestamp,
 }
 
@@ -43,49 +43,49 @@ pub(crate) struct Observed<'a> {
 pub(crate) struct Removal {
     /// The pod.
     pub(crate) pod: PodFacts,
-    /// Take its finalizer off first, so that it does not count as failed.
+    /// Whether to remove its finalizer first, so that it does not count as failed.
     pub(crate) uncounted: bool,
 }
 
-/// Something to tell in an event.
+/// An event to record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Notice {
-    /// Normal or warning.
+    /// Normal or Warning.
     pub(crate) severity: Severity,
-    /// One word for programs.
+    /// The machine-readable reason.
     pub(crate) reason: String,
-    /// A sentence for people.
+    /// The human-readable message.
     pub(crate) message: String,
 }
 
-/// What is to be done, in this order: pods made and deleted, status stored,
-/// events told, finalizers taken off.
+/// The actions to take, in this order: create and delete pods, store the status,
+/// record events, remove finalizers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Plan {
-    /// Pods to make.
+    /// The pods to create.
     pub(crate) create: Vec<NewPod>,
-    /// Pods to delete.
+    /// The pods to delete.
     pub(crate) delete: Vec<Removal>,
     /// The status to store.
     pub(crate) status: JobStatus,
-    /// Events to tell once the status is stored.
+    /// The events to record after the status is stored.
     pub(crate) notices: Vec<Notice>,
-    /// Pods whose finalizer may go once the status is stored.
+    /// The pods whose finalizer can be removed after the status is stored.
     pub(crate) release: Vec<PodFacts>,
-    /// Failures in a row, once the status is stored.
+    /// The consecutive failures after the status is stored.
     pub(crate) failures: Failures,
-    /// Look again after this long.
-    pub(crate) again: Option<Duration>,
-    /// The Job's time after its end is over: delete it.
+    /// The delay before the next reconciliation.
+    pub(crate) requeue_after: Option<Duration>,
+    /// Whether the Job's TTL has expired, so that it must be deleted.
     pub(crate) expire: bool,
 }
 
 impl Plan {
-    fn look_again(&mut self, after: Duration) {
-        self.again = Some(self.again.map_or(after, |sooner| sooner.min(after)));
+    fn requeue(&mut self, after: Duration) {
+        self.requeue_after = Some(self.requeue_after.map_or(after, |sooner| sooner.min(after)));
     }
 
-    fn tell(&mut self, severity: Severity, reason: &str, message: &str) {
+    fn record_event(&mut self, severity: Severity, reason: &str, message: &str) {
         let (reason, message) = (reason.to_owned(), message.to_owned());
         self.notices.push(Notice {
             severity,
@@ -95,7 +95,7 @@ impl Plan {
     }
 }
 
-/// The decision; `None` for a Job without a spec.
+/// Decides what to do; `None` for a Job without a spec.
 pub(crate) fn plan(observed: &Observed<'_>) -> Option<Plan> {
     let &Observed {
         job,
@@ -104,7 +104,7 @@ pub(crate) fn plan(observed: &Observed<'_>) -> Option<Plan> {
         limits,
         now,
     } = observed;
-    let wishes = Wishes::of(job)?;
+    let effective = EffectiveSpec::of(job)?;
     let mut plan = Plan {
         failures,
         ..Plan::default()
@@ -116,33 +116,33 @@ pub(crate) fn plan(observed: &Observed<'_>) -> Option<Plan> {
             .filter(|pod| pod.tracked)
             .map(|pod| (*pod).clone())
             .collect();
-        expire(&mut plan, &status, &wishes, now);
+        expire(&mut plan, &status, &effective, now);
         plan.status = status;
         return Some(plan);
     }
     let deleting = job.metadata.deletion_timestamp.is_some();
-    if status.start_time.is_none() && !wishes.suspended {
+    if status.start_time.is_none() && !effective.suspended {
         status.start_time = Some(whole_seconds(now));
     }
-    tally::settle(&mut status, &wishes, pods);
-    let tally = tally::tally(&mut status, &wishes, pods, failures, now);
+    tally::settle(&mut status, &effective, pods);
+    let tally = tally::tally(&mut status, &effective, pods, failures, now);
     plan.failures = tally.failures;
 
     if target(&status).is_none() {
-        if let Some((kind, reason, message)) = verdict(&wishes, &status, &tally, now) {
+        if let Some((kind, reason, message)) = verdict(&effective, &status, &tally, now) {
             conditions::set(&mut status, kind, true, reason, &message, now);
         }
-        watch_deadline(&mut plan, &wishes, &status, now);
+        watch_deadline(&mut plan, &effective, &status, now);
     }
     let ending = target(&status).is_some();
     if ending {
         plan.delete = removals(&tally.active, false);
     } else if !deleting {
-        suspend(&mut plan, &mut status, &wishes, now);
-        if wishes.suspended {
+        suspend(&mut plan, &mut status, &effective, now);
+        if effective.suspended {
             plan.delete = removals(&tally.active, true);
         } else {
-            scale(&mut plan, &wishes, &tally, limits, now);
+            scale(&mut plan, &effective, &tally, limits, now);
         }
     }
     let mut release = tally.release.clone();
@@ -152,32 +152,32 @@ pub(crate) fn plan(observed: &Observed<'_>) -> Option<Plan> {
     plan.release = release.into_iter().cloned().collect();
 
     let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
-    // Zeros of these two are left out, as the real server does.
+    // As in Kubernetes, zeros of these two counts are omitted.
     status.active = Some(number(tally.active.len())).filter(|count| *count > 0);
     status.ready = Some(number(tally.ready));
     status.terminating = Some(number(tally.terminating.len()));
-    if wishes.indexed {
+    if effective.indexed {
         let succeeded = i32::try_from(tally.completed.len()).unwrap_or(i32::MAX);
         status.succeeded = Some(succeeded).filter(|count| *count > 0);
-        status.completed_indexes = some_text(&tally.completed);
-        if wishes.backoff_limit_per_index.is_some() {
+        status.completed_indexes = non_empty_text(&tally.completed);
+        if effective.backoff_limit_per_index.is_some() {
             status.failed_indexes = Some(tally.failed_indexes.to_string());
         }
     }
-    let quiet = tally.active.is_empty() && tally.terminating.is_empty();
-    if quiet && plan.release.is_empty() && tally.replace.is_empty() {
+    let no_pods_left = tally.active.is_empty() && tally.terminating.is_empty();
+    if no_pods_left && plan.release.is_empty() && tally.replace.is_empty() {
         conclude(&mut plan, &mut status, last_success(pods, now), now);
     }
     plan.status = status;
     Some(plan)
 }
 
-fn some_text(set: &IndexSet) -> Option<String> {
+fn non_empty_text(set: &IndexSet) -> Option<String> {
     (set.len() > 0).then(|| set.to_string())
 }
 
-/// The condition that says how the Job is about to end: its type, reason and
-/// message.
+/// Returns the type, reason and message of the condition that announces how the Job
+/// will end.
 fn target(status: &JobStatus) -> Option<(&'static str, String, String)> {
     [names::FAILURE_TARGET, names::SUCCESS_CRITERIA_MET]
         .into_iter()
@@ -188,7 +188,7 @@ fn target(status: &JobStatus) -> Option<(&'static str, String, String)> {
         })
 }
 
-/// Whether it is decided that the Job ends.
+/// Whether it has been decided that the Job ends.
 pub(crate) fn is_decided(status: Option<&JobStatus>) -> bool {
     status.is_some_and(|status| target(status).is_some())
 }
@@ -197,18 +197,23 @@ fn since(start: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(start)).unwrap_or(Duration::ZERO)
 }
 
-fn watch_deadline(plan: &mut Plan, wishes: &Wishes<'_>, status: &JobStatus, now: Timestamp) {
-    if let Some(left) = remaining_time(wishes, status, now).filter(|left| !left.is_zero()) {
-        plan.look_again(left);
+fn watch_deadline(
+    plan: &mut Plan,
+    effective: &EffectiveSpec<'_>,
+    status: &JobStatus,
+    now: Timestamp,
+) {
+    if let Some(left) = remaining_time(effective, status, now).filter(|left| !left.is_zero()) {
+        plan.requeue(left);
     }
 }
 
-/// Writes the condition Suspended; a Job that resumes starts anew.
-fn suspend(plan: &mut Plan, status: &mut JobStatus, wishes: &Wishes<'_>, now: Timestamp) {
-    if wishes.suspended {
+/// Sets the condition Suspended. The start time is reset when a Job resumes.
+fn suspend(plan: &mut Plan, status: &mut JobStatus, effective: &EffectiveSpec<'_>, now: Timestamp) {
+    if effective.suspended {
         let message = "Job suspended";
         if conditions::set(status, names::SUSPENDED, true, "JobSuspended", message, now) {
-            plan.tell(Severity::Normal, "Suspended", message);
+            plan.record_event(Severity::Normal, "Suspended", message);
         }
     } else if conditions::set(
         status,
@@ -219,38 +224,37 @@ fn suspend(plan: &mut Plan, status: &mut JobStatus, wishes: &Wishes<'_>, now: Ti
         now,
     ) {
         status.start_time = Some(whole_seconds(now));
-        plan.tell(Severity::Normal, "Resumed", "Job resumed");
+        plan.record_event(Severity::Normal, "Resumed", "Job resumed");
     }
 }
 
-/// When the last pod that succeeded had ended. A controller that was not there
-/// at that time, because the cluster was down, is late with the conclusion; the
-/// Job was complete all the same.
+/// Returns when the last successful pod ended. If the controller was down at that
+/// time, it stores the condition later, but the completion time is that of the pod.
 fn last_success(pods: &[&PodFacts], now: Timestamp) -> Timestamp {
     let succeeded = pods.iter().filter(|pod| pod.phase == Phase::Succeeded);
     let last = succeeded.filter_map(|pod| pod.finished).max();
     last.map_or(now, |last| last.min(now))
 }
 
-/// Writes the last condition once nothing is left to wait for.
+/// Sets the final condition when there is nothing left to wait for.
 fn conclude(plan: &mut Plan, status: &mut JobStatus, completed: Timestamp, now: Timestamp) {
     let Some((kind, reason, message)) = target(status) else {
         return;
     };
     if kind == names::FAILURE_TARGET {
         conditions::set(status, names::FAILED, true, &reason, &message, now);
-        plan.tell(Severity::Warning, &reason, &message);
+        plan.record_event(Severity::Warning, &reason, &message);
     } else {
         conditions::set(status, names::COMPLETE, true, &reason, &message, now);
         status.completion_time = Some(whole_seconds(completed));
-        plan.tell(Severity::Normal, "Completed", "Job completed");
+        plan.record_event(Severity::Normal, "Completed", "Job completed");
     }
-    plan.again = None;
+    plan.requeue_after = None;
 }
 
-/// Deletes the Job when its time after its end is over.
-fn expire(plan: &mut Plan, status: &JobStatus, wishes: &Wishes<'_>, now: Timestamp) {
-    let Some(seconds) = wishes.spec.ttl_seconds_after_finished else {
+/// Deletes the Job if its TTL has expired.
+fn expire(plan: &mut Plan, status: &JobStatus, effective: &EffectiveSpec<'_>, now: Timestamp) {
+    let Some(seconds) = effective.spec.ttl_seconds_after_finished else {
         return;
     };
     let Some(end) = conditions::finished(status).and_then(|c| c.last_transition_time.as_ref())
@@ -262,7 +266,7 @@ fn expire(plan: &mut Plan, status: &JobStatus, wishes: &Wishes<'_>, now: Timesta
     if left.is_zero() {
         plan.expire = plan.release.is_empty();
     } else {
-        plan.look_again(left);
+        plan.requeue(left);
     }
 }
 

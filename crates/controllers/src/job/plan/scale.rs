@@ -1,13 +1,13 @@
-//! How many pods are made or deleted, and which.
+//! Decides how many pods to create or delete, and which.
 
 use std::{cmp::Reverse, collections::HashSet, time::Duration};
 
 use jiff::Timestamp;
 
-use super::{BackoffLimits, NewPod, Phase, Plan, PodFacts, Removal, Tally, Verdict, Wishes};
+use super::{BackoffLimits, EffectiveSpec, NewPod, Phase, Plan, PodFacts, Removal, Tally, Verdict};
 
-/// Most pods made or deleted at a time, as in Kubernetes.
-const LARGEST_STEP: u64 = 500;
+/// The maximum number of pods to create or delete at a time, as in Kubernetes.
+const MAX_STEP: u64 = 500;
 
 pub(super) fn removals(pods: &[&PodFacts], uncounted: bool) -> Vec<Removal> {
     let removal = |pod: &&PodFacts| Removal {
@@ -15,46 +15,46 @@ pub(super) fn removals(pods: &[&PodFacts], uncounted: bool) -> Vec<Removal> {
         uncounted,
     };
     pods.iter()
-        .take(usize::try_from(LARGEST_STEP).unwrap_or(usize::MAX))
+        .take(usize::try_from(MAX_STEP).unwrap_or(usize::MAX))
         .map(removal)
         .collect()
 }
 
-/// Makes or deletes pods until as many are active as are wanted.
+/// Creates or deletes pods until the desired number is active.
 pub(super) fn scale(
     plan: &mut Plan,
-    wishes: &Wishes<'_>,
+    effective: &EffectiveSpec<'_>,
     tally: &Tally<'_>,
     limits: BackoffLimits,
     now: Timestamp,
 ) {
     let active = tally.active.len() as u64;
-    let wanted = match wishes.completions {
+    let wanted = match effective.completions {
         Some(completions) => {
             let over = tally.succeeded + tally.failed_indexes.len();
             u64::from(completions)
                 .saturating_sub(over)
-                .min(wishes.parallelism)
+                .min(effective.parallelism)
         }
-        None if tally.succeeded > 0 => active.min(wishes.parallelism),
-        None => wishes.parallelism,
+        None if tally.succeeded > 0 => active.min(effective.parallelism),
+        None => effective.parallelism,
     };
-    let surplus = surplus(wishes, tally, active.saturating_sub(wanted));
+    let surplus = surplus(effective, tally, active.saturating_sub(wanted));
     if !surplus.is_empty() {
         plan.delete = removals(&surplus, true);
         return;
     }
-    let going = if wishes.replace_only_failed {
+    let terminating = if effective.replace_only_failed {
         tally.terminating.len() as u64
     } else {
         0
     };
-    let missing = wanted.saturating_sub(active + going).min(LARGEST_STEP);
+    let missing = wanted.saturating_sub(active + terminating).min(MAX_STEP);
     if missing == 0 {
         return;
     }
-    if wishes.backoff_limit_per_index.is_some() {
-        create_indexed(plan, wishes, tally, missing, |pod| {
+    if effective.backoff_limit_per_index.is_some() {
+        create_indexed(plan, effective, tally, missing, |pod| {
             let failures = pod.tries().saturating_add(1);
             let failures = u32::try_from(failures).unwrap_or(u32::MAX);
             limits.remaining(failures, pod.finished.unwrap_or(now), now)
@@ -63,47 +63,47 @@ pub(super) fn scale(
     }
     let wait = tally.failures.remaining(limits, now);
     if !wait.is_zero() {
-        plan.look_again(wait);
-    } else if wishes.indexed {
-        create_indexed(plan, wishes, tally, missing, |_| Duration::ZERO);
+        plan.requeue(wait);
+    } else if effective.indexed {
+        create_indexed(plan, effective, tally, missing, |_| Duration::ZERO);
     } else {
         plan.create = (0..missing).map(|_| NewPod::default()).collect();
     }
 }
 
-/// Makes pods for the lowest indexes that need one and need not wait.
+/// Creates pods for the lowest indexes that need one and whose backoff has passed.
 fn create_indexed(
     plan: &mut Plan,
-    wishes: &Wishes<'_>,
+    effective: &EffectiveSpec<'_>,
     tally: &Tally<'_>,
     missing: u64,
     wait: impl Fn(&PodFacts) -> Duration,
 ) {
-    let mut taken: HashSet<u32> = tally.active.iter().filter_map(|pod| pod.index).collect();
-    if wishes.replace_only_failed {
-        taken.extend(tally.terminating.iter().filter_map(|pod| pod.index));
+    let mut used_indexes: HashSet<u32> = tally.active.iter().filter_map(|pod| pod.index).collect();
+    if effective.replace_only_failed {
+        used_indexes.extend(tally.terminating.iter().filter_map(|pod| pod.index));
     }
     let mut left = missing;
     let mut next = 0;
     while left > 0 {
-        // Whole ranges are skipped at once: a Job may have 2^31 indexes.
-        let after = |index| {
+        // Whole ranges are skipped at once, because a Job can have 2^31 indexes.
+        let next_free = |index| {
             tally
                 .failed_indexes
                 .next_missing(tally.completed.next_missing(index)?)
         };
-        let Some(index) = after(next).filter(|index| wishes.has_index(*index)) else {
+        let Some(index) = next_free(next).filter(|index| effective.has_index(*index)) else {
             break;
         };
         next = index + 1;
-        if tally.completed.contains(index) || taken.contains(&index) {
+        if tally.completed.contains(index) || used_indexes.contains(&index) {
             continue;
         }
-        let mut failures = wishes.backoff_limit_per_index.map(|_| (0, 0));
+        let mut failures = effective.backoff_limit_per_index.map(|_| (0, 0));
         if let Some((pod, verdict)) = tally.replace.get(&index) {
             let wait = wait(pod);
             if !wait.is_zero() {
-                plan.look_again(wait);
+                plan.requeue(wait);
                 continue;
             }
             let ignored = i64::from(*verdict == Verdict::Ignore);
@@ -120,20 +120,22 @@ fn create_indexed(
     }
 }
 
-/// Active pods that are too many: of Indexed Jobs those without a valid index
-/// or with another's, then `excess` of the rest, the least useful first.
-fn surplus<'a>(wishes: &Wishes<'_>, tally: &Tally<'a>, excess: u64) -> Vec<&'a PodFacts> {
+/// Returns the surplus active pods. In Indexed Jobs, these include pods with an
+/// invalid or duplicate index. Then come `excess` of the other pods, in the order
+/// of the next comment.
+fn surplus<'a>(effective: &EffectiveSpec<'_>, tally: &Tally<'a>, excess: u64) -> Vec<&'a PodFacts> {
     let mut pods = tally.active.clone();
-    // Least useful first: not started, not ready, youngest.
+    // Pods that have not started come first, then pods that are not ready, then the
+    // youngest.
     pods.sort_by_key(|pod| {
         let running = pod.phase == (Phase::Unfinished { running: true });
         (running, pod.ready, Reverse(pod.created), pod.name.clone())
     });
     let mut chosen: Vec<&PodFacts> = Vec::new();
-    if wishes.indexed {
+    if effective.indexed {
         let mut seen = HashSet::new();
         for pod in pods.iter().rev().copied() {
-            let valid = pod.index.filter(|index| wishes.has_index(*index));
+            let valid = pod.index.filter(|index| effective.has_index(*index));
             if !valid.is_some_and(|index| seen.insert(index)) {
                 chosen.push(pod);
             }

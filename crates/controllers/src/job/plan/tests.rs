@@ -1,4 +1,4 @@
-//! Tables for the decisions of [`super`].
+//! Table tests of the decisions of [`super`].
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn decide(spec: Value, status: Value, pods: &[PodFacts]) -> Plan {
     decide_at(&job(spec, status), pods, now())
 }
 
-/// The status a first sync leaves, with more fields.
+/// The status after the first reconciliation, with more fields.
 fn started(more: Value) -> Value {
     let mut status = json!({"startTime": "2026-01-02T03:04:05Z"});
     status
@@ -54,7 +54,7 @@ fn later(seconds: i64) -> Timestamp {
 }
 
 #[test]
-fn a_new_job_makes_its_pods() {
+fn a_new_job_creates_its_pods() {
     let table = [
         (json!({}), 1),
         (json!({"parallelism": 3, "completions": 5}), 3),
@@ -72,7 +72,7 @@ fn a_new_job_makes_its_pods() {
 }
 
 #[test]
-fn active_pods_are_not_made_again() {
+fn active_pods_are_not_created_again() {
     let pods = [pod("p"), running("q")];
     let plan = decide(
         json!({"parallelism": 3, "completions": 9}),
@@ -88,7 +88,7 @@ fn active_pods_are_not_made_again() {
 }
 
 #[test]
-fn indexed_jobs_make_the_lowest_free_indexes() {
+fn indexed_jobs_use_the_lowest_free_indexes() {
     let pods = [at(1, running("p"))];
     let spec = json!({"completionMode": "Indexed", "completions": 6, "parallelism": 3});
     let plan = decide(spec, started(json!({"completedIndexes": "0,2"})), &pods);
@@ -98,7 +98,7 @@ fn indexed_jobs_make_the_lowest_free_indexes() {
 }
 
 #[test]
-fn a_success_is_counted_once_over_three_steps() {
+fn a_success_is_counted_once_in_three_steps() {
     let spec = json!({"completions": 2, "parallelism": 2});
     let pods = [succeeded("p"), running("q")];
     let first = decide(spec.clone(), started(json!({})), &pods);
@@ -108,12 +108,13 @@ fn a_success_is_counted_once_over_three_steps() {
     assert_eq!(first.release.len(), 1);
     assert!(first.create.is_empty());
 
-    // Again before the finalizer is off: nothing is added.
+    // Another decision before the finalizer is removed adds nothing.
     let stored = serde_json::to_value(&first.status).unwrap();
-    let again = decide(spec.clone(), stored.clone(), &pods);
-    assert_eq!(again.status, first.status);
+    let requeue_after = decide(spec.clone(), stored.clone(), &pods);
+    assert_eq!(requeue_after.status, first.status);
 
-    // The finalizer is off: counted; whether the pod is still there or not.
+    // The pod is counted once its finalizer is removed, whether it still exists or
+    // not.
     let mut off = succeeded("p");
     off.tracked = false;
     for pods in [vec![off, running("q")], vec![running("q")]] {
@@ -128,7 +129,7 @@ fn a_success_is_counted_once_over_three_steps() {
 }
 
 #[test]
-fn completes_only_when_all_is_counted_and_gone() {
+fn a_job_completes_after_all_pods_are_counted_and_deleted() {
     let spec = json!({});
     let met = decide(spec.clone(), started(json!({})), &[succeeded("p")]);
     let reached = (names::SUCCESS_CRITERIA_MET, "CompletionsReached".to_owned());
@@ -146,7 +147,7 @@ fn completes_only_when_all_is_counted_and_gone() {
 }
 
 #[test]
-fn a_job_without_completions_ends_after_one_success_and_the_rest() {
+fn a_job_without_completions_ends_after_one_success_and_all_pods() {
     let spec = json!({"parallelism": 2});
     let pods = [succeeded("p"), running("q")];
     let plan = decide(spec.clone(), started(json!({})), &pods);
@@ -157,22 +158,22 @@ fn a_job_without_completions_ends_after_one_success_and_the_rest() {
 }
 
 #[test]
-fn waits_before_it_replaces_a_failed_pod() {
+fn a_failed_pod_is_replaced_after_the_backoff() {
     let job = job(json!({}), started(json!({})));
     let pods = [failed("p")];
     let plan = decide_at(&job, &pods, now());
     assert!(plan.create.is_empty());
-    assert_eq!(plan.again, Some(Duration::from_secs(10)));
+    assert_eq!(plan.requeue_after, Some(Duration::from_secs(10)));
     assert_eq!(plan.failures.count, 1);
     assert_eq!(
-        decide_at(&job, &pods, later(4)).again,
+        decide_at(&job, &pods, later(4)).requeue_after,
         Some(Duration::from_secs(6))
     );
     assert_eq!(decide_at(&job, &pods, later(10)).create.len(), 1);
 }
 
 #[test]
-fn a_later_success_ends_the_wait() {
+fn a_later_success_resets_the_backoff() {
     let spec = json!({"completions": 3, "parallelism": 3});
     for (seconds, failures, made) in [(1, 0, 2), (-1, 1, 0)] {
         let mut other = succeeded("q");
@@ -187,7 +188,7 @@ fn a_later_success_ends_the_wait() {
 }
 
 #[test]
-fn fails_past_the_backoff_limit() {
+fn a_job_fails_beyond_the_backoff_limit() {
     let spec = json!({"backoffLimit": 1, "parallelism": 2, "completions": 2});
     let plan = decide(
         spec.clone(),
@@ -199,19 +200,20 @@ fn fails_past_the_backoff_limit() {
     assert_eq!(deleted(&plan), [("q", false)]);
     assert!(plan.create.is_empty() && plan.notices.is_empty());
 
-    // The other pod is still going: not failed yet, but counted.
-    let mut going = running("q");
-    going.deleting = true;
+    // The other pod is still being deleted. It counts as failed, but the Job has
+    // not failed yet.
+    let mut terminating = running("q");
+    terminating.deleting = true;
     let status = serde_json::to_value(&plan.status).unwrap();
-    let plan = decide(spec.clone(), status, &[going.clone()]);
+    let plan = decide(spec.clone(), status, &[terminating.clone()]);
     assert!(conditions::finished(&plan.status).is_none());
     assert_eq!(
         (plan.status.failed, plan.status.terminating),
         (Some(2), Some(1))
     );
-    going.tracked = false;
+    terminating.tracked = false;
     let status = serde_json::to_value(&plan.status).unwrap();
-    let plan = decide(spec.clone(), status, &[going]);
+    let plan = decide(spec.clone(), status, &[terminating]);
     assert!(conditions::finished(&plan.status).is_none());
     assert_eq!(plan.status.failed, Some(3));
 
@@ -227,7 +229,7 @@ fn fails_past_the_backoff_limit() {
 }
 
 #[test]
-fn restarts_count_with_restart_policy_on_failure() {
+fn restarts_count_as_failures_with_restart_policy_on_failure() {
     let template =
         |policy: &str| json!({"spec": {"restartPolicy": policy, "containers": [{"name": "main"}]}});
     for (policy, limit, restarts, ends) in [
@@ -250,7 +252,7 @@ fn restarts_count_with_restart_policy_on_failure() {
 }
 
 #[test]
-fn the_failure_policy_ends_or_forgives() {
+fn the_failure_policy_fails_the_job_or_ignores_the_failure() {
     let spec = |action: &str| {
         json!({"backoffLimit": 0, "podFailurePolicy": {"rules": [
             {"action": action, "onExitCodes": {"operator": "In", "values": [42]}}
@@ -283,35 +285,41 @@ fn the_failure_policy_ends_or_forgives() {
 }
 
 #[test]
-fn replaces_going_pods_at_once_or_when_they_failed() {
-    let mut going = running("p");
-    going.deleting = true;
+fn pods_in_deletion_are_replaced_at_once_or_after_they_finish() {
+    let mut terminating = running("p");
+    terminating.deleting = true;
     let plan = decide_at(
         &job(json!({}), started(json!({}))),
-        &[going.clone()],
+        &[terminating.clone()],
         later(60),
     );
-    assert_eq!(plan.again, Some(Duration::from_secs(10)));
+    assert_eq!(plan.requeue_after, Some(Duration::from_secs(10)));
     assert_eq!(plan.failures.count, 1);
 
     let spec = json!({"podReplacementPolicy": "Failed"});
-    let plan = decide(spec.clone(), started(json!({})), &[going.clone()]);
+    let plan = decide(spec.clone(), started(json!({})), &[terminating.clone()]);
     assert!(plan.create.is_empty() && plan.release.is_empty());
     assert_eq!(plan.status.terminating, Some(1));
-    going.lost = true;
-    assert_eq!(decide(spec, started(json!({})), &[going]).release.len(), 1);
+    terminating.lost = true;
+    assert_eq!(
+        decide(spec, started(json!({})), &[terminating])
+            .release
+            .len(),
+        1
+    );
 }
 
 #[test]
 fn an_index_fails_after_its_own_limit() {
     let spec = json!({"completionMode": "Indexed", "completions": 2, "parallelism": 2,
                       "backoffLimitPerIndex": 1});
-    // First failure of index 0: kept until it is replaced, after its wait.
+    // The first failure of index 0: the pod is kept until it is replaced after the
+    // backoff.
     let first = [at(0, failed("p")), at(1, running("q"))];
     let job_now = job(spec.clone(), started(json!({})));
     let plan = decide_at(&job_now, &first, now());
     assert!(plan.create.is_empty() && plan.release.is_empty());
-    assert_eq!(plan.again, Some(Duration::from_secs(10)));
+    assert_eq!(plan.requeue_after, Some(Duration::from_secs(10)));
     let plan = decide_at(&job_now, &first, later(10));
     assert_eq!(
         plan.create,
@@ -321,7 +329,7 @@ fn an_index_fails_after_its_own_limit() {
         }]
     );
 
-    // Replaced: the first one is let go.
+    // The replacement exists, so the first pod is released.
     let mut second = at(0, running("r"));
     second.index_failures = 1;
     let pods = [first[0].clone(), first[1].clone(), second];
@@ -329,7 +337,7 @@ fn an_index_fails_after_its_own_limit() {
     assert_eq!(plan.release.len(), 1);
     assert!(plan.create.is_empty());
 
-    // The second one fails too: the index has failed, the Job goes on.
+    // The replacement also fails: the index has failed, and the Job continues.
     let mut second = at(0, failed("r"));
     second.index_failures = 1;
     let plan = decide(
@@ -341,7 +349,7 @@ fn an_index_fails_after_its_own_limit() {
     assert_eq!(target_of(&plan), None);
     assert_eq!((plan.create.len(), plan.release.len()), (0, 1));
 
-    // The other index succeeds: the Job ends as failed.
+    // The other index succeeds, and the Job fails.
     let status = serde_json::to_value(&plan.status).unwrap();
     let plan = decide(spec, status, &[at(1, succeeded("q"))]);
     assert_eq!(
@@ -378,7 +386,7 @@ fn a_success_policy_ends_the_job_early() {
 }
 
 #[test]
-fn suspends_and_resumes() {
+fn a_job_can_be_suspended_and_resumed() {
     let plan = decide(json!({"suspend": true}), json!({}), &[]);
     assert_eq!(plan.status.start_time, None);
     assert!(plan.create.is_empty());
@@ -403,7 +411,7 @@ fn the_deadline_ends_the_job() {
     let pods = [running("p")];
     let plan = decide_at(&job, &pods, later(20));
     assert_eq!(
-        (target_of(&plan), plan.again),
+        (target_of(&plan), plan.requeue_after),
         (None, Some(Duration::from_secs(40)))
     );
     let plan = decide_at(&job, &pods, later(60));
@@ -415,7 +423,7 @@ fn the_deadline_ends_the_job() {
 }
 
 #[test]
-fn scales_down_the_least_useful_and_the_doubles() {
+fn surplus_and_duplicate_pods_are_deleted() {
     let spec = json!({"parallelism": 1, "completions": 3});
     let plan = decide(
         spec,
@@ -437,7 +445,7 @@ fn scales_down_the_least_useful_and_the_doubles() {
 }
 
 #[test]
-fn a_job_that_is_going_makes_no_pods() {
+fn a_job_in_deletion_creates_no_pods() {
     let mut job = job(
         json!({"parallelism": 2, "completions": 2}),
         started(json!({})),
@@ -449,14 +457,14 @@ fn a_job_that_is_going_makes_no_pods() {
 }
 
 #[test]
-fn a_finished_job_only_lets_go_and_expires() {
+fn a_finished_job_only_releases_pods_and_expires() {
     let status = started(json!({"conditions": [
         {"type": "Complete", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"}
     ]}));
     let spec = json!({"ttlSecondsAfterFinished": 30});
     let left = decide(spec.clone(), status.clone(), &[succeeded("p")]);
     assert_eq!((left.release.len(), left.expire), (1, false));
-    assert_eq!(left.again, Some(Duration::from_secs(30)));
+    assert_eq!(left.requeue_after, Some(Duration::from_secs(30)));
     let job = job(spec, status.clone());
     assert!(decide_at(&job, &[], later(30)).expire);
     assert!(!decide(json!({}), status, &[]).expire);

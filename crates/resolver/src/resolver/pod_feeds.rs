@@ -1,5 +1,5 @@
-//! The pods of a resolver, followed: by watches, or by lists again and again
-//! where the token may not watch.
+//! Keeps the pods of a resolver up to date: with watches, or with repeated lists if
+//! the token does not have the permission to watch.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,15 +10,15 @@ use tokio::time::Instant;
 use super::{Resolver, groups, select::facts};
 use crate::{error::Error, facts::PodFacts, tasks::Selected};
 
-/// How often lists are asked for.
-const AGAIN: Duration = Duration::from_secs(1);
+/// How often pods are listed without a watch.
+const LIST_INTERVAL: Duration = Duration::from_secs(1);
 
 type Key = (String, String);
 
-/// The pods of one question.
+/// The pods of one list selector.
 enum Feed {
     Watched(Changes<Pod>, BTreeMap<Key, PodFacts>),
-    /// With the moment to list again.
+    /// The instant is the time of the next list.
     Listed(View<Pod>, Instant, BTreeMap<Key, PodFacts>),
 }
 
@@ -26,7 +26,7 @@ fn key(pod: &PodFacts) -> Key {
     (pod.metadata.namespace.clone(), pod.metadata.name.clone())
 }
 
-fn keyed(pods: Vec<PodFacts>) -> BTreeMap<Key, PodFacts> {
+fn by_key(pods: Vec<PodFacts>) -> BTreeMap<Key, PodFacts> {
     pods.into_iter().map(|pod| (key(&pod), pod)).collect()
 }
 
@@ -35,14 +35,19 @@ impl Feed {
         match view.cache().await {
             Ok(cache) => {
                 let mut feed = Self::Watched(cache.subscribe(), BTreeMap::new());
-                feed.take()?;
+                feed.apply_pending()?;
                 Ok(feed)
             }
-            // May it list, at least? Else that is the right to ask for.
+            // Without permission to watch, the token may still have permission to
+            // list. If it does not, the error names that permission.
             Err(error) if error.code() == Some(403) => {
                 let pods = resolver.list(&view).await?;
-                tracing::info!(%error, "pods are listed every second, for they cannot be watched");
-                Ok(Self::Listed(view, Instant::now() + AGAIN, keyed(pods)))
+                tracing::info!(%error, "listing pods every second because the token cannot watch them");
+                Ok(Self::Listed(
+                    view,
+                    Instant::now() + LIST_INTERVAL,
+                    by_key(pods),
+                ))
             }
             Err(error) => Err(error.into()),
         }
@@ -63,8 +68,8 @@ impl Feed {
         Ok(())
     }
 
-    /// Takes what has come.
-    fn take(&mut self) -> Result<(), Error> {
+    /// Applies all changes that have arrived.
+    fn apply_pending(&mut self) -> Result<(), Error> {
         if let Self::Watched(changes, pods) = self {
             while let Some(change) = changes.try_next() {
                 Self::apply(pods, &change)?;
@@ -73,17 +78,17 @@ impl Feed {
         Ok(())
     }
 
-    /// Waits until something has changed. May be given up at any time.
+    /// Waits for a change. The future may be dropped at any time.
     async fn changed(&mut self, resolver: &Resolver) -> Result<(), Error> {
         match self {
             Self::Watched(changes, pods) => {
                 let change = changes.next().await.ok_or(Error::Closed)?;
                 Self::apply(pods, &change)
             }
-            Self::Listed(view, again, pods) => loop {
-                tokio::time::sleep_until(*again).await;
-                let now = keyed(resolver.list(view).await?);
-                *again = Instant::now() + AGAIN;
+            Self::Listed(view, next_list, pods) => loop {
+                tokio::time::sleep_until(*next_list).await;
+                let now = by_key(resolver.list(view).await?);
+                *next_list = Instant::now() + LIST_INTERVAL;
                 if now != *pods {
                     *pods = now;
                     return Ok(());
@@ -94,26 +99,26 @@ impl Feed {
 }
 
 /// All pods of a resolver.
-pub(super) struct Live {
+pub(super) struct PodFeeds {
     resolver: Resolver,
     feeds: Vec<Feed>,
 }
 
-impl Live {
+impl PodFeeds {
     pub(super) async fn open(resolver: &Resolver) -> Result<Self, Error> {
-        let questions = groups::questions(&resolver.mapping);
-        let feeds = questions
+        let selectors = groups::list_selectors(&resolver.mapping);
+        let feeds = selectors
             .iter()
-            .map(async |question| Feed::open(resolver, resolver.view(question)?).await);
+            .map(async |selector| Feed::open(resolver, resolver.view(selector)?).await);
         Ok(Self {
             feeds: try_join_all(feeds).await?,
             resolver: resolver.clone(),
         })
     }
 
-    /// Who is there now.
+    /// Returns the current pods of each selector.
     pub(super) fn selected(&self) -> Vec<Selected<'_>> {
-        // A pod that two questions match is one.
+        // A pod that two list selectors match counts once.
         let mut pods: BTreeMap<&Key, &PodFacts> = BTreeMap::new();
         for feed in &self.feeds {
             pods.extend(feed.pods());
@@ -122,8 +127,9 @@ impl Live {
         groups::select(&self.resolver.mapping, &pods)
     }
 
-    /// Waits until something has changed, and takes all that has. For ever
-    /// when nobody can come. May be given up at any time; no change is lost.
+    /// Waits for a change and applies all changes that have arrived. If there are
+    /// no selectors, it never returns. The future may be dropped at any time; no
+    /// change is lost.
     pub(super) async fn changed(&mut self) -> Result<(), Error> {
         let resolver = &self.resolver;
         let waiting = self
@@ -135,6 +141,6 @@ impl Live {
             return std::future::pending().await;
         }
         select_all(waiting).await.0?;
-        self.feeds.iter_mut().try_for_each(Feed::take)
+        self.feeds.iter_mut().try_for_each(Feed::apply_pending)
     }
 }
