@@ -1,4 +1,4 @@
-//! From the command line to the exit code.
+//! Parses the command line, runs the command, and returns the exit code.
 
 use std::{process::ExitCode, sync::Mutex};
 
@@ -64,14 +64,14 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     let command = match cli.command {
-        // Before anything that takes time: every container of a run does it.
+        // First, because every container of a run executes it.
         Command::Bootstrap(args) => return commands::bootstrap::bootstrap(args),
         command => command,
     };
     start_log(&command);
     let outcome = runtime(command.is_server()).and_then(|runtime| {
         let result = runtime.block_on(commands::dispatch(command));
-        // Threads that wait for something must not keep the program.
+        // Blocked threads must not prevent the program from exiting.
         runtime.shutdown_background();
         result
     });
@@ -85,8 +85,8 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// The error with the usage line of the verb's help. clap's own shows the options that
-/// are set, also those that the environment sets, before all that is missing.
+/// Replaces the usage line of an error by that of the command's help. clap's own line also shows
+/// the options that the environment sets.
 fn with_plain_usage(mut error: clap::Error) -> clap::Error {
     use clap::error::{ContextKind, ContextValue};
     if error.get(ContextKind::Usage).is_none() {
@@ -105,12 +105,13 @@ fn with_plain_usage(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// The command line's description.
+/// The description of the command line.
 pub(crate) fn description() -> clap::Command {
     Cli::command()
 }
 
-/// A server gets threads; everything else has one, which starts faster.
+/// A multi-threaded runtime for servers, and a single-threaded one otherwise, which starts
+/// faster.
 fn runtime(is_server: bool) -> crate::error::Result<tokio::runtime::Runtime> {
     let mut builder = if is_server {
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
@@ -125,8 +126,8 @@ fn runtime(is_server: bool) -> crate::error::Result<tokio::runtime::Runtime> {
     })
 }
 
-/// Logs go to standard error: a server's always, others' when asked for. Those of
-/// a cluster in the background go to its log, which is rotated.
+/// Writes logs to standard error: always for servers, and for other commands if the environment
+/// enables them. A background cluster writes to its own log file, which is rotated.
 fn start_log(command: &Command) {
     let filter = match (env::log_filter(), command.is_server()) {
         (Some(filter), _) => filter,
@@ -138,7 +139,7 @@ fn start_log(command: &Command) {
     let log = command.log_folder().map(|layout| ClusterLog::open(&layout));
     match log {
         Some(Ok(log)) => builder.with_writer(Mutex::new(log)).with_ansi(false).init(),
-        // Why it cannot be opened is said when the cluster starts.
+        // The start of the cluster reports the error.
         _ => builder
             .with_writer(std::io::stderr)
             .with_ansi(ui::draws_progress() && !env::no_color())

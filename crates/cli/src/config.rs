@@ -1,4 +1,4 @@
-//! `longshore.toml` of a folder, as far as the program itself needs it.
+//! The parts of a folder's `longshore.toml` that the command line needs.
 
 use std::path::{Path, PathBuf};
 
@@ -9,20 +9,19 @@ use crate::{
     error::{Error, Kind, Result},
 };
 
-/// What `longshore.toml` says about the cluster.
+/// The cluster settings of `longshore.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Configured {
     pub(crate) context: Option<String>,
     pub(crate) kubeconfig: Option<PathBuf>,
 }
 
-/// Reads the folder's settings; empty ones when it has none.
+/// Reads the folder's settings, or default ones if it has none.
 pub(crate) fn load(folder: &Path) -> Result<Settings> {
     Settings::load(folder).map_err(|error| Error::from_source(Kind::Usage, &error))
 }
 
-/// The cluster that settings name. A relative kubeconfig is relative to their
-/// folder.
+/// The cluster in the settings. A relative kubeconfig is relative to their folder.
 pub(crate) fn cluster(settings: &Settings, folder: &Path) -> Configured {
     let kubeconfig = settings
         .kubeconfig
@@ -34,7 +33,7 @@ pub(crate) fn cluster(settings: &Settings, folder: &Path) -> Configured {
     }
 }
 
-/// The cluster that the current folder's settings name.
+/// The cluster in the current folder's settings.
 pub(crate) fn here() -> Result<Configured> {
     let folder = Path::new(".");
     Ok(cluster(&load(folder)?, folder))
@@ -52,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_relative_kubeconfig_is_the_folders() {
+    fn a_relative_kubeconfig_is_relative_to_the_folder() {
         let settings = Settings {
             kubeconfig: Some("kube/config".into()),
             ..Settings::default()

@@ -1,5 +1,5 @@
-//! The embedded cluster from the program's side: its folder, and the arguments
-//! that make this program run it in the background.
+//! The embedded cluster as the command line uses it: its data folder, and the arguments
+//! with which this program runs it in the background.
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -16,7 +16,7 @@ use crate::{
     hints,
 };
 
-/// The folder of an instance, checked as far as can be without touching it.
+/// The data folder of a cluster, checked without modifying it.
 pub(crate) fn layout(data_dir: Option<&PathBuf>) -> Result<Layout> {
     let dir = match data_dir.filter(|dir| !dir.as_os_str().is_empty()) {
         Some(dir) => {
@@ -24,8 +24,8 @@ pub(crate) fn layout(data_dir: Option<&PathBuf>) -> Result<Layout> {
             std::path::absolute(dir).map_err(|error| Error::from_source(Kind::Usage, &error))?
         }
         None => env::default_data_dir().ok_or_else(|| {
-            Error::usage("there is no folder for the embedded cluster: HOME is not set")
-                .hint("name one with --data-dir or LONGSHORE_DATA_DIR")
+            Error::usage("no folder for the embedded cluster: HOME is not set")
+                .hint("set --data-dir or LONGSHORE_DATA_DIR")
         })?,
     };
     if dir.exists() && !dir.is_dir() {
@@ -35,7 +35,7 @@ pub(crate) fn layout(data_dir: Option<&PathBuf>) -> Result<Layout> {
     Ok(Layout::new(dir))
 }
 
-/// How the background process is to be.
+/// Settings of the background process.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wish {
     pub(crate) ephemeral: bool,
@@ -48,23 +48,23 @@ pub(crate) struct Wish {
 /// Options of the node agent.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct NodeArgs {
-    /// How large a file of a container's log may grow before the next is begun [default: 10Mi]
+    /// Maximum size of a container log file before it is rotated [default: 10Mi]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     container_log_max_size: Option<u64>,
-    /// How many such files are kept of a container's run [default: 5]
+    /// Maximum number of log files of a container [default: 5]
     ///
-    /// Up to ten times as many are kept for 30 seconds, and while a reader of the
+    /// Up to ten times as many files are kept for 30 seconds, and while a reader of the
     /// log still needs them.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     container_log_max_files: Option<u32>,
-    /// Command of an image, for containers without a command; may be repeated
+    /// Entrypoint of an image, for containers without a command; can be repeated
     ///
-    /// Images are not pulled, so the cluster cannot know their entrypoints. The
-    /// container's args follow the command. IMAGE without a tag stands for every
-    /// tag. Without an entrypoint the args are the command.
+    /// The cluster does not pull images, so it does not know their entrypoints. The args of
+    /// the container follow the entrypoint. IMAGE without a tag matches every tag. Without
+    /// an entrypoint, the args are the command.
     #[arg(long, value_name = "IMAGE=COMMAND")]
     image_entrypoint: Vec<ImageEntrypoint>,
-    /// Folder in which the kernel's files about GPUs are, for tests
+    /// Root folder of the kernel's GPU files, for tests
     #[arg(long, value_name = "DIR", hide = true)]
     device_root: Option<PathBuf>,
 }
@@ -86,7 +86,7 @@ impl NodeArgs {
         }
     }
 
-    /// The same as arguments.
+    /// The same options as command-line arguments.
     fn again(&self) -> impl Iterator<Item = OsString> {
         let size = self.container_log_max_size;
         let files = self.container_log_max_files;
@@ -111,7 +111,7 @@ pub(crate) fn size(text: &str) -> std::result::Result<u64, String> {
         .map_err(|error| error.to_string())?;
     let bytes = quantity.value();
     if bytes < 1.0 || bytes >= 2_f64.powi(53) {
-        return Err("a size is 1 or more, as 10Mi".to_owned());
+        return Err("a size is at least 1, as in 10Mi".to_owned());
     }
     #[allow(
         clippy::cast_possible_truncation,

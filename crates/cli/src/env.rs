@@ -1,5 +1,5 @@
-//! Every environment variable the program reads, in one place. (Those that it
-//! sets in pods are the launcher's.)
+//! All environment variables that the program reads. The launcher defines those that it sets in
+//! pods.
 
 use std::path::PathBuf;
 
@@ -18,17 +18,17 @@ pub(crate) const ON_INTERRUPT: &str = "LONGSHORE_ON_INTERRUPT";
 /// with completions.
 pub(crate) const COMPLETE: &str = "LONGSHORE_COMPLETE";
 
-/// No colours, if set and not empty: <https://no-color.org>.
+/// Disables colours if set and not empty: <https://no-color.org>.
 const NO_COLOR: &str = "NO_COLOR";
-/// Where a user's data go, by the XDG base directory specification.
+/// The user's data folder, by the XDG base directory specification.
 const XDG_DATA_HOME: &str = "XDG_DATA_HOME";
-/// Where what can be made again goes, by the same.
+/// The user's cache folder, by the same specification.
 const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 /// The user's home folder.
 const HOME: &str = "HOME";
 /// Set by Kubernetes in every container.
 const KUBERNETES_SERVICE_HOST: &str = "KUBERNETES_SERVICE_HOST";
-/// Where Kubernetes puts a pod's credentials.
+/// The token of a pod's service account.
 const POD_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 fn path(name: &str) -> Option<PathBuf> {
@@ -37,7 +37,7 @@ fn path(name: &str) -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-/// The folder of the embedded cluster when nothing else is said.
+/// The default data folder of the embedded cluster.
 pub(crate) fn default_data_dir() -> Option<PathBuf> {
     path(XDG_DATA_HOME)
         .filter(|dir| dir.is_absolute())
@@ -45,7 +45,7 @@ pub(crate) fn default_data_dir() -> Option<PathBuf> {
         .map(|data| data.join("longshore/embedded"))
 }
 
-/// Where to keep what can be made again.
+/// The cache folder.
 pub(crate) fn cache_dir() -> Option<PathBuf> {
     path(XDG_CACHE_HOME)
         .filter(|dir| dir.is_absolute())
@@ -58,17 +58,17 @@ pub(crate) fn home() -> Option<PathBuf> {
     path(HOME)
 }
 
-/// Whether colours are unwanted.
+/// Whether colours are disabled.
 pub(crate) fn no_color() -> bool {
     path(NO_COLOR).is_some()
 }
 
-/// What to log; `None` when unset.
+/// The log filter; `None` if unset.
 pub(crate) fn log_filter() -> Option<String> {
     std::env::var(LOG).ok().filter(|text| !text.is_empty())
 }
 
-/// Whether this process runs in a pod that may talk to its cluster.
+/// Whether this process runs in a pod with cluster credentials.
 pub(crate) fn in_pod() -> bool {
     path(KUBERNETES_SERVICE_HOST).is_some() && std::path::Path::new(POD_TOKEN).exists()
 }

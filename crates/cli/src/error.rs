@@ -1,5 +1,4 @@
-//! Errors as people see them: what failed, why, what to do. One function maps
-//! them to exit codes.
+//! User-facing errors with cause and hint, and their exit codes.
 
 use std::{error::Error as StdError, process::ExitCode};
 
@@ -7,18 +6,18 @@ use longshore_embedded as embedded;
 
 use crate::hints;
 
-/// What kind of failure it is; decides the exit code.
+/// The kind of a failure, which determines the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The command was meant otherwise: arguments, folder, configuration.
+    /// Invalid arguments, folder or configuration.
     Usage,
-    /// The cluster does not answer, or does not let us.
+    /// The cluster does not answer or denies access.
     Cluster,
     /// The job could not be started.
     NotStarted,
-    /// What was asked for is not there, or the server would not do it.
+    /// The object does not exist, or the server returned an error.
     Failed,
-    /// The person at the desk broke it off.
+    /// The user interrupted the command.
     Interrupted,
 }
 
@@ -31,7 +30,7 @@ pub(crate) struct Error {
     hint: Option<String>,
 }
 
-/// The result of the program's functions.
+/// The result type of the program's functions.
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
@@ -52,7 +51,7 @@ impl Error {
         Self::new(Kind::Interrupted, "interrupted")
     }
 
-    /// With the error's whole chain of causes as message.
+    /// Creates an error with the whole chain of causes as message.
     pub(crate) fn from_source(kind: Kind, error: &(dyn StdError + 'static)) -> Self {
         Self::new(kind, chain(error))
     }
@@ -67,7 +66,7 @@ impl Error {
         self
     }
 
-    /// The same error as another kind of failure.
+    /// Changes the kind of the failure.
     pub(crate) fn with_kind(mut self, kind: Kind) -> Self {
         self.kind = kind;
         self
@@ -89,7 +88,7 @@ impl Error {
         self.hint.as_deref()
     }
 
-    /// The lines for people: `error: …`, details, `hint: …`.
+    /// The lines to print: `error: …`, details, `hint: …`.
     pub(crate) fn lines(&self) -> Vec<(Mark, String)> {
         let mut lines = vec![(Mark::Error, hints::complete(&self.message))];
         let details = self.details.iter();
@@ -103,7 +102,7 @@ impl Error {
     }
 }
 
-/// What a line of an error is.
+/// The kind of an error line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// What failed and why.
@@ -114,7 +113,7 @@ pub(crate) enum Mark {
     Hint,
 }
 
-/// The one place where failures become exit codes.
+/// Maps failures to exit codes.
 pub(crate) fn exit_code(kind: Kind) -> ExitCode {
     ExitCode::from(kind.code())
 }
@@ -132,7 +131,7 @@ impl Kind {
     }
 }
 
-/// An error and its causes in one line, each said once.
+/// An error and its causes in one line, without duplicates.
 pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -161,7 +160,7 @@ impl From<longshore::client::Error> for Error {
                 "the cluster does not know your credentials: sign in again, or choose another --context",
             ),
             _ if error.is_forbidden() => result(Kind::Cluster).hint(
-                "ask whoever runs the cluster for the permission, or choose another --namespace",
+                "ask the cluster administrator for the permission, or choose another --namespace",
             ),
             _ => result(Kind::Failed),
         }
@@ -174,7 +173,7 @@ impl From<longshore::launcher::runs::RunsError> for Error {
         match error {
             Runs::Cluster(error) => error.into(),
             ambiguous @ Runs::Ambiguous { .. } => {
-                Self::from_source(Kind::Usage, &ambiguous).hint("write more of the name")
+                Self::from_source(Kind::Usage, &ambiguous).hint("use a longer prefix")
             }
             other => Self::from_source(Kind::Failed, &other),
         }
@@ -226,7 +225,7 @@ mod tests {
     struct Outer(#[source] std::io::Error);
 
     #[test]
-    fn a_cause_is_said_once() {
+    fn a_cause_is_printed_once() {
         let cause = || std::io::Error::other("disk on fire");
         assert_eq!(chain(&Outer(cause())), "cannot read x: disk on fire");
 

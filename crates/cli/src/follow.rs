@@ -32,7 +32,7 @@ use crate::{
 /// What Ctrl-C does to a followed run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum OnInterrupt {
-    /// Ask
+    /// Ask what to do
     #[default]
     Ask,
     /// Cancel the run
@@ -41,46 +41,46 @@ pub(crate) enum OnInterrupt {
     Detach,
 }
 
-/// What a person wants after Ctrl-C.
+/// The user's decision after Ctrl-C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
     Cancel,
     Detach,
-    GoOn,
+    Continue,
     Leave,
 }
 
-/// What happens next to a follower.
+/// The next event for a follower.
 enum Next {
     Event(Box<Option<Result<Event, follow::Error>>>),
     Caught(Caught),
-    /// A batch of lines is with the printer.
+    /// The printer accepted a batch of lines.
     Written,
     /// It is time to draw progress.
     Draw,
-    /// The embedded cluster's process is gone.
+    /// The embedded cluster's process has ended.
     Gone(Gone),
-    /// Something came from the standard input, which is not sent to the task.
+    /// Data arrived on standard input, which is not passed to the task.
     InputIgnored,
 }
 
-/// How a run is followed, apart from what is read of it.
+/// Options of following a run in the terminal.
 #[derive(Default)]
 pub(crate) struct How {
     pub(crate) format: EventFormat,
     pub(crate) on_interrupt: OnInterrupt,
-    /// The standard input, if it is not sent to the task.
+    /// Standard input, if it is not passed to the task.
     pub(crate) ignored: IgnoredInput,
 }
 
-/// How often unfinished lines are drawn.
+/// The interval between updates of unfinished lines.
 const DRAW: Duration = Duration::from_millis(100);
-/// How long events are waited for that a cluster sent before it was stopped.
+/// How long to wait for events that a cluster sent before it stopped.
 const LAST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a cancelled run may take to end.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Reports as JSON that a run was not started, in the event that ends every run.
+/// With JSON output, reports that a run was not started in a `finished` event.
 pub(crate) fn report_not_started(error: &Error, format: EventFormat) {
     if format == EventFormat::Json {
         let finished = json!({
@@ -95,7 +95,7 @@ pub(crate) fn report_not_started(error: &Error, format: EventFormat) {
     }
 }
 
-/// Follows a run to its end and gives the exit code.
+/// Follows a run to its end and returns the exit code.
 pub(crate) async fn to_the_end(
     target: &Target,
     run: &Run,
@@ -122,7 +122,7 @@ pub(crate) async fn to_the_end(
     let mut show = Show::new(run, format, &target.facts(), &mut batch);
     let printer = Printer::start("starting");
     let mut cancelling = false;
-    let mut told_died = false;
+    let mut death_reported = false;
     let mut drawn = (String::new(), Vec::new());
     let mut draw = tokio::time::interval(DRAW);
     draw.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -133,7 +133,7 @@ pub(crate) async fn to_the_end(
             _ = draw.tick(), if ui::draws_progress() => Next::Draw,
             () = printer.write(&mut batch), if !batch.is_empty() => Next::Written,
             event = follow.next(), if !batch.is_full() => Next::Event(Box::new(event)),
-            gone = target.gone(&mut told_died) => Next::Gone(gone),
+            gone = target.gone(&mut death_reported) => Next::Gone(gone),
             () = ignored.arrives() => Next::InputIgnored,
         };
         let mut event = match next {
@@ -146,13 +146,13 @@ pub(crate) async fn to_the_end(
             Next::Gone(Gone::Died) => {
                 batch.note(&format!(
                     "{} the process of the embedded cluster has ended; {}",
-                    head("waits"),
+                    head("waiting"),
                     hints::complete("`longshore up` starts it again")
                 ));
                 continue;
             }
-            // What is on its way comes first: a cluster that is stopped in order
-            // has told its followers before.
+            // Process pending events first: a cluster that shuts down gracefully notifies its
+            // followers.
             Next::Gone(Gone::Stopped(how)) => {
                 match tokio::time::timeout(LAST_EVENT_TIMEOUT, follow.next()).await {
                     Ok(Some(Ok(event))) => Some(Ok(event)),
@@ -168,7 +168,7 @@ pub(crate) async fn to_the_end(
                 continue;
             }
             Next::Caught(caught) => {
-                // Again during the cancellation: leave, without waiting for it.
+                // Ctrl-C during the cancellation: exit without waiting for it.
                 let wish = if cancelling {
                     Wish::Leave
                 } else {
@@ -178,7 +178,7 @@ pub(crate) async fn to_the_end(
                     wish
                 };
                 match wish {
-                    Wish::GoOn => {}
+                    Wish::Continue => {}
                     Wish::Leave => {
                         printer.leave(batch).await;
                         return Err(Error::interrupted());
@@ -197,7 +197,7 @@ pub(crate) async fn to_the_end(
                 continue;
             }
         };
-        // What is there already is written together.
+        // Write available events together.
         let end = loop {
             match event {
                 Some(Ok(event)) => {
@@ -221,8 +221,8 @@ pub(crate) async fn to_the_end(
             break end;
         }
     };
-    // The end is said when all that came before it has been written. A terminal that is
-    // stopped, or a pager, may take as long as it likes; Ctrl-C ends the wait.
+    // Print the end after all earlier output. A stopped terminal or a pager may take any time;
+    // Ctrl-C ends the wait.
     let finished = printer.finish(batch);
     if let Err(left) = interrupt.unless(finished).await {
         ui::abandon_output();
@@ -240,16 +240,16 @@ pub(crate) async fn to_the_end(
     }
 }
 
-/// Says that a run goes on without this program, and how it is seen and ended. `RUN` is
-/// the run's name.
+/// Prints that a run continues without this program, and how to follow and stop it. `RUN` in
+/// `shows` is replaced by the run's name.
 pub(crate) fn left(run: &Run, shows: &str) {
     let name = run.name.as_str();
-    let text = format!("RUN goes on: {shows}, `longshore cancel RUN` ends it");
+    let text = format!("RUN continues: {shows}, `longshore cancel RUN` stops it");
     let text = hints::complete(&text.replace("RUN", name));
-    ui::note(format!("{} {text}", head("left")));
+    ui::note(format!("{} {text}", head("detach")));
 }
 
-/// How following ends when the cluster was stopped without a word about the run.
+/// The outcome if the cluster stopped without reporting the end of the run.
 fn stopped(how: &str, run: &Run) -> Outcome {
     let name = run.name.as_str();
     let explanation = Explanation {
@@ -259,7 +259,7 @@ fn stopped(how: &str, run: &Run) -> Outcome {
         pod: None,
         cause: how.to_owned(),
         remedy: format!(
-            "`longshore why {name}` says what became of the run; with `retries` it begins anew when the cluster is started"
+            "`longshore why {name}` shows how the run ended; with `retries` it restarts with the cluster"
         ),
         evidence: Vec::new(),
         others: 0,
@@ -310,14 +310,14 @@ async fn conclude(
         Ending::Failed | Ending::NotStarted => {}
     }
     let mut error = Error::new(Kind::Failed, &outcome.reason);
-    // Of a plain exit code the remedy is to read the log, which was just shown.
+    // For a plain exit code, the remedy is to read the log, which was just printed.
     let kind = outcome.explanation.as_ref().map(|known| known.kind);
     let was_shown = kind == Some(Cause::ExitCode) && tail.is_none() && outcome.gaps == 0;
     if let Some(remedy) = outcome.remedy.as_ref().filter(|_| !was_shown) {
         error = error.hint(remedy);
     }
     ui::error(&error);
-    // A failure must not look like a success, whatever its number.
+    // A failure must not exit with 0.
     let code = u8::try_from(outcome.exit_code)
         .ok()
         .filter(|&code| code != 0)
@@ -325,8 +325,8 @@ async fn conclude(
     Ok(ExitCode::from(code))
 }
 
-/// How long the run took, from its submission to the end of its last task, in seconds:
-/// as `longshore runs` lists it.
+/// The duration of the run from its submission to the end of its last task, in seconds, as in
+/// `longshore runs`.
 fn took(outcome: &Outcome) -> Option<i64> {
     let (began, finished) = (outcome.began?, outcome.finished?);
     Some(finished.as_second() - began.as_second())
@@ -339,11 +339,11 @@ fn unfollowed(error: follow::Error, run: &Run) -> Error {
         other => Error::from_source(Kind::Cluster, &other),
     };
     error.hint(format!(
-        "the run {name} may go on: `longshore logs {name} --follow`"
+        "the run {name} may still be running: `longshore logs {name} --follow`"
     ))
 }
 
-/// What a person wants, by the option or by asking.
+/// The user's decision, from the option or a prompt.
 async fn wish(on_interrupt: OnInterrupt, caught: Caught, interrupt: &mut Interrupt) -> Wish {
     match on_interrupt {
         OnInterrupt::Cancel => Wish::Cancel,
@@ -351,16 +351,15 @@ async fn wish(on_interrupt: OnInterrupt, caught: Caught, interrupt: &mut Interru
         OnInterrupt::Ask if caught == Caught::Interrupt && ui::is_interactive() => {
             ask(interrupt).await
         }
-        // Whoever ends the program, as a shutdown does, need not mean the run.
+        // SIGTERM, for example from a shutdown, does not refer to the run.
         OnInterrupt::Ask if caught == Caught::Terminate => Wish::Detach,
         OnInterrupt::Ask => Wish::Cancel,
     }
 }
 
 async fn ask(interrupt: &mut Interrupt) -> Wish {
-    ui::prompt("\nDetach (d) or cancel the run (c)? Enter goes on, Ctrl-C again detaches: ");
-    // The thread stays in its read if Ctrl-C comes first; the program's end
-    // does not wait for it.
+    ui::prompt("\nDetach (d) or cancel the run (c)? Enter continues, Ctrl-C again detaches: ");
+    // After Ctrl-C, the thread stays blocked in its read; the program exits without it.
     let answer = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
         std::io::stdin().read_line(&mut line).map(|_| line)
@@ -373,19 +372,19 @@ async fn ask(interrupt: &mut Interrupt) -> Wish {
         Ok(Ok(line)) => match line.trim().to_ascii_lowercase().as_str() {
             "c" | "cancel" => Wish::Cancel,
             "d" | "detach" => Wish::Detach,
-            _ => Wish::GoOn,
+            _ => Wish::Continue,
         },
         _ => Wish::Detach,
     }
 }
 
-/// Cancels a run: no task of it is started any more.
+/// Cancels a run, so that no more tasks of it start.
 pub(crate) async fn cancel(cluster: &Cluster, run: &Run) -> Result<()> {
     runs::cancel(cluster, run, jiff::Timestamp::now()).await?;
     Ok(())
 }
 
-/// Waits until no process of a run is left.
+/// Waits until all pods of a run have ended.
 pub(crate) async fn wait_until_still(cluster: &Cluster, run: &Run) -> Result<()> {
     let begin = Instant::now();
     loop {
@@ -399,7 +398,7 @@ pub(crate) async fn wait_until_still(cluster: &Cluster, run: &Run) -> Result<()>
             return Ok(());
         }
         if begin.elapsed() > CANCEL_TIMEOUT {
-            let text = format!("{alive} pods of the run {} do not end", run.name.as_str());
+            let text = format!("{alive} pods of the run {} did not end", run.name.as_str());
             return Err(Error::new(Kind::Failed, text).hint("`longshore get pods` shows them"));
         }
         tokio::time::sleep(Duration::from_millis(15)).await;

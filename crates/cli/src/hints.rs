@@ -1,5 +1,5 @@
-//! Commands that messages advise, completed: with the cluster and the namespace that
-//! this command works on, so that they reach the same objects when they are copied.
+//! Completes commands in messages with the options for the current cluster and namespace, so
+//! that they work when users copy them.
 
 use std::{path::Path, sync::Mutex};
 
@@ -7,21 +7,21 @@ use longshore::launcher::{Event, explain::Explanation};
 
 use crate::env;
 
-/// Verbs that know nothing of a kubeconfig or a namespace.
+/// Commands without options for a cluster or namespace.
 const WITHOUT_CLUSTER: [&str; 5] = ["up", "down", "status", "completions", "bootstrap"];
 
-/// What this command was told of its cluster and namespace.
+/// The cluster and namespace options of this command.
 static SCOPE: Mutex<Scope> = Mutex::new(Scope {
     cluster: Vec::new(),
     kubectl: Vec::new(),
     namespace: None,
 });
 
-/// A cluster and a namespace, as arguments.
+/// A cluster and namespace as arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Scope {
     cluster: Vec<(&'static str, String)>,
-    /// What leads kubectl to the same cluster: it would use its own current context.
+    /// The kubectl options for the same cluster.
     kubectl: Vec<(&'static str, String)>,
     namespace: Option<String>,
 }
@@ -32,13 +32,12 @@ fn scope() -> std::sync::MutexGuard<'static, Scope> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Remembers options that choose the cluster, as `--context` and its value.
+/// Records the options that select the cluster, such as `--context` and its value.
 pub(crate) fn remember_cluster(options: Vec<(&'static str, String)>) {
     scope().cluster = options;
 }
 
-/// Remembers the embedded cluster's folder, unless other commands find it in the
-/// environment, too.
+/// Records the embedded cluster's data folder, unless it is in the environment.
 pub(crate) fn remember_folder(dir: &Path) {
     let known = std::env::var_os(env::DATA_DIR);
     let mut scope = scope();
@@ -48,32 +47,32 @@ pub(crate) fn remember_folder(dir: &Path) {
     }
 }
 
-/// Remembers options that lead kubectl to the cluster, as `--kubeconfig` and its value.
+/// Records the kubectl options for the cluster, such as `--kubeconfig` and its value.
 pub(crate) fn remember_kubectl(options: Vec<(&'static str, String)>) {
     scope().kubectl = options;
 }
 
-/// Remembers a namespace that is not the cluster's default.
+/// Records a namespace that is not the default.
 pub(crate) fn remember_namespace(namespace: &str) {
     scope().namespace = Some(namespace.to_owned());
 }
 
-/// A path as an option's value.
+/// A path as an option value.
 pub(crate) fn of_path(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// A message for people whose commands have all they need.
+/// Completes the commands in a message.
 pub(crate) fn complete(text: &str) -> String {
     completed(text, &scope())
 }
 
-/// An explanation for programs, whose users copy commands, too.
+/// Completes the commands in an explanation.
 pub(crate) fn in_explanation(known: &mut Explanation) {
     known.remedy = complete(&known.remedy);
 }
 
-/// The same in an event.
+/// Completes the commands in an event.
 pub(crate) fn in_event(event: &Event) -> Event {
     let mut event = event.clone();
     match &mut event {
@@ -89,7 +88,7 @@ pub(crate) fn in_event(event: &Event) -> Event {
 }
 
 fn completed(text: &str, scope: &Scope) -> String {
-    // Commands stand between backquotes: every second part is within.
+    // Commands are in backquotes, so every second part is a command.
     let parts: Vec<&str> = text.split('`').collect();
     let last = parts.len() - 1;
     let parts = parts
@@ -144,7 +143,7 @@ fn with_scope(command: &str, scope: &Scope) -> String {
     }
 }
 
-/// Whether a command has an option, or another word.
+/// Whether a command contains an option or another word.
 fn has(command: &str, name: &str) -> bool {
     let is_it = |word: &str| {
         let rest = word.strip_prefix(name);
@@ -153,7 +152,7 @@ fn has(command: &str, name: &str) -> bool {
     command.split(' ').any(is_it)
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell, if necessary.
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@=+,~%".contains(letter);
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_reach_the_same_cluster() {
+    fn commands_are_completed_for_the_same_cluster() {
         let production = scope(&[("--context", "production")], Some("team"));
         for (text, complete) in [
             ("no command", "no command"),

@@ -6,14 +6,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::error::{Error, Kind, Result};
 
-/// SIGINT and SIGTERM, caught from the beginning, so that none can end the
-/// program between the start of something and the note of it.
+/// Catches SIGINT and SIGTERM from the start, so that they cannot end the program between an
+/// action and its record.
 pub(crate) struct Interrupt {
     interrupt: Signal,
     terminate: Signal,
 }
 
-/// Which of the signals came.
+/// The received signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caught {
     Interrupt,
@@ -21,7 +21,7 @@ pub(crate) enum Caught {
 }
 
 impl Interrupt {
-    /// Catches the signals from now on.
+    /// Starts catching the signals.
     pub(crate) fn listen() -> Result<Self> {
         let listen = |kind| signal(kind).map_err(|error| Error::from_source(Kind::Failed, &error));
         Ok(Self {
@@ -38,7 +38,7 @@ impl Interrupt {
         }
     }
 
-    /// Does something unless a signal comes first.
+    /// Runs a future unless a signal arrives first.
     pub(crate) async fn unless<T>(&mut self, work: impl Future<Output = T>) -> Result<T> {
         tokio::select! {
             biased;

@@ -1,4 +1,4 @@
-//! Lines of a run's merged logs, each with its task in front.
+//! Lines of a run's merged logs, each prefixed with its task.
 
 use longshore::launcher::{
     Run,
@@ -10,12 +10,12 @@ use longshore::launcher::{
 
 use crate::ui;
 
-/// Puts the task in front of each line of a merged log.
+/// Prefixes each line of a merged log with its task.
 pub(crate) struct Lines {
     width: usize,
     roles: Vec<String>,
     paint: ui::Paint,
-    /// The prefix that was used last: most lines have it again.
+    /// The last prefix, which most lines reuse.
     last: std::cell::RefCell<Option<(Task, Option<String>, String)>>,
 }
 
@@ -37,7 +37,7 @@ impl Lines {
         }
     }
 
-    /// `worker/0 | text`, in the last state that a terminal would show of it.
+    /// `worker/0 | text`, in the final state that a terminal would show.
     pub(crate) fn show(&self, line: &LogLine) -> String {
         let mut text = String::new();
         self.write(line, &mut text);
@@ -69,7 +69,7 @@ impl Lines {
         )
     }
 
-    /// The beginning of a line, as much of it as fits.
+    /// An unfinished line, truncated to the terminal width.
     pub(crate) fn unfinished(&self, line: &Unfinished, columns: usize) -> String {
         let front = self.front(&line.task, line.container.as_deref());
         terminal_text::current(&format!("{front} | {}", last_state(&line.text)), columns)
@@ -95,7 +95,7 @@ impl Lines {
     }
 }
 
-/// A line without what would move the cursor to its beginning, where the prefix is.
+/// A line without sequences that would move the cursor back to the prefix.
 fn last_state(text: &str) -> String {
     terminal_text::current(text, usize::MAX)
 }

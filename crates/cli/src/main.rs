@@ -1,5 +1,5 @@
-//! The program `longshore`. It alone prints and picks exit codes; what it does
-//! is in the library.
+//! The program `longshore`. It handles arguments, output and exit codes; the library implements
+//! the functionality.
 
 mod app;
 mod commands;
@@ -8,10 +8,10 @@ mod config;
 mod embedded;
 mod env;
 mod error;
+mod finished_runs;
 mod follow;
 mod hints;
 mod interrupt;
-mod leftovers;
 mod log_lines;
 mod output;
 mod place;
@@ -27,8 +27,8 @@ mod ui;
 mod upload;
 mod usage;
 
-/// An API server allocates all the time, in many threads and many sizes: glibc's
-/// allocator took a third of the time of a write.
+/// An API server allocates constantly, in many threads and sizes. With glibc's allocator,
+/// allocation took a third of the time of a write.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! `--output`: tables for people, data for programs.
+//! `--output`: tables for users, and JSON or YAML for programs.
 
 use clap::ValueEnum;
 use longshore::model::yaml;
@@ -9,13 +9,13 @@ use crate::{
     ui,
 };
 
-/// How a list is written.
+/// The output format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Format {
-    /// Columns.
+    /// Table.
     #[default]
     Table,
-    /// More columns.
+    /// Table with additional columns.
     Wide,
     /// JSON.
     Json,
@@ -42,8 +42,7 @@ pub(crate) fn value(format: Format, value: &impl Serialize) -> Result<()> {
     Ok(())
 }
 
-/// Writes rows under a header; nothing but `empty`, to standard error, when
-/// there are none.
+/// Prints rows below a header, or `empty` to standard error if there are none.
 pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, empty: &str) {
     if rows.is_empty() {
         ui::note(empty);

@@ -1,8 +1,7 @@
-//! Writes what a followed run prints, in a thread of its own.
+//! Prints the output of a followed run in its own thread.
 //!
-//! Standard output may take nothing for long: a terminal that Ctrl-S has stopped, a
-//! pager that shows its first page. Only this thread then waits. The follower goes on
-//! to see the run, and Ctrl-C works.
+//! Standard output may block for long, for example a terminal stopped by Ctrl-S, or a pager that
+//! shows its first page. Then only this thread waits; the follower and Ctrl-C continue to work.
 
 use std::time::Duration;
 
@@ -10,21 +9,21 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{progress::Spinner, ui};
 
-/// Batches that wait to be written. With [`BATCH_BYTES`] it bounds the memory.
+/// The maximum number of queued batches. With [`BATCH_BYTES`], it bounds the memory.
 const BATCHES: usize = 32;
-/// A batch of lines takes no more events when it has so many bytes.
+/// The size from which a batch accepts no more events.
 pub(crate) const BATCH_BYTES: usize = 64 * 1024;
-/// How long a question, or the end after Ctrl-C, waits for lines to be written.
+/// How long a prompt, or the exit after Ctrl-C, waits for lines to be written.
 const PAUSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Where lines go.
+/// The destination of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum To {
     Output,
     Errors,
 }
 
-/// Lines in their order, ready to be written.
+/// Ordered lines to write.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pieces: Vec<(To, String)>,
@@ -32,18 +31,18 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Adds to standard output. The writer must end with a newline.
+    /// Adds text for standard output, which must end with a newline.
     pub(crate) fn output(&mut self, write: impl FnOnce(&mut String)) {
         self.add(To::Output, write);
     }
 
-    /// Adds a line for people to standard error.
+    /// Adds a line for standard error.
     pub(crate) fn note(&mut self, line: &str) {
         self.add(To::Errors, |text| text.push_str(line));
     }
 
     fn add(&mut self, to: To, write: impl FnOnce(&mut String)) {
-        // Each note is written by itself.
+        // Each note is written separately.
         if to == To::Errors || self.pieces.last().is_none_or(|(last, _)| *last != to) {
             self.pieces.push((to, String::new()));
         }
@@ -58,21 +57,21 @@ impl Batch {
         self.pieces.is_empty()
     }
 
-    /// Whether it takes no more events.
+    /// Whether it accepts no more events.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes >= BATCH_BYTES
     }
 }
 
-/// What the thread is to do.
+/// A request to the thread.
 enum Order {
     /// Write lines.
     Write(Batch),
-    /// Show this beside the spinner, and these lines above it.
+    /// Show this text next to the spinner, and these lines above it.
     Show(String, Vec<String>),
-    /// Take the spinner away, and say when that is done.
+    /// Hide the spinner, and acknowledge it.
     Pause(oneshot::Sender<()>),
-    /// Bring the spinner back.
+    /// Show the spinner again.
     Resume,
 }
 
@@ -83,34 +82,33 @@ pub(crate) struct Printer {
 }
 
 impl Printer {
-    /// Starts the thread, with a spinner that says this.
+    /// Starts the thread, with this text next to the spinner.
     pub(crate) fn start(text: &'static str) -> Self {
         let (orders, receiver) = mpsc::channel(BATCHES);
         let (sender, done) = oneshot::channel();
         std::thread::spawn(move || {
             print(receiver, &Spinner::start(text));
-            // The receiver is gone when the program ends first.
+            // The receiver may have been dropped.
             let _ = sender.send(());
         });
         Self { orders, done }
     }
 
-    /// Hands a batch on as soon as there is room, and leaves an empty one. May be given
-    /// up: then the batch is as it was.
+    /// Sends a batch when the queue has capacity, and leaves an empty one. Cancel-safe: if
+    /// dropped, the batch is unchanged.
     pub(crate) async fn write(&self, batch: &mut Batch) {
-        // The thread ends with the printer, not before.
+        // The thread lives as long as the printer.
         if let Ok(room) = self.orders.reserve().await {
             room.send(Order::Write(std::mem::take(batch)));
         }
     }
 
-    /// Shows progress; `false` if the thread has too much to do for it now.
+    /// Shows progress. Returns `false` if the queue is full.
     pub(crate) fn show(&self, text: String, lines: Vec<String>) -> bool {
         self.orders.try_send(Order::Show(text, lines)).is_ok()
     }
 
-    /// Writes what waits, and takes the spinner away. A terminal that is stopped does
-    /// not hold it up for long.
+    /// Writes the queued lines and hides the spinner. Does not wait long for a stopped terminal.
     pub(crate) async fn pause(&self) {
         let (sender, paused) = oneshot::channel();
         let pause = async {
@@ -121,15 +119,15 @@ impl Printer {
         let _ = tokio::time::timeout(PAUSE_TIMEOUT, pause).await;
     }
 
-    /// Brings the spinner back. A reader that takes nothing does not hold it up for
-    /// long: the next Ctrl-C must be heard.
+    /// Shows the spinner again. Does not wait long for a blocked reader, so that the next Ctrl-C is
+    /// handled.
     pub(crate) async fn resume(&self) {
         let resume = self.orders.send(Order::Resume);
         let _ = tokio::time::timeout(PAUSE_TIMEOUT, resume).await;
     }
 
-    /// As [`Printer::finish`], but does not wait for a reader that takes nothing: what
-    /// it has not taken by then is left.
+    /// Like [`Printer::finish`], but does not wait for a blocked reader: the remaining output is
+    /// discarded.
     pub(crate) async fn leave(self, batch: Batch) {
         let finished = tokio::time::timeout(PAUSE_TIMEOUT, self.finish(batch)).await;
         if finished.is_err() {
@@ -137,7 +135,7 @@ impl Printer {
         }
     }
 
-    /// Writes a last batch, and all that waits.
+    /// Writes all queued lines and a last batch.
     pub(crate) async fn finish(self, batch: Batch) {
         if !batch.is_empty() {
             let _ = self.orders.send(Order::Write(batch)).await;
@@ -178,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_stay_in_order_and_come_together() {
+    fn lines_keep_their_order_and_are_batched() {
         let mut batch = Batch::default();
         assert!(batch.is_empty());
         for text in ["one\n", "two\n"] {

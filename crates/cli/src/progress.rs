@@ -1,5 +1,5 @@
-//! Progress on standard error: a spinner on a terminal, nothing elsewhere (the
-//! lines that stay are the caller's).
+//! Progress on standard error: a spinner on a terminal, and nothing otherwise. The caller prints
+//! permanent lines.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use longshore::launcher::bundle::Progress;
 
 use crate::ui;
 
-/// How often the spinner turns.
+/// The interval of the spinner's animation.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How far packing has come, in files and bytes.
+/// The progress of packing, in files and bytes.
 pub(crate) fn packing(progress: Progress) -> String {
     format!(
         "packing: {} of {}, {} of {}",
@@ -23,7 +23,7 @@ pub(crate) fn packing(progress: Progress) -> String {
     )
 }
 
-/// A line that moves while something takes its time. Clones are one line.
+/// An animated progress line. Clones share the line.
 #[derive(Clone)]
 pub(crate) struct Spinner {
     bar: Option<ProgressBar>,
@@ -44,15 +44,15 @@ impl Spinner {
         Self { bar: Some(bar) }
     }
 
-    /// Changes the text; it is made only if it is shown.
+    /// Changes the text, which is created only if it is shown.
     pub(crate) fn say(&self, text: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
             bar.set_message(text());
         }
     }
 
-    /// Shows lines above the spinner until the next call. Each must fit the terminal,
-    /// and have no colours: their width decides how much is drawn over.
+    /// Shows lines above the spinner until the next call. Each must fit the terminal and have no
+    /// colours, because their width determines how much is cleared.
     pub(crate) fn above(&self, lines: &[String]) {
         if let Some(bar) = &self.bar {
             bar.set_prefix(
@@ -63,7 +63,7 @@ impl Spinner {
         }
     }
 
-    /// Writes something above the line.
+    /// Prints above the line.
     pub(crate) fn aside(&self, write: impl FnOnce()) {
         match &self.bar {
             Some(bar) => bar.suspend(write),
@@ -71,7 +71,7 @@ impl Spinner {
         }
     }
 
-    /// Takes the line away until [`Spinner::resume`], for a question.
+    /// Hides the line until [`Spinner::resume`], for a prompt.
     pub(crate) fn pause(&self) {
         self.end();
     }
@@ -84,7 +84,7 @@ impl Spinner {
         }
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(crate) fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! Gives pods of the embedded cluster the code that it has unpacked before they came.
+//! Provides pods of the embedded cluster with ready copies of their code.
 
 use longshore::launcher::{kept::Kept, names};
 use longshore_embedded::{FillVolumes, NewVolume};

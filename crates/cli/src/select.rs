@@ -1,4 +1,4 @@
-//! Which objects a verb is about: kind, names, namespace, selectors.
+//! Selects the objects of a command by kind, names, namespace and selectors.
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -15,7 +15,7 @@ use crate::{
     target,
 };
 
-/// Objects of a kind, as arguments.
+/// Arguments for objects of a kind.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SelectArgs {
     /// Kind, as in pods, po or jobs.batch; or KIND/NAME
@@ -25,7 +25,7 @@ pub(crate) struct SelectArgs {
     pub(crate) which: WhichArgs,
 }
 
-/// Which objects of a kind, as arguments.
+/// Arguments that select objects of a kind.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WhichArgs {
     /// Names [default: all objects that the selectors match]
@@ -45,8 +45,8 @@ pub(crate) struct WhichArgs {
     pub(crate) field_selector: Option<String>,
 }
 
-/// Reads a label selector. One without a requirement selects everything, which is
-/// easily not what is meant, as when a script's variable is empty.
+/// Parses a label selector. Rejects an empty selector, which would select everything: it is
+/// usually a mistake, such as an empty variable in a script.
 pub(crate) fn labels(text: &str) -> Result<LabelSelector> {
     let selector: LabelSelector =
         text.parse()
@@ -72,12 +72,12 @@ fn refuse_everything(is_everything: bool, option: &str) -> Result<()> {
         true => Err(Error::usage(format!(
             "the {option} is empty, which would select every object"
         ))
-        .hint(format!("leave {option} out if that is meant"))),
+        .hint(format!("omit {option} to select all objects"))),
         false => Ok(()),
     }
 }
 
-/// [`SelectArgs`], checked: nothing has been asked of a cluster yet.
+/// Validated [`SelectArgs`], before any request.
 #[derive(Debug)]
 pub(crate) struct Selection {
     kind: String,
@@ -89,7 +89,7 @@ pub(crate) struct Selection {
 }
 
 impl SelectArgs {
-    /// Takes the words out of the names that are something else.
+    /// Removes the words that are not names, and returns them.
     pub(crate) fn take(&mut self, is_other: impl Fn(&str) -> bool) -> Vec<String> {
         let (others, names) = std::mem::take(&mut self.which.names)
             .into_iter()
@@ -98,14 +98,14 @@ impl SelectArgs {
         others
     }
 
-    /// Refuses what cannot be meant, before a cluster is started.
+    /// Rejects invalid combinations, before a cluster is started.
     pub(crate) fn check(self) -> Result<Selection> {
         self.which.check(self.kind)
     }
 }
 
 impl WhichArgs {
-    /// As [`SelectArgs::check`], with the kind.
+    /// Like [`SelectArgs::check`], with the kind.
     pub(crate) fn check(self, mut kind: String) -> Result<Selection> {
         let mut names = self.names;
         if let Some((of, name)) = kind.split_once('/') {
@@ -117,7 +117,7 @@ impl WhichArgs {
             && (selects || self.all_namespaces)
         {
             return Err(Error::usage(format!(
-                "{name:?} names one object, which neither -A nor a selector goes with: leave out one of them"
+                "{name:?} names one object and cannot be combined with -A or a selector"
             )));
         }
         let labels = self.selector.as_deref().map(labels).transpose()?;
@@ -139,7 +139,7 @@ impl Selection {
         !self.names.is_empty() || !self.labels.is_everything() || !self.fields.is_everything()
     }
 
-    /// The one object that is meant, if one is.
+    /// The name, if exactly one is given.
     pub(crate) fn only(&self) -> Option<&str> {
         match &self.names[..] {
             [name] => Some(name),
@@ -147,7 +147,7 @@ impl Selection {
         }
     }
 
-    /// The view of what is selected.
+    /// The view of the selected objects.
     pub(crate) async fn view(&self, cluster: &Cluster) -> Result<View<Any>> {
         let view = cluster.kind(&self.kind).await;
         let mut view = view.map_err(|error| unknown_kind(error, &self.kind))?;
@@ -158,7 +158,7 @@ impl Selection {
         Ok(view.labels(self.labels.clone()).fields(self.fields.clone()))
     }
 
-    /// The objects; a name that is not there is an error.
+    /// The objects. A missing name is an error.
     pub(crate) async fn items(&self, view: &View<Any>) -> Result<Vec<Item<Any>>> {
         if self.names.is_empty() {
             return Ok(view.list().await?.items);
@@ -171,7 +171,7 @@ impl Selection {
     }
 }
 
-/// An error about a kind, with the kind that is closest.
+/// Adds the closest kind to an error about an unknown kind.
 fn unknown_kind(error: longshore::Error, word: &str) -> Error {
     let is_unknown = matches!(error, longshore::Error::Invalid(_));
     let word = word.to_ascii_lowercase();
@@ -189,7 +189,7 @@ pub(crate) fn named(item: &Item<Any>) -> String {
     of_kind(item.kind(), item.name())
 }
 
-/// As [`named`], by kind and name.
+/// Like [`named`], by kind and name.
 pub(crate) fn of_kind(info: &longshore::model::KindInfo, name: &str) -> String {
     let group = &info.gvk.group;
     let dot = if group.is_empty() { "" } else { "." };

@@ -1,4 +1,4 @@
-//! What of a followed run is shown: events as text for people, or as JSON.
+//! Prints the events of a followed run as text or JSON.
 
 use std::{
     collections::BTreeMap,
@@ -14,22 +14,22 @@ use crate::{hints, log_lines::Lines, printer::Batch, ui};
 /// Output format of a followed run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum EventFormat {
-    /// For people
+    /// Human-readable text
     #[default]
     Text,
-    /// A JSON object a line on standard output, whose `event` is started, progress,
+    /// One JSON object per line on standard output, whose `event` is started, progress,
     /// waiting, retry, log, gap or finished
     Json,
 }
 
-/// The front of a line about the run, on standard error.
+/// The first word of a line about the run, on standard error.
 pub(crate) fn head(word: &str) -> String {
     ui::Paint::stderr().bold(&format!("{word:<7}"))
 }
 
-/// How often a plain line about progress may come, where no terminal draws it.
+/// The minimum interval between progress lines without a terminal.
 const PLAIN_LINES: Duration = Duration::from_millis(500);
-/// How many unfinished lines are shown above the spinner.
+/// The maximum number of unfinished lines above the spinner.
 const UNFINISHED_LINES: usize = 8;
 
 /// Turns events into text.
@@ -37,14 +37,14 @@ pub(crate) struct Show {
     format: EventFormat,
     lines: Lines,
     last_plain: Option<Instant>,
-    /// How far the roles have come.
+    /// The progress of the roles.
     progress: String,
-    /// How many gaps were reported of each task.
+    /// The number of gaps reported for each task.
     gaps: BTreeMap<String, u32>,
 }
 
 impl Show {
-    /// With the first event, which names the run.
+    /// Prints the first event, which names the run.
     pub(crate) fn new(run: &Run, format: EventFormat, cluster: &Value, batch: &mut Batch) -> Self {
         if format == EventFormat::Json {
             let started = json!({
@@ -65,17 +65,17 @@ impl Show {
         }
     }
 
-    /// What the spinner says.
+    /// The text of the spinner.
     pub(crate) fn progress(&self) -> &str {
         &self.progress
     }
 
-    /// Adds what an event prints.
+    /// Adds the output of an event to the batch.
     pub(crate) fn event(&mut self, event: &Event, batch: &mut Batch) {
         let is_text = self.format == EventFormat::Text;
         if !is_text {
             let text = match event {
-                // Most of them are lines, which are not copied.
+                // Most events are log lines, which are not copied.
                 Event::Log(_) => serde_json::to_string(event),
                 _ => serde_json::to_string(&hints::in_event(event)),
             };
@@ -95,13 +95,13 @@ impl Show {
             Event::Waiting(why) => {
                 batch.note(&format!(
                     "{} {}; {}",
-                    head("waits"),
+                    head("waiting"),
                     why.sentence(),
                     hints::complete(&why.remedy)
                 ));
             }
             Event::Retry(retry) => batch.note(&format!(
-                "{} {}; attempt {} of {}, it is started again",
+                "{} {}; attempt {} of {}, restarting",
                 head("retry"),
                 retry.explanation.sentence(),
                 retry.attempt,
@@ -121,7 +121,7 @@ impl Show {
         }
     }
 
-    /// The gaps of all logs in a sentence, if there are any.
+    /// A sentence about the gaps of all logs, if there are any.
     pub(crate) fn gaps(&self) -> Option<String> {
         let all: u32 = self.gaps.values().sum();
         let of = |(task, count): (&String, &u32)| format!("{task}: {count}");
@@ -135,10 +135,10 @@ impl Show {
         })
     }
 
-    /// Unfinished lines as they are shown above the spinner.
+    /// The unfinished lines to show above the spinner.
     pub(crate) fn unfinished(&self, unfinished: &[Unfinished]) -> Vec<String> {
         let (columns, rows) = ui::progress_size();
-        // One line is the spinner's, and one the cursor's.
+        // Leave one line for the spinner and one for the cursor.
         let room = UNFINISHED_LINES.min(rows.saturating_sub(3));
         let mut lines: Vec<String> = unfinished
             .iter()

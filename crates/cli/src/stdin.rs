@@ -1,24 +1,23 @@
-//! A standard input that is not sent to a task: what comes from it is told.
+//! Detects data on standard input that is not passed to a task.
 
 use std::{io, os::fd::AsFd};
 
 use rustix::fs::FileType;
 use tokio::net::unix::pipe::Receiver;
 
-/// What is said about it.
-pub(crate) const IGNORED: &str = "the standard input is not sent to the task: add -i to send it";
+/// The warning about it.
+pub(crate) const IGNORED: &str = "stdin is not sent to the task: add -i to send it";
 
-/// A standard input that nobody reads. A pipe to which nothing is written, as programs
-/// pass it on, is not worth a word.
+/// Standard input that is not read. An inherited pipe without data causes no warning.
 #[derive(Default)]
 pub(crate) struct IgnoredInput {
-    /// A pipe from which nothing has come yet.
+    /// A pipe without data so far.
     waits: Option<Receiver>,
     is_there: bool,
 }
 
 impl IgnoredInput {
-    /// Looks at the standard input from now on.
+    /// Starts watching standard input.
     pub(crate) fn watch() -> Self {
         let stdin = io::stdin();
         let found = rustix::fs::fstat(stdin.as_fd());
@@ -28,7 +27,7 @@ impl IgnoredInput {
             return Self::default();
         }
         let stream = stdin.as_fd().try_clone_to_owned().ok();
-        // Nothing is read: the pipe, which others may have, need not be non-blocking.
+        // Nothing is read, so the pipe, which may be shared, does not have to be non-blocking.
         let waits = stream
             .filter(|_| is_stream)
             .and_then(|stream| Receiver::from_owned_fd_unchecked(stream).ok());
@@ -38,10 +37,10 @@ impl IgnoredInput {
         }
     }
 
-    /// Resolves once: when something has come. May be given up.
+    /// Resolves once, when data has arrived. Cancel-safe.
     pub(crate) async fn arrives(&mut self) {
         if let Some(input) = self.waits.as_ref().filter(|_| !self.is_there) {
-            // Without data it is the end: then nothing comes any more.
+            // Readable without data means end of file.
             self.is_there = input.readable().await.is_ok() && has_data(input);
             self.waits = None;
         }
@@ -51,7 +50,7 @@ impl IgnoredInput {
         }
     }
 
-    /// Whether something has come of which [`IgnoredInput::arrives`] has not told.
+    /// Whether data has arrived that [`IgnoredInput::arrives`] has not reported.
     pub(crate) fn has_come(&self) -> bool {
         self.is_there || self.waits.as_ref().is_some_and(has_data)
     }

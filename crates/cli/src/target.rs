@@ -1,5 +1,5 @@
-//! Which cluster a command works on. By default the embedded one, so that
-//! nobody's first try lands on a cluster that others depend on.
+//! Selects the cluster of a command. The default is the embedded one, so that first attempts do
+//! not affect shared clusters.
 
 use std::{
     collections::HashSet,
@@ -27,7 +27,7 @@ use crate::{
     hints, ui,
 };
 
-/// The choice of a cluster, as arguments.
+/// Arguments that select the cluster.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ClusterArgs {
@@ -37,7 +37,7 @@ pub(crate) struct ClusterArgs {
     /// Kubeconfig to use, with its current context unless --context is given
     #[arg(long, value_name = "FILE", env = env::KUBECONFIG, hide_env_values = true)]
     kubeconfig: Option<PathBuf>,
-    /// Use the embedded cluster, whatever longshore.toml or the environment says
+    /// Use the embedded cluster, regardless of longshore.toml and the environment
     #[arg(long)]
     embedded: bool,
     /// Data folder of the embedded cluster
@@ -45,7 +45,7 @@ pub(crate) struct ClusterArgs {
     data_dir: Option<PathBuf>,
 }
 
-/// The cluster a command will work on, before anything is started or asked.
+/// The selected cluster, before it is started or contacted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Choice {
     Embedded,
@@ -57,8 +57,8 @@ enum Choice {
 }
 
 impl ClusterArgs {
-    /// The choice that a command line's words make. What they leave open is the
-    /// environment's, as clap would have it.
+    /// The selection from the words of a command line, with defaults from the environment, as with
+    /// clap.
     pub(crate) fn of_words(
         context: Option<String>,
         kubeconfig: Option<PathBuf>,
@@ -73,8 +73,8 @@ impl ClusterArgs {
         }
     }
 
-    /// The options that lead another command to the same cluster. What the environment
-    /// or the current folder's longshore.toml says, other commands read, too.
+    /// The options with which another command selects the same cluster. Settings of the environment
+    /// or the current folder's longshore.toml are omitted, because other commands also read them.
     fn again(&self, choice: &Choice, configured: &Configured) -> Vec<(&'static str, String)> {
         let is_configured = self.choose(&Configured::default(), false) == Choice::Embedded
             && matches!(choice, Choice::Kubeconfig { .. });
@@ -112,8 +112,8 @@ impl ClusterArgs {
         options
     }
 
-    /// Arguments and environment first, then the folder's configuration, then
-    /// the pod we may be in.
+    /// Precedence: arguments and environment, the folder's configuration, and the pod that this
+    /// process may run in.
     fn choose(&self, configured: &Configured, in_pod: bool) -> Choice {
         let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         let path =
@@ -142,12 +142,12 @@ impl ClusterArgs {
         }
     }
 
-    /// Whether the embedded cluster is meant, whose pods see this machine's files.
+    /// Whether the embedded cluster is selected, whose pods share this machine's files.
     pub(crate) fn is_embedded(&self, configured: &Configured) -> bool {
         self.choose(configured, env::in_pod()) == Choice::Embedded
     }
 
-    /// Finds out which cluster is meant. Nothing is started or asked yet.
+    /// Selects the cluster without starting or contacting it.
     pub(crate) async fn choice(&self, configured: &Configured) -> Result<Chosen> {
         let choice = self.choose(configured, env::in_pod());
         hints::remember_cluster(self.again(&choice, configured));
@@ -178,20 +178,19 @@ impl ClusterArgs {
         Ok(Chosen::Other { cluster, name })
     }
 
-    /// Opens the cluster; starts an embedded one for the time of the command
-    /// if none runs.
+    /// Connects to the cluster. Starts an on-demand embedded cluster if none is running.
     pub(crate) async fn open(&self, configured: &Configured) -> Result<Target> {
         self.choice(configured).await?.open().await
     }
 }
 
-/// What the embedded cluster is, in the first line of a run.
+/// The description of the embedded cluster in the first line of a run.
 const EMBEDDED: &str = "embedded, local processes";
 
-/// How many warnings are remembered as shown.
+/// The maximum number of remembered warnings.
 const WARNINGS_REMEMBERED: usize = 1000;
 
-/// Shows what the server warns of, each thing once.
+/// Prints the server's warnings, each once.
 fn show_warnings(cluster: Cluster) -> Cluster {
     let shown = Mutex::new(HashSet::new());
     cluster.with_warning_handler(move |text| {
@@ -205,7 +204,7 @@ fn show_warnings(cluster: Cluster) -> Cluster {
     })
 }
 
-/// How long the embedded cluster stays.
+/// The lifetime of the embedded cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lifetime {
     /// Until it has no work and no command uses it.
@@ -222,7 +221,7 @@ impl Lifetime {
         }
     }
 
-    /// As in JSON.
+    /// The name in JSON.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::OnDemand => "on-demand",
@@ -232,27 +231,27 @@ impl Lifetime {
 
     fn sentence(self) -> &'static str {
         match self {
-            Self::OnDemand => "stops when no run is left",
+            Self::OnDemand => "stops when no runs are active",
             Self::Lasting => "stays until `longshore down`",
         }
     }
 
-    /// What it lasts until.
+    /// When it stops.
     pub(crate) fn until(self) -> &'static str {
         match self {
-            Self::OnDemand => "no run, pod or schedule is left and no command uses it",
+            Self::OnDemand => "no run, pod or schedule is active and no command uses it",
             Self::Lasting => "`longshore down`",
         }
     }
 }
 
-/// How long a cluster has been there, for people.
+/// How long a cluster has been running, in human-readable form.
 pub(crate) fn age(record: &Record) -> String {
     let now = jiff::Timestamp::now().as_second();
     ui::span(now.saturating_sub(record.started.as_second()))
 }
 
-/// The namespace that a command works in: the one that is given, or the cluster's own.
+/// The namespace of a command: the given one, or the cluster's default.
 pub(crate) fn namespace<'a>(given: Option<&'a str>, cluster: &'a Cluster) -> &'a str {
     let own = cluster.default_namespace();
     let namespace = given.unwrap_or(own);
@@ -262,16 +261,16 @@ pub(crate) fn namespace<'a>(given: Option<&'a str>, cluster: &'a Cluster) -> &'a
     namespace
 }
 
-/// A cluster that was chosen but not yet opened.
+/// A selected cluster, before connecting.
 pub(crate) enum Chosen {
-    /// The embedded one in this folder.
+    /// The embedded cluster in this data folder.
     Embedded(Layout),
-    /// Another, which somebody else runs.
+    /// Another cluster.
     Other { cluster: Cluster, name: String },
 }
 
 impl Chosen {
-    /// The cluster's name, for people.
+    /// The cluster's human-readable name.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Embedded(_) => EMBEDDED,
@@ -279,8 +278,8 @@ impl Chosen {
         }
     }
 
-    /// The cluster in one line, for people; how long it stays, if it is one that
-    /// this program starts and stops. Nothing is started.
+    /// A one-line description of the cluster; for the embedded cluster, with its lifetime. Starts
+    /// nothing.
     pub(crate) async fn describe(&self) -> Result<String> {
         let layout = match self {
             Self::Other { name, .. } => return Ok(name.clone()),
@@ -300,7 +299,7 @@ impl Chosen {
         ))
     }
 
-    /// The namespace that commands work in unless told otherwise.
+    /// The default namespace of commands.
     pub(crate) fn default_namespace(&self) -> &str {
         match self {
             Self::Embedded(_) => "default",
@@ -308,8 +307,8 @@ impl Chosen {
         }
     }
 
-    /// A place for bundles of this size that do not fit the API: the embedded
-    /// cluster has one in its folder.
+    /// The default store for bundles that do not fit a Secret. The embedded cluster has
+    /// one in its data folder.
     pub(crate) fn own_store(&self, size: u64) -> Option<Store> {
         match self {
             Self::Embedded(layout) if size > SECRET_LIMIT => Some(Store::Folder(layout.bundles())),
@@ -317,8 +316,7 @@ impl Chosen {
         }
     }
 
-    /// Opens it. An embedded one that does not run is started for the time of
-    /// the command.
+    /// Connects to the cluster. Starts an on-demand embedded cluster if it is not running.
     pub(crate) async fn open(self) -> Result<Target> {
         let layout = match self {
             Self::Other { cluster, name } => {
@@ -330,7 +328,7 @@ impl Chosen {
             }
             Self::Embedded(layout) => layout,
         };
-        // Before looking: a cluster on demand cannot end from here on.
+        // Before checking: from here on, an on-demand cluster does not stop.
         let usage = Usage::begin(&layout).await?;
         let (record, is_new) = match daemon::find(&layout).await? {
             State::Running(record) => (record, false),
@@ -357,7 +355,7 @@ impl Chosen {
     }
 }
 
-/// The cluster a command works on.
+/// The cluster of a command.
 pub(crate) struct Target {
     cluster: Cluster,
     name: String,
@@ -373,17 +371,17 @@ struct Embedded {
     is_new: bool,
 }
 
-/// What became of a cluster that a command uses.
+/// Why a cluster that a command uses has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Gone {
-    /// It was stopped; the sentence says by what.
+    /// It was stopped; the sentence contains the cause.
     Stopped(String),
-    /// Its process ended without a word.
+    /// Its process died.
     Died,
 }
 
-/// How often a command that follows something looks whether the embedded
-/// cluster is still there.
+/// The interval at which a following command checks whether the embedded cluster is still
+/// running.
 const GONE_POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 impl Target {
@@ -398,7 +396,7 @@ impl Target {
         Some(Kept::new(embedded.layout.bundles()))
     }
 
-    /// The cluster and how long it stays, for programs.
+    /// The cluster and its lifetime as JSON.
     pub(crate) fn facts(&self) -> Value {
         let Some(embedded) = &self.embedded else {
             return json!({"kind": "kubernetes", "name": self.name, "url": self.cluster.url()});
@@ -415,11 +413,10 @@ impl Target {
         })
     }
 
-    /// Resolves when the process of the embedded cluster is gone that this
-    /// command uses; never for other clusters. What it knows of a process that
-    /// died it tells once.
-    pub(crate) async fn gone(&self, told: &mut bool) -> Gone {
-        let Some(embedded) = self.embedded.as_ref().filter(|_| !*told) else {
+    /// Resolves when the process of the embedded cluster has ended; never for others. Reports
+    /// a dead process only once.
+    pub(crate) async fn gone(&self, reported: &mut bool) -> Gone {
+        let Some(embedded) = self.embedded.as_ref().filter(|_| !*reported) else {
             return std::future::pending().await;
         };
         loop {
@@ -427,7 +424,7 @@ impl Target {
             match daemon::fate(&embedded.layout, &embedded.record) {
                 Ok(Fate::Stopped(end)) => return Gone::Stopped(end.sentence()),
                 Ok(Fate::Died) => {
-                    *told = true;
+                    *reported = true;
                     return Gone::Died;
                 }
                 Ok(Fate::Alive) | Err(_) => {}
@@ -435,8 +432,8 @@ impl Target {
         }
     }
 
-    /// Ends the use of the cluster. One on demand that no other command uses and
-    /// that has no work has ended afterwards.
+    /// Releases the cluster. An on-demand cluster without users and work has stopped when this
+    /// returns.
     pub(crate) async fn close(self) -> Result<()> {
         self.cluster.close();
         if let Some(embedded) = self.embedded {
@@ -458,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_closest_wins() {
+    fn the_most_specific_setting_wins() {
         let none = ClusterArgs::default();
         let said = ClusterArgs {
             kubeconfig: Some("a".into()),
@@ -482,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_word_says_nothing() {
+    fn empty_values_are_ignored() {
         let empty = ClusterArgs {
             context: Some(String::new()),
             kubeconfig: Some(PathBuf::new()),

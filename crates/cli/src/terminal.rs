@@ -1,4 +1,4 @@
-//! The terminal that the program runs in: raw input, and its size.
+//! The terminal of the program: raw mode and size.
 
 use std::io::IsTerminal as _;
 
@@ -7,12 +7,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::error::{Error, Kind, Result};
 
-/// A terminal at both ends: input and output.
+/// A terminal on both stdin and stdout.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terminal(());
 
-/// The terminal while what is typed comes as it is; dropping this makes it as it
-/// was before.
+/// A terminal in raw mode. Dropping this restores its settings.
 #[derive(Debug)]
 pub(crate) struct Raw {
     before: Termios,
@@ -25,7 +24,7 @@ impl Terminal {
         both.then_some(Self(()))
     }
 
-    /// Makes what is typed come as it is.
+    /// Enables raw mode.
     pub(crate) fn raw(self) -> Result<Raw> {
         let broken = |error: rustix::io::Errno| {
             Error::new(
@@ -36,7 +35,7 @@ impl Terminal {
         let before = termios::tcgetattr(std::io::stdin()).map_err(broken)?;
         let mut raw = before.clone();
         raw.make_raw();
-        // What was typed before is not thrown away.
+        // Keep pending input.
         termios::tcsetattr(std::io::stdin(), OptionalActions::Drain, &raw).map_err(broken)?;
         Ok(Raw { before })
     }
@@ -47,15 +46,19 @@ impl Raw {
     pub(crate) fn size(&self) -> (u16, u16) {
         match termios::tcgetwinsize(std::io::stdout()) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
-            // A terminal that does not know its size.
+            // The terminal does not report its size.
             _ => (80, 24),
         }
     }
 
-    /// Told each time that the size changes.
+    /// A signal stream that fires when the size changes.
     pub(crate) fn size_changes(&self) -> Result<Signal> {
-        signal(SignalKind::window_change())
-            .map_err(|error| Error::new(Kind::Failed, format!("no word of the terminal: {error}")))
+        signal(SignalKind::window_change()).map_err(|error| {
+            Error::new(
+                Kind::Failed,
+                format!("cannot watch the size of the terminal: {error}"),
+            )
+        })
     }
 }
 

@@ -1,6 +1,6 @@
-//! Everything the program writes: plain lines to standard output, marks and
-//! progress to standard error, colours only on a terminal. Lines for people keep
-//! nothing of what tasks and objects could do to a terminal.
+//! All output of the program: results on standard output, messages and progress on standard
+//! error, colours only on a terminal. Human-readable lines contain no control sequences of
+//! tasks and objects.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::{
@@ -16,24 +16,24 @@ use crate::{
     error::{Error, Mark},
 };
 
-/// Set when whoever read our output has gone.
+/// Set when the reader of standard output has closed it.
 static OUTPUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Writes a line for people to standard output. When its reader has gone (`| head`),
-/// nothing more is written, and [`output_closed`] says so.
+/// Writes a human-readable line to standard output. After the reader has closed it (`| head`),
+/// nothing is written, and [`output_closed`] returns true.
 pub(crate) fn line(text: impl AsRef<str>) {
     bytes(format!("{}\n", terminal_text::lines(text.as_ref())).as_bytes());
 }
 
-/// Writes a line of JSON to standard output. Control characters that JSON allows as
-/// they are, and terminals may obey, are written as escapes: the value is the same.
+/// Writes a line of JSON to standard output. Control characters that JSON allows unescaped, but
+/// terminals may interpret, are escaped without changing the value.
 pub(crate) fn json(text: &str) {
     let mut line = String::new();
     write_json(text, &mut line);
     bytes(line.as_bytes());
 }
 
-/// The same to a text.
+/// Like [`json`], to a string.
 pub(crate) fn write_json(text: &str, out: &mut String) {
     out.push_str(&json_escaped(text));
     out.push('\n');
@@ -48,11 +48,11 @@ fn json_escaped(text: &str) -> Cow<'_, str> {
         true => format!("\\u{:04x}", u32::from(c)),
         false => c.to_string(),
     };
-    // They stand within strings only.
+    // They occur only within strings.
     Cow::Owned(text.chars().map(escape).collect())
 }
 
-/// Writes bytes to standard output as they are.
+/// Writes raw bytes to standard output.
 pub(crate) fn bytes(bytes: &[u8]) {
     if output_closed() {
         return;
@@ -62,9 +62,8 @@ pub(crate) fn bytes(bytes: &[u8]) {
     }
 }
 
-/// Output of a container that is passed on as it comes: byte for byte to a file, a
-/// pipe, or a terminal that was given to the container; to any other terminal only
-/// what does not act on it.
+/// Passes on the output of a container: unchanged to a file, a pipe, or the container's own
+/// terminal; to any other terminal without control sequences.
 pub(crate) struct Pass {
     filter: Option<terminal_text::Stream>,
     write: fn(&[u8]),
@@ -110,12 +109,12 @@ impl Drop for Pass {
     }
 }
 
-/// Gives up standard output: its reader takes nothing, and is not waited for.
+/// Abandons standard output, because its reader is blocked.
 pub(crate) fn abandon_output() {
     OUTPUT_CLOSED.store(true, Ordering::Relaxed);
 }
 
-/// Brings out what stands in the buffer.
+/// Flushes the buffer.
 pub(crate) fn flush() {
     if output_closed() {
         return;
@@ -125,18 +124,18 @@ pub(crate) fn flush() {
     }
 }
 
-/// Whether the reader of our output has gone.
+/// Whether the reader has closed standard output.
 pub(crate) fn output_closed() -> bool {
     OUTPUT_CLOSED.load(Ordering::Relaxed)
 }
 
-/// Writes a line for people to standard error.
+/// Writes a human-readable line to standard error.
 pub(crate) fn note(text: impl AsRef<str>) {
     let text = terminal_text::lines(text.as_ref());
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Writes the beginning of a line that the person ends.
+/// Writes a prompt without a newline.
 pub(crate) fn prompt(text: &str) {
     let mut out = std::io::stderr().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -147,7 +146,7 @@ pub(crate) fn warning(text: impl AsRef<str>) {
     note(warned(text.as_ref()));
 }
 
-/// A warning's line.
+/// The line of a warning.
 pub(crate) fn warned(text: &str) -> String {
     let head = Paint::stderr().yellow("warning:");
     format!("{head} {}", escaped(text))
@@ -166,12 +165,12 @@ pub(crate) fn error(error: &Error) {
     }
 }
 
-/// Whether a person can answer: input and error output are a terminal.
+/// Whether prompts are possible: stdin and stderr are terminals.
 pub(crate) fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Columns and rows of the terminal that progress is drawn on.
+/// Columns and rows of the terminal for progress output.
 pub(crate) fn progress_size() -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(std::io::stderr());
     let known = size.ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
@@ -226,7 +225,7 @@ impl Paint {
         }
     }
 
-    /// The colour of the n-th voice in a merged log.
+    /// The colour of the n-th task in a merged log.
     pub(crate) fn voice(self, n: usize, text: &str) -> String {
         const CODES: [u8; 6] = [36, 32, 35, 34, 33, 96];
         self.paint(CODES[n % CODES.len()], text)
@@ -235,8 +234,8 @@ impl Paint {
     colours! { red 31 green 32 yellow 33 cyan 36 bold 1 }
 }
 
-/// Columns side by side, two blanks between them, nothing behind the last. Control
-/// characters in cells are made visible, newlines and tabs too.
+/// Aligns columns with two spaces between them and no trailing spaces. Control characters in
+/// cells are escaped, including newlines and tabs.
 pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     let cell = |cell: &String| escaped(cell).replace('\n', "\\n").replace('\t', "\\t");
     let rows: Vec<Vec<String>> = rows
@@ -264,7 +263,7 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
         .collect()
 }
 
-/// So many of something, in words.
+/// A number and a noun, such as `2 files`.
 pub(crate) fn count(number: u64, what: &str) -> String {
     if number == 1 {
         format!("1 {what}")
@@ -273,7 +272,7 @@ pub(crate) fn count(number: u64, what: &str) -> String {
     }
 }
 
-/// Bytes for people, in powers of 1024.
+/// A human-readable size, in powers of 1024.
 pub(crate) fn size(bytes: u64) -> String {
     let mut value = bytes as f64;
     for unit in ["B", "KiB", "MiB", "GiB"] {
@@ -286,7 +285,7 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{value:.1} TiB")
 }
 
-/// A span of time in one or two units, as `3d4h`, `12m`, `45s`.
+/// A duration in one or two units, such as `3d4h`, `12m`, `45s`.
 pub(crate) fn span(seconds: i64) -> String {
     let seconds = seconds.max(0);
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
@@ -304,20 +303,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_line_up() {
+    fn columns_are_aligned() {
         let rows =
             [["NAME", "AGE"], ["a-long-name", "1s"]].map(|row| row.map(String::from).to_vec());
         assert_eq!(columns(&rows), ["NAME         AGE", "a-long-name  1s"]);
     }
 
     #[test]
-    fn cells_show_their_control_characters() {
+    fn control_characters_in_cells_are_escaped() {
         let rows = [vec!["a\x1b[2J\nb".to_owned(), "\u{9b}c".to_owned()]];
         assert_eq!(columns(&rows), ["a^[[2J\\nb  \\u{9b}c"]);
     }
 
     #[test]
-    fn json_keeps_its_value() {
+    fn escaping_json_keeps_its_value() {
         let value = serde_json::json!({"line": "a\u{7f}\u{9b}\u{e9}\x1b"});
         let text = serde_json::to_string(&value).unwrap_or_default();
         let escaped = json_escaped(&text);

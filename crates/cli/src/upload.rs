@@ -1,4 +1,4 @@
-//! Sends a run's bundle to where its pods get it, and shows how far it is.
+//! Uploads a run's bundle and shows the progress.
 
 use std::{
     sync::{
@@ -23,10 +23,10 @@ use crate::{
     ui,
 };
 
-/// How long an upload that nobody wants any more may take to be taken back.
-const TAKING_BACK: Duration = Duration::from_secs(10);
+/// How long removing the parts of an interrupted upload may take.
+const ABORT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Delivers the bundle. After Ctrl-C nothing of it is left in the store.
+/// Delivers the bundle. After Ctrl-C, no part of it is left in the store.
 pub(crate) async fn deliver(
     bundle: &Bundle,
     store: Option<&Store>,
@@ -63,11 +63,11 @@ pub(crate) async fn deliver(
         Ok(delivered) => delivered,
         Err(interrupted) => {
             drop(stop);
-            let taken_back = tokio::time::timeout(TAKING_BACK, delivery).await;
+            let aborted = tokio::time::timeout(ABORT_TIMEOUT, delivery).await;
             spinner.end();
-            if taken_back.is_err() {
+            if aborted.is_err() {
                 ui::warning(
-                    "parts of the bundle may be left in the store; the next run goes on with them",
+                    "parts of the bundle may remain in the store; the next run resumes the upload",
                 );
             }
             return Err(interrupted);
@@ -75,14 +75,14 @@ pub(crate) async fn deliver(
     };
     spinner.end();
     let info = delivered.map_err(|error| Error::from_source(Kind::NotStarted, &error))?;
-    // Without the user's wish for a store there is nothing to tell.
+    // Without an explicit store, there is nothing to report.
     if let Some(store) = &spec.store {
         let earlier = earlier.load(Ordering::Relaxed);
         let news = match is_sent.load(Ordering::Relaxed) {
-            false => "the code is there already".to_owned(),
+            false => "already uploaded".to_owned(),
             true if earlier == 0 => format!("{} sent", ui::size(info.size)),
             true => format!(
-                "{} sent, {} of it by an earlier try",
+                "{} sent ({} by an earlier attempt)",
                 ui::size(info.size),
                 ui::size(earlier)
             ),

@@ -1,4 +1,4 @@
-//! How much room the embedded cluster's code takes on the disk.
+//! The disk usage of the embedded cluster's code.
 
 use std::{
     fs,
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use crate::ui;
 
-/// How long volumes are measured at most: there may be millions of files.
+/// The timeout for measuring volumes, which may have millions of files.
 const MEASURE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What code takes.
+/// The disk usage of code.
 pub(crate) struct CodeUsage {
     kept: Usage,
     limit: Limit,
@@ -27,12 +27,12 @@ pub(crate) struct CodeUsage {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Measured {
     bytes: u64,
-    /// Whether all of it was seen.
+    /// Whether all files were counted.
     complete: bool,
 }
 
 impl CodeUsage {
-    /// Measures it. What cannot be read counts as nothing.
+    /// Measures the disk usage. Unreadable files count as empty.
     pub(crate) fn measure(layout: &Layout, ephemeral: bool) -> Self {
         let kept = Kept::new(layout.bundles());
         let usage = kept.usage().unwrap_or_default();
@@ -47,7 +47,7 @@ impl CodeUsage {
         self.kept.bytes() > self.limit.bytes
     }
 
-    /// For programs.
+    /// JSON form.
     pub(crate) fn value(&self) -> Value {
         let (bundles, copies) = (self.kept.bundles, self.kept.ready_copies);
         json!({
@@ -60,7 +60,7 @@ impl CodeUsage {
         })
     }
 
-    /// For people.
+    /// Human-readable form.
     pub(crate) fn describe(&self) {
         let bundles = self.kept.bundles;
         let limit = ui::size(self.limit.bytes);
@@ -90,7 +90,7 @@ impl CodeUsage {
     }
 }
 
-/// The size on disk of the volumes of all pods, as far as it is found in time.
+/// The disk usage of all pods' volumes, as far as it can be measured in time.
 fn volumes(pods: &Path, deadline: Instant) -> Measured {
     let mut folders: Vec<PathBuf> = fs::read_dir(pods)
         .into_iter()
@@ -107,7 +107,7 @@ fn volumes(pods: &Path, deadline: Instant) -> Measured {
                     complete: false,
                 };
             }
-            // Links are not followed.
+            // Do not follow links.
             let Ok(found) = entry.metadata() else {
                 continue;
             };
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn volumes_are_measured_without_what_they_link_to() {
+    fn volumes_are_measured_without_link_targets() {
         let folder = tempfile::tempdir().unwrap();
         let volume = folder.path().join("uid/volumes/scratch/sub");
         fs::create_dir_all(&volume).unwrap();

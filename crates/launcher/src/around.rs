@@ -1,5 +1,5 @@
-//! Asks the cluster what else it knows about a run: events, nodes, quotas.
-//! What may not be seen is no error.
+//! Queries the cluster for more facts about a run: events, nodes, quotas. Missing
+//! permissions are not errors.
 
 use std::{future::Future, time::Duration};
 
@@ -12,10 +12,10 @@ use crate::{
     run::Run,
 };
 
-/// What to ask for beside events.
+/// What to query in addition to events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Look {
-    /// Only events that warn: for questions that are asked again and again.
+    /// Only events of type Warning, for repeated queries.
     pub(crate) warnings: bool,
     /// The nodes.
     pub(crate) nodes: bool,
@@ -23,8 +23,8 @@ pub(crate) struct Look {
     pub(crate) quotas: bool,
 }
 
-/// What there is to know, if events could be seen or may not be: an answer that
-/// did not come says nothing.
+/// The facts, unless the query for events got no answer. Missing permission to list events
+/// counts as an answer.
 pub(crate) async fn answered(
     cluster: &Cluster,
     run: &Run,
@@ -44,7 +44,7 @@ pub(crate) async fn answered(
     Some(around)
 }
 
-/// What there is to know, and what could not be seen.
+/// The facts, and what could not be read.
 pub(crate) async fn ask(
     cluster: &Cluster,
     run: &Run,
@@ -95,7 +95,7 @@ async fn wanted<T>(is_wanted: bool, question: impl Future<Output = T>) -> Option
     }
 }
 
-/// Events of the run's Jobs and pods, also of those that are no more.
+/// Events of the run's Jobs and pods, including deleted ones.
 async fn events(cluster: &Cluster, run: &Run, warnings: bool) -> Result<Vec<EventEvidence>, Error> {
     let mut view = cluster.events().in_namespace(&run.namespace)?;
     if warnings {
@@ -105,7 +105,7 @@ async fn events(cluster: &Cluster, run: &Run, warnings: bool) -> Result<Vec<Even
     let (own, prefix) = (run.name.as_str(), format!("{}-", run.label()));
     let mut found = Vec::new();
     for item in view.list().await?.items {
-        // What cannot be read says nothing about the run.
+        // Events that cannot be parsed are ignored.
         let Ok(event) = item.typed::<EventEvidence>() else {
             continue;
         };

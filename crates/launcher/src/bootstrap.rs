@@ -1,6 +1,6 @@
-//! What runs in the pod, before the command: brings the code, finds the
-//! peers, sets the frameworks' variables, becomes the command. Uses mounted
-//! files and DNS only, never the API.
+//! Runs in the pod before the command: fetches the code, resolves the peers, sets the
+//! frameworks' variables, and executes the command. Uses only mounted files and DNS, never
+//! the API.
 
 mod source;
 pub mod supervise;
@@ -32,35 +32,35 @@ use crate::{
     names,
     pod::{self, PodConfig},
     ready_note,
-    store::{DownloadError, Patience, download},
+    store::{DownloadError, RetryPolicy, download},
 };
 
-/// Where a container may leave its last words for the API.
+/// The termination message file of a container.
 const LAST_WORDS: &str = "/dev/termination-log";
 
-/// Why a task does not get to its command.
+/// Why a task cannot run its command.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BootstrapError {
-    /// The run's file is missing or broken.
-    #[error("cannot read the run's configuration {}: {problem}; this verb runs in the pods of a run only", path.display())]
+    /// The run's configuration file is missing or invalid.
+    #[error("cannot read the run's configuration {}: {problem}; this command only runs in the pods of a run", path.display())]
     Config {
         /// The file.
         path: PathBuf,
         /// What is wrong.
         problem: String,
     },
-    /// A variable that every pod of a run has.
-    #[error("the variable {name} {problem}; this verb runs in the pods of a run only")]
+    /// A required variable is missing or invalid.
+    #[error("the variable {name} {problem}; this command only runs in the pods of a run")]
     Variable {
         /// Its name.
         name: &'static str,
         /// What is wrong.
         problem: String,
     },
-    /// The bundle was removed before the task could read it.
+    /// The bundle was removed before the task read it.
     #[error(
-        "the bundle {} is not there any more; submit the run again: its code is sent again",
+        "the bundle {} no longer exists; submit the run again to upload its code again",
         path.display()
     )]
     Gone {
@@ -72,7 +72,7 @@ pub enum BootstrapError {
     Bundle {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// The bundle is a pipe, a device or a folder: its content may change while it is
@@ -85,45 +85,45 @@ pub enum BootstrapError {
         /// The path.
         path: PathBuf,
     },
-    /// What the run recorded of the caller's environment cannot be read.
+    /// The recorded environment of the caller cannot be read.
     #[error("cannot read the variable {}: {source}", names::CALLER_VARIABLE)]
     Caller {
-        /// Why not.
+        /// The cause.
         source: serde_json::Error,
     },
     /// The bundle cannot be fetched.
     #[error(transparent)]
     Download(#[from] DownloadError),
-    /// The bundle is not the one that was sent.
+    /// The bundle differs from the one that was uploaded.
     #[error(
         "the bundle {place} is damaged: its sha256 is {found}, not {expected}; delete it from the store and submit the run again"
     )]
     Damaged {
-        /// The file, or the place in the store.
+        /// The file, or the location in the store.
         place: String,
-        /// The sha256 of what is there.
+        /// The sha256 of the bundle found.
         found: String,
-        /// The sha256 of what was sent.
+        /// The sha256 of the uploaded bundle.
         expected: String,
     },
-    /// The bundle does not unpack.
+    /// The bundle cannot be unpacked.
     #[error(transparent)]
     Unpack(#[from] UnpackError),
-    /// A folder cannot be made, or a file not be copied.
+    /// A folder cannot be created, or a file cannot be copied.
     #[error("cannot write {}: {source}", path.display())]
     Write {
         /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// A task that the run does not have.
-    #[error("this pod is no task of the run: {0}")]
+    /// The run does not have this task.
+    #[error("this pod is not a task of the run: {0}")]
     Task(#[from] SpecError),
-    /// The run's tasks make no cluster.
+    /// The run's tasks do not form a valid cluster spec.
     #[error(transparent)]
     Render(#[from] RenderError),
-    /// Peers that did not appear.
+    /// Peers whose names did not resolve in time.
     #[error(transparent)]
     Peers(#[from] NamesError),
     /// No command was given.
@@ -137,15 +137,14 @@ pub enum BootstrapError {
     CannotRun {
         /// The command.
         command: String,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl BootstrapError {
-    /// The exit code that tells what happened: 127 for a command that is not
-    /// there and 126 for one that cannot be run, as shells have it; 125 for
-    /// all before that.
+    /// The exit code: 127 if the command does not exist and 126 if it cannot be executed, as
+    /// in shells; 125 for earlier failures.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -156,7 +155,7 @@ impl BootstrapError {
     }
 }
 
-/// The places in a pod; others than the usual ones in tests.
+/// The folders in a pod. Tests use other ones.
 #[derive(Debug, Clone)]
 pub struct Places {
     /// The run's volume.
@@ -193,16 +192,15 @@ impl Places {
     }
 }
 
-/// Brings the code: reads the bundle, checks its sha256, unpacks it.
+/// Fetches the code: reads the bundle, verifies its sha256, and unpacks it.
 ///
 /// # Errors
-/// See [`BootstrapError`]; the reason is left as the container's last words
-/// too.
+/// See [`BootstrapError`]. The error is also written to the termination message.
 pub fn fetch() -> Result<(), BootstrapError> {
     last_words(fetch_into(&Places::default()))
 }
 
-/// As [`fetch`], with the places given.
+/// Like [`fetch`], with explicit folders.
 ///
 /// # Errors
 /// See [`BootstrapError`].
@@ -217,7 +215,7 @@ pub fn fetch_into(places: &Places) -> Result<(), BootstrapError> {
     if wanted.is_some_and(|bundle| is_ready(places, &bundle.sha256)) {
         return Ok(());
     }
-    // A container that is started again begins anew.
+    // A restarted container starts from scratch.
     match fs::remove_dir_all(&work) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(write(error)),
         _ => {}
@@ -226,8 +224,8 @@ pub fn fetch_into(places: &Places) -> Result<(), BootstrapError> {
     let Some(bundle) = config.bundle else {
         return Ok(());
     };
-    // In the pod's own volume, which nothing outside of the pod writes to. Removed on
-    // every way out: its room is the command's then.
+    // In the pod's own volume, which only the pod writes to. The file is removed on every
+    // path, so that the command can use its space.
     let fetched = tempfile::Builder::new()
         .prefix("bundle-")
         .tempfile_in(&places.home);
@@ -237,7 +235,7 @@ pub fn fetch_into(places: &Places) -> Result<(), BootstrapError> {
     })?;
     let (place, found) = match &bundle.download {
         Some(from) => {
-            let found = download(&from.url, from.size, fetched.path(), Patience::default());
+            let found = download(&from.url, from.size, fetched.path(), RetryPolicy::default());
             (from.url.place(), found?)
         }
         None => {
@@ -253,7 +251,7 @@ pub fn fetch_into(places: &Places) -> Result<(), BootstrapError> {
             expected: bundle.sha256,
         });
     }
-    // What is unpacked is what was hashed: the copy, not the store's file again.
+    // Unpack the copy that was hashed, not the store's file, which may have changed.
     let file = fetched.as_file_mut();
     file.rewind().map_err(|source| BootstrapError::Bundle {
         path: places.home.clone(),
@@ -264,8 +262,8 @@ pub fn fetch_into(places: &Places) -> Result<(), BootstrapError> {
     Ok(())
 }
 
-/// Whether the node has put the code there, unpacked. Its note goes first, so that a
-/// container that is started again, in the middle of this one, too, begins anew.
+/// Whether the node has placed an unpacked copy of the code. The note is removed first, so
+/// that a container that restarts at any point fetches the code again.
 fn is_ready(places: &Places, sha256: &str) -> bool {
     let path = places.home.join(names::READY);
     let found = fs::read_to_string(&path).ok();
@@ -274,7 +272,7 @@ fn is_ready(places: &Places, sha256: &str) -> bool {
     is_noted && is_removed && fs::symlink_metadata(places.work()).is_ok_and(|work| work.is_dir())
 }
 
-/// Copies this program into a folder, for containers whose image lacks it.
+/// Copies this program into a folder, for containers whose image does not contain it.
 ///
 /// # Errors
 /// The folder cannot be written.
@@ -292,11 +290,12 @@ pub fn install(folder: &Path) -> Result<(), BootstrapError> {
     last_words(result)
 }
 
-/// Waits for the peers, sets the variables, and runs the command: becomes it, or, as
-/// the first process of a container, stays beside it and tells its exit code.
+/// Waits for the peers, sets the variables, and runs the command. Replaces this process,
+/// unless it is the first process of a container: then it supervises the command and
+/// returns its exit code.
 ///
 /// # Errors
-/// See [`BootstrapError`]; the reason is left as the container's last words too.
+/// See [`BootstrapError`]. The error is also written to the termination message.
 pub fn exec(command: &[OsString]) -> Result<i32, BootstrapError> {
     let places = Places::default();
     let run = || {
@@ -313,8 +312,8 @@ pub fn exec(command: &[OsString]) -> Result<i32, BootstrapError> {
     last_words(run())
 }
 
-/// Leaves an error as the container's last words. The file is made by whoever
-/// runs the container; where it is not there, the log says the same.
+/// Writes an error to the termination message. The container runtime creates the file;
+/// without it, the log still has the error.
 fn leave(error: &BootstrapError) {
     let file = fs::OpenOptions::new()
         .write(true)
@@ -333,7 +332,7 @@ fn last_words<T>(result: Result<T, BootstrapError>) -> Result<T, BootstrapError>
 }
 
 fn cannot_run(command: String, source: io::Error, work: &Path) -> BootstrapError {
-    // A missing interpreter or library reads as "not found" as well.
+    // A missing interpreter or library also yields "not found".
     let is_path = command.contains('/');
     let exists = is_path && work.join(&command).exists();
     match source.kind() {
@@ -342,19 +341,19 @@ fn cannot_run(command: String, source: io::Error, work: &Path) -> BootstrapError
     }
 }
 
-/// What a task finds in its environment beside what it had.
+/// The changes to the environment of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     /// Names and values.
     pub variables: Vec<(String, String)>,
-    /// Frameworks' variables that the user has set otherwise: left alone.
+    /// Framework variables that the user sets and that stay unchanged.
     pub kept: Vec<&'static str>,
     /// Variables that the task must not have.
     pub removed: Vec<String>,
 }
 
-/// What a task finds in its environment: what `caller` recorded of the caller's shell,
-/// the run, who it is in it, and what the frameworks read; the user's own variables win.
+/// The environment of a task: the caller's recorded shell variables, the run, the task's
+/// role and index, and the frameworks' variables. The user's own variables win.
 ///
 /// # Errors
 /// [`BootstrapError::Task`] for a task that the run does not have.
@@ -392,7 +391,7 @@ pub fn environment(
         let planned = users.and_then(|env| env.get(name).cloned());
         planned.or_else(|| variable(name))
     };
-    // Python would keep its output back until the end.
+    // Otherwise Python buffers its output until the end.
     if by_user("PYTHONUNBUFFERED").is_none() {
         set("PYTHONUNBUFFERED", "1".to_owned());
     }
@@ -422,7 +421,7 @@ fn with_program(path: &str) -> String {
     }
 }
 
-/// Makes the links of the caller's folder in the task's, where nothing has the name.
+/// Creates the caller's links in the task's folder, except where the name exists.
 fn make_links(caller: &Caller, work: &Path) -> Result<(), BootstrapError> {
     for (name, target) in &caller.links {
         let path = work.join(name);
@@ -455,7 +454,7 @@ fn prepare(
         .unwrap_or_else(|| "0".to_owned());
     let index: u32 = index.parse().map_err(|_| BootstrapError::Variable {
         name: "JOB_COMPLETION_INDEX",
-        problem: format!("is {index:?}, which is no number"),
+        problem: format!("is {index:?}, which is not a number"),
     })?;
     let config = config.with_task(&role, index);
     if config.tasks() > 1 {
@@ -479,7 +478,7 @@ fn prepare(
     removed.retain(|name| !variables.iter().any(|(set, _)| set == name));
     if !kept.is_empty() {
         tell(&format!(
-            "{} is set by you, and is left as it is",
+            "{} is set by the user and is not changed",
             kept.join(", ")
         ));
     }
@@ -503,7 +502,7 @@ fn tell(line: &str) {
     eprintln!("longshore: {line}");
 }
 
-/// Writes the run's hosts, and tells where they are.
+/// Writes the hostfile and returns the variable with its path.
 fn hostfile(places: &Places, config: &PodConfig) -> Result<[(String, String); 1], BootstrapError> {
     let path = places.home.join(names::HOSTFILE);
     fs::write(&path, render::hostfile(&config.job())).map_err(|source| BootstrapError::Write {

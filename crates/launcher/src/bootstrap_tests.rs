@@ -1,4 +1,4 @@
-//! Tests of what happens in the pod.
+//! Tests of the bootstrap.
 #![allow(clippy::unwrap_used)]
 
 use std::{collections::BTreeMap, env, ffi::OsString};
@@ -26,7 +26,7 @@ fn role(name: &str, tasks: &[&str]) -> PodRole {
     }
 }
 
-/// A pod whose bundle holds `hello.txt`.
+/// A pod whose bundle contains `hello.txt`.
 fn pod(roles: Vec<PodRole>) -> Pod {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
@@ -85,10 +85,10 @@ impl Pod {
 }
 
 #[test]
-fn the_code_arrives_and_the_command_sees_it() {
+fn the_code_is_unpacked_and_the_command_sees_it() {
     let pod = pod(vec![role("main", &["localhost:8470"])]);
     fetch_into(&pod.places).unwrap();
-    // A second start of the same container finds the first one's files.
+    // A restarted container finds the files of its first start.
     fs::write(pod.places.work().join("rubbish"), "").unwrap();
     fetch_into(&pod.places).unwrap();
     let script = "cat hello.txt; ls; echo $GREETING, $LONGSHORE_ROLE/$LONGSHORE_INDEX of $LONGSHORE_COUNT at $LONGSHORE_ADDRESS in $LONGSHORE_RUN; echo ${TF_CONFIG-none}";
@@ -105,7 +105,7 @@ fn the_code_arrives_and_the_command_sees_it() {
 }
 
 #[test]
-fn a_task_of_a_role_that_was_scaled_up_knows_itself_and_those_before_it() {
+fn a_task_of_a_scaled_role_knows_itself_and_earlier_tasks() {
     let workers = ["demo-ab2cd-worker-0.demo-ab2cd:8470"];
     let ps = ["demo-ab2cd-ps-0.demo-ab2cd:8471"];
     let pod = pod(vec![role("worker", &workers), role("ps", &ps)]);
@@ -114,13 +114,13 @@ fn a_task_of_a_role_that_was_scaled_up_knows_itself_and_those_before_it() {
         let mut roles = config.roles.iter();
         roles.find(|role| role.name == name).unwrap().tasks.clone()
     };
-    // No other task has its port.
+    // No other task has the same port.
     let more = [1, 2].map(|i| format!("demo-ab2cd-worker-{i}.demo-ab2cd:{}", 8471 + i));
     assert_eq!(own("worker")[1..], more);
     assert_eq!(own("ps"), ps);
     assert_eq!(config.clone().with_task("worker", 1), config);
     assert_eq!(config.scaled("worker", 1), pod.config);
-    // Without a Service there are no names.
+    // Without a Service there are no host names.
     let alone = PodConfig {
         roles: vec![role("main", &["localhost:8470"])],
         ..pod.config
@@ -129,7 +129,7 @@ fn a_task_of_a_role_that_was_scaled_up_knows_itself_and_those_before_it() {
 }
 
 #[test]
-fn a_ready_copy_is_taken_as_it_is_and_only_once() {
+fn a_ready_copy_is_used_only_once() {
     let pod = pod(vec![role("main", &["localhost:8470"])]);
     let sha256 = pod.config.bundle.as_ref().unwrap().sha256.clone();
     let place = |note: Option<String>| {
@@ -149,9 +149,9 @@ fn a_ready_copy_is_taken_as_it_is_and_only_once() {
     let note = ready_note::note(&sha256).unwrap();
     place(Some(note.clone()));
     assert_eq!(fetched(), "ready");
-    // A container that is started again begins anew.
+    // A restarted container starts from scratch.
     assert_eq!(fetched(), "hello");
-    // As a node leaves it that is killed between copy and note.
+    // The state after a node was killed between copy and note.
     place(None);
     assert_eq!(fetched(), "hello");
     let other_boot = format!("{sha256} 00000000-0000-0000-0000-000000000000\n");
@@ -160,14 +160,14 @@ fn a_ready_copy_is_taken_as_it_is_and_only_once() {
         place(Some(wrong));
         assert_eq!(fetched(), "hello");
     }
-    // The note without the copy.
+    // The note without a copy.
     fs::remove_dir_all(pod.places.work()).unwrap();
     fs::write(pod.places.home.join(names::READY), note).unwrap();
     assert_eq!(fetched(), "hello");
 }
 
 #[test]
-fn a_damaged_bundle_is_refused() {
+fn a_damaged_bundle_is_rejected() {
     let pod = pod(vec![role("main", &["localhost:8470"])]);
     fs::write(pod.places.bundle.join("bundle.tar.gz"), "other").unwrap();
     let error = fetch_into(&pod.places).unwrap_err();
@@ -180,7 +180,7 @@ fn a_damaged_bundle_is_refused() {
     assert_eq!(error.exit_code(), 125);
     let problem = || fetch_into(&pod.places).unwrap_err().to_string();
     fs::remove_file(pod.places.bundle.join("bundle.tar.gz")).unwrap();
-    assert!(problem().contains("is not there any more; submit the run again"));
+    assert!(problem().contains("no longer exists; submit the run again"));
     fs::remove_dir(&pod.places.bundle).unwrap();
     assert!(problem().contains("check that the store is mounted"));
 }
@@ -212,14 +212,14 @@ fn tasks_of_a_cluster_read_tf_config() {
 }
 
 #[test]
-fn every_framework_finds_its_variables_and_the_users_win() {
+fn every_framework_has_its_variables_and_the_users_win() {
     let mut worker = role("worker", &["localhost:1", "localhost:2"]);
     worker.accelerators = 4;
     worker.env.insert("RANK".to_owned(), "7".to_owned());
     let pod = pod(vec![worker]);
     let set = |name: &str| match name {
         "MASTER_ADDR" => Some("elsewhere".to_owned()),
-        // What would be set anyhow is no conflict.
+        // A variable with the same value is not a conflict.
         "JAX_PROCESS_ID" => Some("1".to_owned()),
         _ => None,
     };
@@ -240,36 +240,38 @@ fn every_framework_finds_its_variables_and_the_users_win() {
     let error = pod.prepare("worker", "2", &["true"]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "this pod is no task of the run: No task with index 2 in job 'worker'"
+        "this pod is not a task of the run: No task with index 2 in job 'worker'"
     );
 }
 
 #[test]
 fn missing_peers_are_listed() {
-    let pod = pod(vec![role("worker", &["localhost:1", "nobody.invalid:2"])]);
+    let pod = pod(vec![role("worker", &["localhost:1", "missing.invalid:2"])]);
     let error = pod
         .prepare("worker", "0", &["true"])
         .unwrap_err()
         .to_string();
     assert!(
-        error.starts_with("1 of 2 peers did not appear within 0 s: nobody.invalid ("),
+        error.starts_with("1 of 2 peer names did not resolve within 0 s: missing.invalid ("),
         "{error}"
     );
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_files_and_variables_are_named() {
     let pod = pod(vec![role("main", &["localhost:1"])]);
     let message = |result: Result<Command, BootstrapError>| result.unwrap_err().to_string();
     assert!(message(pod.prepare("main", "0", &[])).contains("no command"));
     assert!(message(pod.prepare("", "0", &["true"])).contains("LONGSHORE_ROLE is not set"));
-    assert!(message(pod.prepare("main", "x", &["true"])).contains("is \"x\", which is no number"));
+    assert!(
+        message(pod.prepare("main", "x", &["true"])).contains("is \"x\", which is not a number")
+    );
     fs::write(pod.places.config.join("run.json"), "{").unwrap();
     assert!(message(pod.prepare("main", "0", &["true"])).contains("run.json"));
 }
 
 #[test]
-fn a_command_that_is_not_there_is_told_from_one_that_cannot_run() {
+fn missing_and_non_executable_commands_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("script"), "#!/no/such/interpreter\n").unwrap();
     let error = |word: &str, kind| cannot_run(word.into(), io::Error::from(kind), folder.path());
@@ -287,7 +289,7 @@ fn a_command_that_is_not_there_is_told_from_one_that_cannot_run() {
 }
 
 #[test]
-fn one_task_has_all_variables_that_many_have() {
+fn a_single_task_has_all_variables() {
     let pod = pod(vec![role("worker", &["localhost:8470"])]);
     let found = environment(&pod.config, "worker", 0, &Caller::default(), |_| None).unwrap();
     let one: BTreeMap<_, _> = found.variables.into_iter().collect();
@@ -314,7 +316,7 @@ fn one_task_has_all_variables_that_many_have() {
 }
 
 #[test]
-fn the_callers_environment_arrives_below_the_users() {
+fn the_users_variables_override_the_callers_environment() {
     let mut worker = role("worker", &["localhost:1"]);
     worker.env.insert("VIRTUAL_ENV".into(), "/mine".into());
     let mut pod = pod(vec![worker]);
@@ -356,7 +358,7 @@ fn the_callers_environment_arrives_below_the_users() {
 }
 
 #[test]
-fn a_variable_that_the_caller_does_not_have_is_taken_away() {
+fn a_variable_that_the_caller_does_not_have_is_unset() {
     let mut pod = pod(vec![role("worker", &["localhost:1"])]);
     pod.caller = Some(r#"{"env": {"LD_LIBRARY_PATH": null}}"#.into());
     fs::create_dir(pod.places.work()).unwrap();
@@ -365,16 +367,16 @@ fn a_variable_that_the_caller_does_not_have_is_taken_away() {
     assert!(changed.any(|(name, value)| name == "LD_LIBRARY_PATH" && value.is_none()));
 }
 
-/// A store that others may write to: good bytes when the checksum is taken, evil ones
-/// when the bundle is unpacked.
+/// A store that others can write to, with different bytes during the checksum and during
+/// unpacking.
 #[test]
-fn a_pipe_for_a_bundle_is_refused_at_once() {
+fn a_pipe_as_bundle_is_rejected_at_once() {
     let pod = pod(vec![role("main", &["localhost:8470"])]);
     let bundle = pod.places.bundle.join("bundle.tar.gz");
     fs::remove_file(&bundle).unwrap();
     let made = Command::new("mkfifo").arg(&bundle).status().unwrap();
     assert!(made.success());
-    // Nobody writes: it must not wait for someone who does.
+    // The pipe has no writer: the bootstrap must not wait for one.
     let error = fetch_into(&pod.places).unwrap_err();
     assert!(
         error.to_string().contains("is not a regular file"),
@@ -384,7 +386,7 @@ fn a_pipe_for_a_bundle_is_refused_at_once() {
 }
 
 #[test]
-fn what_is_unpacked_is_what_was_checked() {
+fn the_unpacked_bytes_are_the_checked_bytes() {
     let pod = pod(vec![role("main", &["localhost:8470"])]);
     let bundle = pod.places.bundle.join("bundle.tar.gz");
     let good = fs::read(&bundle).unwrap();
@@ -399,7 +401,7 @@ fn what_is_unpacked_is_what_was_checked() {
     let over = std::sync::atomic::AtomicBool::new(false);
     let is_over = || over.load(std::sync::atomic::Ordering::Relaxed);
     std::thread::scope(|scope| {
-        // Both by the same name, one after the other, as fast as it goes.
+        // Alternate both under the same name as fast as possible.
         scope.spawn(|| {
             let next = pod.folder.path().join("next");
             while !is_over() {

@@ -91,26 +91,26 @@ const INHERITED_BY_NODE: [&str; 4] = ["LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH"]
 /// in total.
 const LONGEST_VALUE: usize = 16 * 1024;
 
-/// All names that are recorded, in the order in which they are documented.
+/// All recorded names, in the order of the documentation.
 pub fn variables() -> impl Iterator<Item = &'static str> {
     LANGUAGES.into_iter().chain(DEVICES).chain(LIBRARIES)
 }
 
-/// What a run on this machine takes from the shell that calls it.
+/// The parts of the calling shell's environment that a run on this machine receives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
-    /// Variables and their values; `None` for one that the task must not have.
+    /// Variables and their values; `None` to unset a variable in the task.
     #[serde(default)]
     pub env: BTreeMap<String, Option<String>>,
-    /// Links to be made in the task's folder: names, and absolute paths of this machine.
+    /// Links to create in the task's folder: names, and absolute paths of this machine.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, PathBuf>,
 }
 
-/// What was recorded, and what could not be.
+/// The recorded variables, and those that could not be recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// What was recorded.
+    /// The recorded variables.
     pub caller: Caller,
     /// Names of variables that are not recorded because they are too long or not UTF-8.
     pub left_out: Vec<&'static str>,
@@ -141,8 +141,8 @@ impl Caller {
         recorded
     }
 
-    /// Adds links to virtual environments that the command names and that are beside the
-    /// code, but not sent with it: `.venv/bin/python` then works in the task as it does
+    /// Adds links to virtual environments that the command names and that are in the folder,
+    /// but not in the bundle: `.venv/bin/python` then works in the task as it does
     /// here. `is_sent` says whether a name in the folder is in the bundle.
     pub fn link_environments(
         &mut self,
@@ -266,13 +266,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_recorded_is_named() {
+    fn unrecorded_variables_are_named() {
         let long = "x".repeat(LONGEST_VALUE + 1);
         assert_eq!(shell(&[("PATH", &long)]).left_out, ["PATH"]);
     }
 
     #[test]
-    fn devices_are_the_nodes_where_it_allocates_them() {
+    fn device_variables_are_dropped_if_the_node_allocates_devices() {
         let caller = shell(&[("CUDA_VISIBLE_DEVICES", "3"), ("PATH", "/bin")]).caller;
         let kept = caller.for_role(|_| false, false);
         assert_eq!(kept.env["CUDA_VISIBLE_DEVICES"].as_deref(), Some("3"));

@@ -32,28 +32,28 @@ pub use workload::{Schedule, Workload};
 
 /// The file's name.
 pub const FILE: &str = "longshore.toml";
-/// The image when none is given.
+/// The default image.
 pub const DEFAULT_IMAGE: &str = "python:3-slim";
 /// The published image that contains the program, for tasks whose images do not: the
 /// `launcher_image` when none is given. A release that publishes one is built with
 /// `LONGSHORE_LAUNCHER_IMAGE` set to its name; other builds have none.
 pub const PUBLISHED_LAUNCHER_IMAGE: Option<&str> = option_env!("LONGSHORE_LAUNCHER_IMAGE");
-/// The first task's port when none is given.
+/// The default port of the first task.
 pub const DEFAULT_PORT: u16 = 8470;
 
-/// What is wrong with the configuration.
+/// An invalid configuration.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The file is there but cannot be read.
+    /// The file exists but cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The file is no TOML, or a value has the wrong type.
+    /// The file is not TOML, or a value has the wrong type.
     #[error("{} is not valid: {message}", path.display())]
     Syntax {
         /// The file.
@@ -61,22 +61,22 @@ pub enum ConfigError {
         /// What is wrong and where.
         message: String,
     },
-    /// A key that the file must not have.
+    /// An unknown key.
     #[error("{at}: unknown key `{key}`{} keys{place}: {valid}", nearest.as_ref().map_or_else(|| "; valid".to_owned(), |near| format!(", did you mean `{near}`? Valid")))]
     UnknownKey {
-        /// Where it stands, as `longshore.toml:3:1`.
+        /// Its position, such as `longshore.toml:3:1`.
         at: String,
         /// The key, with its tables.
         key: String,
-        /// Where it stands, in words.
+        /// The table, in words.
         place: String,
-        /// The valid key nearest to it.
+        /// The closest valid key.
         nearest: Option<String>,
         /// All valid keys.
         valid: String,
     },
-    /// A role named by a flag that the file does not have.
-    #[error("unknown role \"{role}\" in `--role {flag}`; roles known: {known}")]
+    /// A flag names a role that the file does not define.
+    #[error("unknown role \"{role}\" in `--role {flag}`; known roles: {known}")]
     UnknownRole {
         /// The role.
         role: String,
@@ -85,25 +85,25 @@ pub enum ConfigError {
         /// The roles of the file.
         known: String,
     },
-    /// A flag or key whose value has no meaning.
+    /// An invalid value of a flag or key.
     #[error("{}invalid {what} {value:?}: {rule}", place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
     Value {
-        /// Where it stands, as `longshore.toml:3:9`; `None` for a flag.
+        /// Its position, such as `longshore.toml:3:9`; `None` for a flag.
         place: Option<String>,
         /// The flag or key.
         what: String,
         /// Its value.
         value: String,
-        /// What it must be.
+        /// The rule that it violates.
         rule: String,
     },
-    /// No command to run.
+    /// There is no command.
     #[error("{}", no_command(role.as_deref()))]
     NoCommand {
         /// The role without one; `None` when no roles were named.
         role: Option<String>,
     },
-    /// A line of a file of variables that cannot be read. Without its value.
+    /// An invalid line of an environment file. The error does not contain the value.
     #[error("{}:{line}: {problem}", path.display())]
     EnvFile {
         /// The file.
@@ -113,12 +113,12 @@ pub enum ConfigError {
         /// What is wrong with it, and what to do.
         problem: String,
     },
-    /// Standard input for a run that cannot have any.
+    /// The run cannot receive standard input.
     #[error("{flag} sends the standard input to one task{problem}")]
     Input {
         /// The flag.
         flag: &'static str,
-        /// What speaks against it, and what to do.
+        /// The reason, and the remedy.
         problem: String,
     },
 }
@@ -132,21 +132,21 @@ fn no_command(role: Option<&str>) -> String {
     }
 }
 
-/// A run, fully decided. Plain values.
+/// A fully resolved run. Plain values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSpec {
-    /// The name as the user gave it, or the folder's.
+    /// The name that the user specified, or the folder's name.
     pub name: String,
-    /// The namespace asked for; else the cluster's default.
+    /// The namespace; `None` for the default of the cluster.
     pub namespace: Option<String>,
-    /// The roles, in the file's order of names.
+    /// The roles.
     pub roles: Vec<RoleSpec>,
     /// The first task's port; each further task has the next one.
     pub port: u16,
-    /// Where bundles go, as a URL.
+    /// The URL of the store for bundles.
     pub store: Option<String>,
-    /// The image that holds the `longshore` program, when the tasks' images
-    /// do not: copied in by an init container.
+    /// The image that contains the `longshore` program, if the tasks' images do not. An init
+    /// container copies the program.
     pub launcher_image: Option<String>,
     /// `Always`, `Never` or `IfNotPresent`.
     pub image_pull_policy: Option<String>,
@@ -154,35 +154,35 @@ pub struct RunSpec {
     pub image_pull_secrets: Vec<String>,
     /// The service account; without one the pods get no token.
     pub service_account: Option<String>,
-    /// The queue that admits the run: Kueue's LocalQueue.
+    /// The Kueue LocalQueue that admits the run.
     pub queue: Option<String>,
-    /// How often a failed task is started again.
+    /// The number of times to restart failed tasks.
     pub retries: u32,
-    /// How long the run may take.
+    /// The maximum duration of the run.
     pub timeout: Option<Duration>,
-    /// How long a task may wait for its start.
+    /// The maximum time until a task starts.
     pub start_timeout: Duration,
-    /// How long a task waits for its peers' names.
+    /// How long a task waits until its peers' names resolve.
     pub peer_timeout: Duration,
-    /// How long the objects stay after the end.
+    /// How long to keep the objects after the run ends.
     pub ttl: Option<Duration>,
-    /// Patterns that are not packed, in .gitignore's language.
+    /// .gitignore patterns of files to exclude.
     pub ignore: Vec<String>,
-    /// Patterns of files that are sent though they look like secrets.
+    /// Patterns of files to include although they look like secrets.
     pub allow_secrets: Vec<String>,
-    /// Labels of the user, on every object.
+    /// The user's labels, added to every object.
     pub labels: BTreeMap<String, String>,
-    /// Annotations of the user, on every object.
+    /// The user's annotations, added to every object.
     pub annotations: BTreeMap<String, String>,
-    /// Whether pods keep to the Pod Security Standard `restricted`.
+    /// Whether pods meet the Pod Security Standard `restricted`.
     pub restricted: bool,
-    /// Whether the folder is packed and sent.
+    /// Whether to pack and upload the folder.
     pub code: bool,
-    /// What the roles become in the cluster.
+    /// The workload that the roles become.
     pub workload: Workload,
-    /// Whether the task's standard input is sent to it, and whether it is a terminal.
+    /// Whether the task receives standard input, and whether it is a terminal.
     pub input: Input,
-    /// What the tasks take from the caller's shell, when they run on this machine.
+    /// The caller's environment, if the tasks run on this machine.
     pub caller: Option<Caller>,
 }
 
@@ -192,7 +192,7 @@ pub enum Input {
     /// It has none.
     #[default]
     None,
-    /// It is sent, up to its end.
+    /// It is sent up to its end.
     Piped,
     /// It is a terminal.
     Terminal,
@@ -211,12 +211,12 @@ pub struct RoleSpec {
     pub command: Vec<String>,
     /// Environment of the command.
     pub env: BTreeMap<String, String>,
-    /// `cpu`, `memory`, `gpu`, or full resource names → quantity.
+    /// Quantities by `cpu`, `memory`, `gpu`, or full resource name.
     pub resources: BTreeMap<String, String>,
-    /// What else its pods are like.
+    /// Further settings of its pods.
     pub pods: PodSpec,
-    /// Whether the role serves the others and never ends by itself: stopped
-    /// when all others are done.
+    /// Whether it is a service role, which does not end by itself and is stopped when all
+    /// other roles have ended.
     pub service: bool,
 }
 
@@ -230,7 +230,7 @@ impl RunSpec {
             .fold(0, u32::saturating_add)
     }
 
-    /// A name for a run of it.
+    /// A name for a run of this spec.
     #[must_use]
     pub fn run_name(&self, suffix: &str) -> RunName {
         match self.workload {

@@ -1,12 +1,12 @@
-//! Keeps text as it is where Kubernetes would expand it.
+//! Escapes text that Kubernetes would expand.
 //!
 //! In `command`, `args` and the values of `env` a kubelet replaces `$(NAME)` by the
 //! value of that variable and `$$` by `$`.
 
-/// The text that Kubernetes' expansion turns into `text`, byte for byte.
+/// The text that Kubernetes expands to exactly `text`.
 ///
-/// A `$` is doubled where it would begin an expression: before `$`, before `(`, and
-/// before a character outside ASCII, whose first byte alone kubelets take along.
+/// A `$` is doubled where it would begin an expression: before `$`, before `(`, and before a
+/// non-ASCII character, of which kubelets consume only the first byte.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -20,7 +20,7 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// The text that was escaped.
+/// The original of an escaped text.
 pub(crate) fn unescape(escaped: &str) -> String {
     escaped.replace("$$", "$")
 }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_would_be_expanded_is_escaped() {
+    fn only_expressions_are_escaped() {
         for (text, escaped) in [
             ("echo $HOME", "echo $HOME"),
             ("echo pid $$", "echo pid $$$"),
@@ -85,7 +85,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_escaped_arrives(text in "[$()A\\\\é\n ]{0,24}|\\PC{0,40}") {
+        fn escaped_text_round_trips(text in "[$()A\\\\é\n ]{0,24}|\\PC{0,40}") {
             let arrived = expand(escape(&text).as_bytes());
             prop_assert_eq!(String::from_utf8(arrived).ok(), Some(text.clone()));
             prop_assert_eq!(unescape(&escape(&text)), text);

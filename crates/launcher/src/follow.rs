@@ -38,16 +38,16 @@ pub use crate::{
     progress::{Progress, RoleProgress},
 };
 
-/// Why a run cannot be followed any more.
+/// Why a run can no longer be followed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The cluster refused, or did not answer.
+    /// The cluster returned an error or did not answer.
     #[error(transparent)]
     Cluster(#[from] longshore_client::Error),
-    /// The connection was closed while the run went on.
+    /// The connection was closed while the run was active.
     #[error(
-        "the connection to the cluster was closed; the run goes on, `longshore logs --follow` shows it again"
+        "the connection to the cluster was closed; the run continues, `longshore logs --follow` follows it again"
     )]
     Closed,
 }
@@ -57,18 +57,17 @@ pub enum Error {
 pub struct FollowOptions {
     /// Read the tasks' logs.
     pub logs: bool,
-    /// Begin with so many lines of each task's log; `None`: all.
+    /// The number of existing lines of each task's log to begin with; `None` for all.
     pub tail: Option<u64>,
-    /// Begin with the lines that the nodes received at this time or later; `None`: all.
-    /// Kubernetes compares whole seconds, so lines of the second before may come too.
+    /// Begin with the lines that the nodes received at this time or later; `None` for all.
+    /// Kubernetes compares whole seconds, so earlier lines of that second may be included.
     pub since: Option<Timestamp>,
-    /// Stop what is left of the run when it is decided: the other tasks when
-    /// one failed, the services when all others are done.
+    /// Stop the remaining tasks when the outcome is decided: the other tasks when one failed,
+    /// and the service roles when all others have ended.
     pub stop: bool,
-    /// How long a task may wait for its start.
+    /// The maximum time until a task starts.
     pub start_timeout: Duration,
-    /// Keep what tasks have written of lines without an end yet, for
-    /// [`Follow::unfinished`].
+    /// Keep unfinished lines for [`Follow::unfinished`].
     pub unfinished: bool,
 }
 
@@ -85,7 +84,7 @@ impl Default for FollowOptions {
     }
 }
 
-/// A run that is followed. Dropping it ends the following, not the run.
+/// A followed run. Dropping it stops following, but not the run.
 #[derive(Debug)]
 pub struct Follow {
     events: mpsc::Receiver<Result<Event, Error>>,
@@ -99,23 +98,23 @@ impl Drop for Follow {
     }
 }
 
-/// Events that wait to be taken; then the readers of logs wait.
+/// The capacity of the event queue. Log readers wait when it is full.
 const QUEUE: usize = 1024;
-/// How long the logs that belong to the outcome may stay silent before the
-/// outcome is reported without them.
+/// How long the logs that belong to the outcome may be silent before the outcome is reported
+/// without them.
 const LOG_SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The logs of other tasks are read until nothing has come for this long.
+/// The logs of other tasks are read until they have been silent for this long.
 const LOG_QUIET_PERIOD: Duration = Duration::from_secs(1);
-/// How long they are read at most.
+/// The maximum time to read them.
 const LOG_DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a cluster may not answer before following fails.
+/// How long a cluster may be unreachable before following fails.
 const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How soon a cluster that does not answer is asked again.
+/// The retry interval for a cluster that does not answer.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Follow {
-    /// Begins to follow a run. It is known to be there: a server that cannot be
-    /// reached just now is waited for, up to a minute.
+    /// Starts following an existing run. Waits up to a minute for a server that cannot be
+    /// reached.
     ///
     /// # Errors
     /// The run's pods or Jobs cannot be listed.
@@ -146,20 +145,19 @@ impl Follow {
         })
     }
 
-    /// The next event; `None` after the last. May be given up and called
-    /// again; no event is lost.
+    /// The next event; `None` after the last. Cancel-safe: no event is lost.
     pub async fn next(&mut self) -> Option<Result<Event, Error>> {
         self.events.recv().await
     }
 
-    /// The next event if there is one already.
+    /// The next event, if one is available.
     pub fn try_next(&mut self) -> Option<Result<Event, Error>> {
         self.events.try_recv().ok()
     }
 
-    /// The last state of lines whose end has not come yet, such as progress bars, if
-    /// [`FollowOptions::unfinished`] asks for them. Container runtimes that hand on
-    /// whole lines only have none.
+    /// The current state of unfinished lines, such as progress bars, if
+    /// [`FollowOptions::unfinished`] is set. Container runtimes that deliver only whole lines
+    /// have none.
     #[must_use]
     pub fn unfinished(&self) -> Vec<Unfinished> {
         self.liveness.unfinished()
@@ -183,20 +181,18 @@ struct Driver {
     /// Logs that are being read, by pod and container.
     open: BTreeMap<(String, String), Source>,
     last_lines: BTreeMap<String, String>,
-    /// Tells readers that their pod is over.
+    /// Notifies readers that their pod has ended.
     over: BTreeMap<String, watch::Sender<bool>>,
     /// Shared with the readers.
     liveness: Arc<Liveness>,
-    /// Whether it was reported that the cluster does not answer.
+    /// Whether the outage of the cluster was reported.
     away_reported: bool,
     decided: Option<Decided>,
-    /// A question to the cluster that is on its way, when the last was asked,
-    /// and how soon the next may be.
+    /// The pending query, the time of the last one, and the interval until the next.
     question: JoinSet<Option<Around>>,
     asked: Option<Instant>,
     pause: Duration,
-    /// Whether all objects are to be listed again before a task is given up, and when
-    /// they were.
+    /// Whether to list all objects again before giving up a task, and when they were listed.
     recheck: bool,
     relisted: Option<Instant>,
 }
@@ -204,7 +200,7 @@ struct Driver {
 struct Decided {
     outcome: Outcome,
     evidence: BTreeSet<String>,
-    /// Since when readers have made no progress, and how far they were by then.
+    /// Since when readers have made no progress, and their progress at that time.
     quiet_since: Instant,
     progress: u64,
     drained_at: Option<Instant>,
@@ -246,7 +242,7 @@ impl Driver {
     async fn run(mut self, pods: Cache<kinds::Pod>, jobs: Cache<kinds::Job>) {
         let result = self.drive(pods.subscribe(), jobs.subscribe()).await;
         if let Ok(Err(error)) = result {
-            // The receiver may be gone.
+            // The receiver may be dropped.
             let _ = self.events.send(Err(error)).await;
         }
     }
@@ -256,7 +252,7 @@ impl Driver {
         mut pods: Changes<kinds::Pod>,
         mut jobs: Changes<kinds::Job>,
     ) -> Result<Result<(), Error>, ReceiverDropped> {
-        // What is there already belongs to the beginning.
+        // Existing objects form the initial state.
         while let Some(change) = jobs.try_next() {
             self.see_job(&change).await?;
         }
@@ -355,8 +351,8 @@ impl Driver {
                 Step::Ended { uid } => {
                     self.over_of(&uid).send_replace(true);
                 }
-                // A task that has not begun, or a failure that no pod shows, may
-                // only not have been seen yet.
+                // The watch may lag behind: a task may have started, or a failed pod may
+                // exist.
                 Step::Decided { unseen: true, .. } if !self.is_relisted() => {
                     self.track.reconsider();
                     self.recheck = true;
@@ -425,7 +421,7 @@ impl Driver {
         });
     }
 
-    /// Stops the Jobs that go on after the run is decided.
+    /// Stops the Jobs that are still active after the outcome is decided.
     async fn stop_rest(&self, decided: &runs::Decided) {
         let ending = decided.outcome.ending;
         if !self.options.stop || ending == Ending::Cancelled {
@@ -434,7 +430,7 @@ impl Driver {
         let now = Timestamp::now();
         let mut jobs = self.track.going_on();
         if ending == Ending::Succeeded {
-            // A JobSet ends by itself what served the others.
+            // A JobSet stops its service roles by itself.
             jobs.retain(|job| job.jobset().is_none());
         }
         let begin = Instant::now();
@@ -448,19 +444,19 @@ impl Driver {
             }
         };
         if let Err(error) = stopped {
-            tracing::warn!(%error, "a role of the ended run goes on");
+            tracing::warn!(%error, "cannot stop a role of the ended run");
         }
     }
 
-    /// Whether the run is decided and its logs are read; then the end is
-    /// reported.
+    /// Reports the end once the outcome is decided and the logs have been read. Returns whether
+    /// it did.
     async fn finish_if_done(&mut self) -> Result<bool, ReceiverDropped> {
         let Some(decided) = &mut self.decided else {
             return Ok(false);
         };
         let now = Instant::now();
         let progress = self.liveness.progress();
-        // Readers that wait for room are not silent.
+        // Readers that wait for queue capacity are not silent.
         if progress != decided.progress || self.events.capacity() == 0 {
             (decided.progress, decided.quiet_since) = (progress, now);
         }
@@ -480,7 +476,7 @@ impl Driver {
         }
         let mut outcome = decided.outcome.clone();
         let evidence = decided.evidence.clone();
-        // A reader that is quiet has delivered what there was.
+        // A silent reader has delivered everything.
         for ((uid, _), (task, container)) in std::mem::take(&mut self.open) {
             if !is_quiet || evidence.contains(&uid) {
                 self.liveness.record_gap();
@@ -496,7 +492,7 @@ impl Driver {
                 .await?;
             }
         }
-        // The log may say more than the status does.
+        // The log may be more specific than the status.
         let failed = evidence
             .iter()
             .next()

@@ -1,10 +1,10 @@
-//! JobSet, the kind of the Kubernetes project of that name.
+//! The JobSet kind of the Kubernetes project of the same name.
 
 use longshore_model::{Gvk, KindInfo, Scope};
 
 use crate::names;
 
-/// JobSet, in the version that is used here.
+/// JobSet, in the supported version.
 pub(crate) fn jobset() -> KindInfo {
     KindInfo {
         gvk: Gvk::from_api_version("jobset.x-k8s.io/v1alpha2", names::JOBSET),

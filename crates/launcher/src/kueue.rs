@@ -1,5 +1,4 @@
-//! Kueue, where a cluster has it: its version, and the Workloads that it makes of Jobs and
-//! JobSets.
+//! Kueue, if the cluster has it: its version, and the Workloads of Jobs and JobSets.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +14,8 @@ const GROUP: &str = "/apis/kueue.x-k8s.io";
 /// Label of a Workload: the uid of its Job or JobSet.
 const JOB_UID: &str = "kueue.x-k8s.io/job-uid";
 
-/// The version that the cluster prefers, as `kueue.x-k8s.io/v1beta2`; none without Kueue.
+/// The preferred version of the cluster, such as `kueue.x-k8s.io/v1beta2`; `None` without
+/// Kueue.
 pub(crate) async fn version(cluster: &Cluster) -> Result<Option<String>, Error> {
     match cluster.proxy().get(GROUP, &[]).await {
         Ok(group) => Ok(group["preferredVersion"]["groupVersion"]
@@ -26,7 +26,7 @@ pub(crate) async fn version(cluster: &Cluster) -> Result<Option<String>, Error> 
     }
 }
 
-/// The Workloads of those Jobs that have a queue, or whose JobSets have one.
+/// The Workloads of the Jobs that have a queue, or whose JobSet has one.
 pub(crate) async fn workloads(
     cluster: &Cluster,
     namespace: &str,
@@ -46,8 +46,8 @@ pub(crate) async fn workloads(
     Ok(queries::items(cluster.proxy().get(&path, &query).await?))
 }
 
-/// Deactivates Workloads: Kueue suspends their Jobs or JobSets and admits them no more.
-/// Those that are suspended while their Workloads are active are resumed by Kueue.
+/// Deactivates Workloads: Kueue suspends their Jobs or JobSets and no longer admits them.
+/// Kueue resumes a Job that is suspended while its Workload is active.
 pub(crate) async fn deactivate(
     cluster: &Cluster,
     namespace: &str,

@@ -8,10 +8,10 @@
 //! 2. [`bundle`]: a folder becomes a deterministic archive.
 //!    `bundle::pack(&folder, &PackOptions, |progress| ..) -> Result<Bundle, BundleError>`,
 //!    or `bundle::scan(&folder, &PackOptions) -> Result<Scan, BundleError>`, which knows
-//!    what is going to be packed, and then `Scan::pack`.
-//! 3. [`store`]: where the archive goes.
+//!    the files to pack, and then `Scan::pack`.
+//! 3. [`store`]: delivers the archive.
 //!    `store::deliver(&bundle, store.as_ref(), DeliverOptions::default()).await?`.
-//! 4. [`plan`]: what is to be created, as plain values. Pure.
+//! 4. [`plan`]: the objects to create, as plain values. Pure.
 //!    The roles become Jobs, CronJobs or a JobSet, by `RunSpec::workload`.
 //!    `plan::plan(&RunSpec, &RunName, &namespace, Option<&BundleInfo>) -> Result<Plan, PlanError>`,
 //!    `Plan::to_yaml()`.
@@ -27,11 +27,11 @@
 //! 8. [`bootstrap`]: inside the pod: `bootstrap::fetch()`,
 //!    `bootstrap::exec(command)`, `bootstrap::install(target)`.
 //!
-//! [`caller`] records what a run on this machine takes from the caller's shell.
+//! [`caller`] records the environment of the caller's shell for runs on this machine.
 //! [`explain`] turns evidence (pods, Jobs, events, nodes) into one cause and one
-//! remedy, [`fit`] says whether a node could ever take a task; both are pure.
-//! [`why`] asks the cluster and explains: `why::why(&Cluster, &Run).await? -> Why`.
-//! [`zenml`] launches ZenML's pipelines in this way, by ZenML's own names.
+//! remedy, [`fit`] checks whether a node could ever run a task; both are pure.
+//! [`why`] queries the cluster and explains: `why::why(&Cluster, &Run).await? -> Why`.
+//! [`zenml`] launches ZenML's pipelines in this way, with ZenML's own names.
 //!
 //! A module imports only from those before it:
 //!
@@ -39,11 +39,11 @@
 //! - names: `names`, `escape`, `suggest`
 //! - diagnosis, pure: `evidence`, `fit`, `explain`
 //! - a run as data: `run`, `outcome`, `progress`
-//! - what to create, pure: `caller`, `config`, `pod`, `jobset`, `plan`
-//! - what happened, pure: `track`, `terminal_text`
-//! - asking the cluster: `queries`, `kueue`, `around`
-//! - doing: `preflight`, `submit`, `runs`, `lines`, `follow`, `why`
-//! - in the pod and beside the cluster: `ready_note`, `bootstrap`, `kept`
+//! - planning, pure: `caller`, `config`, `pod`, `jobset`, `plan`
+//! - following, pure: `track`, `terminal_text`
+//! - queries: `queries`, `kueue`, `around`
+//! - actions: `preflight`, `submit`, `runs`, `lines`, `follow`, `why`
+//! - in the pod and next to the cluster: `ready_note`, `bootstrap`, `kept`
 //! - `zenml`
 
 mod around;

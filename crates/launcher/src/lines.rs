@@ -1,5 +1,5 @@
-//! Complete lines from a log's bytes, each once, also when the connection
-//! breaks and the log is read again. Pure.
+//! Splits a log into complete lines, each exactly once, even if the connection fails and the
+//! log is read again. Pure.
 
 mod heads;
 mod recent;
@@ -11,53 +11,52 @@ use jiff::Timestamp;
 use heads::Heads;
 use recent::{Recent, Verdict};
 
-/// Bytes of a line that are handed on at once. Longer lines come in parts, so that
-/// memory stays bounded.
+/// The maximum number of bytes of a line in one piece. Longer lines are split, so that memory
+/// stays bounded.
 const LONGEST: usize = 1 << 20;
 
-/// What a log's bytes complete.
+/// The result of parsing log bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// A line, or a part of a very long one, without its newline.
+    /// A line, or a part of a very long line, without its newline.
     Line {
         time: Option<Timestamp>,
         text: String,
     },
-    /// Lines before the next one may be missing: after a break, none of the last
-    /// known lines came again.
+    /// Lines before the next one may be missing: after a reconnection, none of the last known
+    /// lines was repeated.
     Gap {
         from: Timestamp,
         to: Option<Timestamp>,
     },
 }
 
-/// Cuts a log that was asked for with timestamps into lines without them,
-/// and remembers where it is.
+/// Splits a log with timestamps into lines without them, and tracks the position.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     buffer: Vec<u8>,
-    /// What is in the buffer continues a line that was handed on in part.
+    /// The buffer continues a line whose beginning was delivered.
     begun: Option<Begun>,
-    /// A line that may be the rest of an old one: the next line tells.
+    /// A line that may be the rest of an old one. The next line decides.
     doubtful: Option<(Timestamp, u64, String)>,
     recent: Recent,
     heads: Heads,
-    /// The time of the last line that was handed on, or from which lines are wanted.
+    /// The time of the last delivered line, or the requested start time.
     last: Option<Timestamp>,
     hasher: RandomState,
 }
 
-/// A line of which parts were handed on.
+/// A partially delivered line.
 #[derive(Debug, Clone, Copy)]
 struct Begun {
     time: Option<Timestamp>,
     parts: u32,
-    /// The whole line is an old one.
+    /// Whether the whole line was already delivered.
     old: bool,
 }
 
 impl Lines {
-    /// Of a log of which only the last lines are read.
+    /// For a log of which only the last lines are read.
     pub(crate) fn of_tail() -> Self {
         Self {
             recent: Recent::of_tail(),
@@ -65,7 +64,7 @@ impl Lines {
         }
     }
 
-    /// Of a log of which only the lines from a time on are read.
+    /// For a log that is read from a start time.
     pub(crate) fn since(time: Timestamp) -> Self {
         Self {
             last: Some(time),
@@ -73,8 +72,8 @@ impl Lines {
         }
     }
 
-    /// Begins to read again after a break. Gives the time to ask from; what
-    /// the server sends again from before is left out.
+    /// Restarts after a connection failure. Returns the time to request the log from. Repeated
+    /// lines are dropped.
     pub(crate) fn resume(&mut self) -> Option<Timestamp> {
         self.buffer = Vec::new();
         (self.begun, self.doubtful) = (None, None);
@@ -82,16 +81,16 @@ impl Lines {
         self.recent.resume()
     }
 
-    /// The time of the last line that was handed on, or from which lines are wanted.
+    /// The time of the last delivered line, or the requested start time.
     pub(crate) fn last(&self) -> Option<Timestamp> {
         self.last
     }
 
-    /// Takes the first bytes of the log's current file, whose first lines the stream
-    /// must bring if it has not done so yet.
+    /// Registers the first bytes of the current log file, whose first lines the stream must
+    /// deliver unless it already has.
     pub(crate) fn expect(&mut self, head: &[u8]) {
         let lines = head.split(|byte| *byte == b'\n').take(2).map_while(|line| {
-            // What cuts a character off is not in the line.
+            // A truncated character is not part of the line.
             let text = String::from_utf8_lossy(line);
             let (time, text) = without_time(text.trim_end_matches('\u{fffd}'));
             Some((time?, text.to_owned()))
@@ -99,7 +98,7 @@ impl Lines {
         self.heads.expect(lines.collect(), self.last);
     }
 
-    /// The beginning of a line whose end has not come yet, without its time.
+    /// The unfinished line, without its time.
     pub(crate) fn unfinished(&self) -> &[u8] {
         if self.begun.is_some() {
             return &self.buffer;
@@ -107,7 +106,7 @@ impl Lines {
         position(&self.buffer, b' ').map_or(&[], |space| &self.buffer[space + 1..])
     }
 
-    /// Takes bytes, gives what they complete.
+    /// Parses bytes and returns the completed lines.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<Found> {
         let mut lines = Vec::new();
         let mut rest = bytes;
@@ -124,7 +123,7 @@ impl Lines {
                 self.buffer.extend_from_slice(next);
                 rest = &rest[next.len()..];
                 if self.buffer.len() > LONGEST {
-                    // Always at the same place, so that a part is known again.
+                    // Always split at the same position, so that parts are recognized again.
                     let left = self.buffer.split_off(boundary(&self.buffer));
                     let part = std::mem::replace(&mut self.buffer, left);
                     self.take(&part, false, &mut lines);
@@ -134,7 +133,7 @@ impl Lines {
         lines
     }
 
-    /// At the log's true end: the last line, if no newline ended it.
+    /// At the end of the log, returns the last line if it has no newline.
     pub(crate) fn finish(&mut self) -> Vec<Found> {
         let mut lines = Vec::new();
         if !self.buffer.is_empty() {
@@ -150,7 +149,7 @@ impl Lines {
         lines
     }
 
-    /// A line, or the next part of one, unless it was handed on before.
+    /// Adds a line, or the next part of one, unless it was already delivered.
     fn take(&mut self, raw: &[u8], is_whole: bool, lines: &mut Vec<Found>) {
         let text = String::from_utf8_lossy(raw);
         let (mut begun, text) = match self.begun {
@@ -224,9 +223,9 @@ fn position(bytes: &[u8], wanted: u8) -> Option<usize> {
     bytes.iter().position(|byte| *byte == wanted)
 }
 
-/// A line's time, if it has one, and the rest.
+/// Splits a line into its time, if it has one, and the rest.
 fn without_time(text: &str) -> (Option<Timestamp>, &str) {
-    // An empty line may come without the space.
+    // An empty line may not have the space.
     let (time, line) = text.split_once(' ').unwrap_or((text, ""));
     match time.parse() {
         Ok(time) => (Some(time), line),
@@ -234,7 +233,7 @@ fn without_time(text: &str) -> (Option<Timestamp>, &str) {
     }
 }
 
-/// Where to cut what is longer than [`LONGEST`]: not within a character.
+/// The position to split a line longer than [`LONGEST`], at a character boundary.
 fn boundary(bytes: &[u8]) -> usize {
     let is_inside = |at: &usize| bytes[*at] & 0b1100_0000 == 0b1000_0000;
     let mut places = (LONGEST - 3..=LONGEST).rev();

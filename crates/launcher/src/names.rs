@@ -16,11 +16,11 @@ pub const LONGSHORE: &str = "longshore";
 pub const RUN: &str = "longshore.dev/run";
 /// Label: the role's name.
 pub const ROLE: &str = "longshore.dev/role";
-/// Annotation: the name as the user gave it.
+/// Annotation: the name that the user specified.
 pub const FULL_NAME: &str = "longshore.dev/name";
 /// Annotation: the command, as a JSON list.
 pub const COMMAND: &str = "longshore.dev/command";
-/// Annotation: what the tasks take from the caller's shell, as JSON. See
+/// Annotation: the recorded environment of the caller, as JSON. See
 /// [`Caller`](crate::Caller).
 pub const CALLER: &str = "longshore.dev/caller";
 /// Variable of a container: the value of [`CALLER`].
@@ -34,54 +34,54 @@ pub const ROLES: &str = "longshore.dev/roles";
 pub const SUBMITTED: &str = "longshore.dev/submitted";
 /// Annotation: when the user cancelled the run.
 pub const CANCELLED: &str = "longshore.dev/cancelled";
-/// Annotation: when and why the run's end stopped the role.
+/// Annotation: when and why the role was stopped with its run.
 pub const STOPPED: &str = "longshore.dev/stopped";
 /// Annotation: the explanation that goes with [`STOPPED`], as JSON.
 pub const WHY: &str = "longshore.dev/why";
 
-/// Annotation: how the run ended that goes with [`STOPPED`], as JSON.
+/// Annotation: the end of the run that goes with [`STOPPED`], as JSON.
 pub const ENDED: &str = "longshore.dev/ended";
 
-/// Label: the queue that admits a Job. Kueue's.
+/// Label of Kueue: the queue that admits a Job.
 pub const QUEUE: &str = "kueue.x-k8s.io/queue-name";
 
 /// The kind of JobSets.
 pub const JOBSET: &str = "JobSet";
-/// Stands in host names for what tells the runs of one schedule apart.
+/// A placeholder in host names for the execution of a schedule.
 pub const EXECUTION: &str = "$(EXECUTION)";
 /// Label of a pod: its Job.
 pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
 /// The volume of the run, in the pod.
 pub const HOME: &str = "/longshore";
-/// Where the code is extracted, and the command runs.
+/// The folder into which the code is unpacked and in which the command runs.
 pub const WORK: &str = "/longshore/work";
 /// The folder of [`WORK`] in the run's volume.
 pub const WORK_FOLDER: &str = "work";
 /// The name of the run's volume.
 pub const HOME_VOLUME: &str = "longshore";
-/// In the run's volume: the note of a node that has put the unpacked code there.
+/// In the run's volume: the note of a node that has placed the unpacked code there.
 pub const READY: &str = ".ready-copy";
 /// Where the run's Secret is mounted.
 pub const CONFIG: &str = "/longshore/config";
 /// Where the bundle's Secret, or the store's folder, is mounted.
 pub const BUNDLE_DIR: &str = "/longshore/bundle";
-/// The run's hosts, in the run's volume.
+/// The hostfile in the run's volume.
 pub const HOSTFILE: &str = "hostfile";
-/// Where the program is copied when the image lacks it.
+/// The folder into which the program is copied if the image does not contain it.
 pub const BIN: &str = "/longshore/bin";
-/// The init container that brings the code.
+/// The init container that fetches the code.
 pub const FETCH: &str = "fetch";
-/// The init container that brings the program.
+/// The init container that installs the program.
 pub const INSTALL: &str = "install";
-/// The container that runs the command, unless [`CONTAINER`] names another.
+/// The container that runs the command, unless [`CONTAINER`] names another one.
 pub const MAIN: &str = "main";
 /// Annotation of a pod: the container that runs the command.
 pub const CONTAINER: &str = "longshore.dev/container";
 
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// Five random letters and digits, as Kubernetes' generated names end in.
+/// Five random letters and digits, like the suffix of Kubernetes' generated names.
 #[must_use]
 pub fn random_suffix() -> String {
     let mut random = rand::rng();
@@ -90,19 +90,19 @@ pub fn random_suffix() -> String {
         .collect()
 }
 
-/// The name of a run: `<name>-<suffix>`, fit for a Service and, with a role
-/// and an index behind it, for a host name.
+/// The name of a run: `<name>-<suffix>`. It is valid for a Service and, followed by a role and
+/// an index, for a host name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunName(String);
 
-/// What is left for the run's name of a host name's 63 characters, when role
-/// and index follow it.
+/// The maximum length of a run's name: a host name has 63 characters, including role and
+/// index.
 const LIMIT: usize = 40;
-/// The same when a schedule's minute, or a JobSet's number, comes in between.
+/// The same with a schedule's execution or a JobSet's index in between.
 const SHORT: usize = 30;
 
 impl RunName {
-    /// Makes a name of any text and a suffix of lower-case letters and digits.
+    /// Creates a name from any text and a suffix of lower-case letters and digits.
     ///
     /// ```
     /// use longshore_launcher::RunName;
@@ -115,8 +115,8 @@ impl RunName {
         Self::limited(name, suffix, LIMIT)
     }
 
-    /// Makes a shorter name, for a workload that adds to the names of Jobs: at most 30
-    /// characters.
+    /// Creates a shorter name of at most 30 characters, for workloads that extend the names of
+    /// Jobs.
     #[must_use]
     pub fn short(name: &str, suffix: &str) -> Self {
         Self::limited(name, suffix, SHORT)
@@ -137,10 +137,10 @@ impl RunName {
         Self(format!("{label}-{suffix}"))
     }
 
-    /// Takes the name of a run that exists.
+    /// Wraps the name of an existing run.
     ///
     /// # Errors
-    /// The text is no DNS label.
+    /// The text is not a DNS label.
     pub fn existing(text: &str) -> Result<Self, NameError> {
         name::dns_label("run name", text)?;
         Ok(Self(text.to_owned()))
@@ -158,7 +158,7 @@ impl RunName {
         format!("{}-{role}", self.0)
     }
 
-    /// The host name of one task of a Job, as known through the run's Service.
+    /// The host name of a task of a Job, which resolves through the run's Service.
     #[must_use]
     pub fn host(&self, job: &str, index: u32) -> String {
         format!("{job}-{index}.{}", self.0)

@@ -1,4 +1,4 @@
-//! How a run ended, or an attempt that was not its last; and the note of its end on Jobs.
+//! The outcome of a run or of a failed attempt, and the record of the end on Jobs.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Ending {
-    /// All tasks that end by themselves succeeded.
+    /// All tasks other than those of service roles succeeded.
     Succeeded,
     /// A task failed.
     Failed,
@@ -39,30 +39,30 @@ pub struct Outcome {
     pub reason: String,
     /// What to do about it.
     pub remedy: Option<String>,
-    /// The same with all that is known of it, for programs.
+    /// The structured explanation, for programs.
     pub explanation: Option<Explanation>,
-    /// How many gaps the logs have: so many events said that lines are missing.
+    /// The number of reported gaps in the logs.
     pub gaps: u32,
     /// When the run was submitted.
     pub began: Option<Timestamp>,
-    /// When its last task ended, as far as that is known.
+    /// When its last task ended, if known.
     pub finished: Option<Timestamp>,
 }
 
-/// A failed attempt that is not the last.
+/// A failed attempt that is retried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Retry {
     /// Why the attempt failed.
     #[serde(flatten)]
     pub explanation: Explanation,
-    /// Which attempt of the role's tasks it was, from 1 on.
+    /// The number of the attempt, counted from 1 over the role's tasks.
     pub attempt: u32,
-    /// How many attempts may be made before the run fails.
+    /// The maximum number of attempts before the run fails.
     pub attempts: u32,
 }
 
-/// The end of a run, as it is noted on the Jobs that were stopped with it.
+/// The end of a run, as recorded on the Jobs that were stopped with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct End {
@@ -71,7 +71,7 @@ pub(crate) struct End {
 }
 
 impl JobEvidence {
-    /// The end of the run that it was stopped with.
+    /// The recorded end of the run with which it was stopped.
     pub(crate) fn end(&self) -> Option<End> {
         let text = self.metadata.annotations.get(names::ENDED)?;
         serde_json::from_str(text).ok()

@@ -1,5 +1,5 @@
-//! What a run creates, as plain values. Pure: the same arguments give the
-//! same plan, and `--dry-run` prints exactly what would be sent.
+//! The objects that a run creates, as plain values. Pure: the same arguments result in the
+//! same plan, and `--dry-run` prints exactly the objects to be created.
 
 mod extras;
 mod restricted;
@@ -25,16 +25,16 @@ const BUNDLE_FILE: &str = "bundle.tar.gz";
 /// The name of the `gpu` shorthand.
 const GPU: &str = "nvidia.com/gpu";
 
-/// Why there is no plan.
+/// Why a plan cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The pods' file does not serialise.
+    /// The pods' configuration file cannot be serialized.
     #[error("cannot write the run's configuration: {0}")]
     Config(#[source] serde_json::Error),
-    /// A part of a pod that Kubernetes does not know, or that does not fit.
+    /// The pod template of a role is invalid.
     #[error(
-        "the pods of role \"{role}\" cannot be made so: {problem}; correct `template` or `affinity`"
+        "invalid pod template for role \"{role}\": {problem}; correct `template` or `affinity`"
     )]
     Pod {
         /// The role.
@@ -51,20 +51,20 @@ pub struct Plan {
     pub run: RunName,
     /// The namespace of all objects.
     pub namespace: String,
-    /// The Secret that pods of the run read at their start.
+    /// The Secret that the run's pods read when they start.
     pub config: Value,
     /// The Secret with the bundle, shared by runs with the same bundle.
     pub bundle: Option<Value>,
-    /// The headless Service, when there is more than one task.
+    /// The headless Service, if there is more than one task.
     pub service: Option<Value>,
-    /// The Jobs, one a role.
+    /// The Jobs, one per role.
     pub jobs: Vec<Value>,
-    /// What the Jobs become.
+    /// The workload that the Jobs become.
     pub workload: Workload,
 }
 
 impl Plan {
-    /// All objects, in the order in which they are created.
+    /// All objects, in creation order.
     #[must_use]
     pub fn objects(&self) -> Vec<Value> {
         let before = self.bundle.iter().chain([&self.config]);
@@ -73,7 +73,7 @@ impl Plan {
         objects
     }
 
-    /// What is created of the Jobs: themselves, a JobSet, or CronJobs.
+    /// The workload objects: Jobs, a JobSet, or CronJobs.
     #[must_use]
     pub fn workloads(&self) -> Cow<'_, [Value]> {
         self.workload.objects(&self.run, &self.jobs)
@@ -91,11 +91,11 @@ impl Plan {
     }
 }
 
-/// Plans a run: one Indexed Job per role, a headless Service for their names,
-/// a Secret with what the pods read, and one with the bundle if it travels so.
+/// Plans a run: one Indexed Job per role, a headless Service for host names, a Secret with the
+/// configuration of the pods, and a Secret with the bundle if there is no store.
 ///
-/// Each task has a port of its own (`port` of the spec, counted up), because
-/// tasks may share one network, and many programs listen on all addresses.
+/// Each task has its own port (`port` of the spec, counted up), because tasks may share a
+/// network, and many programs listen on all addresses.
 ///
 /// # Errors
 /// [`PlanError::Config`] and [`PlanError::Pod`].
@@ -128,7 +128,7 @@ pub fn plan(
         namespace: namespace.to_owned(),
         config: planner.config()?,
         bundle: planner.bundle_secret(),
-        // A JobSet makes its own.
+        // A JobSet creates its own Service.
         service: (spec.tasks() > 1 && spec.workload != Workload::JobSet).then(|| planner.service()),
         jobs,
         workload: spec.workload.clone(),
@@ -157,7 +157,7 @@ fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 impl Planner<'_> {
     fn labels(&self, role: Option<&str>) -> BTreeMap<String, String> {
-        // Ours win over the user's: the run is found by them.
+        // Longshore's labels override the user's, because they identify the run.
         let mut labels = self.spec.labels.clone();
         labels.extend(texts(&[
             (names::MANAGED_BY, names::LONGSHORE),
@@ -311,7 +311,7 @@ impl Planner<'_> {
         }
         let mut own = labels.clone();
         if let Some(queue) = &self.spec.queue {
-            // Kueue lets it go when there is room.
+            // Kueue resumes it when it admits the run.
             own.insert(names::QUEUE.to_owned(), queue.clone());
             spec["suspend"] = json!(true);
         }
@@ -332,8 +332,8 @@ impl Planner<'_> {
         let mut pod = Map::new();
         pod.insert("restartPolicy".into(), json!("Never"));
         if self.spec.tasks() > 1 {
-            // With it, the pods of an Indexed Job have host names that the
-            // Service knows: <job>-<index>.<service>.
+            // With it, the Service resolves the host names of an Indexed Job's pods:
+            // <job>-<index>.<service>.
             pod.insert("subdomain".into(), json!(self.run.as_str()));
         }
         pod.insert("enableServiceLinks".into(), json!(false));
@@ -361,7 +361,7 @@ impl Planner<'_> {
             command.extend(role.command.iter().map(|word| json!(escape(word))));
         }
         if self.bundle.is_some() {
-            // Where the command runs, so that exec and cp start there as well.
+            // The folder in which the command runs, so that exec and cp also start there.
             main["workingDir"] = json!(names::WORK);
         }
         extras::input(self.spec.input, &mut main);
@@ -396,9 +396,9 @@ impl Planner<'_> {
         init
     }
 
-    /// What a container that prepares the pod needs, where the role asks for
-    /// resources: a namespace with a quota wants to know it of each container. Never more
-    /// than the command has, which keeps within the bounds of a LimitRange.
+    /// Sets small resource requests and limits of an init container if the role sets resources,
+    /// because a quota requires them of each container. They never exceed those of the
+    /// command, so that they meet a LimitRange.
     fn light(role: &RoleSpec, mut container: Value) -> Value {
         if !role.resources.is_empty() {
             let at_most = |name: &str, enough: &str| {
@@ -428,12 +428,12 @@ impl Planner<'_> {
             "env": [
                 field("LONGSHORE_INDEX", &format!("metadata.annotations['{}']", names::COMPLETION_INDEX)),
                 field("LONGSHORE_ROLE", &format!("metadata.labels['{}']", names::ROLE)),
-                // Who it is, for whoever asks the cluster.
+                // The pod's identity, for programs that query the cluster.
                 field("POD_NAME", "metadata.name"),
                 field("POD_NAMESPACE", "metadata.namespace"),
                 field("POD_IP", "status.podIP"),
             ],
-            // What mounts into another mount comes after it.
+            // Nested mounts come after their parents.
             "volumeMounts": [
                 {"name": names::HOME_VOLUME, "mountPath": names::HOME},
                 {"name": "config", "mountPath": names::CONFIG, "readOnly": true},
@@ -458,7 +458,7 @@ impl Planner<'_> {
         volumes
     }
 
-    /// What the bundle is mounted from, unless the pod fetches it.
+    /// The volume of the bundle, unless the pod downloads it.
     fn bundle_volume(&self) -> Option<Value> {
         let bundle = self.bundle?;
         match &bundle.delivery {
@@ -480,7 +480,7 @@ fn field(name: &str, path: &str) -> Value {
     json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}})
 }
 
-/// How many accelerators each task of a role has, of the kind it has most of.
+/// The number of accelerators of each task of a role, of the most frequent kind.
 fn accelerators(role: &RoleSpec) -> u64 {
     let numbers = role.resources.iter().filter_map(|(name, quantity)| {
         let name = if name == "gpu" { GPU } else { name };
@@ -489,8 +489,8 @@ fn accelerators(role: &RoleSpec) -> u64 {
     numbers.max().unwrap_or(0)
 }
 
-/// Requests, and limits for what must not be exceeded: memory is a limit too,
-/// and accelerators are by Kubernetes' rule; cores may be borrowed.
+/// Requests, and equal limits except for CPU: memory must not be exceeded, and Kubernetes
+/// requires limits for accelerators.
 fn resources(role: &RoleSpec) -> Map<String, Value> {
     let (mut requests, mut limits) = (Map::new(), Map::new());
     for (name, quantity) in &role.resources {

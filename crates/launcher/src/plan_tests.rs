@@ -81,7 +81,7 @@ fn roles_with_everything() {
 }
 
 #[test]
-fn a_signed_url_travels_in_the_runs_secret_alone() {
+fn a_signed_url_is_only_in_the_runs_secret() {
     let url = SignedUrl::new("https://h/b/x.tar.gz?sig=hush");
     let bundle = bundle(Delivery::Url(url.clone()));
     let plan = planned("", &["true"], Some(&bundle));
@@ -102,7 +102,7 @@ fn a_signed_url_travels_in_the_runs_secret_alone() {
 }
 
 #[test]
-fn without_code_there_is_no_bundle_and_no_fetch() {
+fn without_code_there_is_no_bundle_and_no_fetch_container() {
     let plan = planned("code = false", &["true"], None);
     assert!(plan.bundle.is_none());
     assert!(
@@ -125,7 +125,7 @@ fn the_longest_names_still_fit_a_host_name() {
         assert!(label.len() <= 63, "{label}");
         longshore_model::name::dns_label("host", label).unwrap();
     }
-    // As long as the name of a CronJob may be.
+    // The maximum length of a CronJob name.
     assert!(short.job(&role).len() <= 52);
 }
 
@@ -155,7 +155,7 @@ fn pods_with_everything() {
 }
 
 #[test]
-fn what_prepares_a_pod_asks_for_no_more_than_its_command() {
+fn init_containers_request_no_more_than_the_command() {
     let settings = "launcher_image = 'longshore:1'\nresources = { cpu = '50m', memory = '100Mi' }";
     let plan = planned(settings, &["true"], None);
     let pod = &plan.jobs[0]["spec"]["template"]["spec"];
@@ -175,7 +175,7 @@ fn restricted_pods() {
 }
 
 #[test]
-fn templates_that_do_not_fit() {
+fn invalid_templates() {
     let refused = |template: &str| {
         let settings = format!("command = 'a'\n[template.{template}");
         let settings = Settings::parse(&settings, Path::new("longshore.toml")).unwrap();
@@ -185,9 +185,11 @@ fn templates_that_do_not_fit() {
     };
     assert_eq!(
         refused("spec]\nruntimeClas = 'a'"),
-        "the pods of role \"main\" cannot be made so: unknown field \"spec.template.spec.runtimeClas\"; correct `template` or `affinity`"
+        "invalid pod template for role \"main\": unknown field \"spec.template.spec.runtimeClas\"; correct `template` or `affinity`"
     );
-    assert!(refused("metadata.labels]\n'longshore.dev/run' = 'x'").contains("is the run's own"));
+    assert!(
+        refused("metadata.labels]\n'longshore.dev/run' = 'x'").contains("is reserved for the run")
+    );
     let replaced = "spec]\ncontainers = [{ '$patch' = 'replace' }, { name = 'other' }]";
     assert!(refused(replaced).contains("the container \"main\" must stay"));
 }
@@ -203,13 +205,13 @@ fn the_command_is_escaped_where_kubernetes_would_expand_it() {
         .filter_map(Value::as_str)
         .collect();
     assert_eq!(words[4..], ["sh", "-c", "echo $$$ $$(HOME) $HOME", ""]);
-    // For people, it is as it was given.
+    // The human-readable name is unchanged.
     let shown = plan.jobs[0]["metadata"]["annotations"][names::COMMAND].as_str();
     assert_eq!(shown, Some(r#"["sh","-c","echo $$ $(HOME) $HOME",""]"#));
 }
 
 #[test]
-fn input_is_the_main_containers() {
+fn standard_input_belongs_to_the_main_container() {
     let with = |input| {
         let flags = Flags {
             input,
@@ -228,7 +230,7 @@ fn input_is_the_main_containers() {
 }
 
 #[test]
-fn the_callers_environment_is_recorded_for_everyone_to_read() {
+fn the_callers_environment_is_recorded_in_an_annotation() {
     let settings = "[template.spec]\ncontainers = [{ name = 'main', env = [{ name = 'PATH', value = '/bin' }] }]\n\
                     [roles.a]\n[roles.b]\nresources = { gpu = 1 }";
     let settings = Settings::parse(settings, Path::new("longshore.toml")).unwrap();

@@ -1,5 +1,5 @@
-//! What a run's pods read at their start: the file `run.json` in the run's
-//! Secret. Written by the plan, read by the bootstrap.
+//! The configuration of a run's pods: the file `run.json` in the run's Secret. The plan writes
+//! it, and the bootstrap reads it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{names, store::SignedUrl};
 /// The file's name, in [`crate::names::CONFIG`].
 pub const FILE: &str = "run.json";
 
-/// A run, as its pods need to know it.
+/// The configuration of a run for its pods.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodConfig {
     /// The run's name.
@@ -22,12 +22,12 @@ pub struct PodConfig {
     pub peer_timeout: u64,
     /// The bundle, when there is one.
     pub bundle: Option<PodBundle>,
-    /// Whether a schedule makes the run again and again.
+    /// Whether the run is created by a schedule.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scheduled: bool,
 }
 
-/// A role, as its pods need to know it.
+/// The configuration of a role for its pods.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodRole {
     /// The role's name.
@@ -41,30 +41,30 @@ pub struct PodRole {
     pub accelerators: u64,
 }
 
-/// Where a pod finds the bundle.
+/// The location of the bundle for a pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodBundle {
     /// Its sha256, in hexadecimal.
     pub sha256: String,
     /// The file, within [`crate::names::BUNDLE_DIR`].
     pub file: String,
-    /// Where it is fetched from, if it is not mounted.
+    /// The download, if it is not mounted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub download: Option<Download>,
 }
 
-/// A bundle that is fetched by the pod itself.
+/// A bundle that the pod downloads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Download {
-    /// Where from. A secret.
+    /// The URL. A secret.
     pub url: SignedUrl,
-    /// How many bytes come.
+    /// The size in bytes.
     pub size: u64,
 }
 
 impl PodConfig {
-    /// The same for the run that a Job of a role belongs to: a scheduled one learns from
-    /// the Job's name which it is of those that the schedule makes.
+    /// The configuration for the run of a role's Job. For a schedule, the Job's name contains the
+    /// execution.
     #[must_use]
     pub fn of_job(self, role: &str, job: &str) -> Self {
         let begin = format!("{}-{role}-", self.run);
@@ -74,7 +74,7 @@ impl PodConfig {
         }
     }
 
-    /// The same for one run of those that a schedule makes.
+    /// The configuration for one execution of a schedule.
     #[must_use]
     pub fn of_execution(mut self, execution: &str) -> Self {
         for task in self.roles.iter_mut().flat_map(|role| &mut role.tasks) {
@@ -84,9 +84,9 @@ impl PodConfig {
         self
     }
 
-    /// The same with this many tasks of a role, whose Job has been scaled since: fewer, or
-    /// more, with the names and ports that follow those of the plan. A run that was planned
-    /// with one task has no Service for names, so it gets no more.
+    /// The configuration with this many tasks of a role whose Job has been scaled: fewer, or
+    /// more with consecutive names and ports. A run that was planned with one task has no
+    /// Service, so it cannot have more.
     #[must_use]
     pub fn scaled(mut self, role: &str, count: u32) -> Self {
         let all = self.roles.iter().flat_map(|role| &role.tasks);
@@ -110,8 +110,8 @@ impl PodConfig {
         self
     }
 
-    /// The same with this task, which a Job has that was scaled up: the tasks before it are
-    /// there, too.
+    /// The configuration that includes this task of a Job that was scaled up, and all tasks
+    /// before it.
     #[must_use]
     pub fn with_task(self, role: &str, index: u32) -> Self {
         let own = self.roles.iter().find(|known| known.name == role);

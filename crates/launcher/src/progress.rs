@@ -1,10 +1,10 @@
-//! How far the roles of a run have come.
+//! The progress of a run's roles.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// How far the roles have come.
+/// The progress of the roles.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Progress {
     /// Each role.
@@ -32,18 +32,18 @@ impl fmt::Display for Progress {
     }
 }
 
-/// How many tasks of a role are in which state.
+/// The number of tasks of a role in each state.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RoleProgress {
     /// The role.
     pub role: String,
-    /// Tasks whose command has not begun.
+    /// Tasks whose command has not started.
     pub pending: u32,
     /// Tasks whose command runs.
     pub running: u32,
-    /// Tasks that ended well.
+    /// Tasks that succeeded.
     pub succeeded: u32,
-    /// Tasks that failed for good.
+    /// Tasks that failed and are not retried.
     pub failed: u32,
 }
 

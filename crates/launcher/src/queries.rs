@@ -1,4 +1,4 @@
-//! Questions to the cluster that may stay without an answer, as for want of a right.
+//! Optional queries to the cluster, which may fail, for example without permission.
 
 use std::{future::Future, time::Duration};
 
@@ -11,10 +11,10 @@ use crate::{
     fit::Nodes,
 };
 
-/// Larger clusters are seen in part.
+/// The page size. Further nodes of larger clusters are not listed.
 const NODES: &str = "500";
 
-/// The answer, or why there is none.
+/// The result, or why there is none.
 pub(crate) async fn seen<T>(
     what: &str,
     limit: Duration,
@@ -22,10 +22,9 @@ pub(crate) async fn seen<T>(
 ) -> (Option<T>, Option<String>) {
     match tokio::time::timeout(limit, question).await {
         Ok(Ok(answer)) => (Some(answer), None),
-        Ok(Err(error)) if error.is_forbidden() => (
-            None,
-            Some(format!("{what}: the right to list them is missing")),
-        ),
+        Ok(Err(error)) if error.is_forbidden() => {
+            (None, Some(format!("{what}: no permission to list them")))
+        }
         Ok(Err(error)) => (None, Some(format!("{what}: {error}"))),
         Err(_) => (
             None,
@@ -58,7 +57,7 @@ pub(crate) async fn quotas(
     Ok(items(cluster.proxy().get(&path, &[]).await?))
 }
 
-/// The items of a list, without those that cannot be read.
+/// The items of a list, without those that cannot be parsed.
 pub(crate) fn items<T: DeserializeOwned>(mut list: Value) -> Vec<T> {
     let Value::Array(items) = list["items"].take() else {
         return Vec::new();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// The running kernel's boot, which nothing that was not written to disk survives.
+/// The kernel's boot ID. Data that was not synced to disk does not survive a reboot.
 pub(crate) fn boot_id() -> Option<String> {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let id = text.trim();

@@ -1,4 +1,4 @@
-//! A run that exists: its name, its roles, and its objects in the cluster.
+//! An existing run: its name, its roles, and its objects in the cluster.
 
 use longshore_client::{
     Cluster, Item, LabelSelector, View,
@@ -11,19 +11,19 @@ use crate::{
     names::{self, RunName},
 };
 
-/// A role of a run that exists.
+/// A role of an existing run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRole {
     /// The role's name.
     pub name: String,
     /// How many tasks it has.
     pub count: u32,
-    /// Whether it ends when the others have.
+    /// Whether it is a service role, which is stopped when the others have ended.
     #[serde(default)]
     pub service: bool,
 }
 
-/// A run that exists: what is needed to follow it.
+/// An existing run, with the data to follow it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     /// Its name.
@@ -32,7 +32,7 @@ pub struct Run {
     pub namespace: String,
     /// Its roles.
     pub roles: Vec<RunRole>,
-    /// The schedule that made it, if one did: their objects share its label.
+    /// The schedule that created it, if any. Their objects share its label.
     pub schedule: Option<RunName>,
 }
 
@@ -43,8 +43,8 @@ impl Run {
         self.schedule.as_ref().unwrap_or(&self.name).as_str()
     }
 
-    /// Whether a pod or a Job with the run's label is of this run, and not of another
-    /// that the same schedule has made.
+    /// Whether a pod or Job with the run's label belongs to this run, and not to another run of
+    /// the same schedule.
     #[must_use]
     pub fn has(&self, meta: &Meta) -> bool {
         if self.schedule.is_none() {
@@ -55,7 +55,7 @@ impl Run {
         end == self.execution()
     }
 
-    /// What tells it apart from the other runs of its schedule.
+    /// The part of the name that distinguishes it from other runs of its schedule.
     #[must_use]
     pub fn execution(&self) -> Option<&str> {
         let name = self
@@ -65,10 +65,10 @@ impl Run {
         name.strip_prefix('-')
     }
 
-    /// Its pods, as they are now.
+    /// Its current pods.
     ///
     /// # Errors
-    /// The cluster refuses, or does not answer.
+    /// The cluster returns an error or does not answer.
     pub async fn list_pods(
         &self,
         cluster: &Cluster,
@@ -84,10 +84,10 @@ impl Run {
         Ok(pods)
     }
 
-    /// Whether no pod of it runs or is about to.
+    /// Whether no pod of it is pending or running.
     ///
     /// # Errors
-    /// The cluster refuses, or does not answer.
+    /// The cluster returns an error or does not answer.
     pub async fn is_still(&self, cluster: &Cluster) -> Result<bool, longshore_client::Error> {
         let is_over = |pod: &Item<Pod>| {
             let phase = pod.status_field::<String>(&["phase"]).unwrap_or_default();
@@ -96,12 +96,12 @@ impl Run {
         Ok(self.list_pods(cluster).await?.iter().all(is_over))
     }
 
-    /// Selects the objects of the run, and those of others of its schedule.
+    /// Selects the objects of the run, and those of other runs of its schedule.
     pub(crate) fn selector(&self) -> Result<LabelSelector, longshore_client::Error> {
         Ok(LabelSelector::exactly([(names::RUN, self.label())])?)
     }
 
-    /// Its Jobs, as they are now.
+    /// Its current Jobs.
     pub(crate) async fn found_jobs(
         &self,
         cluster: &Cluster,

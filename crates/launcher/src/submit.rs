@@ -13,8 +13,8 @@ use crate::{
     run::{Run, RunRole},
 };
 
-/// Why a run was not submitted. Nothing of it is left in the cluster, unless the cluster
-/// stopped answering amid the submission.
+/// Why a run was not submitted. None of its objects is left in the cluster, unless the cluster
+/// stopped answering during the submission.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubmitError {
@@ -23,36 +23,38 @@ pub enum SubmitError {
     Create {
         /// Kind and name.
         what: String,
-        /// What the cluster says.
+        /// The cluster's error.
         source: longshore_client::Error,
     },
-    /// The cluster refused, or did not answer.
+    /// The cluster returned an error or did not answer.
     #[error(transparent)]
     Cluster(#[from] longshore_client::Error),
-    /// A bundle of the same name but other content.
-    #[error("the Secret {name:?} carries another bundle than it says; delete it and submit again")]
+    /// A bundle with the same name has other content.
+    #[error(
+        "the Secret {name:?} contains another bundle than its annotation says; delete it and submit again"
+    )]
     OtherBundle {
         /// The Secret's name.
         name: String,
     },
-    /// Nobody makes the Jobs of a JobSet.
+    /// No controller creates the Jobs of the JobSet.
     #[error(
-        "the JobSet {name:?} got no Jobs within {seconds} s: does its controller run (`longshore get deployments --all-namespaces` shows it as jobset-controller-manager)? Without `jobset` it is not needed"
+        "the JobSet {name:?} has no Jobs after {seconds} s: check that its controller runs (`longshore get deployments --all-namespaces` shows it as jobset-controller-manager), or remove `jobset`"
     )]
     NoJobs {
         /// The JobSet's name.
         name: String,
-        /// How long they were waited for.
+        /// How long the submission waited for them, in seconds.
         seconds: u64,
     },
 }
 
-/// How long JobSet's controller may take to make Jobs, and how often they are looked for.
-const PATIENCE: Duration = Duration::from_secs(30);
-const PAUSE: Duration = Duration::from_millis(200);
+/// How long JobSet's controller may take to create Jobs, and the interval between checks.
+const JOBS_TIMEOUT: Duration = Duration::from_secs(30);
+const JOBS_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 impl SubmitError {
-    /// What the cluster said, if it was that.
+    /// The cluster's error, if it is the cause.
     #[must_use]
     pub fn cluster_error(&self) -> Option<&longshore_client::Error> {
         match self {
@@ -66,12 +68,11 @@ fn name_of(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// Creates the objects of a plan. When one is refused, those made before it
-/// are deleted again. The first of the
-/// Jobs, CronJobs or JobSets owns the others, so that all go with it.
+/// Creates the objects of a plan. If one fails, the objects created before it are deleted. The
+/// first Job, CronJob or JobSet owns the other objects, so that they are deleted with it.
 ///
 /// # Errors
-/// Names the object and what the cluster says.
+/// Names the object and the cluster's error.
 pub async fn submit(cluster: &Cluster, plan: &Plan) -> Result<Run, SubmitError> {
     let mut made = Made {
         cluster,
@@ -90,8 +91,7 @@ pub async fn submit(cluster: &Cluster, plan: &Plan) -> Result<Run, SubmitError> 
     }
 }
 
-/// Writes down when a workload is submitted. What a schedule makes is not submitted
-/// then.
+/// Records when a workload is submitted. Does not apply to the runs that a schedule creates.
 fn stamp(object: &mut Value, now: Timestamp) {
     let note = json!(format!("{now:.6}"));
     object["metadata"]["annotations"][names::SUBMITTED] = note.clone();
@@ -115,7 +115,7 @@ fn run_of(plan: &Plan) -> Run {
             .unwrap_or(1),
         service: false,
     };
-    // The annotation says more than the Jobs do: which roles are services.
+    // The annotation also contains which roles are services.
     let declared = plan.jobs.first().and_then(|job| {
         let text = job["metadata"]["annotations"][names::ROLES].as_str()?;
         serde_json::from_str::<Vec<RunRole>>(text).ok()
@@ -157,7 +157,7 @@ impl Made<'_> {
             source,
         };
 
-        // What the pods need comes first: they may start at once.
+        // Create the pods' dependencies first, because pods may start immediately.
         let (bundle, config, service) = futures::join!(
             self.put_bundle(),
             secrets.create(&self.plan.config),
@@ -200,8 +200,8 @@ impl Made<'_> {
         }
     }
 
-    /// Waits for the first Job that JobSet's controller makes: without any there is no
-    /// run. Not for all of them: a short run may be over, and what served it gone.
+    /// Waits for the first Job of JobSet's controller: without any, there is no run. It does not
+    /// wait for all of them, because a short run may have ended and deleted its service roles.
     async fn jobs_of_set(&self) -> Result<(), SubmitError> {
         let made = async {
             loop {
@@ -209,19 +209,19 @@ impl Made<'_> {
                 if !jobs.items.is_empty() {
                     return Ok(());
                 }
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(JOBS_POLL_INTERVAL).await;
             }
         };
-        match tokio::time::timeout(PATIENCE, made).await {
+        match tokio::time::timeout(JOBS_TIMEOUT, made).await {
             Ok(made) => made,
             Err(_) => Err(SubmitError::NoJobs {
                 name: self.plan.run.to_string(),
-                seconds: PATIENCE.as_secs(),
+                seconds: JOBS_TIMEOUT.as_secs(),
             }),
         }
     }
 
-    /// Creates the bundle's Secret, unless a run before has done so.
+    /// Creates the bundle's Secret unless it exists.
     async fn put_bundle(&self) -> Result<(), SubmitError> {
         let Some(bundle) = &self.plan.bundle else {
             return Ok(());
@@ -231,7 +231,7 @@ impl Made<'_> {
             what: format!("Secret {}", name_of(bundle)),
             source,
         };
-        // Gone between the two questions: create it once more.
+        // It was deleted between the two requests: create it again.
         for _ in 0..3 {
             match secrets.create(bundle).await {
                 Ok(_) => return Ok(()),
@@ -259,7 +259,7 @@ impl Made<'_> {
         })
     }
 
-    /// Makes the first Job the owner of all else.
+    /// Makes the first Job the owner of the other objects.
     async fn own(&self) -> Result<(), SubmitError> {
         let Some((first, others)) = self.workloads.split_first() else {
             return Ok(());
@@ -292,7 +292,7 @@ impl Made<'_> {
             own_jobs,
         );
         match bundle {
-            // The run that owned it was removed in between.
+            // The run that owned it was removed in the meantime.
             Err(error) if error.is_not_found() => {
                 self.put_bundle().await?;
                 own_secret(self.plan.bundle.as_ref()).await?;
@@ -305,8 +305,7 @@ impl Made<'_> {
         Ok(())
     }
 
-    /// Deletes what was made; the bundle stays, for the next try, unless
-    /// nothing owns it.
+    /// Deletes the created objects. The bundle is kept for the next attempt if it has an owner.
     async fn undo(&self) {
         let options = DeleteOptions::background();
         let ignore = |result: Result<(), longshore_client::Error>| {

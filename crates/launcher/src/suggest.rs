@@ -1,8 +1,7 @@
 //! "Did you mean ...?": the candidates that a mistyped word is closest to.
 
-/// The candidate with the fewest edits to `word`, if there is one that is close
-/// enough to be meant: at most a third of the candidate's letters differ. Of equally
-/// close candidates it is the first.
+/// The candidate with the fewest edits to `word`, if at most a third of its letters differ. Of
+/// equally close candidates, the first one.
 ///
 /// ```
 /// use longshore_launcher::suggest::nearest;
@@ -22,8 +21,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, candidate)| candidate)
 }
 
-/// Words longer than this are compared by their beginning: the time that a comparison
-/// takes grows with the product of the lengths.
+/// Only this many characters of longer words are compared, because the time grows with the
+/// product of the lengths.
 const LONGEST_WORD: usize = 100;
 
 /// The number of letters to insert, delete, change or swap with their neighbour

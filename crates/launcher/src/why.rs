@@ -1,4 +1,4 @@
-//! Why a run is as it is: asks the cluster, and explains.
+//! Queries the cluster for the state of a run, and explains it.
 
 use std::time::Duration;
 
@@ -18,24 +18,24 @@ use crate::{
     track::{self, Verdict},
 };
 
-/// How long the questions may take that may fail.
+/// The timeout of optional queries.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The exit code of a run whose tasks did not begin.
+/// The exit code of a run whose tasks did not start.
 const NOT_STARTED: i32 = 4;
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum State {
-    /// Tasks are about to begin; nothing is wrong.
+    /// Tasks are about to start; nothing is wrong.
     Pending,
     /// Tasks run; nothing is wrong.
     Running,
-    /// A task cannot begin, for a cause that may pass.
+    /// A task cannot start, for a cause that may be temporary.
     Waiting,
-    /// All tasks that end by themselves have succeeded.
+    /// All tasks other than those of service roles have succeeded.
     Succeeded,
     /// A task failed.
     Failed,
@@ -45,7 +45,7 @@ pub enum State {
     Cancelled,
 }
 
-/// Why a run is as it is.
+/// The state of a run and its cause.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -54,22 +54,22 @@ pub struct Why {
     pub run: String,
     /// Its namespace.
     pub namespace: String,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
-    /// How far it is, or what is wrong, in one sentence.
+    /// Its progress, or what is wrong, in one sentence.
     pub summary: String,
-    /// How many tasks of each role are in which state.
+    /// The number of tasks of each role in each state.
     pub roles: Vec<RoleProgress>,
-    /// What the run ends, or ended, with, once that is decided.
+    /// The exit code of the run, once it is decided.
     pub exit_code: Option<i32>,
     /// One cause and one remedy, if something is wrong.
     pub explanation: Option<Explanation>,
-    /// What could not be seen, and why.
+    /// What could not be read, and why.
     pub unseen: Vec<String>,
 }
 
 impl Why {
-    /// Whether nothing is wrong, or it is known what.
+    /// Whether nothing is wrong, or the cause is known.
     #[must_use]
     pub fn is_explained(&self) -> bool {
         let unknown = |known: &Explanation| known.kind == Cause::Unknown;
@@ -77,23 +77,23 @@ impl Why {
     }
 }
 
-/// What the cluster says about a run: all that [`judge`] judges by.
+/// The state of a run in the cluster: the input of [`diagnose`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
     /// Its Jobs.
     pub jobs: Vec<JobEvidence>,
     /// Its pods.
     pub pods: Vec<PodEvidence>,
-    /// What else the cluster knows.
+    /// Further facts from the cluster.
     pub around: Around,
     /// The last line of a pod's log: the pod's name, and the line.
     pub last_line: Option<(String, String)>,
-    /// What could not be seen, and why.
+    /// What could not be read, and why.
     pub unseen: Vec<String>,
 }
 
-/// Asks the cluster why a run is as it is. What may not be seen (events, nodes,
-/// quotas) is listed in [`Why::unseen`] and is no error.
+/// Queries the cluster and explains the state of a run. Events, nodes and quotas that cannot be
+/// read are listed in [`Why::unseen`] and are not errors.
 ///
 /// # Errors
 /// The run's Jobs or pods cannot be listed.
@@ -129,7 +129,7 @@ pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::
         ..Evidence::default()
     };
     let now = Timestamp::now();
-    let first = judge(run, &evidence, now);
+    let first = diagnose(run, &evidence, now);
     let Some(pod) = wants_log(&first) else {
         return Ok(first);
     };
@@ -148,10 +148,10 @@ pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::
         (Some(line), _) => evidence.last_line = Some((pod, line)),
         (None, problem) => evidence.unseen.extend(problem),
     }
-    Ok(judge(run, &evidence, now))
+    Ok(diagnose(run, &evidence, now))
 }
 
-/// The pod whose log may say more than its status.
+/// The pod whose log may be more specific than its status.
 fn wants_log(why: &Why) -> Option<String> {
     let known = why.explanation.as_ref()?;
     let ended = matches!(
@@ -191,9 +191,9 @@ async fn last_line(
         .to_owned())
 }
 
-/// What the evidence says. Pure.
+/// Explains the evidence. Pure.
 #[must_use]
-pub fn judge(run: &Run, evidence: &Evidence, now: Timestamp) -> Why {
+pub fn diagnose(run: &Run, evidence: &Evidence, now: Timestamp) -> Why {
     let jobs: Vec<&JobEvidence> = evidence.jobs.iter().collect();
     let pods: Vec<&PodEvidence> = evidence.pods.iter().collect();
     let created = jobs
@@ -249,24 +249,21 @@ pub fn judge(run: &Run, evidence: &Evidence, now: Timestamp) -> Why {
     }
     let far = progress.to_string();
     if let Some(retried) = retried {
-        let summary = format!(
-            "it goes on ({far}); an attempt failed before, {}",
-            retried.sentence()
-        );
+        let summary = format!("{far}; an earlier attempt failed: {}", retried.sentence());
         return tell(State::Running, summary, None, Some(retried));
     }
     let started = pods.iter().any(|pod| pod.has_started());
     let since = now.duration_since(began).as_secs().max(0);
     if started {
-        let summary = format!("it goes on, and nothing is wrong: {far}");
+        let summary = format!("no problems: {far}");
         return tell(State::Running, summary, None, None);
     }
-    let summary = format!("it is about to start, since {since} s: {far}");
+    let summary = format!("starting for {since} s: {far}");
     tell(State::Pending, summary, None, None)
 }
 
-/// The explanation once more, with the last line of the log; and whether the
-/// command had begun.
+/// Extends the explanation with the last line of the log. Also returns whether the command had
+/// started.
 fn with_log(known: Explanation, began: bool, evidence: &Evidence) -> (Explanation, bool) {
     let line = evidence.last_line.as_ref();
     let Some((name, line)) = line.filter(|(name, _)| known.pod.as_ref() == Some(name)) else {
@@ -277,10 +274,10 @@ fn with_log(known: Explanation, began: bool, evidence: &Evidence) -> (Explanatio
     let Some(pod) = pod else {
         return (known, began);
     };
-    let (mut told, began) = explain::failure(pod, Some(line), &evidence.around);
-    told.others = known.others;
+    let (mut updated, began) = explain::failure(pod, Some(line), &evidence.around);
+    updated.others = known.others;
     for fact in known.evidence {
-        told = told.seen(fact);
+        updated = updated.seen(fact);
     }
-    (told, began)
+    (updated, began)
 }

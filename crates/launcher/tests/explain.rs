@@ -10,7 +10,7 @@ use longshore_launcher::{
     explain::Around,
     fit::Nodes,
     runs::RunRole,
-    why::{Evidence, Why, judge},
+    why::{Evidence, Why, diagnose},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -168,7 +168,7 @@ impl Case {
             ..Evidence::default()
         };
         let now = "2026-01-05T10:02:00Z".parse().unwrap();
-        judge(&run(self.tasks()), &evidence, now)
+        diagnose(&run(self.tasks()), &evidence, now)
     }
 }
 

@@ -92,7 +92,7 @@ async fn a_pod_that_admission_rejects_is_a_blocker() {
     };
     let fake = refusing("pods \"preflight-\" is forbidden: images of hub.example are not allowed");
     let messages = blockers(&fake, &simple()).await;
-    insta::assert_snapshot!(messages.join("\n"), @"the cluster does not admit the pods of main: images of hub.example are not allowed; change what is named with a pod template (--template), or ask who administers the namespace");
+    insta::assert_snapshot!(messages.join("\n"), @"the cluster does not admit the pods of main: images of hub.example are not allowed; change the named fields with a pod template (--template), or ask the administrator of the namespace");
     // The namespace is new; its service account is about to be created.
     let fake = refusing(
         "pods \"preflight-\" is forbidden: error looking up service account team/default: serviceaccount \"default\" not found",
@@ -120,7 +120,7 @@ async fn permissions_are_checked_one_by_one_for_limited_users() {
         .await
         .unwrap();
     let messages: Vec<String> = report.refusals.iter().map(ToString::to_string).collect();
-    insta::assert_snapshot!(messages.join("\n"), @r#"you may not create jobs.batch in the namespace "team"; have an administrator run `kubectl create role longshore --namespace team --verb=create --resource=jobs.batch`, and bind it to you, with `kubectl create rolebinding`"#);
+    insta::assert_snapshot!(messages.join("\n"), @r#"you are not allowed to create jobs.batch in the namespace "team"; have an administrator run `kubectl create role longshore --namespace team --verb=create --resource=jobs.batch`, and bind it to you, with `kubectl create rolebinding`"#);
 }
 
 #[tokio::test]
@@ -187,7 +187,7 @@ fn with_node(runtime: &'static str) -> Fake {
 async fn a_default_image_without_a_launcher_image_is_a_blocker_where_images_are_pulled() {
     let real = with_node("containerd://1.7.0");
     let messages = blockers(&real, &with_launcher(None)).await.join("\n");
-    insta::assert_snapshot!(messages, @r#"the image "python:3-slim" does not contain the program longshore, and no launcher image brings it; build an image of the program with docker/Dockerfile (no release publishes one yet), push it to a registry that the nodes can pull from, and name it with --launcher-image or `launcher_image` in longshore.toml; or name an --image that contains longshore"#);
+    insta::assert_snapshot!(messages, @r#"the image "python:3-slim" does not contain the program longshore, and no launcher image provides it; build an image of the program with docker/Dockerfile (no release publishes one yet), push it to a registry that the nodes can pull from, and name it with --launcher-image or `launcher_image` in longshore.toml; or name an --image that contains longshore"#);
     assert_eq!(blockers(&real, &simple()).await, [""; 0]);
     let embedded = with_node("longshore://0.1.0");
     assert_eq!(blockers(&embedded, &with_launcher(None)).await, [""; 0]);

@@ -309,7 +309,7 @@ async fn an_upload_resumes_after_the_store_was_unreachable() {
     let lost = deliver(&bundle, Some(&store()), with_journals(&server, cache)).await;
     let text = lost.unwrap_err().to_string();
     assert!(
-        text.contains("the next try goes on where this one ended"),
+        text.contains("the next attempt resumes the upload"),
         "{text}"
     );
     let [journal] = &journals(cache)[..] else {
@@ -481,7 +481,7 @@ async fn rejections_explain_the_cause_without_secrets() {
         (
             url("s3://no-such-bucket/a"),
             options(&server),
-            "the store s3://no-such-bucket/a is not there: NoSuchBucket",
+            "the store s3://no-such-bucket/a does not exist: NoSuchBucket",
             "create the bucket",
         ),
         (
@@ -520,7 +520,7 @@ async fn a_signed_url_expires() {
     tokio::time::sleep(Duration::from_secs(6)).await;
     let text = error_message(&info);
     assert!(
-        text.contains("refuses to give the bundle http://127.0.0.1"),
+        text.contains("denies access to the bundle http://127.0.0.1"),
         "{text}"
     );
     assert!(
@@ -566,6 +566,6 @@ async fn a_modified_bundle_is_not_unpacked() {
     }
     fs::remove_file(&file).unwrap();
     let text = error_message(&info);
-    assert!(text.contains("is not in the store any more"), "{text}");
+    assert!(text.contains("no longer exists in the store"), "{text}");
     assert!(text.contains("NoSuchKey"), "{text}");
 }

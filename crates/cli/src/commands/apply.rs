@@ -1,4 +1,4 @@
-//! `longshore create` and `longshore apply`: create or change the objects of manifests.
+//! `longshore create` and `longshore apply`: create objects from manifests, or apply them.
 
 use std::{
     io::{self, Read as _},
@@ -22,24 +22,24 @@ use crate::{
     ui,
 };
 
-/// More than any manifest has: bundles of operators have a few MiB.
+/// The maximum size of a manifest. Those of operators have a few MiB.
 const LARGEST_MANIFEST: u64 = 64 << 20;
-/// The name under which `apply` owns fields.
+/// The field manager of `apply`.
 const MANAGER: &str = "longshore";
 
-/// Manifests, as arguments.
+/// Arguments for manifests.
 #[derive(Debug, Args)]
 pub(crate) struct ManifestArgs {
     /// Manifests, YAML or JSON; - is stdin
     #[arg(long = "filename", short = 'f', value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Namespace of objects that name none [default: that of the context]
+    /// Namespace of objects without one [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
-    /// Let the server check the objects without storing them
+    /// Validate the objects on the server without storing them
     #[arg(long)]
     dry_run: bool,
-    /// Output format [default: a line per object]
+    /// Output format [default: one line per object]
     #[arg(long, short, value_enum, value_name = "FORMAT")]
     output: Option<Format>,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub(crate) struct ManifestArgs {
 
 /// Create objects from manifests
 ///
-/// An object that exists is an error; the objects before it stay.
+/// Fails if an object exists. Objects created before it are kept.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore create -f job.yaml
@@ -59,10 +59,10 @@ pub(crate) struct CreateArgs {
     manifest: ManifestArgs,
 }
 
-/// Apply manifests: create the objects, or change the fields that they set
+/// Apply manifests: create objects, or update the fields that the manifests set
 ///
-/// This is a server-side apply: the fields of the manifest become yours, others stay. A
-/// field that another manager owns is a conflict, which names the manager.
+/// Uses server-side apply: longshore becomes the manager of the fields in the manifest, and
+/// other fields do not change. A field that another manager owns is a conflict.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore apply -f deployment.yaml
@@ -122,7 +122,7 @@ fn read(file: &Path) -> Result<String> {
     text.map_err(|error| Error::new(Kind::Usage, format!("cannot read {name}: {error}")))
 }
 
-/// Whoever writes to it may take any time.
+/// Reads stdin on a blocking thread, because it may take any time.
 fn read_stdin() -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     let mut stdin = io::stdin().lock().take(LARGEST_MANIFEST + 1);
@@ -175,17 +175,18 @@ fn show(item: &Item<Any>, args: &ManifestArgs, done: &str) -> Result<()> {
     Ok(())
 }
 
-/// A conflict, with the fields and their owners.
+/// Adds the fields and their managers to a conflict.
 fn explained(error: longshore::Error) -> Error {
     let conflicts = error.conflicts();
     let lines = conflicts
         .iter()
         .map(|conflict| format!("{} belongs to {}", conflict.field, conflict.manager));
     let lines: Vec<String> = lines.collect();
-    let told = Error::from(error);
+    let shown = Error::from(error);
     if lines.is_empty() {
-        return told;
+        return shown;
     }
-    told.details(lines)
-        .hint("leave these fields out, or take them over with --force-conflicts")
+    shown
+        .details(lines)
+        .hint("remove these fields, or take them over with --force-conflicts")
 }

@@ -1,5 +1,5 @@
-//! `longshore bootstrap`: what the launcher has this program do inside pods.
-//! Not for people; its only user is the plan of a run.
+//! `longshore bootstrap`: the steps that a run's pods execute before the command. Internal:
+//! only the generated pods call it.
 
 use std::process::ExitCode;
 
@@ -15,25 +15,25 @@ pub(crate) struct BootstrapArgs {
     step: Step,
 }
 
-/// The steps, in the order in which a pod takes them.
+/// The steps, in the order in which a pod executes them.
 #[derive(Debug, Subcommand)]
 enum Step {
-    /// Copy this program to where the other containers find it
+    /// Copy this program into a folder that the other containers mount
     Install {
-        /// The folder to copy it to
+        /// Target folder
         target: std::path::PathBuf,
     },
-    /// Get the bundle, check it, unpack it
+    /// Fetch, verify and unpack the bundle
     Fetch,
-    /// Find the peers, set the frameworks' variables, run the command
+    /// Resolve the peers, set the framework variables, and run the command
     Exec {
-        /// The command
+        /// Command and its arguments
         #[arg(last = true, required = true)]
         command: Vec<std::ffi::OsString>,
     },
 }
 
-/// Takes the step. Needs no runtime: pods start it often, so it starts fast.
+/// Executes the step. It starts without a runtime because every container of a run calls it.
 pub(crate) fn bootstrap(args: BootstrapArgs) -> ExitCode {
     let result = match args.step {
         Step::Install { target } => bootstrap::install(&target).map(|()| 0),

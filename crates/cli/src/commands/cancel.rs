@@ -47,7 +47,7 @@ async fn end(cluster: &Cluster, args: &CancelArgs) -> Result<()> {
     let name = &found.run.name;
     if found.state.is_over() {
         ui::line(format!(
-            "The run {name} is over already: {}.",
+            "The run {name} has already finished: {}.",
             found.state.as_str()
         ));
         // One that was cancelled a moment ago may have tasks that still end.
@@ -56,7 +56,7 @@ async fn end(cluster: &Cluster, args: &CancelArgs) -> Result<()> {
     follow::cancel(cluster, &found.run).await?;
     follow::wait_until_still(cluster, &found.run).await?;
     ui::line(match found.schedule {
-        Some(_) => format!("The schedule {name} makes no more runs."),
+        Some(_) => format!("The schedule {name} creates no more runs."),
         None => format!("The run {name} was cancelled."),
     });
     Ok(())

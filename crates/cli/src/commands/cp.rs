@@ -15,7 +15,7 @@ use crate::{
     ui,
 };
 
-/// So many of the files that were left out are named.
+/// The maximum number of skipped files to print.
 const NAMED: usize = 10;
 
 /// Copy files and folders to or from a running container
@@ -25,7 +25,7 @@ const NAMED: usize = 10;
 /// PATH begins in the container's working directory, which for a task is the folder of
 /// its code. A copy into an existing folder keeps its name. The container needs `tar`.
 ///
-/// A local path with a colon is written ./a:b.
+/// Write a local path with a colon as ./a:b.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore cp last:/tmp/results .
@@ -48,7 +48,7 @@ pub(crate) struct CpArgs {
     cluster: ClusterArgs,
 }
 
-/// A side of a copy.
+/// The source or destination of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side<'a> {
     Local(&'a Path),
@@ -56,7 +56,7 @@ enum Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// What is before the first colon names a task or a pod, unless it looks like a path.
+    /// The text before the first colon names a task or pod, unless it looks like a path.
     fn parse(text: &'a str) -> Self {
         match text.split_once(':') {
             Some((task, path)) if looks_like_a_task(task) => Self::Container { task, path },
@@ -70,7 +70,7 @@ pub(crate) async fn cp(args: CpArgs) -> Result<ExitCode> {
     match sides {
         (Side::Local(_), Side::Local(_)) => {
             return Err(Error::usage("one of the two paths must be in a container")
-                .hint("write it TASK:PATH, as in `longshore cp last:/tmp/results .`"));
+                .hint("write TASK:PATH, as in `longshore cp last:/tmp/results .`"));
         }
         (Side::Container { .. }, Side::Container { .. }) => {
             return Err(
@@ -133,12 +133,12 @@ fn report(copied: &Copied) {
         copied.path.display()
     ));
     for (path, why) in moved.left_out.iter().take(NAMED) {
-        ui::warning(format!("left out: {} {why}", path.display()));
+        ui::warning(format!("skipped: {} {why}", path.display()));
     }
     let more = moved.left_out.len().saturating_sub(NAMED) as u64;
     let more = more.saturating_add(moved.left_out_more);
     if more > 0 {
-        ui::warning(format!("left out: {more} more"));
+        ui::warning(format!("skipped: {more} more"));
     }
 }
 

@@ -19,10 +19,9 @@ use crate::{
     ui,
 };
 
-/// Delete objects and wait until they are gone
+/// Delete objects and wait until they no longer exist
 ///
-/// Objects are named by kind and name, chosen by kind and a selector, or those of
-/// manifests.
+/// Selects objects by kind and name, by kind and selector, or from manifests.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore delete job train
@@ -43,13 +42,13 @@ pub(crate) struct DeleteArgs {
     /// Delete all objects of the kind in the namespace
     #[arg(long)]
     all: bool,
-    /// What to do with objects that they own
+    /// Deletion of dependent objects
     #[arg(long, value_enum, default_value_t)]
     cascade: Cascade,
     /// Grace period in seconds; 0 deletes immediately
     #[arg(long, value_name = "SECONDS")]
     grace_period: Option<u32>,
-    /// Return before the objects are gone
+    /// Return without waiting for the deletion to complete
     #[arg(long)]
     no_wait: bool,
     /// Seconds to wait for each object
@@ -62,7 +61,7 @@ pub(crate) struct DeleteArgs {
     cluster: ClusterArgs,
 }
 
-/// What is done with owned objects.
+/// What happens to dependent objects.
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum Cascade {
     /// Delete them after their owner.
@@ -74,7 +73,7 @@ enum Cascade {
     Orphan,
 }
 
-/// What is to be deleted.
+/// The objects to delete.
 enum Chosen {
     /// Objects of one kind.
     Selection(Selection),
@@ -100,7 +99,7 @@ fn choose(args: &DeleteArgs) -> Result<Chosen> {
         return Err(Error::usage(if args.all {
             "--all deletes every object of the kind: leave out names and selectors"
         } else {
-            "no object is chosen: give names, a selector, or --all"
+            "no objects are selected: specify names, a selector, or --all"
         }));
     }
     Ok(Chosen::Selection(selection))
@@ -153,8 +152,8 @@ async fn selected(
     Ok(items)
 }
 
-/// The objects of manifests as they are in the cluster. Nothing is deleted when one of
-/// them is not there.
+/// The cluster's objects of manifests. Fails if one of them does not exist, before any is
+/// deleted.
 async fn of_manifests(
     cluster: &Cluster,
     args: &DeleteArgs,

@@ -54,7 +54,7 @@ async fn show(cluster: &Cluster, selection: &Selection) -> Result<()> {
     Ok(())
 }
 
-/// Metadata that say nothing to people.
+/// Metadata fields without useful information for users.
 const HIDDEN: [&str; 5] = [
     "managedFields",
     "uid",
@@ -72,7 +72,7 @@ async fn describe_one(item: &Item<Any>) -> Result<()> {
         match key.as_str() {
             "apiVersion" | "kind" => {}
             "metadata" => outline(key, &without_hidden(value), 0),
-            // Secrets are for programs.
+            // Do not print secret values.
             "data" if raw["kind"] == "Secret" => sizes(key, value),
             _ => outline(key, value, 0),
         }
@@ -121,8 +121,8 @@ fn without_hidden(metadata: &Value) -> Value {
     )
 }
 
-/// A value as an outline: a line for each field, deeper ones further right. Whoever
-/// wrote the object chose its keys and texts: control characters are made visible.
+/// Prints a value as an indented outline, one field per line. Control characters are escaped,
+/// because any client may have written the object.
 fn outline(key: &str, value: &Value, depth: usize) {
     let indent = "  ".repeat(depth);
     let key = in_a_line(key);
@@ -154,7 +154,7 @@ fn outline(key: &str, value: &Value, depth: usize) {
     }
 }
 
-/// What an item of a list is called: its name or type, or else its number.
+/// The label of a list item: its name or type, or its number.
 fn name_of(value: &Value, n: usize) -> String {
     let called = ["name", "type", "key", "ip"]
         .iter()
@@ -178,7 +178,7 @@ fn sizes(key: &str, value: &Value) {
     let fields: Map<String, Value> = value.as_object().cloned().unwrap_or_default();
     ui::line(format!("{key}:"));
     for (key, value) in fields {
-        // Base64 without its padding: four characters for three bytes.
+        // Base64 without padding has four characters per three bytes.
         let text = value.as_str().unwrap_or_default().trim_end_matches('=');
         let key = in_a_line(&key);
         ui::line(format!("  {key}: {} bytes", text.len() * 3 / 4));

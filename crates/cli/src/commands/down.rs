@@ -1,4 +1,4 @@
-//! `longshore down`: stops the embedded cluster and all it runs.
+//! `longshore down`: stops the embedded cluster and its pods.
 
 use std::{collections::BTreeSet, path::PathBuf, process::ExitCode, time::Duration};
 
@@ -18,35 +18,35 @@ use crate::{
     ui,
 };
 
-/// How long the cluster may take to say what runs.
+/// The timeout for listing the active runs.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the tasks of runs that are stopped may take to end by themselves;
-/// then they get the signal that every task of a cluster gets that stops.
+/// How long the tasks of stopped runs may take to end, before the cluster's shutdown signals
+/// them.
 const TASKS_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long followers of these runs may take to say how they ended.
+/// How long followers of these runs may take to report the end.
 const FOLLOWERS_TIMEOUT: Duration = Duration::from_secs(8);
-/// How often it is looked at meanwhile.
+/// The interval between checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// What is said about the end of the cluster afterwards.
+/// The recorded cause of the end of the cluster.
 const CAUSE: &str = "longshore down";
-/// How many runs a question names.
+/// The maximum number of runs in the prompt.
 const NAMED_RUNS: usize = 10;
 
 /// Stop the embedded cluster and every process it runs
 ///
-/// Objects and logs stay in its folder, unless it was ephemeral. Runs in progress
-/// are stopped for good, and `longshore runs` and `longshore why` say by what; on a
-/// terminal it asks first, elsewhere --force is needed. Other pods start again with
-/// the cluster, if their restart policy says so.
+/// Objects and logs stay in its data folder, unless it is ephemeral. Runs in progress are
+/// stopped permanently, and `longshore runs` and `longshore why` report the cause. On a
+/// terminal, the command asks for confirmation; otherwise it requires --force. Other pods
+/// restart with the cluster if their restart policy allows it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore down
   longshore down --force")]
 pub(crate) struct DownArgs {
-    /// Stop runs in progress without asking
+    /// Stop runs in progress without confirmation
     #[arg(long)]
     force: bool,
-    /// The folder of the cluster
+    /// Data folder of the embedded cluster
     #[arg(long, value_name = "DIR", env = env::DATA_DIR, hide_env_values = true)]
     data_dir: Option<PathBuf>,
 }
@@ -61,21 +61,21 @@ pub(crate) async fn down(args: DownArgs) -> Result<ExitCode> {
         false => agree(&in_progress(&record).await)?,
         true => BTreeSet::new(),
     };
-    // From here on no run can begin.
+    // From here on, no run can start.
     let stop = Stop::begin(&layout).await?;
     if let Some(record) = daemon::find(&layout).await?.running() {
         let runs = in_progress(&record).await;
         if !args.force
             && let Some(new) = runs.iter().find(|run| !agreed.contains(&name(run)))
         {
-            let text = format!("the run {} was started meanwhile", name(new));
+            let text = format!("the run {} was started in the meantime", name(new));
             return Err(Error::new(Kind::Failed, text).hint("run `longshore down` again"));
         }
         stop.announce(&record, CAUSE)?;
         stop_runs(&layout, &record, &runs, &stop).await;
     }
     ui::line(match stop.stop(CAUSE).await? {
-        // One on demand ends by itself when it has nothing to do.
+        // An on-demand cluster may have stopped by itself.
         Stopped::NotRunning | Stopped::Kindly(_) => "The embedded cluster has stopped.",
         Stopped::Killed(_) => "The embedded cluster did not stop by itself and was killed.",
     });
@@ -86,7 +86,7 @@ fn name(run: &RunSummary) -> String {
     run.run.name.to_string()
 }
 
-/// The runs in progress; none, with a warning, if the cluster does not say.
+/// The active runs; none, with a warning, if the cluster does not answer.
 async fn in_progress(record: &Record) -> Vec<RunSummary> {
     let list = async {
         let cluster = connect(record).await?;
@@ -105,15 +105,15 @@ async fn in_progress(record: &Record) -> Vec<RunSummary> {
             Vec::new()
         }
     };
-    let goes_on = |run: &RunSummary| matches!(run.state, RunState::Pending | RunState::Running);
-    found.into_iter().filter(goes_on).collect()
+    let is_active = |run: &RunSummary| matches!(run.state, RunState::Pending | RunState::Running);
+    found.into_iter().filter(is_active).collect()
 }
 
 async fn connect(record: &Record) -> Result<Cluster> {
     Ok(Cluster::from_kubeconfig(Some(&record.kubeconfig), None).await?)
 }
 
-/// Asks whether these runs may be stopped; gives their names.
+/// Asks whether to stop these runs. Returns their names.
 fn agree(runs: &[RunSummary]) -> Result<BTreeSet<String>> {
     if runs.is_empty() {
         return Ok(BTreeSet::new());
@@ -128,22 +128,19 @@ fn agree(runs: &[RunSummary]) -> Result<BTreeSet<String>> {
         let text = format!("{count} {verb} in progress on the embedded cluster");
         return Err(Error::new(Kind::Failed, text)
             .details(lines)
-            .hint("`longshore down --force` stops them with it"));
+            .hint("`longshore down --force` stops the cluster and these runs"));
     }
     ui::note(format!("{count} {verb} in progress:"));
     for line in lines {
         ui::note(format!("  {line}"));
     }
-    ui::prompt("Stop the cluster, and them with it? [y/N] ");
+    ui::prompt("Stop the cluster and these runs? [y/N] ");
     let mut answer = String::new();
     let read = std::io::stdin().read_line(&mut answer);
     let yes = ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str());
     match read.is_ok() && yes {
         true => Ok(runs.iter().map(name).collect()),
-        false => Err(Error::new(
-            Kind::Interrupted,
-            "the cluster was left as it is",
-        )),
+        false => Err(Error::new(Kind::Interrupted, "the cluster was not stopped")),
     }
 }
 
@@ -160,13 +157,13 @@ fn line(run: &RunSummary) -> String {
     )
 }
 
-/// Stops runs in such a way that all who follow them, or ask later, are told by
-/// what. What cannot be done is no reason for the cluster to stay.
+/// Stops runs and records the cause for current followers and later queries. Failures are
+/// warnings and do not prevent the cluster from stopping.
 async fn stop_runs(layout: &Layout, record: &Record, found: &[RunSummary], stop: &Stop) {
     if found.is_empty() {
         return;
     }
-    let told = async {
+    let stopped = async {
         let cluster = connect(record).await?;
         let now = jiff::Timestamp::now();
         for run in found {
@@ -176,7 +173,7 @@ async fn stop_runs(layout: &Layout, record: &Record, found: &[RunSummary], stop:
         cluster.close();
         ended.unwrap_or(Ok(()))
     };
-    match tokio::time::timeout(ANSWER_TIMEOUT, told).await {
+    match tokio::time::timeout(ANSWER_TIMEOUT, stopped).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => ui::warning(format!("cannot stop its runs: {}", error.message())),
         Err(_) => ui::warning("cannot stop its runs: the cluster does not answer"),

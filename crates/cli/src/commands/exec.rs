@@ -19,10 +19,10 @@ use crate::{
     ui,
 };
 
-/// Bytes that are moved at a time.
+/// Buffer size in bytes.
 const PIECE: usize = 32 * 1024;
 
-/// A container and its streams, as arguments.
+/// Arguments for a container and its streams.
 #[derive(Debug, Args)]
 pub(crate) struct ContainerArgs {
     /// Task, run or pod: RUN/ROLE/INDEX, RUN if it has one task, or POD
@@ -34,7 +34,7 @@ pub(crate) struct ContainerArgs {
     /// Pass stdin to the container
     #[arg(long, short = 'i')]
     stdin: bool,
-    /// Allocate a terminal; stdin and stdout must be one
+    /// Allocate a terminal; requires that stdin and stdout are terminals
     #[arg(long, short = 't')]
     tty: bool,
     /// Namespace [default: that of the context]
@@ -48,7 +48,7 @@ pub(crate) struct ContainerArgs {
 ///
 /// Exits with the exit code of the command. A task is RUN/ROLE/INDEX, as in
 /// digits-x7k2p/worker/0. RUN is the name of a run, a prefix of it that no other run
-/// has, or `last` for the newest run; it is enough where the run has one task. POD is the
+/// has, or `last` for the newest run; it suffices if the run has one task. POD is the
 /// name of a pod, pod/NAME, or the host name of a Job's task, as in train-worker-0.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -65,7 +65,7 @@ pub(crate) struct ExecArgs {
 }
 
 impl ContainerArgs {
-    /// Whether an option was given that only a container has.
+    /// Whether an option was given that applies only to containers.
     pub(super) fn needs_a_container(&self) -> bool {
         self.stdin || self.tty || self.container.is_some()
     }
@@ -76,7 +76,7 @@ pub(crate) async fn exec(args: ExecArgs) -> Result<ExitCode> {
     session(target, args.container, Some(args.command)).await
 }
 
-/// Runs a command in a container, or takes its own program's input and output.
+/// Runs a command in a container, or attaches to its program.
 pub(super) async fn session(
     target: Target,
     args: ContainerArgs,
@@ -84,7 +84,7 @@ pub(super) async fn session(
 ) -> Result<ExitCode> {
     if args.tty && Terminal::find().is_none() {
         return Err(Error::usage(
-            "-t needs a terminal here, too: leave it out in a script",
+            "-t requires a terminal for stdin and stdout: omit it in scripts",
         ));
     }
     let cluster = target.cluster();
@@ -94,7 +94,7 @@ pub(super) async fn session(
     enter(target, args, container, command).await
 }
 
-/// As [`session`], in a container that has been looked for.
+/// Like [`session`], with the result of finding the container.
 pub(super) async fn enter(
     target: Target,
     args: ContainerArgs,
@@ -140,13 +140,13 @@ async fn open(
     })
 }
 
-/// Moves everything to the end of the session; its exit code.
+/// Copies the streams until the session ends. Returns its exit code.
 pub(super) async fn talk(
     mut session: Session,
     stdin: bool,
     terminal: Option<Terminal>,
 ) -> Result<i32> {
-    // What is typed goes to the other side as it is, until this is dropped.
+    // Raw mode: input is passed through unchanged until this is dropped.
     let raw = terminal.map(|terminal| terminal.raw()).transpose()?;
     if let Some(input) = session.stdin().filter(|_| stdin) {
         // Never awaited: a terminal's input has no end.
@@ -185,7 +185,7 @@ pub(super) async fn talk(
     Ok(session.wait().await?)
 }
 
-/// The standard input, read by a thread of its own: it may wait for ever.
+/// Standard input, read by its own thread, because it may block forever.
 pub(super) fn typed() -> mpsc::Receiver<Vec<u8>> {
     let (send, typed) = mpsc::channel(8);
     std::thread::spawn(move || {

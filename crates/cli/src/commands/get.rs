@@ -76,8 +76,7 @@ async fn show(cluster: &Cluster, selection: &Selection, format: Format) -> Resul
     Ok(())
 }
 
-/// The server's own columns: what is worth knowing of a kind, it knows best.
-/// Of several names, all in one table.
+/// The server's tables with its own columns. Several names are combined into one table.
 async fn tables(view: &View<Any>, selection: &Selection) -> Result<Vec<Table>> {
     if selection.names.is_empty() {
         return Ok(vec![view.table().await?]);
@@ -94,7 +93,7 @@ async fn tables(view: &View<Any>, selection: &Selection) -> Result<Vec<Table>> {
 }
 
 fn show_table(table: &Table, view: &View<Any>, selection: &Selection, wide: bool) {
-    // Priority 0 is for everybody, the others are for the wide table.
+    // Columns with priority 0 are standard; the others are for the wide table.
     let columns: Vec<(usize, String)> = table
         .columns
         .iter()
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_words() {
+    fn cells_are_formatted() {
         let cells = [json!("x"), json!(3), json!(null), json!(true)].map(|cell| text(Some(&cell)));
         assert_eq!(cells, ["x", "3", "<none>", "true"]);
     }

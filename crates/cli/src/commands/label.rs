@@ -33,12 +33,12 @@ pub(crate) struct LabelArgs {
 }
 
 pub(crate) async fn label(mut args: LabelArgs) -> Result<ExitCode> {
-    // No name has an equals sign, or a dash at its end.
+    // Names do not contain an equals sign or end with a dash.
     let is_change = |word: &str| word.contains('=') || word.ends_with('-');
     let changes = args.select.take(is_change);
     if changes.is_empty() {
         return Err(Error::usage(
-            "no label is given: KEY=VALUE sets one, KEY- removes it",
+            "no label changes: KEY=VALUE sets a label, KEY- removes it",
         ));
     }
     let selection = args.select.check()?;
@@ -78,7 +78,7 @@ async fn change(
         ui::note(select::nothing(&view));
         return Ok(());
     }
-    // Nothing is changed unless everything may be.
+    // Check all objects before changing any.
     for item in items.iter().filter(|_| !overwrite) {
         for (key, value) in changes {
             let there = item.meta().labels.get(key);
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_are_read() {
+    fn changes_are_parsed() {
         assert_eq!(parse("a=b").unwrap(), ("a".into(), Some("b".into())));
         assert_eq!(parse("a=").unwrap(), ("a".into(), Some(String::new())));
         assert_eq!(parse("x/a-").unwrap(), ("x/a".into(), None));

@@ -33,8 +33,8 @@ const LONGEST_LINE: usize = 1 << 20;
 /// Print the logs of a run, of one of its tasks, or of a pod
 ///
 /// RUN is the name of a run, a prefix of it that no other run has, or `last` for the
-/// newest run. A name that no run has is a pod's; pod/NAME always is. Each line of a run
-/// begins with its task.
+/// newest run. If no run matches, it is the name of a pod; pod/NAME always is. Each line of
+/// a run begins with its task.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore logs last
@@ -46,7 +46,7 @@ pub(crate) struct LogsArgs {
     /// Run, task or pod: RUN, RUN/ROLE/INDEX, or pod/NAME
     #[arg(value_name = "RUN", add = ArgValueCompleter::new(complete::logs))]
     name: String,
-    /// Print new lines as they come, until the run or the pod's container ends
+    /// Print new lines as they are written, until the run or the pod's container ends
     #[arg(long, short)]
     follow: bool,
     /// Only tasks of this role
@@ -63,7 +63,7 @@ pub(crate) struct LogsArgs {
     /// Only lines newer than this, as in 90s, 10m or 2h
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<Duration>,
-    /// Begin each line with its time
+    /// Prefix each line with its time
     #[arg(long)]
     timestamps: bool,
     /// Namespace [default: that of the context]
@@ -77,7 +77,7 @@ fn since(text: &str) -> Result<Duration, String> {
     longshore::launcher::config::duration("--since", text).map_err(|error| error.to_string())
 }
 
-/// The tasks whose logs are wanted, which exist.
+/// The requested tasks, which exist.
 #[derive(Debug, Default)]
 struct Wanted {
     role: Option<String>,
@@ -127,7 +127,7 @@ async fn show(cluster: &Cluster, args: &LogsArgs) -> Result<()> {
 }
 
 impl LogsArgs {
-    /// A task that is named needs no option that says which.
+    /// Rejects options that conflict with a named task.
     fn refuse_twice(&self, role: &str, index: Option<u32>) -> Result<()> {
         let is_other = self.role.as_ref().is_some_and(|other| other != role)
             || self
@@ -135,7 +135,7 @@ impl LogsArgs {
                 .is_some_and(|other| index.is_some_and(|index| index != other));
         match is_other {
             true => Err(Error::usage(format!(
-                "{:?} names a task, and --role or --index names another: leave them out",
+                "{:?} names a task that conflicts with --role or --index: omit these options",
                 self.name
             ))),
             false => Ok(()),
@@ -144,7 +144,7 @@ impl LogsArgs {
 }
 
 async fn show_live(cluster: &Cluster, run: &Run, args: &LogsArgs, wanted: &Wanted) -> Result<()> {
-    // Looking on decides nothing: the run is not stopped from here.
+    // Reading logs must not stop the run.
     let options = FollowOptions {
         tail: args.tail,
         since: args
@@ -163,7 +163,7 @@ async fn show_live(cluster: &Cluster, run: &Run, args: &LogsArgs, wanted: &Wante
         match event.map_err(failed)? {
             Event::Log(mut line) if wanted.has(&line.task) => {
                 if let Some(time) = line.time.filter(|_| args.timestamps) {
-                    // As Kubernetes writes times into logs.
+                    // The format of Kubernetes' log timestamps.
                     line.line.insert_str(0, &format!("{time:.9} "));
                 }
                 ui::line(lines.show(&line));
@@ -179,8 +179,7 @@ async fn show_live(cluster: &Cluster, run: &Run, args: &LogsArgs, wanted: &Wante
     Ok(())
 }
 
-/// The logs that are there now, task after task, and of each task one attempt
-/// after the other.
+/// Prints the existing logs, grouped by task and attempt.
 async fn show_written(
     cluster: &Cluster,
     run: &Run,
@@ -209,7 +208,7 @@ async fn show_written(
             let main = main_container(&pod);
             let (container, written) = match open(&pods, &pod, main, args).await {
                 Ok(written) => (None, written),
-                // The command has not begun: what came before it may say why.
+                // The command has not started: the init container's log may show why.
                 Err(error) => match open(&pods, &pod, names::FETCH, args).await {
                     Ok(written) => (Some(names::FETCH.to_owned()), written),
                     Err(_) => {
@@ -239,7 +238,7 @@ async fn show_written(
     Ok(())
 }
 
-/// No pod is there to read a log of.
+/// There is no pod with a log.
 fn missing(run: &Run, state: RunState) -> Result<()> {
     let name = &run.name;
     if state == RunState::Pending {
@@ -274,7 +273,7 @@ async fn open(
     pods.logs(pod.name(), &options).await
 }
 
-/// Hands on each line of a log as it comes. Very long lines come in parts.
+/// Passes on each line of a log. Very long lines are split.
 async fn each_line(
     log: impl Stream<Item = Result<impl AsRef<[u8]>, client::Error>>,
     mut line: impl FnMut(String),

@@ -1,4 +1,4 @@
-//! The verbs: one file each, with its arguments and what it does.
+//! The commands: one file per command, with its arguments and implementation.
 
 mod apply;
 mod attach;
@@ -30,7 +30,7 @@ use clap::Subcommand;
 
 use crate::error::Result;
 
-/// A verb and its arguments.
+/// A command and its arguments.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<run::RunArgs>),
@@ -61,13 +61,13 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether the verb runs a cluster in this very process.
+    /// Whether the command runs a cluster in this process.
     pub(crate) fn is_server(&self) -> bool {
         matches!(self, Self::Up(args) if args.is_foreground())
     }
 
-    /// The folder whose log this process writes, if it is the background process
-    /// of a cluster.
+    /// The data folder whose log this process writes, if it is the background process of a
+    /// cluster.
     pub(crate) fn log_folder(&self) -> Option<longshore_embedded::Layout> {
         match self {
             Self::Up(args) => args.log_folder(),
@@ -76,7 +76,7 @@ impl Command {
     }
 }
 
-/// Does what a verb says.
+/// Executes a command.
 pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
     match command {
         Command::Run(args) => run::run(*args).await,

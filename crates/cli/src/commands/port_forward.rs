@@ -40,7 +40,7 @@ pub(crate) struct PortForwardArgs {
     cluster: ClusterArgs,
 }
 
-/// A port here, 0 for any, and one of the pod.
+/// A local port, 0 for any, and a port of the pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ports {
     here: u16,
@@ -77,7 +77,7 @@ pub(crate) async fn port_forward(args: PortForwardArgs) -> Result<ExitCode> {
 async fn forward(cluster: &Cluster, args: &PortForwardArgs) -> Result<()> {
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
     let pods = cluster.pods().in_namespace(namespace)?;
-    // An unknown pod is an error now, not at the first connection.
+    // Report an unknown pod now, not at the first connection.
     let pod = Container::find(cluster, namespace, &args.place, None)
         .await?
         .pod;
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_are_read() {
+    fn ports_are_parsed() {
         let ports = |here, there| Ok(Ports { here, there });
         assert_eq!(parse("80"), ports(80, 80));
         assert_eq!(parse("8080:80"), ports(8080, 80));

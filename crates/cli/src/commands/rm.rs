@@ -1,4 +1,4 @@
-//! `longshore rm`: removes runs with all that belongs to them.
+//! `longshore rm`: removes runs with all their objects.
 
 mod code;
 
@@ -20,13 +20,14 @@ use crate::{
 
 /// Remove runs, with their Jobs, pods, logs and code
 ///
-/// Code in a store stays there, since other runs may use it; the embedded cluster removes
-/// code in its own folder with the last run that has it. See docs/stores.md.
+/// Code in a store is kept, because other runs may use it. The embedded cluster removes
+/// code in its own data folder with the last run that uses it. See docs/stores.md.
 ///
 /// RUN is the name of a run, a prefix of it that no other run has, `last` for the newest
 /// run, or a quoted pattern with * and ?. Active runs are refused unless --force is
-/// given. If one of several names is wrong, nothing is removed. On a terminal, patterns
-/// and --finished ask before they remove several runs, unless --force is given.
+/// given. If one of several names is invalid, nothing is removed. On a terminal, patterns
+/// and --finished ask for confirmation before they remove several runs, unless --force is
+/// given.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore rm digits-x7k2p
@@ -37,13 +38,13 @@ pub(crate) struct RmArgs {
     /// Runs: names, prefixes, `last`, or patterns such as 'sweep-*'
     #[arg(value_name = "RUN", required_unless_present = "finished", add = ArgValueCompleter::new(complete::runs))]
     runs: Vec<String>,
-    /// Remove all runs that are over
+    /// Remove all finished runs
     #[arg(long, conflicts_with = "runs")]
     finished: bool,
-    /// Remove active runs, too, and do not ask
+    /// Remove active runs, too, without confirmation
     #[arg(long, short = 'f')]
     force: bool,
-    /// Print the runs that would be removed, and remove none
+    /// Print the runs that would be removed without removing them
     #[arg(long)]
     dry_run: bool,
     /// Namespace [default: that of the context]
@@ -66,7 +67,7 @@ async fn remove(target: &Target, args: &RmArgs) -> Result<()> {
     let all = runs::list(cluster, Some(namespace)).await?;
     let chosen = choose(&all, namespace, args)?;
     if chosen.is_empty() {
-        ui::note("No run is over.");
+        ui::note("No runs have finished.");
         return Ok(());
     }
     let is_active = |run: &&&RunSummary| match &run.schedule {
@@ -80,7 +81,7 @@ async fn remove(target: &Target, args: &RmArgs) -> Result<()> {
             what(run),
             run.state.as_str()
         );
-        let hint = format!("`longshore cancel {name}` ends it; --force removes it as it is");
+        let hint = format!("`longshore cancel {name}` stops it; --force removes it anyway");
         return Err(Error::new(Kind::Failed, message).hint(hint));
     }
     if args.dry_run {
@@ -115,7 +116,7 @@ fn what(run: &RunSummary) -> &'static str {
     }
 }
 
-/// The runs that are meant, each once. Pure.
+/// The selected runs without duplicates. Pure.
 fn choose<'a>(
     all: &'a [RunSummary],
     namespace: &str,
@@ -139,7 +140,7 @@ fn choose<'a>(
     Ok(chosen)
 }
 
-/// No name of a run has these characters.
+/// Run names do not contain these characters.
 fn is_pattern(word: &str) -> bool {
     word.contains(['*', '?', '[', '{'])
 }
@@ -168,10 +169,10 @@ fn matching<'a>(
     }
 }
 
-/// So many runs are named in the question.
+/// The maximum number of runs in the prompt.
 const NAMED: usize = 20;
 
-/// Asks whether these runs may go.
+/// Asks for confirmation to remove these runs.
 async fn confirm(chosen: &[&RunSummary]) -> bool {
     for run in chosen.iter().take(NAMED) {
         ui::note(format!("  {}  {}", run.run.name, run.state.as_str()));
@@ -180,7 +181,7 @@ async fn confirm(chosen: &[&RunSummary]) -> bool {
         ui::note(format!("  and {more} more"));
     }
     ui::prompt(&format!("Remove these {} runs? [y/N] ", chosen.len()));
-    // The thread stays in its read after Ctrl-C; the program's end does not wait for it.
+    // After Ctrl-C, the thread stays blocked in its read; the program exits without it.
     let answer = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
         std::io::stdin().read_line(&mut line).map(|_| line)

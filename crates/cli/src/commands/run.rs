@@ -1,4 +1,4 @@
-//! `longshore run`: a folder of code becomes a run; follow it to its end.
+//! `longshore run`: runs a folder of code and follows the run to its end.
 
 mod input;
 mod misplaced;
@@ -40,18 +40,17 @@ use crate::{
     upload::deliver,
 };
 
-/// How long a submission that nobody wants any more is waited for.
-const SUBMISSION: Duration = Duration::from_secs(10);
+/// How long to wait for a pending submission after an interrupt.
+const SUBMISSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Run a folder of code as a job, and follow it to its end
 ///
-/// Packs the folder, sends it along, starts one process a task, shows the logs
-/// of all of them, each line with its task in front, and ends with the
-/// command's own exit code. What is typed every time may stand in the folder's
-/// longshore.toml.
+/// Packs and uploads the folder, starts one process per task, prints the logs of all
+/// tasks, each line prefixed with its task, and exits with the exit code of the command.
+/// Put recurring options in the folder's longshore.toml.
 ///
-/// Files that .gitignore or .longshoreignore match are not packed: --dry-run lists them.
-/// An unchanged folder is neither packed nor sent again.
+/// Files that .gitignore or .longshoreignore match are not packed; --dry-run lists them.
+/// An unchanged folder is not packed or uploaded again.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore run -- python train.py
@@ -63,141 +62,142 @@ const SUBMISSION: Duration = Duration::from_secs(10);
   longshore run --cron \"0 3 * * *\" --time-zone Europe/Berlin -- python train.py
   longshore run --context production --image registry.example/train -- python train.py")]
 pub(crate) struct RunArgs {
-    /// The folder of code
+    /// Folder of code
     #[arg(value_name = "DIR", default_value = ".")]
     folder: PathBuf,
-    /// The command each task runs
+    /// Command that each task runs
     #[arg(last = true)]
     command: Vec<String>,
-    /// How many tasks a role has; the roles are those of longshore.toml
+    /// Number of tasks of a role that longshore.toml defines; can be repeated
     #[arg(long = "role", value_name = "NAME=N")]
     roles: Vec<String>,
-    /// The run's name; the folder's without it
+    /// Name of the run [default: the name of the folder]
     #[arg(long)]
     name: Option<String>,
-    /// The namespace
+    /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
-    /// The image of the containers
+    /// Container image
     #[arg(long, help_heading = "Pods")]
     image: Option<String>,
-    /// The image that contains the program longshore, for images that do not; an init
-    /// container copies it into the pod
+    /// Image that contains the program longshore, for images without it; an init
+    /// container copies the program into the pod
     #[arg(long, value_name = "IMAGE", help_heading = "Pods")]
     launcher_image: Option<String>,
-    /// A variable for the command; a NAME alone passes this shell's variable through
+    /// Set an environment variable; NAME alone takes its value from this shell
     #[arg(long, short, value_name = "NAME[=VALUE]", help_heading = "Pods")]
     env: Vec<String>,
-    /// Variables for the command from a file, in the format of `docker run --env-file`;
-    /// --env wins over them
+    /// Read environment variables from a file, in the format of `docker run --env-file`;
+    /// --env overrides them
     #[arg(long, value_name = "FILE", help_heading = "Pods")]
     env_file: Vec<PathBuf>,
-    /// Send the standard input to the task, of which there may be only one
+    /// Pass stdin to the task; requires a run with a single task
     #[arg(long, short = 'i', conflicts_with_all = ["detach", "cron"])]
     stdin: bool,
-    /// Give the task this terminal, as for a shell or a debugger: -it
+    /// Allocate a terminal for the task, as for a shell or a debugger: -it
     #[arg(long, short = 't', requires = "stdin", conflicts_with = "output")]
     tty: bool,
-    /// Processors a task needs, as in 2 or 500m
+    /// CPU request of each task, as in 2 or 500m
     #[arg(long, help_heading = "Pods")]
     cpu: Option<String>,
-    /// Memory a task needs, as in 4Gi (powers of 1024) or 4G (powers of 1000)
+    /// Memory request and limit of each task, as in 4Gi (powers of 1024) or 4G (powers of
+    /// 1000)
     #[arg(long, help_heading = "Pods")]
     memory: Option<String>,
-    /// GPUs a task needs
+    /// Number of GPUs of each task
     #[arg(long, help_heading = "Pods")]
     gpu: Option<String>,
-    /// How often a failed task is started again
+    /// Number of times to restart failed tasks
     #[arg(long, value_name = "N")]
     retries: Option<u32>,
-    /// How long the run may take, as in 90s or 2h
+    /// Maximum duration of the run, as in 90s or 2h
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
-    /// How long a task may wait for its start
+    /// Maximum time until a task starts
     #[arg(long, value_name = "TIME")]
     start_timeout: Option<String>,
-    /// How long the run's objects stay after its end, as in 7d
+    /// Time to keep the run's objects after it ends, as in 7d
     #[arg(long, value_name = "TIME")]
     ttl: Option<String>,
-    /// The first task's port
+    /// Port of the first task; each further task uses the next port
     #[arg(long, help_heading = "Pods")]
     port: Option<u16>,
-    /// Where bundles go, as in s3://bucket/prefix or file:///srv/bundles
+    /// Store for code bundles, as in s3://bucket/prefix or file:///srv/bundles
     #[arg(long, value_name = "URL", help_heading = "Code")]
     store: Option<String>,
-    /// Leave these files out, in .gitignore's language
+    /// Exclude files that match a .gitignore pattern
     #[arg(long, value_name = "PATTERN", help_heading = "Code")]
     ignore: Vec<String>,
-    /// Send these files though they look like secrets, in .gitignore's language
+    /// Include files that look like secrets and match a .gitignore pattern
     #[arg(long, value_name = "PATTERN", help_heading = "Code")]
     allow_secret: Vec<String>,
-    /// Mount a volume: claim, secret, config-map, host or empty, as in
-    /// claim:datasets:/data:ro; on the embedded cluster the folder of host may be
-    /// relative, as in host:outputs:/outputs
+    /// Mount a volume of kind claim, secret, config-map, host or empty, as in
+    /// claim:datasets:/data:ro; on the embedded cluster, a host folder can be relative,
+    /// as in host:outputs:/outputs
     #[arg(long, value_name = "KIND:NAME:PATH", help_heading = "Pods")]
     volume: Vec<String>,
-    /// The size of /dev/shm, as in 8Gi
+    /// Size of /dev/shm, as in 8Gi
     #[arg(long, value_name = "SIZE", help_heading = "Pods")]
     shared_memory: Option<String>,
-    /// Only nodes with this label
+    /// Run only on nodes with this label
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Pods")]
     node_selector: Vec<String>,
-    /// Nodes with this taint, too
+    /// Tolerate this taint
     #[arg(long, value_name = "KEY[=VALUE][:EFFECT]", help_heading = "Pods")]
     toleration: Vec<String>,
-    /// The name of a PriorityClass
+    /// Name of a PriorityClass
     #[arg(long, value_name = "NAME", help_heading = "Pods")]
     priority_class: Option<String>,
-    /// The service account of the pods; without one they get no token
+    /// Service account of the pods; without one they get no token
     #[arg(long, value_name = "NAME", help_heading = "Pods")]
     service_account: Option<String>,
-    /// A label for every object
+    /// Add a label to every object of the run
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Pods")]
     label: Vec<String>,
-    /// The queue that admits the run: Kueue's LocalQueue
+    /// Kueue LocalQueue that admits the run
     #[arg(long, value_name = "NAME", help_heading = "Pods")]
     queue: Option<String>,
-    /// Make the run again and again, as cron writes it: "0 3 * * *"
+    /// Run on a schedule, in cron syntax: "0 3 * * *"
     #[arg(long, value_name = "SCHEDULE", help_heading = "Schedule")]
     cron: Option<String>,
-    /// Whose clock the schedule means, as in Europe/Berlin
+    /// Time zone of the schedule, as in Europe/Berlin
     #[arg(long, value_name = "ZONE", help_heading = "Schedule")]
     time_zone: Option<String>,
-    /// Pods that a namespace of the Pod Security level `restricted` admits: no root, no
+    /// Create pods that meet the Pod Security Standard `restricted`: no root, no
     /// privileges
     #[arg(long, help_heading = "Pods")]
     restricted: bool,
-    /// One JobSet for all roles, if the cluster has them
+    /// Create one JobSet for all roles; requires JobSet in the cluster
     #[arg(long, help_heading = "Pods")]
     jobset: bool,
-    /// A pod template, as YAML, that is merged over ours
+    /// YAML pod template to merge over the generated one
     #[arg(long, value_name = "FILE", help_heading = "Pods")]
     template: Option<PathBuf>,
-    /// Send no code; the command is in the image
+    /// Do not upload code; the image contains the command
     #[arg(long, help_heading = "Code")]
     no_code: bool,
-    /// Write what would be sent to the cluster, as YAML, and send nothing; list the files
-    /// that are left out on standard error
+    /// Print the objects as YAML without creating them; list excluded files on standard
+    /// error
     #[arg(long)]
     dry_run: bool,
-    /// Print the run's name and return; do not follow the run
+    /// Print the name of the run and exit without following it
     #[arg(long, short = 'd', visible_alias = "no-follow")]
     detach: bool,
-    /// What Ctrl-C does to the run; without a terminal `ask` cancels it
+    /// Effect of Ctrl-C on the run; without a terminal, `ask` cancels it
     ///
-    /// SIGTERM leaves the run alone, except with `cancel`. SIGKILL, SIGHUP and a
-    /// closed terminal always do.
-    #[arg(long, value_enum, default_value_t, value_name = "WHAT", env = env::ON_INTERRUPT, hide_env_values = true)]
+    /// SIGTERM leaves the run alone, except with `cancel`. SIGKILL, SIGHUP and closing the
+    /// terminal always leave it alone.
+    #[arg(long, value_enum, default_value_t, value_name = "ACTION", env = env::ON_INTERRUPT, hide_env_values = true)]
     on_interrupt: OnInterrupt,
-    /// How to tell what happens
-    #[arg(long, short, value_enum, default_value_t)]
+    /// Output format
+    #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
     output: EventFormat,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
 
 impl RunArgs {
-    /// `here` is the current folder, if pods run on this machine's files.
+    /// `here` is the current folder, if pods share this machine's files.
     fn flags(&self, here: Option<PathBuf>) -> Result<Flags> {
         Ok(Flags {
             name: self.name.clone(),
@@ -250,7 +250,7 @@ impl RunArgs {
 }
 
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
-    // All that can be refused is refused before anything is started.
+    // Validate everything before starting anything.
     check_folder(&args.folder)?;
     if args.tty && !args.dry_run && Terminal::find().is_none() {
         return Err(Error::usage(input::NO_TERMINAL));
@@ -267,7 +267,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
     let chosen = args.cluster.choice(&configured).await?;
 
     let cluster = match args.dry_run {
-        // Nothing is started.
+        // Do not start a cluster.
         true => chosen.name().to_owned(),
         false => chosen.describe().await?,
     };
@@ -314,14 +314,14 @@ async fn launch(
     let target = interrupt.unless(chosen.open()).await??;
     let cluster = target.cluster();
     let scheduled = matches!(spec.workload, Workload::Scheduled(_));
-    // What a schedule makes, it makes later: nobody waits for it.
+    // A schedule creates its runs later, so do not follow.
     let detach = args.detach || scheduled;
     let purpose = match detach {
         true => Purpose::Detach,
         false => Purpose::Follow,
     };
     let started = async {
-        // Much may be sent: first it is clear that it is of use.
+        // The upload may be large: run the checks first.
         let checked = check(cluster, &plan, purpose);
         interrupt.unless(checked).await??;
         let plan = match sending {
@@ -341,7 +341,7 @@ async fn launch(
                 ui::note(format!("{} {}", head("run"), news(&run, spec)));
             }
             if detach {
-                // The cluster stays for the run, or for the schedule.
+                // The cluster keeps running for the run or schedule.
                 ui::line(run.name.as_str());
                 Ok(ExitCode::SUCCESS)
             } else {
@@ -367,7 +367,7 @@ async fn launch(
     closed.map(|()| code)
 }
 
-/// Follows the run to its end, and gives its task the standard input if it is to have it.
+/// Follows the run to its end, and passes standard input to its task if requested.
 async fn follow_run(
     target: &Target,
     run: &Run,
@@ -393,7 +393,7 @@ async fn follow_run(
     result
 }
 
-/// When a schedule makes its first run.
+/// When a schedule creates its first run.
 async fn due(cluster: &Cluster, run: &Run) -> String {
     let found = runs::find(cluster, &run.namespace, run.name.as_str()).await;
     let schedule = found.ok().and_then(|found| found.schedule);
@@ -402,7 +402,7 @@ async fn due(cluster: &Cluster, run: &Run) -> String {
     format!("{}, first due {next}", run.name)
 }
 
-/// Refuses a plan that something speaks against.
+/// Runs preflight and rejects a plan with problems.
 async fn check(cluster: &Cluster, plan: &Plan, purpose: Purpose) -> Result<()> {
     let report = preflight::check(cluster, plan, purpose).await?;
     for warning in &report.warnings {
@@ -411,7 +411,7 @@ async fn check(cluster: &Cluster, plan: &Plan, purpose: Purpose) -> Result<()> {
     refuse(&report.refusals)
 }
 
-/// Submits the plan. After Ctrl-C nothing of it is left.
+/// Submits the plan. After Ctrl-C, none of its objects is left.
 async fn start(cluster: &Cluster, plan: &Plan, interrupt: &mut Interrupt) -> Result<Run> {
     let submission = async {
         let submitted = submit::submit(cluster, plan).await;
@@ -421,9 +421,9 @@ async fn start(cluster: &Cluster, plan: &Plan, interrupt: &mut Interrupt) -> Res
     match interrupt.unless(&mut submission).await {
         Ok(result) => result,
         Err(error) => {
-            // A request that is on its way cannot be called back: let it
-            // arrive, and remove what it made.
-            if let Ok(Ok(run)) = tokio::time::timeout(SUBMISSION, submission).await {
+            // A pending request cannot be cancelled: let it complete, and remove the created
+            // objects.
+            if let Ok(Ok(run)) = tokio::time::timeout(SUBMISSION_TIMEOUT, submission).await {
                 runs::remove(cluster, &run).await?;
             }
             Err(error)
@@ -431,13 +431,13 @@ async fn start(cluster: &Cluster, plan: &Plan, interrupt: &mut Interrupt) -> Res
     }
 }
 
-/// All that speaks against the run, told at once.
+/// Reports all problems in one error.
 fn refuse(findings: &[Finding]) -> Result<()> {
     match findings {
         [] => Ok(()),
         [one] => Err(Error::new(Kind::NotStarted, &one.problem).hint(&one.remedy)),
         several => {
-            let message = format!("{} things keep the run from starting", several.len());
+            let message = format!("{} problems block the run", several.len());
             let lines = several.iter().map(Finding::to_string);
             Err(Error::new(Kind::NotStarted, message).details(lines))
         }
@@ -449,7 +449,7 @@ fn not_started(error: &submit::SubmitError, plan: &Plan) -> Error {
         .cluster_error()
         .map(|cause| Error::from(cause.clone()))
     {
-        // A cluster that cannot be reached has an exit code of its own.
+        // An unreachable cluster has its own exit code.
         Some(cause) if cause.kind() == Kind::Cluster => cause.hint(format!(
             "a part of the run {run} may have been created: if `longshore runs` lists it when the cluster answers again, `longshore rm {run}` removes it",
             run = plan.run
@@ -486,7 +486,7 @@ fn resolve(args: &RunArgs, settings: &Settings, here: Option<PathBuf>) -> Result
     Ok(spec)
 }
 
-/// Warns of files that a command names and that the tasks do not have.
+/// Warns about files that the command names but that the tasks do not have.
 fn warn_of_files_left_out(spec: &RunSpec, bundle: Option<&Bundle>) {
     let Some(bundle) = bundle else { return };
     let caller = spec.caller.as_ref();

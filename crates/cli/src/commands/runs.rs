@@ -22,12 +22,12 @@ use crate::{
     ui,
 };
 
-/// Changes that come within this time are shown together.
+/// Changes within this time are printed together.
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// List runs and schedules, newest first
 ///
-/// A schedule is listed with its times in place of tasks.
+/// For a schedule, the list shows its cron expression instead of tasks.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore runs
@@ -116,7 +116,7 @@ async fn watch(
         let rows = watched.now()?;
         let rows = std::iter::once(header).chain(rows.iter().map(|run| row(run, args)));
         let rows: Vec<Vec<String>> = rows.collect();
-        // All rows that are there line up; later ones widen the columns.
+        // Existing rows are aligned; later ones widen the columns.
         rows.iter().for_each(|row| widths.widen(row));
         if let Some(header) = rows.first() {
             ui::line(ui::Paint::stdout().bold(&widths.line(header)));
@@ -124,7 +124,7 @@ async fn watch(
     }
     loop {
         let now = watched.now()?;
-        // Oldest first: the newest change is the last line.
+        // Oldest first, so that the newest change is the last line.
         for run in now.iter().rev().filter(|run| !is_shown(run, &shown)) {
             report("MODIFIED", run, args, &mut widths)?;
         }
@@ -145,12 +145,12 @@ fn same(one: &RunSummary, other: &RunSummary) -> bool {
     one.run.name == other.run.name && one.run.namespace == other.run.namespace
 }
 
-/// Whether a row would say nothing new.
+/// Whether a row has not changed.
 fn is_shown(run: &RunSummary, shown: &[RunSummary]) -> bool {
     shown.iter().any(|old| old == run)
 }
 
-/// Prints a run that has changed or gone.
+/// Prints a changed or deleted run.
 fn report(change: &str, run: &RunSummary, args: &RunsArgs, widths: &mut Widths) -> Result<()> {
     let is_gone = change == "DELETED";
     match args.output {
@@ -173,7 +173,7 @@ fn report(change: &str, run: &RunSummary, args: &RunsArgs, widths: &mut Widths) 
     Ok(())
 }
 
-/// The widths of the columns so far.
+/// The current column widths.
 #[derive(Default)]
 struct Widths(Vec<usize>);
 

@@ -1,5 +1,5 @@
-//! `longshore status`: whether the embedded cluster runs, where, until when, and how much
-//! room code takes.
+//! `longshore status`: prints the state, location and lifetime of the embedded cluster, and the
+//! disk usage of code.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -26,26 +26,25 @@ use crate::{
 
 /// Show whether the embedded cluster runs, where, and until when
 ///
-/// Names the runs in progress, and tells how much room bundles of code and volumes of
-/// pods take. The exit code is 0 when it runs and answers, 3 when
-/// not.
+/// Prints the runs in progress and the disk usage of code bundles and pod volumes. Exits
+/// with 0 if the cluster is running and answers, 3 if not.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore status
   longshore status --output json")]
 pub(crate) struct StatusArgs {
-    /// The folder of the cluster
+    /// Data folder of the embedded cluster
     #[arg(long, value_name = "DIR", env = env::DATA_DIR, hide_env_values = true)]
     data_dir: Option<PathBuf>,
-    /// How to write it
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: StatusFormat,
 }
 
-/// The formats that make sense for a single thing.
+/// Output formats of the status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 enum StatusFormat {
-    /// Lines for people.
+    /// Human-readable lines.
     #[default]
     Table,
     /// JSON.
@@ -81,20 +80,19 @@ pub(crate) async fn status(args: StatusArgs) -> Result<ExitCode> {
     })
 }
 
-/// The runs in progress; `None` if the cluster does not answer, as any client
-/// would find.
+/// The active runs; `None` if the cluster does not answer.
 async fn ask(record: &Record) -> Option<Vec<String>> {
     let cluster = Cluster::from_kubeconfig(Some(&record.kubeconfig), None).await;
     let cluster = cluster.ok()?;
     cluster.proxy().get_bytes("/readyz", &[]).await.ok()?;
     let found = runs::list(&cluster, None).await.unwrap_or_default();
-    let goes_on = found
+    let active = found
         .iter()
         .filter(|run| matches!(run.state, RunState::Pending | RunState::Running));
-    Some(goes_on.map(|run| run.run.name.to_string()).collect())
+    Some(active.map(|run| run.run.name.to_string()).collect())
 }
 
-/// A running cluster, and the runs in progress if it answers.
+/// A running cluster, and its active runs if it answers.
 type Seen<'a> = Option<(&'a Record, Option<&'a [String]>)>;
 
 fn value(layout: &Layout, seen: Seen<'_>, usage: &CodeUsage) -> serde_json::Value {

@@ -1,4 +1,4 @@
-//! `longshore up`: a lasting embedded cluster, in the background or here.
+//! `longshore up`: starts a lasting embedded cluster, in the background or foreground.
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
@@ -16,18 +16,18 @@ use crate::{
     embedded::{self, NodeArgs, Wish},
     env,
     error::{self, Error, Kind, Result},
-    hints, leftovers,
+    finished_runs, hints,
     ready::ReadyCode,
     ui,
 };
 
 /// Start an embedded cluster that stays until `longshore down`
 ///
-/// Other commands start one that stops by itself: when no run, pod or schedule
-/// is left and no command uses it. `up` makes a running one stay.
+/// A cluster that another command starts stops when no run, pod or schedule is active
+/// and no command uses it. `up` keeps a running cluster until `longshore down`.
 ///
-/// It serves the Kubernetes API on 127.0.0.1, to kubectl and every other
-/// client, and runs pods as local processes.
+/// The cluster serves the Kubernetes API on 127.0.0.1 to kubectl and all other clients,
+/// and runs pods as local processes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore up
@@ -36,37 +36,36 @@ use crate::{
   longshore up --image-entrypoint 'trainer=python -m trainer'
   longshore up --kubeconfig ./kubeconfig && KUBECONFIG=./kubeconfig kubectl get nodes")]
 pub(crate) struct UpArgs {
-    /// Keep all objects in memory; a stop forgets them
+    /// Keep all objects in memory; they are lost when the cluster stops
     #[arg(long)]
     ephemeral: bool,
-    /// The folder of the cluster
+    /// Data folder of the embedded cluster
     #[arg(long, value_name = "DIR", env = env::DATA_DIR, hide_env_values = true)]
     data_dir: Option<PathBuf>,
     /// Write the kubeconfig to this file
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Let tests ask for faults: errors, delays, broken watches
+    /// Enable fault injection for tests: errors, delays, broken watches
     ///
-    /// Rules about faults are added, listed and removed at
-    /// /longshore.dev/v1/faults of the cluster, with its own credentials. For
-    /// tests of programs that talk to Kubernetes; see docs/faults.md.
+    /// Clients add, list and remove fault rules at /longshore.dev/v1/faults, with the
+    /// credentials of the cluster. For tests of Kubernetes clients; see docs/faults.md.
     #[arg(long)]
     faults: bool,
-    /// How much room bundles of code may take [default: 10Gi]
+    /// Maximum disk usage of code bundles [default: 10Gi]
     ///
-    /// It stays until another limit is given; never more than half of the free disk.
-    /// Bundles that active runs need stay in any case. See docs/stores.md.
+    /// The limit stays in effect until another is set. It never exceeds half of the free
+    /// disk space. Bundles that active runs need are kept in any case. See docs/stores.md.
     #[arg(long, value_name = "SIZE", value_parser = embedded::size)]
     code_limit: Option<u64>,
     #[command(flatten)]
     node: NodeArgs,
-    /// Run in this process until Ctrl-C
+    /// Run in the foreground until Ctrl-C
     #[arg(long)]
     foreground: bool,
-    /// Started by another of our processes, to which we report
+    /// Report to the process that started this one
     #[arg(long, hide = true, requires = "foreground")]
     spawned: bool,
-    /// End when no command uses the cluster and it has no work
+    /// Stop when no command uses the cluster and it has no work
     #[arg(long, hide = true, requires = "foreground")]
     on_demand: bool,
 }
@@ -116,7 +115,7 @@ pub(crate) async fn up(args: UpArgs) -> Result<ExitCode> {
 }
 
 async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> Result<ExitCode> {
-    // Holds a cluster on demand until it is made a lasting one.
+    // Keeps an on-demand cluster running until it is made a lasting one.
     let usage = Usage::begin(layout).await?;
     let (news, record) = match daemon::find(layout).await? {
         State::Running(record) => {
@@ -125,12 +124,12 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
             }
             if args.ephemeral && !record.ephemeral {
                 ui::warning(
-                    "it keeps its objects on disk; --ephemeral has no effect while it runs",
+                    "the running cluster keeps its objects on disk; --ephemeral has no effect",
                 );
             }
             if args.faults && !record.faults {
                 return Err(Error::usage(
-                    "the embedded cluster runs already, and without --faults",
+                    "the embedded cluster is already running without --faults",
                 )
                 .hint("stop it with `longshore down` first"));
             }
@@ -160,13 +159,13 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
     Ok(ExitCode::SUCCESS)
 }
 
-/// Begins what the cluster's process does for runs, until the cluster ends.
+/// Starts the background tasks for runs, which end with the cluster.
 fn look_after_runs(cluster: Cluster, layout: &Layout) {
-    tokio::spawn(leftovers::stop_them(cluster.clone()));
+    tokio::spawn(finished_runs::stop_leftovers(cluster.clone()));
     tokio::spawn(kept::keep(cluster, Kept::new(layout.bundles())));
 }
 
-/// Keeps the limit in the cluster's folder, where the cluster's process finds it.
+/// Stores the limit in the data folder, where the cluster's process reads it.
 fn set_code_limit(args: &UpArgs, layout: &Layout) -> Result<()> {
     let Some(bytes) = args.code_limit else {
         return Ok(());
@@ -198,7 +197,7 @@ fn describe(news: &str, record: &Record, layout: &Layout) {
     ui::line("  kubectl get nodes");
 }
 
-/// A word for a shell, in quotes if it needs them.
+/// Quotes a word for a shell, if necessary.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
     if text.chars().all(plain) {
@@ -224,21 +223,21 @@ fn serve_options(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) ->
     }
 }
 
-/// The background process, which has a session of its own; says once, on standard
-/// output, how it went.
+/// Runs the background process, which has its own session. It reports once on standard output
+/// whether it started.
 async fn serve_spawned(
     args: UpArgs,
     layout: Layout,
     kubeconfig: Option<PathBuf>,
 ) -> Result<ExitCode> {
-    // No file system is kept from being unmounted.
+    // Do not prevent file systems from being unmounted.
     let _ = std::env::set_current_dir("/");
     let result = daemon::serve(
         serve_options(&args, &layout, kubeconfig),
         |record, cluster| {
             look_after_runs(cluster, &layout);
             report(&Report::Ready(record.clone()));
-            // Whoever started it has heard all; the rest goes to the log.
+            // The report is complete; further output goes to the log.
             let _ = rustix::stdio::dup2_stdout(std::io::stderr());
         },
     )
@@ -268,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_for_the_shell() {
+    fn words_are_quoted_for_the_shell() {
         assert_eq!(quoted("/a/b-c.d"), "/a/b-c.d");
         assert_eq!(quoted("/a b/it's"), r"'/a b/it'\''s'");
     }

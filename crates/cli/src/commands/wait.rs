@@ -19,8 +19,8 @@ use crate::{
 
 /// Wait for a condition of objects
 ///
-/// An object that is named may be created later. A timeout is an error that reports the
-/// last state.
+/// A named object may be created later. On a timeout, the command fails and prints the last
+/// state.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore wait pod web
@@ -40,7 +40,7 @@ pub(crate) struct WaitArgs {
     cluster: ClusterArgs,
 }
 
-/// What is waited for.
+/// The condition to wait for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Until {
     Ready,
@@ -119,7 +119,7 @@ async fn wait_all(cluster: &Cluster, args: &WaitArgs, selection: &Selection) -> 
     Ok(())
 }
 
-/// That time ran out is no fault of the cluster.
+/// Maps a timeout to a failure that is not a cluster error.
 fn late(error: longshore::Error) -> Error {
     let is_timeout = error.is_timeout();
     let error = Error::from(error);
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn aims_are_read() {
+    fn conditions_are_parsed() {
         assert_eq!(parse("gone"), Ok(Until::Gone));
         assert_eq!(
             parse("condition=Ready"),

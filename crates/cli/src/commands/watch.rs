@@ -20,8 +20,8 @@ use crate::{
 
 /// Watch objects and print changes, until Ctrl-C
 ///
-/// The watch survives lost connections. If the server no longer has the changes in
-/// between, RESYNC is printed with all objects as they are now.
+/// The watch reconnects after connection failures. If the server no longer has the changes in
+/// between, the command prints RESYNC with all current objects.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore watch pods
@@ -30,7 +30,7 @@ use crate::{
 pub(crate) struct WatchArgs {
     #[command(flatten)]
     select: SelectArgs,
-    /// Output format; a line per change
+    /// Output format, one line per change
     #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
     #[command(flatten)]

@@ -47,7 +47,7 @@ pub(crate) struct WhyArgs {
     cluster: ClusterArgs,
 }
 
-/// The formats of one explanation.
+/// Output formats of an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 enum WhyFormat {
     /// Human-readable text.

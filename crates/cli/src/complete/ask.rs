@@ -1,4 +1,4 @@
-//! Asks the cluster for names.
+//! Queries the cluster for names.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -14,12 +14,12 @@ use crate::{
     target::{Chosen, ClusterArgs},
 };
 
-/// How long a completion may take.
+/// The timeout of a completion.
 const LIMIT: Duration = Duration::from_secs(2);
-/// So many tasks of one run are completed at most.
+/// The maximum number of tasks per run.
 const TASKS: u32 = 100;
 
-/// Which names are wanted.
+/// The kind of names to complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Names {
     Runs,
@@ -29,7 +29,7 @@ pub(super) enum Names {
     Objects,
 }
 
-/// The names, of the cluster that the line means; none when it does not answer in time.
+/// The names in the selected cluster; none if it does not answer in time.
 pub(super) fn names(line: &Line, wanted: Names, current: &str) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -56,7 +56,7 @@ async fn ask(line: &Line, wanted: Names, current: &str) -> Option<Vec<String>> {
     if let Chosen::Embedded(layout) = &chosen
         && !layout.dir().exists()
     {
-        // There is nothing to complete, and a completion creates no cluster.
+        // A completion does not start a cluster.
         return None;
     }
     let target = chosen.open().await.ok()?;
@@ -113,7 +113,7 @@ fn tasks_of(name: &str, run: &RunSummary) -> Vec<String> {
     tasks.collect()
 }
 
-/// The tasks of runs that are not over, and pods that belong to no run.
+/// The tasks of active runs, and pods that do not belong to a run.
 async fn of_tasks(cluster: &Cluster, namespace: &str) -> Option<Vec<String>> {
     let pods = cluster.pods().in_namespace(namespace).ok()?;
     let (found, pods) = futures::join!(runs::list(cluster, Some(namespace)), pods.list());
@@ -156,7 +156,7 @@ async fn of_kinds(cluster: &Cluster, namespace: &str, current: &str) -> Option<V
         .collect();
     kinds.sort();
     kinds.dedup();
-    // Those that were added to the cluster.
+    // Custom resources.
     if let Ok(view) = cluster.kind("customresourcedefinitions").await
         && let Ok(added) = view.list().await
     {

@@ -1,22 +1,22 @@
-//! A command line that is not finished, as far as completion needs it. Pure.
+//! Parses an incomplete command line for completion. Pure.
 
 use std::collections::BTreeMap;
 
-/// The words of a command line, sorted by what they are.
+/// The classified words of a command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// The verb.
+    /// The command.
     pub(crate) verb: Option<String>,
-    /// Options with a value, by their long name.
+    /// Options with a value, by long name.
     pub(crate) options: BTreeMap<String, String>,
-    /// Options without a value, by their long name.
+    /// Options without a value, by long name.
     pub(crate) flags: Vec<String>,
     /// The other words.
     pub(crate) words: Vec<String>,
 }
 
 impl Line {
-    /// Reads the words after the program's name.
+    /// Parses the words after the program's name.
     pub(crate) fn read(program: &clap::Command, words: &[String]) -> Self {
         let mut line = Self::default();
         let mut verb: Option<&clap::Command> = None;
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_sorted() {
+    fn words_are_classified() {
         let program = crate::app::description();
         let read = |text: &str| {
             let words: Vec<String> = text.split(' ').map(str::to_owned).collect();

@@ -1,8 +1,8 @@
-//! Completion of names that only a cluster knows: runs, tasks, pods, kinds, objects.
+//! Completes names from the cluster: runs, tasks, pods, kinds, objects.
 //!
 //! The shell's script calls this program with [`env::COMPLETE`] set, and clap's engine
-//! calls these functions for the arguments that name them. What cannot be found out in
-//! time is not completed; nothing is ever written to the terminal.
+//! calls these functions for the arguments that refer to them. On errors and timeouts there are
+//! no completions; nothing is written to the terminal.
 
 mod ask;
 mod line;
@@ -18,11 +18,11 @@ use clap_complete::{
 use crate::env;
 use line::Line;
 
-/// The line that is completed, if the shell asks for completions.
+/// The line to complete, if the shell requests completions.
 static LINE: OnceLock<Line> = OnceLock::new();
 
-/// Answers the shell if it asks for completions, and ends the program then. `program`
-/// describes the command line.
+/// If the shell requests completions, prints them and exits. `program` describes the command
+/// line.
 pub(crate) fn answer_shell(program: fn() -> clap::Command) {
     if std::env::var_os(env::COMPLETE).is_some() {
         let arguments = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -33,7 +33,7 @@ pub(crate) fn answer_shell(program: fn() -> clap::Command) {
         .complete();
 }
 
-/// Writes a shell's script, which calls `program` for each completion.
+/// Generates a shell's script, which calls `program` for each completion.
 pub(crate) fn script(shell: &str, program: &str) -> Option<Vec<u8>> {
     let shells = Shells::builtins();
     let shell: &dyn EnvCompleter = shells.completer(shell)?;
@@ -58,7 +58,7 @@ pub(crate) fn logs(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, ask::Names::RunsTasksAndPods)
 }
 
-/// Tasks that run, and pods.
+/// Active tasks, and pods.
 pub(crate) fn tasks(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, ask::Names::TasksAndPods)
 }
@@ -73,7 +73,7 @@ pub(crate) fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, ask::Names::Objects)
 }
 
-/// At most so many candidates are given to the shell.
+/// The maximum number of candidates.
 const MOST: usize = 500;
 
 fn candidates(current: &OsStr, wanted: ask::Names) -> Vec<CompletionCandidate> {
@@ -85,7 +85,7 @@ fn candidates(current: &OsStr, wanted: ask::Names) -> Vec<CompletionCandidate> {
     names.take(MOST).map(CompletionCandidate::new).collect()
 }
 
-/// The words of the line that is completed, without the program's: they follow `--`.
+/// The words of the line to complete, without the program name. They follow `--`.
 fn words(arguments: impl Iterator<Item = String>) -> Vec<String> {
     let words = arguments.skip_while(|word| word != "--");
     words.skip(2).collect()
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_script_for_each_shell() {
+    fn each_shell_has_a_script() {
         for shell in ["bash", "zsh", "fish"] {
             let script = script(shell, "/opt/bin/longshore").unwrap_or_default();
             let script = String::from_utf8_lossy(&script).into_owned();

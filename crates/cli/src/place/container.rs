@@ -1,4 +1,4 @@
-//! The running container that a word means, for `exec`, `attach`, `cp` and
+//! Finds the running container for a task or pod name, for `exec`, `attach`, `cp` and
 //! `port-forward`.
 
 use longshore::{
@@ -13,7 +13,7 @@ use longshore::{
 use super::{Place, find, pod_of, task_of};
 use crate::error::{Error, Kind, Result};
 
-/// A container that runs.
+/// A running container.
 #[derive(Debug)]
 pub(crate) struct Container {
     /// The pod's name.
@@ -23,7 +23,7 @@ pub(crate) struct Container {
 }
 
 impl Container {
-    /// Finds the container that a word means: that of the run's command, or `name`.
+    /// Finds the container for a task or pod name: that of the run's command, or `name`.
     pub(crate) async fn find(
         cluster: &Cluster,
         namespace: &str,
@@ -34,7 +34,7 @@ impl Container {
         Self::of(cluster, place, name).await
     }
 
-    /// The container of what a word was found to mean.
+    /// The container of a resolved name.
     pub(crate) async fn of(cluster: &Cluster, place: Place, name: Option<&str>) -> Result<Self> {
         let (pod, task) = match place {
             Place::Pod(pod) => {
@@ -73,7 +73,7 @@ async fn of_task(
         true => Error::new(
             Kind::Failed,
             format!(
-                "the task {name}/{task} is over ({}), and its pod is gone",
+                "the task {name}/{task} has ended ({}), and its pod no longer exists",
                 found.state.as_str()
             ),
         ),
@@ -85,7 +85,7 @@ async fn of_task(
     })
 }
 
-/// Refuses a pod whose container cannot be entered: it has ended, or not begun.
+/// Rejects a pod whose container has ended or not started.
 fn check(pod: &PodEvidence, task: Option<&(String, Task)>) -> Result<()> {
     let name = match task {
         Some((run, task)) => format!("the task {run}/{task}"),
@@ -103,7 +103,7 @@ fn check(pod: &PodEvidence, task: Option<&(String, Task)>) -> Result<()> {
             None => format!("pod/{}", pod.metadata.name),
         };
         let hint = format!(
-            "`longshore logs {log}` shows its output; files that are to stay go to a volume, as with `longshore run --volume host:outputs:/outputs`"
+            "`longshore logs {log}` shows its output; keep files in a volume, as with `longshore run --volume host:outputs:/outputs`"
         );
         let message = format!("{name} has ended, and its files are gone ({end})");
         return Err(Error::new(Kind::Failed, message).hint(hint));
@@ -145,12 +145,12 @@ mod tests {
     }
 
     #[test]
-    fn only_a_container_that_runs_can_be_entered() {
+    fn only_a_running_container_can_be_entered() {
         let main = |state: Value| json!({"phase": "Running", "containerStatuses": [{"name": "main", "state": state}]});
         assert_eq!(checked(main(json!({"running": {}})), true), "ok");
         assert_eq!(checked(json!({"phase": "Running"}), false), "ok");
         insta::assert_snapshot!(checked(json!({"phase": "Pending"}), true), @"the task digits-x7k2p/worker/1 cannot be reached: its command has not started yet; `longshore why digits-x7k2p` explains what it waits for");
-        insta::assert_snapshot!(checked(main(json!({"terminated": {"exitCode": 3}})), true), @"the task digits-x7k2p/worker/1 has ended, and its files are gone (exit code 3); `longshore logs digits-x7k2p/worker/1` shows its output; files that are to stay go to a volume, as with `longshore run --volume host:outputs:/outputs`");
-        insta::assert_snapshot!(checked(json!({"phase": "Succeeded"}), false), @"the pod web has ended, and its files are gone (succeeded); `longshore logs pod/web` shows its output; files that are to stay go to a volume, as with `longshore run --volume host:outputs:/outputs`");
+        insta::assert_snapshot!(checked(main(json!({"terminated": {"exitCode": 3}})), true), @"the task digits-x7k2p/worker/1 has ended, and its files are gone (exit code 3); `longshore logs digits-x7k2p/worker/1` shows its output; keep files in a volume, as with `longshore run --volume host:outputs:/outputs`");
+        insta::assert_snapshot!(checked(json!({"phase": "Succeeded"}), false), @"the pod web has ended, and its files are gone (succeeded); `longshore logs pod/web` shows its output; keep files in a volume, as with `longshore run --volume host:outputs:/outputs`");
     }
 }

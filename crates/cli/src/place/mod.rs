@@ -1,4 +1,4 @@
-//! What a word means: a run, a task of a run, or a pod.
+//! Resolves a name to a run, a task of a run, or a pod.
 
 mod container;
 mod word;
@@ -20,12 +20,12 @@ pub(crate) use word::looks_like_a_task;
 
 use crate::error::{Error, Kind, Result};
 
-/// What a word was found to mean.
+/// A resolved name.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// A run. Of a schedule, the last run that it has made.
+    /// A run. For a schedule, the last run that it has created.
     Run(Box<RunSummary>),
-    /// Tasks of a run, of one role and perhaps of one index, which exist.
+    /// Existing tasks of a run, with one role and optionally one index.
     Tasks {
         run: Box<RunSummary>,
         role: String,
@@ -35,8 +35,8 @@ pub(crate) enum Place {
     Pod(Box<Item<Pod>>),
 }
 
-/// Finds out what a word means. A full name comes first, be it a run's or a pod's, then
-/// the host name of a Job's task, then a beginning of a run's name, or `last`.
+/// Resolves a name. The order is: a full name of a run or pod, the host name of a Job's task,
+/// and a prefix of a run's name or `last`.
 pub(crate) async fn find(cluster: &Cluster, namespace: &str, text: &str) -> Result<Place> {
     let pods = cluster.pods().in_namespace(namespace)?;
     match Word::parse(text)? {
@@ -58,7 +58,7 @@ pub(crate) async fn find(cluster: &Cluster, namespace: &str, text: &str) -> Resu
 }
 
 async fn named(cluster: &Cluster, namespace: &str, name: &str, pods: &View<Pod>) -> Result<Place> {
-    // What cannot be a pod's name is not asked for.
+    // Do not query invalid pod names.
     let is_pods = longshore::model::name::dns_subdomain("pod", name).is_ok();
     let pod = async {
         match is_pods {
@@ -79,7 +79,7 @@ async fn named(cluster: &Cluster, namespace: &str, name: &str, pods: &View<Pod>)
     match runs::pick_made(&all, namespace, name) {
         Ok(run) => Ok(Place::Run(Box::new(run.clone()))),
         Err(RunsError::NoSuchRun { nearest, .. }) => {
-            // Whether there is such a pod is not known.
+            // Whether such a pod exists is unknown.
             pod?;
             Err(nothing(pods, name, nearest).await)
         }
@@ -87,8 +87,8 @@ async fn named(cluster: &Cluster, namespace: &str, name: &str, pods: &View<Pod>)
     }
 }
 
-/// The pod of the task of that host name: `train-worker-0` of the Job `train-worker`,
-/// with what follows a dot left out, as hostfiles have it.
+/// The pod of the task with this host name: `train-worker-0` of the Job `train-worker`. Ignores
+/// the part after a dot, as in hostfiles.
 async fn of_host(pods: &View<Pod>, name: &str) -> Result<Option<Item<Pod>>> {
     let Some((job, index)) = word::host(name) else {
         return Ok(None);
@@ -101,8 +101,7 @@ async fn of_host(pods: &View<Pod>, name: &str) -> Result<Option<Item<Pod>>> {
     Ok(newest(found))
 }
 
-/// The pod that runs; else the one that was created last: a task that is started again
-/// gets another pod.
+/// The running pod, or the newest one, because a restarted task has a new pod.
 fn newest(mut pods: Vec<Item<Pod>>) -> Option<Item<Pod>> {
     let runs = |pod: &Item<Pod>| pod.phase().is_ok_and(|phase| !phase.is_final());
     pods.sort_by_key(|pod| (runs(pod), pod.meta().creation_timestamp));
@@ -116,7 +115,7 @@ async fn pod_of(cluster: &Cluster, run: &runs::Run, task: &Task) -> Result<Optio
     Ok(newest(pods))
 }
 
-/// Which task of a run a pod is.
+/// The task of a run's pod.
 pub(crate) fn task_of(pod: &Item<Pod>) -> Option<Task> {
     let evidence = pod.typed::<longshore::launcher::evidence::PodEvidence>();
     evidence.ok()?.task()
@@ -143,11 +142,11 @@ async fn nothing(pods: &View<Pod>, name: &str, nearest_run: Option<String>) -> E
         .hint("`longshore runs` lists the runs, `longshore get pods` the pods")
 }
 
-/// So many pods are compared with a word at most.
+/// The maximum number of pod names to compare.
 const COMPARED: usize = 1000;
 
 async fn nearest_pod(pods: &View<Pod>, name: &str) -> Option<String> {
-    // Only a help: an error of this question says nothing about the first.
+    // Only for a suggestion, so ignore errors.
     let all = pods.list().await.ok()?.items;
     let names = all.iter().take(COMPARED).map(Item::name);
     suggest::nearest(name, names).map(str::to_owned)

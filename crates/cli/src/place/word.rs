@@ -1,8 +1,8 @@
-//! How people write runs, tasks and pods. Pure.
+//! Parses the notation of runs, tasks and pods. Pure.
 
 use crate::error::{Error, Result};
 
-/// A word for a run, a task or a pod, as it is written.
+/// A parsed reference to a run, task or pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Word<'a> {
     /// `pod/NAME`.
@@ -48,8 +48,8 @@ impl<'a> Word<'a> {
     }
 }
 
-/// Whether the text before a colon is `RUN`, `RUN/ROLE`, `RUN/ROLE/INDEX` or `pod/NAME`,
-/// and no path: paths begin with `.`, `/` or `~`, or have parts that no name can be.
+/// Whether the text before a colon is `RUN`, `RUN/ROLE`, `RUN/ROLE/INDEX` or `pod/NAME`, and not
+/// a path, which begins with `.`, `/` or `~`, or has parts that are not valid names.
 pub(crate) fn looks_like_a_task(text: &str) -> bool {
     let is_name = |part: &str| {
         let mut letters = part.chars();
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_read() {
+    fn references_are_parsed() {
         assert_eq!(Word::parse("digits").unwrap(), Word::Name("digits"));
         assert_eq!(Word::parse("pod/web").unwrap(), Word::Pod("web"));
         assert_eq!(Word::parse("po/web").unwrap(), Word::Pod("web"));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_from_paths() {
+    fn names_and_paths_are_distinguished() {
         for name in [
             "web",
             "digits-x7k2p/worker/0",

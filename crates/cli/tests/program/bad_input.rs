@@ -144,7 +144,7 @@ fn invalid_values_in_longshore_toml_are_reported_with_line_column_and_rule() {
         ),
         (
             "store = 'ftp://x'",
-            "2:9: invalid store \"ftp://x\": it has a scheme that is not",
+            "2:9: invalid store \"ftp://x\": it has an unknown scheme",
         ),
     ];
     for (text, expected) in cases {
@@ -222,7 +222,7 @@ fn a_folder_that_exceeds_the_limit_of_a_cluster_without_a_store_is_rejected() {
     ];
     let err = expect_failure(&machine, 4, &line);
     for part in [
-        "more than the 983040 that fit a Secret",
+        "but a Secret holds at most 983040",
         "set `store` (file:///…, s3://…, gs://… or az://…)",
         ".longshoreignore",
         "the largest: data (2097152 bytes)",
@@ -244,7 +244,7 @@ fn a_store_that_rejects_a_part_leaves_nothing_behind() {
     let before = files(&machine);
     let answer = command.envs(server.settings()).output().unwrap();
     let err = Answer::new(&answer).expect(4).err;
-    let expected = format!("the store {store} refuses: ");
+    let expected = format!("the store {store} denies access: ");
     assert!(err.contains(&expected), "{err}");
     assert!(err.contains("check AWS_ACCESS_KEY_ID"), "{err}");
     assert_eq!(server.leftovers(), [""; 0]);
@@ -333,7 +333,7 @@ fn a_full_disk_while_packing() {
     for part in [
         "cannot write the bundle: No space left on device",
         "/disk/",
-        "is there room in the temporary folder?",
+        "check the free space of the temporary folder",
     ] {
         assert!(answer.err.contains(part), "{}", answer.err);
     }
@@ -354,7 +354,7 @@ fn a_full_disk_in_a_folder_store() {
     for part in [
         "/disk/bundles/",
         "in the store: No space left on device",
-        "is there room, and may you write there?",
+        "check the free space and the permission to write there",
     ] {
         assert!(answer.err.contains(part), "{}", answer.err);
     }
@@ -396,7 +396,7 @@ fn a_full_disk_while_a_pod_unpacks() {
     };
     let answer = answer.expect(4);
     assert!(!answer.out.contains("it runs"), "{}", answer.out);
-    for part in ["the code did not arrive", "No space left on device"] {
+    for part in ["the code could not be fetched", "No space left on device"] {
         assert!(answer.err.contains(part), "{}", answer.err);
     }
     machine.longshore(&["status"]).expect(3);

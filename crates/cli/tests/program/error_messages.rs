@@ -114,7 +114,7 @@ fn a_relative_host_folder_of_another_cluster() {
         "true",
     ];
     let answer = expect_failure(&machine, 2, &line);
-    insta::assert_snapshot!(answer.err, @r#"error: invalid volumes host "outs": give the absolute path of a folder on the nodes, without `..`; a relative one is possible on the embedded cluster only"#);
+    insta::assert_snapshot!(answer.err, @r#"error: invalid volumes host "outs": give the absolute path of a folder on the nodes, without `..`; a relative path works only on the embedded cluster"#);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn all_rejected_files_are_reported_at_once() {
     }
     let answer = expect_failure(&machine, 2, &["run", "--", "true"]);
     for part in [
-        "3 problems keep the folder from being sent",
+        "3 problems prevent packing the folder",
         ".env (",
         ".netrc (",
         "the link one ",

@@ -13,14 +13,14 @@ fn all_excluded_files_can_be_listed() {
     let answer = machine.longshore(&["run", "--", "true"]).expect(0);
     let named: Vec<String> = (10..20).map(|n| format!("{n}.log")).collect();
     let said = format!(
-        "; left out {} and 16 more (--dry-run lists them)\n",
+        "; excluded {} and 16 more (--dry-run lists them)\n",
         named.join(", ")
     );
     assert!(answer.err.contains(&said), "{}", answer.err);
     let answer = machine
         .longshore(&["run", "--dry-run", "--", "true"])
         .expect(0);
-    let (_, listed) = answer.err.split_once("; left out:\n").unwrap();
+    let (_, listed) = answer.err.split_once("; excluded:\n").unwrap();
     let mut expected: Vec<String> = (10..35).map(|n| format!("  {n}.log")).collect();
     expected.push("  odd\\n^[.log".to_owned());
     assert_eq!(listed.lines().collect::<Vec<_>>(), expected);

@@ -124,8 +124,8 @@ fn the_hint_after_detaching_finds_the_run() {
     assert_has(
         &left,
         &format!(
-            "{run} goes on: `longshore logs {run} --follow --kubeconfig ../config --namespace team` \
-             shows it, `longshore cancel {run} --kubeconfig ../config --namespace team` ends it"
+            "{run} continues: `longshore logs {run} --follow --kubeconfig ../config --namespace team` \
+             shows it, `longshore cancel {run} --kubeconfig ../config --namespace team` stops it"
         ),
     );
 }
@@ -214,7 +214,7 @@ fn the_remedy_creates_the_missing_object_in_the_runs_namespace() {
     for follower in [text, json] {
         follower.signal("INT");
         let errors = follower.end().expect(130).err;
-        assert_has(&errors, "--namespace team` ends it");
+        assert_has(&errors, "--namespace team` stops it");
         assert_has(&errors, wanted);
     }
 }

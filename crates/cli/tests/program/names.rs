@@ -49,7 +49,7 @@ fn a_prefix_or_last_names_a_run() {
         let answer = machine.longshore(&[verb, "sweep"]).expect(2);
         assert!(
             answer.err.contains(&format!(
-                "\"sweep\" is the beginning of 2 names of runs: {third}, {second}"
+                "\"sweep\" is ambiguous, 2 runs match: {third}, {second}"
             )),
             "{}",
             answer.err

@@ -248,7 +248,7 @@ fn invalid_arguments_are_rejected_before_a_cluster_starts() {
             "the manifest has no object in it",
         ),
         (&["create", "-f", "none.yaml"], "cannot read none.yaml"),
-        (&["delete", "pods"], "no object is chosen"),
+        (&["delete", "pods"], "no objects are selected"),
         (
             &["delete", "pods", "a", "--all"],
             "--all deletes every object",

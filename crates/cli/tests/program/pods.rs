@@ -140,7 +140,7 @@ fn commands_run_in_pods() {
         .longshore(&["exec", "shout", "-it", "--", "sh"])
         .expect(2);
     assert!(
-        no_terminal.err.contains("-t needs a terminal here, too"),
+        no_terminal.err.contains("-t requires a terminal"),
         "{}",
         no_terminal.err
     );

@@ -148,11 +148,11 @@ fn unsupported_settings_of_a_schedule_are_rejected() {
         ),
         (
             "cron = \"0 3 * * *\"\njobset = true\n",
-            "leave out one of `cron` and `jobset`",
+            "remove `cron` or `jobset`",
         ),
         (
             "cron = \"0 3 * * *\"\nstore = \"s3://bucket\"\n",
-            "a schedule goes on for longer",
+            "a schedule runs for longer",
         ),
         ("time_zone = \"UTC\"\n", "set `cron`, too"),
         (
@@ -161,7 +161,7 @@ fn unsupported_settings_of_a_schedule_are_rejected() {
         ),
         (
             "cron = \"0 3 * * *\"\n[roles.ps]\n[roles.worker]\n",
-            "nobody follows a scheduled one",
+            "no client follows a scheduled run",
         ),
     ];
     for (settings, expected) in table {

@@ -304,5 +304,5 @@ fn a_run_that_preflight_rejects_prints_json() {
         (&"notStarted".into(), &4.into())
     );
     let said = format!("{} {}", last["reason"], last["details"]);
-    assert!(said.contains("no node could ever take it"), "{said}");
+    assert!(said.contains("it fits on no node"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! `why`, and how `run` reports what keeps a run from starting.
+//! `why`, and the preflight report of `run`.
 
 use std::{future::Future, time::Duration};
 
@@ -186,7 +186,7 @@ fn a_finished_run_and_an_active_run() {
     let run = started.expect(0).out.trim().to_owned();
     eventually("running", || {
         let answer = fixture.machine.longshore(&["why", &run]).expect(0);
-        answer.out == format!("{run} running: it goes on, and nothing is wrong: main 1 running\n")
+        answer.out == format!("{run} running: no problems: main 1 running\n")
     });
     fixture.machine.longshore(&["cancel", &run]).expect(0);
     let answer = fixture.machine.longshore(&["why", &run]).expect(0);
@@ -223,7 +223,7 @@ fn gpus_that_no_node_offers() {
         .expect(4);
     assert!(
         answer.err.contains(
-            "main: no node could ever take it: it asks for 1 of nvidia.com/gpu, and no node has any"
+            "main: it fits on no node: it requests 1 of nvidia.com/gpu, and no node has any"
         ),
         "{}",
         answer.err
@@ -378,7 +378,7 @@ fn blockers_of_a_run_are_reported_at_once() {
         .longshore(&["run", "--no-code", "--gpu", "1", "--", "true"])
         .expect(4);
     assert!(
-        answer.err.contains("2 things keep the run from starting"),
+        answer.err.contains("2 problems block the run"),
         "{}",
         answer.err
     );
@@ -429,9 +429,9 @@ fn an_exhausted_quota() {
         .longshore(&["run", "--no-code", "--cpu", "2", "--", "true"])
         .expect(4);
     assert!(
-        refused
-            .err
-            .contains("the quota \"compute\" allows 1 of requests.cpu in all, and the run needs 2"),
+        refused.err.contains(
+            "the quota \"compute\" allows 1 of requests.cpu in total, and the run needs 2"
+        ),
         "{}",
         refused.err
     );
@@ -448,7 +448,7 @@ fn an_exhausted_quota() {
     let why = fixture.eventually("quota");
     assert_eq!(
         why["summary"],
-        "worker: the quota \"compute\" leaves no room for requests.cpu: a task needs 2, 0 of 1 are used"
+        "worker: the quota \"compute\" is exceeded: requests.cpu: a task needs 2, 0 of 1 are used"
     );
 }
 

@@ -1,4 +1,4 @@
-//! What keeps a run from starting or why_after_end it, apart from its images and its node.
+//! Causes that block or end a run, other than its images and its node.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The store's file of a bundle, which others may write to while it is read.
+//! Reads a bundle from the store's folder, where other processes may write at the same time.
 
 use std::{
     fs::{File, OpenOptions},
@@ -13,22 +13,22 @@ use sha2::{Digest as _, Sha256};
 use super::BootstrapError;
 use crate::bundle::hexadecimal;
 
-/// Bytes that are moved at a time.
+/// Buffer size in bytes.
 const PIECE: usize = 64 * 1024;
 
-/// Copies a regular file and gives the sha256 of what was copied. The file is opened and
-/// read once, so that what is checked is what is unpacked.
+/// Copies a regular file and returns the sha256 of the copy. The file is opened and read
+/// once, so that the checked bytes are the unpacked ones.
 pub(crate) fn copy(path: &Path, to: &mut File) -> Result<String, BootstrapError> {
     let read = |source: io::Error| {
         let path = path.to_owned();
-        // A store that is not mounted has no folder of bundles either.
+        // Without the bundles folder, the store is not mounted.
         let is_mounted = path.parent().is_some_and(Path::is_dir);
         match source.kind() {
             io::ErrorKind::NotFound if is_mounted => BootstrapError::Gone { path },
             _ => BootstrapError::Bundle { path, source },
         }
     };
-    // A pipe must not hold the task up until someone writes to it.
+    // Do not block on a pipe until a writer opens it.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let mut options = OpenOptions::new();
     let file = options
@@ -42,7 +42,7 @@ pub(crate) fn copy(path: &Path, to: &mut File) -> Result<String, BootstrapError>
             path: path.to_owned(),
         });
     }
-    // A file that grows is damaged in any case, and must not fill the disk.
+    // A file that grows is damaged, and must not fill the disk.
     let mut file = file.take(found.len());
     let (mut hash, mut piece) = (Sha256::new(), vec![0; PIECE]);
     loop {

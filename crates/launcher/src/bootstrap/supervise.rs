@@ -1,5 +1,5 @@
-//! A good process 1: in a container nobody else reaps what is orphaned, and the
-//! kernel keeps from it every signal that it does not ask for.
+//! The duties of process 1 of a container: it must reap orphaned processes, and the kernel
+//! delivers only signals that it handles.
 
 use std::{
     io,
@@ -16,30 +16,30 @@ use signal_hook::{
 
 use super::terminal;
 
-/// What is for the command. What the kernel sends for this process's own faults is
-/// not, nor is what cannot be caught.
+/// The signals to forward to the command: not those that the kernel sends for faults of
+/// this process, nor those that cannot be caught.
 const FORWARDED: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH];
 
-/// The least time between two resumptions of a command that stops again and again.
+/// The minimum time between two resumptions of a command that stops repeatedly.
 const RESUME_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Whether this process is the first of its container.
+/// Whether this process is the first process of its container.
 #[must_use]
 pub fn is_first() -> bool {
     std::process::id() == 1
 }
 
-/// Runs a command to its end: forwards signals to it, reaps whatever is orphaned, and
-/// tells the exit code; 128 and the signal's number for one that a signal ended.
+/// Runs a command to its end: forwards signals, reaps orphaned processes, and returns the
+/// exit code; 128 plus the signal number if a signal terminated the command.
 ///
-/// There is no shell that would bring a stopped command back: with a terminal, a command
-/// that Ctrl-Z stops, or that another process has taken the terminal from, goes on at
-/// once. One that stops itself by SIGSTOP stays stopped until it is signalled to end.
+/// No shell can resume a stopped command. Therefore, with a terminal, a command that Ctrl-Z
+/// stops, or that loses the terminal to another process, is resumed at once. A command that
+/// stops itself with SIGSTOP stays stopped until it receives a terminating signal.
 ///
 /// # Errors
-/// The command cannot be started, or not be waited for.
+/// The command cannot be started or waited for.
 pub fn supervise(command: &mut Command) -> io::Result<i32> {
-    // Caught before there is anything that they could be for.
+    // Install the handlers before the command starts.
     let mut signals = Signals::new(FORWARDED.into_iter().chain([SIGCHLD]))?;
     let has_terminal = terminal::is_there();
     if has_terminal {
@@ -80,31 +80,31 @@ struct Supervised {
 impl Supervised {
     fn forward(&mut self, signal: i32) {
         let known = Signal::from_named_raw(signal);
-        // It may have ended a moment ago.
+        // The command may have just ended.
         let _ = known.map(|signal| kill_process(self.child, signal));
         let ends = matches!(signal, SIGHUP | SIGINT | SIGQUIT | SIGTERM);
         if self.is_stopped && ends {
-            // A stopped process gets no signal but this one and SIGKILL.
+            // A stopped process receives only SIGCONT and SIGKILL.
             self.resume();
         }
     }
 
-    /// Lets the command's process group go on.
+    /// Resumes the command's process group.
     fn resume(&mut self) {
         let pause = self.resumed.map(|at| at + RESUME_INTERVAL);
         let pause = pause.map(|until| until.saturating_duration_since(Instant::now()));
         std::thread::sleep(pause.unwrap_or_default());
         self.resumed = Some(Instant::now());
         self.is_stopped = false;
-        // Of its own only where there is a terminal.
+        // The command has its own process group only with a terminal.
         let _ = match self.has_terminal {
             true => kill_process_group(self.child, Signal::CONT),
             false => kill_process(self.child, Signal::CONT),
         };
     }
 
-    /// Takes all that have ended, and sees whether the command has stopped; one signal
-    /// may stand for several of them.
+    /// Reaps all ended processes and checks whether the command has stopped. One SIGCHLD can
+    /// stand for several processes.
     fn reap(&mut self) -> io::Result<Option<i32>> {
         let mut code = None;
         loop {

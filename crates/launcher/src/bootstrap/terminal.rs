@@ -1,5 +1,5 @@
-//! The terminal of an interactive task. Its command must not write before someone is
-//! attached: a cluster keeps nothing of a terminal for those who come later.
+//! The terminal of an interactive task. Its command must not write before a client is
+//! attached, because the cluster does not keep terminal output for later clients.
 
 use std::{
     io::IsTerminal as _,
@@ -11,18 +11,18 @@ use rustix::{
     termios::{tcgetwinsize, tcsetpgrp},
 };
 
-/// How long a task waits for someone to attach, before it begins anyway.
+/// How long a task waits for a client to attach before it starts anyway.
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often the size of the terminal is looked at.
+/// The interval between checks of the terminal size.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Whether this process has a terminal at both ends.
+/// Whether both stdin and stdout are a terminal.
 pub(super) fn is_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
-/// Waits until the terminal has a size, if this process has one: the first thing that
-/// whoever attaches sends.
+/// Waits until the terminal has a size, which an attaching client sends first. Returns at
+/// once without a terminal.
 pub(super) fn wait_for_size() {
     if !is_there() {
         return;
@@ -34,8 +34,8 @@ pub(super) fn wait_for_size() {
     }
 }
 
-/// Gives the terminal to a process, which leads a group of its own: so Ctrl-C reaches the
-/// command alone, and once. One that was stopped for reading too early goes on.
+/// Gives the terminal to a process that leads its own process group, so that Ctrl-C reaches
+/// only the command, and only once. Resumes it if it stopped because it read too early.
 pub(super) fn give(child: Pid) {
     let given = tcsetpgrp(std::io::stdin(), child);
     let resumed = kill_process_group(child, Signal::CONT);

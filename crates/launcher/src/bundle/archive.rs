@@ -1,4 +1,4 @@
-//! Makes the archive of a folder's entries.
+//! Creates the archive of a folder.
 
 use std::{
     fs::File,
@@ -17,13 +17,13 @@ use super::{
     sink::{Data, Sink},
 };
 
-/// The time that every entry carries, in seconds since 1970: the first second
-/// of 1980, because zip, and so Python's wheels, know none before.
+/// The modification time of every entry, in seconds since 1970: the first second of 1980,
+/// the earliest time that zip files, and so Python wheels, can represent.
 const TIME: u64 = 315_532_800;
-/// So many bytes of one file are packed between two calls of `progress`.
+/// The number of bytes of a file between two calls of `progress`.
 const REPORTED: u64 = 1024 * 1024;
 
-/// Makes the archive, its size and its sha256.
+/// Returns the archive, its size and its sha256.
 pub(super) fn archive(
     folder: &Path,
     entries: &[Found],
@@ -58,10 +58,10 @@ pub(super) fn archive(
     sink.and_then(Sink::finish).map_err(BundleError::Write)
 }
 
-/// Counts what is read, reports it, and says whether packing is to end.
+/// Counts and reports the bytes read, and checks whether packing was stopped.
 struct Meter<'a, F> {
     done: Progress,
-    /// The bytes of the last report.
+    /// The byte count of the last report.
     reported: u64,
     progress: F,
     stop: &'a AtomicBool,
@@ -85,7 +85,7 @@ impl<F: FnMut(Progress)> Meter<'_, F> {
     }
 }
 
-/// A file that is counted while it is read.
+/// A file whose reads are counted.
 struct Metered<'a, 'b, F> {
     file: File,
     meter: &'a mut Meter<'b, F>,

@@ -1,13 +1,12 @@
-//! Remembers what a folder was packed to, so that an unchanged one need not be
-//! packed again to know its address.
+//! Caches the result of packing a folder, so that the address of an unchanged folder is
+//! known without packing it again.
 //!
-//! A folder is unchanged when every entry has the same name, kind, size, inode and
-//! times of change. A file that was changed in the very moment of packing could
-//! look unchanged; such a folder is not remembered. A folder is remembered only after
-//! it has passed the checks, so these need not read an unchanged one.
+//! A folder is unchanged if every entry has the same name, kind, size, inode and change
+//! times. A file that changes during packing could look unchanged; such a folder is not
+//! cached. A folder is cached only after it has passed the checks, so these do not have to
+//! read an unchanged folder again.
 //!
-//! A small archive of a large folder is kept as a whole: it is wanted as a whole, for a
-//! Secret.
+//! The cache also keeps small archives, because a Secret needs the whole archive.
 
 use std::{
     io::{self, Write as _},
@@ -26,29 +25,28 @@ use super::{
     walk::Walked,
 };
 
-/// Counts up when the same files give other bytes, and when the checks refuse more.
+/// Incremented when the same files result in other bytes, or when the checks become stricter.
 const FORMAT: &[u8] = b"longshore bundle 4";
-/// Coarser than the clocks of the file systems that people have.
+/// Coarser than the timestamps of common file systems, in nanoseconds.
 const MOMENT: i128 = 2_000_000_000;
 
-/// Folders of fewer bytes and files are not remembered: they are packed as soon as they
-/// are looked up.
+/// Folders with fewer files and bytes are not cached: packing them is as fast as a lookup.
 const SMALL: (u64, u64) = (500, 4 * 1024 * 1024);
-/// Archives up to this size are kept, larger ones are made again when they are wanted.
+/// Archives up to this size are kept; larger ones are created again on demand.
 const KEPT: u64 = 1024 * 1024;
-/// A folder that was not packed for so long is forgotten.
+/// Entries that were not used for this long are removed.
 const OUTDATED: Duration = Duration::from_secs(60 * 24 * 3600);
 
-/// What a folder was packed to.
+/// The result of packing a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
-    /// Of the entries.
+    /// The fingerprint of the entries.
     fingerprint: String,
     sha256: String,
     size: u64,
 }
 
-/// What an unchanged folder was packed to.
+/// The cached result for an unchanged folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) sha256: String,
@@ -57,18 +55,18 @@ pub(super) struct Known {
     pub(super) data: Option<Bytes>,
 }
 
-/// The memory for one folder.
+/// The cache entry of one folder.
 #[derive(Debug)]
 pub(super) struct Cache {
     file: PathBuf,
     fingerprint: String,
     is_small: bool,
-    /// The last time anything in it changed, in nanoseconds since 1970.
+    /// The latest change of any entry, in nanoseconds since 1970.
     newest: i128,
 }
 
 impl Cache {
-    /// `allowed`: the patterns of secrets that may be sent.
+    /// `allowed`: the patterns of files that may be sent although they look like secrets.
     pub(super) fn of(cache: &Path, folder: &Path, walked: &Walked, allowed: &[String]) -> Self {
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let name = Sha256::digest(whole.as_os_str().as_bytes());
@@ -82,10 +80,10 @@ impl Cache {
         }
     }
 
-    /// What is remembered of the folder as it is now.
+    /// The cached result for the current state of the folder.
     ///
-    /// What another user could have written is not believed: it would name
-    /// other code as that of the folder.
+    /// Files that another user could have written are ignored: they could assign other code
+    /// to the folder.
     pub(super) fn find(&self) -> Option<Known> {
         if !self.file.exists() {
             return None;
@@ -107,7 +105,7 @@ impl Cache {
         })
     }
 
-    /// The archive, if it is undamaged.
+    /// The cached archive, if it is intact.
     fn kept(&self, record: &Record) -> Option<Bytes> {
         let archive = self.archive();
         let length = archive.metadata().ok()?.len();
@@ -115,8 +113,8 @@ impl Cache {
         (hexadecimal(&Sha256::digest(&data)) == record.sha256).then(|| data.into())
     }
 
-    /// Remembers it. `begun`: when packing began. A cache that cannot be written
-    /// is none: nothing depends on it.
+    /// Stores the result. `begun`: when packing began. Write errors are only logged, because
+    /// nothing depends on the cache.
     pub(super) fn remember(&self, data: &Data, sha256: &str, size: u64, begun: SystemTime) {
         let since = begun.duration_since(SystemTime::UNIX_EPOCH);
         let begun = since.map_or(0, |since| since.as_nanos().cast_signed());
@@ -133,7 +131,7 @@ impl Cache {
         }
     }
 
-    /// Forgets what the folder was packed to.
+    /// Removes the cache entry.
     pub(super) fn forget(&self) {
         for file in [&self.file, &self.archive()] {
             let removed = std::fs::remove_file(file);
@@ -177,7 +175,7 @@ fn put(folder: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Forgets folders that may be no more.
+/// Removes entries of folders that may no longer exist.
 fn remove_outdated(folder: &Path) -> io::Result<()> {
     let now = SystemTime::now();
     for entry in std::fs::read_dir(folder)? {

@@ -1,5 +1,5 @@
-//! gzip on all processors. The bytes depend on the content alone: not on the
-//! machine, nor on how many processors it has.
+//! gzip on all processors. The output depends only on the content, not on the machine or its
+//! number of processors.
 
 use std::{
     collections::VecDeque,
@@ -13,36 +13,36 @@ use std::{
 
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 
-/// Higher levels cost much time and save little on code.
+/// Higher levels take much more time and save little on code.
 const LEVEL: u32 = 6;
-/// Compressed at a time. Part of the format of our archives: another size gives
-/// other bytes, and so other addresses.
+/// The block size, a part of the archive format: another size changes the bytes and thus the
+/// addresses.
 const BLOCK: usize = 256 * 1024;
-/// Each block may refer to this much before it, all that deflate can reach.
+/// How far each block can refer back: the maximum window of deflate.
 const WINDOW: usize = 32 * 1024;
-/// More are no use: reading is not faster.
+/// More threads do not help, because reading is the bottleneck.
 const MOST_THREADS: usize = 16;
 /// A gzip header without time, name or operating system (RFC 1952).
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
-/// An empty last block (RFC 1951): what comes before it ends on a whole byte.
+/// An empty final block (RFC 1951). The data before it ends on a byte boundary.
 const END: [u8; 2] = [3, 0];
 
 type Compressed = io::Result<Vec<u8>>;
 
-/// A block, what comes before it, and where its answer goes.
+/// A block, the data before it, and the channel for the result.
 struct Work {
     block: Arc<Vec<u8>>,
     before: Option<Arc<Vec<u8>>>,
     answer: SyncSender<Compressed>,
 }
 
-/// Compresses what is written to it into `inner`, in the order of writing.
+/// Compresses written data into `inner`, in order.
 pub(super) struct ParallelGzip<W> {
     inner: W,
     block: Vec<u8>,
     last: Option<Arc<Vec<u8>>>,
     crc: Crc,
-    /// Closed first at the end, so that the workers end.
+    /// Closed first in `finish`, so that the workers exit.
     work: Option<SyncSender<Work>>,
     waiting: VecDeque<Receiver<Compressed>>,
     most: usize,
@@ -110,7 +110,7 @@ impl<W: Write> ParallelGzip<W> {
         Ok(())
     }
 
-    /// Writes what is left, and gives back what was written to.
+    /// Writes the remaining data and returns the inner writer.
     pub(super) fn finish(mut self) -> io::Result<W> {
         self.give_out()?;
         while !self.waiting.is_empty() {
@@ -160,15 +160,15 @@ fn compress_all(taken: &Mutex<Receiver<Work>>) {
             return;
         };
         let done = compress_one(&block, before.as_deref());
-        // Nobody waits for it any more after an error of another block.
+        // The receiver is dropped after an error in another block.
         let _ = answer.send(done);
     }
 }
 
-/// A block that ends on a whole byte, and is not the last one.
+/// A block that ends on a byte boundary and is not final.
 fn compress_one(block: &[u8], before: Option<&Vec<u8>>) -> Compressed {
-    // A new one for each block: one that is reset has parts of the block before in its
-    // window, and its output depends on them.
+    // A new compressor for each block: a reset one keeps parts of the previous block in its
+    // window, which would affect the output.
     let mut compress = Compress::new(Compression::new(LEVEL), false);
     if let Some(before) = before {
         let window = &before[before.len().saturating_sub(WINDOW)..];
@@ -180,7 +180,7 @@ fn compress_one(block: &[u8], before: Option<&Vec<u8>>) -> Compressed {
         let left = block.get(read..).unwrap_or_default();
         let status = compress.compress_vec(left, &mut out, FlushCompress::Sync);
         match status.map_err(io::Error::other)? {
-            // All is read, and there was room for all of it.
+            // The whole input was read, and the output buffer was large enough.
             Status::Ok | Status::BufError | Status::StreamEnd if out.len() < out.capacity() => {
                 return Ok(out);
             }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_gzip_and_the_same_on_any_number_of_threads() {
+    fn the_output_is_gzip_and_independent_of_the_number_of_threads() {
         for length in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 12_345] {
             let content = text(length);
             let one = packed(&content, 1, 1000);
@@ -242,7 +242,7 @@ mod tests {
     /// Compressors of zlib-rs that are reset give other bytes than new ones: for one of
     /// some 60 blocks.
     #[test]
-    fn a_block_is_compressed_alike_whatever_was_compressed_before() {
+    fn a_block_does_not_depend_on_earlier_blocks() {
         let mut seed = 1_u64;
         let mut letters = std::iter::repeat_with(|| {
             seed = seed
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_cost_next_to_nothing() {
+    fn blocks_have_a_negligible_overhead() {
         let content = text(4 * 1024 * 1024);
         let mut whole = flate2::write::GzEncoder::new(Vec::new(), Compression::new(LEVEL));
         whole.write_all(&content).unwrap();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_fails_ends_it() {
+    fn a_failing_writer_ends_the_compression() {
         struct Full(usize);
         impl Write for Full {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -295,7 +295,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
-        fn what_goes_in_comes_out(
+        fn compression_round_trips(
             content in proptest::collection::vec(any::<u8>(), 0..3000),
             times in 0_usize..400,
             threads in 1_usize..4,

@@ -1,4 +1,4 @@
-//! Entries of a folder that is to be packed.
+//! Entries of a folder to pack.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ pub(super) enum Kind {
     Link,
 }
 
-/// What changes when a file does, in nanoseconds since 1970.
+/// The change times of a file, in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) inode: u64,
@@ -28,17 +28,17 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// The last time that it changed in any way.
+    /// The latest of its change times.
     pub(super) fn changed(&self) -> i128 {
         self.stamp.changed.max(self.stamp.modified)
     }
 }
 
-/// Files and links, and the bytes of all files.
+/// The number of files and links, and the total size of the files.
 pub(super) fn totals(entries: &[Found]) -> (u64, u64) {
     let files = entries.iter().filter(|entry| entry.kind != Kind::Folder);
     files.fold((0, 0), |(files, bytes): (u64, u64), entry| {
-        // A sparse file may have any size.
+        // Saturating: a sparse file can have any size.
         (files + 1, bytes.saturating_add(entry.size))
     })
 }

@@ -1,4 +1,4 @@
-//! Virtual environments of Python, which belong to the machine they were made on.
+//! Virtual environments of Python, which work only on the machine where they were created.
 
 use std::path::Path;
 

@@ -8,7 +8,7 @@ use super::SecretFile;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BundleError {
-    /// The folder is none.
+    /// The path is not a folder.
     #[error("cannot pack {}: {problem}", path.display())]
     NoFolder {
         /// The path given.
@@ -17,57 +17,57 @@ pub enum BundleError {
         problem: String,
     },
     /// A file cannot be read.
-    #[error("cannot read {}: {source}; leave it out with .longshoreignore if it is not needed", path.display())]
+    #[error("cannot read {}: {source}; exclude it with .longshoreignore if it is not needed", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// A file changed while it was read.
-    #[error("{} changed while it was packed; try again when nothing writes to it, or leave it out with .longshoreignore", path.display())]
+    #[error("{} changed while it was packed; try again when nothing writes to it, or exclude it with .longshoreignore", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
-    /// The folder is not the one any more that was looked through.
+    /// The folder changed after it was scanned.
     #[error("the folder {} changed before it was packed; try again when nothing writes to it", path.display())]
     FolderChanged {
         /// The folder.
         path: PathBuf,
     },
-    /// A symbolic link that leaves the folder.
-    #[error("the link {} points out of the folder, to {}: it would be broken in the pod; copy the target in, or leave the link out with .longshoreignore", path.display(), target.display())]
+    /// A symbolic link that points outside the folder.
+    #[error("the link {} points outside the folder, to {}: it would be broken in the pod; copy its target into the folder, or exclude the link with .longshoreignore", path.display(), target.display())]
     Link {
         /// The link, within the folder.
         path: PathBuf,
         /// Where it points.
         target: PathBuf,
     },
-    /// An ignore pattern that cannot be read.
-    #[error("cannot understand the ignore patterns of {}: {problem}", path.display())]
+    /// An invalid ignore pattern.
+    #[error("invalid ignore patterns in {}: {problem}", path.display())]
     Pattern {
-        /// The file, or what stands for it.
+        /// The file, or the setting with the patterns.
         path: PathBuf,
         /// What is wrong.
         problem: String,
     },
-    /// Files that should not leave home.
-    #[error("the folder holds what looks like secrets: {}; leave them out with .longshoreignore and give them to the tasks as a Secret, or, if they may be sent, name them in `allow_secrets`", listed(.0))]
+    /// Files that look like secrets.
+    #[error("the folder contains files that look like secrets: {}; exclude them with .longshoreignore and provide them as a Secret, or allow them with `allow_secrets`", listed(.0))]
     Secrets(Vec<SecretFile>),
-    /// More than one of these at once.
-    #[error("{} problems keep the folder from being sent: {}", .0.len(), joined(.0))]
+    /// Several of these errors.
+    #[error("{} problems prevent packing the folder: {}", .0.len(), joined(.0))]
     Several(Vec<BundleError>),
     /// The archive cannot be written.
-    #[error("cannot write the bundle: {0}; is there room in the temporary folder?")]
+    #[error("cannot write the bundle: {0}; check the free space of the temporary folder")]
     Write(#[source] io::Error),
     /// The caller set the flag of [`PackOptions::stop`](super::PackOptions::stop).
-    /// Nothing is left of the archive.
+    /// The archive was removed.
     #[error("packing was interrupted")]
     Stopped,
 }
 
-/// How many secrets, links and unreadable files an error names.
+/// The maximum number of secrets, links and unreadable files in an error.
 pub(super) const NAMED: usize = 50;
 
 fn joined(problems: &[BundleError]) -> String {

@@ -1,5 +1,5 @@
-//! Packs a folder into a deterministic archive: the same files give the same
-//! bytes, on any day, for any user.
+//! Packs a folder into a deterministic archive: the same files result in the same bytes at
+//! any time and for any user.
 
 mod archive;
 mod cache;
@@ -33,51 +33,50 @@ use sink::Data;
 pub(crate) use sink::hexadecimal;
 pub use walk::DEFAULT_IGNORES;
 
-/// How many of the largest files, and of what was left out, are named.
+/// The number of examples of large and excluded files in a report.
 const EXAMPLES: usize = 10;
 
-/// What to pack beside the rules in the folder's own ignore files.
+/// Options for packing, in addition to the folder's ignore files.
 #[derive(Debug, Clone, Default)]
 pub struct PackOptions {
-    /// Further patterns in .gitignore's language; they win over all others.
+    /// Additional .gitignore patterns, which override all others.
     pub ignore: Vec<String>,
-    /// Patterns of files that are sent though they look like secrets.
+    /// Patterns of files to include although they look like secrets.
     pub allow_secrets: Vec<String>,
-    /// A folder in which to remember what folders were packed to: an unchanged
-    /// one is not packed again before its archive is asked for.
+    /// A cache folder for the results of packing. An unchanged folder is not packed again
+    /// until its archive is needed.
     pub cache: Option<PathBuf>,
-    /// Whether the report names all that was left out, not only the first.
+    /// Whether the report lists all excluded files instead of only the first ones.
     pub names_all: bool,
-    /// Set it from another thread when the archive is not wanted any more: packing ends
-    /// within milliseconds with [`BundleError::Stopped`], and leaves no file.
+    /// A flag to stop packing from another thread. Packing then ends within milliseconds with
+    /// [`BundleError::Stopped`] and leaves no file.
     pub stop: Arc<AtomicBool>,
 }
 
-/// How far packing has come.
+/// The progress of packing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Files packed so far.
     pub files: u64,
-    /// Bytes packed so far, before compression, those of a file that is not yet packed
-    /// as a whole among them.
+    /// Bytes packed so far, before compression, including those of a partially packed file.
     pub bytes: u64,
     /// Files to pack.
     pub total_files: u64,
-    /// Their bytes, before compression.
+    /// Their size in bytes, before compression.
     pub total_bytes: u64,
 }
 
-/// What was packed and what was not.
+/// The packed and the excluded files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// Files and links packed.
     pub files: u64,
-    /// Their bytes, before compression.
+    /// Their size in bytes, before compression.
     pub bytes: u64,
-    /// Files and whole folders left out.
+    /// The number of excluded files and folders.
     pub left_out: u64,
-    /// The first of them, or all with [`PackOptions::names_all`]; folders with a `/` at
-    /// the end.
+    /// The first excluded paths, or all with [`PackOptions::names_all`]; folders end with
+    /// `/`.
     pub left_out_examples: Vec<String>,
     /// The largest files packed, largest first.
     pub largest: Vec<(PathBuf, u64)>,
@@ -90,19 +89,19 @@ pub struct Bundle {
     pub sha256: String,
     /// The archive's size in bytes.
     pub size: u64,
-    /// What was packed.
+    /// The packed files.
     pub report: Report,
     contents: Arc<Contents>,
 }
 
-/// What the archive is made of, and the archive when it is made.
+/// The sources of the archive, and the archive once it exists.
 #[derive(Debug)]
 struct Contents {
     folder: PathBuf,
     entries: Vec<Found>,
     paths: BTreeSet<PathBuf>,
     cache: Option<Cache>,
-    /// Made when it is asked for, of a folder that is known to be unchanged.
+    /// Created on demand if the folder is unchanged.
     data: OnceLock<Data>,
 }
 
@@ -119,15 +118,14 @@ impl Contents {
 }
 
 impl Bundle {
-    /// Whether the archive has been made: not so of a folder that is as it was
-    /// when it was packed last.
+    /// Whether the archive exists already. For a folder that is unchanged since it was last
+    /// packed, it does not.
     #[must_use]
     pub fn is_packed(&self) -> bool {
         self.contents.data.get().is_some()
     }
 
-    /// Makes the archive, if it has not been made. `stop` ends it as
-    /// [`PackOptions::stop`] does.
+    /// Creates the archive unless it exists. `stop` works like [`PackOptions::stop`].
     ///
     /// # Errors
     /// As [`pack`]; [`BundleError::FolderChanged`].
@@ -150,7 +148,7 @@ impl Bundle {
         }
         let (data, _, sha256) = archive(&contents.folder, &contents.entries, stop, progress)?;
         if sha256 != self.sha256 {
-            // What is remembered is wrong, whatever the reason: the next try packs anew.
+            // The cache entry is wrong: the next attempt packs the folder again.
             if let Some(cache) = &contents.cache {
                 cache.forget();
             }
@@ -166,10 +164,10 @@ impl Bundle {
             .map_err(io::Error::other)
     }
 
-    /// Reads the archive from its beginning.
+    /// Opens the archive for reading.
     ///
     /// # Errors
-    /// Its temporary file cannot be opened; or it was not made yet, and its folder
+    /// The temporary file cannot be opened, or the archive does not exist yet and its folder
     /// has changed.
     pub fn open(&self) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self.made()? {
@@ -195,13 +193,13 @@ impl Bundle {
         self.contents.paths.contains(path)
     }
 
-    /// Files that a command names, and that are in the folder, but neither in the
-    /// bundle nor brought to the tasks in another way; one line each.
+    /// One warning for each file in the folder that the command names but that is neither in
+    /// the bundle nor available to the tasks in another way.
     #[must_use]
     pub fn warnings(&self, command: &[String], is_there: impl Fn(&Path) -> bool) -> Vec<String> {
         let mut warnings = Vec::new();
         for word in command {
-            // `--config=conf/a.yaml` names a file too.
+            // `--config=conf/a.yaml` also names a file.
             let word = word.rsplit('=').next().unwrap_or(word);
             let path = Path::new(word.trim_start_matches("./").trim_end_matches('/'));
             if word.is_empty() || path.as_os_str().is_empty() || path.is_absolute() {
@@ -224,7 +222,7 @@ impl Bundle {
                 ));
             } else {
                 warnings.push(format!(
-                    "the command names {word:?}, which is left out of the bundle by an ignore rule; add `!{}` to .longshoreignore to send it",
+                    "the command names {word:?}, which an ignore rule excludes from the bundle; add `!{}` to .longshoreignore to include it",
                     path.display()
                 ));
             }
@@ -233,11 +231,11 @@ impl Bundle {
     }
 }
 
-/// Packs a folder. `progress` is called after each file, and within large ones.
+/// Packs a folder. Calls `progress` after each file, and within large files.
 ///
-/// Left out are: what .gitignore files say, what .longshoreignore files say
-/// (these win), [`DEFAULT_IGNORES`], folders marked as caches by a
-/// `CACHEDIR.TAG`, and what is neither file, folder nor link.
+/// Excludes the files that .gitignore and .longshoreignore files match (the latter win),
+/// [`DEFAULT_IGNORES`], folders marked as caches by a `CACHEDIR.TAG`, and everything that
+/// is not a file, folder or link.
 ///
 /// # Errors
 /// Names the path, what is wrong with it, and what to do.

@@ -1,4 +1,4 @@
-//! Looks through a folder before it is packed.
+//! Scans a folder before packing.
 
 use std::{
     io,
@@ -23,11 +23,10 @@ use super::{
     walk::{self, Walked},
 };
 
-/// A folder that was looked through: what is to be packed is known, and whether
-/// it must be.
+/// A scanned folder: which files to pack, and whether packing is necessary.
 #[derive(Debug)]
 pub struct Scan {
-    /// What is going to be packed.
+    /// The files to pack.
     pub report: Report,
     folder: PathBuf,
     entries: Vec<Found>,
@@ -37,8 +36,8 @@ pub struct Scan {
     stop: Arc<AtomicBool>,
 }
 
-/// Looks through a folder, without packing it. Of a folder that is as it was when
-/// it was packed last, no file is read but ignore files.
+/// Scans a folder without packing it. For a folder that is unchanged since it was last
+/// packed, it reads only the ignore files.
 ///
 /// # Errors
 /// As [`pack`](super::pack()).
@@ -48,7 +47,7 @@ pub fn scan(folder: &Path, options: &PackOptions) -> Result<Scan, BundleError> {
     let found = walk::walk(folder, options)?;
     let cache = options.cache.as_deref();
     let cache = cache.map(|cache| Cache::of(cache, folder, &found, &options.allow_secrets));
-    // What is remembered has passed the checks.
+    // Cached folders have passed the checks.
     let known = cache.as_ref().and_then(Cache::find);
     if known.is_none() {
         check(folder, &found.entries, options)?;
@@ -65,15 +64,15 @@ pub fn scan(folder: &Path, options: &PackOptions) -> Result<Scan, BundleError> {
 }
 
 impl Scan {
-    /// Whether the folder is as it was when it was packed last. Then
-    /// [`Scan::pack`] reads none of it.
+    /// Whether the folder is unchanged since it was last packed. Then [`Scan::pack`] reads
+    /// no files.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
         self.known.is_some()
     }
 
-    /// Packs the folder, unless it is unchanged. `progress` is called after each
-    /// file, and within large ones.
+    /// Packs the folder unless it is unchanged. Calls `progress` after each file, and within
+    /// large files.
     ///
     /// # Errors
     /// As [`pack`](super::pack()).
@@ -116,8 +115,8 @@ fn check_folder(folder: &Path) -> Result<(), BundleError> {
     }
 }
 
-/// Refuses secrets, links that leave the folder, and files that may not be read: before
-/// anything is packed, so that all of them are reported at once.
+/// Rejects secrets, links that point outside the folder, and unreadable files before
+/// packing, so that all of them are reported together.
 fn check(folder: &Path, entries: &[Found], options: &PackOptions) -> Result<(), BundleError> {
     let allowed = walk::rules(
         Path::new(""),
@@ -140,7 +139,7 @@ fn check(folder: &Path, entries: &[Found], options: &PackOptions) -> Result<(), 
     }
 }
 
-/// Links that leave the folder, and files that may not be read.
+/// Links that point outside the folder, and unreadable files.
 fn refused<'a>(
     folder: &'a Path,
     entries: &'a [Found],
@@ -169,7 +168,7 @@ fn refused<'a>(
     })
 }
 
-/// What is going to be packed.
+/// The files to pack.
 fn report(found: &Walked) -> Report {
     let (files, bytes) = totals(&found.entries);
     Report {

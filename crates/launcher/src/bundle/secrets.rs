@@ -1,8 +1,7 @@
-//! Recognises what must not leave home by accident: keys, passwords, tokens.
+//! Detects keys, passwords and tokens, which must not be uploaded by accident.
 //!
-//! A bundle lies in a store or in a Secret that others may read. Only what is
-//! surely a secret is refused: a name that is used for nothing else, or content
-//! that nothing else has.
+//! Other users may be able to read a bundle in a store or Secret. Only unambiguous secrets
+//! are rejected: names that are used for nothing else, or content that occurs nowhere else.
 
 use std::{
     fs::File,
@@ -20,39 +19,42 @@ use super::entry::{Found, Kind};
 pub struct SecretFile {
     /// The file, within the folder.
     pub path: PathBuf,
-    /// What it is: `a private key`.
+    /// A description, such as `a private key`.
     pub what: &'static str,
 }
 
-/// So much of a file is looked at.
+/// The number of bytes of a file to inspect.
 const LOOKED_AT: u64 = 64 * 1024;
-/// Larger files are no keys, no settings.
+/// Larger files are not keys or settings.
 const LARGEST: u64 = 1024 * 1024;
 
 /// Names that are used for nothing else.
 const NAMES: [(&str, &str); 9] = [
-    (".env", "a file of variables, which often holds passwords"),
-    (".netrc", "passwords of hosts"),
-    ("_netrc", "passwords of hosts"),
-    (".pgpass", "passwords of databases"),
-    (".git-credentials", "passwords of repositories"),
-    (".pypirc", "passwords of package indexes"),
-    (".htpasswd", "hashes of passwords"),
+    (
+        ".env",
+        "environment variables, which often contain passwords",
+    ),
+    (".netrc", "host passwords"),
+    ("_netrc", "host passwords"),
+    (".pgpass", "database passwords"),
+    (".git-credentials", "repository credentials"),
+    (".pypirc", "package index credentials"),
+    (".htpasswd", "password hashes"),
     (".vault-token", "a token"),
-    (".boto", "credentials of a cloud"),
+    (".boto", "cloud credentials"),
 ];
-/// Those of examples, which hold nothing.
+/// Extensions of example files, which contain no secrets.
 const EXAMPLES: [&str; 6] = ["example", "sample", "template", "dist", "defaults", "test"];
-/// Stores of keys, by their extension.
+/// Extensions of keystores.
 const KEY_STORES: [&str; 5] = ["p12", "pfx", "jks", "keystore", "kdbx"];
-/// Files with other extensions are code or data, and are not looked into.
+/// Extensions of files to inspect. Other files are code or data.
 const LOOKED_INTO: [&str; 14] = [
     "pem", "key", "crt", "cer", "yaml", "yml", "json", "toml", "ini", "cfg", "conf", "config",
     "txt", "rsa",
 ];
 
-/// The secrets among what is to be packed, but for those that `allowed` names; not all
-/// of them when `stop` is set meanwhile.
+/// The secrets among the files to pack, except those that `allowed` matches. Incomplete if
+/// `stop` is set meanwhile.
 pub(super) fn find(
     folder: &Path,
     entries: &[Found],
@@ -89,10 +91,10 @@ fn by_name(path: &Path) -> Option<&'static str> {
         return (!is_example).then_some(NAMES[0].1);
     }
     if name == "credentials" && within(".aws") {
-        return Some("credentials of a cloud");
+        return Some("cloud credentials");
     }
     let extension = Path::new(name).extension()?.to_str()?;
-    KEY_STORES.contains(&extension).then_some("a store of keys")
+    KEY_STORES.contains(&extension).then_some("a keystore")
 }
 
 fn by_content(folder: &Path, entry: &Found) -> Option<&'static str> {
@@ -103,13 +105,13 @@ fn by_content(folder: &Path, entry: &Found) -> Option<&'static str> {
         return None;
     }
     let mut bytes = Vec::new();
-    // What cannot be read is told when it is packed.
+    // Packing reports unreadable files.
     let file = File::open(folder.join(&entry.path)).ok()?;
     file.take(LOOKED_AT).read_to_end(&mut bytes).ok()?;
     in_text(&String::from_utf8_lossy(&bytes))
 }
 
-/// What a text surely holds.
+/// The kind of secret that a text contains.
 fn in_text(text: &str) -> Option<&'static str> {
     if has_private_key(text) {
         return Some("a private key");
@@ -130,10 +132,10 @@ fn in_text(text: &str) -> Option<&'static str> {
         return Some("a kubeconfig with credentials");
     }
     if has(&["\"auths\"", "\"auth\""]) {
-        return Some("passwords of registries");
+        return Some("registry credentials");
     }
     if has(&["aws_access_key_id", "aws_secret_access_key"]) {
-        return Some("credentials of a cloud");
+        return Some("cloud credentials");
     }
     if text.contains("_authToken=") && !text.contains("_authToken=$") {
         return Some("a token of a package registry");
@@ -141,7 +143,8 @@ fn in_text(text: &str) -> Option<&'static str> {
     None
 }
 
-/// PEM's private keys: a whole line, so that code which looks for one is none.
+/// Whether a text contains a PEM private key. Matches whole lines, so that code that searches
+/// for keys does not count.
 fn has_private_key(text: &str) -> bool {
     text.lines().any(|line| {
         let kind = line
@@ -159,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_are_used_for_nothing_else() {
+    fn secrets_are_detected_by_name() {
         let secret = |path: &str| by_name(Path::new(path)).is_some();
         for path in [
             ".env",
@@ -184,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn content_that_nothing_else_has() {
+    fn secrets_are_detected_by_content() {
         for text in [
             "-----BEGIN OPENSSH PRIVATE KEY-----\nb3\n-----END OPENSSH PRIVATE KEY-----\n",
             "cert\n  -----BEGIN RSA PRIVATE KEY-----\n",

@@ -1,4 +1,4 @@
-//! Takes an archive's bytes: in memory while they are few, then in a file.
+//! Stores an archive in memory while it is small, and in a file otherwise.
 
 use std::io::{self, Write};
 
@@ -12,11 +12,11 @@ pub(super) const IN_MEMORY: usize = 4 * 1024 * 1024;
 #[derive(Debug)]
 pub(super) enum Data {
     Memory(Bytes),
-    /// Removes itself when it goes.
+    /// Removed when dropped.
     File(tempfile::NamedTempFile),
 }
 
-/// Hashes what is written, and keeps it.
+/// Hashes and stores the written data.
 #[derive(Default)]
 pub(super) struct Sink {
     hash: Sha256,
@@ -26,7 +26,7 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    /// The archive, its size, and its sha256 in hexadecimal.
+    /// Returns the archive, its size, and its sha256 in hexadecimal.
     pub(super) fn finish(self) -> io::Result<(Data, u64, String)> {
         let data = match self.file {
             Some(mut file) => {

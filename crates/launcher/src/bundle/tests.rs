@@ -47,7 +47,7 @@ fn names(bundle: &Bundle) -> Vec<String> {
 }
 
 #[test]
-fn the_same_files_give_the_same_bytes() {
+fn the_same_files_result_in_the_same_bytes() {
     let files = [("b.py", "2"), ("a/x.py", "1"), ("a.py", "3")];
     let (one, two) = (folder(&files), folder(&files));
     let later = fs::File::options()
@@ -69,7 +69,7 @@ fn the_same_files_give_the_same_bytes() {
 }
 
 #[test]
-fn ignored_files_stay_at_home_and_are_reported() {
+fn ignored_files_are_excluded_and_reported() {
     let folder = folder(&[
         (".gitignore", "data/\n*.log\n"),
         (".longshoreignore", "!keep.log\nnotes.txt\n"),
@@ -146,7 +146,7 @@ fn ignored_files_stay_at_home_and_are_reported() {
 }
 
 #[test]
-fn all_that_is_left_out_can_be_named() {
+fn all_excluded_files_can_be_listed() {
     let names: Vec<String> = (10..35).map(|n| format!("{n}.log")).collect();
     let mut files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
     files.push(("train.py", ""));
@@ -166,7 +166,7 @@ fn all_that_is_left_out_can_be_named() {
 }
 
 #[test]
-fn the_rules_of_the_repository_above_hold_and_those_beyond_do_not() {
+fn gitignore_files_apply_from_the_repository_root() {
     let outer = folder(&[
         (".gitignore", "*\n"),
         ("repo/.git/HEAD", ""),
@@ -178,7 +178,7 @@ fn the_rules_of_the_repository_above_hold_and_those_beyond_do_not() {
 }
 
 #[test]
-fn modes_and_links_survive() {
+fn modes_and_links_are_kept() {
     let folder = folder(&[("run.sh", "#!/bin/sh"), ("lib/a.py", "1")]);
     let mode = |path: &Path| {
         std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions())
@@ -201,14 +201,14 @@ fn modes_and_links_survive() {
 }
 
 #[test]
-fn links_out_of_the_folder_are_refused_unless_ignored() {
+fn links_outside_the_folder_are_rejected_unless_ignored() {
     let folder = folder(&[("a.py", "")]);
     symlink("/etc/passwd", folder.path().join("out")).unwrap();
     let error = pack(folder.path(), &PackOptions::default(), |_| {})
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("the link out points out of the folder, to /etc/passwd"),
+        error.contains("the link out points outside the folder, to /etc/passwd"),
         "{error}"
     );
     let options = PackOptions {
@@ -222,7 +222,7 @@ fn links_out_of_the_folder_are_refused_unless_ignored() {
 }
 
 #[test]
-fn all_that_is_refused_is_reported_at_once() {
+fn all_problems_are_reported_together() {
     let folder = folder(&[
         ("a.py", ""),
         (".env", "A=1"),
@@ -249,7 +249,7 @@ fn all_that_is_refused_is_reported_at_once() {
 }
 
 #[test]
-fn a_virtual_environment_that_is_named_is_not_to_be_sent() {
+fn a_virtual_environment_in_the_command_is_not_to_be_sent() {
     let folder = folder(&[
         (".venv/pyvenv.cfg", ""),
         (".venv/bin/python", ""),
@@ -266,7 +266,7 @@ fn a_virtual_environment_that_is_named_is_not_to_be_sent() {
 }
 
 #[test]
-fn a_folder_that_is_none_is_named() {
+fn an_invalid_folder_is_named() {
     let folder = folder(&[("a.py", "")]);
     let error = |path: &str| {
         pack(&folder.path().join(path), &PackOptions::default(), |_| {})
@@ -278,7 +278,7 @@ fn a_folder_that_is_none_is_named() {
 }
 
 #[test]
-fn a_large_bundle_lives_in_a_file_that_goes_with_it() {
+fn a_large_bundle_is_stored_in_a_temporary_file() {
     let folder = folder(&[("a.py", "")]);
     let noise = noise();
     fs::write(folder.path().join("noise"), &noise).unwrap();
@@ -299,7 +299,7 @@ fn a_large_bundle_lives_in_a_file_that_goes_with_it() {
     assert!(!path.exists());
 }
 
-/// Content that does not compress, too much to stay in memory.
+/// Incompressible content that is too large to stay in memory.
 pub(super) fn noise() -> Vec<u8> {
     let mut seed = 1_u64;
     let noise = std::iter::repeat_with(|| {
@@ -311,13 +311,13 @@ pub(super) fn noise() -> Vec<u8> {
     noise.take(IN_MEMORY * 2).collect()
 }
 
-/// Larger than anything that could be packed while a test runs.
+/// Too large to be packed during a test.
 const ENDLESS: u64 = 1 << 40;
 
 #[test]
 fn packing_can_be_stopped_within_one_file() {
     let folder = folder(&[("a.py", "1")]);
-    // In this order: the archive has grown into a file when it is stopped.
+    // Packed in this order, so that the archive is already in a file when it is stopped.
     fs::write(folder.path().join("noise"), noise()).unwrap();
     let sparse = fs::File::create(folder.path().join("sparse")).unwrap();
     sparse.set_len(ENDLESS).unwrap();
@@ -332,9 +332,9 @@ fn packing_can_be_stopped_within_one_file() {
         }
     });
     assert!(matches!(error.unwrap_err(), BundleError::Stopped));
-    // A thirtieth of this on a machine that does nothing else.
+    // An idle machine takes a thirtieth of this.
     assert!(stopped.unwrap().elapsed() < Duration::from_secs(3));
-    // Bytes are reported within a file, too.
+    // Progress is also reported within a file.
     let within: Vec<_> = seen.iter().filter(|progress| progress.files == 2).collect();
     assert!(within.len() > 10, "{seen:?}");
     assert!(within.is_sorted_by(|a, b| a.bytes <= b.bytes));
@@ -343,13 +343,13 @@ fn packing_can_be_stopped_within_one_file() {
         seen.iter()
             .all(|progress| (progress.total_files, progress.total_bytes) == expected)
     );
-    // Nothing is looked through for whom it is stopped already.
+    // A scan that is already stopped reads nothing.
     let again = scan(folder.path(), &options);
     assert!(matches!(again.unwrap_err(), BundleError::Stopped));
 }
 
 #[test]
-fn what_is_found_is_known_before_it_is_packed() {
+fn a_scan_reports_the_files_before_packing() {
     let folder = folder(&[("a.py", "1")]);
     for name in ["large", "larger"] {
         let sparse = fs::File::create(folder.path().join(name)).unwrap();
@@ -361,7 +361,7 @@ fn what_is_found_is_known_before_it_is_packed() {
 }
 
 #[test]
-fn secrets_stay_at_home_unless_allowed() {
+fn secrets_are_rejected_unless_allowed() {
     let folder = folder(&[
         ("train.py", "KEY = '-----BEGIN RSA PRIVATE KEY-----'"),
         (".env", "PASSWORD=x"),
@@ -382,9 +382,9 @@ fn secrets_stay_at_home_unless_allowed() {
     };
     assert_eq!(
         with(&[], &[]).unwrap_err(),
-        "the folder holds what looks like secrets: .env (a file of variables, which often holds passwords), \
-         keys/id_ed25519 (a private key); leave them out with .longshoreignore and give them to the tasks \
-         as a Secret, or, if they may be sent, name them in `allow_secrets`"
+        "the folder contains files that look like secrets: .env (environment variables, which often contain passwords), \
+         keys/id_ed25519 (a private key); exclude them with .longshoreignore and provide them as a Secret, \
+         or allow them with `allow_secrets`"
     );
     assert!(with(&[], &["keys/"]).unwrap_err().contains(".env ("));
     assert_eq!(with(&[], &["keys/", ".env"]).unwrap().report.files, 4);

@@ -1,4 +1,4 @@
-//! Tests of what is known of an unchanged folder.
+//! Tests of the cache of packed folders.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -15,7 +15,7 @@ use super::{
     *,
 };
 
-/// A folder of such files and one that does not compress; and a cache.
+/// A folder of such files and an incompressible one, and a cache.
 struct Place {
     folder: tempfile::TempDir,
     cache: tempfile::TempDir,
@@ -23,7 +23,7 @@ struct Place {
 }
 
 impl Place {
-    /// What was just written is not taken for unchanged.
+    /// Recently written files do not count as unchanged.
     fn settled(files: &[(&str, &str)], large: &[u8]) -> Self {
         let (folder, cache) = (folder(files), tempfile::tempdir().unwrap());
         fs::write(folder.path().join("large"), large).unwrap();
@@ -49,7 +49,7 @@ impl Place {
     }
 }
 
-/// Tells which files of a folder are opened.
+/// Reports which files of a folder are opened.
 struct Opened(OwnedFd);
 
 impl Opened {
@@ -59,7 +59,7 @@ impl Opened {
         Self(watch)
     }
 
-    /// Those since the last call.
+    /// The files opened since the last call.
     fn files(&self) -> BTreeSet<String> {
         let mut buffer = [MaybeUninit::<u8>::uninit(); 4096];
         let mut events = inotify::Reader::new(&self.0, &mut buffer);
@@ -80,7 +80,7 @@ impl Opened {
 }
 
 #[test]
-fn no_file_of_an_unchanged_folder_is_read_until_its_archive_is_wanted() {
+fn no_file_of_an_unchanged_folder_is_read_until_its_archive_is_needed() {
     let key = "[settings]\nthis = 'is looked into for keys'\n";
     let place = Place::settled(&[("a.py", "1"), ("settings.toml", key)], &noise());
     let opened = Opened::watch(place.folder.path());
@@ -106,7 +106,7 @@ fn no_file_of_an_unchanged_folder_is_read_until_its_archive_is_wanted() {
 }
 
 #[test]
-fn a_small_archive_of_a_large_folder_is_kept() {
+fn a_small_archive_of_a_large_folder_is_cached() {
     let place = Place::settled(&[], &[b'x'; 16 << 20]);
     let first = place.pack();
     let opened = Opened::watch(place.folder.path());
@@ -115,7 +115,7 @@ fn a_small_archive_of_a_large_folder_is_kept() {
     assert_eq!(again.sha256, first.sha256);
     assert_eq!(opened.files(), BTreeSet::new());
 
-    // One that is damaged is made again.
+    // A damaged archive is created again.
     for damaged in [
         &b"short"[..],
         &vec![0; usize::try_from(first.size).unwrap()],
@@ -133,7 +133,7 @@ fn a_changed_folder_is_packed_again() {
     let place = Place::settled(&[("a.py", "1")], &noise());
     let first = place.pack();
 
-    // A cache that is none is no obstacle.
+    // An unusable cache is not an error.
     for file in place.cached() {
         fs::write(file, "{").unwrap();
     }
@@ -145,11 +145,11 @@ fn a_changed_folder_is_packed_again() {
     };
     pack(place.folder.path(), &nowhere, |_| {}).unwrap();
 
-    // The same size, and a time long ago: the time of change tells.
+    // With the same size and an old modification time, the change time differs.
     let late = place.pack();
     let file = place.folder.path().join("a.py");
     fs::write(&file, "2").unwrap();
-    // Only the time of the last writing can be set, not that of the last change.
+    // Only the modification time can be set, not the change time.
     let written = fs::File::options().write(true).open(&file).unwrap();
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
     written.set_modified(long_ago).unwrap();
@@ -160,9 +160,9 @@ fn a_changed_folder_is_packed_again() {
     assert_ne!(changed.sha256, first.sha256);
 }
 
-/// A version that packs otherwise must not fail for ever.
+/// A version with a different format must not fail permanently.
 #[test]
-fn what_turns_out_to_be_wrong_is_forgotten() {
+fn a_wrong_cache_entry_is_removed() {
     let place = Place::settled(&[], &noise());
     let first = place.pack();
     for file in place.cached() {
@@ -177,7 +177,7 @@ fn what_turns_out_to_be_wrong_is_forgotten() {
 }
 
 #[test]
-fn secrets_that_are_no_longer_allowed_are_refused() {
+fn secrets_that_are_no_longer_allowed_are_rejected() {
     let mut place = Place::settled(&[(".env", "A=1")], &noise());
     place.options.allow_secrets = vec![".env".to_owned()];
     place.pack();
@@ -187,7 +187,7 @@ fn secrets_that_are_no_longer_allowed_are_refused() {
     assert!(matches!(refused, Err(BundleError::Secrets(_))));
 }
 
-/// The cache of a folder that is not small.
+/// The cache entry of a folder that is not small.
 fn cache_at(place: &Path, folder: &Path) -> Cache {
     let sparse = fs::File::create(folder.join("large")).unwrap();
     sparse.set_len(5 << 20).unwrap();
@@ -200,7 +200,7 @@ fn in_seconds(seconds: u64) -> SystemTime {
 }
 
 #[test]
-fn a_folder_that_changes_in_this_moment_is_not_remembered() {
+fn a_folder_that_changes_during_packing_is_not_cached() {
     let (folder, cache) = (folder(&[("a.py", "1")]), tempfile::tempdir().unwrap());
     let cache = cache_at(&cache.path().join("bundles"), folder.path());
     let data = Data::Memory(Bytes::from_static(b"abc"));
@@ -212,9 +212,9 @@ fn a_folder_that_changes_in_this_moment_is_not_remembered() {
     assert_eq!((&*known.sha256, known.data), (sha256, Some("abc".into())));
 }
 
-/// Another user could say there that the folder was packed to other code.
+/// Another user could assign other code to the folder there.
 #[test]
-fn a_cache_that_others_may_write_is_not_believed() {
+fn a_cache_that_others_can_write_is_ignored() {
     use std::os::unix::fs::PermissionsExt as _;
     let (folder, place) = (folder(&[("a.py", "1")]), tempfile::tempdir().unwrap());
     let cache = cache_at(&place.path().join("bundles"), folder.path());
@@ -227,7 +227,7 @@ fn a_cache_that_others_may_write_is_not_believed() {
 }
 
 #[test]
-fn folders_that_were_not_packed_for_long_are_forgotten() {
+fn outdated_cache_entries_are_removed() {
     let place = Place::settled(&[], &noise());
     place.pack();
     let old = place.cached().remove(0).with_file_name("old.json");

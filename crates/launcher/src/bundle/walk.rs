@@ -1,4 +1,4 @@
-//! Finds what to pack: all files of a folder, sorted, without the ignored.
+//! Finds the files to pack: all files of a folder, sorted, without the ignored ones.
 
 use std::{
     fs::{self, File},
@@ -18,7 +18,7 @@ use super::{
     entry::{Found, Kind, Stamp},
 };
 
-/// What is left out unless an ignore file says `!pattern`.
+/// Patterns that are excluded unless an ignore file contains `!pattern`.
 pub const DEFAULT_IGNORES: &[&str] = &[
     ".git",
     ".hg",
@@ -39,7 +39,7 @@ pub const DEFAULT_IGNORES: &[&str] = &[
 
 /// The project's own ignore file.
 pub(super) const IGNORE_FILE: &str = ".longshoreignore";
-/// The mark of a folder that holds a cache (bford.info/cachedir).
+/// The file that marks a cache folder (bford.info/cachedir).
 const CACHE_MARK: &str = "CACHEDIR.TAG";
 const CACHE_SIGNATURE: &[u8; 43] = b"Signature: 8a477f597d28d172789f06886806bc55";
 
@@ -48,7 +48,7 @@ pub(super) struct Walked {
     pub(super) entries: Vec<Found>,
     pub(super) left_out: u64,
     pub(super) examples: Vec<String>,
-    /// How many examples are kept.
+    /// The maximum number of examples.
     named: usize,
 }
 
@@ -62,7 +62,7 @@ impl Walked {
     }
 }
 
-/// The rules in force in one folder, weakest first.
+/// The ignore rules that apply to a folder, lowest precedence first.
 struct Rules {
     defaults: Gitignore,
     git: Vec<Gitignore>,
@@ -88,7 +88,7 @@ impl Rules {
 }
 
 pub(super) fn walk(folder: &Path, options: &PackOptions) -> Result<Walked, BundleError> {
-    // Matching is by path prefix, so all paths must begin alike.
+    // Patterns match by path prefix, so all paths need the same root.
     let root = folder
         .canonicalize()
         .map_err(|source| read(folder, source))?;
@@ -167,7 +167,7 @@ fn descend(
             kind,
             size,
             executable,
-            // A folder is what is in it.
+            // A folder is represented by its contents.
             stamp: if is_folder {
                 Stamp::default()
             } else {
@@ -193,8 +193,8 @@ fn stamp(metadata: &fs::Metadata) -> Stamp {
     }
 }
 
-/// The .gitignore files above the folder, when it is within a git repository:
-/// from the repository's root down. Beyond it, they say nothing about it.
+/// The .gitignore files between the root of the git repository and the folder, if it is in
+/// one. Files above the root do not apply.
 fn inherited(root: &Path) -> Result<Vec<Gitignore>, BundleError> {
     let Some(repository) = root.ancestors().find(|folder| folder.join(".git").exists()) else {
         return Ok(Vec::new());
@@ -227,7 +227,7 @@ fn from_file(folder: &Path, file: &Path) -> Result<Option<Gitignore>, BundleErro
     build(builder, file).map(Some)
 }
 
-/// Rules that stand in no file of their own; `name` is where they stand.
+/// Rules from a setting instead of a file; `name` names the setting in errors.
 pub(super) fn rules(root: &Path, name: &str, lines: &[String]) -> Result<Gitignore, BundleError> {
     let mut builder = GitignoreBuilder::new(root);
     for line in lines {
@@ -251,7 +251,7 @@ fn build(builder: GitignoreBuilder, path: &Path) -> Result<Gitignore, BundleErro
 fn is_cache(folder: &Path) -> bool {
     let mut mark = [0; CACHE_SIGNATURE.len()];
     let file = folder.join(CACHE_MARK);
-    // A pipe of that name is not waited for.
+    // Do not block on a pipe of that name.
     file.is_file()
         && File::open(file).is_ok_and(|mut file| file.read_exact(&mut mark).is_ok())
         && mark == *CACHE_SIGNATURE

@@ -1,19 +1,18 @@
-//! Files of variables, in the format of `docker run --env-file`; and variables that are
+//! Environment files, in the format of `docker run --env-file`, and variables that are
 //! passed through by name.
 //!
-//! - `NAME=VALUE` sets a variable. Everything behind the first `=` is the value, as it is:
-//!   quotes, `#`, `$` and blanks at the end are part of it.
-//! - `NAME` alone passes the variable of the caller through; it is left out where the
-//!   caller has none of that name.
-//! - Blank lines and lines whose first character is `#` are left out. Blanks before a
-//!   name are left out. Lines end with LF or CR LF.
+//! - `NAME=VALUE` sets a variable. Everything after the first `=` is the value, including
+//!   quotes, `#`, `$` and trailing blanks.
+//! - `NAME` alone passes through the variable of the caller, and is ignored if the caller
+//!   does not have it.
+//! - Blank lines and lines whose first character is `#` are ignored, as are blanks before a
+//!   name. Lines end with LF or CR LF.
 
 use std::path::Path;
 
 use super::{ConfigError, values::invalid};
 
-/// The largest file that is read, in bytes: its values travel in a Secret, which holds no
-/// more than that.
+/// The maximum file size in bytes: the values are stored in a Secret, which cannot be larger.
 const LARGEST_FILE: u64 = 1024 * 1024;
 
 /// The variables of a file.
@@ -102,7 +101,7 @@ fn is_quoted(value: &str) -> bool {
         .any(|&quote| value.len() > 1 && value.starts_with(quote) && value.ends_with(quote))
 }
 
-/// Gives each of the `--env` flags that is a name alone the caller's value.
+/// Adds the caller's value to each `--env` flag that consists of a name alone.
 ///
 /// # Errors
 /// The caller has no variable of that name.
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_line_and_never_the_value() {
+    fn errors_name_the_line_but_not_the_value() {
         for (content, problem) in [
             (&b"A=1\n=hush"[..], "a.env:2: there is no name before `=`"),
             (

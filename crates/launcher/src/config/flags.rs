@@ -1,10 +1,10 @@
-//! What the command line says, as it was written.
+//! Command line flags as written.
 
 use std::path::{Path, PathBuf};
 
 use super::{ConfigError, Input, PodSettings, Template, Toleration, Volume, values::invalid};
 
-/// What the command line says, as it was written.
+/// Command line flags as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Flags {
     /// `--name`.
@@ -15,10 +15,10 @@ pub struct Flags {
     pub image: Option<String>,
     /// `--launcher-image`.
     pub launcher_image: Option<String>,
-    /// Variables of `--env-file`, in their order; `--env` wins over them.
+    /// Variables of `--env-file`, in order; `--env` overrides them.
     pub env_file: Vec<(String, String)>,
-    /// `--env KEY=VALUE`, each; later ones win. [`pass_through`](super::pass_through)
-    /// gives those without a value their own.
+    /// `--env KEY=VALUE`, each; later ones win. [`pass_through`](super::pass_through) adds
+    /// missing values.
     pub env: Vec<String>,
     /// `--role NAME=COUNT`, each; later ones win.
     pub roles: Vec<String>,
@@ -52,26 +52,26 @@ pub struct Flags {
     pub service_account: Option<String>,
     /// `--queue`.
     pub queue: Option<String>,
-    /// `--cron`: when the run is made, again and again.
+    /// `--cron`: the schedule of the run.
     pub cron: Option<String>,
     /// `--time-zone`: the time zone of `cron`.
     pub time_zone: Option<String>,
-    /// `--restricted`: pods keep to the Pod Security Standard `restricted`.
+    /// `--restricted`: pods meet the Pod Security Standard `restricted`.
     pub restricted: bool,
-    /// `--jobset`: one JobSet instead of a Job a role.
+    /// `--jobset`: one JobSet instead of one Job per role.
     pub jobset: bool,
     /// `--stdin`, or both `--stdin` and `--tty`.
     pub input: Input,
-    /// The current folder, when the cluster runs pods on this machine's files: then a
-    /// relative folder of a `host` volume is one of this machine.
+    /// The current folder, if the cluster's pods share this machine's files: relative
+    /// folders of `host` volumes are resolved against it.
     pub here: Option<PathBuf>,
-    /// What the pods of every role are like.
+    /// Pod settings of every role.
     pub pods: PodFlags,
     /// The command after `--`; empty when none is given.
     pub command: Vec<String>,
 }
 
-/// Flags about pods. They are the run's: a role's own settings win over them.
+/// Flags about pods. They apply to the whole run; a role's own settings override them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodFlags {
     /// `--volume KIND:NAME:PATH[:ro]`, each.
@@ -89,8 +89,8 @@ pub struct PodFlags {
 }
 
 impl PodFlags {
-    /// The file's settings with the flags over them. `here` is the current folder, if
-    /// relative folders of volumes are of this machine.
+    /// The file's settings overridden by the flags. `here` is the current folder, if relative
+    /// folders of volumes are on this machine.
     pub(super) fn over(
         &self,
         file: &PodSettings,
@@ -113,7 +113,7 @@ impl PodFlags {
         all.priority_class = self.priority_class.clone().or(all.priority_class);
         all.shared_memory = self.shared_memory.clone().or(all.shared_memory);
         if let Some(path) = &self.template {
-            // Named on the command line, and so from where that is typed.
+            // Paths on the command line are relative to the current folder.
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             all.template = Some(Template::File(path));
         }
@@ -148,7 +148,7 @@ fn volume(flag: &str) -> Result<Volume, ConfigError> {
     Ok(volume)
 }
 
-/// As kubectl writes taints: `nvidia.com/gpu=present:NoSchedule`.
+/// Parses kubectl's notation of taints: `nvidia.com/gpu=present:NoSchedule`.
 fn toleration(flag: &str) -> Toleration {
     let (pair, effect) = match flag.rsplit_once(':') {
         Some((pair, effect)) => (pair, Some(effect.to_owned())),

@@ -1,4 +1,4 @@
-//! The keys that `longshore.toml` knows, and the nearest one to a word.
+//! The valid keys of `longshore.toml`, and the closest key to a misspelled one.
 
 use crate::suggest;
 
@@ -65,7 +65,7 @@ pub(super) const ROLE_KEYS: &[&str] = &[
     "volumes",
 ];
 
-/// Refuses a table with an unknown key, and suggests the nearest valid one.
+/// Rejects a table with an unknown key, and suggests the closest valid one.
 pub(super) fn check(
     table: &toml::Table,
     valid: &[&str],
@@ -93,7 +93,7 @@ pub(super) fn check(
     })
 }
 
-/// The key that a mistyped one is closest to.
+/// The closest valid key to a misspelled one.
 fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let word = word.to_lowercase().replace('-', "_");
     suggest::nearest(&word, candidates.iter().copied())

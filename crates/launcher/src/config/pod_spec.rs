@@ -1,4 +1,4 @@
-//! The meaning of [`PodSettings`]: checked, merged, and as JSON has it.
+//! Resolves [`PodSettings`]: checks and merges them, and converts them to Kubernetes JSON.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::names;
 
-/// What the pods of a role are like, beside image, command and resources.
+/// Pod settings of a role other than image, command and resources.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PodSpec {
     /// Labels that a node must have.
@@ -29,20 +29,20 @@ pub struct PodSpec {
     pub affinity: Option<Value>,
     /// Volumes and their mounts, as in a pod's spec and a container's.
     pub volumes: Vec<(Value, Value)>,
-    /// Variables from elsewhere, as in a container's `env`.
+    /// Variables with a source, as in a container's `env`.
     pub env: Vec<Value>,
     /// Sources of variables, as in a container's `envFrom`.
     pub env_from: Vec<Value>,
     /// The name of a PriorityClass.
     pub priority_class: Option<String>,
-    /// Between SIGTERM and the end.
+    /// The grace period between SIGTERM and SIGKILL.
     pub termination_grace: Option<Duration>,
-    /// A pod template to merge over ours.
+    /// A pod template to merge over the generated one.
     pub template: Option<Value>,
 }
 
 impl PodSpec {
-    /// The run's settings, and the role's own over them.
+    /// The run's settings, overridden by the role's own.
     pub(super) fn resolve(
         run: &PodSettings,
         own: &PodSettings,
@@ -135,13 +135,13 @@ fn toleration(toleration: &Toleration) -> Result<Value, ConfigError> {
         effect,
         &["NoSchedule", "PreferNoSchedule", "NoExecute"],
     )?;
-    // Without a value there is nothing to be equal to.
+    // Without a value, only existence can be checked.
     let operator = operator.as_deref().unwrap_or(match value {
         Some(_) => "Equal",
         None => "Exists",
     });
     if key.is_none() && operator != "Exists" {
-        let rule = "a toleration without a key is one of all taints: its operator is Exists";
+        let rule = "a toleration without a key matches all taints: its operator must be Exists";
         return Err(invalid("toleration operator", operator, rule));
     }
     let mut made = Map::new();
@@ -153,7 +153,7 @@ fn toleration(toleration: &Toleration) -> Result<Value, ConfigError> {
     Ok(Value::Object(made))
 }
 
-/// Volumes with their mounts; what is mounted later at the same path wins.
+/// Volumes with their mounts; the last mount at a path wins.
 fn volumes<'a>(all: impl Iterator<Item = &'a Volume>) -> Result<Vec<(Value, Value)>, ConfigError> {
     let mut by_path: BTreeMap<String, &Volume> = BTreeMap::new();
     for volume in all {
@@ -162,7 +162,7 @@ fn volumes<'a>(all: impl Iterator<Item = &'a Volume>) -> Result<Vec<(Value, Valu
         let rule = if !path.starts_with('/') || path.split('/').any(|part| part == "..") {
             "give the absolute path where it is mounted"
         } else if path == names::HOME || path.starts_with(&format!("{}/", names::HOME)) {
-            "the run's own files are below /longshore: choose another place"
+            "/longshore is reserved for the run's own files: choose another path"
         } else {
             by_path.insert(path, volume);
             continue;
@@ -193,7 +193,7 @@ fn mounted(index: usize, path: &str, volume: &Volume) -> Result<(Value, Value), 
     if let Some(host) = &volume.host {
         let has_parent = host.components().any(|part| part == Component::ParentDir);
         if host.is_relative() || has_parent {
-            let rule = "give the absolute path of a folder on the nodes, without `..`; a relative one is possible on the embedded cluster only";
+            let rule = "give the absolute path of a folder on the nodes, without `..`; a relative path works only on the embedded cluster";
             return Err(invalid("volumes host", host.to_string_lossy(), rule));
         }
         sources.push(json!({"hostPath": {"path": host}}));
@@ -205,7 +205,7 @@ fn mounted(index: usize, path: &str, volume: &Volume) -> Result<(Value, Value), 
         });
     }
     let [source] = sources.as_mut_slice() else {
-        let rule = "give it one of claim, secret, config_map, host, empty";
+        let rule = "set exactly one of claim, secret, config_map, host, empty";
         return Err(invalid("volumes path", path, rule));
     };
     let mut source = source.take();
@@ -240,7 +240,7 @@ fn variable(name: &str, from: &VariableSource) -> Result<Value, ConfigError> {
         _ => Err(invalid(
             "env",
             name,
-            "give it one of secret, config_map, field",
+            "set exactly one of secret, config_map, field",
         )),
     }
 }
@@ -260,7 +260,7 @@ fn env_from(from: &EnvFrom) -> Result<Value, ConfigError> {
             return Err(invalid(
                 "env_from",
                 name,
-                "give each one of secret, config_map",
+                "set exactly one of secret, config_map in each",
             ));
         }
     };
@@ -298,12 +298,12 @@ fn template(
         None => Err(invalid(
             "template",
             value.to_string(),
-            "it is a pod's template: metadata and spec",
+            "use a pod template, with metadata and spec",
         )),
         Some(field) => Err(invalid(
             "template",
             field,
-            "a pod's template has metadata and spec",
+            "a pod template has only metadata and spec",
         )),
     }
 }

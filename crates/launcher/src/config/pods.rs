@@ -1,5 +1,5 @@
-//! What pods are like beside image and command: where they may run, what they
-//! mount, where variables come from. As written; [`resolve`] says what it means.
+//! Pod settings other than image and command, as written: scheduling, volumes, sources of
+//! variables. [`resolve`] interprets them.
 //!
 //! [`resolve`]: super::resolve
 
@@ -10,52 +10,52 @@ use std::{
 
 use serde::Deserialize;
 
-/// What the pods of a role are like.
+/// Pod settings of a role.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct PodSettings {
     /// Labels that a node must have.
     pub node_selector: BTreeMap<String, String>,
-    /// Taints of nodes that do not keep the pods out.
+    /// Tolerations of node taints.
     pub tolerations: Vec<Toleration>,
     /// As in a pod's spec.
     pub affinity: Option<toml::Table>,
-    /// What is mounted.
+    /// Volumes to mount.
     pub volumes: Vec<Volume>,
-    /// Secrets and ConfigMaps all of whose keys are variables.
+    /// Secrets and ConfigMaps whose keys all become variables.
     pub env_from: Vec<EnvFrom>,
     /// The name of a PriorityClass.
     pub priority_class: Option<String>,
-    /// How long a task has between SIGTERM and its end.
+    /// The grace period of a task between SIGTERM and SIGKILL.
     pub termination_grace: Option<String>,
     /// The size of `/dev/shm`.
     pub shared_memory: Option<String>,
-    /// A pod template that is merged over ours.
+    /// A pod template to merge over the generated one.
     pub template: Option<Template>,
 }
 
-/// A taint that does not keep a pod out.
+/// A toleration of a node taint.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Toleration {
-    /// The taint's key; all of them without.
+    /// The taint's key; `None` matches all taints.
     pub key: Option<String>,
     /// `Equal` or `Exists`.
     pub operator: Option<String>,
     /// The taint's value.
     pub value: Option<String>,
-    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`; all of them without.
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`; `None` matches all effects.
     pub effect: Option<String>,
-    /// How many seconds a `NoExecute` is stood.
+    /// How many seconds a `NoExecute` taint is tolerated.
     pub seconds: Option<u32>,
 }
 
-/// A volume, and where it is mounted. One of claim, secret, `config_map`, host and
-/// empty.
+/// A volume and its mount path. Exactly one of claim, secret, `config_map`, host and empty
+/// is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Volume {
-    /// Where it is mounted.
+    /// The mount path.
     pub path: PathBuf,
     /// The name of a PersistentVolumeClaim.
     pub claim: Option<String>,
@@ -65,16 +65,16 @@ pub struct Volume {
     pub config_map: Option<String>,
     /// A folder of the node.
     pub host: Option<PathBuf>,
-    /// A folder that begins empty: its largest size, or nothing for no limit.
+    /// The size limit of an empty folder; an empty string for no limit.
     pub empty: Option<String>,
     /// A folder within the volume.
     pub sub_path: Option<String>,
-    /// Whether it cannot be written.
+    /// Whether it is read-only.
     pub read_only: bool,
 }
 
 impl Volume {
-    /// Makes a relative folder of the node one below `folder`, if there is one.
+    /// Resolves a relative host folder against `folder`, if there is one.
     pub(super) fn found_from(&mut self, folder: Option<&Path>) {
         if let (Some(host), Some(folder)) = (&mut self.host, folder)
             && host.is_relative()
@@ -84,7 +84,7 @@ impl Volume {
     }
 }
 
-/// The path without `.` and `..`, which are resolved by name.
+/// The path without `.` and `..`, resolved lexically.
 fn without_parents(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
@@ -97,7 +97,7 @@ fn without_parents(path: &Path) -> PathBuf {
     clean
 }
 
-/// A Secret or a ConfigMap all of whose keys are variables.
+/// A Secret or ConfigMap whose keys all become variables.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EnvFrom {
@@ -105,18 +105,15 @@ pub struct EnvFrom {
     pub secret: Option<String>,
     /// The name of a ConfigMap.
     pub config_map: Option<String>,
-    /// What comes before each key.
+    /// The prefix of each variable name.
     pub prefix: Option<String>,
 }
 
-/// A pod template, or the file that it stands in.
+/// A pod template, or the file that contains it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "the name of a file, or a table as a pod's template has it"
-)]
+#[serde(untagged, expecting = "a file name, or a pod template as a table")]
 pub enum Template {
-    /// A YAML file, beside longshore.toml.
+    /// A YAML file, relative to longshore.toml.
     File(PathBuf),
     /// The template itself.
     Table(toml::Table),

@@ -2,8 +2,8 @@
 
 use toml::de::{DeTable, DeValue};
 
-/// Line and column, from 1, of the key or value that an error is about: a key that
-/// is `value`, or a value that is and whose key `what` names.
+/// Line and column, from 1, of the key or value that an error refers to: a key equal to
+/// `value`, or a value equal to it whose key is named in `what`.
 pub(super) fn find(text: &str, what: &str, value: &str) -> Option<(usize, usize)> {
     let table = DeTable::parse(text).ok()?;
     let words: Vec<&str> = what.split([' ', '.']).collect();
@@ -11,7 +11,7 @@ pub(super) fn find(text: &str, what: &str, value: &str) -> Option<(usize, usize)
     position(text, at)
 }
 
-/// Line and column, from 1, of a key by the tables it is in.
+/// Line and column, from 1, of a key by its path of tables.
 pub(super) fn key(text: &str, path: &[&str]) -> Option<(usize, usize)> {
     let parsed = DeTable::parse(text).ok()?;
     let (last, tables) = path.split_last()?;

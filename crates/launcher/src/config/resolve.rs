@@ -1,4 +1,4 @@
-//! From raw settings and flags to their meaning: a checked [`RunSpec`].
+//! Resolves raw settings and flags to a checked [`RunSpec`].
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,30 +14,28 @@ use super::{
 };
 use crate::store::{FORMS, Store, StoreError};
 
-/// The role's name when no role is named.
+/// The name of the only role if the configuration defines none.
 const ONLY_ROLE: &str = "main";
-/// The longest name of a role: with the run's name and an index it still fits
-/// a host name.
+/// The maximum length of a role name. With the run's name and an index, it fits a host name.
 const ROLE_LENGTH: usize = 16;
-/// The most tasks of one role: their indices still fit a host name.
+/// The maximum number of tasks of a role. Their indices fit a host name.
 const MOST_TASKS: u32 = 10_000;
 /// The pull policies that Kubernetes knows.
 const PULL_POLICIES: [&str; 3] = ["Always", "Never", "IfNotPresent"];
 
-/// Merges the file and the flags. Flags win over the file, a role's own keys
-/// over the run's. The command of the command line replaces that of every
-/// role, except that a service role with a command of its own keeps it.
+/// Merges the file and the flags. Flags override the file, and a role's own keys override
+/// the run's. A command on the command line replaces the command of every role, except of
+/// service roles with their own command.
 ///
-/// `folder` is the name of the packed folder: the run's name when none is
-/// given.
+/// `folder` is the name of the packed folder, the default for the run's name.
 ///
 /// # Errors
-/// Names the key or flag, its value, and what it must be.
+/// Names the key or flag, its value, and the rule that it violates.
 pub fn resolve(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec, ConfigError> {
     resolved(settings, flags, folder).map_err(|error| placed(settings, error))
 }
 
-/// Says where in the file the value stands, if it does.
+/// Adds the position of the value in the file, if it is there.
 fn placed(settings: &Settings, error: ConfigError) -> ConfigError {
     match (error, &settings.source) {
         (
@@ -85,7 +83,7 @@ fn resolved(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec,
     let store = flags.store.as_ref().or(settings.store.as_ref()).cloned();
     let parsed = store.as_deref().map(Store::parse).transpose();
     let parsed = parsed.map_err(|error| match error {
-        // Without what may be a secret in it.
+        // The URL without possible secrets.
         StoreError::Url { url, problem } => {
             invalid("store", url, format!("it {problem}; use {FORMS}"))
         }
@@ -116,7 +114,7 @@ fn resolved(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec,
         .as_ref()
         .or(settings.launcher_image.as_ref());
     check_image("launcher_image", launcher_image)?;
-    // Where pods run on this machine's files, they find the program there.
+    // Pods on this machine find the program there.
     let published = PUBLISHED_LAUNCHER_IMAGE.filter(|_| flags.here.is_none());
     let account = flags.service_account.as_ref();
     let account = account.or(settings.service_account.as_ref());
@@ -177,7 +175,7 @@ fn resolved(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec,
     let last = u32::from(port) + spec.tasks().saturating_sub(1);
     if port == 0 || last > u32::from(u16::MAX) {
         let rule = format!(
-            "each of the {} tasks needs a port from there on, and 65535 is the last",
+            "each of the {} tasks needs a port, counted up from this one, and the last port is 65535",
             spec.tasks()
         );
         return Err(invalid("port", port.to_string(), rule));
@@ -185,7 +183,7 @@ fn resolved(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec,
     Ok(spec)
 }
 
-/// Standard input has one reader, and is read once.
+/// Standard input has one reader and can be read only once.
 fn check_input(spec: &RunSpec) -> Result<(), ConfigError> {
     let flag = match spec.input {
         Input::None => return Ok(()),
@@ -193,9 +191,9 @@ fn check_input(spec: &RunSpec) -> Result<(), ConfigError> {
         Input::Terminal => "-it",
     };
     let problem = match (spec.tasks(), &spec.workload) {
-        (_, Workload::Scheduled(_)) => ", and a schedule runs without you: leave it out".to_owned(),
+        (_, Workload::Scheduled(_)) => ", and a scheduled run has no client: remove it".to_owned(),
         (1, _) if spec.retries > 0 => {
-            ", which could not be read again by a second attempt: leave out `retries`".to_owned()
+            ", which a retry could not read again: remove `retries`".to_owned()
         }
         (1, _) => return Ok(()),
         (tasks, _) => format!(", and this run has {tasks}: leave it out, or run one task"),
@@ -203,7 +201,7 @@ fn check_input(spec: &RunSpec) -> Result<(), ConfigError> {
     Err(ConfigError::Input { flag, problem })
 }
 
-/// The name of a queue, which becomes a label's value.
+/// Checks the name of a queue, which becomes a label value.
 fn queue(name: Option<&String>) -> Result<Option<String>, ConfigError> {
     if let Some(name) = name {
         name::dns_label("queue", name).map_err(|error| invalid("queue", name, error.rule()))?;
@@ -250,10 +248,10 @@ fn roles(settings: &Settings, flags: &Flags) -> Result<Vec<RoleSpec>, ConfigErro
     }
     if roles.iter().all(|role| role.service) {
         let names: Vec<_> = roles.iter().map(|role| role.name.clone()).collect();
-        let rule = "a service ends when the other roles have; give a role that ends by itself";
+        let rule = "service roles end after the other roles: add a role that is not a service";
         return Err(invalid("service", names.join(", "), rule));
     }
-    // Whoever leads comes first, so that rank 0 is the leader's.
+    // The leader comes first, so that it has rank 0.
     roles.sort_by_key(|role| !matches!(role.name.as_str(), "chief" | "master"));
     Ok(roles)
 }
@@ -353,7 +351,7 @@ fn role(
     }
     let source = settings.source.as_ref();
     let folder = source.and_then(|source| source.path.parent());
-    // Relative folders of the file's volumes are relative to the file.
+    // Relative volume folders in the file are relative to the file.
     let below = flags
         .here
         .as_ref()
@@ -381,7 +379,7 @@ fn role(
     }))
 }
 
-/// A command that a process can be started with.
+/// Checks that a process can be started with the command.
 fn check_command(command: &[String]) -> Result<(), ConfigError> {
     if command.first().is_some_and(String::is_empty) {
         return Err(invalid(
@@ -399,7 +397,7 @@ fn check_command(command: &[String]) -> Result<(), ConfigError> {
     }
 }
 
-/// Registries have the last word on images; this much is none anywhere.
+/// Rejects image names that no registry accepts. Registries may have stricter rules.
 fn check_image(what: &str, image: Option<&String>) -> Result<(), ConfigError> {
     match image {
         Some(image) if image.is_empty() || image.contains(char::is_whitespace) => {
@@ -412,7 +410,7 @@ fn check_image(what: &str, image: Option<&String>) -> Result<(), ConfigError> {
 
 type Sources<'a> = BTreeMap<&'a str, &'a VariableSource>;
 
-/// The variables of a role: values, and those that come from elsewhere.
+/// The variables of a role: those with values, and those with sources.
 fn variables<'a>(
     run: &'a BTreeMap<String, Variable>,
     own: &'a BTreeMap<String, Variable>,

@@ -1,4 +1,4 @@
-//! Tests of the merge of file and flags.
+//! Tests of merging settings and flags.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -35,7 +35,7 @@ fn a_bare_command_is_one_task() {
 }
 
 #[test]
-fn flags_win_over_roles_and_roles_over_the_run() {
+fn flags_override_roles_and_roles_override_the_run() {
     let settings = file(
         "command = 'general'\nimage = 'a'\n[env]\nA = 1\nB = 1\nC = 1\n\
          [roles.worker]\ncount = 2\nimage = 'b'\n[roles.worker.env]\nB = 2\nC = 2\n\
@@ -70,14 +70,14 @@ fn an_unknown_role_names_the_known_ones() {
     let settings = file("command = 'x'\n[roles.worker]\n[roles.ps]");
     assert_eq!(
         error(&settings, &flags(&["wroker=2"], &[])),
-        "unknown role \"wroker\" in `--role wroker=2`; roles known: ps, worker"
+        "unknown role \"wroker\" in `--role wroker=2`; known roles: ps, worker"
     );
     let spec = resolve(&file("command = 'x'"), &flags(&["trainer=3"], &[]), "code").unwrap();
     assert_eq!((spec.roles[0].name.as_str(), spec.tasks()), ("trainer", 3));
 }
 
 #[test]
-fn wrong_values_are_named_with_their_rule() {
+fn invalid_values_are_reported_with_their_rule() {
     let plain = Settings::default();
     assert!(
         error(&plain, &flags(&["worker"], &["x"])).contains("--role \"worker\": write NAME=COUNT")
@@ -85,7 +85,7 @@ fn wrong_values_are_named_with_their_rule() {
     assert!(error(&plain, &flags(&["worker=-1"], &["x"])).contains("NAME=COUNT"));
     assert!(error(&plain, &flags(&["Worker=1"], &["x"])).contains("invalid role \"Worker\""));
     assert!(error(&plain, &flags(&["worker=0"], &["x"])).contains("at least one role"));
-    assert!(error(&plain, &flags(&["ps=1"], &["x"])).contains("ends by itself"));
+    assert!(error(&plain, &flags(&["ps=1"], &["x"])).contains("add a role that is not a service"));
     assert!(error(&plain, &flags(&[], &[])).starts_with("no command: give one after `--`, as in"));
     let worker = error(&plain, &flags(&["worker=2"], &[]));
     assert!(
@@ -99,7 +99,7 @@ fn wrong_values_are_named_with_their_rule() {
     );
     let store = error(&file("store = 'https://me:hush@x/'"), &flags(&[], &["x"]));
     assert!(
-        store.contains("invalid store \"https://…@x/\": it has a scheme that is not known"),
+        store.contains("invalid store \"https://…@x/\": it has an unknown scheme"),
         "{store}"
     );
     assert!(
@@ -147,7 +147,7 @@ fn wrong_values_are_named_with_their_rule() {
 }
 
 #[test]
-fn a_size_that_is_not_a_quantity_is_answered_with_one_that_is() {
+fn an_invalid_quantity_gets_a_suggestion() {
     for (text, rule) in [
         (
             "16GB",
@@ -170,8 +170,8 @@ fn a_size_that_is_not_a_quantity_is_answered_with_one_that_is() {
             memory: Some(text.into()),
             ..flags(&[], &["x"])
         };
-        let told = format!("invalid --memory {text:?}: {rule}");
-        assert_eq!(error(&Settings::default(), &flags), told);
+        let expected = format!("invalid --memory {text:?}: {rule}");
+        assert_eq!(error(&Settings::default(), &flags), expected);
     }
     let settings = file("command = 'x'\n[resources]\nmemory = '4GB'");
     assert_eq!(
@@ -188,7 +188,7 @@ fn a_size_that_is_not_a_quantity_is_answered_with_one_that_is() {
 }
 
 #[test]
-fn relative_folders_of_the_node_are_of_this_machine_or_refused() {
+fn relative_host_folders_are_on_this_machine_or_rejected() {
     let with = |text: &str, flag: Option<&str>, here: Option<&str>| {
         let mut settings = Settings::parse(text, Path::new("code/longshore.toml")).unwrap();
         settings.command = file("command = 'x'").command;
@@ -235,7 +235,7 @@ fn relative_folders_of_the_node_are_of_this_machine_or_refused() {
 }
 
 #[test]
-fn variables_of_files_are_below_flags_and_above_the_file_of_settings() {
+fn env_files_override_settings_and_flags_override_env_files() {
     let settings = file("command = 'x'\n[env]\nA = 1\nB = 1\nC = { secret = 's' }");
     let flags = Flags {
         env_file: vec![
@@ -272,12 +272,12 @@ fn standard_input_is_for_one_task() {
         refused("", &["worker=3"], Input::Piped),
         "-i sends the standard input to one task, and this run has 3: leave it out, or run one task"
     );
-    assert!(refused("retries = 1", &[], Input::Piped).contains("leave out `retries`"));
+    assert!(refused("retries = 1", &[], Input::Piped).contains("remove `retries`"));
     assert!(refused("cron = '@daily'", &[], Input::Terminal).starts_with("-it sends"));
 }
 
 #[test]
-fn times_are_read() {
+fn durations_are_parsed() {
     let seconds = |text| duration("t", text).unwrap().as_secs();
     assert_eq!(seconds("90"), 90);
     assert_eq!(seconds("1h30m"), 5_400);
@@ -310,9 +310,9 @@ proptest! {
 }
 
 #[test]
-fn bad_values_are_told_with_their_place() {
+fn invalid_values_are_reported_with_their_position() {
     let refused = |text: &str| error(&file(&format!("command = 'a'\n{text}")), &Flags::default());
-    for (text, told) in [
+    for (text, expected) in [
         (
             "[labels]\n'bad key' = 'x'",
             "longshore.toml:3:1: invalid label key \"bad key\": ",
@@ -339,11 +339,11 @@ fn bad_values_are_told_with_their_place() {
         ),
         (
             "volumes = [{ path = '/longshore/work', empty = '' }]",
-            "longshore.toml:2:21: invalid volumes path \"/longshore/work\": the run's own files",
+            "longshore.toml:2:21: invalid volumes path \"/longshore/work\": /longshore is reserved",
         ),
         (
             "volumes = [{ path = '/data', claim = 'a', secret = 'b' }]",
-            "longshore.toml:2:21: invalid volumes path \"/data\": give it one of claim, ",
+            "longshore.toml:2:21: invalid volumes path \"/data\": set exactly one of claim, ",
         ),
         (
             "shared_memory = 'much'",
@@ -351,15 +351,15 @@ fn bad_values_are_told_with_their_place() {
         ),
         (
             "env = { A = { secret = 'a', field = 'b' } }",
-            "longshore.toml:2:9: invalid env \"A\": give it one of secret, ",
+            "longshore.toml:2:9: invalid env \"A\": set exactly one of secret, ",
         ),
         (
             "[[env_from]]\nprefix = 'A'",
-            "invalid env_from \"\": give each one of secret, ",
+            "invalid env_from \"\": set exactly one of secret, ",
         ),
         (
             "[template]\nkind = 'Pod'",
-            "longshore.toml:3:1: invalid template \"kind\": a pod's template has",
+            "longshore.toml:3:1: invalid template \"kind\": a pod template has",
         ),
         ("template = 'none.yaml'", "cannot read none.yaml: "),
         (
@@ -368,7 +368,7 @@ fn bad_values_are_told_with_their_place() {
         ),
     ] {
         let refused = refused(text);
-        assert!(refused.starts_with(told), "{text}: {refused}");
+        assert!(refused.starts_with(expected), "{text}: {refused}");
     }
     let flag = Flags {
         namespace: Some("Team B".into()),

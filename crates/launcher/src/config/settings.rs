@@ -1,5 +1,4 @@
-//! `longshore.toml` as it is written: every key optional, unknown keys
-//! refused by name.
+//! `longshore.toml` as written: every key is optional, and unknown keys are errors.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -14,17 +13,17 @@ use super::{
 /// The keys of `longshore.toml`.
 ///
 /// ```toml
-/// name = "mnist"                # default: the folder's name
-/// namespace = "team-a"          # default: the cluster's
+/// name = "mnist"                # default: the name of the folder
+/// namespace = "team-a"          # default: that of the context
 /// image = "python:3-slim"
-/// launcher_image = "…"          # an image with the program longshore, for images that lack it
+/// launcher_image = "…"          # an image with the program longshore, for images without it
 /// image_pull_policy = "IfNotPresent"
 /// image_pull_secrets = ["registry"]
 /// service_account = "trainer"
 /// command = ["python", "train.py"]
-/// store = "s3://bucket/prefix"  # or file:///…, gs://…, az://…; default: a Secret, while the bundle fits
+/// store = "s3://bucket/prefix"  # or file:///…, gs://…, az://…; default: a Secret, if the bundle fits
 /// port = 8470
-/// restricted = false            # true: pods as a namespace of that Pod Security level wants them
+/// restricted = false            # true: pods meet the Pod Security Standard `restricted`
 /// retries = 0
 /// timeout = "2h"
 /// start_timeout = "10m"
@@ -32,15 +31,15 @@ use super::{
 /// ttl = "7d"
 /// ignore = ["data/", "*.ckpt"]
 /// code = true
-/// allow_secrets = ["tests/key.pem"]  # sent though they look like secrets
-/// cron = "0 3 * * *"            # a CronJob: the run is made again and again
-/// time_zone = "Europe/Berlin"   # of `cron`; default: the cluster's
-/// concurrency_policy = "Forbid" # or Allow, Replace: what if the last one still runs
-/// jobset = false                # true: one JobSet instead of a Job a role
-/// queue = "team-a"              # Kueue's LocalQueue
+/// allow_secrets = ["tests/key.pem"]  # include files that look like secrets
+/// cron = "0 3 * * *"            # run on a schedule, as a CronJob
+/// time_zone = "Europe/Berlin"   # of `cron`; default: that of the cluster
+/// concurrency_policy = "Forbid" # or Allow, Replace: if the previous run is still active
+/// jobset = false                # true: one JobSet instead of one Job per role
+/// queue = "team-a"              # Kueue LocalQueue
 /// priority_class = "low"
-/// shared_memory = "8Gi"         # of /dev/shm
-/// termination_grace = "2m"      # between SIGTERM and the end
+/// shared_memory = "8Gi"         # size of /dev/shm
+/// termination_grace = "2m"      # between SIGTERM and SIGKILL
 /// node_selector = { pool = "gpu" }
 /// tolerations = [{ key = "nvidia.com/gpu", operator = "Exists" }]
 /// env_from = [{ secret = "tokens", prefix = "TOKEN_" }]
@@ -74,13 +73,13 @@ use super::{
 /// count = 2
 /// command = ["python", "train.py"]
 /// image = "…"
-/// service = false               # true: ends when the other roles have; default for "ps"
+/// service = false               # true: stopped when the other roles have ended; default for "ps"
 /// env = { ROLE = "worker" }
 /// resources = { gpu = "1" }
 /// ```
 ///
-/// What stands between `priority_class` and `[affinity]` may stand in a role, too: maps are
-/// merged, lists are added to, everything else is the role's.
+/// The keys from `priority_class` to `[affinity]` are also valid in a role: maps are merged,
+/// lists are extended, and other values of the role replace those of the run.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Settings {
@@ -90,7 +89,7 @@ pub struct Settings {
     pub namespace: Option<String>,
     /// The image of every role.
     pub image: Option<String>,
-    /// The image that holds the program.
+    /// The image that contains the program.
     pub launcher_image: Option<String>,
     /// The pull policy.
     pub image_pull_policy: Option<String>,
@@ -100,23 +99,23 @@ pub struct Settings {
     pub service_account: Option<String>,
     /// The command of every role.
     pub command: Option<Command>,
-    /// Where bundles go.
+    /// The store for bundles.
     pub store: Option<String>,
     /// The first task's port.
     pub port: Option<u16>,
-    /// How often a failed task is started again.
+    /// The number of times to restart failed tasks.
     pub retries: Option<u32>,
-    /// How long the run may take.
+    /// The maximum duration of the run.
     pub timeout: Option<String>,
-    /// How long a task may wait for its start.
+    /// The maximum time until a task starts.
     pub start_timeout: Option<String>,
-    /// How long a task waits for its peers.
+    /// How long a task waits until its peers' names resolve.
     pub peer_timeout: Option<String>,
-    /// How long the objects stay after the end.
+    /// How long to keep the objects after the run ends.
     pub ttl: Option<String>,
-    /// Patterns that are not packed.
+    /// Patterns of files to exclude.
     pub ignore: Vec<String>,
-    /// Whether code is sent.
+    /// Whether to upload code.
     pub code: Option<bool>,
     /// The kubeconfig context to use; read by the program.
     pub cluster: Option<String>,
@@ -130,26 +129,26 @@ pub struct Settings {
     pub labels: BTreeMap<String, String>,
     /// Annotations of every object.
     pub annotations: BTreeMap<String, String>,
-    /// Patterns of files that are sent though they look like secrets.
+    /// Patterns of files to include although they look like secrets.
     pub allow_secrets: Vec<String>,
-    /// The queue that admits the run: Kueue's LocalQueue.
+    /// The Kueue LocalQueue that admits the run.
     pub queue: Option<String>,
-    /// When the run is made, again and again.
+    /// The schedule of the run, in cron syntax.
     pub cron: Option<String>,
     /// The time zone of `cron`.
     pub time_zone: Option<String>,
-    /// What happens when a run is due and the last one still runs.
+    /// What happens when a run is due while the previous one is still active.
     pub concurrency_policy: Option<String>,
-    /// Whether pods keep to the Pod Security Standard `restricted`.
+    /// Whether pods meet the Pod Security Standard `restricted`.
     pub restricted: Option<bool>,
-    /// Whether the roles are one JobSet.
+    /// Whether to create one JobSet for all roles.
     pub jobset: Option<bool>,
-    /// What else the pods of every role are like.
+    /// Further pod settings of every role.
     #[serde(flatten)]
     pub pods: PodSettings,
     /// The roles.
     pub roles: BTreeMap<String, RoleSettings>,
-    /// Where all this stands, for errors.
+    /// The file, for errors.
     #[serde(skip)]
     pub source: Option<Source>,
 }
@@ -158,35 +157,35 @@ pub struct Settings {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct RoleSettings {
-    /// How many tasks.
+    /// The number of tasks.
     pub count: Option<u32>,
     /// The command.
     pub command: Option<Command>,
     /// The image.
     pub image: Option<String>,
-    /// Whether it serves the others.
+    /// Whether it is a service role.
     pub service: Option<bool>,
-    /// Environment, over the run's.
+    /// Environment, which overrides the run's.
     pub env: BTreeMap<String, Variable>,
-    /// Resources, over the run's.
+    /// Resources, which override the run's.
     pub resources: BTreeMap<String, Scalar>,
-    /// What else its pods are like, over the run's.
+    /// Further pod settings, which override the run's.
     #[serde(flatten)]
     pub pods: PodSettings,
 }
 
-/// A command: a list of words, or one text that a shell reads.
+/// A command: a list of strings, or one string that a shell reads.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged, expecting = "a list of words, or one text")]
+#[serde(untagged, expecting = "a list of strings, or one string")]
 pub enum Command {
     /// Program and arguments.
     Words(Vec<String>),
-    /// A line for `sh -c`.
+    /// A command line for `sh -c`.
     Line(String),
 }
 
 impl Command {
-    /// The words to run.
+    /// The program and its arguments.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         match self {
@@ -197,11 +196,11 @@ impl Command {
     }
 }
 
-/// The value of a variable, or where it comes from.
+/// The value of a variable, or its source.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(
     untagged,
-    expecting = "a text, a number, true, false, or where it comes from, as in { secret = \"name\", key = \"key\" }"
+    expecting = "a string, a number, true, false, or a source, as in { secret = \"name\", key = \"key\" }"
 )]
 pub enum Variable {
     /// The value.
@@ -210,7 +209,7 @@ pub enum Variable {
     From(VariableSource),
 }
 
-/// Where a variable comes from: one of the three.
+/// The source of a variable: a Secret, a ConfigMap, or a field of the pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct VariableSource {
@@ -218,24 +217,23 @@ pub struct VariableSource {
     pub secret: Option<String>,
     /// The name of a ConfigMap.
     pub config_map: Option<String>,
-    /// The key in it; the variable's own name without.
+    /// The key in it; defaults to the name of the variable.
     pub key: Option<String>,
     /// A field of the pod, as in `spec.nodeName`.
     pub field: Option<String>,
 }
 
-/// A text, a number or a truth value, all of which people write for
-/// variables and quantities.
+/// A string, number or boolean: users write all of them for variables and quantities.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged, expecting = "a text, a number, true or false")]
+#[serde(untagged, expecting = "a string, a number, true or false")]
 pub enum Scalar {
-    /// A text.
+    /// A string.
     Text(String),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
-    /// A number.
+    /// A floating-point number.
     Number(f64),
-    /// A truth value.
+    /// A boolean.
     Truth(bool),
 }
 
@@ -251,7 +249,7 @@ impl std::fmt::Display for Scalar {
 }
 
 impl Settings {
-    /// Reads the text of a `longshore.toml`; `path` is named in errors.
+    /// Parses the text of a `longshore.toml`; errors contain `path`.
     ///
     /// # Errors
     /// [`ConfigError::Syntax`] and [`ConfigError::UnknownKey`].
@@ -278,7 +276,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Reads `longshore.toml` in a folder; without the file, all defaults.
+    /// Reads `longshore.toml` in a folder. Without the file, all settings have defaults.
     ///
     /// # Errors
     /// As [`Settings::parse`], and [`ConfigError::Read`].
@@ -286,7 +284,7 @@ impl Settings {
         Self::load_file(&folder.join(FILE), false)
     }
 
-    /// Reads one file; `required` says whether it must be there.
+    /// Reads a file. `required`: whether a missing file is an error.
     ///
     /// # Errors
     /// As [`Settings::load`].
@@ -304,7 +302,7 @@ impl Settings {
     }
 }
 
-/// Numbers by what they may be, not by their types.
+/// Replaces Rust's integer types by ranges.
 fn for_people(message: &str) -> String {
     message
         .replace("expected u16", "expected a number from 0 to 65535")
@@ -323,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_are_named_with_the_nearest_valid_one() {
+    fn unknown_keys_get_the_closest_valid_key() {
         let error = parse("comand = ['true']").unwrap_err().to_string();
         assert!(
             error.starts_with("longshore.toml:1:1: unknown key `comand`, did you mean `command`?"),
@@ -350,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn every_documented_key_is_read() {
+    fn every_documented_key_is_parsed() {
         for key in keys::KEYS {
             assert!(!matches!(
                 parse(&format!("{key} = {{}}")),
@@ -371,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_type_is_an_error_with_its_line() {
+    fn a_wrong_type_is_reported_with_its_line() {
         let error = parse("name = 'a'\nport = 'high'").unwrap_err().to_string();
         assert!(error.contains("line 2"), "{error}");
     }

@@ -1,20 +1,20 @@
-//! The text of a file of settings, and its path for errors.
+//! The text of a settings file, and its path for errors.
 
 use std::path::{Path, PathBuf};
 
-/// A file that was read.
+/// A settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// Its path.
     pub path: PathBuf,
-    /// What is in it.
+    /// Its content.
     pub text: String,
 }
 
-/// The largest file of settings, in bytes.
+/// The maximum size of a settings file, in bytes.
 const LARGEST_FILE: u64 = 4 << 20;
 
-/// The text of a file, which may be anything.
+/// Reads a file as UTF-8 text.
 pub(super) fn read_text(path: &Path) -> std::io::Result<String> {
     let bytes = longshore_files::read_limited(path, LARGEST_FILE)?;
     String::from_utf8(bytes).map_err(|_| {

@@ -20,10 +20,10 @@ pub(super) fn invalid(
     }
 }
 
-/// Reads `90s`, `1h30m`, `7d`, or a number of seconds; `what` is what the time is for.
+/// Parses `90s`, `1h30m`, `7d`, or a number of seconds; `what` names the setting in errors.
 ///
 /// # Errors
-/// [`ConfigError::Value`] when it is no time, 0, or longer than 68 years.
+/// [`ConfigError::Value`] if it is not a duration, 0, or longer than 68 years.
 pub fn duration(what: &str, text: &str) -> Result<Duration, ConfigError> {
     let error = || {
         invalid(
@@ -56,7 +56,7 @@ pub fn duration(what: &str, text: &str) -> Result<Duration, ConfigError> {
         let seconds: u64 = number.parse().map_err(|_| error())?;
         total = total.checked_add(seconds).ok_or_else(error)?;
     }
-    // Kubernetes' fields for times are 32 bits wide.
+    // Kubernetes' fields for durations have 32 bits.
     if total == 0 || i32::try_from(total).is_err() {
         return Err(error());
     }

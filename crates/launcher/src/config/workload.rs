@@ -1,38 +1,38 @@
-//! What the roles become in the cluster: Jobs, a JobSet, or CronJobs.
+//! The workload that the roles become in the cluster: Jobs, a JobSet, or CronJobs.
 
 use longshore_model::schedule;
 
 use super::{ConfigError, Flags, RoleSpec, Settings, values::invalid};
 use crate::store::Store;
 
-/// What the roles become in the cluster.
+/// The workload that the roles become in the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Workload {
-    /// A Job each.
+    /// One Job per role.
     #[default]
     Jobs,
-    /// One JobSet, which makes their Jobs, ends the roles that serve when the others
-    /// have succeeded, and all when one has failed, whether a client follows or not.
+    /// One JobSet, which creates their Jobs. It stops service roles when the others have
+    /// succeeded, and all roles when one has failed, also without a following client.
     JobSet,
-    /// A CronJob each: they make Jobs again and again.
+    /// One CronJob per role, which creates Jobs on a schedule.
     Scheduled(Schedule),
 }
 
-/// When a run is made, again and again.
+/// The schedule of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// As cron writes it: `0 3 * * *`.
+    /// The schedule in cron syntax: `0 3 * * *`.
     pub cron: String,
-    /// Time zone of `cron`; else the cluster's.
+    /// The time zone of `cron`; defaults to that of the cluster.
     pub time_zone: Option<String>,
-    /// `Forbid`, `Allow` or `Replace`: what happens when a run is due and the last one
-    /// still runs.
+    /// `Forbid`, `Allow` or `Replace`: what happens when a run is due while the previous one
+    /// is still active.
     pub concurrency_policy: String,
 }
 
-/// The concurrency policies that Kubernetes knows. The first is ours when none is
-/// given: two runs at a time would share what they write.
+/// The concurrency policies of Kubernetes. The first is the default here, because
+/// concurrent runs would write to the same files.
 const POLICIES: [&str; 3] = ["Forbid", "Allow", "Replace"];
 
 pub(super) fn resolve(
@@ -47,7 +47,7 @@ pub(super) fn resolve(
         let policy = settings.concurrency_policy.as_ref();
         for (what, value) in [("time_zone", zone), ("concurrency_policy", policy)] {
             if let Some(value) = value {
-                let rule = "it belongs to a schedule: set `cron`, too, or leave it out";
+                let rule = "it applies only to schedules: set `cron`, too, or remove it";
                 return Err(invalid(what, value, rule));
             }
         }
@@ -57,7 +57,7 @@ pub(super) fn resolve(
         });
     };
     if jobset {
-        let rule = "a schedule makes a Job a role: leave out one of `cron` and `jobset`";
+        let rule = "a schedule creates one Job per role: remove `cron` or `jobset`";
         return Err(invalid("jobset", "true", rule));
     }
     can_be_scheduled(cron, roles, store)?;
@@ -91,15 +91,15 @@ fn can_be_scheduled(
         return Err(invalid("cron", cron, "give the time zone as `time_zone`"));
     }
     if cron.starts_with("@every") && roles.len() > 1 {
-        let rule = "it counts from when each role was made, and the roles would not meet: write minutes and hours";
+        let rule = "it counts from the creation of each role's CronJob, so the roles would not start together: use minutes and hours";
         return Err(invalid("cron", cron, rule));
     }
     if let Some(role) = roles.iter().find(|role| role.service) {
-        let rule = "a role that serves ends by whoever follows the run, and nobody follows a scheduled one";
+        let rule = "the client that follows a run stops its service roles, and no client follows a scheduled run";
         return Err(invalid("service", &role.name, rule));
     }
     if let Some(Store::Remote(store)) = store {
-        let rule = "pods fetch from there by a URL that is valid for days, and a schedule goes on for longer: put the code into the image (`--no-code`), or use a folder that the nodes share (file://)";
+        let rule = "pods fetch the code from a signed URL that expires within days, and a schedule runs for longer: put the code into the image (`--no-code`), or use a folder that the nodes share (file://)";
         return Err(invalid("store", store.to_string(), rule));
     }
     Ok(())

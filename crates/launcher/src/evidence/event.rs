@@ -1,4 +1,4 @@
-//! Events: what parts of the cluster tell about an object.
+//! Events, with which components of the cluster report about an object.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -22,7 +22,7 @@ pub struct EventEvidence {
     pub event_time: Option<Timestamp>,
 }
 
-/// What an event is about.
+/// The object that an event refers to.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the fields are Kubernetes' own")]
@@ -42,7 +42,7 @@ pub struct Series {
 }
 
 impl EventEvidence {
-    /// When it happened last.
+    /// The time of its last occurrence.
     #[must_use]
     pub fn last_seen(&self) -> Option<Timestamp> {
         let series = self
@@ -55,8 +55,7 @@ impl EventEvidence {
             .or(self.metadata.creation_timestamp)
     }
 
-    /// Whether it is about this object. An object that was made anew under the
-    /// same name has another uid.
+    /// Whether it refers to this object. A recreated object of the same name has another uid.
     #[must_use]
     pub fn is_about(&self, kind: &str, meta: &Meta) -> bool {
         let about = &self.involved_object;

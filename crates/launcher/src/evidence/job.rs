@@ -31,7 +31,7 @@ pub struct JobSpec {
     pub template: Template,
 }
 
-/// A Job's pattern for pods.
+/// A Job's pod template.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "the fields are Kubernetes' own")]
@@ -82,19 +82,19 @@ pub struct CronJobStatus {
 }
 
 impl JobEvidence {
-    /// The JobSet that makes it.
+    /// The JobSet that owns it.
     #[must_use]
     pub fn jobset(&self) -> Option<&str> {
         self.metadata.owner(names::JOBSET)
     }
 
-    /// The queue of Kueue's that admits it, or its JobSet.
+    /// The Kueue queue that admits it or its JobSet.
     #[must_use]
     pub fn queue(&self) -> Option<&str> {
         self.metadata.labels.get(names::QUEUE).map(String::as_str)
     }
 
-    /// The uid of what waits in the queue: the JobSet that makes it, or itself.
+    /// The uid of the object in the queue: the JobSet that owns it, or itself.
     #[must_use]
     pub fn queued_uid(&self) -> &str {
         let set = self.metadata.controller();
@@ -115,7 +115,7 @@ impl JobEvidence {
         })
     }
 
-    /// Whether all its tasks succeeded.
+    /// Whether all its tasks have succeeded.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.condition(["Complete", "SuccessCriteriaMet"]).is_some()
@@ -127,7 +127,7 @@ impl JobEvidence {
         self.condition(["Failed", "FailureTarget"])
     }
 
-    /// When it came to its end.
+    /// When it completed or failed.
     #[must_use]
     pub fn over_since(&self) -> Option<Timestamp> {
         let ends = self.status.conditions.iter().filter(|condition| {
@@ -137,7 +137,7 @@ impl JobEvidence {
             .min()
     }
 
-    /// Whether it has come to an end.
+    /// Whether it has completed or failed.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_complete() || self.failure().is_some()
@@ -149,7 +149,7 @@ impl JobEvidence {
         self.metadata.annotations.contains_key(names::CANCELLED)
     }
 
-    /// Whether it was stopped with its run before it came to an end of its own.
+    /// Whether it was stopped with its run before it ended by itself.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         let noted = self.metadata.annotations.contains_key(names::STOPPED);
@@ -173,13 +173,13 @@ impl JobEvidence {
             .ok()
     }
 
-    /// Whether a failed task is not started again.
+    /// Whether the Job does not restart failed tasks.
     #[must_use]
     pub fn gives_up(&self) -> bool {
         self.spec.backoff_limit == Some(0) || self.failure().is_some()
     }
 
-    /// Whether it comes to its end by itself when a task has failed.
+    /// Whether it fails by itself when a task has failed.
     #[must_use]
     pub fn fails_by_itself(&self) -> bool {
         self.spec.backoff_limit == Some(0)

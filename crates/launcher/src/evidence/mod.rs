@@ -1,5 +1,5 @@
-//! What a cluster's objects say about a run, read from their JSON: the part
-//! that following, explaining, listing and preflight need.
+//! The fields of a cluster's objects that following, explaining, listing and preflight need,
+//! parsed from JSON.
 
 mod event;
 mod job;
@@ -41,21 +41,21 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// The name of the owner of a kind.
+    /// The name of the owner of this kind.
     #[must_use]
     pub fn owner(&self, kind: &str) -> Option<&str> {
         let owner = self.controller().filter(|owner| owner.kind == kind);
         owner.map(|owner| owner.name.as_str())
     }
 
-    /// The owner that controls it: there is one at most.
+    /// Its controller, of which there is at most one.
     pub(crate) fn controller(&self) -> Option<&Owner> {
         let mut owners = self.owner_references.iter();
         owners.find(|owner| owner.controller)
     }
 }
 
-/// What an object belongs to.
+/// An owner of an object.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "the fields are Kubernetes' own")]
@@ -79,10 +79,10 @@ pub struct Condition {
     pub last_transition_time: Option<Timestamp>,
 }
 
-/// Amounts of resources as written, by name.
+/// Quantities as written, by resource name.
 pub type Amounts = BTreeMap<String, String>;
 
-/// Amounts come as texts or as numbers; `null` is none.
+/// Quantities are strings or numbers; `null` is an empty map.
 fn amounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Amounts, D::Error> {
     let read: Option<BTreeMap<String, serde_json::Value>> = Option::deserialize(deserializer)?;
     let text = |value: serde_json::Value| match value {
@@ -96,7 +96,7 @@ fn amounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Amounts, D::Err
         .collect())
 }
 
-/// The number of an amount; what is no quantity counts as nothing.
+/// The value of a quantity; `None` if it is missing or invalid.
 #[must_use]
 pub fn number(amounts: &Amounts, name: &str) -> Option<f64> {
     let quantity: Option<longshore_model::Quantity> = amounts.get(name)?.parse().ok();

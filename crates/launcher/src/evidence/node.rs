@@ -23,7 +23,7 @@ pub struct NodeSpec {
     pub unschedulable: bool,
 }
 
-/// What keeps pods away from a node that do not put up with it.
+/// A taint, which repels pods that do not tolerate it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "the fields are Kubernetes' own")]
@@ -44,7 +44,7 @@ pub struct NodeStatus {
     pub node_info: NodeInfo,
 }
 
-/// What a node says about its software.
+/// Software versions of a node.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the fields are Kubernetes' own")]
@@ -53,7 +53,7 @@ pub struct NodeInfo {
 }
 
 impl NodeEvidence {
-    /// Whether it says that it is ready.
+    /// Whether its condition Ready is true.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let mut conditions = self.status.conditions.iter();

@@ -41,7 +41,7 @@ pub struct PodSpec {
     pub overhead: Amounts,
 }
 
-/// The name of an object of the same namespace.
+/// The name of an object in the same namespace.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "the fields are Kubernetes' own")]
@@ -49,7 +49,7 @@ pub struct LocalName {
     pub name: String,
 }
 
-/// A taint that a pod puts up with.
+/// A toleration of a taint.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "the fields are Kubernetes' own")]
@@ -60,7 +60,7 @@ pub struct Toleration {
     pub effect: String,
 }
 
-/// What a container asks for.
+/// The resource requests and limits of a container.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "the fields are Kubernetes' own")]
@@ -109,7 +109,7 @@ pub struct ContainerStatus {
     pub restart_count: u32,
 }
 
-/// A container's state: one of the three is set, or none yet.
+/// A container's state: at most one of the three is set.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "the fields are Kubernetes' own")]
@@ -153,7 +153,7 @@ impl PodEvidence {
         conditions.find(|condition| condition.kind == kind && condition.status == "True")
     }
 
-    /// The statuses of all containers, those that come first before the others.
+    /// The statuses of all containers, init containers first.
     pub fn statuses(&self) -> impl Iterator<Item = &ContainerStatus> {
         let init = self.status.init_container_statuses.iter();
         init.chain(&self.status.container_statuses)
@@ -161,8 +161,8 @@ impl PodEvidence {
 
     /// Which task of the run it is.
     ///
-    /// A server before Kubernetes 1.21 ignores that a Job is indexed. The pods of such a
-    /// Job have no index, and all stand for the task 0: none is overlooked.
+    /// Servers before Kubernetes 1.21 ignore that a Job is indexed. The pods of such a Job
+    /// have no index and all count as task 0, so that none is overlooked.
     #[must_use]
     pub fn task(&self) -> Option<Task> {
         let meta = &self.metadata;
@@ -194,32 +194,32 @@ impl PodEvidence {
             .find(|status| status.name == self.main_name())
     }
 
-    /// How the command ended, once it has.
+    /// How the command ended, if it has.
     #[must_use]
     pub fn ended(&self) -> Option<&Terminated> {
         self.main()?.state.terminated.as_ref()
     }
 
-    /// Whether the command runs or has run: there is a log.
+    /// Whether the command runs or has run, so that there is a log.
     #[must_use]
     pub fn has_started(&self) -> bool {
         self.main()
             .is_some_and(|main| main.state.running.is_some() || main.state.terminated.is_some())
     }
 
-    /// Whether nothing runs in it any more.
+    /// Whether no container of it runs any more.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.ended().is_some() || matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
     }
 
-    /// Whether the command ended well.
+    /// Whether the command succeeded.
     #[must_use]
     pub fn has_succeeded(&self) -> bool {
         self.status.phase == "Succeeded" || self.ended().is_some_and(|ended| ended.exit_code == 0)
     }
 
-    /// Whether the pod has failed, be it the command or what comes before it.
+    /// Whether the command or an init container has failed.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.is_over() && !self.has_succeeded()
@@ -237,7 +237,7 @@ impl PodEvidence {
             })
     }
 
-    /// When the command, or what failed before it, ended.
+    /// When the command, or the init container that failed, ended.
     #[must_use]
     pub fn finished_at(&self) -> Option<Timestamp> {
         let ended = self

@@ -1,4 +1,4 @@
-//! What a namespace may use: ResourceQuotas and LimitRanges.
+//! Limits of a namespace: ResourceQuotas and LimitRanges.
 
 use serde::Deserialize;
 use serde_json::Value;

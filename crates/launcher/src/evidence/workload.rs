@@ -1,10 +1,10 @@
-//! Workloads: what Kueue makes of a Job or a JobSet that waits in a queue.
+//! Kueue's Workloads, which represent a Job or JobSet in a queue.
 
 use serde::Deserialize;
 
 use super::{Condition, JobEvidence, Meta};
 
-/// A Workload of Kueue's.
+/// A Kueue Workload.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "the fields are Kueue's own")]
@@ -37,14 +37,14 @@ pub struct WorkloadStatus {
 }
 
 impl WorkloadEvidence {
-    /// Whether it is of this Job, or of the JobSet that makes the Job.
+    /// Whether it represents this Job, or the JobSet that owns the Job.
     #[must_use]
     pub fn is_of(&self, job: &JobEvidence) -> bool {
         let mut owners = self.metadata.owner_references.iter();
         owners.any(|owner| owner.controller && owner.uid == job.queued_uid())
     }
 
-    /// Why Kueue has not admitted it: no quota is reserved for it, or a check is not
+    /// Why Kueue has not admitted it: no quota is reserved, or an admission check has not
     /// passed yet.
     #[must_use]
     pub fn pending(&self) -> Option<&Condition> {

@@ -1,21 +1,21 @@
-//! What else the cluster knows beside pods and Jobs.
+//! Facts about a run other than its pods and Jobs.
 
 use crate::{
     evidence::{EventEvidence, JobEvidence, Meta, QuotaEvidence, WorkloadEvidence},
     fit::Nodes,
 };
 
-/// What else the cluster knows: events, nodes, quotas, as far as they may be
-/// seen. Empty while nobody has asked.
+/// Further facts of the cluster: events, nodes and quotas, as far as permissions allow.
+/// Empty until the cluster has been queried.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Around {
     /// Events of the run's objects.
     pub events: Vec<EventEvidence>,
-    /// The nodes, if they may be listed.
+    /// The nodes, if listing them is permitted.
     pub nodes: Option<Nodes>,
-    /// The namespace's quotas, if they may be listed.
+    /// The namespace's quotas, if listing them is permitted.
     pub quotas: Option<Vec<QuotaEvidence>>,
-    /// What Kueue has made of the run's Jobs, if they wait in a queue.
+    /// The Workloads of the run's Jobs, if they wait in a Kueue queue.
     pub workloads: Vec<WorkloadEvidence>,
 }
 
@@ -30,12 +30,12 @@ impl Around {
         self.about("Job", meta)
     }
 
-    /// What Kueue has made of a Job, or of the JobSet that makes it.
+    /// The Workload of a Job, or of the JobSet that owns it.
     pub(super) fn workload_of(&self, job: &JobEvidence) -> Option<&WorkloadEvidence> {
         self.workloads.iter().find(|workload| workload.is_of(job))
     }
 
-    /// The events about pods of a Job that are no more, the oldest first.
+    /// The events about deleted pods of a Job, the oldest first.
     pub(super) fn of_pods_named(&self, job: &str) -> Vec<&EventEvidence> {
         let prefix = format!("{job}-");
         let mut found: Vec<_> = self

@@ -1,4 +1,4 @@
-//! The sorts of causes, each a word that stays the same.
+//! The kinds of causes, whose names are stable.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! causes {
     ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
-        /// What sort of cause it is.
+        /// The kind of a cause.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         #[non_exhaustive]
         pub enum Cause {
             $($(#[$doc])* $name,)*
-            /// One that this version does not know.
+            /// The cause is unknown.
             #[serde(other)]
             Unknown,
         }
@@ -21,7 +21,7 @@ macro_rules! causes {
             /// All of them, in the order of docs/why.md.
             pub const ALL: &[Self] = &[$(Self::$name,)* Self::Unknown];
 
-            /// The word, as in JSON.
+            /// The name in JSON.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -36,36 +36,36 @@ macro_rules! causes {
 causes! {
     /// The nodes have too little of a resource.
     InsufficientResource = "insufficient-resource",
-    /// No node, even an empty one, has enough of a resource.
+    /// No node has enough of a resource, even when empty.
     NeverFits = "never-fits",
     /// Nodes have taints that the task does not tolerate.
     Taint = "taint",
     /// No node has the labels that the task selects nodes by.
     NodeSelector = "node-selector",
-    /// A claim to storage is missing, unbound or elsewhere.
+    /// A PersistentVolumeClaim is missing, unbound or in another location.
     Volume = "volume",
-    /// The nodes run as many pods as they may.
+    /// The nodes have reached their limit of pods.
     TooManyPods = "too-many-pods",
-    /// No node is there, or none is ready.
+    /// There is no node, or none is ready.
     NoNodes = "no-nodes",
-    /// The scheduler waits for something else to let the pod go.
+    /// The pod has scheduling gates.
     Gated = "gated",
-    /// No node can take the task, for another reason.
+    /// No node can run the task, for another reason.
     Unschedulable = "unschedulable",
-    /// The node that was chosen would not have the pod.
+    /// The selected node rejected the pod.
     RefusedByNode = "refused-by-node",
 
-    /// The registry has no such image.
+    /// The registry does not have the image.
     ImageNotFound = "image-not-found",
-    /// The registry wants credentials.
+    /// The registry requires credentials.
     ImageUnauthorized = "image-unauthorized",
     /// The registry does not answer.
     RegistryUnreachable = "registry-unreachable",
-    /// The registry lets nobody pull for now.
+    /// The registry's rate limit is reached.
     RegistryLimit = "registry-limit",
-    /// The image's name cannot be read.
+    /// The image name is invalid.
     ImageName = "image-name",
-    /// The image is not on the node and may not be pulled.
+    /// The image is not on the node, and the pull policy forbids pulling it.
     ImageNeverPulled = "image-never-pulled",
     /// The image cannot be pulled, for another reason.
     ImagePull = "image-pull",
@@ -82,46 +82,46 @@ causes! {
     Mount = "mount",
     /// A volume cannot be attached to the node.
     Attach = "attach",
-    /// The node cannot make the pod's sandbox.
+    /// The node cannot create the pod's sandbox.
     Sandbox = "sandbox",
 
-    /// The command is not there.
+    /// The command does not exist.
     CommandNotFound = "command-not-found",
-    /// The command may not be executed.
+    /// The command is not executable.
     NotExecutable = "not-executable",
-    /// The program is built for another sort of processor.
+    /// The program is built for another architecture.
     WrongArchitecture = "wrong-architecture",
-    /// The image lacks the program `longshore`.
+    /// The image does not contain the program `longshore`.
     LauncherMissing = "launcher-missing",
     /// The container cannot be started, for another reason.
     ContainerStart = "container-start",
-    /// What prepares the pod failed: an init container.
+    /// An init container failed.
     InitFailed = "init-failed",
-    /// A task has not started in time, and nothing says why.
+    /// A task has not started in time, for an unknown reason.
     SlowStart = "slow-start",
 
     /// The command ended with an exit code.
     ExitCode = "exit-code",
-    /// The command could not bind its port, which another program has.
+    /// The command could not bind its port, because another program uses it.
     AddressInUse = "address-in-use",
-    /// The command was ended by a signal.
+    /// A signal terminated the command.
     Signal = "signal",
-    /// It had more memory than it may.
+    /// It exceeded its memory limit.
     OutOfMemory = "out-of-memory",
     /// The node evicted the pod.
     Evicted = "evicted",
-    /// The run took longer than it may.
+    /// The run exceeded its timeout.
     Deadline = "deadline",
-    /// Tasks failed too often, and no pod is left that tells why.
+    /// Tasks failed too often, and no pod is left to show the cause.
     BackoffLimit = "backoff-limit",
-    /// A rule of the Job about failures ended it.
+    /// The Job's pod failure policy ended it.
     FailurePolicy = "failure-policy",
 
-    /// A quota leaves no room.
+    /// A quota is exceeded.
     Quota = "quota",
-    /// A LimitRange refuses the pods.
+    /// A LimitRange rejects the pods.
     LimitRange = "limit-range",
-    /// A policy or a webhook refuses the pods.
+    /// A policy or webhook rejects the pods.
     AdmissionRefused = "admission-refused",
     /// The service account is missing.
     MissingServiceAccount = "missing-service-account",
@@ -129,48 +129,48 @@ causes! {
     MissingPriorityClass = "missing-priority-class",
     /// The runtime class is missing.
     MissingRuntimeClass = "missing-runtime-class",
-    /// The cluster does not know the kind of an object.
+    /// The cluster does not support the kind of an object.
     MissingKind = "missing-kind",
     /// The queue is missing.
     MissingQueue = "missing-queue",
-    /// The cluster refuses the pods, for another reason.
+    /// The cluster rejects the pods, for another reason.
     PodsRefused = "pods-refused",
-    /// No pods were made, and nothing says why.
+    /// No pods were created, for an unknown reason.
     NoPods = "no-pods",
 
     /// The node was lost.
     NodeLost = "node-lost",
     /// The node shut down.
     NodeShutdown = "node-shutdown",
-    /// A more important pod took the place.
+    /// A pod of higher priority preempted the pod.
     Preempted = "preempted",
-    /// The pod was evicted by a request, as a drain makes them.
+    /// The pod was evicted through the API, as by a drain.
     Drained = "drained",
-    /// Somebody deleted the pod.
+    /// The pod was deleted.
     Deleted = "deleted",
 
     /// The cluster was stopped while the run was in progress.
     ClusterStopped = "cluster-stopped",
     /// The cluster does not answer.
     ClusterAway = "cluster-away",
-    /// The namespace is missing, or going away.
+    /// The namespace is missing or being deleted.
     Namespace = "namespace",
-    /// The user lacks rights.
+    /// The user lacks permissions.
     Rights = "rights",
-    /// The server is older than what a run needs.
+    /// The server is too old for a run.
     ServerTooOld = "server-too-old",
 
     /// The run was cancelled.
     Cancelled = "cancelled",
-    /// A queue holds the run back.
+    /// A queue has not admitted the run.
     Queued = "queued",
     /// The Job is suspended.
     Suspended = "suspended",
 }
 
 impl Cause {
-    /// The cause that stands for all that are told of the same trouble: one
-    /// and the same image is now not found, now backed off from.
+    /// The representative of causes that alternate for the same problem: a missing image is
+    /// reported as not found, and then as backed off.
     pub(crate) fn family(self) -> Self {
         match self {
             Self::ImageNotFound
@@ -188,12 +188,12 @@ impl Cause {
         }
     }
 
-    /// Whether it says less than the others of its family.
+    /// Whether it is less specific than the others of its family.
     pub(crate) fn is_general(self) -> bool {
         matches!(self, Self::ImagePull | Self::Unschedulable)
     }
 
-    /// Whether somebody wants the wait: no failure of the run.
+    /// Whether the wait is intended and not a failure of the run.
     pub(crate) fn is_meant(self) -> bool {
         matches!(
             self,
@@ -201,7 +201,7 @@ impl Cause {
         )
     }
 
-    /// Whether a pod's status alone tells all there is to tell.
+    /// Whether a pod's status alone explains it.
     pub(crate) fn is_plain(self) -> bool {
         matches!(
             self,
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_are_those_of_json() {
+    fn names_match_the_json() {
         for cause in Cause::ALL {
             let json = serde_json::to_value(cause).ok();
             assert_eq!(json, Some(cause.as_str().into()));
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_in_the_guide() {
+    fn each_cause_is_documented() {
         let guide = include_str!("../../../../docs/why.md");
         for cause in Cause::ALL {
             assert!(guide.contains(&format!("`{cause}`")), "{cause}");

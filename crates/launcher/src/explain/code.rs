@@ -1,4 +1,4 @@
-//! What exit codes, signals and a runtime's words about a start mean.
+//! Interprets exit codes, signals, and start errors of the container runtime.
 
 use super::{
     Cause, Explanation,
@@ -10,7 +10,7 @@ use crate::{evidence::PodEvidence, names};
 /// A container that the runtime could not start.
 pub(super) fn not_started(pod: &PodEvidence, container: &str, message: &str) -> Explanation {
     let image = image(pod, container);
-    // The run's own containers run `longshore`, which then runs the command.
+    // The run's containers execute `longshore`, which then executes the command.
     let ours = [pod.main_name(), names::FETCH, names::INSTALL].contains(&container);
     let lacks_ours = ours
         && !has_any(message, &["exec format error"])
@@ -21,12 +21,12 @@ pub(super) fn not_started(pod: &PodEvidence, container: &str, message: &str) -> 
     let what = format!("the container {container:?} of image {image:?} could not be started");
     let cause = with_message(what, &short(message));
     if lacks_ours {
-        // Container runtimes put words of their own before it; the embedded node, which
-        // has no images, does not.
+        // Container runtimes add a prefix to the message; the embedded node, which has no
+        // images, does not.
         let remedy = match message.trim_start().starts_with("exec: ") {
             true => EMBEDDED,
             false => {
-                "the image must hold the program `longshore`, or `launcher_image` must name one that does"
+                "use an image that contains the program `longshore`, or set `launcher_image` to one that does"
             }
         };
         return Explanation::new(Cause::LauncherMissing, cause, remedy);
@@ -46,22 +46,23 @@ fn start_problem(message: &str) -> (Cause, &'static str) {
     } else if has_any(message, &["not found", "no such file"]) {
         (
             Cause::CommandNotFound,
-            "check the command's spelling, and that the image or the folder holds it",
+            "check the spelling of the command, and that the image or the folder contains it",
         )
     } else {
         (
             Cause::ContainerStart,
-            "look whether the image holds the command, and whether the node is well",
+            "check that the image contains the command, and that the node is healthy",
         )
     }
 }
 
-const EMBEDDED: &str = "the embedded cluster finds the program `longshore` on the PATH of the program that started it: install it there, or name its folder in `Options::program_dir`";
+const EMBEDDED: &str = "the embedded cluster finds the program `longshore` on the PATH of the program that started it: install it there, or set its folder in `Options::program_dir`";
 
-const ARCHITECTURE: &str = "build the program for the node's sort of processor, or choose other nodes with `node_selector`";
+const ARCHITECTURE: &str =
+    "build the program for the node's architecture, or select other nodes with `node_selector`";
 
-/// A command that our own program could not run: it says so in its last words
-/// and by its exit code.
+/// A command that the bootstrap could not execute, as reported by its termination message
+/// and exit code.
 pub(super) fn bootstrap(pod: &PodEvidence, code: i32, said: &str) -> Explanation {
     let command = command(pod);
     let cause = if command.is_empty() {
@@ -74,7 +75,7 @@ pub(super) fn bootstrap(pod: &PodEvidence, code: i32, said: &str) -> Explanation
         _ if format => (Cause::WrongArchitecture, ARCHITECTURE),
         127 => (
             Cause::CommandNotFound,
-            "check the command's spelling, and that the image or the folder holds it",
+            "check the spelling of the command, and that the image or the folder contains it",
         ),
         126 => (
             Cause::NotExecutable,
@@ -85,16 +86,15 @@ pub(super) fn bootstrap(pod: &PodEvidence, code: i32, said: &str) -> Explanation
     Explanation::new(kind, cause, remedy)
 }
 
-/// A command that ran and ended with this code. `said` is the last line of
-/// its log.
+/// A command that ran and exited with this code. `said` is the last line of its log.
 pub(super) fn ended(code: i32, signal: i32, said: &str, read_log: &str) -> Explanation {
     if has_any(said, &["exec format error"]) {
-        let cause = with_message("its program is built for another sort of processor", said);
+        let cause = with_message("its program is built for another architecture", said);
         return Explanation::new(Cause::WrongArchitecture, cause, ARCHITECTURE);
     }
     let signal = match (signal, code) {
         (1.., _) => Some(signal),
-        // A shell's way to say that a signal ended its command.
+        // Shells report a signal as exit code 128 plus its number.
         (_, 129..=159) => Some(code - 128),
         _ => None,
     };
@@ -102,20 +102,20 @@ pub(super) fn ended(code: i32, signal: i32, said: &str, read_log: &str) -> Expla
         && let Some((name, remedy)) = signal_words(signal)
     {
         let cause = match signal {
-            9 => format!("it was killed (exit code {code})"),
-            15 => format!("it was asked to end (exit code {code})"),
-            _ => format!("it was ended by the signal {name} (exit code {code})"),
+            9 => format!("killed (exit code {code})"),
+            15 => format!("terminated (exit code {code})"),
+            _ => format!("terminated by signal {name} (exit code {code})"),
         };
         return Explanation::new(Cause::Signal, cause, remedy).seen(format!("signal {name}"));
     }
     let (kind, hint) = match code {
         126 => (
             Cause::NotExecutable,
-            Some("a file of it is not executable: check modes and first lines"),
+            Some("a file that it runs is not executable: check modes and first lines"),
         ),
         127 => (
             Cause::CommandNotFound,
-            Some("a program that it calls is not there: check the image and the folder"),
+            Some("a program that it calls does not exist: check the image and the folder"),
         ),
         _ => (Cause::ExitCode, None),
     };
@@ -128,37 +128,43 @@ pub(super) fn ended(code: i32, signal: i32, said: &str, read_log: &str) -> Expla
 
 fn signal_words(signal: i32) -> Option<(&'static str, &'static str)> {
     Some(match signal {
-        2 => ("SIGINT", "something in it was interrupted, as by Ctrl-C"),
+        2 => ("SIGINT", "it was interrupted, as by Ctrl-C"),
         4 => (
             "SIGILL",
-            "it is built for a newer processor than the node's: choose other nodes or another build",
+            "it is built for a newer processor than the node's: select other nodes or use another build",
         ),
         6 => (
             "SIGABRT",
-            "a library gave up: the lines before the end of its log say why",
+            "a library aborted: see the last lines of its log",
         ),
         7 => (
             "SIGBUS",
-            "often the shared memory is too small: mount an emptyDir of medium Memory at /dev/shm",
+            "the shared memory is often too small: mount an emptyDir of medium Memory at /dev/shm",
         ),
-        8 => ("SIGFPE", "it divided by zero, or the like: read its log"),
-        9 => ("SIGKILL", "often this is too little memory: raise `memory`"),
+        8 => (
+            "SIGFPE",
+            "it divided by zero or made another arithmetic error: read its log",
+        ),
+        9 => (
+            "SIGKILL",
+            "often caused by too little memory: raise `memory`",
+        ),
         11 => (
             "SIGSEGV",
             "a native library crashed: check versions of drivers and packages against each other",
         ),
-        13 => ("SIGPIPE", "what read its output had gone"),
+        13 => ("SIGPIPE", "the reader of its output had exited"),
         15 => (
             "SIGTERM",
-            "look who stopped it: a drain, a deletion, a failed peer",
+            "find out what stopped it: a drain, a deletion, a failed peer",
         ),
-        24 => ("SIGXCPU", "it used more processor time than it may"),
-        25 => ("SIGXFSZ", "it wrote a larger file than it may"),
+        24 => ("SIGXCPU", "it exceeded its limit of CPU time"),
+        25 => ("SIGXFSZ", "it exceeded its limit of file size"),
         _ => return None,
     })
 }
 
-/// Whether a line is the end of a traceback: `ValueError: no such column`.
+/// Whether a line is the last line of a traceback: `ValueError: no such column`.
 fn is_error_line(line: &str) -> bool {
     let Some((name, _)) = line.split_once(':') else {
         return line.ends_with("Error") && !line.contains(' ');

@@ -1,8 +1,8 @@
-//! What the containers of a pod run: command and image.
+//! The command and images of a pod's containers.
 
 use crate::{escape::unescape, evidence::PodEvidence};
 
-/// The command that the main container runs, without that of the bootstrap before it.
+/// The command of the main container, without the bootstrap command before it.
 pub(super) fn command(pod: &PodEvidence) -> String {
     let main = pod
         .spec

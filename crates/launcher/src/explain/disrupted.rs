@@ -1,4 +1,4 @@
-//! Ends that came from outside: the node, the scheduler, somebody.
+//! Failures with an external cause: the node, the scheduler, or another client.
 
 use super::{
     Around, Cause, Explanation,
@@ -6,25 +6,25 @@ use super::{
 };
 use crate::evidence::PodEvidence;
 
-/// A pod that its node would not have: it never ran.
+/// A pod that its node rejected, so that it never ran.
 pub(super) fn refused(pod: &PodEvidence) -> Option<Explanation> {
     let (reason, message) = (pod.status.reason.as_str(), pod.status.message.as_str());
     let remedy = match reason {
         "UnexpectedAdmissionError" => {
-            "the node's devices were not as the scheduler believed: look at the device plugin, and try again"
+            "the node's devices were not as the scheduler expected: check the device plugin, and try again"
         }
         "OutOfcpu" | "OutOfmemory" | "OutOfpods" | "OutOfephemeral-storage" => {
-            "the node was fuller than the scheduler believed: try again"
+            "the node had less room than the scheduler expected: try again"
         }
         "NodeAffinity" | "NodePorts" | "Preempting" | "PodOSSelectorNodeLabelDoesNotMatch" => {
             "the node changed meanwhile: try again"
         }
         _ if reason.starts_with("OutOf") => {
-            "the node was fuller than the scheduler believed: try again"
+            "the node had less room than the scheduler expected: try again"
         }
         _ => return None,
     };
-    let what = format!("its node would not have it ({reason})");
+    let what = format!("its node rejected it ({reason})");
     let found = Explanation::new(
         Cause::RefusedByNode,
         with_message(what, &short(message)),
@@ -33,16 +33,16 @@ pub(super) fn refused(pod: &PodEvidence) -> Option<Explanation> {
     Some(found.seen(reason))
 }
 
-/// A pod whose status says that it was taken away.
+/// A pod whose status reports a disruption.
 pub(super) fn disrupted(pod: &PodEvidence, around: &Around) -> Option<Explanation> {
     let (reason, message) = (pod.status.reason.as_str(), pod.status.message.as_str());
     let target = pod.condition("DisruptionTarget");
-    let told = target.map_or("", |condition| condition.reason.as_str());
-    let found = match (reason, told) {
+    let target_reason = target.map_or("", |condition| condition.reason.as_str());
+    let found = match (reason, target_reason) {
         ("Evicted", _) => evicted(message),
         ("DeadlineExceeded", _) => Explanation::new(
             Cause::Deadline,
-            "it ran into its deadline",
+            "it exceeded its deadline",
             "raise `timeout`",
         ),
         ("NodeLost", _) => lost(pod, message),
@@ -61,13 +61,13 @@ pub(super) fn disrupted(pod: &PodEvidence, around: &Around) -> Option<Explanatio
         }
         _ => return None,
     };
-    Some(found.seen(reason).seen(match told {
+    Some(found.seen(reason).seen(match target_reason {
         "" => String::new(),
-        told => format!("DisruptionTarget: {told}"),
+        target_reason => format!("DisruptionTarget: {target_reason}"),
     }))
 }
 
-/// A command that was ended by a signal: events may know who sent it.
+/// A command that a signal terminated. Events may show the sender.
 pub(super) fn killed(pod: &PodEvidence, explanation: Explanation, around: &Around) -> Explanation {
     let ended = pod.ended().map_or(0, |ended| ended.exit_code);
     if !matches!(explanation.kind, Cause::Signal) || !matches!(ended, 137 | 143) {
@@ -93,12 +93,12 @@ pub(super) fn killed(pod: &PodEvidence, explanation: Explanation, around: &Aroun
 pub(super) fn deleted() -> Explanation {
     Explanation::new(
         Cause::Deleted,
-        "somebody deleted its pod",
-        "look who: a person, a drain, a clean-up; then run it again, with `retries` to get over this",
+        "its pod was deleted",
+        "find out what deleted it: a person, a drain, a clean-up; then run it again, with `retries` to recover from this",
     )
 }
 
-/// Evicted by its node, and for want of what.
+/// An eviction by the node, with the scarce resource.
 pub(super) fn evicted(message: &str) -> Explanation {
     let resource = between(message, "low on resource: ", ".").or_else(|| {
         let pairs = [
@@ -116,21 +116,21 @@ pub(super) fn evicted(message: &str) -> Explanation {
     let (kind, remedy) = match resource {
         Some("memory") => (
             Cause::OutOfMemory,
-            "ask for the memory that it needs with `memory`, or let it use less",
+            "request the memory that it needs with `memory`, or reduce its memory use",
         ),
         Some("ephemeral-storage" | "nodefs" | "imagefs" | "inodes") => (
             Cause::Evicted,
-            "write less to the container's disk, or to a volume, or ask for `ephemeral-storage` under `resources`",
+            "write less to the container's disk, write to a volume, or request `ephemeral-storage` under `resources`",
         ),
         Some("pids") => (Cause::Evicted, "start fewer processes and threads"),
         _ => (
             Cause::Evicted,
-            "ask for what it needs with `resources`, and try again",
+            "request what it needs with `resources`, and try again",
         ),
     };
     let what = match resource {
         Some(resource) if own => {
-            format!("the node evicted it: it used more {resource} than it may")
+            format!("the node evicted it: it used more {resource} than allowed")
         }
         Some(resource) => format!("the node evicted it: the node was low on {resource}"),
         None => "the node evicted it".to_owned(),
@@ -149,11 +149,11 @@ pub(super) fn lost(pod: &PodEvidence, message: &str) -> Explanation {
     Explanation::new(
         Cause::NodeLost,
         with_message(format!("{} was lost", node(pod)), &short(message)),
-        "run it again, with `retries` to get over this; look at the node: `longshore describe nodes`",
+        "run it again, with `retries` to recover from this; check the node: `longshore describe nodes`",
     )
 }
 
-/// A pod that runs, as far as is known, on a node that no longer answers.
+/// A pod that was last seen running on a node that no longer answers.
 #[must_use]
 pub fn away(pod: &PodEvidence, around: &Around) -> Option<Explanation> {
     if !pod.has_started() || pod.is_over() {
@@ -163,7 +163,7 @@ pub fn away(pod: &PodEvidence, around: &Around) -> Option<Explanation> {
     let mut nodes = nodes.filter(|node| node.metadata.name == pod.spec.node_name);
     let is_away = match nodes.next() {
         Some(node) => !node.is_ready(),
-        // Who may not see nodes sees what the cluster says of the pod.
+        // Without permission to list nodes, the pod's condition and events have to do.
         None => {
             let mut events = around.of_pod(&pod.metadata).into_iter();
             pod.condition("Ready").is_none() && events.any(|event| event.reason == "NodeNotReady")
@@ -175,7 +175,7 @@ pub fn away(pod: &PodEvidence, around: &Around) -> Option<Explanation> {
             "{} does not answer: whether the task still runs is not known",
             node(pod)
         ),
-        "wait for the node: the task may go on; the cluster gives up a pod whose node stays away, mostly after five minutes, and starts it again with `retries`; look at the node: `longshore describe nodes`",
+        "wait for the node: the task may still be running; if the node stays unreachable, the cluster deletes the pod, by default after five minutes, and restarts the task if `retries` allows it; check the node: `longshore describe nodes`",
     );
     is_away.then(|| found.of_pod(pod).seen("NodeNotReady"))
 }
@@ -184,14 +184,14 @@ fn shutdown(pod: &PodEvidence, message: &str) -> Explanation {
     Explanation::new(
         Cause::NodeShutdown,
         with_message(format!("{} shut down", node(pod)), &short(message)),
-        "run it again, with `retries` to get over this; keep off nodes that may go at any time",
+        "run it again, with `retries` to recover from this; avoid nodes that can shut down at any time",
     )
 }
 
 pub(super) fn preempted() -> Explanation {
     Explanation::new(
         Cause::Preempted,
-        "a pod of higher priority took its place",
+        "a pod of higher priority preempted it",
         "run it again when there is room, with `retries`, or with a higher priority class",
     )
 }
@@ -200,14 +200,14 @@ fn drained(pod: &PodEvidence) -> Explanation {
     Explanation::new(
         Cause::Drained,
         format!(
-            "somebody asked for its eviction, as a drain of {} does",
+            "its pod was evicted through the API, as by a drain of {}",
             node(pod)
         ),
-        "run it again, with `retries` to get over this",
+        "run it again, with `retries` to recover from this",
     )
 }
 
-/// A taint that ends pods: mostly the cluster's own, of a node that is gone.
+/// A NoExecute taint, usually set by the cluster on a lost node.
 pub(super) fn tainted(pod: &PodEvidence, around: &Around) -> Explanation {
     let nodes = around.nodes.iter().flat_map(|nodes| &nodes.seen);
     let mut own = nodes.filter(|node| node.metadata.name == pod.spec.node_name);

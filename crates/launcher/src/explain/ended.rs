@@ -9,9 +9,8 @@ use crate::{
     names,
 };
 
-/// Whether a failed pod failed before its command could run, and why; else
-/// why the command failed, as far as that can be known. `last_line` is the
-/// last line of its log.
+/// Why a failed pod failed, and whether its command had started. `last_line` is the last
+/// line of its log.
 #[must_use]
 pub fn failure(pod: &PodEvidence, last_line: Option<&str>, around: &Around) -> (Explanation, bool) {
     let (explanation, ran) = why(pod, last_line, around);
@@ -31,10 +30,10 @@ fn why(pod: &PodEvidence, last_line: Option<&str>, around: &Around) -> (Explanat
     match pod.ended() {
         Some(ended) if ended.reason == "ContainerStatusUnknown" => {
             let cause = with_message(
-                "its end was not seen: the node had lost sight of it".to_owned(),
+                "its exit status is unknown: the node lost track of the container".to_owned(),
                 &short(&ended.message),
             );
-            let remedy = "look at the node, `longshore describe nodes`, and try again";
+            let remedy = "check the node, `longshore describe nodes`, and try again";
             let found = Explanation::new(Cause::NodeLost, cause, remedy);
             (found.seen("ContainerStatusUnknown"), true)
         }
@@ -49,7 +48,7 @@ fn why(pod: &PodEvidence, last_line: Option<&str>, around: &Around) -> (Explanat
                 &pod.status.message,
             );
             let name = &pod.metadata.name;
-            let remedy = format!("look at its events: `longshore describe pod {name}`");
+            let remedy = format!("check its events: `longshore describe pod {name}`");
             (Explanation::new(Cause::Unknown, cause, remedy), true)
         }
     }
@@ -76,12 +75,12 @@ fn init(pod: &PodEvidence, name: &str, ended: &Terminated, log: Option<&str>) ->
         )
     };
     let what = if name == names::FETCH {
-        "the code did not arrive".to_owned()
+        "the code could not be fetched".to_owned()
     } else if name == names::INSTALL {
-        "the program `longshore` did not arrive".to_owned()
+        "the program `longshore` could not be installed".to_owned()
     } else {
         format!(
-            "the pod could not be prepared: its container {name:?} ended with exit code {}",
+            "its init container {name:?} failed with exit code {}",
             ended.exit_code
         )
     };
@@ -98,7 +97,7 @@ fn init(pod: &PodEvidence, name: &str, ended: &Terminated, log: Option<&str>) ->
     ))
 }
 
-/// Explains how a container ended, and whether its command had begun.
+/// Explains how a container ended, and whether its command had started.
 pub(super) fn container(
     pod: &PodEvidence,
     name: &str,
@@ -116,15 +115,15 @@ pub(super) fn container(
         let main = pod.spec.containers.iter().find(|known| known.name == name);
         let limit = main.and_then(|main| main.resources.limits.get("memory"));
         let cause = match limit {
-            Some(limit) => format!("it was killed: out of memory, of which it may use {limit}"),
-            None => "it was killed: out of memory".to_owned(),
+            Some(limit) => format!("killed: out of memory (limit {limit})"),
+            None => "killed: out of memory".to_owned(),
         };
-        let remedy = "raise its `memory`, or let it use less (smaller batches)";
+        let remedy = "raise its `memory`, or reduce its memory use (smaller batches)";
         let found = Explanation::new(Cause::OutOfMemory, cause, remedy);
         return (found.seen(seen), true);
     }
-    // The bootstrap leaves its reason as the container's last words, and as
-    // the last line of its log.
+    // The bootstrap writes its error to the termination message and to the last line of its
+    // log.
     let said = [ended.message.as_str(), last_line.unwrap_or_default()];
     let ours = said
         .into_iter()
@@ -146,7 +145,7 @@ pub(super) fn container(
     (found.seen(seen), true)
 }
 
-/// How to see more.
+/// The remedy to read the log.
 fn read_log(pod: &PodEvidence) -> String {
     match (pod.metadata.labels.get(names::RUN), pod.task()) {
         (Some(run), Some(task)) => format!(

@@ -1,28 +1,28 @@
-//! Images that cannot be had: what the runtime says, sorted.
+//! Classifies the runtime's messages about images that cannot be pulled.
 
 use super::{
-    Cause, Explanation, Patience,
+    Cause, Explanation, WaitLimit,
     text::{has_any, short, with_message},
 };
 
-/// Why an image cannot be pulled. `said` is the most telling message there
-/// is: that of the state, or of an event.
-pub(super) fn not_pulled(image: &str, said: &str) -> (Explanation, Patience) {
+/// Why an image cannot be pulled. `said` is the most specific message, from the container's
+/// state or from an event.
+pub(super) fn not_pulled(image: &str, said: &str) -> (Explanation, WaitLimit) {
     let (kind, remedy) = sort(said);
     let what = match kind {
-        Cause::ImageNotFound => format!("the image {image:?} is not there"),
-        Cause::ImageUnauthorized => format!("the registry does not give out the image {image:?}"),
+        Cause::ImageNotFound => format!("the image {image:?} does not exist"),
+        Cause::ImageUnauthorized => format!("the registry denies access to the image {image:?}"),
         Cause::RegistryUnreachable => {
             format!("the registry of the image {image:?} does not answer")
         }
-        Cause::RegistryLimit => format!("the registry lets nobody pull {image:?} for now"),
+        Cause::RegistryLimit => format!("the registry's pull rate limit is reached for {image:?}"),
         Cause::WrongArchitecture => {
-            format!("the image {image:?} is not there for the node's sort of processor")
+            format!("the image {image:?} is not available for the node's architecture")
         }
         _ => format!("the image {image:?} cannot be pulled"),
     };
     let explanation = Explanation::new(kind, with_message(what, &short(said)), remedy);
-    (explanation, Patience::seconds(60))
+    (explanation, WaitLimit::seconds(60))
 }
 
 fn sort(said: &str) -> (Cause, &'static str) {
@@ -30,12 +30,12 @@ fn sort(said: &str) -> (Cause, &'static str) {
     if is(&["no match for platform", "no matching manifest for"]) {
         (
             Cause::WrongArchitecture,
-            "build the image for that sort of processor, too, or choose other nodes with `node_selector`",
+            "build the image for that architecture, too, or select other nodes with `node_selector`",
         )
     } else if is(&["toomanyrequests", "429 too many requests", "rate limit"]) {
         (
             Cause::RegistryLimit,
-            "sign in with `image_pull_secrets`, or use a mirror of the image",
+            "authenticate with `image_pull_secrets`, or use a mirror of the image",
         )
     } else if is(&[
         "unauthorized",
@@ -49,7 +49,7 @@ fn sort(said: &str) -> (Cause, &'static str) {
     ]) {
         (
             Cause::ImageUnauthorized,
-            "check the image's name, and for a private registry name a Secret in `image_pull_secrets`",
+            "check the image's name; for a private registry, set a Secret in `image_pull_secrets`",
         )
     } else if is(&[
         "no such host",
@@ -84,7 +84,7 @@ fn sort(said: &str) -> (Cause, &'static str) {
     } else {
         (
             Cause::ImagePull,
-            "check its name and tag, and for a private registry `image_pull_secrets`",
+            "check its name and tag; for a private registry, check `image_pull_secrets`",
         )
     }
 }

@@ -1,7 +1,7 @@
-//! Causes that show in a Job and its events, when no pod tells.
+//! Causes from a Job and its events, if no pod shows them.
 
 use super::{
-    Around, Cause, Explanation, Patience, disrupted, mount, quota, refused,
+    Around, Cause, Explanation, WaitLimit, disrupted, mount, quota, refused,
     text::{or, short, with_message},
 };
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     names,
 };
 
-/// Why a Job failed, when no pod tells.
+/// Why a Job failed, if no pod shows the cause.
 #[must_use]
 pub fn job_failure(job: &JobEvidence, condition: &Condition, around: &Around) -> Explanation {
     let seen = format!("Job: {}", or(&condition.reason, "Failed"));
@@ -26,7 +26,10 @@ pub fn job_failure(job: &JobEvidence, condition: &Condition, around: &Around) ->
         }
         "PodFailurePolicy" => Explanation::new(
             Cause::FailurePolicy,
-            with_message("a rule of the Job ended it", &short(&condition.message)),
+            with_message(
+                "the Job's pod failure policy ended it",
+                &short(&condition.message),
+            ),
             "read the log of the task that the message names",
         ),
         reason => Explanation::new(
@@ -35,7 +38,7 @@ pub fn job_failure(job: &JobEvidence, condition: &Condition, around: &Around) ->
                 format!("the Job failed ({})", or(reason, "no reason given")),
                 &condition.message,
             ),
-            "look at the Job's events: `longshore describe job`",
+            "check the Job's events: `longshore describe job`",
         ),
     };
     found.of_job(job).seen(seen)
@@ -45,14 +48,14 @@ fn backoff(job: &JobEvidence, condition: &Condition) -> Explanation {
     let cause = match job.status.failed {
         0 => "its tasks failed more often than `retries` allows".to_owned(),
         failed => format!(
-            "{failed} attempt(s) of its tasks failed, more than `retries` allows, and no pod is left that tells why"
+            "{failed} attempt(s) of its tasks failed, more than `retries` allows, and no pod is left to show the cause"
         ),
     };
-    let remedy = "look at the Job's events, `longshore describe job`; run it again to see the logs";
+    let remedy = "check the Job's events, `longshore describe job`; run it again to see the logs";
     Explanation::new(Cause::BackoffLimit, cause, remedy).seen(short(&condition.message))
 }
 
-/// What ended pods that are no more: the first thing that their events tell.
+/// Why deleted pods ended: the first cause in their events.
 fn gone(job: &JobEvidence, around: &Around) -> Option<Explanation> {
     let events = around.of_pods_named(&job.metadata.name);
     for event in &events {
@@ -69,22 +72,21 @@ fn gone(job: &JobEvidence, around: &Around) -> Option<Explanation> {
         found.pod = Some(pod.metadata.name);
         return Some(found);
     }
-    // A container that is stopped though nothing above stopped it: the pod
-    // was deleted.
+    // A container that was stopped without any of these causes: the pod was deleted.
     let killing = events.iter().find(|event| event.reason == "Killing")?;
     let mut found = mount::seen(disrupted::deleted(), killing);
     found.pod = Some(killing.involved_object.name.clone());
     Some(found)
 }
 
-/// Why a Job has fewer pods than it should, if something tells.
+/// Why a Job has fewer pods than desired, if known.
 #[must_use]
-pub fn no_pods(job: &JobEvidence, around: &Around) -> Option<(Explanation, Patience)> {
+pub fn no_pods(job: &JobEvidence, around: &Around) -> Option<(Explanation, WaitLimit)> {
     if job.is_over() {
         return None;
     }
     if job.spec.suspend {
-        return Some((suspended(job, around), Patience::StartTimeout));
+        return Some((suspended(job, around), WaitLimit::StartTimeout));
     }
     let wanted = job.spec.parallelism.or(job.spec.completions).unwrap_or(1);
     if job.status.active + job.status.succeeded >= wanted {
@@ -92,13 +94,13 @@ pub fn no_pods(job: &JobEvidence, around: &Around) -> Option<(Explanation, Patie
     }
     let events = around.of_job(&job.metadata);
     let Some(event) = events.iter().find(|event| event.reason == "FailedCreate") else {
-        return Some((by_quotas(job, around)?, Patience::StartTimeout));
+        return Some((by_quotas(job, around)?, WaitLimit::StartTimeout));
     };
-    let (found, patience) = refused::sort(&event.message);
-    Some((mount::seen(found, event).of_job(job), patience))
+    let (found, limit) = refused::sort(&event.message);
+    Some((mount::seen(found, event).of_job(job), limit))
 }
 
-/// Events are forgotten after a while; a quota that is full still says so.
+/// Checks the quotas, because events expire.
 fn by_quotas(job: &JobEvidence, around: &Around) -> Option<Explanation> {
     let quotas = around.quotas.as_deref()?;
     let full = quota::full(&job.spec.template.spec, quotas)?;
@@ -111,7 +113,7 @@ fn suspended(job: &JobEvidence, around: &Around) -> Explanation {
         Explanation::new(
             Cause::Cancelled,
             "the run was cancelled",
-            "run it again if that was not meant",
+            "run it again if this was not intended",
         )
     } else if let Some(reason) = job.metadata.annotations.get(names::STOPPED) {
         Explanation::new(
@@ -124,9 +126,9 @@ fn suspended(job: &JobEvidence, around: &Around) -> Explanation {
     } else {
         Explanation::new(
             Cause::Suspended,
-            "its Job is suspended, and so makes no pods",
+            "its Job is suspended and creates no pods",
             format!(
-                "let it go on: `kubectl patch job {} --patch '{{\"spec\":{{\"suspend\":false}}}}'`",
+                "resume it: `kubectl patch job {} --patch '{{\"spec\":{{\"suspend\":false}}}}'`",
                 job.metadata.name
             ),
         )
@@ -134,26 +136,27 @@ fn suspended(job: &JobEvidence, around: &Around) -> Explanation {
     found.of_job(job).seen("Job: suspend")
 }
 
-/// Why Kueue has not admitted it yet, as far as its Workload tells.
+/// Why Kueue has not admitted it yet, according to its Workload.
 fn queued(queue: &str, workload: Option<&WorkloadEvidence>) -> Explanation {
     let cause = format!("it waits in the queue {queue:?}");
     let Some(workload) = workload else {
-        let remedy = format!("wait for its turn: `kubectl describe localqueue {queue}` tells more");
+        let remedy =
+            format!("wait for its turn: `kubectl describe localqueue {queue}` shows details");
         return Explanation::new(Cause::Queued, cause, remedy);
     };
     let name = &workload.metadata.name;
     if !workload.spec.active {
         let cause = format!("{cause}, and its Workload was deactivated");
         let remedy = format!(
-            "let it wait for its turn again: `kubectl patch workload {name} --type merge --patch '{{\"spec\":{{\"active\":true}}}}'`"
+            "queue it again: `kubectl patch workload {name} --type merge --patch '{{\"spec\":{{\"active\":true}}}}'`"
         );
         return Explanation::new(Cause::Queued, cause, remedy).seen("Workload: active false");
     }
-    let remedy = format!("wait for its turn: `kubectl describe workload {name}` tells more");
+    let remedy = format!("wait for its turn: `kubectl describe workload {name}` shows details");
     match workload.pending() {
         Some(condition) if condition.message.contains("> maximum capacity") => {
             let cause = with_message(cause, &short(&condition.message));
-            let remedy = "request less: the queue never has so much";
+            let remedy = "request less: the request exceeds the queue's capacity";
             Explanation::new(Cause::Queued, cause, remedy).seen("Workload: maximum capacity")
         }
         Some(condition) => {

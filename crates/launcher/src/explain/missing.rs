@@ -1,23 +1,25 @@
-//! Objects that a pod refers to and that are not there, from the messages
-//! that name them.
+//! Missing objects that a pod refers to, parsed from messages.
 
 use super::{
-    Cause, Explanation, Patience,
+    Cause, Explanation, WaitLimit,
     text::{between, short, with_message},
 };
 
-/// A cause that lasts until somebody makes the object.
-fn named(kind: Cause, cause: String, remedy: String) -> (Explanation, Patience) {
-    (Explanation::new(kind, cause, remedy), Patience::seconds(10))
+/// A cause that lasts until the object is created.
+fn named(kind: Cause, cause: String, remedy: String) -> (Explanation, WaitLimit) {
+    (
+        Explanation::new(kind, cause, remedy),
+        WaitLimit::seconds(10),
+    )
 }
 
-/// Reads which Secret, ConfigMap, key or claim a message misses.
-pub(super) fn object(message: &str) -> Option<(Explanation, Patience)> {
+/// Parses which Secret, ConfigMap, key or claim is missing.
+pub(super) fn object(message: &str) -> Option<(Explanation, WaitLimit)> {
     key(message).or_else(|| whole(message))
 }
 
 /// `couldn't find key K in Secret ns/name`, `references non-existent secret key: K`.
-fn key(message: &str) -> Option<(Explanation, Patience)> {
+fn key(message: &str) -> Option<(Explanation, WaitLimit)> {
     if let Some((_, rest)) = message.split_once("couldn't find key ") {
         let (key, rest) = rest.split_once(" in ")?;
         let (kind, place) = rest.split_once(' ')?;
@@ -45,9 +47,9 @@ fn key(message: &str) -> Option<(Explanation, Patience)> {
     None
 }
 
-/// `secret "x" not found`, `configmap "x" not found`, and as clients that ask
-/// for the object say it: `secrets "x" not found`.
-fn whole(message: &str) -> Option<(Explanation, Patience)> {
+/// `secret "x" not found`, `configmap "x" not found`, and the API server's form,
+/// `secrets "x" not found`.
+fn whole(message: &str) -> Option<(Explanation, WaitLimit)> {
     let lower = message.to_ascii_lowercase();
     let find = |words: &[&str]| {
         words.iter().find_map(|word| {
@@ -80,7 +82,7 @@ fn whole(message: &str) -> Option<(Explanation, Patience)> {
 }
 
 /// Why a container cannot be configured.
-pub(super) fn config(message: &str) -> (Explanation, Patience) {
+pub(super) fn config(message: &str) -> (Explanation, WaitLimit) {
     if let Some(found) = object(message) {
         return found;
     }
@@ -89,9 +91,9 @@ pub(super) fn config(message: &str) -> (Explanation, Patience) {
             Explanation::new(
                 Cause::ContainerConfig,
                 with_message("the container may not run as root", &short(message)),
-                "use an image with a user of its own, or set `runAsUser`",
+                "use an image with a non-root user, or set `runAsUser`",
             ),
-            Patience::None,
+            WaitLimit::None,
         );
     }
     let explanation = Explanation::new(
@@ -99,5 +101,5 @@ pub(super) fn config(message: &str) -> (Explanation, Patience) {
         with_message("the container cannot be configured", &short(message)),
         "create what it refers to (a Secret, a ConfigMap), or correct the name",
     );
-    (explanation, Patience::seconds(10))
+    (explanation, WaitLimit::seconds(10))
 }

@@ -41,7 +41,7 @@ pub use waiting::{is_idle, slow, stuck};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
-    /// The sort of cause, as a word that stays the same.
+    /// The kind of cause, whose name is stable.
     pub kind: Cause,
     /// The role of the task.
     #[serde(default)]
@@ -56,10 +56,10 @@ pub struct Explanation {
     pub cause: String,
     /// What to do about it.
     pub remedy: String,
-    /// What it rests on: reasons of events and conditions, exit codes.
+    /// The evidence: reasons of events and conditions, and exit codes.
     #[serde(default)]
     pub evidence: Vec<String>,
-    /// How many other tasks failed, or wait, too.
+    /// The number of other tasks that also failed or wait.
     #[serde(default)]
     pub others: u32,
 }
@@ -78,7 +78,7 @@ impl Explanation {
         }
     }
 
-    /// With a fact that it rests on.
+    /// Adds a piece of evidence.
     pub(crate) fn seen(mut self, fact: impl Into<String>) -> Self {
         let fact = fact.into();
         if !fact.is_empty() && !self.evidence.contains(&fact) {
@@ -87,7 +87,7 @@ impl Explanation {
         self
     }
 
-    /// Whose it is.
+    /// The task.
     fn of_pod(mut self, pod: &PodEvidence) -> Self {
         let task = pod.task();
         self.role = task.as_ref().map(|task| task.role.clone());
@@ -101,7 +101,7 @@ impl Explanation {
         self
     }
 
-    /// The task, if it is of one.
+    /// The task, if the cause concerns one.
     #[must_use]
     pub fn task(&self) -> Option<Task> {
         Some(Task {
@@ -110,7 +110,7 @@ impl Explanation {
         })
     }
 
-    /// The cause with the task's name, or the role's, in front.
+    /// The cause, prefixed with the name of the task or role.
     #[must_use]
     pub fn sentence(&self) -> String {
         let others = match self.others {
@@ -134,17 +134,16 @@ impl fmt::Display for Explanation {
 
 /// How long a cause may last before the run is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
-    /// It never mends by itself.
+pub enum WaitLimit {
+    /// It does not resolve by itself.
     None,
-    /// It may mend by itself soon: an object is about to appear, a registry
-    /// answers again.
+    /// It may resolve by itself soon: an object is created, or a registry answers again.
     Short(Duration),
-    /// It may mend when the cluster has room: as long as the run allows.
+    /// It may resolve when the cluster has room: wait until the run's start timeout.
     StartTimeout,
 }
 
-impl Patience {
+impl WaitLimit {
     const fn seconds(seconds: u64) -> Self {
         Self::Short(Duration::from_secs(seconds))
     }

@@ -1,69 +1,69 @@
-//! What keeps a pod's containers from being made, as its events tell.
+//! Why a pod's containers cannot be created, from its events.
 
 use super::{
-    Around, Cause, Explanation, Patience, missing,
+    Around, Cause, Explanation, WaitLimit, missing,
     text::{between, short, with_message},
 };
 use crate::evidence::{EventEvidence, PodEvidence};
 
-/// The cause that the newest telling event names.
-pub(super) fn by_events(pod: &PodEvidence, around: &Around) -> Option<(Explanation, Patience)> {
+/// The cause from the newest relevant event.
+pub(super) fn by_events(pod: &PodEvidence, around: &Around) -> Option<(Explanation, WaitLimit)> {
     let events = around.of_pod(&pod.metadata);
     let of = |reason: &str| events.iter().find(|event| event.reason == reason);
-    // An object's name says more than the mount that waits for it.
+    // A missing object is more specific than the failed mount.
     let named = events
         .iter()
         .filter(|event| event.reason == "FailedMount")
         .find_map(|event| Some((*event, missing::object(&event.message)?)));
-    if let Some((event, (explanation, patience))) = named {
-        return Some((seen(explanation, event), patience));
+    if let Some((event, (explanation, limit))) = named {
+        return Some((seen(explanation, event), limit));
     }
-    let (event, (explanation, patience)) = of("FailedAttachVolume")
+    let (event, (explanation, limit)) = of("FailedAttachVolume")
         .map(|event| (event, attach(&event.message)))
         .or_else(|| of("FailedMount").map(|event| (event, mount(&event.message))))
         .or_else(|| of("FailedCreatePodSandBox").map(|event| (event, sandbox(&event.message))))?;
-    Some((seen(explanation, event), patience))
+    Some((seen(explanation, event), limit))
 }
 
 pub(super) fn seen(explanation: Explanation, event: &EventEvidence) -> Explanation {
     explanation.seen(with_message(event.reason.clone(), &short(&event.message)))
 }
 
-fn mount(message: &str) -> (Explanation, Patience) {
+fn mount(message: &str) -> (Explanation, WaitLimit) {
     let volume = between(message, "volume \"", "\"")
         .or_else(|| between(message, "unmounted volumes=[", "]"));
     let what = match volume {
         Some(volume) => format!("its volume {volume:?} cannot be mounted"),
-        None => "a volume of it cannot be mounted".to_owned(),
+        None => "one of its volumes cannot be mounted".to_owned(),
     };
     let remedy = if message.contains("hostPath type check failed") {
-        "the folder must be on every node that runs a task: share it, or choose another"
+        "the folder must exist on every node that runs a task: share it, or use another"
     } else {
-        "look at the volume and what it refers to"
+        "check the volume and the objects that it refers to"
     };
     let explanation = Explanation::new(Cause::Mount, with_message(what, &short(message)), remedy);
-    (explanation, Patience::StartTimeout)
+    (explanation, WaitLimit::StartTimeout)
 }
 
-fn attach(message: &str) -> (Explanation, Patience) {
+fn attach(message: &str) -> (Explanation, WaitLimit) {
     let what = match between(message, "volume \"", "\"") {
         Some(volume) => format!("the volume {volume:?} cannot be attached to its node"),
-        None => "a volume of it cannot be attached to its node".to_owned(),
+        None => "one of its volumes cannot be attached to its node".to_owned(),
     };
     let remedy = if message.contains("Multi-Attach") {
-        "another pod on another node has it: end that, or use a volume of access mode ReadWriteMany"
+        "a pod on another node uses it: stop that pod, or use a volume with access mode ReadWriteMany"
     } else {
-        "look at the volume's events: `longshore describe pvc`"
+        "check the volume's events: `longshore describe pvc`"
     };
     let explanation = Explanation::new(Cause::Attach, with_message(what, &short(message)), remedy);
-    (explanation, Patience::StartTimeout)
+    (explanation, WaitLimit::StartTimeout)
 }
 
-fn sandbox(message: &str) -> (Explanation, Patience) {
+fn sandbox(message: &str) -> (Explanation, WaitLimit) {
     let explanation = Explanation::new(
         Cause::Sandbox,
-        with_message("the node cannot make the pod's sandbox", &short(message)),
-        "this is the node's own trouble, often its network plugin: look at the node, or try another",
+        with_message("the node cannot create the pod's sandbox", &short(message)),
+        "this is a problem of the node, often of its network plugin: check the node, or use another",
     );
-    (explanation, Patience::StartTimeout)
+    (explanation, WaitLimit::StartTimeout)
 }

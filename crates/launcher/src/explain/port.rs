@@ -1,14 +1,14 @@
-//! Ports that another program has.
+//! Ports that another program uses.
 
 use super::{Around, Cause, Explanation, mount, text::has_any};
 use crate::evidence::{PodEvidence, Terminated};
 
-/// How many of a container's last lines are looked at.
+/// The number of last lines of a container's log to check.
 const LINES: usize = 5;
 
-/// The explanation of a command that ended by itself; another one if it could not bind
-/// its port: the embedded cluster's node says so in an event, others let the command's
-/// last words speak.
+/// The explanation of a command that ended by itself, replaced if the command could not bind
+/// its port. The embedded cluster's node reports this in an event; on other clusters, the
+/// last lines of the log show it.
 pub(super) fn taken(
     pod: &PodEvidence,
     known: Explanation,
@@ -24,7 +24,7 @@ pub(super) fn taken(
     if event.is_none() && !tells(&ended.message) && !last_line.is_some_and(tells) {
         return known;
     }
-    let cause = format!("{}; another program has its port", known.cause);
+    let cause = format!("{}; another program uses its port", known.cause);
     let remedy = match event {
         Some(_) => {
             "pods of the embedded cluster share this machine's network: bind to the pod's own address, `$POD_IP`, instead of 0.0.0.0"

@@ -1,4 +1,4 @@
-//! Whether a namespace's quotas leave room.
+//! Checks a namespace's quotas.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use crate::{
     fit,
 };
 
-/// What is counted against quotas.
+/// The resources that count against quotas.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Demand {
-    /// How many pods run at a time.
+    /// The number of pods that run at the same time.
     pub(crate) pods: f64,
     /// The sums of their requests.
     pub(crate) requests: BTreeMap<String, f64>,
     /// The sums of their limits.
     pub(crate) limits: BTreeMap<String, f64>,
-    /// How many objects of which kind are created, by their names in quotas.
+    /// The number of created objects of each kind, by their names in quotas.
     pub(crate) objects: BTreeMap<String, f64>,
 }
 
 impl Demand {
-    /// What one pod needs.
+    /// The demand of one pod.
     fn of_pod(spec: &PodSpec) -> Self {
         Self {
             pods: 1.0,
@@ -43,20 +43,19 @@ impl Demand {
     }
 }
 
-/// A quota that leaves no room.
+/// A quota that does not allow the demand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shortage {
     /// What is wrong, in one sentence.
     pub(crate) problem: String,
     /// What to do about it.
     pub(crate) remedy: String,
-    /// Whether the object cannot be created now, or the pods never. Other pods are
-    /// created as soon as others have left room.
+    /// Whether the object cannot be created now, or the pods never. Other pods are created as
+    /// soon as the quota has room.
     pub(crate) is_refused: bool,
 }
 
-/// The first quota that leaves no room for one more pod: one that never does, if there
-/// is one.
+/// The first quota that does not allow one more pod, preferably one that never will.
 pub(crate) fn full(spec: &PodSpec, quotas: &[QuotaEvidence]) -> Option<Shortage> {
     let demand = Demand::of_pod(spec);
     let counted = quotas.iter().filter(|quota| counts(quota, spec));
@@ -83,7 +82,7 @@ pub(crate) fn counts(quota: &QuotaEvidence, spec: &PodSpec) -> bool {
         "BestEffort" => best_effort,
         "NotBestEffort" => !best_effort,
         "PriorityClass" => !spec.priority_class_name.is_empty(),
-        // Other scopes are left to the server.
+        // The server checks other scopes.
         _ => false,
     };
     let priority = spec.priority_class_name.as_str();
@@ -102,8 +101,8 @@ pub(crate) fn counts(quota: &QuotaEvidence, spec: &PodSpec) -> bool {
     quota.spec.scopes.iter().all(|name| scope(name)) && rules.into_iter().flatten().all(rule)
 }
 
-/// Whether a quota leaves room for what it counts under a name. `who` needs the room,
-/// in words.
+/// Checks the demand for one resource name of a quota. `who` names the requester in the
+/// message.
 pub(crate) fn shortage(
     demand: &Demand,
     quota: &QuotaEvidence,
@@ -128,7 +127,7 @@ pub(crate) fn shortage(
     if over(hard) {
         return Some(Shortage {
             problem: format!(
-                "the quota {quota_name:?} allows {} of {name} in all, and {who} needs {}",
+                "the quota {quota_name:?} allows {} of {name} in total, and {who} needs {}",
                 text(hard),
                 text(wanted)
             ),
@@ -149,7 +148,7 @@ pub(crate) fn shortage(
     let remedy = match is_object {
         true => format!("delete {object} that are not needed, or have the quota raised"),
         false => format!(
-            "some of its tasks wait until others are done; or {}",
+            "some of its tasks wait until others finish; or {}",
             less(name)
         ),
     };
@@ -160,10 +159,10 @@ pub(crate) fn shortage(
     })
 }
 
-/// What brings the sum down.
+/// The remedy that reduces the demand.
 fn less(name: &str) -> String {
     match name {
         "pods" | "count/pods" => "run fewer tasks".to_owned(),
-        name => format!("ask for less {name}"),
+        name => format!("request less {name}"),
     }
 }

@@ -1,21 +1,20 @@
-//! Pods that the cluster does not let the Job make: the messages of
-//! FailedCreate.
+//! Pods that the cluster does not admit: the messages of FailedCreate events.
 
 use super::{
-    Cause, Explanation, Patience,
+    Cause, Explanation, WaitLimit,
     text::{between, has_any, short, with_message},
 };
 
-/// Sorts what an API server says when it refuses a pod.
-pub(super) fn sort(message: &str) -> (Explanation, Patience) {
+/// Classifies an API server's message about a rejected pod.
+pub(super) fn sort(message: &str) -> (Explanation, WaitLimit) {
     let said = message
         .strip_prefix("Error creating: ")
         .unwrap_or(message)
         .trim();
-    let quick = Patience::seconds(20);
+    let quick = WaitLimit::seconds(20);
     let new = |kind, cause: String, remedy: String| Explanation::new(kind, cause, remedy);
     if let Some(found) = quota(said) {
-        return (found, Patience::StartTimeout);
+        return (found, WaitLimit::StartTimeout);
     }
     if said.contains("failed quota: ") {
         let name = between(said, "failed quota: ", ":").unwrap_or_default();
@@ -27,8 +26,8 @@ pub(super) fn sort(message: &str) -> (Explanation, Patience) {
         return (
             new(
                 Cause::Quota,
-                format!("the quota {name:?} wants each container to say its {what}"),
-                "set `cpu` and `memory`; for the containers that prepare a task the namespace needs a LimitRange with defaults".to_owned(),
+                format!("the quota {name:?} requires each container to specify {what}"),
+                "set `cpu` and `memory`; for init containers the namespace needs a LimitRange with defaults".to_owned(),
             ),
             quick,
         );
@@ -51,9 +50,9 @@ pub(super) fn sort(message: &str) -> (Explanation, Patience) {
             new(
                 Cause::MissingPriorityClass,
                 format!("the priority class {name:?} is missing"),
-                "`kubectl get priorityclasses` lists those that are there".to_owned(),
+                "`kubectl get priorityclasses` lists the existing ones".to_owned(),
             ),
-            Patience::None,
+            WaitLimit::None,
         );
     }
     if has_any(said, &["runtimeclass"]) && said.contains("not found") {
@@ -63,13 +62,13 @@ pub(super) fn sort(message: &str) -> (Explanation, Patience) {
             new(
                 Cause::MissingRuntimeClass,
                 format!("the runtime class {name:?} is missing"),
-                "`kubectl get runtimeclasses` lists those that are there".to_owned(),
+                "`kubectl get runtimeclasses` lists the existing ones".to_owned(),
             ),
-            Patience::None,
+            WaitLimit::None,
         );
     }
     if let Some(found) = limits(said) {
-        return (found, Patience::None);
+        return (found, WaitLimit::None);
     }
     (admission(said), quick)
 }
@@ -91,7 +90,7 @@ fn quota(said: &str) -> Option<Explanation> {
         let (_, amount) = pairs.find(|(key, _)| *key == resource)?;
         Some(amount.to_owned())
     };
-    let told: Vec<String> = limited
+    let details: Vec<String> = limited
         .split(',')
         .filter_map(|pair| pair.split_once('='))
         .map(|(resource, limit)| {
@@ -108,9 +107,9 @@ fn quota(said: &str) -> Option<Explanation> {
         .collect();
     Some(Explanation::new(
         Cause::Quota,
-        format!("the quota {name:?} leaves no room for {}", told.join("; ")),
+        format!("the quota {name:?} is exceeded: {}", details.join("; ")),
         format!(
-            "ask for less {}, wait until others are done, or have the quota raised",
+            "request less {}, wait until other tasks finish, or have the quota raised",
             resources.join(", ")
         ),
     ))
@@ -122,14 +121,17 @@ fn limits(said: &str) -> Option<Explanation> {
     if !said.contains(" per ") || !words.iter().any(|word| said.contains(word)) {
         return None;
     }
-    let told = said
+    let details = said
         .split_once("is forbidden: ")
-        .map_or(said, |(_, told)| told);
-    let told = told.trim_matches(['[', ']']);
+        .map_or(said, |(_, details)| details);
+    let details = details.trim_matches(['[', ']']);
     Some(Explanation::new(
         Cause::LimitRange,
-        with_message("the namespace's LimitRange refuses it", &short(told)),
-        "ask for amounts within these bounds with `cpu` and `memory`, or have the LimitRange changed",
+        with_message(
+            "the namespace's LimitRange rejects its pods",
+            &short(details),
+        ),
+        "set `cpu` and `memory` within these bounds, or have the LimitRange changed",
     ))
 }
 
@@ -144,26 +146,26 @@ fn admission(said: &str) -> Explanation {
     if said.contains("violates PodSecurity") {
         let level = between(said, "violates PodSecurity \"", "\"").unwrap_or("of the namespace");
         return new(
-            format!("the pod security level {level:?} refuses its pods"),
-            "meet the level with the pod's security context, or use a namespace of another level",
+            format!("the pod security level {level:?} rejects its pods"),
+            "set a security context that meets the level, or use a namespace with another level",
         );
     }
     if let Some(name) = between(said, "failed calling webhook \"", "\"") {
         return new(
             format!("the admission webhook {name:?} does not answer"),
-            "tell whoever runs the cluster; the webhook's own service may be down",
+            "tell the cluster administrator; the webhook's service may be down",
         );
     }
     if let Some(name) = between(said, "admission webhook \"", "\"") {
         return new(
-            format!("the admission webhook {name:?} refuses its pods"),
-            "meet what it asks for, or ask whoever runs the cluster",
+            format!("the admission webhook {name:?} rejects its pods"),
+            "change the pods to meet its rules, or ask the cluster administrator",
         );
     }
     if let Some(name) = between(said, "ValidatingAdmissionPolicy '", "'") {
         return new(
-            format!("the admission policy {name:?} refuses its pods"),
-            "meet what it asks for, or ask whoever runs the cluster",
+            format!("the admission policy {name:?} rejects its pods"),
+            "change the pods to meet its rules, or ask the cluster administrator",
         );
     }
     let kind = if has_any(said, &["forbidden", "denied", "admission"]) {
@@ -173,7 +175,7 @@ fn admission(said: &str) -> Explanation {
     };
     Explanation::new(
         kind,
-        with_message("the cluster refuses its pods", &short(said)),
-        "meet what it asks for, or ask whoever runs the cluster",
+        with_message("the cluster rejects its pods", &short(said)),
+        "change the pods to meet its rules, or ask the cluster administrator",
     )
 }

@@ -1,7 +1,7 @@
-//! Why no node takes a task: the scheduler's message, and what the nodes are.
+//! Why no node can run a task, from the scheduler's message and the nodes.
 
 use super::{
-    Around, Cause, Explanation, Patience, missing,
+    Around, Cause, Explanation, WaitLimit, missing,
     text::{between, has_any, short, with_message},
 };
 use crate::{
@@ -15,11 +15,11 @@ pub(super) fn unscheduled(
     pod: &PodEvidence,
     message: &str,
     around: &Around,
-) -> (Explanation, Patience) {
-    // What preemption would bring says nothing about the cause.
+) -> (Explanation, WaitLimit) {
+    // The part about preemption does not explain the cause.
     let message = message.split(" preemption: ").next().unwrap_or(message);
     let volumes = || volume(message);
-    let (explanation, patience) = volumes()
+    let (explanation, limit) = volumes()
         .or_else(|| no_nodes(message, around))
         .or_else(|| never(pod, around))
         .or_else(|| short_of(message))
@@ -27,25 +27,25 @@ pub(super) fn unscheduled(
         .or_else(|| taints(pod, message, around))
         .or_else(|| others(message))
         .unwrap_or_else(|| {
-            let cause = with_message("no node can take the task", &short(message));
-            let remedy = "look at the nodes, and at what the task asks for";
+            let cause = with_message("no node can run the task", &short(message));
+            let remedy = "compare the nodes with what the task requests";
             (
                 Explanation::new(Cause::Unschedulable, cause, remedy),
-                Patience::StartTimeout,
+                WaitLimit::StartTimeout,
             )
         });
     let seen = with_message("FailedScheduling", &short(message));
-    (explanation.seen(seen), patience)
+    (explanation.seen(seen), limit)
 }
 
-fn waits(kind: Cause, cause: String, remedy: impl Into<String>) -> (Explanation, Patience) {
+fn waits(kind: Cause, cause: String, remedy: impl Into<String>) -> (Explanation, WaitLimit) {
     (
         Explanation::new(kind, cause, remedy),
-        Patience::StartTimeout,
+        WaitLimit::StartTimeout,
     )
 }
 
-fn volume(message: &str) -> Option<(Explanation, Patience)> {
+fn volume(message: &str) -> Option<(Explanation, WaitLimit)> {
     if message.contains("persistentvolumeclaim \"") {
         if let Some(found) = missing::object(message) {
             return Some(found);
@@ -57,50 +57,51 @@ fn volume(message: &str) -> Option<(Explanation, Patience)> {
                 format!("the PersistentVolumeClaim {name:?} cannot be used"),
                 &short(message),
             ),
-            format!("look at it: `longshore describe pvc {name}`"),
+            format!("check it: `longshore describe pvc {name}`"),
         ));
     }
-    let told = [
+    let table = [
         (
             "unbound immediate PersistentVolumeClaims",
             "a PersistentVolumeClaim of the task is not bound",
-            "look why no volume is bound to it, a missing storage class for one: `longshore describe pvc`",
+            "find out why no volume is bound to it, for example a missing storage class: `longshore describe pvc`",
         ),
         (
             "didn't find available persistent volumes to bind",
             "no PersistentVolume is free for a claim of the task",
-            "add a volume that matches the claim, or a storage class that makes them",
+            "add a volume that matches the claim, or a storage class that provisions one",
         ),
         (
             "volume node affinity conflict",
-            "the task's volume is in a place where no node can take the task",
-            "let the task go where its volume is: check zones and `node_selector`",
+            "the task's volume is where no node can run the task",
+            "let the task run where its volume is: check zones and `node_selector`",
         ),
         (
             "didn't match PersistentVolume's node affinity",
-            "the task's volume is in a place where no node can take the task",
-            "let the task go where its volume is: check zones and `node_selector`",
+            "the task's volume is where no node can run the task",
+            "let the task run where its volume is: check zones and `node_selector`",
         ),
         (
             "bound to non-existent pv",
-            "a PersistentVolumeClaim of the task is bound to a volume that is gone",
-            "make the claim anew",
+            "a PersistentVolumeClaim of the task is bound to a volume that no longer exists",
+            "recreate the claim",
         ),
         (
             "exceed max volume count",
-            "the nodes have as many volumes attached as they may",
-            "wait until others are done, or add a node",
+            "the nodes have reached their limit of attached volumes",
+            "wait until other tasks finish, or add a node",
         ),
     ];
-    let (_, cause, remedy) = told.iter().find(|(words, _, _)| message.contains(words))?;
+    let (_, cause, remedy) = table.iter().find(|(words, _, _)| message.contains(words))?;
     Some(waits(Cause::Volume, (*cause).to_owned(), *remedy))
 }
 
-fn no_nodes(message: &str, around: &Around) -> Option<(Explanation, Patience)> {
-    let told = |cause: &str, remedy: &str| Some(waits(Cause::NoNodes, cause.to_owned(), remedy));
+fn no_nodes(message: &str, around: &Around) -> Option<(Explanation, WaitLimit)> {
+    let explained =
+        |cause: &str, remedy: &str| Some(waits(Cause::NoNodes, cause.to_owned(), remedy));
     if message.contains("no nodes available to schedule pods") {
-        return told(
-            "the cluster has no node that could take the task",
+        return explained(
+            "the cluster has no node that could run the task",
             "add a node, or wait for the autoscaler to add one",
         );
     }
@@ -108,17 +109,17 @@ fn no_nodes(message: &str, around: &Around) -> Option<(Explanation, Patience)> {
     if nodes.seen.is_empty() || nodes.seen.iter().any(NodeEvidence::is_ready) {
         return None;
     }
-    told(
+    explained(
         &format!(
             "none of the cluster's {} node(s) is ready",
             nodes.seen.len()
         ),
-        "look why: `longshore describe nodes`",
+        "find out why: `longshore describe nodes`",
     )
 }
 
-/// What no waiting will mend: no node, even an empty one, could take it.
-fn never(pod: &PodEvidence, around: &Around) -> Option<(Explanation, Patience)> {
+/// The task fits on no node, even an empty one.
+fn never(pod: &PodEvidence, around: &Around) -> Option<(Explanation, WaitLimit)> {
     let nodes = around.nodes.as_ref().filter(|nodes| !nodes.more)?;
     let misfit = fit::check(&Need::of(&pod.spec), &nodes.seen).err()?;
     let kind = match misfit {
@@ -128,18 +129,18 @@ fn never(pod: &PodEvidence, around: &Around) -> Option<(Explanation, Patience)> 
     };
     let (cause, mut remedy) = misfit.tell();
     if fit::may_grow(&nodes.seen) {
-        remedy.push_str(", or wait whether the autoscaler adds one that fits");
+        remedy.push_str(", or wait for the autoscaler to add one that fits");
     }
     Some(waits(kind, cause, remedy))
 }
 
 /// `3 Insufficient nvidia.com/gpu`.
-fn short_of(message: &str) -> Option<(Explanation, Patience)> {
+fn short_of(message: &str) -> Option<(Explanation, WaitLimit)> {
     let mut lacks = message.split("Insufficient ").skip(1).map(|rest| {
         let word = rest.split([',', ' ']).next().unwrap_or(rest);
         word.trim_end_matches('.')
     });
-    // Of several the rarer one is the likelier cause.
+    // Of several resources, the rarer one is the likelier cause.
     let all: Vec<&str> = lacks.by_ref().collect();
     let rare = all
         .iter()
@@ -148,11 +149,11 @@ fn short_of(message: &str) -> Option<(Explanation, Patience)> {
     Some(waits(
         Cause::InsufficientResource,
         with_message(format!("no node has enough {rare} free"), &short(message)),
-        format!("ask for less {rare}, or wait until others are done"),
+        format!("request less {rare}, or wait until other tasks finish"),
     ))
 }
 
-fn labels(pod: &PodEvidence, message: &str, around: &Around) -> Option<(Explanation, Patience)> {
+fn labels(pod: &PodEvidence, message: &str, around: &Around) -> Option<(Explanation, WaitLimit)> {
     if !has_any(
         message,
         &[
@@ -172,14 +173,14 @@ fn labels(pod: &PodEvidence, message: &str, around: &Around) -> Option<(Explanat
     let cause = match &wanted[..] {
         [] => with_message("no node matches the task's node affinity", &short(message)),
         _ => format!(
-            "no node that is free has the labels {} of `node_selector`",
+            "no available node has the labels {} of `node_selector`",
             wanted.join(", ")
         ),
     };
-    let seen = around.nodes.as_ref().map_or(
-        "",
-        |_| " (some node has them, but cannot take the task now)",
-    );
+    let seen = around
+        .nodes
+        .as_ref()
+        .map_or("", |_| " (some node has them, but cannot run the task now)");
     Some(waits(
         Cause::NodeSelector,
         format!("{cause}{seen}"),
@@ -187,7 +188,7 @@ fn labels(pod: &PodEvidence, message: &str, around: &Around) -> Option<(Explanat
     ))
 }
 
-fn taints(pod: &PodEvidence, message: &str, around: &Around) -> Option<(Explanation, Patience)> {
+fn taints(pod: &PodEvidence, message: &str, around: &Around) -> Option<(Explanation, WaitLimit)> {
     if !message.contains("taint") {
         return None;
     }
@@ -209,9 +210,9 @@ fn taints(pod: &PodEvidence, message: &str, around: &Around) -> Option<(Explanat
             .iter()
             .all(|taint| fit::is_passing(taint.split(['=', ':']).next().unwrap_or_default()));
     let remedy = if passing {
-        "the cluster puts these on nodes that are ill or cordoned: look at them with `longshore describe nodes`, or wait"
+        "the cluster sets these taints on unhealthy or cordoned nodes: check them with `longshore describe nodes`, or wait"
     } else {
-        "the nodes' taints keep it out: tolerate them, use other nodes, or have the taint removed"
+        "tolerate the taints, use other nodes, or have the taints removed"
     };
     let cause = if found.is_empty() {
         with_message(
@@ -248,40 +249,40 @@ fn named_taints(message: &str) -> Vec<String> {
         .collect()
 }
 
-fn others(message: &str) -> Option<(Explanation, Patience)> {
-    let told = [
+fn others(message: &str) -> Option<(Explanation, WaitLimit)> {
+    let table = [
         (
             "Too many pods",
             Cause::TooManyPods,
-            "the nodes run as many pods as they may",
-            "wait until others are done, or add a node",
+            "the nodes have reached their limit of pods",
+            "wait until other tasks finish, or add a node",
         ),
         (
             "were unschedulable",
             Cause::NoNodes,
             "the nodes are cordoned",
-            "let a node take pods again: `kubectl uncordon NODE`",
+            "make a node schedulable again: `kubectl uncordon NODE`",
         ),
         (
             "anti-affinity",
             Cause::Unschedulable,
-            "rules keep it apart from pods that are on all nodes",
-            "add a node, or loosen the anti-affinity",
+            "anti-affinity rules exclude it from all nodes",
+            "add a node, or relax the anti-affinity",
         ),
         (
             "topology spread",
             Cause::Unschedulable,
-            "it cannot be spread over the nodes as it must",
-            "loosen the topology spread constraints, or add nodes",
+            "no node satisfies its topology spread constraints",
+            "relax the topology spread constraints, or add nodes",
         ),
         (
             "free ports",
             Cause::Unschedulable,
-            "the host port that it wants is taken on all nodes",
+            "its host port is in use on all nodes",
             "choose another port",
         ),
     ];
-    let (_, kind, cause, remedy) = told
+    let (_, kind, cause, remedy) = table
         .iter()
         .find(|(words, _, _, _)| message.contains(words))?;
     Some(waits(*kind, (*cause).to_owned(), *remedy))

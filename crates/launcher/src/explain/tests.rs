@@ -1,4 +1,4 @@
-//! Each cause is told from its evidence.
+//! Each cause is derived from its evidence.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
@@ -16,15 +16,15 @@ fn pod(status: Value) -> PodEvidence {
     .unwrap()
 }
 
-fn waiting(reason: &str, message: &str) -> (String, Patience) {
-    let (why, patience) = stuck(
+fn waiting(reason: &str, message: &str) -> (String, WaitLimit) {
+    let (why, limit) = stuck(
         &pod(json!({"phase": "Pending", "containerStatuses": [
             {"name": "main", "state": {"waiting": {"reason": reason, "message": message}}},
         ]})),
         &Around::default(),
     )
     .unwrap();
-    (why.to_string(), patience)
+    (why.to_string(), limit)
 }
 
 fn failed(terminated: Value) -> (String, bool) {
@@ -43,10 +43,10 @@ fn waiting_containers() {
     let (text, _) = waiting("ImagePullBackOff", "unauthorized");
     assert_eq!(
         text,
-        "the registry does not give out the image \"trainer:1\": unauthorized; check the image's name, and for a private registry name a Secret in `image_pull_secrets`"
+        "the registry denies access to the image \"trainer:1\": unauthorized; check the image's name; for a private registry, set a Secret in `image_pull_secrets`"
     );
-    let (text, patience) = waiting("ErrImageNeverPull", "");
-    assert!(text.contains("is not on the node") && patience == Patience::None);
+    let (text, limit) = waiting("ErrImageNeverPull", "");
+    assert!(text.contains("is not on the node") && limit == WaitLimit::None);
     let (text, _) = waiting("CreateContainerConfigError", "secret \"keys\" not found");
     assert!(text.contains("the Secret \"keys\" is missing"));
     assert_eq!(
@@ -61,7 +61,7 @@ fn waiting_containers() {
 }
 
 #[test]
-fn a_pod_that_runs_on_a_node_that_does_not_answer() {
+fn a_pod_on_an_unreachable_node() {
     let mut running = pod(json!({"phase": "Running",
         "conditions": [{"type": "Ready", "status": "False"}],
         "containerStatuses": [{"name": "main", "state": {"running": {}}}],
@@ -84,7 +84,7 @@ fn a_pod_that_runs_on_a_node_that_does_not_answer() {
     assert_eq!(found.kind, Cause::NodeLost);
     assert!(found.cause.starts_with("its node \"a\" does not answer"));
 
-    // Who sees the node need not rely on events, which stay when it is back.
+    // If the node is visible, events do not count, because they remain after it is back.
     let node = |ready: &str| {
         let conditions = json!([{"type": "Ready", "status": ready}]);
         let node = json!({"metadata": {"name": "a"}, "status": {"conditions": conditions}});
@@ -111,7 +111,7 @@ fn unschedulable_pods() {
     };
     assert!(
         remedy("0/3 nodes are available: 3 Insufficient nvidia.com/gpu, 1 x")
-            .starts_with("ask for less nvidia.com/gpu,")
+            .starts_with("request less nvidia.com/gpu,")
     );
     assert!(remedy("1 node(s) had untolerated taint {a: b}").contains("taint"));
     assert!(
@@ -135,7 +135,7 @@ fn ended_commands() {
             .0
             .contains("too little memory")
     );
-    assert!(failed(json!({"exitCode": 143})).0.contains("asked to end"));
+    assert!(failed(json!({"exitCode": 143})).0.contains("terminated ("));
     let (text, ran) =
         failed(json!({"exitCode": 128, "reason": "StartError", "message": "longshore: not found"}));
     assert!(text.contains("launcher_image") && !ran);
@@ -148,7 +148,7 @@ fn ended_commands() {
 }
 
 #[test]
-fn pods_that_failed_as_a_whole() {
+fn failed_pods() {
     let text = |status| {
         failure(&pod(status), None, &Around::default())
             .0

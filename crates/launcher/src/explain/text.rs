@@ -1,6 +1,6 @@
-//! Reading and writing of messages.
+//! Parses and formats messages.
 
-/// A cause with what the cluster says about it.
+/// A cause with the cluster's message.
 pub(super) fn with_message(text: impl Into<String>, message: &str) -> String {
     let (text, message) = (text.into(), message.trim());
     if message.is_empty() {
@@ -14,19 +14,19 @@ pub(super) fn or<'a>(text: &'a str, other: &'a str) -> &'a str {
     if text.is_empty() { other } else { text }
 }
 
-/// What stands between two words, the first time that both are there.
+/// The text between the first occurrences of two words.
 pub(super) fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(before)?;
     rest.split_once(after).map(|(inner, _)| inner)
 }
 
-/// Whether any of the words is in the text, in any case of letters.
+/// Whether the text contains any of the words, ignoring case.
 pub(super) fn has_any(text: &str, words: &[&str]) -> bool {
     let text = text.to_ascii_lowercase();
     words.iter().any(|word| text.contains(word))
 }
 
-/// The last line that says something.
+/// The last non-empty line.
 pub(super) fn last_line(text: &str) -> &str {
     let mut lines = text.lines().rev().map(str::trim);
     lines.find(|line| !line.is_empty()).unwrap_or_default()

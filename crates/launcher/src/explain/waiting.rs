@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use super::{
-    Around, Cause, Explanation, Patience, code, container, ended, image, missing, mount, port,
+    Around, Cause, Explanation, WaitLimit, code, container, ended, image, missing, mount, port,
     schedule,
     text::{short, with_message},
 };
 use crate::evidence::{ContainerStatus, PodEvidence};
 
-/// Why a pod has not started, if something holds it up.
+/// Why a pod has not started, if something blocks it.
 #[must_use]
-pub fn stuck(pod: &PodEvidence, around: &Around) -> Option<(Explanation, Patience)> {
+pub fn stuck(pod: &PodEvidence, around: &Around) -> Option<(Explanation, WaitLimit)> {
     if pod.is_over() || pod.has_started() {
         return None;
     }
@@ -24,18 +24,18 @@ pub fn stuck(pod: &PodEvidence, around: &Around) -> Option<(Explanation, Patienc
                 .then(|| mount::by_events(pod, around))
                 .flatten()
         });
-    found.map(|(explanation, patience)| (explanation.of_pod(pod), patience))
+    found.map(|(explanation, limit)| (explanation.of_pod(pod), limit))
 }
 
 fn waiting(
     pod: &PodEvidence,
     status: &ContainerStatus,
     around: &Around,
-) -> Option<(Explanation, Patience)> {
+) -> Option<(Explanation, WaitLimit)> {
     let waiting = status.state.waiting.as_ref()?;
     let message = waiting.message.as_str();
     let name = container::image(pod, &status.name);
-    let (explanation, patience) = match waiting.reason.as_str() {
+    let (explanation, limit) = match waiting.reason.as_str() {
         "ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable" => {
             image::not_pulled(&name, &pull_message(pod, &waiting.reason, message, around))
         }
@@ -45,7 +45,7 @@ fn waiting(
                 with_message(format!("the image name {name:?} is not valid"), message),
                 "correct `image`",
             ),
-            Patience::None,
+            WaitLimit::None,
         ),
         "ErrImageNeverPull" => (
             Explanation::new(
@@ -53,12 +53,12 @@ fn waiting(
                 format!("the image {name:?} is not on the node, and the pull policy is Never"),
                 "load the image onto the node, or set `image_pull_policy = \"IfNotPresent\"`",
             ),
-            Patience::None,
+            WaitLimit::None,
         ),
         "CreateContainerConfigError" => missing::config(message),
         "CreateContainerError" | "RunContainerError" | "StartError" => (
             code::not_started(pod, &status.name, message),
-            Patience::seconds(20),
+            WaitLimit::seconds(20),
         ),
         "CrashLoopBackOff" => {
             let last = status.last_state.terminated.as_ref();
@@ -69,65 +69,65 @@ fn waiting(
                 }
                 None => code::not_started(pod, &status.name, message),
             };
-            (explanation, Patience::seconds(20))
+            (explanation, WaitLimit::seconds(20))
         }
-        // The embedded cluster's node, while a pod that had them is ending.
+        // Reported by the embedded cluster's node while a pod that uses them terminates.
         "WaitingForDevices" => (
             Explanation::new(
                 Cause::InsufficientResource,
                 format!("its devices are still in use: {message}"),
-                "wait until the pods that have them are gone",
+                "wait until the pods that use them have ended",
             ),
-            Patience::StartTimeout,
+            WaitLimit::StartTimeout,
         ),
         _ => return None,
     };
     let seen = format!("{}: {}", status.name, waiting.reason);
-    Some((explanation.seen(seen), patience))
+    Some((explanation.seen(seen), limit))
 }
 
-/// While the node waits before it tries again, older ones say only that; an
-/// event has the registry's own words.
+/// During back-off, older kubelets report only the back-off; an event has the registry's
+/// message.
 fn pull_message(pod: &PodEvidence, reason: &str, message: &str, around: &Around) -> String {
     let says_nothing = message.is_empty()
         || (message.starts_with("Back-off pulling image") && !message.contains("rpc error"));
     let events = around.of_pod(&pod.metadata);
-    let told = events
+    let from_event = events
         .iter()
         .find(|event| event.reason == "Failed" && event.message.starts_with("Failed to pull image"))
         .map(|event| event.message.clone());
-    match told {
-        Some(told) if says_nothing => told,
+    match from_event {
+        Some(from_event) if says_nothing => from_event,
         _ if reason == "RegistryUnavailable" => format!("registry is unavailable {message}"),
         _ => message.to_owned(),
     }
 }
 
-fn unscheduled(pod: &PodEvidence, around: &Around) -> Option<(Explanation, Patience)> {
+fn unscheduled(pod: &PodEvidence, around: &Around) -> Option<(Explanation, WaitLimit)> {
     let mut conditions = pod.status.conditions.iter();
     let condition = conditions
         .find(|condition| condition.kind == "PodScheduled" && condition.status == "False")?;
     if condition.reason == "SchedulingGated" {
         let explanation = Explanation::new(
             Cause::Gated,
-            "it is held back by its scheduling gates",
-            "whoever set them takes them away when it is the run's turn, a queue for one",
+            "scheduling gates hold it back",
+            "the controller that set them, such as a queue, removes them when it admits the run",
         );
         let seen = explanation.seen("PodScheduled: SchedulingGated");
-        return Some((seen, Patience::StartTimeout));
+        return Some((seen, WaitLimit::StartTimeout));
     }
     let mut message = condition.message.as_str();
     let events = around.of_pod(&pod.metadata);
     if message.is_empty() {
-        let told = events
+        let from_event = events
             .iter()
             .find(|event| event.reason == "FailedScheduling");
-        message = told.map_or("", |event| event.message.as_str());
+        message = from_event.map_or("", |event| event.message.as_str());
     }
     Some(schedule::unscheduled(pod, message, around))
 }
 
-/// Whether nothing of a pod runs or has run yet, not even what prepares it.
+/// Whether no container of a pod has started, not even an init container.
 #[must_use]
 pub fn is_idle(pod: &PodEvidence) -> bool {
     let has_begun = pod
@@ -136,8 +136,7 @@ pub fn is_idle(pod: &PodEvidence) -> bool {
     !has_begun && !pod.is_over()
 }
 
-/// Why a pod is given up that has been idle too long, when nothing names a
-/// cause.
+/// The explanation for a pod that has not started in time, without a known cause.
 #[must_use]
 pub fn slow(pod: &PodEvidence, limit: Duration, around: &Around) -> Explanation {
     if let Some((explanation, _)) = stuck(pod, around) {
@@ -155,7 +154,7 @@ pub fn slow(pod: &PodEvidence, limit: Duration, around: &Around) -> Explanation 
         state.unwrap_or("no reason given")
     );
     let remedy = format!(
-        "look at its events, `longshore describe pod {}`; or raise `start_timeout`",
+        "check its events, `longshore describe pod {}`; or raise `start_timeout`",
         pod.metadata.name
     );
     let newest = around.of_pod(&pod.metadata);

@@ -1,4 +1,4 @@
-//! The part of a pod's affinity that is about nodes and must hold.
+//! The required node affinity of a pod.
 
 use longshore_model::Quantity;
 use serde_json::Value;
@@ -17,8 +17,7 @@ fn rules(term: &Value) -> impl Iterator<Item = (&Value, bool)> {
     labels.chain(list("matchFields").map(|rule| (rule, true)))
 }
 
-/// Whether a node is one that the affinity wants: of the terms one must hold,
-/// and in it all rules.
+/// Whether a node matches the affinity: all rules of at least one term.
 pub(super) fn allows(affinity: &Value, node: &NodeEvidence) -> bool {
     let terms = terms(affinity);
     let holds = |term: &Value| {
@@ -28,8 +27,8 @@ pub(super) fn allows(affinity: &Value, node: &NodeEvidence) -> bool {
     terms.is_empty() || terms.iter().any(holds)
 }
 
-/// A rule that no node meets, in words, when there is one term only; several
-/// are alternatives, and no single rule is to blame.
+/// A rule that no node meets, in words, if there is only one term. Several terms are
+/// alternatives, so that no single rule is the cause.
 pub(super) fn unmet(affinity: &Value, nodes: &[NodeEvidence]) -> Option<String> {
     let [term] = terms(affinity) else {
         return None;
@@ -54,7 +53,7 @@ fn values(rule: &Value) -> impl Iterator<Item = &str> {
 fn is_met(rule: &Value, of_fields: bool, node: &NodeEvidence) -> bool {
     let key = rule["key"].as_str().unwrap_or_default();
     let found = match of_fields {
-        // The only field there is to select by.
+        // The only supported field.
         true => (key == "metadata.name").then_some(&node.metadata.name),
         false => node.metadata.labels.get(key),
     };

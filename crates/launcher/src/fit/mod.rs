@@ -1,5 +1,5 @@
-//! Whether any node could ever take a task: what the task needs against what
-//! the nodes have when they are empty. Pure.
+//! Checks whether any node could ever run a task: compares the task's needs with empty
+//! nodes. Pure.
 
 mod affinity;
 mod need;
@@ -12,43 +12,43 @@ use crate::evidence::{NodeEvidence, Taint, number};
 pub use need::{Need, limits, requests};
 pub(crate) use need::{exact, people};
 
-/// The nodes of a cluster, as far as they could be seen.
+/// The visible nodes of a cluster.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Nodes {
     /// The nodes.
     pub seen: Vec<NodeEvidence>,
-    /// Whether there are more than those.
+    /// Whether there are more nodes than those.
     pub more: bool,
 }
 
-/// Why no node can ever take a task.
+/// Why no node can ever run a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Misfit {
-    /// No node has so much of a resource.
+    /// No node has enough of a resource.
     TooLarge {
         /// The resource.
         resource: String,
-        /// What the task asks for.
+        /// The requested amount.
         asks: String,
-        /// The node that has most of it, and how much; none has any without.
+        /// The node with the most of it, and its amount; `None` if no node has any.
         largest: Option<(String, String)>,
     },
     /// No node has the labels that the task selects nodes by.
     Selector {
-        /// The label, or the rule about labels.
+        /// The label, or the rule.
         label: String,
     },
-    /// The nodes that would do have taints that the task does not tolerate.
+    /// The nodes that fit have taints that the task does not tolerate.
     Tainted {
         /// The taints, as `key=value:effect`.
         taints: Vec<String>,
     },
-    /// Each node lacks something else.
+    /// Each node lacks a different requirement.
     Scattered,
 }
 
 impl Misfit {
-    /// The sentence after the task's name, and what to do about it.
+    /// The cause, to follow the name of the task, and the remedy.
     #[must_use]
     pub fn tell(&self) -> (String, String) {
         match self {
@@ -58,18 +58,18 @@ impl Misfit {
                 largest: Some((node, has)),
             } => (
                 format!(
-                    "no node could ever take it: it asks for {asks} of {resource}, and the largest node, {node}, has {has}"
+                    "it fits on no node: it requests {asks} of {resource}, and the largest node, {node}, has {has}"
                 ),
-                format!("ask for at most {has} of {resource}, or add a larger node"),
+                format!("request at most {has} of {resource}, or add a larger node"),
             ),
             Self::TooLarge { resource, asks, .. } => (
                 format!(
-                    "no node could ever take it: it asks for {asks} of {resource}, and no node has any"
+                    "it fits on no node: it requests {asks} of {resource}, and no node has any"
                 ),
-                format!("add a node with {resource}, or ask for none"),
+                format!("add a node with {resource}, or request none"),
             ),
             Self::Selector { label } => (
-                format!("no node could ever take it: none has the label {label}"),
+                format!("it fits on no node: none has the label {label}"),
                 match label.contains(' ') {
                     true => "correct the affinity, or label a node".to_owned(),
                     false => format!(
@@ -79,24 +79,24 @@ impl Misfit {
             ),
             Self::Tainted { taints } => (
                 format!(
-                    "no node could ever take it: the nodes that would do are tainted {}, which it does not tolerate",
+                    "it fits on no node: the other nodes have taints {}, which it does not tolerate",
                     taints.join(", ")
                 ),
                 "tolerate the taint, or use other nodes".to_owned(),
             ),
             Self::Scattered => (
-                "no node could ever take it: each lacks something that it asks for".to_owned(),
-                "compare what it asks for with `longshore describe nodes`".to_owned(),
+                "it fits on no node: each node lacks something that it requests".to_owned(),
+                "compare its requests with `longshore describe nodes`".to_owned(),
             ),
         }
     }
 }
 
-/// Whether some node could take the task when it is empty and well; if not,
-/// why. Without nodes there is no answer, and so no complaint.
+/// Checks whether a node could run the task when it is empty and healthy. Succeeds if there
+/// are no nodes.
 ///
 /// # Errors
-/// Why no node can.
+/// Why no node can run it.
 pub fn check(need: &Need, nodes: &[NodeEvidence]) -> Result<(), Misfit> {
     if nodes.is_empty() || nodes.iter().any(|node| fits(need, node)) {
         return Ok(());
@@ -141,7 +141,7 @@ pub fn check(need: &Need, nodes: &[NodeEvidence]) -> Result<(), Misfit> {
     })
 }
 
-/// Whether a node could take the task when it is empty and well.
+/// Whether a node could run the task when it is empty and healthy.
 fn fits(need: &Need, node: &NodeEvidence) -> bool {
     has_room(need, node)
         && is_selected(need, node)
@@ -149,7 +149,7 @@ fn fits(need: &Need, node: &NodeEvidence) -> bool {
 }
 
 fn has_room(need: &Need, node: &NodeEvidence) -> bool {
-    // One that has not told what it has may have anything.
+    // A node that has not reported its resources may have any amount.
     if node.status.allocatable.is_empty() {
         return true;
     }
@@ -170,8 +170,7 @@ fn has_label(node: &NodeEvidence, key: &str, value: &str) -> bool {
         .is_some_and(|found| found == value)
 }
 
-/// Taints that stay. Those that the cluster itself puts on an ill or cordoned
-/// node go again.
+/// Taints other than the temporary ones that the cluster sets on unhealthy or cordoned nodes.
 fn lasting(node: &NodeEvidence) -> impl Iterator<Item = &Taint> {
     node.spec
         .taints
@@ -179,7 +178,7 @@ fn lasting(node: &NodeEvidence) -> impl Iterator<Item = &Taint> {
         .filter(|taint| taint.effect != "PreferNoSchedule" && !is_passing(&taint.key))
 }
 
-/// Whether the cluster takes a taint away again by itself.
+/// Whether the cluster removes a taint by itself.
 #[must_use]
 pub fn is_passing(key: &str) -> bool {
     const PASSING: [&str; 8] = [
@@ -202,8 +201,7 @@ pub fn taint_text(taint: &Taint) -> String {
     format!("{}{equals}{}:{}", taint.key, taint.value, taint.effect)
 }
 
-/// Whether something may add nodes to the cluster when tasks wait: the marks
-/// that autoscalers leave on the nodes they manage.
+/// Whether an autoscaler may add nodes, based on labels and annotations of the nodes.
 #[must_use]
 pub fn may_grow(nodes: &[NodeEvidence]) -> bool {
     const LABELS: [&str; 6] = [

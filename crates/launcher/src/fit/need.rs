@@ -1,4 +1,4 @@
-//! What one task needs of a node.
+//! The requirements of a task for its node.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,22 @@ use serde_json::Value;
 
 use crate::evidence::{Amounts, Container, PodSpec, Taint, Toleration};
 
-/// An amount of a resource that a task asks for.
+/// A requested amount of a resource.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Asked {
-    /// In the resource's unit: cores, bytes, pieces.
+    /// In the resource's unit: cores, bytes, or a count.
     pub number: f64,
 }
 
 impl Asked {
-    /// For people.
+    /// Human-readable form.
     #[must_use]
     pub fn text(&self, resource: &str) -> String {
         people(resource, &exact(self.number))
     }
 }
 
-/// What one task needs of a node.
+/// The requirements of a task for its node.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Need {
     /// Amounts of resources, by name.
@@ -35,7 +35,7 @@ pub struct Need {
 }
 
 impl Need {
-    /// What a pod of this spec needs.
+    /// The requirements of a pod with this spec.
     #[must_use]
     pub fn of(spec: &PodSpec) -> Self {
         let asked = requests(spec).into_iter();
@@ -50,7 +50,7 @@ impl Need {
         }
     }
 
-    /// Whether it puts up with a taint.
+    /// Whether it tolerates a taint.
     #[must_use]
     pub fn tolerates(&self, taint: &Taint) -> bool {
         self.tolerations.iter().any(|known| {
@@ -63,8 +63,8 @@ impl Need {
     }
 }
 
-/// What a pod requests: its containers together, or what one of those before
-/// them needs if that is more.
+/// The requests of a pod: the sum of its containers, or those of an init container if they
+/// are higher.
 #[must_use]
 pub fn requests(spec: &PodSpec) -> BTreeMap<String, f64> {
     let mut sum = total(spec, |container| {
@@ -76,11 +76,11 @@ pub fn requests(spec: &PodSpec) -> BTreeMap<String, f64> {
     sum
 }
 
-/// What a pod is limited to, counted as requests are.
+/// The limits of a pod, computed like the requests.
 #[must_use]
 pub fn limits(spec: &PodSpec) -> BTreeMap<String, f64> {
     let mut sum = total(spec, |container| container.resources.limits.clone());
-    // What is not limited is not limited by the overhead either.
+    // The overhead does not limit resources without a limit.
     let mut overhead = spec.overhead.clone();
     overhead.retain(|name, _| sum.contains_key(name));
     add(&mut sum, &overhead);
@@ -92,8 +92,7 @@ fn total(spec: &PodSpec, of: impl Fn(&Container) -> Amounts) -> BTreeMap<String,
     for container in &spec.containers {
         add(&mut sum, &of(container));
     }
-    // One that stays beside the others counts with them, and with the ones
-    // that come after it.
+    // A sidecar counts with the containers, and with the init containers after it.
     let mut beside = BTreeMap::new();
     let mut most: BTreeMap<String, f64> = BTreeMap::new();
     for container in &spec.init_containers {
@@ -125,7 +124,7 @@ fn add(sum: &mut BTreeMap<String, f64>, amounts: &Amounts) {
     }
 }
 
-/// A number as a quantity: whole, or in thousandths.
+/// A number as a quantity: an integer, or in thousandths.
 #[must_use]
 pub(crate) fn exact(number: f64) -> String {
     if number.fract() == 0.0 {
@@ -135,7 +134,7 @@ pub(crate) fn exact(number: f64) -> String {
     }
 }
 
-/// An amount for people: bytes in powers of 1024.
+/// A human-readable amount: bytes in powers of 1024.
 #[must_use]
 pub(crate) fn people(resource: &str, text: &str) -> String {
     let Ok(quantity) = text.parse::<Quantity>() else {

@@ -29,7 +29,7 @@ fn asks(amounts: Value) -> Value {
     json!({"containers": [{"name": "main", "resources": {"requests": amounts}}]})
 }
 
-fn told(spec: Value, nodes: &[NodeEvidence]) -> String {
+fn verdict(spec: Value, nodes: &[NodeEvidence]) -> String {
     match check(&need(spec), nodes) {
         Ok(()) => "fits".to_owned(),
         Err(misfit) => misfit.tell().0,
@@ -46,33 +46,33 @@ fn resources() {
             json!({}),
         ),
     ];
-    assert_eq!(told(asks(json!({"cpu": "7"})), &nodes), "fits");
+    assert_eq!(verdict(asks(json!({"cpu": "7"})), &nodes), "fits");
     assert_eq!(
-        told(asks(json!({"cpu": "8"})), &nodes),
-        "no node could ever take it: it asks for 8 of cpu, and the largest node, large, has 7910m"
+        verdict(asks(json!({"cpu": "8"})), &nodes),
+        "it fits on no node: it requests 8 of cpu, and the largest node, large, has 7910m"
     );
     assert_eq!(
-        told(asks(json!({"memory": "64Gi"})), &nodes),
-        "no node could ever take it: it asks for 64Gi of memory, and the largest node, large, has 31Gi"
+        verdict(asks(json!({"memory": "64Gi"})), &nodes),
+        "it fits on no node: it requests 64Gi of memory, and the largest node, large, has 31Gi"
     );
     assert_eq!(
-        told(asks(json!({"amd.com/gpu": 1})), &nodes),
-        "no node could ever take it: it asks for 1 of amd.com/gpu, and no node has any"
+        verdict(asks(json!({"amd.com/gpu": 1})), &nodes),
+        "it fits on no node: it requests 1 of amd.com/gpu, and no node has any"
     );
     let both = asks(json!({"cpu": "2", "memory": "4Gi"}));
-    assert_eq!(told(both, &nodes[..1]), "fits");
-    // Without nodes to look at, nothing is known.
-    assert_eq!(told(asks(json!({"cpu": "64"})), &[]), "fits");
+    assert_eq!(verdict(both, &nodes[..1]), "fits");
+    // Without visible nodes, the task may fit.
+    assert_eq!(verdict(asks(json!({"cpu": "64"})), &[]), "fits");
 }
 
 #[test]
-fn each_node_lacks_something_else() {
+fn each_node_lacks_another_requirement() {
     let nodes = [
         node("wide", json!({"cpu": "8", "memory": "1Gi"}), json!({})),
         node("deep", json!({"cpu": "1", "memory": "64Gi"}), json!({})),
     ];
-    let text = told(asks(json!({"cpu": "4", "memory": "32Gi"})), &nodes);
-    assert!(text.contains("each lacks something"), "{text}");
+    let text = verdict(asks(json!({"cpu": "4", "memory": "32Gi"})), &nodes);
+    assert!(text.contains("each node lacks something"), "{text}");
 }
 
 #[test]
@@ -83,8 +83,8 @@ fn labels() {
         json!({"labels": {"zone": "west"}}),
     )];
     let select = |key: &str, value: &str| json!({"nodeSelector": {key: value}});
-    assert_eq!(told(select("zone", "west"), &nodes), "fits");
-    assert!(told(select("zone", "east"), &nodes).ends_with("none has the label zone=east"));
+    assert_eq!(verdict(select("zone", "west"), &nodes), "fits");
+    assert!(verdict(select("zone", "east"), &nodes).ends_with("none has the label zone=east"));
     let affinity = |rule: Value| {
         json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
             "nodeSelectorTerms": [{"matchExpressions": [rule]}],
@@ -92,13 +92,13 @@ fn labels() {
     };
     let rule = |operator: &str, values: Value| json!({"key": "zone", "operator": operator, "values": values});
     assert_eq!(
-        told(affinity(rule("In", json!(["east", "west"]))), &nodes),
+        verdict(affinity(rule("In", json!(["east", "west"]))), &nodes),
         "fits"
     );
-    assert_eq!(told(affinity(rule("Exists", json!([]))), &nodes), "fits");
-    let text = told(affinity(rule("NotIn", json!(["west"]))), &nodes);
+    assert_eq!(verdict(affinity(rule("Exists", json!([]))), &nodes), "fits");
+    let text = verdict(affinity(rule("NotIn", json!(["west"]))), &nodes);
     assert!(text.ends_with("the label zone NotIn (west)"), "{text}");
-    let text = told(affinity(rule("In", json!(["east"]))), &nodes);
+    let text = verdict(affinity(rule("In", json!(["east"]))), &nodes);
     assert!(text.ends_with("the label zone=east"), "{text}");
 }
 
@@ -108,26 +108,29 @@ fn taints() {
         let taints = json!([{"key": key, "value": "yes", "effect": effect}]);
         [node("a", json!({"pods": "9"}), json!({"taints": taints}))]
     };
-    let text = told(json!({}), &tainted("gpu", "NoSchedule"));
-    assert!(text.contains("tainted gpu=yes:NoSchedule"), "{text}");
-    assert_eq!(told(json!({}), &tainted("gpu", "PreferNoSchedule")), "fits");
-    // These go again by themselves.
+    let text = verdict(json!({}), &tainted("gpu", "NoSchedule"));
+    assert!(text.contains("have taints gpu=yes:NoSchedule"), "{text}");
+    assert_eq!(
+        verdict(json!({}), &tainted("gpu", "PreferNoSchedule")),
+        "fits"
+    );
+    // The cluster removes these taints by itself.
     let passing = tainted("node.kubernetes.io/unreachable", "NoExecute");
-    assert_eq!(told(json!({}), &passing), "fits");
+    assert_eq!(verdict(json!({}), &passing), "fits");
     for toleration in [
         json!({"operator": "Exists"}),
         json!({"key": "gpu", "operator": "Exists"}),
         json!({"key": "gpu", "value": "yes", "effect": "NoSchedule"}),
     ] {
         let spec = json!({"tolerations": [toleration]});
-        assert_eq!(told(spec, &tainted("gpu", "NoSchedule")), "fits");
+        assert_eq!(verdict(spec, &tainted("gpu", "NoSchedule")), "fits");
     }
     let spec = json!({"tolerations": [{"key": "gpu", "value": "no"}]});
-    assert_ne!(told(spec, &tainted("gpu", "NoSchedule")), "fits");
+    assert_ne!(verdict(spec, &tainted("gpu", "NoSchedule")), "fits");
 }
 
 #[test]
-fn what_comes_first_counts_if_it_is_more() {
+fn init_containers_count_if_they_request_more() {
     let spec = json!({
         "containers": [{"resources": {"requests": {"cpu": "1"}}}, {"resources": {"limits": {"cpu": "500m"}}}],
         "initContainers": [
@@ -142,7 +145,7 @@ fn what_comes_first_counts_if_it_is_more() {
 }
 
 #[test]
-fn marks_of_autoscalers() {
+fn autoscalers_are_detected() {
     let plain = [node("a", json!({}), json!({}))];
     assert!(!may_grow(&plain));
     let managed = json!({"labels": {"karpenter.sh/nodepool": "default"}});

@@ -1,4 +1,4 @@
-//! What happens in a run that is followed.
+//! The events of a followed run.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::{
     progress::Progress,
 };
 
-/// What happens in a run. As JSON, an object whose `event` says which of them it is.
+/// An event of a run. In JSON, an object whose `event` names the variant.
 ///
 /// ```
 /// use longshore_launcher::{Event, follow::LogLine, names::Task};
@@ -28,69 +28,68 @@ use crate::{
 #[serde(tag = "event", rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Event {
-    /// How far the roles have come, whenever that changes.
+    /// The progress of the roles, whenever it changes.
     Progress(Progress),
-    /// Something holds a task up, or the cluster does not answer; it may still
-    /// mend.
+    /// Something blocks a task, or the cluster does not answer. It may resolve.
     Waiting(Explanation),
-    /// A task failed, and its Job starts it again.
+    /// A task failed, and its Job restarts it.
     Retry(Retry),
     /// A complete line of a task's log.
     Log(LogLine),
     /// Lines of a task's log are missing before the next one.
     Gap(LogGap),
-    /// The end; nothing comes after it.
+    /// The end of the run. The last event.
     Finished(Outcome),
 }
 
 impl Event {
-    /// What `event` may be in JSON, in the order of the variants.
+    /// The values of `event` in JSON, in the order of the variants.
     pub const KINDS: &[&str] = &["progress", "waiting", "retry", "log", "gap", "finished"];
 }
 
 /// A line of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogLine {
-    /// Whose it is.
+    /// The task.
     #[serde(flatten)]
     pub task: Task,
-    /// The init container that wrote it, when the command did not.
+    /// The init container that wrote it, if it was not the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
     /// When the node received it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
-    /// The line, without its newline; what is no UTF-8 is replaced.
+    /// The line without its newline. Invalid UTF-8 is replaced.
     pub line: String,
 }
 
-/// The beginning of a line whose end has not come yet, in its last state.
+/// The current state of an unfinished line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unfinished {
-    /// Whose it is.
+    /// The task.
     #[serde(flatten)]
     pub task: Task,
-    /// The init container that writes it, when the command does not.
+    /// The init container that writes it, if it is not the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
-    /// What was written since the last carriage return.
+    /// The text since the last carriage return.
     pub text: String,
 }
 
-/// Lines of a log that were not delivered, or may not have been.
+/// Lines of a log that were, or may have been, not delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogGap {
-    /// Whose they are.
+    /// The task.
     #[serde(flatten)]
     pub task: Task,
-    /// The init container that wrote them, when the command did not.
+    /// The init container that wrote them, if it was not the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
     /// The time of the last line before the gap; `None` when there is none.
     pub from: Option<Timestamp>,
-    /// The time of the first line after it; `None` when none came.
+    /// The time of the first line after it; `None` if there is none.
     pub to: Option<Timestamp>,
-    /// How many bytes are missing. Kubernetes does not say, so this is `None` today.
+    /// The number of missing bytes. Kubernetes does not report it, so this is `None`.
     pub bytes: Option<u64>,
     /// Why they were not delivered.
     pub cause: GapCause,
@@ -101,13 +100,13 @@ pub struct LogGap {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum GapCause {
-    /// The node rotated the log while it was not read, or read too slowly.
+    /// The node rotated the log while it was not being read, or was read too slowly.
     Rotated,
     /// The pod was deleted, and its log with it.
     PodDeleted,
-    /// The server refused the log, or did not answer, until the follower gave up.
+    /// The server returned errors or did not answer until the follower gave up.
     Unreadable,
-    /// The run ended, and the rest of the log did not come in time.
+    /// The run ended, and the rest of the log did not arrive in time.
     TimedOut,
 }
 
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kinds_are_those_of_json() {
+    fn kinds_match_the_json() {
         let task = Task {
             role: "worker".into(),
             index: 1,

@@ -1,5 +1,5 @@
-//! What the readers of logs share with the follower beside events: whether they make
-//! progress, whether the cluster answers, and the lines that are not finished yet.
+//! State that log readers share with the follower: their progress, whether the cluster
+//! answers, and unfinished lines.
 
 use std::{
     collections::BTreeMap,
@@ -15,9 +15,9 @@ use tokio::{sync::Semaphore, time::Instant};
 use super::Unfinished;
 use crate::names::Task;
 
-/// How many readers may ask for the first line of a log's current file at once.
+/// The number of readers that may query the first lines of a log file at the same time.
 const PROBES: usize = 8;
-/// How much of an unfinished line is kept for showing it.
+/// The number of bytes of an unfinished line to keep.
 const UNFINISHED_BYTES: usize = 4096;
 
 /// A container's log: its task and, if it is not the command's, the container.
@@ -30,13 +30,13 @@ pub(super) struct Liveness {
     gaps: AtomicU32,
     /// Since when the cluster has not answered.
     away: Mutex<Option<Instant>>,
-    /// Only if they are wanted.
+    /// `None` if they are not requested.
     unfinished: Option<Mutex<BTreeMap<Source, String>>>,
     pub(super) probes: Semaphore,
 }
 
 impl Liveness {
-    /// `unfinished`: keep the lines that are not finished yet.
+    /// `unfinished`: keep unfinished lines.
     pub(super) fn new(unfinished: bool) -> Self {
         Self {
             progress: AtomicU64::new(0),
@@ -47,27 +47,27 @@ impl Liveness {
         }
     }
 
-    /// A line was delivered, or it is worthwhile to wait for one.
+    /// Records that a line was delivered, or that waiting for one is worthwhile.
     pub(super) fn record_progress(&self) {
         self.progress.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A number that grows as long as readers make progress.
+    /// A counter that increases while readers make progress.
     pub(super) fn progress(&self) -> u64 {
         self.progress.load(Ordering::Relaxed)
     }
 
-    /// A gap was reported.
+    /// Records that a gap was reported.
     pub(super) fn record_gap(&self) {
         self.gaps.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many gaps were reported.
+    /// The number of reported gaps.
     pub(super) fn gaps(&self) -> u32 {
         self.gaps.load(Ordering::Relaxed)
     }
 
-    /// Whether the cluster answered just now.
+    /// Records whether the cluster answered.
     pub(super) fn record_answer(&self, answered: bool) {
         let mut away = lock(&self.away);
         match answered {
@@ -83,7 +83,7 @@ impl Liveness {
         lock(&self.away).map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    /// Keeps the end of an unfinished line; nothing, if it is empty.
+    /// Stores the end of an unfinished line, or removes it if it is empty.
     pub(super) fn set_unfinished(&self, source: &Source, text: &[u8]) {
         let Some(unfinished) = &self.unfinished else {
             return;
@@ -98,7 +98,7 @@ impl Liveness {
         }
     }
 
-    /// The lines that are not finished yet, by role and index.
+    /// The unfinished lines, by role and index.
     pub(super) fn unfinished(&self) -> Vec<Unfinished> {
         let Some(unfinished) = &self.unfinished else {
             return Vec::new();
@@ -113,13 +113,12 @@ impl Liveness {
     }
 }
 
-/// A poisoned lock is as good as any: each change is a single step.
+/// Ignores poisoning, because each change is a single step.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What was written since the last carriage return that something follows, and not
-/// more than is kept.
+/// The text since the last carriage return that is followed by text, truncated.
 fn last_state(text: &[u8]) -> &[u8] {
     let end = text.len() - text.iter().rev().take_while(|byte| **byte == b'\r').count();
     let begin = text[..end].iter().rposition(|byte| *byte == b'\r');
@@ -132,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_state_of_a_line() {
+    fn the_current_state_of_a_line() {
         for (text, state) in [
             ("", ""),
             ("loading", "loading"),
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_lines_are_kept_only_if_wanted() {
+    fn unfinished_lines_are_kept_only_if_requested() {
         let task = Task {
             role: "main".into(),
             index: 0,

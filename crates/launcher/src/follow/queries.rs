@@ -1,4 +1,4 @@
-//! What a follower asks the cluster beside what it watches.
+//! Queries of a follower in addition to its watches.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -13,27 +13,26 @@ use crate::{
     track::Seen,
 };
 
-/// How soon the cluster is asked again why something waits; then each time
-/// after twice as long.
+/// The first interval between queries for why a task waits. It doubles each time.
 pub(super) const FIRST_POLL_INTERVAL: Duration = Duration::from_secs(5);
-/// The longest time between two such questions.
+/// The longest interval between two such queries.
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(60);
-/// How long such a question may take.
+/// The timeout of such a query.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long all pods may take to be listed.
+/// The timeout for listing all pods.
 const LIST_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long a list of all pods counts as current.
+/// How long a list of all pods stays valid.
 const LIST_VALIDITY: Duration = Duration::from_secs(3);
 
-/// How long the cluster does not answer before that is reported.
+/// How long the cluster may be unreachable before this is reported.
 const AWAY_REPORT_DELAY: Duration = Duration::from_secs(5);
 
 impl Driver {
-    /// Reports, once each time, that the cluster does not answer.
+    /// Reports an outage of the cluster, once per outage.
     pub(super) async fn report_away(&mut self) -> Result<(), ReceiverDropped> {
         let is_away = self.liveness.away() > AWAY_REPORT_DELAY;
         if is_away && !self.away_reported {
-            let remedy = "the run goes on, and is followed again when it does";
+            let remedy = "the run continues, and is followed again when the cluster answers";
             let what = Explanation::new(Cause::ClusterAway, "the cluster does not answer", remedy);
             self.send(Event::Waiting(what)).await?;
         }
@@ -46,8 +45,7 @@ impl Driver {
             .is_some_and(|relisted| relisted.elapsed() < LIST_VALIDITY)
     }
 
-    /// Lists all pods and Jobs once more, if the cluster answers; otherwise the
-    /// next tick tries it.
+    /// Lists all pods and Jobs again. If the cluster does not answer, the next tick retries.
     pub(super) async fn relist(&mut self) -> Result<(), ReceiverDropped> {
         let (Ok(pods), Ok(jobs)) = (self.run.pods(&self.cluster), self.run.jobs(&self.cluster))
         else {
@@ -72,19 +70,19 @@ impl Driver {
         for pod in pods.items {
             self.see_pod(&Change::Upsert(pod)).await?;
         }
-        // Not before: halfway through, old and new are mixed.
+        // Only now: before this point, the state mixes old and new objects.
         (self.relisted, self.recheck) = (Some(Instant::now()), false);
         self.see(Seen::Tick).await
     }
 
-    /// Asks why something waits that should have begun.
+    /// Starts a query for why a task waits.
     pub(super) fn ask_why(&mut self) {
         let now = Instant::now();
         let is_due = self
             .asked
             .is_none_or(|asked| now.duration_since(asked) >= self.pause);
         if is_due && self.question.is_empty() && self.track.needs_cause(Timestamp::now()) {
-            // Nodes are many, and change little: they are looked at once.
+            // There may be many nodes, and they rarely change: list them once.
             let is_first = self.asked.is_none();
             self.asked = Some(now);
             if !is_first {
@@ -101,8 +99,8 @@ impl Driver {
         }
     }
 
-    /// The outcome with what the cluster knows beside pods and Jobs. Asked
-    /// before the rest of the run is stopped, which takes pods away.
+    /// Adds facts from the cluster to the outcome. Called before the rest of the run is
+    /// stopped, which deletes pods.
     pub(super) async fn with_cluster_facts(&mut self, outcome: Outcome) -> Outcome {
         let kind = outcome.explanation.as_ref().map(|known| known.kind);
         let Some(kind) = kind.filter(|kind| !kind.is_plain()) else {

@@ -1,4 +1,4 @@
-//! Reads one container's log to its end, through broken connections.
+//! Reads a container's log to its end and reconnects after connection failures.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,27 +20,27 @@ use crate::{
     names::Task,
 };
 
-/// The pause after a break; it doubles while nothing comes.
+/// The first pause before reconnecting. It doubles while no data arrives.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LAST_PAUSE: Duration = Duration::from_secs(2);
-/// How often a log of a pod that is over is asked for in vain.
+/// The number of failed attempts to read the log of an ended pod.
 const ATTEMPTS: u32 = 8;
-/// How long a server is waited for that cannot be reached, as while it is
-/// started anew, when a log of a pod that is over is left to be read.
+/// How long to wait for an unreachable server, for example during a restart, to read the log
+/// of an ended pod.
 const AWAY: Duration = Duration::from_secs(120);
-/// A connection that is silent for as long may be none any more.
+/// A connection that is silent for this long may be dead.
 const SILENT: Duration = Duration::from_secs(300);
-/// The same, when the pod is over.
+/// The same for ended pods.
 const SILENT_AT_THE_END: Duration = Duration::from_secs(2);
-/// How far a reader may be behind, and how long it may wait for room, before it looks
-/// whether the node has begun another file.
+/// How far a reader may lag behind, and how long it may wait for queue capacity, before it
+/// checks whether the node has rotated the log.
 const BEHIND: Duration = Duration::from_secs(1);
-/// How often it looks then. A kubelet measures logs every 10 s, but after a file that took
-/// long to compress it may begin two in a row.
+/// The interval of these checks. A kubelet checks log sizes every 10 s, but after a slow
+/// compression it may rotate twice in a row.
 const PROBE_INTERVAL: Duration = Duration::from_millis(500);
-/// How long the question for the current file's first lines may take.
+/// The timeout of the query for the first lines of the current file.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How much of the file is asked for: two lines, if they are not very long.
+/// How many bytes of the file are requested: two lines of usual length.
 const PROBE_BYTES: u64 = 4096;
 
 pub(super) struct Reader {
@@ -48,7 +48,7 @@ pub(super) struct Reader {
     pub(super) pod: String,
     pub(super) task: Task,
     pub(super) container: String,
-    /// Whether it is the one of the command.
+    /// Whether it is the container of the command.
     pub(super) is_main: bool,
     pub(super) tail: Option<u64>,
     pub(super) since: Option<Timestamp>,
@@ -61,39 +61,38 @@ pub(super) struct Reader {
 enum Read {
     /// The server ended the stream properly.
     Ended,
-    /// The connection broke, or was refused.
+    /// The connection failed or was refused.
     Broken,
     /// The server does not answer.
     Unreachable,
-    /// The server knows no such pod.
+    /// The pod does not exist.
     NotFound,
-    /// The receiver of the events is gone.
+    /// The receiver of the events was dropped.
     ReceiverDropped,
 }
 
-/// How a log comes in.
+/// The progress of reading a log.
 struct Progress {
     lines: Lines,
     last: Option<String>,
-    /// Whether a line has come since the last connection was made.
+    /// Whether a line has arrived on the current connection.
     heard: bool,
-    /// Whether the last connection ended properly, with all that was written by then.
+    /// Whether the last connection ended properly, with all data written by then.
     ended: bool,
     /// The smallest difference between this clock and the node's, in milliseconds.
     skew: Option<i64>,
-    /// When the current file's first lines were last asked for.
+    /// When the first lines of the current file were last queried.
     probed: Instant,
-    /// Whether they were read after the pod was over, so that they are of the last file.
+    /// Whether they were read after the pod ended, so that they belong to the last file.
     knows_last: bool,
 }
 
 impl Reader {
-    /// Reads to the end and gives the last line.
+    /// Reads to the end and returns the last line.
     ///
-    /// A stream's end does not tell whether the log has ended or the
-    /// connection. So the log is complete only when it was asked for after
-    /// the pod was over, and then read to the end. What is not complete is
-    /// reported as a gap.
+    /// The end of a stream does not show whether the log or the connection has ended. So the
+    /// log is complete only if it was requested after the pod ended, and then read to the
+    /// end. Otherwise a gap is reported.
     pub(super) async fn read(mut self) -> Option<String> {
         let mut progress = Progress {
             lines: match (self.since, self.tail) {
@@ -120,7 +119,7 @@ impl Reader {
             }
             self.liveness
                 .record_answer(!matches!(read, Read::Unreachable));
-            // A broken or refused request says nothing about what came before.
+            // A failed request does not invalidate earlier data.
             match read {
                 Read::Ended => progress.ended = true,
                 _ if progress.heard => progress.ended = false,
@@ -128,7 +127,7 @@ impl Reader {
             }
             match read {
                 Read::ReceiverDropped => break,
-                // Before that, it is a node that has not found its pods yet.
+                // Before that, the node may not know its pods yet.
                 Read::NotFound if was_over => {
                     if !progress.ended {
                         self.give_up(GapCause::PodDeleted, &mut progress).await;
@@ -137,7 +136,7 @@ impl Reader {
                 }
                 Read::Ended if was_over => {
                     let rest = progress.lines.finish();
-                    // The receiver is gone: then nothing is left to be done.
+                    // The receiver was dropped: there is nothing left to do.
                     let _ = self.tell(rest, &mut progress).await;
                     break;
                 }
@@ -216,15 +215,15 @@ impl Reader {
         }
     }
 
-    /// The next piece. A connection may be dead although nothing said so: one
-    /// that is silent for too long counts as broken.
+    /// The next chunk. A connection that is silent for too long counts as failed, because it
+    /// may be dead.
     async fn next<E>(
         &mut self,
         stream: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin),
         follow: bool,
     ) -> Option<Result<Bytes, ()>> {
         if !follow {
-            // What is there comes without waiting.
+            // Buffered data does not have to wait.
             return stream.next().await.map(|piece| piece.map_err(|_| ()));
         }
         let limit = async {
@@ -269,8 +268,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Sends an event as soon as there is room. Whoever waits long for it cannot see
-    /// what the node does meanwhile, and so asks.
+    /// Sends an event when the queue has capacity. A reader that waits long cannot see log
+    /// rotations meanwhile, so it queries the node.
     async fn send(&self, event: Event, progress: &mut Progress) -> Result<(), ()> {
         if let Ok(permit) = self.events.try_reserve() {
             permit.send(Ok(event));
@@ -286,7 +285,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Asks for the first lines of the current file, which the stream must bring.
+    /// Queries the first lines of the current file, which the stream must deliver.
     async fn probe(&self, progress: &mut Progress) {
         if progress.probed.elapsed() < PROBE_INTERVAL || progress.knows_last {
             return;
@@ -316,11 +315,11 @@ impl Reader {
         progress.probed = Instant::now();
     }
 
-    /// Reports that the rest of the log is not read.
+    /// Reports that the rest of the log is missing.
     async fn give_up(&self, cause: GapCause, progress: &mut Progress) {
         self.liveness.record_gap();
         let gap = self.gap((progress.lines.last(), None), cause);
-        // The receiver is gone: then nothing is left to be done.
+        // The receiver was dropped: there is nothing left to do.
         let _ = self.send(Event::Gap(gap), progress).await;
     }
 
@@ -342,8 +341,8 @@ impl Reader {
 }
 
 impl Progress {
-    /// Whether lines come much later than they were written. The node's clock may
-    /// differ from this one: the smallest delay seen counts as none.
+    /// Whether lines arrive much later than they were written. The clocks may differ, so the
+    /// smallest observed delay counts as zero.
     fn is_behind(&mut self) -> bool {
         let Some(last) = self.lines.last() else {
             return false;

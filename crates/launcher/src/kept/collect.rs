@@ -1,4 +1,4 @@
-//! What is removed, and removing it.
+//! Selects bundles to remove, and removes them.
 
 use std::{
     io,
@@ -7,13 +7,13 @@ use std::{
 
 use super::{Kept, KeptBundle, Uses};
 
-/// How long after its last use a bundle counts as used, whatever the cluster says: it may
-/// be of a run that is being submitted.
+/// How long a bundle counts as used after its last use, regardless of the cluster's objects:
+/// a run with it may be in submission.
 const SUBMIT_GRACE: Duration = Duration::from_secs(10 * 60);
-/// How long a bundle that no run refers to is kept for the next run of the same code.
+/// How long to keep an unreferenced bundle for the next run of the same code.
 const UNUSED_FOR: Duration = Duration::from_secs(24 * 3600);
 
-/// What is removed of a bundle.
+/// What to remove of a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Removal {
     /// Its ready copy.
@@ -22,8 +22,8 @@ pub(super) enum Removal {
     All,
 }
 
-/// What goes of the bundles that are there, oldest use first. Copies go before bundles:
-/// they are only quicker. Pure.
+/// Selects what to remove of the bundles, least recently used first. Copies are removed
+/// before bundles, because they only save time. Pure.
 pub(super) fn choose<'a>(
     bundles: &'a [KeptBundle],
     uses: &Uses,
@@ -32,7 +32,7 @@ pub(super) fn choose<'a>(
 ) -> Vec<(&'a KeptBundle, Removal)> {
     let sum = bundles.iter().map(KeptBundle::bytes);
     let mut left = sum.fold(0, u64::saturating_add);
-    // A clock that was set back makes nothing old.
+    // If the clock was set back, nothing counts as old.
     let age = |bundle: &KeptBundle| now.duration_since(bundle.used).unwrap_or_default();
     let is_unused = |bundle: &KeptBundle| {
         let is_used = uses.is_needed(&bundle.sha256) || uses.is_referred(&bundle.sha256);
@@ -63,11 +63,11 @@ pub(super) fn choose<'a>(
 }
 
 impl Kept {
-    /// Removes the bundles that are not used any more, and for which there is no room;
-    /// how many bytes are free now.
+    /// Removes unused bundles and those that exceed the limit. Returns the number of freed
+    /// bytes.
     ///
     /// # Errors
-    /// The folder cannot be read, or a file not be removed.
+    /// The folder cannot be read, or a file cannot be removed.
     pub(super) fn collect(&self, uses: &Uses, now: SystemTime) -> io::Result<u64> {
         self.recover(now)?;
         let bundles = self.bundles()?;
@@ -85,7 +85,7 @@ impl Kept {
             freed = freed.saturating_add(bytes);
             tracing::info!(sha256 = bundle.sha256, bytes, ?removal, "removed a bundle");
         }
-        // Of bundles that others have removed.
+        // Copies of bundles that other processes removed.
         let is_known = |sha256: &str| bundles.iter().any(|bundle| bundle.sha256 == sha256);
         for copy in self.copies().iter().filter(|copy| !is_known(&copy.sha256)) {
             self.remove_copy(copy)?;

@@ -1,8 +1,8 @@
 //! The files of kept bundles. A bundle's modification time is its last use.
 //!
-//! The one who uses a bundle sets the time, and then looks whether the file still has its
-//! name (`store/folder.rs`). The one who removes it takes the name away, and then looks
-//! whether the time is still the same. So one of the two sees the other.
+//! A process that uses a bundle sets the time, and then checks that the file still has its
+//! name (`store/folder.rs`). A process that removes it renames it, and then checks that the
+//! time is unchanged. So at least one of the two notices the other.
 
 use std::{
     fs, io,
@@ -16,11 +16,11 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::{Kept, KeptBundle};
 use crate::store;
 
-/// The beginning of the name of a bundle that is being removed.
+/// The name prefix of a bundle that is being removed.
 const REMOVING: &str = ".removing-";
-/// The beginning of names of uploads.
+/// The name prefix of uploads.
 const UPLOAD: &str = ".tmp";
-/// How old an upload, or a removal, must be to be of a process that was killed.
+/// The age at which an upload or removal counts as abandoned by a killed process.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 const ENDING: &str = ".tar.gz";
 
@@ -29,12 +29,13 @@ impl Kept {
         self.root.join(store::address(sha256))
     }
 
-    /// Says by its modification time at which last use of the bundle it was released.
+    /// The marker of a released bundle. Its modification time is the bundle's last use at the
+    /// time of the release.
     fn mark(&self, sha256: &str) -> PathBuf {
         self.root.join("released").join(sha256)
     }
 
-    /// The bundles that are there, those first that were not used for longest.
+    /// The bundles, least recently used first.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -81,15 +82,14 @@ impl Kept {
         Ok(files)
     }
 
-    /// Notes that the bundle may go as soon as no pod needs it. A later use makes the note
-    /// void.
+    /// Marks a bundle for removal as soon as no pod needs it. A later use invalidates the mark.
     pub(super) fn mark_released(&self, bundle: &KeptBundle) -> io::Result<()> {
         let mark = self.mark(&bundle.sha256);
         fs::create_dir_all(mark.parent().unwrap_or(&self.root))?;
         fs::File::create(mark)?.set_modified(bundle.used)
     }
 
-    /// Removes a bundle, unless it was used since it was read; whether it was removed.
+    /// Removes a bundle unless it was used since it was read. Returns whether it was removed.
     pub(super) fn remove(&self, bundle: &KeptBundle) -> io::Result<bool> {
         let path = self.path(&bundle.sha256);
         let aside = format!("{REMOVING}{}-{}", bundle.sha256, std::process::id());
@@ -108,8 +108,7 @@ impl Kept {
         Ok(true)
     }
 
-    /// Puts right what killed processes have left: removals that were not completed, and
-    /// uploads.
+    /// Cleans up after killed processes: incomplete removals and uploads.
     pub(super) fn recover(&self, now: SystemTime) -> io::Result<()> {
         for (name, found) in self.files()? {
             let path = self.path("").with_file_name(&name);
@@ -131,12 +130,12 @@ impl Kept {
     }
 }
 
-/// Gives a bundle its name back, unless it was sent again meanwhile.
+/// Restores the name of a bundle unless it was uploaded again meanwhile.
 fn put_back(aside: &Path, path: &Path) -> io::Result<()> {
     match renameat_with(CWD, aside, CWD, path, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
         Err(rustix::io::Errno::EXIST) => fs::remove_file(aside),
-        // File systems that cannot promise it: the content is the same.
+        // Not all file systems support it. Overwriting is safe: the content is the same.
         Err(_) => fs::rename(aside, path),
     }
 }

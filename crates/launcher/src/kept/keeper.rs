@@ -1,4 +1,4 @@
-//! Collects bundles, and has ready copies made, as long as a cluster lives.
+//! Removes unused bundles and creates ready copies while a cluster runs.
 
 use std::{
     collections::HashMap,
@@ -15,17 +15,17 @@ use super::{
     uses,
 };
 
-/// How often the folder is looked at.
+/// The interval between checks of the folder.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// How often the cluster is asked what is used, while the folder does not change.
+/// The interval between queries of the used bundles while the folder is unchanged.
 const COLLECT_INTERVAL: Duration = Duration::from_secs(60);
-/// How long to wait after an error.
+/// The pause after an error.
 const RETRY_INTERVAL: Duration = Duration::from_secs(60);
 /// The lowest priority.
 const NICE: i32 = 19;
 
-/// Removes bundles that are not used any more, and makes ready copies of those that are,
-/// until the cluster ends. Only one process may do so at a time.
+/// Removes unused bundles and creates ready copies of the used ones until the cluster ends.
+/// Only one process may do so at a time.
 pub async fn keep(cluster: Cluster, kept: Kept) {
     let mut keeper = Keeper {
         cluster: cluster.with_user_agent("longshore-bundles"),
@@ -55,10 +55,10 @@ pub async fn keep(cluster: Cluster, kept: Kept) {
 struct Keeper {
     cluster: Cluster,
     kept: Kept,
-    /// What was there when the folder was looked at last.
+    /// The state of the folder at the last check.
     seen: Vec<KeptBundle>,
     collected: Option<Instant>,
-    /// Bundles, by their last use, of which no copy was made in so much room.
+    /// Bundles, by their last use, whose copy did not fit into this much space.
     refused: HashMap<(String, SystemTime), u64>,
 }
 
@@ -67,7 +67,7 @@ impl Keeper {
         let bundles = self.kept.bundles()?;
         let collected = self.collected;
         let is_due = collected.is_none_or(|at| at.elapsed() >= COLLECT_INTERVAL);
-        // A bundle that was released waits for pods that are about to end.
+        // A released bundle waits for pods that are terminating.
         let waits = bundles.iter().any(|bundle| bundle.released);
         if !bundles.is_empty() && (is_due || waits || bundles != self.seen) {
             let uses = uses(&self.cluster).await.map_err(io::Error::other)?;
@@ -79,7 +79,7 @@ impl Keeper {
         self.make_copy().await
     }
 
-    /// Makes the copy that is wanted most, unless pods start: they have precedence.
+    /// Creates the most useful copy, unless pods are starting: they have priority.
     async fn make_copy(&mut self) -> io::Result<()> {
         let bundles = self.kept.bundles()?;
         let is_there = |key: &(String, SystemTime)| {
@@ -92,7 +92,7 @@ impl Keeper {
         let key = |bundle: &KeptBundle| (bundle.sha256.clone(), bundle.used);
         let is_wanted = |bundle: &&KeptBundle| {
             let refused = self.refused.get(&key(bundle));
-            // It has at least the size of the bundle, or little more time than that.
+            // The copy is at least as large as the bundle.
             bundle.size >= SMALLEST
                 && bundle.size <= room
                 && bundle.copy.is_none()
@@ -133,17 +133,17 @@ impl Keeper {
     }
 }
 
-/// Does work with files on a thread of the lowest priority, which does not keep the
-/// process from ending.
+/// Runs file operations on a thread of the lowest priority, which does not prevent the
+/// process from exiting.
 async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    let (tell, told) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     let thread = std::thread::Builder::new().name("bundle-keeper".to_owned());
     thread.spawn(move || {
         // On Linux this concerns the calling thread alone.
         let _ = rustix::process::setpriority_process(None, NICE);
-        let _ = tell.send(work());
+        let _ = sender.send(work());
     })?;
-    told.await.map_err(io::Error::other)?
+    receiver.await.map_err(io::Error::other)?
 }

@@ -1,24 +1,24 @@
-//! How much room kept bundles may take.
+//! The limit of the disk usage of bundles.
 
 use std::{fs, io, path::PathBuf};
 
 use super::Kept;
 
-/// How much is kept unless the user says otherwise: 10 GiB.
+/// The default limit: 10 GiB.
 pub const DEFAULT_LIMIT: u64 = 10 << 30;
 
-/// How much may be kept.
+/// The limit of the disk usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// What the user has set, or [`DEFAULT_LIMIT`].
+    /// The configured limit, or [`DEFAULT_LIMIT`].
     pub configured: u64,
-    /// That, or half of what the disk has free beside the bundles, if this is less.
+    /// The effective limit: at most half of the disk space that is free apart from the
+    /// bundles.
     pub bytes: u64,
 }
 
 impl Limit {
-    /// The limit on a disk with so many bytes free, beside so many that are used by
-    /// bundles. Pure.
+    /// The limit on a disk with `free` free bytes, if bundles use `used` bytes. Pure.
     #[must_use]
     pub fn on_disk(configured: u64, free: u64, used: u64) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl Kept {
         self.root.join("limit")
     }
 
-    /// Sets how many bytes may be kept. It stays until another limit is set.
+    /// Sets the limit in bytes. It stays in effect until another is set.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -46,12 +46,12 @@ impl Kept {
         Ok(())
     }
 
-    /// How many bytes may be kept, when so many are.
+    /// The limit, if bundles use `used` bytes.
     #[must_use]
     pub fn limit(&self, used: u64) -> Limit {
         let text = fs::read_to_string(self.limit_file()).ok();
         let configured = text.and_then(|text| text.trim().parse().ok());
-        // Where the folder will be, if it is not there yet.
+        // The closest existing ancestor, if the folder does not exist yet.
         let disk = self.root.ancestors().find_map(|folder| {
             rustix::fs::statvfs(folder)
                 .ok()

@@ -1,10 +1,9 @@
-//! The bundles that a cluster keeps in a folder of its own, with unpacked copies for pods
-//! to come, and how the folder stays small: what runs still need stays, the rest goes when
-//! it was removed with its last run, when it is not used any more, or when there is no
-//! room for it.
+//! The bundles that a cluster keeps in its own folder, with unpacked copies for future pods.
+//! Bundles that runs need are kept. Others are removed with their last run, when they have
+//! been unused for some time, or when they exceed the limit.
 //!
-//! `docs/stores.md` tells the rules; `collect` decides by them, [`uses`] asks the
-//! cluster, `keeper` does it again and again, and has copies made (`ready`).
+//! `docs/stores.md` describes the rules. `collect` applies them, [`uses`] queries the
+//! cluster, and `keeper` does both periodically and creates copies (`ready`).
 
 mod collect;
 mod files;
@@ -28,41 +27,41 @@ pub use keeper::keep;
 pub use limit::{DEFAULT_LIMIT, Limit};
 pub use uses::{Uses, uses};
 
-/// The folder of a cluster's bundles: a [`Store::Folder`](crate::Store::Folder) that is
-/// this cluster's alone.
+/// The folder of a cluster's bundles: a [`Store::Folder`](crate::Store::Folder) that only
+/// this cluster uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     root: PathBuf,
 }
 
-/// A bundle that is kept.
+/// A kept bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptBundle {
     /// Its sha256, in hexadecimal.
     pub sha256: String,
     /// Its size in bytes.
     pub size: u64,
-    /// When a run with it was submitted last.
+    /// When a run with it was last submitted.
     pub used: SystemTime,
-    /// Whether its last run was removed by the user, and none was submitted since.
+    /// Whether the user removed its last run and has submitted none since.
     released: bool,
-    /// How many bytes its ready copy has, if there is one.
+    /// The size of its ready copy in bytes, if there is one.
     copy: Option<u64>,
 }
 
 impl KeptBundle {
-    /// What it takes with its copy.
+    /// Its size with its copy.
     fn bytes(&self) -> u64 {
         self.size.saturating_add(self.copy.unwrap_or(0))
     }
 }
 
-/// How much is kept, in number and bytes.
+/// A number of items and their size in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// How many there are.
+    /// The number of items.
     pub count: u64,
-    /// How many bytes they have.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
@@ -73,7 +72,7 @@ impl Amount {
     }
 }
 
-/// What a folder of bundles takes.
+/// The disk usage of a folder of bundles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// The bundles.
@@ -83,26 +82,26 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// All of it, in bytes.
+    /// The total in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bundles.bytes.saturating_add(self.ready_copies.bytes)
     }
 }
 
-/// What became of a bundle whose last run was removed.
+/// The result of releasing a bundle after its last run was removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Released {
-    /// It was removed: so many bytes are free.
+    /// It was removed, which freed this many bytes.
     Freed(u64),
-    /// Pods that are about to end still have it; it is removed after them.
+    /// Terminating pods still use it. It is removed after them.
     Later(u64),
-    /// It stays: other runs use it, or it is about to be used. Or it is not there.
+    /// It is kept because other runs use it or are about to, or it does not exist.
     Stays,
 }
 
 impl Kept {
-    /// The bundles in this folder, which need not be there.
+    /// The bundles in this folder, which does not have to exist.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
@@ -114,7 +113,7 @@ impl Kept {
         &self.root
     }
 
-    /// How much room it takes now.
+    /// Its current disk usage.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -129,9 +128,9 @@ impl Kept {
         Ok(usage)
     }
 
-    /// Removes a bundle after the run that was submitted at `submitted` and had it was
-    /// removed, if no other run uses it. A bundle that was used later than that run is
-    /// about to be used by a run that is not submitted yet: it stays.
+    /// Removes the bundle of a removed run that was submitted at `submitted`, if no other run
+    /// uses it. A bundle that was used after that is kept, because a run that is not submitted
+    /// yet is about to use it.
     ///
     /// # Errors
     /// The cluster does not answer, or the folder cannot be written.

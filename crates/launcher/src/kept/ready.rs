@@ -1,10 +1,11 @@
-//! Ready copies: the code of the bundles used last, unpacked before a pod needs it. A pod
-//! gets the copy by one rename, and another is made when no pod is starting.
+//! Ready copies: the code of the most recently used bundles, unpacked before a pod needs it.
+//! A pod receives the copy through one rename. The next copy is created when no pod is
+//! starting.
 //!
-//! A copy is made under a temporary name and gets its own when it is complete. A pod's
-//! volume gets a note about the copy after the copy itself, and the bootstrap removes the
-//! note before it uses the copy. So a process that is killed leaves no partial copy that
-//! is taken for a whole one. What a power failure leaves has another boot's id.
+//! A copy is created under a temporary name and renamed when it is complete. The note about
+//! the copy is written to a pod's volume after the copy itself, and the bootstrap removes the
+//! note before it uses the copy. So a partial copy of a killed process never counts as
+//! complete. Copies from before a power failure have another boot ID.
 
 use std::{
     fs,
@@ -23,18 +24,18 @@ use crate::{
     ready_note::{boot_id, note},
 };
 
-/// Smaller bundles are unpacked about as quickly.
+/// Unpacking smaller bundles takes about as long as using a copy.
 pub(super) const SMALLEST: u64 = 8 << 20;
-/// Of so many bundles copies are made: those used last.
+/// The number of most recently used bundles with copies.
 pub(super) const BUNDLES: usize = 2;
-/// The beginning of the names of copies that are being made.
+/// The name prefix of incomplete copies.
 const UNFINISHED: &str = ".tmp";
 
-/// The code of a bundle, unpacked.
+/// The unpacked code of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReadyCopy {
     pub(super) sha256: String,
-    /// How many bytes its files have.
+    /// The total size of its files in bytes.
     pub(super) bytes: u64,
     pub(super) path: PathBuf,
 }
@@ -42,7 +43,7 @@ pub(super) struct ReadyCopy {
 /// Why there is no copy.
 #[derive(Debug)]
 pub(super) enum NoCopy {
-    /// The code has more bytes than there is room.
+    /// The code is larger than the available space.
     NoRoom,
     /// Another reason.
     Failed(String),
@@ -53,12 +54,12 @@ impl Kept {
         self.root.join("ready")
     }
 
-    /// The folder of the copies that were made since the machine started.
+    /// The folder of the copies created since the machine booted.
     fn ready(&self) -> Option<PathBuf> {
         Some(self.all_ready().join(boot_id()?))
     }
 
-    /// The copies that are there.
+    /// The existing copies.
     pub(super) fn copies(&self) -> Vec<ReadyCopy> {
         let folders = self.ready().into_iter();
         let entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten());
@@ -74,8 +75,8 @@ impl Kept {
         entries.flatten().filter_map(copy).collect()
     }
 
-    /// Removes copies that a killed process has not finished, and those from before the
-    /// machine was started. Only while no copy is being made.
+    /// Removes incomplete copies of killed processes, and copies from before the machine
+    /// booted. Call it only while no copy is being created.
     pub(super) fn clean_copies(&self) -> io::Result<()> {
         let now = self.ready();
         for folder in entries(&self.all_ready())? {
@@ -97,13 +98,13 @@ impl Kept {
         Ok(())
     }
 
-    /// Removes a copy: it has no name any more when its files begin to go.
+    /// Removes a copy. Renames it first, so that no partially removed copy is used.
     pub(super) fn remove_copy(&self, copy: &ReadyCopy) -> io::Result<()> {
         let aside = copy
             .path
             .with_file_name(format!("{UNFINISHED}{}", copy.sha256));
         match fs::rename(&copy.path, &aside) {
-            // A pod has it.
+            // A pod took it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             renamed => renamed.and_then(|()| fs::remove_dir_all(aside)),
         }
@@ -116,14 +117,14 @@ impl Kept {
         copies.try_for_each(|copy| self.remove_copy(copy))
     }
 
-    /// Unpacks a bundle, as the bootstrap does, into at most `room` bytes.
+    /// Unpacks a bundle like the bootstrap does, into at most `room` bytes.
     pub(super) fn make_copy(&self, sha256: &str, room: u64) -> Result<u64, NoCopy> {
         let failed = |error: &dyn std::fmt::Display| NoCopy::Failed(error.to_string());
         let folder = self
             .ready()
             .ok_or_else(|| failed(&"the machine has no boot id"))?;
         let mut builder = fs::DirBuilder::new();
-        // Pods of other users do not get copies, and need not see them.
+        // Pods of other users do not receive copies and do not have to see them.
         let made = builder.recursive(true).mode(0o700).create(&folder);
         made.map_err(|error| failed(&error))?;
         let temporary = tempfile::Builder::new()
@@ -156,8 +157,8 @@ impl Kept {
         Ok(moved.bytes)
     }
 
-    /// Moves a copy of the bundle into the new, empty volume of a pod; whether there was
-    /// one. The pod's containers must run as the user of this process.
+    /// Moves a copy of the bundle into the new, empty volume of a pod. Returns whether there
+    /// was one. The pod's containers must run as the user of this process.
     pub fn give(&self, sha256: &str, volume: &Path) -> bool {
         let (Some(note), true) = (note(sha256), super::files::is_sha256(sha256)) else {
             return false;
@@ -166,8 +167,8 @@ impl Kept {
         let Some(copy) = copies.find(|copy| copy.sha256 == sha256) else {
             return false;
         };
-        // Another pod may be quicker, or the volume be on another disk: then the bootstrap
-        // unpacks the bundle. So it does without the note.
+        // If another pod takes the copy first, the volume is on another disk, or the note is
+        // missing, the bootstrap unpacks the bundle.
         let given = fs::rename(copy.path, volume.join(names::WORK_FOLDER))
             .and_then(|()| fs::write(volume.join(names::READY), note));
         given.is_ok()

@@ -1,4 +1,4 @@
-//! Tests of what is kept and what goes.
+//! Tests of keeping and removing bundles.
 #![allow(clippy::unwrap_used)]
 
 use std::{fs, path::PathBuf, time::Duration};
@@ -38,7 +38,7 @@ impl Folder {
         self.kept.root().join(store::address(&name(letter)))
     }
 
-    /// A bundle of 1000 bytes that was used so long ago.
+    /// A bundle of 1000 bytes with this time since its last use.
     fn add(&self, letter: char, age: Duration) {
         let path = self.path(letter);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -65,7 +65,7 @@ impl Folder {
 }
 
 #[test]
-fn unused_bundles_go_after_a_day_and_those_without_room_by_their_last_use() {
+fn unused_bundles_are_removed_after_a_day_or_when_space_is_needed() {
     let folder = Folder::new();
     for (letter, hours) in [('a', 50), ('b', 40), ('c', 30), ('d', 20), ('e', 10)] {
         folder.add(letter, HOUR * hours);
@@ -89,7 +89,7 @@ fn unused_bundles_go_after_a_day_and_those_without_room_by_their_last_use() {
     assert_eq!(chosen("abcdef", "", 0), "");
 }
 
-/// The bundles that go; `-` stands for a copy.
+/// The bundles to remove; `-` marks a copy.
 fn letters(chosen: &[(&KeptBundle, Removal)]) -> String {
     let one = |(bundle, removal): &(&KeptBundle, Removal)| match removal {
         Removal::Copy => format!("-{}", &bundle.sha256[..1]),
@@ -99,7 +99,7 @@ fn letters(chosen: &[(&KeptBundle, Removal)]) -> String {
 }
 
 #[test]
-fn copies_go_before_bundles() {
+fn copies_are_removed_before_bundles() {
     let folder = Folder::new();
     for (letter, hours) in [('a', 3), ('b', 2), ('c', 1)] {
         folder.add(letter, HOUR * hours);
@@ -132,7 +132,7 @@ fn packed(folder: &Folder) -> String {
 }
 
 #[test]
-fn a_copy_is_given_to_one_volume_and_goes_with_its_bundle() {
+fn a_copy_is_used_once_and_removed_with_its_bundle() {
     let folder = Folder::new();
     let kept = &folder.kept;
     let sha256 = packed(&folder);
@@ -166,7 +166,7 @@ fn a_copy_is_given_to_one_volume_and_goes_with_its_bundle() {
         "hello"
     );
     assert_eq!(fs::read_dir(second).unwrap().count(), 0);
-    // A volume that is not empty is not touched.
+    // A non-empty volume is not changed.
     kept.make_copy(&sha256, 1000).unwrap();
     fs::write(first.join("work/own"), "").unwrap();
     fs::remove_file(first.join(crate::names::READY)).unwrap();
@@ -181,7 +181,7 @@ fn a_copy_is_given_to_one_volume_and_goes_with_its_bundle() {
 }
 
 #[test]
-fn what_does_not_fit_or_is_damaged_is_not_unpacked() {
+fn bundles_that_do_not_fit_or_are_damaged_are_not_unpacked() {
     let folder = Folder::new();
     let sha256 = packed(&folder);
     let refused = folder.kept.make_copy(&sha256, 4).unwrap_err();
@@ -221,7 +221,7 @@ fn copies_of_killed_processes_and_of_earlier_boots_are_removed() {
 }
 
 #[test]
-fn a_bundle_that_is_used_while_it_is_removed_stays() {
+fn a_bundle_that_is_used_during_its_removal_is_kept() {
     let folder = Folder::new();
     folder.add('a', HOUR);
     let seen = folder.bundle('a');
@@ -239,7 +239,7 @@ fn a_bundle_that_is_used_while_it_is_removed_stays() {
 }
 
 #[test]
-fn a_bundle_that_was_released_goes_with_its_last_pod_unless_it_is_used_again() {
+fn a_released_bundle_is_removed_with_its_last_pod_unless_reused() {
     let folder = Folder::new();
     folder.add('a', HOUR);
     folder.add('b', HOUR);
@@ -258,7 +258,7 @@ fn a_bundle_that_was_released_goes_with_its_last_pod_unless_it_is_used_again() {
 }
 
 #[test]
-fn what_killed_processes_left_is_put_right() {
+fn leftovers_of_killed_processes_are_cleaned_up() {
     let folder = Folder::new();
     folder.add('a', HOUR);
     folder.add('b', HOUR);
@@ -281,7 +281,7 @@ fn what_killed_processes_left_is_put_right() {
 }
 
 #[test]
-fn the_limit_is_kept_and_never_more_than_half_of_the_free_disk() {
+fn the_limit_is_at_most_half_of_the_free_disk() {
     assert_eq!(Limit::on_disk(100, 1000, 0).bytes, 100);
     assert_eq!(Limit::on_disk(100, 60, 20).bytes, 40);
     assert_eq!(

@@ -1,5 +1,4 @@
-//! Which bundles the objects of a cluster have: by the annotation of Jobs, JobSets,
-//! CronJobs and pods.
+//! Determines the bundles in use from the annotations of Jobs, JobSets, CronJobs and pods.
 
 use std::collections::BTreeSet;
 
@@ -14,19 +13,19 @@ use crate::{
     runs::if_allowed,
 };
 
-/// Which bundles are used, by their sha256.
+/// The bundles in use, by their sha256.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Uses {
-    /// By runs and schedules that exist, over or not.
+    /// Used by existing runs and schedules, active or finished.
     referred: BTreeSet<String>,
-    /// By what may still start a container.
+    /// Used by objects that may still start a container.
     needed: BTreeSet<String>,
-    /// By pods that are about to start their command.
+    /// Used by pods that are about to start their command.
     starting: BTreeSet<String>,
 }
 
 impl Uses {
-    /// Whether a Job, a JobSet or a CronJob has the bundle, over or not.
+    /// Whether a Job, JobSet or CronJob, active or finished, refers to the bundle.
     #[must_use]
     pub fn is_referred(&self, sha256: &str) -> bool {
         self.referred.contains(sha256)
@@ -73,7 +72,7 @@ impl Uses {
     fn pod(&mut self, pod: &PodEvidence) {
         let is_over = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
         self.add([bundle(&pod.metadata), None], false, !is_over);
-        // The code is unpacked by an init container: the pod is pending until then.
+        // An init container unpacks the code, so the pod is pending until then.
         if let (Some(bundle), false) = (bundle(&pod.metadata), is_over)
             && pod.status.phase != "Running"
         {
@@ -98,7 +97,7 @@ fn bundle(meta: &Meta) -> Option<&String> {
     meta.annotations.get(names::BUNDLE)
 }
 
-/// Of the pattern of a Job or a CronJob: the object may be a copy of a run's.
+/// The template of a Job or CronJob, because the object may be a copy of a run's object.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Template {
@@ -118,17 +117,17 @@ struct SetStatus {
     terminal_state: Option<Value>,
 }
 
-/// Asks which bundles are used, in all namespaces.
+/// Queries the bundles in use, in all namespaces.
 ///
 /// # Errors
-/// The cluster refuses or does not answer: then it is not known what is used.
+/// The cluster returns an error or does not answer, so that the bundles in use are unknown.
 pub async fn uses(cluster: &Cluster) -> Result<Uses, Error> {
     let sets = cluster.view_of(Any::new(jobset().into()));
     let (jobs, pods, schedules, sets) = futures::try_join!(
         async { cluster.jobs().list().await },
         async { cluster.pods().list().await },
         async { cluster.cronjobs().list().await },
-        // Few clusters have the kind.
+        // Most clusters do not have the kind.
         async { if_allowed(sets.list().await) },
     )?;
     let mut uses = Uses::default();
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_are_over_refer_to_their_bundle_and_do_not_need_it() {
+    fn finished_runs_refer_to_their_bundle_but_do_not_need_it() {
         let metadata = json!({"name": "a", "annotations": {names::BUNDLE: "x"}});
         let with = |rest: Value| {
             let mut object = rest;

@@ -1,30 +1,29 @@
-//! First lines of a log's files, which a stream through rotation must bring.
+//! First lines of log files, which a stream across rotations must deliver.
 //!
-//! A kubelet that sends a log goes on with the file that is current when it has sent
-//! the previous one. When a reader is so slow that two files were begun meanwhile, the
-//! one between them is skipped, and the stream does not say so. So a slow reader asks
-//! now and then for the first line of the current file: when the stream comes to later
-//! lines without having brought that one, lines are missing. A node may begin a file
-//! within a line, of which the stream brings both halves as one line: so the second line
-//! of the file is as good as the first.
+//! After a kubelet has sent a log file, it continues with the file that is current then. If a
+//! reader is so slow that the log was rotated twice meanwhile, the kubelet silently skips the
+//! file in between. So a slow reader occasionally queries the first line of the current file:
+//! if the stream reaches later lines without delivering that line, lines are missing. A file
+//! may begin within a line, whose halves the stream delivers as one line. Therefore the second
+//! line of the file also counts.
 
 use std::collections::VecDeque;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How many first lines are waited for. Each is of a file of its own.
+/// The maximum number of expected first lines, each of a different file.
 const EXPECTED: usize = 64;
-/// How far times may go back within a log.
+/// How far timestamps may go back within a log.
 const MARGIN: SignedDuration = SignedDuration::from_secs(1);
 
-/// First lines that the stream has not brought yet.
+/// First lines that the stream has not delivered yet.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
     /// The oldest first.
     expected: VecDeque<Head>,
-    /// Where the stream came to lines later than the oldest: the last line before, and the
-    /// first of them. If that first line does not come any more, lines between these two
-    /// are missing.
+    /// Where the stream passed the oldest expected line: the last line before it and the first
+    /// line after it. If the expected line does not follow, lines between these two are
+    /// missing.
     passed: Option<(Timestamp, Timestamp)>,
 }
 
@@ -32,14 +31,13 @@ pub(super) struct Heads {
 #[derive(Debug)]
 struct Head {
     time: Timestamp,
-    /// Its first lines, of each at least the beginning.
+    /// The beginnings of its first lines.
     lines: Vec<(Timestamp, String)>,
 }
 
 impl Heads {
-    /// Expects the first or the second line of a file, of which the beginnings are known.
-    /// `read` is the time of the last line that was read: what is not later has been read,
-    /// or is being read.
+    /// Expects the first or second line of a file, whose beginnings are given. `read` is the
+    /// time of the last line read: lines that are not later have been read or are being read.
     pub(super) fn expect(&mut self, lines: Vec<(Timestamp, String)>, read: Option<Timestamp>) {
         let Some(&(time, _)) = lines.first() else {
             return;
@@ -50,8 +48,8 @@ impl Heads {
         }
     }
 
-    /// Takes a line; gives the times between which lines are missing, if they are.
-    /// `read` is the time of the line before.
+    /// Processes a line. Returns the times between which lines are missing, if any. `read` is
+    /// the time of the previous line.
     pub(super) fn skipped(
         &mut self,
         time: Timestamp,
@@ -73,7 +71,7 @@ impl Heads {
         if time > oldest && self.passed.is_none() {
             self.passed = Some((read.unwrap_or(oldest), time));
         }
-        // The first line of a later file, or a line that is too late for the oldest.
+        // The first line of a later file, or a line that is later than the oldest expected one.
         if place.is_none() && !is_late(oldest) {
             return None;
         }
@@ -88,7 +86,7 @@ impl Heads {
         self.passed.take()
     }
 
-    /// Forgets all: another stream begins.
+    /// Clears the state for a new stream.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -107,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_begins_within_a_line_is_known_by_its_second_line() {
+    fn a_file_that_begins_within_a_line_is_recognized_by_its_second_line() {
         let mut heads = Heads::default();
         let lines = [line(at(20), "half"), line(at(25), "whole")].concat();
         heads.expect(lines, Some(at(5)));
@@ -117,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_skipped_is_known_by_its_first_line() {
+    fn a_skipped_file_is_detected_by_its_first_line() {
         let mut heads = Heads::default();
         // The file that is read, and one that was read.
         heads.expect(line(at(5), "old"), Some(at(5)));
@@ -131,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_follow_each_other_have_no_gap() {
+    fn consecutive_files_have_no_gap() {
         let mut heads = Heads::default();
         heads.expect(line(at(20), "second fi"), Some(at(5)));
         // Times go back a little where two streams are written into one log.
@@ -142,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_short_lived_is_missed_at_once() {
+    fn a_skipped_short_file_is_detected_at_once() {
         let mut heads = Heads::default();
         let soon = |milliseconds| at(20) + SignedDuration::from_millis(milliseconds);
         heads.expect(line(at(20), "second file"), Some(at(5)));
@@ -152,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noticed_late_is_reported_with_its_place() {
+    fn a_gap_that_is_detected_late_has_its_position() {
         let mut heads = Heads::default();
         let soon = |milliseconds| at(20) + SignedDuration::from_millis(milliseconds);
         heads.expect(line(at(20), "second file"), Some(at(5)));

@@ -1,54 +1,52 @@
-//! What was handed on lately of a log, by which it is known again when it is
-//! sent again.
+//! Recently delivered lines of a log, to recognize them when they are sent again.
 //!
-//! Servers take the time to read from in whole seconds. Lines may have equal
-//! times, and times that go back a little, since two streams are written into
-//! one log; and the file that had the first of them may be rotated away. So
-//! lines are known by their time and text.
+//! Servers accept start times only in whole seconds. Lines may have equal times, and times may
+//! go back a little, since two streams are written to one log; and the file with the first of
+//! them may have been rotated away. So lines are identified by time and text.
 
 use std::collections::{HashMap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How many lines are known again one by one.
+/// The number of lines that are remembered individually.
 const KEPT: usize = 4096;
-/// How far times may go back.
+/// How far timestamps may go back.
 const MARGIN: SignedDuration = SignedDuration::from_secs(1);
 
-/// Whether a line is to be handed on.
+/// Whether to deliver a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     New,
-    /// It was handed on before the break.
+    /// It was already delivered.
     Known,
-    /// It comes from before all that is known.
+    /// It is older than all remembered lines.
     Old,
-    /// It is old if a known one comes next, and new otherwise. A kubelet may
-    /// begin amid a long line, with what it had split off of it.
+    /// It is old if a remembered line follows, and new otherwise. A kubelet may begin within a
+    /// long line that it has split.
     Doubtful,
 }
 
-/// Marks of the lines of the last seconds, in their order.
+/// Hashes of the lines of the last seconds, in order.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     kept: VecDeque<(Timestamp, u64)>,
     /// The latest time, unless the clock was set back.
     high: Option<Timestamp>,
-    /// The time of the newest line of the last seconds that is not kept, and
-    /// how many of just that time there were.
+    /// The time of the newest line of the last seconds that is no longer remembered, and the
+    /// number of lines with this time.
     dropped: Option<(Timestamp, usize)>,
     again: Option<Again>,
     /// The time of the last known line, when lines after it are missing.
     missed: Option<Timestamp>,
-    /// Of a log that is read from its last lines on: the time of the first.
+    /// For a log that is read from its last lines: the time of the first line.
     begin: Option<Timestamp>,
     of_tail: bool,
 }
 
-/// A log that is read again.
+/// The state while a log is read again.
 #[derive(Debug)]
 struct Again {
-    /// Lines that are known, and have not come again yet.
+    /// Remembered lines that have not been repeated yet.
     left: HashMap<u64, usize>,
     dropped: Option<(Timestamp, usize)>,
     since: Timestamp,
@@ -65,7 +63,7 @@ impl Recent {
         }
     }
 
-    /// Begins to read again; gives the time to ask from.
+    /// Restarts reading. Returns the time to request the log from.
     pub(super) fn resume(&mut self) -> Option<Timestamp> {
         let last = self.high?;
         let since = start(last);
@@ -84,18 +82,18 @@ impl Recent {
         Some(since)
     }
 
-    /// Judges a line, and keeps its mark if it is new. A `part` that is not the
-    /// first of its line is new unless it is known.
+    /// Classifies a line, and remembers its hash if it is new. A `part` after the first of its
+    /// line is new unless it is remembered.
     pub(super) fn meet(&mut self, time: Timestamp, mark: u64, part: bool) -> Verdict {
         let begin = self.begin.filter(|_| self.of_tail);
         if let Some(again) = &mut self.again {
             let verdict = again.meet(time, mark, begin);
-            // Whoever has a known line has all that follow it. If a new line comes
-            // first, the file with the known ones was rotated away, and perhaps more.
+            // After a remembered line, nothing is missing. If a new line comes first, the file with
+            // the remembered lines was rotated away, and possibly more.
             if verdict == Verdict::New && !std::mem::replace(&mut again.met, true) {
                 self.missed = Some(again.last);
             }
-            // Later than this nothing comes again.
+            // Later lines are not repeated.
             if time.as_second() > again.last.as_second() + MARGIN.as_secs() {
                 self.again = None;
             }
@@ -115,7 +113,7 @@ impl Recent {
         self.missed.take()
     }
 
-    /// The same at a log's end, of which nothing known has come again.
+    /// The same at the end of a log in which no remembered line was repeated.
     pub(super) fn never_met(&mut self) -> Option<Timestamp> {
         let again = self.again.take().filter(|again| !again.met);
         self.missed.take().or(again.map(|again| again.last))
@@ -179,7 +177,7 @@ impl Again {
     }
 }
 
-/// The first moment from which lines are asked for when the last was of `time`.
+/// The time to request lines from if the last line has `time`.
 fn start(time: Timestamp) -> Timestamp {
     let second = Timestamp::from_second(time.as_second()).unwrap_or(time);
     second.checked_sub(MARGIN).unwrap_or(second)

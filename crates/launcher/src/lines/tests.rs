@@ -1,4 +1,4 @@
-//! Tests of cutting logs into lines, and of knowing lines again.
+//! Tests of splitting logs into lines, and of recognizing repeated lines.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ fn texts(found: Vec<Found>) -> Vec<String> {
 }
 
 #[test]
-fn lines_come_whole_and_without_their_time() {
+fn lines_are_complete_and_without_their_time() {
     let mut lines = Lines::default();
     assert_eq!(texts(lines.push(format!("{A} he").as_bytes())), [""; 0]);
     assert_eq!(lines.unfinished(), b"he");
@@ -37,13 +37,13 @@ fn lines_come_whole_and_without_their_time() {
 }
 
 #[test]
-fn bytes_that_are_no_text_and_lines_without_time_come_too() {
+fn invalid_utf8_and_lines_without_time_are_delivered() {
     let mut lines = Lines::default();
     assert_eq!(texts(lines.push(b"plain\n\xff\n")), ["plain", "\u{fffd}"]);
 }
 
 #[test]
-fn a_very_long_line_comes_in_parts_once() {
+fn a_very_long_line_is_split_and_delivered_once() {
     let long = format!("{}y", "é".repeat(LONGEST * 3 / 2));
     let log = format!("{A} {long}\n{B} next\n");
     for (first, piece) in [
@@ -63,9 +63,9 @@ fn a_very_long_line_comes_in_parts_once() {
     }
 }
 
-/// What a server sends of a log, of which lines may be gone.
+/// A server's log, of which lines may have been rotated away.
 fn sent(log: &[(Timestamp, String)], since: Option<Timestamp>) -> String {
-    // Servers know whole seconds only.
+    // Servers support only whole seconds.
     let is_wanted =
         |time: &Timestamp| since.is_none_or(|since| time.as_second() >= since.as_second());
     let wanted = log.iter().filter(|(time, _)| is_wanted(time));
@@ -75,7 +75,7 @@ fn sent(log: &[(Timestamp, String)], since: Option<Timestamp>) -> String {
 }
 
 #[test]
-fn lines_of_one_time_are_known_again_when_the_first_of_them_are_rotated_away() {
+fn lines_of_equal_time_are_recognized_after_a_rotation() {
     let time: Timestamp = A.parse().unwrap();
     let log: Vec<_> = (0..6).map(|n| (time, n.to_string())).collect();
     let mut lines = Lines::default();
@@ -86,7 +86,7 @@ fn lines_of_one_time_are_known_again_when_the_first_of_them_are_rotated_away() {
 }
 
 #[test]
-fn of_a_tail_nothing_from_before_it_comes_when_it_is_read_again() {
+fn rereading_a_tail_does_not_deliver_earlier_lines() {
     let time: Timestamp = A.parse().unwrap();
     let log: Vec<_> = (0..6).map(|n| (time, n.to_string())).collect();
     let mut lines = Lines::of_tail();
@@ -97,8 +97,8 @@ fn of_a_tail_nothing_from_before_it_comes_when_it_is_read_again() {
 }
 
 #[test]
-fn the_rest_of_a_long_line_is_no_line() {
-    // A kubelet judges the parts in which it keeps a long line one by one.
+fn the_rest_of_a_long_line_is_not_a_line() {
+    // A kubelet splits a long line and filters the parts separately.
     let mut lines = Lines::default();
     let log = format!("2026-01-01T00:00:00.9Z long\n{B} next\n");
     assert_eq!(texts(lines.push(log.as_bytes())), ["long", "next"]);
@@ -108,7 +108,7 @@ fn the_rest_of_a_long_line_is_no_line() {
 }
 
 #[test]
-fn more_lines_of_a_second_than_are_kept_are_known_again() {
+fn more_lines_per_second_than_remembered_are_recognized() {
     let base: Timestamp = A.parse().unwrap();
     for step in [0, 3_000] {
         let at = |n: i64| base + jiff::SignedDuration::from_nanos(n / 3 * step);
@@ -125,7 +125,7 @@ fn more_lines_of_a_second_than_are_kept_are_known_again() {
 }
 
 #[test]
-fn lines_that_were_rotated_away_during_a_break_leave_a_gap() {
+fn lines_rotated_away_while_disconnected_leave_a_gap() {
     let at = |second: i64| Timestamp::from_second(1_700_000_000 + second).unwrap();
     let log: Vec<_> = (0..100).map(|n| (at(n), n.to_string())).collect();
     let mut lines = Lines::default();
@@ -135,8 +135,8 @@ fn lines_that_were_rotated_away_during_a_break_leave_a_gap() {
     let (from, to) = (at(9), Some(at(50)));
     assert_eq!(again[0], Found::Gap { from, to });
     assert_eq!(again.len(), 11);
-    // What comes next on the same connection, or on one that knows the last lines,
-    // does not repeat it.
+    // The gap is not reported again on the same connection, or on one that starts with known
+    // lines.
     assert_eq!(
         texts(lines.push(sent(&log[60..61], None).as_bytes())),
         ["60"]
@@ -157,7 +157,7 @@ fn a_file_that_a_stream_skips_leaves_a_gap() {
     let log: Vec<_> = (0..100).map(|n| (at(n), format!("line {n}"))).collect();
     let mut lines = Lines::default();
     lines.push(sent(&log[..10], None).as_bytes());
-    // The reader is slow: meanwhile two files are begun, at 30 and at 60.
+    // The reader is slow: the log is rotated twice meanwhile, at 30 and at 60.
     for begin in [0, 30, 60] {
         let head = sent(&log[begin..], None);
         lines.expect(&head.as_bytes()[..45]);
@@ -171,7 +171,7 @@ fn a_file_that_a_stream_skips_leaves_a_gap() {
 }
 
 #[test]
-fn nothing_is_lost_when_the_clock_is_set_back() {
+fn no_line_is_lost_when_the_clock_is_set_back() {
     let at = |second: i64| Timestamp::from_second(1_700_000_000 + second).unwrap();
     let times = [100, 101, 102, 5, 6, 7];
     let log: Vec<_> = times.map(|time| (at(time), time.to_string())).into();
@@ -185,17 +185,17 @@ fn nothing_is_lost_when_the_clock_is_set_back() {
     }
 }
 
-/// What happens to a log and to its reader.
+/// An event of a log or its reader.
 #[derive(Debug, Clone)]
 enum Happens {
     /// Lines are written: how much later each is than the one before, in steps
     /// of 0.4 s, and whether it was late for the log.
     Written(Vec<(u8, bool)>),
-    /// So many bytes come through, in pieces.
+    /// This many bytes arrive, in pieces.
     Read(usize, usize),
-    /// The connection breaks.
+    /// The connection fails.
     Breaks,
-    /// New readers do not find all but the last lines.
+    /// Only the last lines remain for new readers.
     Rotated(usize),
 }
 
@@ -209,7 +209,7 @@ fn happens() -> impl Strategy<Value = Happens> {
     ]
 }
 
-/// A log as its node has it, with a reader, and what the reader must have got.
+/// A log on its node, with a reader and the expected lines.
 #[derive(Default)]
 struct World {
     now: i64,
@@ -219,8 +219,8 @@ struct World {
     /// What the connection still has to bring: lines, and how much of the
     /// first of them has come.
     connection: Option<(Vec<usize>, usize)>,
-    /// How far the connection has been given lines.
-    told: usize,
+    /// How many lines were passed to the connection.
+    delivered: usize,
     since: Option<Timestamp>,
     lines: Lines,
     got: Vec<String>,
@@ -240,11 +240,11 @@ impl World {
         let is_wanted = |time: Timestamp| since.is_none_or(|since| time >= since);
         let (first, log) = (self.first, &self.log);
         let (waiting, _) = self.connection.get_or_insert_with(|| {
-            self.told = first;
+            self.delivered = first;
             (Vec::new(), 0)
         });
-        waiting.extend((self.told..log.len()).filter(|line| is_wanted(log[*line].0)));
-        self.told = log.len();
+        waiting.extend((self.delivered..log.len()).filter(|line| is_wanted(log[*line].0)));
+        self.delivered = log.len();
     }
 
     fn read(&mut self, mut bytes: usize, piece: usize) {
@@ -274,7 +274,7 @@ impl World {
             Happens::Written(lines) => {
                 for (step, is_late) in lines {
                     self.now += i64::from(step) * 400_000_000;
-                    // Two streams are written into one log.
+                    // Two streams are written to one log.
                     let late = if is_late { 300_000_000 } else { 0 };
                     let time = 1_700_000_000_000_000_000 + self.now - late;
                     let time = Timestamp::from_nanosecond(time.into()).unwrap();
@@ -299,8 +299,7 @@ impl World {
 }
 
 proptest! {
-    /// However the log is cut into pieces, wherever the connection breaks, and
-    /// whatever is rotated away meanwhile: each line that came through comes
+    /// Regardless of chunks, connection failures and rotations, each received line is delivered
     /// once and in order.
     #[test]
     fn what_the_connection_brought_comes_once_and_in_order(
@@ -313,8 +312,7 @@ proptest! {
         world.read(usize::MAX, usize::MAX);
         let last = texts(world.lines.finish());
         world.got.extend(last);
-        // Where lines are missing, a gap is reported; only the first lines of a log can
-        // be missing without a trace.
+        // Missing lines are reported as a gap, except for the first lines of a log.
         let mut expected = Vec::new();
         let mut last = None;
         for line in &world.expected {
@@ -327,7 +325,7 @@ proptest! {
         let holes = world.got.iter().filter(|got| *got == "<gap>").count();
         let needed = expected.iter().filter(|line| *line == "<gap>").count();
         prop_assert!(holes == needed || world.rotated, "{:?}", world.got);
-        // A rotation between two lines cannot be told from one that took lines away.
+        // A rotation between two lines looks like one that removed lines.
         let mut at = 0;
         for got in &world.got {
             if Some(got) == expected.get(at) {
@@ -339,7 +337,7 @@ proptest! {
         prop_assert_eq!(at, expected.len(), "{:?}", world.got);
     }
 
-    /// Also lines with the same text and time, as long as none is rotated away.
+    /// The same with lines of equal text and time, if none is rotated away.
     #[test]
     fn nothing_is_lost_or_doubled(
         steps in proptest::collection::vec((0_i64..3, "[a-z ]{0,6}"), 0..30),

@@ -1,4 +1,4 @@
-//! What pods are like beside image and command, and the template over all of it.
+//! Pod settings other than image and command, and the user's pod template.
 
 use longshore_model::Gvk;
 use longshore_schema::{registry, strategic, unknown_fields};
@@ -11,7 +11,7 @@ use crate::{
     names,
 };
 
-/// The parts that belong to the pod.
+/// Adds the settings of the pod.
 pub(super) fn of_pod(pods: &PodSpec, pod: &mut Map<String, Value>) {
     let mut put = |field: &str, value: Option<Value>| {
         pod.extend(value.map(|value| (field.to_owned(), value)));
@@ -31,7 +31,7 @@ pub(super) fn of_pod(pods: &PodSpec, pod: &mut Map<String, Value>) {
     put("terminationGracePeriodSeconds", grace);
 }
 
-/// The parts that belong to the container with the command, and the pod's volumes.
+/// Adds the settings of the main container, and the pod's volumes.
 pub(super) fn of_container(pods: &PodSpec, main: &mut Value, volumes: &mut Vec<Value>) {
     if let Some(env) = main["env"].as_array_mut() {
         env.extend(pods.env.iter().cloned());
@@ -47,16 +47,16 @@ pub(super) fn of_container(pods: &PodSpec, main: &mut Value, volumes: &mut Vec<V
     }
 }
 
-/// The standard input of the container with the command.
+/// Configures standard input of the main container.
 pub(super) fn input(input: Input, main: &mut Value) {
     match input {
         Input::None => {}
-        // The first that attaches writes all of it; its end is the end of the input.
+        // The first client that attaches writes the whole input and closes it.
         Input::Piped => {
             main["stdin"] = json!(true);
             main["stdinOnce"] = json!(true);
         }
-        // Open after a lost connection too, for a second one.
+        // It stays open after a lost connection, for a second client.
         Input::Terminal => {
             main["stdin"] = json!(true);
             main["tty"] = json!(true);
@@ -64,8 +64,8 @@ pub(super) fn input(input: Input, main: &mut Value) {
     }
 }
 
-/// Adds what the tasks of a role take from the caller's shell: as an annotation of the
-/// Job and its pods, so that everyone can read it, and as a variable for the bootstrap.
+/// Adds the recorded environment of the caller to a role: as a visible annotation of the Job
+/// and its pods, and as a variable for the bootstrap.
 pub(super) fn add_caller(
     caller: &Caller,
     role: &RoleSpec,
@@ -98,8 +98,8 @@ fn job() -> Gvk {
     Gvk::from_api_version("batch/v1", "Job")
 }
 
-/// Merges the role's template over that of its Job, as `kubectl patch` would. The
-/// container with the command is called `main`.
+/// Merges the role's template over that of its Job, like `kubectl patch`. The container with
+/// the command is named `main`.
 pub(super) fn merge(role: &RoleSpec, planned: Value) -> Result<Value, PlanError> {
     let (Some(template), Some(root)) = (&role.pods.template, registry().root(&job())) else {
         return Ok(planned);
@@ -110,10 +110,10 @@ pub(super) fn merge(role: &RoleSpec, planned: Value) -> Result<Value, PlanError>
     let merged = strategic::merge(root, planned, &patch);
     let mut merged = merged.map_err(|error| wrong(role, error.to_string()))?;
     let labels = &mut merged["spec"]["template"]["metadata"]["labels"];
-    // By these the run's pods are found.
+    // These labels identify the run's pods.
     for key in [names::MANAGED_BY, names::RUN, names::ROLE] {
         if labels[key] != ours[key] {
-            let problem = format!("the label {key} is the run's own");
+            let problem = format!("the label {key} is reserved for the run");
             return Err(wrong(role, problem));
         }
     }
@@ -130,9 +130,9 @@ pub(super) fn merge(role: &RoleSpec, planned: Value) -> Result<Value, PlanError>
     Ok(merged)
 }
 
-/// Refuses fields that pods do not have: a server would drop them without a word.
+/// Rejects unknown fields, which a server would silently drop.
 pub(super) fn check(role: &RoleSpec, planned: Value) -> Result<Value, PlanError> {
-    // All else is of our own making.
+    // Everything else is generated.
     if role.pods.template.is_none() && role.pods.affinity.is_none() {
         return Ok(planned);
     }

@@ -1,4 +1,4 @@
-//! Pods as the Pod Security Standard `restricted` wants them.
+//! Adapts pods to the Pod Security Standard `restricted`.
 //!
 //! Source: <https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted>.
 
@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::names;
 
-/// The user and group of containers whose template names none. Images rarely have a user
-/// with this number; it owns what the pod's volumes contain.
+/// The default user and group of containers. Images rarely have a user with this ID; it owns
+/// the content of the pod's volumes.
 const USER: u32 = 1000;
 
-/// Completes a pod's spec. What its template says stays.
+/// Completes a pod's spec. Fields of its template stay unchanged.
 pub(super) fn complete(pod: &mut Value) {
     fill(
         &mut pod["securityContext"],
@@ -38,7 +38,7 @@ pub(super) fn complete(pod: &mut Value) {
     }
 }
 
-/// Gives the command a home folder that it may write to: the image's is root's.
+/// Sets a writable home folder for the command, because the image's belongs to root.
 fn add_home(main: &mut Value) {
     let Some(env) = main["env"].as_array_mut() else {
         return;
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_template_says_stays() {
+    fn fields_of_the_template_are_kept() {
         let mut pod = json!({
             "securityContext": {"runAsUser": 7},
             "initContainers": [{"name": "install"}],
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_has_a_home() {
+    fn a_command_has_a_home_folder() {
         let mut pod = json!({"containers": [{"name": "main", "env": []}]});
         complete(&mut pod);
         let env = &pod["containers"][0]["env"];

@@ -1,4 +1,4 @@
-//! What the Jobs of the roles become: themselves, one JobSet, or CronJobs.
+//! Converts the Jobs of the roles to the workload: Jobs, one JobSet, or CronJobs.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Workload {
-    /// The kind of the objects that are created.
+    /// The kind of the created objects.
     pub(crate) fn kind(&self) -> KindInfo {
         match self {
             Self::Jobs => Job.info().clone(),
@@ -23,18 +23,18 @@ impl Workload {
         }
     }
 
-    /// The name of the Job of a role, as far as it is known.
+    /// The name of the Job of a role, as far as known.
     pub(super) fn job(&self, run: &RunName, role: &str) -> String {
         let name = run.job(role);
         match self {
             Self::Jobs => name,
-            // The replicas of a JobSet's Jobs are numbered; ours have one each.
+            // A JobSet numbers the replicas of its Jobs; each has one replica here.
             Self::JobSet => format!("{name}-0"),
             Self::Scheduled(_) => format!("{name}-{}", names::EXECUTION),
         }
     }
 
-    /// The objects to be created.
+    /// The objects to create.
     pub(super) fn objects<'a>(&self, run: &RunName, jobs: &'a [Value]) -> Cow<'a, [Value]> {
         match self {
             Self::Jobs => Cow::Borrowed(jobs),
@@ -72,8 +72,8 @@ fn cron_job(schedule: &Schedule, job: &Value) -> Value {
     })
 }
 
-/// One JobSet of all roles. It fails with the first of its Jobs, and has succeeded
-/// with the last of those that end by themselves.
+/// One JobSet for all roles. It fails with the first failed Job, and succeeds with the last
+/// Job other than those of service roles.
 fn set(run: &RunName, first: &Value, jobs: &[Value]) -> Value {
     let role = |job: &Value| job["metadata"]["labels"][names::ROLE].clone();
     let roles = first["metadata"]["annotations"][names::ROLES].as_str();
@@ -86,12 +86,13 @@ fn set(run: &RunName, first: &Value, jobs: &[Value]) -> Value {
     let replicated = jobs.iter().map(|job| {
         let mut spec = job["spec"].clone();
         if let Some(spec) = spec.as_object_mut() {
-            // The queue, if there is one, is the set's.
+            // The JobSet has the queue, if there is one.
             suspended |= spec.remove("suspend").is_some();
-            // It ends with the set, and the set with the run.
+            // The JobSet owns the Jobs, and has the TTL itself.
             spec.remove("ttlSecondsAfterFinished");
         }
-        // Kueue leaves the Jobs of a set with a queue alone; their label tells who waits.
+        // Kueue ignores the queue label of Jobs whose JobSet has one. The label shows which run
+        // waits.
         let (labels, annotations) = (&job["metadata"]["labels"], &job["metadata"]["annotations"]);
         json!({
             "name": role(job),

@@ -1,29 +1,29 @@
-//! What a plan needs that a cluster may not have: JobSet, and Kueue's queues.
+//! Optional components that a plan needs: JobSet, and Kueue queues.
 
 use longshore_client::{Cluster, Error};
 
 use super::{Finding, Report};
 use crate::{explain::Cause, jobset::jobset, kueue};
 
-/// Something that not every cluster has.
+/// An optional component of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Addon {
-    /// JobSet, in the version that is spoken here.
+    /// JobSet, in the supported version.
     JobSet,
-    /// A queue of Kueue's, by its name.
+    /// A Kueue LocalQueue, by name.
     Queue(String),
 }
 
-/// Whether the cluster has it.
+/// Whether the cluster has a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// It is there.
+    /// It exists.
     There,
-    /// Its kind is there, the object is not.
+    /// Its kind exists, but the object does not.
     NoObject,
-    /// The cluster does not know its kind.
+    /// The cluster does not have its kind.
     NoKind,
-    /// It may not be seen.
+    /// The permission to read it is missing.
     Unseen,
 }
 
@@ -56,26 +56,25 @@ async fn queue(cluster: &Cluster, namespace: &str, name: &str) -> Result<Presenc
     }
 }
 
-/// What is missing.
-pub(super) fn judge(namespace: &str, addons: &[(Addon, Presence)], report: &mut Report) {
+/// Reports missing components.
+pub(super) fn check(namespace: &str, addons: &[(Addon, Presence)], report: &mut Report) {
     let missing = addons.iter().filter_map(|(addon, presence)| {
         let (kind, problem, remedy) = match (addon, presence) {
             (_, Presence::There | Presence::Unseen) => return None,
             (Addon::JobSet, _) => (
                 Cause::MissingKind,
                 format!("the cluster has no JobSets ({})", jobset().api_version()),
-                "install JobSet, or leave `jobset` out: then each role is a Job of its own"
-                    .to_owned(),
+                "install JobSet, or remove `jobset` to create one Job per role".to_owned(),
             ),
             (Addon::Queue(name), Presence::NoKind) => (
                 Cause::MissingKind,
-                format!("the cluster has no queues, and so none called {name:?}"),
-                "install Kueue, or leave `queue` out".to_owned(),
+                format!("Kueue is not installed, so there is no queue {name:?}"),
+                "install Kueue, or remove `queue`".to_owned(),
             ),
             (Addon::Queue(name), Presence::NoObject) => (
                 Cause::MissingQueue,
                 format!("there is no queue {name:?} in the namespace {namespace:?}"),
-                "`kubectl get localqueues` lists those that are there".to_owned(),
+                "`kubectl get localqueues` lists the existing ones".to_owned(),
             ),
         };
         Some(Finding::new(kind, problem, remedy))

@@ -1,4 +1,4 @@
-//! Whether the API server would admit the pods: webhooks, policies, the namespace's Pod
+//! Checks whether the API server admits the pods: webhooks, policies, and the namespace's Pod
 //! Security level.
 
 use longshore_client::Cluster;
@@ -10,23 +10,23 @@ use crate::{
     plan::Plan,
 };
 
-/// The most of a server's message that is shown, in characters.
+/// The maximum length of a server's message, in characters.
 const MESSAGE: usize = 2000;
 
-/// Refusals that need not be true any more when the Job creates the pod: a quota is full,
-/// a new namespace has no service account yet.
+/// Rejections that may not apply any more when the Job creates the pod: an exceeded quota, or
+/// a new namespace without a service account.
 const PASSING: [&str; 2] = ["exceeded quota", "error looking up service account"];
 
-/// A pod that the API server would refuse.
+/// A pod that the API server would reject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedPod {
     /// The role it belongs to.
     pub role: String,
-    /// What the server says.
+    /// The server's message.
     pub message: String,
 }
 
-/// A pod of each role, as its Job would create it.
+/// One pod per role, as its Job would create it.
 pub(super) fn pods(plan: &Plan) -> Vec<(String, Value)> {
     let pod = |job: &Value| {
         let template = &job["spec"]["template"];
@@ -47,8 +47,8 @@ pub(super) fn pods(plan: &Plan) -> Vec<(String, Value)> {
     plan.jobs.iter().map(pod).collect()
 }
 
-/// Has the server check them without creating them. Users who may not create pods are not
-/// refused for that: the Job controller may.
+/// Sends the pods to the server as a dry run. A missing permission to create pods is not a
+/// rejection, because the Job controller has it.
 pub(super) async fn ask(
     cluster: &Cluster,
     namespace: &str,
@@ -77,8 +77,8 @@ pub(super) async fn ask(
     refused.into_iter().flatten().collect()
 }
 
-/// Refuses what the server would refuse, unless something more exact was found.
-pub(super) fn judge(refused: &[RefusedPod], report: &mut Report) {
+/// Reports rejected pods, unless a more specific problem was found.
+pub(super) fn check(refused: &[RefusedPod], report: &mut Report) {
     if !report.refusals.is_empty() {
         return;
     }
@@ -91,7 +91,7 @@ pub(super) fn judge(refused: &[RefusedPod], report: &mut Report) {
                 "run it with --restricted (`restricted = true` in longshore.toml), or set the fields that are named in a pod template (--template)"
             }
             false => {
-                "change what is named with a pod template (--template), or ask who administers the namespace"
+                "change the named fields with a pod template (--template), or ask the administrator of the namespace"
             }
         };
         report.refusals.push(Finding::new(
@@ -113,12 +113,12 @@ mod tests {
             role: "worker".into(),
             message: message.into(),
         };
-        judge(&[pod], &mut report);
+        check(&[pod], &mut report);
         report
     }
 
     #[test]
-    fn a_security_level_has_a_remedy_of_its_own() {
+    fn a_security_level_has_its_own_remedy() {
         let report = refused("violates PodSecurity \"restricted:latest\": runAsNonRoot != true");
         let found = &report.refusals[0];
         assert_eq!(found.kind, Cause::AdmissionRefused);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_by_itself_is_no_refusal() {
+    fn temporary_rejections_are_not_reported() {
         for message in [
             "exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1",
             "error looking up service account a/default: serviceaccount \"default\" not found",
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_more_exactly_is_not_repeated() {
+    fn a_more_specific_finding_is_not_repeated() {
         let exact = Finding::new(Cause::LimitRange, "too much", "less");
         let mut report = Report {
             refusals: vec![exact.clone()],
@@ -149,7 +149,7 @@ mod tests {
             role: "main".into(),
             message: "maximum memory usage per Container is 128Mi".into(),
         };
-        judge(&[pod], &mut report);
+        check(&[pod], &mut report);
         assert_eq!(report.refusals, [exact]);
     }
 }

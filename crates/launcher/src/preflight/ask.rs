@@ -1,4 +1,4 @@
-//! Asks the cluster for all that preflight checks, at once.
+//! Queries the cluster for everything that preflight checks, concurrently.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -13,12 +13,12 @@ use super::{
 };
 use crate::queries;
 
-/// How long an answer may take that can be done without.
+/// The timeout for optional queries.
 const LIMIT: Duration = Duration::from_secs(3);
 
 /// # Errors
-/// The namespace cannot be asked for, other than for want of the right: the
-/// cluster does not answer. All else may stay unseen.
+/// The namespace cannot be read, for a reason other than missing permission: the cluster does
+/// not answer. All other queries are optional.
 pub(super) async fn ask(
     cluster: &Cluster,
     needs: &Needs,
@@ -61,7 +61,7 @@ pub(super) async fn ask(
             refused: refused.unwrap_or_default(),
         })
     };
-    // A cluster that does not answer is reported as soon as one question fails.
+    // An unreachable cluster is reported as soon as one query fails.
     let (namespace, others) = futures::try_join!(state(cluster, namespace), others)?;
     Ok(Evidence {
         namespace,
@@ -74,17 +74,16 @@ async fn state(cluster: &Cluster, namespace: &str) -> Result<NamespaceState, Err
         Ok(None) => Ok(NamespaceState::Missing),
         Ok(Some(found)) if found.meta().deletion_timestamp.is_some() => Ok(NamespaceState::Ends),
         Ok(Some(_)) => Ok(NamespaceState::There),
-        // Who may create Jobs in a namespace need not be allowed to read it.
+        // The permission to create Jobs in a namespace does not include reading it.
         Err(error) if error.is_forbidden() => Ok(NamespaceState::Unseen),
         Err(error) => Err(error),
     }
 }
 
-/// The rights that are missing. Where the server does not tell, none is.
+/// The missing permissions; none if the server does not report them.
 async fn lacks(cluster: &Cluster, needs: &Needs, purpose: Purpose) -> Vec<Right> {
     let namespace = needs.namespace.as_str();
-    // Most who run a cluster of their own may do everything in it: one
-    // question, not a dozen.
+    // Users of their own cluster usually have all permissions: one query instead of a dozen.
     if Right::EVERYTHING.is_given(cluster, namespace).await != Some(false) {
         return Vec::new();
     }
@@ -101,19 +100,21 @@ async fn find(cluster: &Cluster, namespace: &str, reference: &Reference) -> Foun
     let path = reference.what.path(namespace, &reference.name);
     match cluster.proxy().get(&path, &[]).await {
         Ok(object) => Found::There(keys(&object)),
-        Err(error) if error.is_not_found() && is_told(&error, reference) => Found::Missing,
+        Err(error) if error.is_not_found() && is_object_missing(&error, reference) => {
+            Found::Missing
+        }
         Err(_) => Found::Unseen,
     }
 }
 
-/// Whether the server misses the object, and not the whole kind.
-fn is_told(error: &Error, reference: &Reference) -> bool {
+/// Whether the object is missing, not its kind.
+fn is_object_missing(error: &Error, reference: &Reference) -> bool {
     let cluster_wide = matches!(reference.what, What::PriorityClass | What::RuntimeClass);
     let details = error.status().and_then(|status| status.details.as_ref());
     !cluster_wide || details.is_some_and(|details| details.name == reference.name)
 }
 
-/// The keys of a Secret or ConfigMap; its values are not kept.
+/// The keys of a Secret or ConfigMap. The values are dropped.
 fn keys(object: &Value) -> BTreeSet<String> {
     let maps = ["data", "binaryData"].map(|field| object[field].as_object());
     let keys = maps.into_iter().flatten().flat_map(|map| map.keys());

@@ -1,13 +1,13 @@
-//! Images that start with the program `longshore`, and whether they can contain it.
+//! Checks whether images whose command is `longshore` can contain the program.
 
 use std::collections::BTreeSet;
 
 use super::{Finding, Needs, Report};
 use crate::{evidence::PodSpec, explain::Cause};
 
-/// The registry and the owner that names without them belong to.
+/// The default registry and owner of image names.
 const OFFICIAL: &str = "docker.io/library/";
-/// Owners of published images, none of which contains the program.
+/// Owners of public images that do not contain the program.
 const PUBLISHERS: [&str; 12] = [
     "docker.io/pytorch/",
     "docker.io/tensorflow/",
@@ -23,8 +23,8 @@ const PUBLISHERS: [&str; 12] = [
     "gcr.io/deeplearning-platform-release/",
 ];
 
-/// The images of a pod's containers whose command is the program, found by its name: no
-/// init container brings it.
+/// The images of a pod's containers that execute the program by name, so that no init container
+/// provides it.
 pub(super) fn of(spec: &PodSpec) -> impl Iterator<Item = &str> {
     let containers = spec.containers.iter().chain(&spec.init_containers);
     let own = containers.filter(|container| {
@@ -37,8 +37,8 @@ pub(super) fn of(spec: &PodSpec) -> impl Iterator<Item = &str> {
     own.map(|container| container.image.as_str())
 }
 
-/// Refuses images that cannot contain the program, on a cluster that pulls images.
-pub(super) fn judge(needs: &Needs, is_embedded: Option<bool>, report: &mut Report) {
+/// Reports images that cannot contain the program, on a cluster that pulls images.
+pub(super) fn check(needs: &Needs, is_embedded: Option<bool>, report: &mut Report) {
     if is_embedded == Some(true) {
         return;
     }
@@ -59,25 +59,25 @@ pub(super) fn judge(needs: &Needs, is_embedded: Option<bool>, report: &mut Repor
     let finding = Finding::new(
         Cause::LauncherMissing,
         format!(
-            "the {word} {} {do_not} not contain the program longshore, and no launcher image brings it",
+            "the {word} {} {do_not} not contain the program longshore, and no launcher image provides it",
             names.join(", ")
         ),
         "build an image of the program with docker/Dockerfile (no release publishes one yet), push it to a registry that the nodes can pull from, and name it with --launcher-image or `launcher_image` in longshore.toml; or name an --image that contains longshore",
     );
     match is_embedded {
         Some(_) => report.refusals.push(finding),
-        // Of nodes that cannot be seen nothing is sure.
+        // If the nodes are not visible, only warn.
         None => report.warnings.push(finding),
     }
 }
 
-/// Whether an image is one of those that are published for everyone.
+/// Whether an image is one of the public images.
 fn is_published(image: &str) -> bool {
     let name = full(image);
     name.starts_with(OFFICIAL) || PUBLISHERS.iter().any(|owner| name.starts_with(owner))
 }
 
-/// The name with its registry: `docker.io/library/python:3-slim` of `python:3-slim`.
+/// The name with its registry: `docker.io/library/python:3-slim` for `python:3-slim`.
 fn full(image: &str) -> String {
     let is_registry = |part: &str| part.contains(['.', ':']) || part == "localhost";
     match image.split_once('/') {

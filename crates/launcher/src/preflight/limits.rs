@@ -1,4 +1,4 @@
-//! What a LimitRange refuses.
+//! Checks the namespace's LimitRanges.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +9,9 @@ use crate::{
     fit,
 };
 
-/// `needs` come with the ranges' defaults filled in.
-pub(super) fn judge(needs: &Needs, ranges: &[LimitRangeEvidence], report: &mut Report) {
-    let mut told = BTreeSet::new();
+/// `needs` include the defaults of the LimitRanges.
+pub(super) fn check(needs: &Needs, ranges: &[LimitRangeEvidence], report: &mut Report) {
+    let mut found = BTreeSet::new();
     for role in &needs.roles {
         for range in ranges {
             for item in &range.spec.limits {
@@ -31,16 +31,16 @@ pub(super) fn judge(needs: &Needs, ranges: &[LimitRangeEvidence], report: &mut R
                 for problem in problems {
                     let name = &range.metadata.name;
                     let of = item.kind.to_lowercase();
-                    told.insert(format!(
-                        "{}: the LimitRange {name:?} refuses its pods: {problem} a {of}",
+                    found.insert(format!(
+                        "{}: the LimitRange {name:?} rejects its pods: {problem} a {of}",
                         role.name
                     ));
                 }
             }
         }
     }
-    let remedy = "ask for amounts within these bounds with `cpu` and `memory`, or have the LimitRange changed";
-    let findings = told
+    let remedy = "set `cpu` and `memory` within these bounds, or have the LimitRange changed";
+    let findings = found
         .into_iter()
         .map(|problem| Finding::new(Cause::LimitRange, problem, remedy));
     report.refusals.extend(findings);
@@ -98,7 +98,7 @@ fn bounds(
     problems
 }
 
-/// How many times its request a limit may be.
+/// Checks the ratio of limits to requests.
 fn ratios(
     item: &LimitItem,
     requests: &BTreeMap<String, f64>,

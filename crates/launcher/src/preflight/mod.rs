@@ -1,6 +1,6 @@
-//! Problems of a plan, found before anything of it is created and reported together.
+//! Finds all problems of a plan before anything is created.
 //!
-//! Asking ([`check`]) stands apart from deciding ([`judge`]), which is pure.
+//! [`check`] queries the cluster; [`evaluate`] decides and is pure.
 
 mod addons;
 mod admission;
@@ -33,19 +33,19 @@ use crate::{
     plan::Plan,
 };
 
-/// What the run will be used for, and so which rights it needs.
+/// The use of the run, which determines the required permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To be followed to its end.
+    /// The run is followed to its end.
     Follow,
-    /// To be left alone.
+    /// The run is not followed.
     Detach,
 }
 
-/// One thing that speaks against the plan.
+/// A problem of the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The sort of it.
+    /// Its kind.
     pub kind: Cause,
     /// What is wrong, in one sentence.
     pub problem: String,
@@ -69,38 +69,38 @@ impl fmt::Display for Finding {
     }
 }
 
-/// All that speaks against the plan.
+/// All problems of the plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// With these the run cannot begin.
+    /// Problems with which the run cannot start.
     pub refusals: Vec<Finding>,
-    /// With these it may not begin, or late.
+    /// Problems with which the run may start late or not at all.
     pub warnings: Vec<Finding>,
 }
 
-/// Where the namespace stands.
+/// The state of the namespace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum NamespaceState {
-    /// It may not be seen.
+    /// The permission to read it is missing.
     #[default]
     Unseen,
-    /// It is there.
+    /// It exists.
     There,
-    /// It is not there.
+    /// It does not exist.
     Missing,
     /// It is being deleted.
     Ends,
 }
 
-/// What the cluster says: the input of [`judge`]. What could not be seen is `None`, and
-/// speaks against nothing.
+/// The state of the cluster, as input of [`evaluate`]. Facts that could not be read are `None`
+/// and do not cause problems.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
     /// The server's version.
     pub version: Option<ServerVersion>,
     /// The namespace.
     pub namespace: NamespaceState,
-    /// Rights that are missing.
+    /// Missing permissions.
     pub lacks: Vec<Right>,
     /// The namespace's quotas.
     pub quotas: Option<Vec<QuotaEvidence>>,
@@ -108,28 +108,28 @@ pub struct Evidence {
     pub limit_ranges: Option<Vec<LimitRangeEvidence>>,
     /// The nodes.
     pub nodes: Option<Nodes>,
-    /// What the pods refer to.
+    /// The objects that the pods refer to.
     pub references: BTreeMap<Reference, Found>,
-    /// What not every cluster has.
+    /// The optional components.
     pub addons: Vec<(Addon, Presence)>,
-    /// Pods that the server would refuse.
+    /// Pods that the server would reject.
     pub refused: Vec<RefusedPod>,
 }
 
-/// Asks the cluster whether the plan can be carried out.
+/// Checks whether the cluster can run the plan.
 ///
 /// # Errors
-/// The cluster does not answer. All else is in the report.
+/// The cluster does not answer. The report contains all other problems.
 pub async fn check(cluster: &Cluster, plan: &Plan, purpose: Purpose) -> Result<Report, Error> {
     let needs = Needs::of(plan);
     let pods = admission::pods(plan);
     let evidence = ask::ask(cluster, &needs, &pods, purpose).await?;
-    Ok(judge(&needs, &evidence))
+    Ok(evaluate(&needs, &evidence))
 }
 
-/// What speaks against it. Pure.
+/// Finds the problems. Pure.
 #[must_use]
-pub fn judge(needs: &Needs, evidence: &Evidence) -> Report {
+pub fn evaluate(needs: &Needs, evidence: &Evidence) -> Report {
     let namespace = &needs.namespace;
     let gone = match evidence.namespace {
         NamespaceState::Missing => Some(Finding::new(
@@ -144,7 +144,7 @@ pub fn judge(needs: &Needs, evidence: &Evidence) -> Report {
         )),
         _ => None,
     };
-    // In a namespace that is not there, nothing else can be checked.
+    // Nothing else can be checked in a missing namespace.
     if let Some(gone) = gone {
         return Report {
             refusals: vec![gone],
@@ -154,32 +154,32 @@ pub fn judge(needs: &Needs, evidence: &Evidence) -> Report {
     let mut report = Report::default();
     report
         .refusals
-        .extend(rights::judge(namespace, &evidence.lacks));
-    server::judge(evidence.version, &mut report);
+        .extend(rights::check(namespace, &evidence.lacks));
+    server::check(evidence.version, &mut report);
     let nodes_seen = evidence.nodes.as_ref().map(|nodes| nodes.seen.as_slice());
     let is_embedded = server::is_embedded(nodes_seen);
-    images::judge(needs, is_embedded, &mut report);
+    images::check(needs, is_embedded, &mut report);
     let has_claims = is_embedded != Some(true);
     if !has_claims {
         references::refuse_claims(&needs.references, &mut report);
     }
-    addons::judge(namespace, &evidence.addons, &mut report);
-    references::judge(&evidence.references, has_claims, &mut report);
-    // What a LimitRange fills in is what is then counted.
+    addons::check(namespace, &evidence.addons, &mut report);
+    references::check(&evidence.references, has_claims, &mut report);
+    // Quotas count the defaults of LimitRanges.
     let ranges = evidence.limit_ranges.as_deref().unwrap_or_default();
     let filled = needs.with_defaults(ranges);
-    limits::judge(&filled, ranges, &mut report);
-    quota::judge(
+    limits::check(&filled, ranges, &mut report);
+    quota::check(
         &filled,
         evidence.quotas.as_deref().unwrap_or_default(),
         &mut report,
     );
     nodes(&filled, evidence.nodes.as_ref(), &mut report);
-    admission::judge(&evidence.refused, &mut report);
+    admission::check(&evidence.refused, &mut report);
     report
 }
 
-/// Whether each role's task fits some node.
+/// Checks whether each role's tasks fit on a node.
 fn nodes(needs: &Needs, nodes: Option<&Nodes>, report: &mut Report) {
     for role in &needs.roles {
         let need = Need::of(&role.spec);
@@ -189,10 +189,10 @@ fn nodes(needs: &Needs, nodes: Option<&Nodes>, report: &mut Report) {
                 report.warnings.push(Finding::new(
                     Cause::NeverFits,
                     format!(
-                        "whether a node has {rare} for {:?} cannot be seen: the nodes may not be listed",
+                        "cannot check whether a node has {rare} for {:?}: no permission to list nodes",
                         role.name
                     ),
-                    "if its tasks stay pending, `longshore why` tells what is known",
+                    "if its tasks stay pending, `longshore why` shows the cause",
                 ));
             }
             continue;
@@ -204,7 +204,7 @@ fn nodes(needs: &Needs, nodes: Option<&Nodes>, report: &mut Report) {
         let problem = format!("{}: {problem}", role.name);
         if nodes.more || fit::may_grow(&nodes.seen) {
             let remedy =
-                format!("{remedy}; unless the cluster adds a node that fits, its tasks wait");
+                format!("{remedy}; its tasks stay pending until the cluster adds a node that fits");
             let finding = Finding::new(Cause::NeverFits, problem, remedy);
             report.warnings.push(finding);
         } else {

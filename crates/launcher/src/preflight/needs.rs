@@ -1,4 +1,4 @@
-//! What a plan needs of the cluster.
+//! The requirements of a plan for the cluster.
 
 use std::collections::BTreeMap;
 
@@ -16,34 +16,34 @@ use crate::{
     plan::Plan,
 };
 
-/// What a plan needs of the cluster.
+/// The requirements of a plan for the cluster.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Needs {
     /// The namespace.
     pub namespace: String,
     /// Its roles.
     pub roles: Vec<RoleNeed>,
-    /// How many objects of which kind are created, by their names in quotas.
+    /// The number of created objects of each kind, by their names in quotas.
     pub objects: BTreeMap<String, f64>,
-    /// What its pods refer to.
+    /// The objects that its pods refer to.
     pub references: Vec<Reference>,
-    /// What not every cluster has.
+    /// The optional components.
     pub addons: Vec<Addon>,
 }
 
-/// What a role needs.
+/// The requirements of a role.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RoleNeed {
     /// The role's name.
     pub name: String,
-    /// How many of its tasks run at a time.
+    /// The number of its tasks that run at the same time.
     pub tasks: u32,
     /// The spec of their pods.
     pub spec: PodSpec,
 }
 
 impl Needs {
-    /// What a plan needs.
+    /// The requirements of a plan.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
         let own = plan.objects();
@@ -85,7 +85,7 @@ impl Needs {
         }
     }
 
-    /// The same after LimitRanges have filled in what is not said.
+    /// The requirements with the defaults of LimitRanges.
     #[must_use]
     pub(super) fn with_defaults(&self, ranges: &[LimitRangeEvidence]) -> Self {
         let mut filled = self.clone();
@@ -97,7 +97,7 @@ impl Needs {
                 let resources = &mut container.resources;
                 for item in &items {
                     fill(&mut resources.limits, &item.default_limit);
-                    // A limit that was said is the request, where none is.
+                    // A specified limit is the default of the request.
                     let limits = resources.limits.clone();
                     let requests: Amounts = item.default_request.clone();
                     fill(&mut resources.requests, &requests);
@@ -132,7 +132,7 @@ impl Needs {
         self.sum(fit::limits)
     }
 
-    /// How many pods run at a time.
+    /// The number of pods that run at the same time.
     pub(super) fn pods(&self) -> f64 {
         self.roles.iter().map(|role| f64::from(role.tasks)).sum()
     }
@@ -159,7 +159,7 @@ fn role(job: &Value) -> RoleNeed {
     let label = &job["metadata"]["labels"][names::ROLE];
     let spec = &job["spec"];
     let tasks = spec["parallelism"].as_u64().unwrap_or(1);
-    // The plan is our own: its pods can be read.
+    // The plan is generated, so its pods can be parsed.
     let pod = PodSpec::deserialize(&spec["template"]["spec"]).unwrap_or_default();
     RoleNeed {
         name: word(label),

@@ -1,4 +1,4 @@
-//! Findings about the namespace's quotas.
+//! Checks the namespace's quotas.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use crate::{
     },
 };
 
-/// `needs` come with the LimitRanges' defaults filled in.
-pub(super) fn judge(needs: &Needs, quotas: &[QuotaEvidence], report: &mut Report) {
+/// `needs` include the defaults of the LimitRanges.
+pub(super) fn check(needs: &Needs, quotas: &[QuotaEvidence], report: &mut Report) {
     for quota in quotas {
         let mut counted = needs.clone();
         counted.roles.retain(|role| counts(quota, &role.spec));
@@ -36,7 +36,7 @@ pub(super) fn judge(needs: &Needs, quotas: &[QuotaEvidence], report: &mut Report
     }
 }
 
-/// A quota of a resource wants every container to say what it needs of it.
+/// Reports containers that do not specify a resource that a quota requires.
 fn unsaid(needs: &Needs, quota: &QuotaEvidence, report: &mut Report) {
     let mut lacks: BTreeSet<(&str, &str)> = BTreeSet::new();
     for name in quota.status.hard.keys() {
@@ -72,11 +72,11 @@ fn unsaid(needs: &Needs, quota: &QuotaEvidence, report: &mut Report) {
     report.refusals.push(Finding::new(
         Cause::Quota,
         format!(
-            "the quota {:?} wants each container to say its {}, which is not said for {}",
+            "the quota {:?} requires each container to specify {}; not specified for {}",
             quota.metadata.name,
             join(names),
             join(containers)
         ),
-        "set `cpu` and `memory`; for the containers that prepare a task the namespace needs a LimitRange with defaults",
+        "set `cpu` and `memory`; for init containers the namespace needs a LimitRange with defaults",
     ));
 }

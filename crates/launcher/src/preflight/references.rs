@@ -1,4 +1,4 @@
-//! What pods refer to by name: whether it is there.
+//! Checks whether the objects that pods refer to exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +10,12 @@ use crate::{
     explain::Cause,
 };
 
-/// The kind of what is referred to.
+/// The kind of a referenced object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the names are Kubernetes' own")]
 pub enum What {
     Secret,
-    /// A Secret for the registry, without which the image may yet be had.
+    /// An image pull secret. The image may be available without it.
     PullSecret,
     ConfigMap,
     Claim,
@@ -36,7 +36,7 @@ impl What {
         }
     }
 
-    /// Where one is found.
+    /// The API path of an object.
     pub(super) fn path(self, namespace: &str, name: &str) -> String {
         let core = |plural| format!("/api/v1/namespaces/{namespace}/{plural}/{name}");
         match self {
@@ -50,29 +50,29 @@ impl What {
     }
 }
 
-/// Something that pods refer to.
+/// An object that pods refer to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reference {
     /// Its kind.
     pub what: What,
     /// Its name.
     pub name: String,
-    /// The keys of it that are named.
+    /// Its referenced keys.
     pub keys: BTreeSet<String>,
 }
 
-/// What was found of it.
+/// The state of a referenced object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// It may not be seen, or the server knows no such kind.
+    /// It cannot be read, or the server does not have its kind.
     Unseen,
-    /// It is not there.
+    /// It does not exist.
     Missing,
-    /// It is there, with these keys.
+    /// It exists, with these keys.
     There(BTreeSet<String>),
 }
 
-/// What a pod refers to and cannot do without.
+/// The objects that a pod requires.
 pub(super) fn of(spec: &PodSpec) -> Vec<Reference> {
     let mut found: BTreeMap<(What, String), BTreeSet<String>> = BTreeMap::new();
     let mut add = |what: What, name: &str, keys: Vec<String>| {
@@ -143,8 +143,8 @@ pub(super) fn of(spec: &PodSpec) -> Vec<Reference> {
     found.into_iter().map(of_found).collect()
 }
 
-/// Refuses claims on the embedded cluster: nothing there provisions or mounts volumes of
-/// claims, and a task would wait for ever.
+/// Reports claims on the embedded cluster, which does not provision or mount their volumes, so
+/// that tasks would wait forever.
 pub(super) fn refuse_claims(references: &[Reference], report: &mut Report) {
     let all = references.iter();
     for claim in all.filter(|reference| reference.what == What::Claim) {
@@ -159,12 +159,12 @@ pub(super) fn refuse_claims(references: &[Reference], report: &mut Report) {
     }
 }
 
-/// What is missing, each in one sentence.
+/// Reports missing objects.
 ///
 /// Without `claims`, [`refuse_claims`] checks those.
-pub(super) fn judge(references: &BTreeMap<Reference, Found>, claims: bool, report: &mut Report) {
-    let judged = references.iter();
-    for (reference, found) in judged.filter(|(one, _)| claims || one.what != What::Claim) {
+pub(super) fn check(references: &BTreeMap<Reference, Found>, claims: bool, report: &mut Report) {
+    let checked = references.iter();
+    for (reference, found) in checked.filter(|(one, _)| claims || one.what != What::Claim) {
         let (kind, name) = (reference.what.kind(), &reference.name);
         match found {
             Found::Unseen => {}
@@ -213,11 +213,11 @@ fn missing(what: What, name: &str) -> (Cause, String) {
         ),
         What::PriorityClass => (
             Cause::MissingPriorityClass,
-            "`kubectl get priorityclasses` lists those that are there".to_owned(),
+            "`kubectl get priorityclasses` lists the existing ones".to_owned(),
         ),
         What::RuntimeClass => (
             Cause::MissingRuntimeClass,
-            "`kubectl get runtimeclasses` lists those that are there".to_owned(),
+            "`kubectl get runtimeclasses` lists the existing ones".to_owned(),
         ),
     }
 }

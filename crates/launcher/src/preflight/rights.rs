@@ -1,4 +1,4 @@
-//! The rights that a run needs.
+//! The permissions that a run needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +10,16 @@ use crate::explain::Cause;
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
-/// A right in a namespace.
+/// A permission in a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Right {
-    /// The verb, as `create`.
+    /// The verb, such as `create`.
     pub verb: &'static str,
-    /// The API group; empty for the oldest kinds.
+    /// The API group; empty for the core group.
     pub group: &'static str,
-    /// The kind's plural, as `pods`.
+    /// The resource, such as `pods`.
     pub resource: &'static str,
-    /// A part of it, as `log`; or nothing.
+    /// The subresource, such as `log`; may be empty.
     pub subresource: &'static str,
 }
 
@@ -37,10 +37,10 @@ impl Right {
         }
     }
 
-    /// All of them at once: who has it need not be asked for the others.
+    /// All permissions. If the user has it, the others do not have to be checked.
     pub(super) const EVERYTHING: Self = Self::new("*", "*", "*");
 
-    /// Whether the user has it; `None` where the server does not say.
+    /// Whether the user has it; `None` if the server does not report it.
     pub(super) async fn is_given(self, cluster: &Cluster, namespace: &str) -> Option<bool> {
         let review = self.review(namespace);
         let answer = cluster.proxy().post(REVIEWS, &[], &review).await.ok()?;
@@ -59,7 +59,7 @@ impl Right {
         })
     }
 
-    /// As `kubectl create role --resource` takes it.
+    /// The resource in the notation of `kubectl create role --resource`.
     fn target(self) -> String {
         let dot = if self.group.is_empty() { "" } else { "." };
         let slash = if self.subresource.is_empty() { "" } else { "/" };
@@ -73,7 +73,7 @@ impl Right {
     }
 }
 
-/// The rights that a plan needs.
+/// The permissions that a plan needs.
 pub(super) fn needed(needs: &Needs, purpose: Purpose) -> Vec<Right> {
     let mut rights = Vec::new();
     for (group, resource) in [
@@ -88,7 +88,7 @@ pub(super) fn needed(needs: &Needs, purpose: Purpose) -> Vec<Right> {
             .objects
             .contains_key(&format!("{resource}{dot}{group}"))
         {
-            // What was created is then given its owner.
+            // Owner references are added after creation.
             rights.push(Right::new("create", group, resource));
             rights.push(Right::new("patch", group, resource));
         }
@@ -106,8 +106,8 @@ pub(super) fn needed(needs: &Needs, purpose: Purpose) -> Vec<Right> {
     rights
 }
 
-/// All that is missing, in one sentence.
-pub(super) fn judge(namespace: &str, lacks: &[Right]) -> Option<Finding> {
+/// One finding for all missing permissions.
+pub(super) fn check(namespace: &str, lacks: &[Right]) -> Option<Finding> {
     let mut by_target: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for right in lacks {
         by_target
@@ -115,7 +115,7 @@ pub(super) fn judge(namespace: &str, lacks: &[Right]) -> Option<Finding> {
             .or_default()
             .insert(right.verb);
     }
-    // Kinds that lack the same verbs are one role.
+    // Group resources with the same missing verbs into one role.
     let mut by_verbs: BTreeMap<BTreeSet<&str>, Vec<String>> = BTreeMap::new();
     for (target, verbs) in by_target {
         by_verbs.entry(verbs).or_default().push(target);
@@ -148,7 +148,7 @@ pub(super) fn judge(namespace: &str, lacks: &[Right]) -> Option<Finding> {
     Some(Finding::new(
         Cause::Rights,
         format!(
-            "you may not {} in the namespace {namespace:?}",
+            "you are not allowed to {} in the namespace {namespace:?}",
             what.join("; ")
         ),
         format!(

@@ -1,25 +1,25 @@
-//! What the server is: its version, and whether its nodes run pods on this machine.
+//! The server's version, and whether its node runs pods on this machine.
 
 use longshore_client::{Cluster, Error};
 
 use super::{Finding, Report};
 use crate::{evidence::NodeEvidence, explain::Cause};
 
-/// The first minor version of Kubernetes 1 whose Jobs are indexed without a feature gate.
+/// The first minor version of Kubernetes 1 with Indexed Jobs enabled by default.
 const INDEXED_JOBS_SINCE: u32 = 22;
-/// How the runtime of the embedded cluster's node calls itself.
+/// The runtime version prefix of the embedded cluster's node.
 const EMBEDDED_RUNTIME: &str = "longshore://";
 
 /// The version of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerVersion {
-    /// 1, today.
+    /// The major version.
     pub major: u32,
-    /// As 34 of 1.34.
+    /// The minor version, such as 34 of 1.34.
     pub minor: u32,
 }
 
-/// Asks for the version; `None` where the answer cannot be read.
+/// Queries the version; `None` if it cannot be parsed.
 pub(super) async fn version(cluster: &Cluster) -> Result<Option<ServerVersion>, Error> {
     let answer = cluster.proxy().get("/version", &[]).await?;
     let number = |field: &str| {
@@ -33,8 +33,8 @@ pub(super) async fn version(cluster: &Cluster) -> Result<Option<ServerVersion>, 
         .map(|(major, minor)| ServerVersion { major, minor }))
 }
 
-/// Refuses a server whose Jobs have no indices: its pods would be nobody's tasks.
-pub(super) fn judge(version: Option<ServerVersion>, report: &mut Report) {
+/// Reports a server without Indexed Jobs, whose pods could not be mapped to tasks.
+pub(super) fn check(version: Option<ServerVersion>, report: &mut Report) {
     let oldest = ServerVersion {
         major: 1,
         minor: INDEXED_JOBS_SINCE,
@@ -51,7 +51,7 @@ pub(super) fn judge(version: Option<ServerVersion>, report: &mut Report) {
     }
 }
 
-/// Whether pods run on the embedded cluster's node; `None` when no node can be seen.
+/// Whether pods run on the embedded cluster's node; `None` if no node is visible.
 pub(super) fn is_embedded(nodes: Option<&[NodeEvidence]>) -> Option<bool> {
     let nodes = nodes.filter(|nodes| !nodes.is_empty())?;
     let is_ours = |node: &NodeEvidence| {

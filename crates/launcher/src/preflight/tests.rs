@@ -1,4 +1,4 @@
-//! What speaks against a plan, case by case.
+//! Problems of plans, case by case.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
@@ -25,8 +25,8 @@ fn of_spec(spec: Value, tasks: u32) -> Needs {
     }
 }
 
-fn told(needs: &Needs, evidence: &Evidence) -> Vec<String> {
-    let report = judge(needs, evidence);
+fn findings(needs: &Needs, evidence: &Evidence) -> Vec<String> {
+    let report = evaluate(needs, evidence);
     let refusals = report.refusals.iter().map(|known| format!("no: {known}"));
     let warnings = report
         .warnings
@@ -64,9 +64,9 @@ fn nodes(nodes: Value, more: bool) -> Evidence {
 }
 
 #[test]
-fn what_cannot_be_seen_speaks_against_nothing() {
+fn unreadable_facts_are_not_problems() {
     let evidence = Evidence::default();
-    assert_eq!(told(&needs(json!({}), 3), &evidence), [""; 0]);
+    assert_eq!(findings(&needs(json!({}), 3), &evidence), [""; 0]);
 }
 
 #[test]
@@ -76,13 +76,13 @@ fn namespaces() {
         ..quotas(json!({"hard": {"pods": "0"}}))
     };
     let needs = needs(json!({}), 1);
-    insta::assert_snapshot!(told(&needs, &evidence).join("\n"), @r#"no: the cluster has no namespace "team"; create it with `kubectl create namespace team`, or choose another"#);
+    insta::assert_snapshot!(findings(&needs, &evidence).join("\n"), @r#"no: the cluster has no namespace "team"; create it with `kubectl create namespace team`, or choose another"#);
     evidence.namespace = NamespaceState::Ends;
-    insta::assert_snapshot!(told(&needs, &evidence).join("\n"), @r#"no: the namespace "team" is being deleted; choose another"#);
+    insta::assert_snapshot!(findings(&needs, &evidence).join("\n"), @r#"no: the namespace "team" is being deleted; choose another"#);
 }
 
 #[test]
-fn rights_that_are_missing() {
+fn missing_permissions() {
     let needs = needs(json!({}), 1);
     let all = rights::needed(&needs, Purpose::Follow);
     let is = |verb: &str, resource: &str| {
@@ -102,13 +102,13 @@ fn rights_that_are_missing() {
         ],
         ..Evidence::default()
     };
-    insta::assert_snapshot!(told(&needs, &evidence).join("\n"), @r#"no: you may not create, patch jobs.batch, secrets; get pods/log in the namespace "team"; have an administrator run `kubectl create role longshore-1 --namespace team --verb=create,patch --resource=jobs.batch,secrets` and `kubectl create role longshore-2 --namespace team --verb=get --resource=pods/log`, and bind it to you, each with `kubectl create rolebinding`"#);
+    insta::assert_snapshot!(findings(&needs, &evidence).join("\n"), @r#"no: you are not allowed to create, patch jobs.batch, secrets; get pods/log in the namespace "team"; have an administrator run `kubectl create role longshore-1 --namespace team --verb=create,patch --resource=jobs.batch,secrets` and `kubectl create role longshore-2 --namespace team --verb=get --resource=pods/log`, and bind it to you, each with `kubectl create rolebinding`"#);
     let one = Evidence {
         lacks: vec![is("watch", "pods")],
         ..Evidence::default()
     };
-    insta::assert_snapshot!(told(&needs, &one).join("\n"), @r#"no: you may not watch pods in the namespace "team"; have an administrator run `kubectl create role longshore --namespace team --verb=watch --resource=pods`, and bind it to you, with `kubectl create rolebinding`"#);
-    // Whoever does not follow need not see.
+    insta::assert_snapshot!(findings(&needs, &one).join("\n"), @r#"no: you are not allowed to watch pods in the namespace "team"; have an administrator run `kubectl create role longshore --namespace team --verb=watch --resource=pods`, and bind it to you, with `kubectl create rolebinding`"#);
+    // Without following, no permission to read is necessary.
     let detached = rights::needed(&needs, Purpose::Detach);
     assert!(
         detached
@@ -118,7 +118,7 @@ fn rights_that_are_missing() {
 }
 
 #[test]
-fn quotas_leave_room_or_not() {
+fn quotas_allow_or_reject() {
     let two = needs(
         json!({"requests": {"cpu": "2", "memory": "4Gi"}, "limits": {"memory": "4Gi", "nvidia.com/gpu": 1}}),
         3,
@@ -166,19 +166,19 @@ fn quotas_leave_room_or_not() {
             json!({"hard": {"pods": "0"}, "used": {}, "spec": {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]}}}),
         ),
     ];
-    let lines =
-        table.map(|(name, quota)| format!("{name}: {}", told(&two, &quotas(quota)).join(" | ")));
+    let lines = table
+        .map(|(name, quota)| format!("{name}: {}", findings(&two, &quotas(quota)).join(" | ")));
     insta::assert_snapshot!(lines.join("\n"), @r#"
     room: 
-    never: no: the quota "compute" allows 4 of requests.cpu in all, and the run needs 6; ask for less requests.cpu, or have the quota raised
-    later: warning: the quota "compute" leaves 8Gi of requests.memory (8Gi of 16Gi are used), and the run needs 12Gi; some of its tasks wait until others are done; or ask for less requests.memory
-    gpus: no: the quota "compute" allows 2 of requests.nvidia.com/gpu in all, and the run needs 3; ask for less requests.nvidia.com/gpu, or have the quota raised
-    pods: no: the quota "compute" allows 2 of pods in all, and the run needs 3; run fewer tasks, or have the quota raised
-    unsaid: no: the quota "compute" wants each container to say its limits.cpu, which is not said for main; set `cpu` and `memory`; for the containers that prepare a task the namespace needs a LimitRange with defaults
+    never: no: the quota "compute" allows 4 of requests.cpu in total, and the run needs 6; request less requests.cpu, or have the quota raised
+    later: warning: the quota "compute" leaves 8Gi of requests.memory (8Gi of 16Gi are used), and the run needs 12Gi; some of its tasks wait until others finish; or request less requests.memory
+    gpus: no: the quota "compute" allows 2 of requests.nvidia.com/gpu in total, and the run needs 3; request less requests.nvidia.com/gpu, or have the quota raised
+    pods: no: the quota "compute" allows 2 of pods in total, and the run needs 3; run fewer tasks, or have the quota raised
+    unsaid: no: the quota "compute" requires each container to specify limits.cpu; not specified for main; set `cpu` and `memory`; for init containers the namespace needs a LimitRange with defaults
     jobs: no: the quota "compute" leaves 0 of count/jobs.batch (5 of 5 are used), and the run needs 1; delete jobs.batch that are not needed, or have the quota raised
     secrets: no: the quota "compute" leaves 1 of secrets (9 of 10 are used), and the run needs 2; delete secrets that are not needed, or have the quota raised
     of others: 
-    of these: no: the quota "compute" allows 0 of pods in all, and the run needs 3; run fewer tasks, or have the quota raised
+    of these: no: the quota "compute" allows 0 of pods in total, and the run needs 3; run fewer tasks, or have the quota raised
     of a class:
     "#);
 }
@@ -229,16 +229,16 @@ fn limit_ranges() {
         };
         format!(
             "{name}: {}",
-            told(&needs(resources, 2), &evidence).join(" | ")
+            findings(&needs(resources, 2), &evidence).join(" | ")
         )
     });
     insta::assert_snapshot!(lines.join("\n"), @r#"
     within: 
-    above: no: worker: the LimitRange "bounds" refuses its pods: a limit of 4Gi of memory is more than the 2Gi allowed for a container; ask for amounts within these bounds with `cpu` and `memory`, or have the LimitRange changed
-    unsaid: no: worker: the LimitRange "bounds" refuses its pods: no limit of memory is set, and 2Gi is the most allowed for a container; ask for amounts within these bounds with `cpu` and `memory`, or have the LimitRange changed
+    above: no: worker: the LimitRange "bounds" rejects its pods: a limit of 4Gi of memory is more than the 2Gi allowed for a container; set `cpu` and `memory` within these bounds, or have the LimitRange changed
+    unsaid: no: worker: the LimitRange "bounds" rejects its pods: no limit of memory is set, and 2Gi is the most allowed for a container; set `cpu` and `memory` within these bounds, or have the LimitRange changed
     filled in: 
-    below: no: worker: the LimitRange "bounds" refuses its pods: a request of 10m of cpu is less than the 100m needed for a pod; ask for amounts within these bounds with `cpu` and `memory`, or have the LimitRange changed
-    ratio: no: worker: the LimitRange "bounds" refuses its pods: a limit of memory that is 4.0 times the request is more than the 2 times allowed for a container; ask for amounts within these bounds with `cpu` and `memory`, or have the LimitRange changed | no: worker: the LimitRange "bounds" refuses its pods: a request and a limit of cpu must be set, the limit at most 4 times the request for a container; ask for amounts within these bounds with `cpu` and `memory`, or have the LimitRange changed
+    below: no: worker: the LimitRange "bounds" rejects its pods: a request of 10m of cpu is less than the 100m needed for a pod; set `cpu` and `memory` within these bounds, or have the LimitRange changed
+    ratio: no: worker: the LimitRange "bounds" rejects its pods: a limit of memory that is 4.0 times the request is more than the 2 times allowed for a container; set `cpu` and `memory` within these bounds, or have the LimitRange changed | no: worker: the LimitRange "bounds" rejects its pods: a request and a limit of cpu must be set, the limit at most 4 times the request for a container; set `cpu` and `memory` within these bounds, or have the LimitRange changed
     of claims:
     "#);
 }
@@ -251,11 +251,11 @@ fn defaults_are_counted_by_quotas() {
         )),
         ..quotas(json!({"hard": {"requests.cpu": "2", "limits.cpu": "9"}, "used": {}}))
     };
-    insta::assert_snapshot!(told(&needs(json!({}), 3), &evidence).join("\n"), @r#"no: the quota "compute" allows 2 of requests.cpu in all, and the run needs 3; ask for less requests.cpu, or have the quota raised"#);
+    insta::assert_snapshot!(findings(&needs(json!({}), 3), &evidence).join("\n"), @r#"no: the quota "compute" allows 2 of requests.cpu in total, and the run needs 3; request less requests.cpu, or have the quota raised"#);
 }
 
 #[test]
-fn nodes_that_could_take_a_task() {
+fn nodes_that_could_run_a_task() {
     let gpu = needs(json!({"limits": {"nvidia.com/gpu": 2}}), 1);
     let small = json!({"metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "4", "nvidia.com/gpu": "1"}}});
     let mut managed = small.clone();
@@ -268,18 +268,18 @@ fn nodes_that_could_take_a_task() {
         ("not to be listed", Evidence::default()),
     ];
     let lines =
-        table.map(|(name, evidence)| format!("{name}: {}", told(&gpu, &evidence).join(" | ")));
+        table.map(|(name, evidence)| format!("{name}: {}", findings(&gpu, &evidence).join(" | ")));
     insta::assert_snapshot!(lines.join("\n"), @r#"
-    too small: no: worker: no node could ever take it: it asks for 2 of nvidia.com/gpu, and the largest node, a, has 1; ask for at most 1 of nvidia.com/gpu, or add a larger node
-    may grow: warning: worker: no node could ever take it: it asks for 2 of nvidia.com/gpu, and the largest node, a, has 1; ask for at most 1 of nvidia.com/gpu, or add a larger node; unless the cluster adds a node that fits, its tasks wait
-    seen in part: warning: worker: no node could ever take it: it asks for 2 of nvidia.com/gpu, and the largest node, a, has 1; ask for at most 1 of nvidia.com/gpu, or add a larger node; unless the cluster adds a node that fits, its tasks wait
+    too small: no: worker: it fits on no node: it requests 2 of nvidia.com/gpu, and the largest node, a, has 1; request at most 1 of nvidia.com/gpu, or add a larger node
+    may grow: warning: worker: it fits on no node: it requests 2 of nvidia.com/gpu, and the largest node, a, has 1; request at most 1 of nvidia.com/gpu, or add a larger node; its tasks stay pending until the cluster adds a node that fits
+    seen in part: warning: worker: it fits on no node: it requests 2 of nvidia.com/gpu, and the largest node, a, has 1; request at most 1 of nvidia.com/gpu, or add a larger node; its tasks stay pending until the cluster adds a node that fits
     none: 
-    not to be listed: warning: whether a node has nvidia.com/gpu for "worker" cannot be seen: the nodes may not be listed; if its tasks stay pending, `longshore why` tells what is known
+    not to be listed: warning: cannot check whether a node has nvidia.com/gpu for "worker": no permission to list nodes; if its tasks stay pending, `longshore why` shows the cause
     "#);
 }
 
 #[test]
-fn what_pods_refer_to() {
+fn missing_references() {
     let spec = json!({
         "serviceAccountName": "trainer",
         "imagePullSecrets": [{"name": "registry"}],
@@ -326,7 +326,7 @@ fn what_pods_refer_to() {
         references: references.collect(),
         ..Evidence::default()
     };
-    insta::assert_snapshot!(told(&of_spec(spec, 1), &evidence).join("\n"), @r#"
+    insta::assert_snapshot!(findings(&of_spec(spec, 1), &evidence).join("\n"), @r#"
     no: the Secret "keys" has no key "user", which the tasks refer to; add the key "user" to the Secret, or correct the name of the key
     no: the ConfigMap "more" is missing, which the tasks refer to; create it with `kubectl create configmap more …`, or correct its name
     no: the ConfigMap "settings" is missing, which the tasks refer to; create it with `kubectl create configmap settings …`, or correct its name
@@ -337,7 +337,7 @@ fn what_pods_refer_to() {
 }
 
 #[test]
-fn the_needs_of_a_plan() {
+fn the_requirements_of_a_plan() {
     let flags = Flags {
         roles: vec!["chief=1".into(), "worker=4".into()],
         cpu: Some("2".into()),
@@ -354,6 +354,6 @@ fn the_needs_of_a_plan() {
     assert_eq!(needs.requests()["nvidia.com/gpu"], 5.0);
     assert_eq!(needs.objects["jobs.batch"], 2.0);
     assert_eq!(needs.objects["services"], 1.0);
-    // What the plan itself creates is not missed.
+    // Objects that the plan creates are not missing.
     assert_eq!(needs.references, []);
 }

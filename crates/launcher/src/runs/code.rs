@@ -1,4 +1,4 @@
-//! Where the code of a run lies outside of the cluster's objects.
+//! The location of a run's code outside the cluster's objects.
 
 use std::path::PathBuf;
 
@@ -9,19 +9,19 @@ use serde_json::Value;
 use super::Run;
 use crate::pod::{self, PodConfig};
 
-/// Where a run's bundle lies, if not in a Secret.
+/// The location of a run's bundle outside a Secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CodePlace {
-    /// In a store that is a folder.
+    /// A folder that serves as store.
     Folder(PathBuf),
-    /// At this place of an object store.
+    /// This location in an object store.
     Store(String),
 }
 
-/// Where the run's bundle lies, if it has one that does not go with its objects.
+/// The location of the run's bundle, if it is not deleted with its objects.
 ///
 /// # Errors
-/// The cluster refuses, or does not answer.
+/// The cluster returns an error or does not answer.
 pub async fn code_place(cluster: &Cluster, run: &Run) -> Result<Option<CodePlace>, Error> {
     let secrets = cluster.secrets().in_namespace(&run.namespace)?;
     let config: Option<PodConfig> = match secrets.find(run.label()).await? {

@@ -1,4 +1,4 @@
-//! Runs that exist: their history is in the cluster's own objects.
+//! Existing runs. The cluster's objects contain their history.
 
 mod code;
 mod error;
@@ -31,27 +31,27 @@ pub use crate::run::{Run, RunRole};
 
 use crate::{evidence::Meta, names, outcome::Outcome};
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunState {
     /// No task runs yet.
     Pending,
     /// At least one task has started.
     Running,
-    /// All tasks that end by themselves have succeeded.
+    /// All tasks other than those of service roles have succeeded.
     Succeeded,
     /// A task failed.
     Failed,
     /// The user cancelled it.
     Cancelled,
-    /// It is a schedule, which makes runs.
+    /// It is a schedule, which creates runs.
     Scheduled,
-    /// It is a schedule that was cancelled: it makes no runs.
+    /// It is a schedule that was cancelled and creates no more runs.
     Paused,
 }
 
 impl RunState {
-    /// The state as a word.
+    /// The name of the state.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl RunState {
         }
     }
 
-    /// Whether the run has come to its end.
+    /// Whether the run has ended.
     #[must_use]
     pub fn is_over(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
@@ -77,14 +77,14 @@ impl RunState {
 pub struct RunSummary {
     /// The run.
     pub run: Run,
-    /// The name as the user gave it.
+    /// The name that the user specified.
     pub full_name: String,
-    /// Where it stands.
+    /// Its state.
     pub state: RunState,
     /// When the server created it, in whole seconds.
     pub created: Option<Timestamp>,
-    /// When it was submitted by the submitter's clock, to the microsecond: the order
-    /// of runs that were created in the same second.
+    /// When it was submitted, by the submitter's clock, in microseconds. Orders runs that were
+    /// created in the same second.
     pub submitted: Option<Timestamp>,
     /// When it ended.
     pub finished: Option<Timestamp>,
@@ -92,19 +92,19 @@ pub struct RunSummary {
     pub command: Vec<String>,
     /// The sha256 of its bundle.
     pub bundle: Option<String>,
-    /// The labels that the user gave it.
+    /// The user's labels.
     pub labels: BTreeMap<String, String>,
-    /// What it exited with, once it is over and known.
+    /// Its exit code, if it has ended and the code is known.
     pub exit_code: Option<i32>,
-    /// How it ended, once it is over.
+    /// How it ended, if it has.
     pub outcome: Option<Outcome>,
-    /// Tasks that have succeeded, and all tasks.
+    /// The number of succeeded tasks, and of all tasks.
     pub succeeded: (u32, u32),
-    /// When it makes runs, if it is a schedule.
+    /// The schedule, if it is one.
     pub schedule: Option<ScheduleSummary>,
 }
 
-/// The runs of a namespace, or of all that may be seen; newest first.
+/// The runs of a namespace, or of all visible namespaces, newest first.
 ///
 /// # Errors
 /// [`RunsError::Cluster`].
@@ -115,7 +115,7 @@ pub async fn list(
     list_matching(cluster, namespace, &LabelSelector::default()).await
 }
 
-/// As [`list`], only those runs whose labels match.
+/// Like [`list`], with only the runs whose labels match.
 ///
 /// # Errors
 /// [`RunsError::Cluster`].
@@ -131,7 +131,7 @@ pub async fn list_matching(
     summarize(&jobs.items, &pods.items, &schedules)
 }
 
-/// The objects that runs are made of.
+/// The objects of runs.
 struct Views {
     jobs: View<Job>,
     pods: View<Pod>,
@@ -173,8 +173,7 @@ fn summarize(
     Ok(runs)
 }
 
-/// Newest first: by the server's seconds, then by the submitter's clock; only what
-/// neither tells apart by name.
+/// Sorts newest first: by the server's seconds, then by the submitter's clock, then by name.
 fn newest_first(runs: &mut [RunSummary]) {
     runs.sort_by(|a, b| {
         let newer = (b.created, b.submitted).cmp(&(a.created, a.submitted));
@@ -182,12 +181,12 @@ fn newest_first(runs: &mut [RunSummary]) {
     });
 }
 
-/// When the submitter's clock says that a run was submitted.
+/// When a run was submitted, by the submitter's clock.
 fn submitted(meta: &Meta) -> Option<Timestamp> {
     meta.annotations.get(names::SUBMITTED)?.parse().ok()
 }
 
-/// The labels that are neither ours nor Kubernetes' or Kueue's.
+/// The labels other than those of Longshore, Kubernetes and Kueue.
 fn user_labels(meta: &Meta) -> BTreeMap<String, String> {
     let is_users = |key: &str| {
         let domain = key.split_once('/').map_or("", |(domain, _)| domain);
@@ -209,7 +208,7 @@ fn read<K: Kind, T: DeserializeOwned>(
     items.iter().map(Item::typed).collect()
 }
 
-/// Who may not list CronJobs has no schedules.
+/// Without permission to list CronJobs, the list of schedules is empty.
 pub(crate) fn if_allowed<K: Kind>(
     found: Result<longshore_client::List<K>, longshore_client::Error>,
 ) -> Result<Vec<Item<K>>, longshore_client::Error> {
@@ -220,8 +219,7 @@ pub(crate) fn if_allowed<K: Kind>(
     }
 }
 
-/// One run, by any word for it, as [`find`] takes them; of a schedule the last run
-/// that it has made.
+/// Like [`find`]; for a schedule, returns the last run that it has created.
 ///
 /// # Errors
 /// As [`find`], and [`RunsError::NotYet`].
@@ -234,7 +232,7 @@ pub async fn find_made(
     pick_made(&all, namespace, name).cloned()
 }
 
-/// As [`pick`]; of a schedule the last run that it has made.
+/// Like [`pick`]; for a schedule, returns the last run that it has created.
 ///
 /// # Errors
 /// As [`pick`], and [`RunsError::NotYet`].
@@ -257,8 +255,7 @@ pub fn pick_made<'a>(
     })
 }
 
-/// One run or schedule, by its name, a beginning of it that no other has, or [`LAST`],
-/// as [`pick`] reads them.
+/// Finds a run or schedule by its name, a unique prefix of it, or [`LAST`], like [`pick`].
 ///
 /// # Errors
 /// [`RunsError::NoSuchRun`], [`RunsError::Ambiguous`], [`RunsError::NoRuns`] and

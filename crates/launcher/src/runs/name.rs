@@ -1,18 +1,18 @@
-//! Which run a word means: a name, the beginning of one, or `last`. Pure.
+//! Finds a run by name, prefix, or `last`. Pure.
 
 use crate::suggest;
 
 use super::{RunSummary, RunsError};
 
-/// The word that means the newest run.
+/// The word for the newest run.
 pub const LAST: &str = "last";
 
-/// How many runs an error names at most.
+/// The maximum number of runs in an error.
 const NAMED: usize = 10;
 
-/// The run or schedule that a word means, of runs that are listed newest first: the
-/// one of that name; for [`LAST`] the newest run; or the only one whose name begins
-/// so. A schedule and the runs that it has made count as one: the schedule.
+/// Finds a run or schedule in a list that is sorted newest first: the one with this name, the
+/// newest run for [`LAST`], or the only one with this prefix. A schedule and its runs count
+/// as one match: the schedule.
 ///
 /// # Errors
 /// [`RunsError::NoSuchRun`] and [`RunsError::Ambiguous`].
@@ -32,7 +32,7 @@ pub fn pick<'a>(
         });
     }
     let mut found: Vec<&RunSummary> = match word {
-        // Every name begins so.
+        // Every name has the empty prefix.
         "" => Vec::new(),
         word => runs
             .iter()
@@ -67,8 +67,7 @@ pub fn pick<'a>(
     }
 }
 
-/// The name that is closest to a word. The random end of a name is left out where
-/// the word has none.
+/// The closest name to a word. Ignores the random suffix of names if the word has none.
 fn nearest<'a>(runs: &'a [RunSummary], word: &str) -> Option<&'a str> {
     let names = || runs.iter().map(|run| run.run.name.as_str());
     let stem = |name: &'a str| name.rsplit_once('-').map_or(name, |(stem, _)| stem);
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn names_beginnings_and_last() {
+    fn names_prefixes_and_last() {
         let runs = [
             schedule("nightly-c2c2c"),
             run("digits-x7k2p", None),
@@ -155,11 +154,11 @@ mod tests {
     }
 
     #[test]
-    fn an_ambiguous_beginning_lists_the_candidates() {
+    fn an_ambiguous_prefix_lists_the_candidates() {
         let runs = [run("digits-x7k2p", None), run("digits-b2k9w", None)];
         insta::assert_snapshot!(
             picked(&runs, "digits"),
-            @r#""digits" is the beginning of 2 names of runs: digits-x7k2p, digits-b2k9w"#
+            @r#""digits" is ambiguous, 2 runs match: digits-x7k2p, digits-b2k9w"#
         );
         let many: Vec<RunSummary> = (10..30).map(|n| run(&format!("a-{n}"), None)).collect();
         let error = picked(&many, "a");
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_and_its_runs_are_one() {
+    fn a_schedule_and_its_runs_are_one_match() {
         let runs = [
             run("nightly-c2c2c-29000002", Some("nightly-c2c2c")),
             run("nightly-c2c2c-29000001", Some("nightly-c2c2c")),
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_gets_the_closest() {
+    fn an_unknown_name_gets_a_suggestion() {
         let runs = [run("digits-x7k2p", None), run("sweep-b2k9w", None)];
         for (word, near) in [
             ("digist-x7k2p", "digits-x7k2p"),
@@ -202,6 +201,6 @@ mod tests {
             assert!(!error.contains("did you mean"), "{error}");
         }
         let error = picked(&[], "last");
-        assert_eq!(error, r#"there is no run in namespace "default""#);
+        assert_eq!(error, r#"there are no runs in namespace "default""#);
     }
 }

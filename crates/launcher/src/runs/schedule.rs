@@ -1,4 +1,4 @@
-//! Schedules: runs that are made again and again.
+//! Schedules, which create runs repeatedly.
 
 use jiff::{Timestamp, tz::TimeZone};
 use longshore_model::schedule::{self, Schedule};
@@ -10,20 +10,20 @@ use crate::{
     names::{self, RunName},
 };
 
-/// When a schedule makes runs.
+/// The state of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduleSummary {
-    /// As cron writes it.
+    /// The schedule in cron syntax.
     pub cron: String,
-    /// The time zone of `cron`, if it is given; else the cluster's, mostly UTC.
+    /// The time zone of `cron`; `None` for that of the cluster, usually UTC.
     pub time_zone: Option<String>,
-    /// When it last made a run.
+    /// When it last created a run.
     pub last: Option<Timestamp>,
-    /// When it makes the next; `None` while it is paused. With no time zone given the
-    /// cluster's clock is taken to be UTC.
+    /// When it creates the next run; `None` while it is paused. Without a time zone, the
+    /// cluster's time zone is assumed to be UTC.
     pub next: Option<Timestamp>,
-    /// How many Jobs of it go on.
+    /// The number of its active Jobs.
     pub active: usize,
 }
 

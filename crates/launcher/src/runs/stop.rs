@@ -1,4 +1,4 @@
-//! Ends runs, and removes them.
+//! Stops and removes runs.
 
 use std::{borrow::Borrow, collections::BTreeSet};
 
@@ -19,10 +19,9 @@ use crate::{
     outcome::{End, Ending, Outcome},
 };
 
-/// Stops a run and keeps its record: its Jobs are marked as cancelled and
-/// suspended, so their pods end, and the Jobs stay for `runs`. A role that has
-/// ended already is left as it is. A schedule makes no more runs. Gives how many
-/// Jobs were stopped.
+/// Stops a run and keeps its record: marks its Jobs as cancelled and suspends them, so that
+/// their pods end and the Jobs remain for `runs`. Roles that have ended are not changed. A
+/// schedule creates no more runs. Returns the number of stopped Jobs.
 ///
 /// # Errors
 /// [`RunsError::Cluster`](super::RunsError::Cluster).
@@ -41,9 +40,9 @@ pub async fn cancel(
     Ok(going_on.len())
 }
 
-/// Stops a run because its cluster is about to be stopped, and leaves on its Jobs
-/// what it was stopped by, as in `longshore down`: `runs` and `why` say so when
-/// the cluster is there again, and followers of the run see it now.
+/// Stops a run because its cluster is about to stop, and records the cause on its Jobs, such as
+/// `longshore down`. Followers of the run see it immediately, and `runs` and `why` report it
+/// when the cluster runs again.
 ///
 /// # Errors
 /// [`RunsError::Cluster`](super::RunsError::Cluster).
@@ -62,9 +61,9 @@ pub async fn stop_with_cluster(
     Ok(stop(cluster, run, &going_on(cluster, run).await?, &notes).await?)
 }
 
-/// Ends what is left of runs that are over, as a follower does: roles that serve
-/// the others when those have succeeded, and the other tasks when one has failed.
-/// For runs without a follower. Gives how many Jobs were stopped.
+/// Stops the remaining Jobs of finished runs like a follower does: service roles when the
+/// others have succeeded, and all other tasks when one has failed. For runs without a
+/// follower. Returns the number of stopped Jobs.
 ///
 /// # Errors
 /// [`RunsError::Cluster`](super::RunsError::Cluster).
@@ -75,7 +74,7 @@ pub async fn stop_leftovers(cluster: &Cluster, now: Timestamp) -> Result<usize, 
             continue;
         };
         let mut jobs = going_on(cluster, &found.run).await?;
-        // A JobSet ends by itself what served the others.
+        // A JobSet stops its service roles by itself.
         jobs.retain(|job| job.jobset().is_none());
         let decided = Decided {
             by_task: outcome.ending == Ending::Failed,
@@ -87,7 +86,7 @@ pub async fn stop_leftovers(cluster: &Cluster, now: Timestamp) -> Result<usize, 
     Ok(stopped)
 }
 
-/// What is left on the Jobs that are stopped because of how their run ended.
+/// The annotations of Jobs that are stopped because their run ended.
 fn notes(outcome: &Outcome, now: Timestamp) -> Value {
     let mut notes = json!({names::STOPPED: format!("{now}: {}", outcome.reason)});
     let why = outcome.explanation.as_ref();
@@ -104,15 +103,15 @@ fn notes(outcome: &Outcome, now: Timestamp) -> Value {
     notes
 }
 
-/// How a run has come to its end.
+/// How the outcome of a run was decided.
 #[derive(Debug)]
 pub(crate) struct Decided {
     pub(crate) outcome: Outcome,
-    /// By a task that has failed.
+    /// The role of the failed task, if a task failed.
     pub(crate) by_task: bool,
 }
 
-/// Stops what goes on of a run that has come to its end.
+/// Stops the active Jobs of a run whose outcome is decided.
 pub(crate) async fn stop_decided(
     cluster: &Cluster,
     run: &Run,
@@ -124,8 +123,8 @@ pub(crate) async fn stop_decided(
     let notes = notes(outcome, now);
     let failed = outcome.task.as_ref().filter(|_| *by_task);
     let failed = failed.map(|task| task.role.as_str());
-    // The Job of the task that failed fails by itself, and keeps the pod with its log.
-    // Suspended before it has counted the failure, it would delete the pod.
+    // The Job of the failed task fails by itself and keeps the pod with its log. If it were
+    // suspended before it has counted the failure, it would delete the pod.
     let (own, rest): (Vec<_>, Vec<_>) = jobs
         .iter()
         .map(Borrow::borrow)
@@ -144,7 +143,7 @@ async fn going_on(cluster: &Cluster, run: &Run) -> Result<Vec<JobEvidence>, Erro
     Ok(jobs)
 }
 
-/// Ends the pods of Jobs and keeps the Jobs, with notes about it.
+/// Stops the pods of Jobs, and keeps the Jobs with annotations about the cause.
 async fn stop(
     cluster: &Cluster,
     run: &Run,
@@ -154,13 +153,13 @@ async fn stop(
     let view = cluster.jobs().in_namespace(&run.namespace)?;
     let jobs: Vec<&JobEvidence> = jobs.iter().map(Borrow::borrow).collect();
     let workloads = kueue::workloads(cluster, &run.namespace, &jobs).await?;
-    // First: without the right to do so nothing is noted that is not true.
+    // First, so that without permission no incorrect annotation is written.
     kueue::deactivate(cluster, &run.namespace, &workloads).await?;
     let is_queued = |job: &JobEvidence| workloads.iter().any(|workload| workload.is_of(job));
     let note = Patch::merge(json!({"metadata": {"annotations": notes}}));
     let suspension = suspension(notes);
     let patches = jobs.iter().map(async |job| {
-        // A Job that only its own manager suspends: JobSet or Kueue would resume it.
+        // Only its manager can suspend this Job: JobSet or Kueue would resume it.
         let is_managed = job.jobset().is_some() || is_queued(job);
         patch(&view, job, if is_managed { &note } else { &suspension }).await
     });
@@ -179,7 +178,7 @@ async fn stop(
     Ok(())
 }
 
-/// Changes a Job, if it is still there.
+/// Patches a Job, if it still exists.
 async fn patch(view: &View<kinds::Job>, job: &JobEvidence, change: &Patch) -> Result<(), Error> {
     match view.patch(&job.metadata.name, change).await {
         Err(error) if !error.is_not_found() => Err(error),
@@ -207,15 +206,14 @@ pub(super) async fn schedules(
     super::if_allowed(view.labels(run.selector()?).list().await)
 }
 
-/// Deletes a run with all its objects, running or not. With a schedule go all runs
-/// that it has made.
+/// Deletes a run with all its objects, active or not. A schedule is deleted with all its runs.
 ///
 /// # Errors
 /// [`RunsError::Cluster`](super::RunsError::Cluster).
 pub async fn remove(cluster: &Cluster, run: &Run) -> Result<(), super::RunsError> {
     let options = DeleteOptions::background();
     let jobs = run.found_jobs(cluster).await?;
-    // Who makes them goes first: it would make them again.
+    // Delete the owner first, which would otherwise recreate them.
     for schedule in schedules(cluster, run).await? {
         schedule.delete(&options).await?;
     }
@@ -230,11 +228,11 @@ pub async fn remove(cluster: &Cluster, run: &Run) -> Result<(), super::RunsError
         gone(view.delete(&job.metadata.name, &options).await)?;
     }
     if run.schedule.is_some() {
-        // The rest is the schedule's.
+        // The other objects belong to the schedule.
         return Ok(());
     }
-    // The Jobs own the rest, which goes with them; a submission that was cut
-    // off may have left objects that nothing owns.
+    // The Jobs own the other objects. An interrupted submission may have left objects without
+    // an owner.
     let services = cluster.services().in_namespace(&run.namespace)?;
     let secrets = cluster.secrets().in_namespace(&run.namespace)?;
     let (services, secrets) = (
@@ -251,7 +249,7 @@ pub async fn remove(cluster: &Cluster, run: &Run) -> Result<(), super::RunsError
     Ok(())
 }
 
-/// What is gone already need not be deleted.
+/// Ignores that an object does not exist.
 fn gone(deleted: Result<(), Error>) -> Result<(), Error> {
     match deleted {
         Err(error) if error.is_not_found() => Ok(()),

@@ -1,4 +1,4 @@
-//! Jobs and pods make runs. Pure.
+//! Groups Jobs and pods into runs. Pure.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,7 @@ use crate::{
     track,
 };
 
-/// The name of a run, with the part of a Job's name that tells the runs of one
-/// schedule apart.
+/// The namespace and name of a run, and the execution if it belongs to a schedule.
 type Key<'a> = (&'a str, &'a str, Option<&'a str>);
 
 /// Which run a Job belongs to.
@@ -28,12 +27,12 @@ fn key<'a>(meta: &'a Meta, job: &'a str, schedule: bool) -> Option<Key<'a>> {
     ))
 }
 
-/// The roles as the plan has written them down.
+/// The roles as recorded by the plan.
 pub(super) fn declared(meta: &Meta) -> Option<Vec<RunRole>> {
     serde_json::from_str(meta.annotations.get(names::ROLES)?).ok()
 }
 
-/// The command as the plan has written it down.
+/// The command as recorded by the plan.
 pub(super) fn command(meta: &Meta) -> Vec<String> {
     let text = meta.annotations.get(names::COMMAND);
     text.and_then(|text| serde_json::from_str(text).ok())
@@ -72,14 +71,14 @@ pub(super) fn summaries(jobs: &[JobEvidence], pods: &[PodEvidence]) -> Vec<RunSu
     summaries
 }
 
-/// When a run came to its end. A Job's own times may be much later than its
-/// pods': those of a cluster that was down are written at its next start.
+/// When a run ended. A Job's times may be much later than its pods': a cluster that was down
+/// writes them when it starts again.
 fn finished(roles: &[RunRole], jobs: &[&JobEvidence], pods: &[&PodEvidence]) -> Option<Timestamp> {
     let is_service = |job: &JobEvidence| {
         let mut roles = roles.iter();
         roles.any(|role| role.service && job.role() == Some(role.name.as_str()))
     };
-    // Roles that serve the others end after them.
+    // Service roles end after the others.
     let own: Vec<_> = jobs.iter().filter(|job| !is_service(job)).collect();
     let own = if own.is_empty() {
         jobs.iter().collect()
@@ -100,7 +99,7 @@ fn job_finished(job: &JobEvidence, pods: &[&PodEvidence]) -> Option<Timestamp> {
     };
     let last = own().filter_map(|pod| pod.finished_at()).max();
     if let Some(failure) = job.failure() {
-        // What ends all pods at once is the Job's own time.
+        // If all pods are stopped at once, the Job's own time counts.
         let by_pods = own().any(|pod| pod.has_failed()) && failure.reason != "DeadlineExceeded";
         return last.filter(|_| by_pods).or(failure.last_transition_time);
     }
@@ -150,7 +149,7 @@ fn summary(
             .and_then(|job| job.spec.completions)
             .unwrap_or(role.count);
     }
-    // Decided as a follower decides, from the same evidence.
+    // The same decision as a follower's, from the same evidence.
     let began = first.metadata.creation_timestamp.unwrap_or(Timestamp::MIN);
     let seen = track::decide_now(&roles, jobs, pods, &Around::default(), began);
     let started = pods.iter().any(|pod| pod.has_started());

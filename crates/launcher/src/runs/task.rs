@@ -1,11 +1,11 @@
-//! Which task of a run is meant. Pure.
+//! Selects a task of a run. Pure.
 
 use crate::suggest;
 
 use super::Run;
 use crate::names::Task;
 
-/// Why no task, or not one task alone, is meant.
+/// Why a selection does not match exactly one task.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TaskError {
@@ -14,9 +14,9 @@ pub enum TaskError {
     NoSuchRole {
         /// The run's name.
         run: String,
-        /// The role asked for.
+        /// The requested role.
         role: String,
-        /// The role whose name is closest.
+        /// The closest role name.
         nearest: Option<String>,
         /// The roles that it has.
         roles: Vec<String>,
@@ -26,19 +26,19 @@ pub enum TaskError {
     NoSuchIndex {
         /// The run's name.
         run: String,
-        /// The role asked for, if one was.
+        /// The requested role, if any.
         role: Option<String>,
-        /// The index asked for.
+        /// The requested index.
         index: u32,
-        /// The tasks that it has, in a few words.
+        /// A summary of its tasks.
         tasks: String,
     },
-    /// Several tasks fit.
+    /// Several tasks match.
     #[error("the run {run} has {count} tasks: name one, as in {run}/{example}")]
     Several {
         /// The run's name.
         run: String,
-        /// How many fit.
+        /// The number of matching tasks.
         count: u64,
         /// One of them.
         example: Task,
@@ -84,7 +84,7 @@ impl Run {
         }
     }
 
-    /// The one task that is meant: that of this role and index, or the only one there is.
+    /// The task with this role and index, or the only task.
     ///
     /// # Errors
     /// As [`Run::check_task`], and [`TaskError::Several`].

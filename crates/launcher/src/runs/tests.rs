@@ -1,4 +1,4 @@
-//! Runs are put together from Jobs and pods.
+//! Tests of grouping Jobs and pods into runs.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ fn pair(run: &str) -> [JobEvidence; 2] {
 }
 
 #[test]
-fn a_run_is_its_jobs_and_pods() {
+fn a_run_consists_of_its_jobs_and_pods() {
     let jobs = [
         pair("a-1").as_slice(),
         &[job("b-2", "worker", LATE, json!({}))],
@@ -91,7 +91,7 @@ fn a_run_is_its_jobs_and_pods() {
 }
 
 #[test]
-fn ends_are_told_with_their_exit_codes() {
+fn ends_have_their_exit_codes() {
     let state = |pods: &[PodEvidence]| {
         let found = summaries(&pair("a-1"), pods);
         (found[0].state, found[0].exit_code)
@@ -119,7 +119,7 @@ fn ends_are_told_with_their_exit_codes() {
 }
 
 #[test]
-fn without_pods_the_jobs_tell() {
+fn without_pods_the_jobs_decide() {
     let condition = |kind: &str| {
         json!({"status": {"conditions": [
             {"type": kind, "status": "True", "reason": "BackoffLimitExceeded", "lastTransitionTime": LATE},
@@ -139,7 +139,7 @@ fn without_pods_the_jobs_tell() {
 }
 
 #[test]
-fn cancelled_runs_say_so() {
+fn cancelled_runs_have_the_state_cancelled() {
     let mut jobs = pair("a-1");
     for job in &mut jobs {
         job.metadata
@@ -155,12 +155,12 @@ fn cancelled_runs_say_so() {
 }
 
 #[test]
-fn jobs_that_are_not_runs_are_left_out() {
+fn jobs_that_are_not_runs_are_omitted() {
     assert!(summaries(&[JobEvidence::default()], &[PodEvidence::default()]).is_empty());
 }
 
 #[test]
-fn a_run_ends_with_its_tasks_and_not_with_the_next_start_of_its_cluster() {
+fn a_run_ends_with_its_tasks_not_with_the_restart_of_its_cluster() {
     let late = json!({
         "spec": {"completions": 2},
         "status": {"completionTime": LATE, "conditions": [
@@ -174,12 +174,12 @@ fn a_run_ends_with_its_tasks_and_not_with_the_next_start_of_its_cluster() {
     ];
     let finished = |pods: &[PodEvidence]| summaries(&jobs, pods)[0].finished.unwrap().to_string();
     assert_eq!(finished(&pods), "2026-01-01T00:00:09Z");
-    // A pod that is gone may have been the last.
+    // A deleted pod may have been the last.
     assert_eq!(finished(&pods[..1]), LATE);
 }
 
 #[test]
-fn a_run_whose_cluster_was_stopped_says_so() {
+fn a_run_whose_cluster_was_stopped_has_this_cause() {
     let cause = "the cluster was stopped by `longshore down`";
     let why = json!({"kind": "cluster-stopped", "cause": cause, "remedy": "run it again"});
     let mut jobs = pair("a-1");
@@ -190,7 +190,7 @@ fn a_run_whose_cluster_was_stopped_says_so() {
             (names::WHY.to_owned(), why.to_string()),
         ]);
     }
-    // What became of the pods then says nothing about the run.
+    // The end of the pods does not affect the outcome of the run.
     for pods in [&[][..], &[pod("a-1", "worker", 0, Some(143))]] {
         let found = &summaries(&jobs, pods)[0];
         assert_eq!((found.state, found.exit_code), (RunState::Failed, Some(3)));
@@ -201,7 +201,7 @@ fn a_run_whose_cluster_was_stopped_says_so() {
 }
 
 #[test]
-fn a_run_whose_pods_are_gone_keeps_its_exit_code() {
+fn a_run_without_pods_keeps_its_exit_code() {
     let noted = |end: &str| {
         let mut jobs = pair("a-1");
         for job in &mut jobs {
@@ -215,7 +215,7 @@ fn a_run_whose_pods_are_gone_keeps_its_exit_code() {
         let found = summaries(&jobs, &[]).remove(0);
         (found.state, found.exit_code)
     };
-    // What others have written there makes no success of it.
+    // An invalid record does not turn it into a success.
     for (end, code) in [
         (r#"{"ending": "failed", "exitCode": 76}"#, 76),
         (r#"{"ending": "failed", "exitCode": 0}"#, 1),

@@ -7,12 +7,12 @@ use longshore_client::{
 
 use super::{RunSummary, RunsError, Views, summarize};
 
-/// The runs of a namespace, or of all that may be seen, as they change.
+/// The runs of a namespace, or of all visible namespaces, as they change.
 #[derive(Debug)]
 pub struct WatchedRuns {
     jobs: (Cache<Job>, Changes<Job>),
     pods: (Cache<Pod>, Changes<Pod>),
-    /// Absent where CronJobs may not be seen.
+    /// `None` without permission to list CronJobs.
     schedules: Option<(Cache<CronJob>, Changes<CronJob>)>,
 }
 
@@ -45,10 +45,10 @@ impl WatchedRuns {
         Ok(watched)
     }
 
-    /// The runs as they are now, newest first.
+    /// The current runs, newest first.
     ///
     /// # Errors
-    /// [`RunsError::Cluster`] when an object cannot be read.
+    /// [`RunsError::Cluster`] if an object cannot be parsed.
     pub fn now(&self) -> Result<Vec<RunSummary>, RunsError> {
         let schedules = self.schedules.as_ref();
         let schedules = schedules.map(|(cache, _)| cache.items());
@@ -59,8 +59,8 @@ impl WatchedRuns {
         )
     }
 
-    /// Waits until an object of a run has changed; false when the cluster was closed.
-    /// May be given up and called again.
+    /// Waits until an object of a run has changed. Returns false if the cluster was closed.
+    /// Cancel-safe.
     pub async fn changed(&mut self) -> bool {
         let Self {
             jobs,
@@ -82,7 +82,7 @@ impl WatchedRuns {
         is_open
     }
 
-    /// Takes the changes that are there already: [`WatchedRuns::now`] shows them.
+    /// Drains the pending changes, which [`WatchedRuns::now`] includes.
     fn drain(&mut self) {
         while self.jobs.1.try_next().is_some() {}
         while self.pods.1.try_next().is_some() {}

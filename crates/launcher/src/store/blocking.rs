@@ -1,4 +1,4 @@
-//! Work that blocks, and that can be stopped.
+//! Runs blocking work that can be stopped.
 
 use std::{
     io,
@@ -21,9 +21,9 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Does work on a thread of its own. When `stop` ends first, the flag that the work
-/// looks at is set, and the work's end is waited for; also when this future is dropped,
-/// then without waiting.
+/// Runs blocking work on its own thread. If `stop` completes first, sets the flag that the work
+/// checks, and waits for the work to end. Dropping this future also sets the flag, but does
+/// not wait.
 pub(super) async fn unless_stopped<T: Send + 'static>(
     stop: impl Future<Output = ()> + Unpin,
     work: impl FnOnce(&AtomicBool) -> Result<T, StoreError> + Send + 'static,

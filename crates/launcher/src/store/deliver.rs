@@ -1,4 +1,4 @@
-//! Decides how a bundle travels, and sends it on its way.
+//! Decides how to deliver a bundle, and uploads it.
 
 use std::path::PathBuf;
 
@@ -8,9 +8,9 @@ use super::{
 };
 use crate::bundle::Bundle;
 
-/// Decides how a bundle travels, and uploads it where that is needed: to the
-/// store when one is given, else in a Secret when it fits. A store is asked first: a
-/// bundle that is there is neither packed nor read.
+/// Decides how to deliver a bundle, and uploads it if necessary: to the store if there is one,
+/// otherwise in a Secret if it fits. Checks the store first: an existing bundle is neither
+/// packed nor read.
 ///
 /// # Errors
 /// [`StoreError`] names the store, what is wrong, and what to do.
@@ -30,8 +30,8 @@ pub async fn deliver(
     Ok(info(bundle, delivery))
 }
 
-/// What [`deliver`] would decide, without asking or sending. Instead of a
-/// signed URL there is the bundle's place in the store.
+/// The decision of [`deliver`], without any requests. Contains the bundle's location in the
+/// store instead of a signed URL.
 ///
 /// # Errors
 /// [`StoreError::TooLarge`].

@@ -1,4 +1,4 @@
-//! Tests of how bundles travel; signing is tested for each service.
+//! Tests of the delivery of bundles, and of signing for each service.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -25,7 +25,7 @@ fn bundle(bytes: usize) -> Bundle {
 }
 
 #[tokio::test]
-async fn without_a_store_small_bundles_travel_in_a_secret_and_large_ones_not_at_all() {
+async fn without_a_store_only_small_bundles_are_delivered() {
     let small = deliver(&bundle(10), None, DeliverOptions::default()).await;
     assert!(matches!(small.unwrap().delivery, Delivery::Secret(_)));
     let large = deliver(&bundle(2 << 20), None, DeliverOptions::default()).await;
@@ -37,7 +37,7 @@ async fn without_a_store_small_bundles_travel_in_a_secret_and_large_ones_not_at_
 }
 
 #[tokio::test]
-async fn a_folder_gets_a_bundle_once_and_complete() {
+async fn a_bundle_is_written_to_a_folder_once_and_atomically() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::Folder(folder.path().to_owned());
     let bundle = bundle(3 << 20);
@@ -59,21 +59,21 @@ async fn a_folder_gets_a_bundle_once_and_complete() {
     assert!(names(folder.path()).is_empty());
 
     for times in [4, 0] {
-        let told = Arc::new(Mutex::new(0));
-        let tell = Arc::clone(&told);
+        let calls = Arc::new(Mutex::new(0));
+        let counter = Arc::clone(&calls);
         let options = DeliverOptions {
-            progress: Arc::new(move |_| *tell.lock().unwrap() += 1),
+            progress: Arc::new(move |_| *counter.lock().unwrap() += 1),
             ..DeliverOptions::default()
         };
         deliver(&bundle, Some(&store), options).await.unwrap();
-        assert_eq!(*told.lock().unwrap(), times);
+        assert_eq!(*calls.lock().unwrap(), times);
     }
     let name = format!("{}.tar.gz", bundle.sha256);
     assert_eq!(names(folder.path()), [name.as_str()]);
     let file = folder.path().join("bundles").join(name);
     assert_eq!(fs::read(&file).unwrap(), bundle.bytes().unwrap());
 
-    // A bundle that is found counts as used now: it is not collected as unused.
+    // An existing bundle counts as used now, so it is not collected.
     let used = |file: &Path| fs::metadata(file).unwrap().modified().unwrap();
     let begin = std::time::SystemTime::now() - Duration::from_secs(1);
     let opened = fs::File::open(&file).unwrap();
@@ -83,7 +83,7 @@ async fn a_folder_gets_a_bundle_once_and_complete() {
     assert!(used(&file) > begin);
 }
 
-/// A folder that was packed, as it is now; its archive does not stay in memory.
+/// A packed folder whose archive is not in memory.
 struct Unchanged {
     folder: tempfile::TempDir,
     options: PackOptions,
@@ -102,7 +102,7 @@ impl Unchanged {
             cache,
             ..PackOptions::default()
         };
-        // What was just written is not taken for unchanged.
+        // Recently written files do not count as unchanged.
         std::thread::sleep(Duration::from_millis(2_100));
         let unchanged = Self { folder, options };
         unchanged.pack();
@@ -117,7 +117,7 @@ impl Unchanged {
         Store::Folder(self.folder.path().join("store"))
     }
 
-    /// What is in the store.
+    /// The content of the store.
     fn stored(&self) -> Vec<std::path::PathBuf> {
         let files = fs::read_dir(self.folder.path().join("store/bundles")).unwrap();
         files.map(|file| file.unwrap().path()).collect()
@@ -125,7 +125,7 @@ impl Unchanged {
 }
 
 #[tokio::test]
-async fn a_bundle_that_a_folder_has_is_not_packed_and_one_that_vanished_is() {
+async fn an_existing_bundle_is_not_packed_but_a_deleted_one_is() {
     let place = Unchanged::new();
     let (store, counted) = (place.store(), Arc::new(Mutex::new(0)));
     let deliver = async |bundle: &Bundle| {
@@ -145,7 +145,7 @@ async fn a_bundle_that_a_folder_has_is_not_packed_and_one_that_vanished_is() {
     assert_eq!(deliver(&again).await, 0);
     assert!(!again.is_packed());
 
-    // One that is gone, and one that is cut off.
+    // A deleted and a truncated bundle.
     let file = place.stored().remove(0);
     let content = fs::read(&file).unwrap();
     for vanish in [
@@ -159,7 +159,7 @@ async fn a_bundle_that_a_folder_has_is_not_packed_and_one_that_vanished_is() {
 }
 
 #[tokio::test]
-async fn a_delivery_is_stopped_while_it_packs() {
+async fn a_delivery_can_be_stopped_while_packing() {
     let place = Unchanged::new();
     let bundle = place.pack();
     let (stop, mut stopped) = tokio::sync::mpsc::unbounded_channel();
@@ -177,7 +177,7 @@ async fn a_delivery_is_stopped_while_it_packs() {
     assert!(place.stored().is_empty());
     assert!(!bundle.is_packed());
 
-    // Nobody waits any more: it ends all the same.
+    // Dropping the future also ends the work.
     let (begun, packs) = (Arc::new(AtomicBool::new(false)), Arc::new(()));
     let (flag, witness) = (Arc::clone(&begun), Arc::clone(&packs));
     let options = DeliverOptions {
@@ -199,7 +199,7 @@ async fn a_delivery_is_stopped_while_it_packs() {
         _ = delivery => panic!("it is not done"),
         () = begins => {}
     }
-    // The function that is told of it goes with the thread that packs.
+    // The packing thread drops the progress callback.
     let ends = async {
         while Arc::strong_count(&packs) > 1 {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -213,7 +213,7 @@ async fn a_delivery_is_stopped_while_it_packs() {
 }
 
 #[tokio::test]
-async fn a_folder_that_changed_before_it_was_packed_is_named() {
+async fn a_folder_that_changed_before_packing_is_named() {
     let place = Unchanged::new();
     let bundle = place.pack();
     let file = place.folder.path().join("code/data");
@@ -229,7 +229,7 @@ async fn a_folder_that_changed_before_it_was_packed_is_named() {
 }
 
 #[test]
-fn what_is_described_needs_no_store() {
+fn describing_a_delivery_sends_no_requests() {
     let bundle = bundle(10);
     let store = Store::parse("gs://b/p").unwrap();
     let info = describe(&bundle, Some(&store)).unwrap();
@@ -291,7 +291,7 @@ async fn azure_signs() {
         "https://acc.blob.core.windows.net/container/p/bundles/ab12.tar.gz",
         &["sp=r&", "sr=b", "se=", "sig="],
     );
-    // One that is signed cannot sign.
+    // A shared access signature cannot sign.
     let settings = [
         ("AZURE_STORAGE_ACCOUNT_NAME", "acc"),
         ("AZURE_STORAGE_SAS_KEY", "sv=1&sig=hush"),
@@ -313,13 +313,13 @@ async fn google_signs() {
         &[
             "X-Goog-Expires=86400",
             "X-Goog-Signature=",
-            "X-Goog-Credential=nobody",
+            "X-Goog-Credential=tester",
         ],
     );
 }
 
 #[tokio::test]
-async fn half_a_configuration_is_told_with_its_variables() {
+async fn an_incomplete_configuration_is_reported_with_its_variables() {
     let cases = [
         (
             "s3://b",

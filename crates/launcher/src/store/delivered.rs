@@ -1,4 +1,4 @@
-//! A bundle that was delivered to a store before, for another run.
+//! A bundle that was already delivered to a store for another run.
 
 use object_store::ObjectStoreExt;
 
@@ -9,10 +9,10 @@ use super::{
     remote::Effort,
 };
 
-/// Finds a bundle that was delivered before, and makes it ready to be fetched.
+/// Finds a bundle that was delivered before, and prepares it for download.
 ///
 /// # Errors
-/// [`StoreError::Gone`] when the store has it no more; else as
+/// [`StoreError::Gone`] if the store no longer has it; otherwise as for
 /// [`deliver`](super::deliver()).
 pub async fn again(
     sha256: &str,

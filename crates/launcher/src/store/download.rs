@@ -1,5 +1,5 @@
-//! Fetches a bundle by a signed URL: to a file, never into memory, going on
-//! where a broken connection left off.
+//! Downloads a bundle from a signed URL to a file, never into memory, and resumes after
+//! connection failures.
 
 use std::{
     fs::File,
@@ -21,68 +21,68 @@ use super::{
 };
 use crate::bundle::hexadecimal;
 
-/// As much of a refusal as is read.
+/// The number of bytes of an error response to read.
 const REFUSAL: usize = 64 * 1024;
 
-/// Why a bundle cannot be fetched by its signed URL.
+/// Why a bundle cannot be downloaded from its signed URL.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DownloadError {
-    /// The signature is not valid, or not any more.
+    /// The signature is invalid or has expired.
     #[error(
-        "the store refuses to give the bundle {place} ({problem}): its signed URL has expired, or who signed it has lost the right; submit the run again"
+        "the store denies access to the bundle {place} ({problem}): the signed URL has expired, or its signer no longer has access; submit the run again"
     )]
     Refused {
         /// The bundle, without the signature.
         place: String,
-        /// What the store says.
+        /// The store's message.
         problem: String,
     },
-    /// The bundle is not there any more.
+    /// The bundle no longer exists.
     #[error(
-        "the bundle {place} is not in the store any more ({problem}); submit the run again: it is uploaded again"
+        "the bundle {place} no longer exists in the store ({problem}); submit the run again to upload it again"
     )]
     Missing {
         /// The bundle, without the signature.
         place: String,
-        /// What the store says.
+        /// The store's message.
         problem: String,
     },
-    /// Only the plan of a run was made, which sends nothing.
+    /// The plan is the output of a dry run, which does not upload the bundle.
     #[error(
-        "the bundle {place} was not sent: this run was written by --dry-run; submit it with `longshore run`"
+        "the bundle {place} was not uploaded: this run is the output of --dry-run; submit it with `longshore run`"
     )]
     NotSent {
-        /// Where it would be.
+        /// Its planned location.
         place: String,
     },
-    /// What is there has another size.
+    /// The bundle in the store has another size.
     #[error(
-        "the bundle {place} is damaged: it has {found} bytes, not {expected}; submit the run again: it is uploaded again"
+        "the bundle {place} is damaged: it has {found} bytes, not {expected}; submit the run again to upload it again"
     )]
     WrongSize {
         /// The bundle, without the signature.
         place: String,
-        /// How many bytes there are, or at least are.
+        /// The number of bytes found, or a lower bound.
         found: u64,
-        /// How many there shall be.
+        /// The expected number of bytes.
         expected: u64,
     },
-    /// No answer, or none that helps, after several tries.
+    /// No successful response after several attempts.
     #[error(
-        "cannot fetch the bundle {place}: {problem} (after {attempts} attempts); pods must reach the store by the same address as whoever submits the run"
+        "cannot fetch the bundle {place}: {problem} (after {attempts} attempts); pods must reach the store at the same address as the client"
     )]
     Failed {
         /// The bundle, without the signature.
         place: String,
-        /// What happened last.
+        /// The last error.
         problem: String,
-        /// How often it was tried.
+        /// The number of attempts.
         attempts: u32,
     },
-    /// There is no room for it.
+    /// There is no space for it.
     #[error(
-        "no room for the bundle of {size} bytes at {}: the node's disk or the pod's ephemeral storage is full", path.display()
+        "no space for the bundle of {size} bytes at {}: the node's disk or the pod's ephemeral storage is full", path.display()
     )]
     Full {
         /// The file.
@@ -90,29 +90,29 @@ pub enum DownloadError {
         /// The bundle's size.
         size: u64,
     },
-    /// It cannot be kept.
+    /// It cannot be written.
     #[error("cannot write the bundle to {}: {source}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// How long to try.
+/// How often to retry.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
-    /// How often in a row nothing may come.
+pub(crate) struct RetryPolicy {
+    /// The maximum number of consecutive attempts without data.
     pub(crate) attempts: u32,
-    /// How long to wait after the first of them; then twice as long each time.
+    /// The pause after the first one. It doubles each time.
     pub(crate) pause: Duration,
-    /// The longest wait.
+    /// The longest pause.
     pub(crate) longest: Duration,
 }
 
-impl Default for Patience {
-    /// A minute and a half, about.
+impl Default for RetryPolicy {
+    /// Retries for about a minute and a half.
     fn default() -> Self {
         Self {
             attempts: 12,
@@ -122,9 +122,9 @@ impl Default for Patience {
     }
 }
 
-impl Patience {
-    /// How long to wait after so many attempts. Not exactly so long: tasks of a
-    /// run that failed together shall not come again together.
+impl RetryPolicy {
+    /// The pause after this many attempts, with jitter, so that tasks that failed together do
+    /// not retry together.
     fn wait(&self, attempts: u32) -> Duration {
         let doubled = self
             .pause
@@ -135,13 +135,13 @@ impl Patience {
     }
 }
 
-/// Fetches a bundle of `size` bytes into `target`, and tells the sha256 of what
-/// came. Needs no runtime around it.
+/// Downloads a bundle of `size` bytes into `target` and returns the sha256 of the data. Does
+/// not need a runtime.
 pub(crate) fn download(
     url: &SignedUrl,
     size: u64,
     target: &Path,
-    patience: Patience,
+    retries: RetryPolicy,
 ) -> Result<String, DownloadError> {
     let failed = |problem: String| DownloadError::Failed {
         place: url.place(),
@@ -153,18 +153,18 @@ pub(crate) fn download(
             .enable_all()
             .build()
             .map_err(|error| failed(error.to_string()))?;
-        runtime.block_on(fetch(url, size, target, patience))
+        runtime.block_on(fetch(url, size, target, retries))
     };
-    // On a thread of its own: whoever calls may be in a runtime.
+    // On its own thread, because the caller may run in a runtime.
     let done = std::thread::scope(|scope| scope.spawn(fetch).join());
-    done.unwrap_or_else(|_| Err(failed("the download broke off".to_owned())))
+    done.unwrap_or_else(|_| Err(failed("the download was interrupted".to_owned())))
 }
 
-/// Whether the URL gives a bundle of this size. Fetches one byte of it.
+/// Checks that the URL returns a bundle of this size. Downloads one byte of it.
 pub(super) async fn check(url: &SignedUrl, size: u64) -> Result<(), DownloadError> {
-    let patience = Patience {
+    let retries = RetryPolicy {
         attempts: 3,
-        ..Patience::default()
+        ..RetryPolicy::default()
     };
     let client = client().map_err(|error| unanswered(url, &error, 0))?;
     let mut attempts = 0;
@@ -173,7 +173,7 @@ pub(super) async fn check(url: &SignedUrl, size: u64) -> Result<(), DownloadErro
         let request = client.get(url.secret()).header(RANGE, "bytes=0-0");
         let problem = match request.send().await {
             Ok(response) if response.status().is_success() => {
-                // Without ranges, the length is that of the whole.
+                // Without range support, the response has the whole length.
                 let whole = content_range(&response)
                     .map(|(_, whole)| whole)
                     .or_else(|| response.content_length());
@@ -185,10 +185,10 @@ pub(super) async fn check(url: &SignedUrl, size: u64) -> Result<(), DownloadErro
             Ok(response) => refusal(url, response, attempts).await?,
             Err(error) => unanswered(url, &error, attempts),
         };
-        if attempts >= patience.attempts {
+        if attempts >= retries.attempts {
             return Err(problem);
         }
-        tokio::time::sleep(patience.wait(attempts)).await;
+        tokio::time::sleep(retries.wait(attempts)).await;
     }
 }
 
@@ -196,7 +196,7 @@ async fn fetch(
     url: &SignedUrl,
     size: u64,
     target: &Path,
-    patience: Patience,
+    retries: RetryPolicy,
 ) -> Result<String, DownloadError> {
     if !url.secret().starts_with("http") {
         return Err(DownloadError::NotSent { place: url.place() });
@@ -210,18 +210,18 @@ async fn fetch(
             None => return kept.finish(),
             Some(problem) => problem,
         };
-        // What comes in pieces comes.
+        // Partial data counts as progress.
         attempts = if kept.bytes > before { 1 } else { attempts + 1 };
-        if attempts >= patience.attempts {
+        if attempts >= retries.attempts {
             return Err(problem);
         }
-        let wait = patience.wait(attempts);
+        let wait = retries.wait(attempts);
         tracing::warn!(%problem, ?wait, "trying again");
         tokio::time::sleep(wait).await;
     }
 }
 
-/// Asks for what is still missing. `Some` problem may pass.
+/// Requests the missing bytes. Returns a temporary problem, if any.
 async fn attempt(
     client: &reqwest::Client,
     url: &SignedUrl,
@@ -241,7 +241,7 @@ async fn attempt(
         return refusal(url, response, attempts).await.map(Some);
     }
     let begins = content_range(&response).map_or(0, |(begins, _)| begins);
-    // Ranges are a store's free choice.
+    // A store does not have to support ranges.
     let goes_on = response.status() == StatusCode::PARTIAL_CONTENT && begins == kept.bytes;
     if kept.bytes > 0 && !goes_on {
         kept.begin_anew()?;
@@ -273,7 +273,7 @@ async fn attempt(
     }
 }
 
-/// `bytes 7-9/10`: where it begins, and the size of the whole.
+/// Parses `bytes 7-9/10`: the start, and the total size.
 fn content_range(response: &Response) -> Option<(u64, u64)> {
     let text = response.headers().get(CONTENT_RANGE)?.to_str().ok()?;
     let (range, whole) = text.strip_prefix("bytes ")?.split_once('/')?;
@@ -297,7 +297,7 @@ fn unanswered(url: &SignedUrl, error: &reqwest::Error, attempts: u32) -> Downloa
     }
 }
 
-/// What a status other than success means. `Ok` is what may pass.
+/// Interprets an error status. `Ok` is a temporary problem.
 async fn refusal(
     url: &SignedUrl,
     mut response: Response,
@@ -342,7 +342,7 @@ async fn refusal(
     }
 }
 
-/// What has come, on the disk.
+/// The downloaded data on disk.
 struct Kept {
     path: PathBuf,
     file: File,

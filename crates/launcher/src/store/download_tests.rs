@@ -1,11 +1,11 @@
-//! Tests of downloads, from servers that say what the test says.
+//! Tests of downloads from scripted servers.
 #![allow(clippy::unwrap_used)]
 
 use std::{io::Read, net::TcpListener, thread::JoinHandle};
 
 use super::*;
 
-/// Answers one connection after the other with these bytes; tells the requests.
+/// Answers each connection with the given bytes, and returns the requests.
 fn server(answers: Vec<Vec<u8>>) -> (SignedUrl, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -20,7 +20,7 @@ fn server(answers: Vec<Vec<u8>>) -> (SignedUrl, JoinHandle<Vec<String>>) {
                 request.push(byte[0]);
             }
             requests.push(String::from_utf8(request).unwrap());
-            // The client may have seen enough.
+            // The client may have closed the connection.
             let _ = socket.write_all(&answer);
         }
         requests
@@ -33,7 +33,7 @@ fn answer(status: &str, headers: &str, body: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\nconnection: close\r\n{headers}\r\n{body}").into_bytes()
 }
 
-const PATIENCE: Patience = Patience {
+const RETRIES: RetryPolicy = RetryPolicy {
     attempts: 3,
     pause: Duration::from_millis(1),
     longest: Duration::from_millis(2),
@@ -41,7 +41,7 @@ const PATIENCE: Patience = Patience {
 
 fn get(url: &SignedUrl, size: u64) -> Result<String, DownloadError> {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let done = download(url, size, file.path(), PATIENCE);
+    let done = download(url, size, file.path(), RETRIES);
     if done.is_ok() {
         assert_eq!(std::fs::metadata(file.path()).unwrap().len(), size);
     }
@@ -56,7 +56,7 @@ fn sha256(text: &str) -> String {
 }
 
 #[test]
-fn what_a_server_without_ranges_gives_begins_anew() {
+fn without_range_support_the_download_restarts() {
     let (url, server) = server(vec![
         answer("200 OK", "content-length: 10\r\n", "0123"),
         answer("200 OK", "content-length: 10\r\n", "0123456789"),
@@ -67,7 +67,7 @@ fn what_a_server_without_ranges_gives_begins_anew() {
 }
 
 #[test]
-fn what_comes_in_pieces_is_put_together() {
+fn a_download_in_pieces_is_assembled() {
     let piece = |from: u64, text: &str| {
         let headers = format!(
             "content-length: {}\r\ncontent-range: bytes {from}-9/10\r\n",
@@ -75,7 +75,7 @@ fn what_comes_in_pieces_is_put_together() {
         );
         answer("206 Partial Content", &headers, text)
     };
-    // More pieces than attempts: each brings something.
+    // More pieces than attempts, because each makes progress.
     let (url, server) = server(vec![
         answer("200 OK", "content-length: 10\r\n", "0"),
         piece(1, "1"),
@@ -97,14 +97,14 @@ fn a_server_that_stays_busy_is_named() {
         "{text}"
     );
     server.join().unwrap();
-    // The server has gone.
+    // The server has exited.
     let text = get(&url, 10).unwrap_err().to_string();
     assert!(text.contains("Connection refused"), "{text}");
     assert!(text.contains("/b/x.tar.gz"), "{text}");
 }
 
 #[test]
-fn what_cannot_pass_is_not_tried_again() {
+fn permanent_errors_are_not_retried() {
     let cases = [
         (
             "400 Bad Request",
@@ -112,7 +112,7 @@ fn what_cannot_pass_is_not_tried_again() {
             "submit the run again",
         ),
         ("401 Unauthorized", "", "submit the run again"),
-        ("410 Gone", "", "not in the store any more"),
+        ("410 Gone", "", "no longer exists in the store"),
         ("307 Temporary Redirect", "", "307"),
     ];
     for (status, body, expected) in cases {
@@ -128,7 +128,7 @@ fn what_cannot_pass_is_not_tried_again() {
 }
 
 #[test]
-fn more_than_was_said_is_refused_before_it_is_kept() {
+fn too_much_data_is_rejected_before_it_is_written() {
     // With its length and without.
     for headers in ["content-length: 11\r\n", ""] {
         let (url, server) = server(vec![answer("200 OK", headers, "0123456789a")]);
@@ -149,28 +149,28 @@ fn more_than_was_said_is_refused_before_it_is_kept() {
 }
 
 #[test]
-fn what_was_only_planned_was_not_sent() {
+fn a_planned_bundle_is_reported_as_not_uploaded() {
     let url = SignedUrl::new("s3://b/p/bundles/ab.tar.gz");
     let text = get(&url, 10).unwrap_err().to_string();
     assert!(
-        text.contains("s3://b/p/bundles/ab.tar.gz was not sent"),
+        text.contains("s3://b/p/bundles/ab.tar.gz was not uploaded"),
         "{text}"
     );
 }
 
 #[test]
-fn a_full_disk_is_called_so() {
+fn a_full_disk_is_reported() {
     let (url, server) = server(vec![answer("200 OK", "content-length: 2\r\n", "ab")]);
-    let error = download(&url, 2, Path::new("/dev/full"), PATIENCE).unwrap_err();
+    let error = download(&url, 2, Path::new("/dev/full"), RETRIES).unwrap_err();
     assert!(matches!(error, DownloadError::Full { .. }), "{error:?}");
     server.join().unwrap();
 }
 
 #[test]
-fn waits_double_and_differ() {
-    let patience = Patience::default();
+fn pauses_double_with_jitter() {
+    let retries = RetryPolicy::default();
     for (attempts, most) in [(1, 0.25), (2, 0.5), (5, 4.0), (20, 20.0), (u32::MAX, 20.0)] {
-        let wait = patience.wait(attempts).as_secs_f64();
+        let wait = retries.wait(attempts).as_secs_f64();
         assert!(wait <= most && wait >= most / 2.0, "{attempts}: {wait}");
     }
 }

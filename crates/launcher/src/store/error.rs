@@ -14,7 +14,7 @@ impl From<BundleError> for StoreError {
     }
 }
 
-/// The URLs of stores.
+/// The supported URLs of stores.
 pub(crate) const FORMS: &str =
     "file:///an/absolute/path, s3://bucket/prefix, gs://bucket/prefix or az://container/prefix";
 
@@ -22,17 +22,17 @@ pub(crate) const FORMS: &str =
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The URL is none that is understood.
+    /// The URL is invalid.
     #[error("the store {url:?} {problem}; use {FORMS}")]
     Url {
-        /// The URL, without secrets.
+        /// The URL without secrets.
         url: String,
         /// What is wrong with it.
         problem: String,
     },
-    /// The bundle is too large for a Secret, and no store is given.
+    /// The bundle is too large for a Secret, and there is no store.
     #[error(
-        "the bundle has {size} bytes, more than the {SECRET_LIMIT} that fit a Secret: set `store` (file:///…, s3://…, gs://… or az://…), or leave large files out with .longshoreignore; the largest: {largest}"
+        "the bundle has {size} bytes, but a Secret holds at most {SECRET_LIMIT}: set `store` (file:///…, s3://…, gs://… or az://…), or exclude large files with .longshoreignore; largest files: {largest}"
     )]
     TooLarge {
         /// Its size in bytes.
@@ -41,27 +41,29 @@ pub enum StoreError {
         largest: String,
     },
     /// The bundle cannot be read again.
-    #[error("cannot read the packed bundle: {0}; was a file of the temporary folder removed?")]
+    #[error(
+        "cannot read the packed bundle: {0}; check that no file was removed from the temporary folder"
+    )]
     Read(#[source] io::Error),
-    /// The archive was not made before, and cannot be made now.
+    /// The archive cannot be created.
     #[error(transparent)]
     Pack(BundleError),
     /// The folder cannot be written.
-    #[error("cannot write {} in the store: {source}; is there room, and may you write there?", path.display())]
+    #[error("cannot write {} in the store: {source}; check the free space and the permission to write there", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// What the environment says about the store is not understood.
+    /// The environment variables for the store are invalid.
     #[error("cannot use the store {store}: {problem}; see {remedy}")]
     Configuration {
         /// Its URL.
         store: String,
         /// What is wrong.
         problem: String,
-        /// The variables that say otherwise.
+        /// The variables to correct.
         remedy: &'static str,
     },
     /// There are no credentials.
@@ -69,31 +71,33 @@ pub enum StoreError {
     NoCredentials {
         /// Its URL.
         store: String,
-        /// Where they were looked for last, and what came of it.
+        /// The last place that was searched, and the result.
         problem: String,
-        /// The variables that have them.
+        /// The variables that contain them.
         remedy: &'static str,
     },
-    /// The store refuses.
-    #[error("the store {store} refuses: {problem}; check {remedy}, and that they may write there")]
+    /// The store denies access.
+    #[error(
+        "the store {store} denies access: {problem}; check {remedy}, and that they have write access"
+    )]
     Refused {
         /// Its URL.
         store: String,
-        /// What it says.
+        /// Its message.
         problem: String,
-        /// The variables that have the credentials.
+        /// The variables that contain the credentials.
         remedy: &'static str,
     },
-    /// The bucket is not there.
-    #[error("the store {store} is not there: {problem}; create the bucket, or name another")]
+    /// The bucket does not exist.
+    #[error("the store {store} does not exist: {problem}; create the bucket, or use another")]
     NoBucket {
         /// Its URL.
         store: String,
-        /// What the service says.
+        /// The message of the service.
         problem: String,
     },
-    /// The store does not answer, or not as it should.
-    #[error("cannot send the bundle to {store}: {problem}; {remedy}")]
+    /// The store does not answer, or returns an unexpected response.
+    #[error("cannot upload the bundle to {store}: {problem}; {remedy}")]
     Failed {
         /// Its URL.
         store: String,
@@ -102,31 +106,31 @@ pub enum StoreError {
         /// What to do.
         remedy: String,
     },
-    /// No signed URL can be made.
+    /// A signed URL cannot be created.
     #[error(
         "cannot sign a URL for the bundle in {store}: {problem}; pods fetch it by such a URL: use credentials that can sign (see docs/stores.md)"
     )]
     Sign {
         /// Its URL.
         store: String,
-        /// Why not.
+        /// The cause.
         problem: String,
     },
-    /// The signed URL does not give the bundle.
-    #[error("{store} has the bundle, but does not give it by a signed URL: {source}")]
+    /// The signed URL does not return the bundle.
+    #[error("{store} has the bundle, but does not return it for the signed URL: {source}")]
     Unreadable {
         /// Its URL.
         store: String,
-        /// What came instead.
+        /// The response.
         source: super::DownloadError,
     },
-    /// It was there, and is not any more.
-    #[error("the bundle {place} is not in the store any more; pack and send it again")]
+    /// The bundle no longer exists.
+    #[error("the bundle {place} no longer exists in the store; pack and upload it again")]
     Gone {
-        /// Where it was.
+        /// Its location.
         place: String,
     },
-    /// Whoever asked for it does not want it any more; nothing of it is left.
+    /// The caller stopped the upload. No part of it is left.
     #[error("the upload was stopped")]
     Stopped,
 }

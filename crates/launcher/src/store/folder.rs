@@ -1,4 +1,4 @@
-//! Puts a bundle into a folder: it appears there complete, or not at all.
+//! Writes a bundle into a folder atomically.
 
 use std::{
     fs,
@@ -11,14 +11,14 @@ use std::{
 
 use super::{StoreError, address, options::Sent};
 
-/// How much is copied between two looks at whether it is still wanted.
+/// The number of bytes to copy between two checks of the stop flag.
 const PIECE: usize = 1024 * 1024;
-/// How much is written before it is brought to the disk: nothing can end that, and of a
-/// large bundle it may take many seconds.
+/// The number of bytes to write before a sync, which cannot be interrupted and takes many
+/// seconds for a large bundle.
 const SYNCED: usize = 8 * 1024 * 1024;
 
-/// Copies what `open` gives to its content address, unless it is there: then nothing is
-/// opened.
+/// Copies the result of `open` to its content address. Does not call `open` if the bundle
+/// exists.
 pub(super) fn put(
     root: &Path,
     sha256: &str,
@@ -37,7 +37,7 @@ pub(super) fn put(
     }
     let folder = path.parent().unwrap_or(root);
     fs::create_dir_all(folder).map_err(error)?;
-    // A temporary file removes itself on every way out but the last.
+    // The temporary file is removed on every path except the last.
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(error)?;
     let mut reader = open()?;
     let mut piece = vec![0; PIECE];
@@ -70,8 +70,8 @@ pub(super) fn put(
     Ok(())
 }
 
-/// Whether the bundle is there. If so, its modification time becomes the time of this
-/// use: a collector removes what has not been used for long.
+/// Whether the bundle exists. Sets its modification time to the time of this use, because a
+/// collector removes bundles that have not been used for long.
 fn is_there(path: &Path, size: u64) -> bool {
     if !fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == size) {
         return false;
@@ -79,10 +79,10 @@ fn is_there(path: &Path, size: u64) -> bool {
     let Ok(file) = fs::File::open(path) else {
         return false;
     };
-    // Another user's file keeps its time; only its owner collects it.
+    // Another user's file keeps its time. Only its owner collects it.
     let _ = file.set_modified(SystemTime::now());
-    // A collector takes the file's name away before it looks at the time once more. So a
-    // file that has its name after its time was set is not removed.
+    // A collector renames the file before it checks the time again. So a file that still has
+    // its name after its time was set is not removed.
     let identity = |found: fs::Metadata| (found.dev(), found.ino());
     match (file.metadata(), fs::metadata(path)) {
         (Ok(opened), Ok(named)) => identity(opened) == identity(named),
@@ -90,7 +90,7 @@ fn is_there(path: &Path, size: u64) -> bool {
     }
 }
 
-/// Pods may run as another user than the one who packs.
+/// Makes a file readable for all users, because pods may run as another user.
 fn readable(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(path, fs::Permissions::from_mode(0o644))

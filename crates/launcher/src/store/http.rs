@@ -1,23 +1,23 @@
-//! The HTTP client with which bundles are fetched.
+//! The HTTP client for downloading bundles.
 
 use std::{sync::Once, time::Duration};
 
-/// How long a connection may take to be made.
+/// The connection timeout.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long nothing may come.
+/// The read timeout.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Chooses ring for TLS, unless the process has chosen.
+/// Selects ring for TLS, unless the process has already selected a provider.
 pub(super) fn choose_tls() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Refused only when there is a choice already, which is as good.
+        // Fails only if a provider is already installed, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
 }
 
-/// A client that trusts whom the machine trusts; on a machine that says
-/// nothing, as slim images do, whom browsers trust.
+/// A client that trusts the machine's certificates, or those that browsers trust if the machine
+/// has none, as in slim images.
 pub(super) fn client() -> Result<reqwest::Client, reqwest::Error> {
     choose_tls();
     builder().build().or_else(|_| {
@@ -33,7 +33,7 @@ fn builder() -> reqwest::ClientBuilder {
         .user_agent(concat!("longshore/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT)
         .read_timeout(SILENCE)
-        // A signed URL is for one host.
+        // A signed URL is valid for one host.
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
 }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn tls_is_spoken_and_strangers_are_not_trusted() {
+    async fn tls_works_and_unknown_certificates_are_rejected() {
         choose_tls();
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let key = made.signing_key.serialize_der().try_into().unwrap();

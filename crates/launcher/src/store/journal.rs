@@ -1,12 +1,10 @@
-//! Remembers how far an upload has come, so that the next process can go on with
-//! it: one file for each bundle and store, a line for what was begun and one for
-//! each part that has arrived.
+//! Records the progress of an upload, so that the next process can resume it: one file per
+//! bundle and store, with a line for the upload and one for each uploaded part.
 //!
-//! There are no credentials in it: who has an upload's id can do nothing with it
-//! alone. Files and folders that other users own or may write to are not used.
-//! Nothing in a journal is trusted: a file that is not as it should be is none. A
-//! line is one write, so a killed process leaves whole lines, or a last one that
-//! does not end and does not count.
+//! A journal contains no credentials: an upload ID is useless without them. Files and folders
+//! that other users own or can write to are not used. Invalid journals are ignored. Each line
+//! is one write, so a killed process leaves complete lines, or an incomplete last line, which
+//! is ignored.
 
 use std::{
     collections::BTreeMap,
@@ -21,22 +19,22 @@ use sha2::{Digest as _, Sha256};
 
 use crate::bundle::hexadecimal;
 
-/// Counts up when the lines mean something else.
+/// The format version. Incremented on every change.
 const FORMAT: u32 = 1;
-/// More than any upload's journal has: a line for each of 9,000 parts.
+/// More than the size of any journal, which has a line for each of up to 9,000 parts.
 const LIMIT: u64 = 4 * 1024 * 1024;
-/// How long an upload is gone on with. Azure forgets parts after a week, and so do
-/// the rules that people give to buckets.
+/// How long an upload can be resumed. Azure removes parts after a week, as do common lifecycle
+/// rules of buckets.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
-/// The end of the names of the files.
+/// The extension of the files.
 const EXTENSION: &str = "journal";
 
-/// The first line: what was begun.
+/// The first line, which describes the upload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Begun {
     format: u32,
-    /// The store, as a hash of what makes it another one.
+    /// A hash that identifies the store.
     store: String,
     object: String,
     upload: String,
@@ -44,7 +42,7 @@ struct Begun {
     total: u64,
 }
 
-/// Every other line: a part that has arrived.
+/// All other lines: an uploaded part.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arrived {
@@ -52,18 +50,18 @@ struct Arrived {
     id: String,
 }
 
-/// An upload that was begun and not ended.
+/// An unfinished upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unfinished {
     /// The object's path in the bucket.
     pub(super) object: String,
-    /// What the store calls the upload.
+    /// The upload ID.
     pub(super) upload: String,
-    /// The size of its parts, but for the last.
+    /// The size of its parts, except the last.
     pub(super) part_size: u64,
-    /// The size of the whole.
+    /// The total size.
     pub(super) total: u64,
-    /// What the store calls the parts that have arrived.
+    /// The IDs of the uploaded parts.
     pub(super) parts: BTreeMap<usize, String>,
 }
 
@@ -75,7 +73,7 @@ pub(super) struct Journals {
 }
 
 impl Journals {
-    /// In this folder. `store`: what tells it from all others.
+    /// The journals in this folder. `store` identifies the store.
     pub(super) fn new(folder: PathBuf, store: &str) -> Self {
         Self {
             folder,
@@ -83,9 +81,8 @@ impl Journals {
         }
     }
 
-    /// The journal of an object, which is this process's until it is dropped.
-    /// `None` when another process has it, or nothing can be kept here: then an
-    /// upload is as good as without.
+    /// Opens the journal of an object for this process alone. `None` if another process has it,
+    /// or if it cannot be written; then the upload cannot be resumed.
     pub(super) fn open(&self, object: &str) -> Option<Journal> {
         let path = self.path(object);
         let made = longshore_files::private_dir(&self.folder).map_err(io::Error::other);
@@ -119,8 +116,8 @@ impl Journals {
         self.folder.join(name).with_extension(EXTENSION)
     }
 
-    /// Removes the journals that nobody has gone on with for a week, whatever
-    /// their store; those of this one are what may be taken back there.
+    /// Removes the journals of all stores that were not resumed for a week. Returns the uploads
+    /// of this store, which can be aborted.
     pub(super) fn remove_outdated(&self, now: SystemTime) -> Vec<Unfinished> {
         if !self.folder.exists() || longshore_files::private_dir(&self.folder).is_err() {
             return Vec::new();
@@ -159,17 +156,16 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// What an earlier process began. A part that is written down now comes after
-    /// what is found.
+    /// The upload of an earlier process. New parts are appended to its journal.
     pub(super) fn found(&mut self) -> Option<Unfinished> {
         let (begun, unfinished, length) = read(&mut self.file)?;
         let is_ours = begun.store == self.store && begun.object == self.object;
-        // What comes after the last whole line shall not be the next one's begin.
+        // Remove an incomplete last line.
         self.is_begun = is_ours && self.file.set_len(length).is_ok();
         self.is_begun.then_some(unfinished)
     }
 
-    /// An upload begins; what was found is forgotten.
+    /// Starts a new upload and discards the earlier one.
     pub(super) fn begin(&mut self, upload: &str, part_size: u64, total: u64) {
         self.is_broken = self.file.set_len(0).is_err();
         self.line(&Begun {
@@ -183,7 +179,7 @@ impl Journal {
         self.is_begun = !self.is_broken;
     }
 
-    /// A part has arrived.
+    /// Records an uploaded part.
     pub(super) fn arrived(&mut self, part: usize, id: &str) {
         self.line(&Arrived {
             part,
@@ -191,18 +187,17 @@ impl Journal {
         });
     }
 
-    /// Whether another process can go on with it.
+    /// Whether another process can resume the upload.
     pub(super) fn is_begun(&self) -> bool {
         self.is_begun
     }
 
-    /// There is nothing to go on with.
+    /// Removes the journal of a finished or aborted upload.
     pub(super) fn remove(self) {
         let _ = fs::remove_file(&self.path);
     }
 
-    /// Nothing depends on a line that cannot be written; but none may come after
-    /// a half of one.
+    /// Appends a line. Write errors are only logged, but no line may follow an incomplete one.
     fn line(&mut self, line: &impl Serialize) {
         if self.is_broken {
             return;
@@ -220,7 +215,7 @@ impl Journal {
     }
 }
 
-/// Opens a journal for this process alone; `None` when another has it.
+/// Opens a journal for this process alone; `None` if another process has it.
 fn open(path: &Path) -> io::Result<Option<File>> {
     let file = longshore_files::open(path, longshore_files::OpenMode::Append);
     let file = file.map_err(io::Error::other)?;
@@ -231,7 +226,7 @@ fn open(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// What a file says, and the length of it that says so.
+/// Parses a file. Returns the content and the length of its complete lines.
 fn read(file: &mut File) -> Option<(Begun, Unfinished, u64)> {
     let mut text = Vec::new();
     file.take(LIMIT + 1).read_to_end(&mut text).ok()?;

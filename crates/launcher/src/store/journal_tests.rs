@@ -1,4 +1,4 @@
-//! Tests of what is remembered of uploads, and of what is not believed.
+//! Tests of upload journals.
 #![allow(clippy::unwrap_used)]
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -26,7 +26,7 @@ fn written(journals: &Journals) -> PathBuf {
 }
 
 #[test]
-fn what_was_written_is_found_by_the_next() {
+fn a_journal_is_found_by_the_next_process() {
     let (_folder, journals) = journals();
     let path = written(&journals);
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -60,13 +60,13 @@ fn what_was_written_is_found_by_the_next() {
 }
 
 #[test]
-fn stores_and_objects_have_journals_of_their_own() {
+fn stores_and_objects_have_their_own_journals() {
     let (_folder, journals) = journals();
     written(&journals);
     assert_eq!(journals.open("other").unwrap().found(), None);
     let elsewhere = Journals::new(journals.folder.clone(), "s3 b at another endpoint");
     assert_eq!(elsewhere.open(OBJECT).unwrap().found(), None);
-    // Nor does one help that stands under the other's name.
+    // A journal under the name of another object is ignored, too.
     let from = journals.open(OBJECT).unwrap().path;
     let to = elsewhere.open(OBJECT).unwrap().path;
     fs::copy(from, to).unwrap();
@@ -74,7 +74,7 @@ fn stores_and_objects_have_journals_of_their_own() {
 }
 
 #[test]
-fn one_process_at_a_time_has_it() {
+fn one_process_at_a_time_opens_a_journal() {
     let (_folder, journals) = journals();
     let first = journals.open(OBJECT).unwrap();
     assert!(journals.open(OBJECT).is_none());
@@ -84,7 +84,7 @@ fn one_process_at_a_time_has_it() {
 }
 
 #[test]
-fn a_line_that_does_not_end_does_not_count() {
+fn an_incomplete_line_is_ignored() {
     let (_folder, journals) = journals();
     let path = written(&journals);
     let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
@@ -99,7 +99,7 @@ fn a_line_that_does_not_end_does_not_count() {
 }
 
 #[test]
-fn what_is_damaged_is_not_believed() {
+fn a_damaged_journal_is_ignored() {
     let (_folder, journals) = journals();
     let path = written(&journals);
     let good = fs::read_to_string(&path).unwrap();
@@ -130,7 +130,7 @@ fn what_is_damaged_is_not_believed() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_none() {
+fn a_read_only_folder_has_no_journal() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
@@ -140,7 +140,7 @@ fn a_folder_that_cannot_be_written_is_none() {
 }
 
 #[test]
-fn what_nobody_goes_on_with_is_removed_after_a_week() {
+fn abandoned_journals_are_removed_after_a_week() {
     let (_folder, journals) = journals();
     let path = written(&journals);
     let elsewhere = Journals::new(journals.folder.clone(), "gs b");
@@ -150,7 +150,7 @@ fn what_nobody_goes_on_with_is_removed_after_a_week() {
     let in_days = |days: u64| SystemTime::now() + Duration::from_secs(days * 24 * 3600);
     assert_eq!(journals.remove_outdated(in_days(6)), []);
     assert!(path.exists() && others.exists());
-    // One that is in use is not outdated, however long it takes.
+    // A journal in use is never outdated.
     let used = elsewhere.open(OBJECT).unwrap();
     let found = journals.remove_outdated(in_days(8));
     assert_eq!(found.len(), 1);
@@ -165,7 +165,7 @@ fn what_nobody_goes_on_with_is_removed_after_a_week() {
 }
 
 #[test]
-fn a_folder_that_others_may_write_and_a_link_are_not_used() {
+fn links_and_folders_that_others_can_write_are_not_used() {
     let (folder, journals) = journals();
     let path = written(&journals);
     fs::remove_file(&path).unwrap();

@@ -1,5 +1,5 @@
-//! Where bundles go: a Secret while they are small, else a folder that all
-//! nodes see, or an object store, from which pods fetch by a signed URL.
+//! Delivery of bundles: in a Secret if they are small, otherwise through a folder that all nodes
+//! share, or an object store, from which pods download with a signed URL.
 
 mod blocking;
 mod deliver;
@@ -24,18 +24,18 @@ use bytes::Bytes;
 pub use deliver::{deliver, describe};
 pub use delivered::again;
 pub use download::DownloadError;
-pub(crate) use download::{Patience, download};
+pub(crate) use download::{RetryPolicy, download};
 pub(crate) use error::FORMS;
 pub use error::StoreError;
 pub use options::{DeliverOptions, Sent, validity};
 pub use signed::SignedUrl;
 pub use url::{Remote, Service};
 
-/// The most bytes of a bundle that travel in a Secret: Kubernetes takes 1 MiB,
-/// and the object around it needs room.
+/// The maximum size of a bundle in a Secret: Kubernetes allows 1 MiB, including the rest of the
+/// object.
 pub const SECRET_LIMIT: u64 = 960 * 1024;
 
-/// A bundle as the plan sees it: what it is, and how the pods get it.
+/// A bundle in a plan: its identity, and how the pods get it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundleInfo {
     /// The sha256 of the archive, in hexadecimal.
@@ -51,20 +51,19 @@ pub struct BundleInfo {
 pub enum Delivery {
     /// In a Secret that holds these bytes.
     Secret(Bytes),
-    /// In a folder that every node sees at the same path.
+    /// In a folder that all nodes share at the same path.
     Folder {
         /// The store's folder.
         root: PathBuf,
     },
-    /// By a signed URL, which travels in the run's Secret.
+    /// From a signed URL, which is stored in the run's Secret.
     Url(SignedUrl),
 }
 
-/// A place for bundles that are too large for a Secret, or that shall not
-/// travel through the API.
+/// A store for bundles that are too large for a Secret, or that must not pass through the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Store {
-    /// `file:///path`: a folder that every node sees.
+    /// `file:///path`: a folder that all nodes share.
     Folder(PathBuf),
     /// `s3://`, `gs://` or `az://`: an object store.
     Remote(Remote),

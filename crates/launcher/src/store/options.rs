@@ -1,45 +1,41 @@
-//! How a bundle is delivered: settings, callbacks, and how long its URL is valid.
+//! Options of the delivery of a bundle: settings, callbacks, and the validity of its URL.
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use crate::bundle::Progress;
 
-/// The longest that a signed URL can be valid, with S3 as with the others.
+/// The maximum validity of a signed URL, for all services.
 pub(super) const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
-/// The shortest that is asked for: a run without a follower may wait long for
-/// a free node.
+/// The minimum validity, because a run without a follower may wait long for a free node.
 const SHORTEST: Duration = Duration::from_secs(24 * 3600);
 
-/// How much of a bundle has been sent.
+/// The progress of an upload.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Bytes that have arrived.
+    /// The number of uploaded bytes.
     pub bytes: u64,
-    /// Bytes of the whole bundle.
+    /// The size of the bundle in bytes.
     pub total: u64,
-    /// Those of the bytes that have arrived which an earlier try sent.
+    /// The number of uploaded bytes that an earlier attempt sent.
     pub earlier: u64,
 }
 
-/// How to deliver, beside what and where.
+/// Options of a delivery.
 pub struct DeliverOptions {
-    /// Settings of the object store beside the environment's and over them,
-    /// named as variables: `AWS_ENDPOINT_URL`, `AZURE_STORAGE_ACCOUNT_NAME`, ….
+    /// Settings of the object store that override those of the environment, by variable name:
+    /// `AWS_ENDPOINT_URL`, `AZURE_STORAGE_ACCOUNT_NAME`, ….
     pub settings: Vec<(String, String)>,
-    /// How long pods can fetch by a signed URL; see [`validity`].
+    /// The validity of signed URLs; see [`validity`].
     pub validity: Duration,
-    /// A folder in which to remember how far uploads have come: what a process
-    /// sent that was killed, or that lost the store, the next one does not send
-    /// again.
+    /// A cache folder for the progress of uploads. After a process is killed or loses the
+    /// connection, the next one resumes its upload.
     pub cache: Option<PathBuf>,
-    /// Called as the bundle is packed; never, when it is there already, or was packed
-    /// before.
+    /// Called while the bundle is packed; never if it is already uploaded or packed.
     pub packing: Arc<dyn Fn(Progress) + Send + Sync>,
-    /// Called as the bundle is sent; never, when it is there already.
+    /// Called while the bundle is uploaded; never if it is already uploaded.
     pub progress: Arc<dyn Fn(Sent) + Send + Sync>,
-    /// Ends when the bundle is not wanted any more: then what was sent of it is
-    /// taken back, which dropping the delivery cannot do: that leaves it as a killed
-    /// process does.
+    /// A future that completes to stop the delivery. The uploaded parts are then removed.
+    /// Dropping the delivery leaves them, like killing the process.
     pub stop: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
@@ -64,9 +60,9 @@ impl fmt::Debug for DeliverOptions {
     }
 }
 
-/// How long the pods of a run may fetch its bundle: until they have started, and
-/// as long as a task may be started again, for which `timeout` is the run's; at least
-/// a day, and no more than the seven days that stores allow.
+/// How long the pods of a run need to download its bundle: until they have started, and as long
+/// as a task may be restarted, which the run's `timeout` limits; at least a day, and at most
+/// the seven days that stores allow.
 #[must_use]
 pub fn validity(start_timeout: Duration, retries: u32, timeout: Option<Duration>) -> Duration {
     let again = match (retries, timeout) {

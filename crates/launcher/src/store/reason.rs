@@ -1,5 +1,5 @@
-//! What an object store's error comes down to, for people: its own words
-//! without the protocol around them, and without secrets.
+//! Human-readable causes of an object store's errors: the store's message without protocol
+//! details and secrets.
 
 use std::error::Error;
 
@@ -7,38 +7,38 @@ use object_store::client::{HttpError, HttpErrorKind};
 
 use super::signed::redact;
 
-/// As much of a server's words as fits a line or two.
+/// The maximum length of a server's message, in characters.
 const WORDS: usize = 300;
 
-/// What kind of thing went wrong.
+/// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// Nobody said who we are, and no metadata service knows.
+    /// There are no credentials, in the environment or from a metadata service.
     NoCredentials,
-    /// The store knows who we are, or not, and says no.
+    /// The store denies access.
     Denied,
-    /// The bucket is not there, or the object.
+    /// The bucket or the object does not exist.
     Missing,
-    /// There is no answer.
+    /// The store does not answer.
     Unreachable,
-    /// There are only answers that it cannot be done now.
+    /// The store is temporarily unavailable.
     Busy,
     /// Plain HTTP is not allowed.
     PlainHttp,
-    /// The bucket is elsewhere.
+    /// The bucket is in another region.
     Elsewhere,
-    /// Anything else.
+    /// Another error.
     Other,
 }
 
 impl Cause {
-    /// Whether it has nothing to do with what was asked, and may pass.
+    /// Whether it is independent of the request and may be temporary.
     pub(super) fn is_lost(self) -> bool {
         matches!(self, Self::Unreachable | Self::Busy)
     }
 }
 
-/// The cause of an error, and what was said.
+/// The cause of an error, and the message.
 pub(super) fn reason(error: &object_store::Error) -> (Cause, String) {
     let whole = error.to_string();
     let text = words(&whole).unwrap_or_else(|| innermost(error));
@@ -46,7 +46,7 @@ pub(super) fn reason(error: &object_store::Error) -> (Cause, String) {
 }
 
 fn cause(error: &object_store::Error, whole: &str, text: &str) -> Cause {
-    // Where credentials are looked for at last: metadata services of clouds.
+    // Metadata services of clouds, the last source of credentials.
     if ["169.254.", "metadata.google", "metadata/identity"]
         .iter()
         .any(|place| whole.contains(place))
@@ -64,7 +64,7 @@ fn cause(error: &object_store::Error, whole: &str, text: &str) -> Cause {
     match error {
         object_store::Error::PermissionDenied { .. }
         | object_store::Error::Unauthenticated { .. } => Cause::Denied,
-        // Some services say so with another code.
+        // Some services use another status for this.
         _ if text.starts_with("ExpiredToken") || text.starts_with("AuthenticationFailed") => {
             Cause::Denied
         }
@@ -79,7 +79,7 @@ fn cause(error: &object_store::Error, whole: &str, text: &str) -> Cause {
     }
 }
 
-/// The status of the answer, which not every error has a kind for.
+/// The HTTP status of the response.
 fn status(whole: &str) -> Option<u16> {
     let (_, rest) = whole.split_once("non-2xx status code: ")?;
     rest.get(..3)?.parse().ok()
@@ -105,7 +105,7 @@ pub(super) fn chain<'a>(
     std::iter::successors(Some(error), |error| (*error).source())
 }
 
-/// The last link of a chain of errors, which says most.
+/// The innermost source of an error, which is the most specific.
 pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
     let last = chain(error).last().map(ToString::to_string);
     let last = last.unwrap_or_default();
@@ -113,12 +113,12 @@ pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
     short(&redact(text.trim_end_matches([':', ' '])))
 }
 
-/// Code and message of the XML with which object stores refuse.
+/// The code and message of an object store's XML error response.
 pub(super) fn words(body: &str) -> Option<String> {
     let part = |name: &str| {
         let (_, rest) = body.split_once(&format!("<{name}>"))?;
         let (inside, _) = rest.split_once(&format!("</{name}>"))?;
-        // Azure's messages go on with the request's number and the time.
+        // Azure appends the request ID and the time.
         Some(redact(inside.trim().lines().next().unwrap_or_default()))
     };
     let code = part("Code")?;
@@ -129,7 +129,7 @@ pub(super) fn words(body: &str) -> Option<String> {
 }
 
 fn short(text: &str) -> String {
-    // A server shall not write to a terminal.
+    // A server must not send control characters to a terminal.
     let text = text.replace(char::is_control, " ");
     let text = text.trim().trim_end_matches('.');
     match text.char_indices().nth(WORDS) {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_told_apart() {
+    fn causes_are_distinguished() {
         let cases = [
             (
                 "400 Bad Request: <Code>AuthorizationHeaderMalformed</Code><Message>the region 'us-east-1' is wrong; expecting 'eu-west-1'</Message>",
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_code_and_message() {
+    fn error_responses_are_reduced_to_code_and_message() {
         let body = "<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code><Message>Request has expired.</Message><Expires>x</Expires></Error>";
         assert_eq!(
             words(body).as_deref(),

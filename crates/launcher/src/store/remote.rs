@@ -1,5 +1,5 @@
-//! The way to an object store: who we are and where it is come from the
-//! environment, as the `object_store` crate's `from_env` reads it.
+//! Connects to an object store, with credentials and endpoint from the environment, as read by
+//! `from_env` of the `object_store` crate.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,20 +20,20 @@ use super::{
     upload::Place,
 };
 
-/// How long one request may take, as the environment may say it.
+/// The variables for the timeout of a request.
 const TIMEOUTS: [&str; 3] = ["AWS_TIMEOUT", "GOOGLE_TIMEOUT", "AZURE_TIMEOUT"];
 
-/// How much is tried before an answer is taken for a no.
+/// How often to retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effort {
-    /// For the first question: who has typed the wrong name shall know soon.
+    /// For the first request, so that a wrong name is reported soon.
     Little,
-    /// For the parts of a bundle: what has been sent shall not be lost.
+    /// For the parts of a bundle, so that uploaded data is not lost.
     Much,
 }
 
 impl Effort {
-    /// How long one request may take: a part over a slow line takes its time.
+    /// The timeout of a request. Uploading a part over a slow connection takes time.
     fn timeout(self) -> &'static str {
         match self {
             Self::Little => "20 seconds",
@@ -54,12 +54,12 @@ impl Effort {
     }
 }
 
-/// An object store, and who signs for it.
+/// An object store and its signer.
 pub(super) struct Opened {
     pub(super) objects: Arc<dyn ObjectStore>,
     pub(super) multipart: Arc<dyn MultipartStore>,
     pub(super) signer: Arc<dyn Signer>,
-    /// What tells it from all others: buckets of one name are elsewhere others.
+    /// The identity of the store, because several services can have buckets of the same name.
     pub(super) identity: String,
 }
 
@@ -85,7 +85,7 @@ impl Opened {
 }
 
 impl Remote {
-    /// Makes ready; asks nobody yet.
+    /// Creates the client without sending a request.
     pub(super) fn open(
         &self,
         effort: Effort,
@@ -97,10 +97,9 @@ impl Remote {
             .then_some(("timeout", effort.timeout()));
         let settings = settings.iter().map(|(key, value)| (&**key, &**value));
         let settings = timeout.into_iter().chain(settings);
-        // Keys that mean nothing to the service are left aside, as in the
-        // environment.
+        // Keys of other services are ignored, as in the environment.
         macro_rules! open {
-            ($builder:expr, $key:ident, [$($told:ident),+]) => {{
+            ($builder:expr, $key:ident, [$($setting:ident),+]) => {{
                 let builder = settings
                     .filter_map(|(key, value)| {
                         Some((key.to_ascii_lowercase().parse::<$key>().ok()?, value))
@@ -109,8 +108,8 @@ impl Remote {
                         builder.with_config(key, value)
                     })
                     .with_retry(retries);
-                let told = [$(builder.get_config_value(&$key::$told)),+];
-                let identity = format!("{:?} {} {told:?}", self.service, self.bucket);
+                let settings = [$(builder.get_config_value(&$key::$setting)),+];
+                let identity = format!("{:?} {} {settings:?}", self.service, self.bucket);
                 builder.build().map(|store| Opened::of(store, identity))
             }};
         }
@@ -139,12 +138,12 @@ impl Remote {
         })
     }
 
-    /// Where a bundle is, within the bucket.
+    /// The path of a bundle within the bucket.
     pub(super) fn object(&self, sha256: &str) -> Path {
         Path::from(self.path(sha256))
     }
 
-    /// A URL by which a bundle is fetched for so long.
+    /// A signed URL to download a bundle, with this validity.
     pub(super) async fn sign(
         &self,
         opened: &Opened,
@@ -163,7 +162,7 @@ impl Remote {
         }
     }
 
-    /// The variables that say who we are.
+    /// The variables that contain the credentials.
     fn variables(&self) -> &'static str {
         match self.service {
             Service::S3 => {
@@ -174,7 +173,7 @@ impl Remote {
         }
     }
 
-    /// Why it did not take a bundle.
+    /// The error for a failed upload.
     pub(super) fn refusal(&self, error: &object_store::Error) -> StoreError {
         let store = self.to_string();
         let remedy = self.variables();
@@ -197,23 +196,23 @@ impl Remote {
             },
             Cause::Missing => StoreError::NoBucket { store, problem },
             Cause::Unreachable => failed(match self.service {
-                Service::S3 => "is AWS_ENDPOINT_URL right, or AWS_REGION, and the network there?",
-                Service::Gcs | Service::Azure => "is the network there?",
+                Service::S3 => "check AWS_ENDPOINT_URL, AWS_REGION and the network",
+                Service::Gcs | Service::Azure => "check the network",
             }),
             Cause::PlainHttp => {
-                failed("the endpoint has no TLS: use https, or set AWS_ALLOW_HTTP=true")
+                failed("the endpoint does not use TLS: use https, or set AWS_ALLOW_HTTP=true")
             }
             Cause::Elsewhere => failed("the bucket is in another region: set AWS_REGION"),
             Cause::Busy | Cause::Other => failed("try again"),
         }
     }
 
-    /// Why it has only a part of a bundle, and keeps it.
+    /// The error for an interrupted upload whose parts are kept.
     pub(super) fn lost(&self, error: &object_store::Error) -> StoreError {
         StoreError::Failed {
             store: self.to_string(),
             problem: reason(error).1,
-            remedy: "try again when it answers: what has arrived is kept there, and the next try goes on where this one ended".to_owned(),
+            remedy: "the uploaded parts are kept; the next attempt resumes the upload".to_owned(),
         }
     }
 }

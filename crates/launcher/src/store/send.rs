@@ -1,5 +1,5 @@
-//! A bundle's way to an object store: asked for, sent where it is missing, signed
-//! for, and looked at as a pod would.
+//! Delivers a bundle to an object store: checks whether it exists, uploads it if not, signs a
+//! URL, and checks the URL like a pod would.
 
 use std::time::{Duration, SystemTime};
 
@@ -21,7 +21,7 @@ use crate::bundle::Bundle;
 /// How long aborting outdated uploads may take.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Sends a bundle that is not there, and gives a URL by which pods fetch it.
+/// Uploads a bundle unless it exists, and returns a URL from which pods download it.
 pub(super) async fn send(
     bundle: &Bundle,
     remote: &Remote,
@@ -66,7 +66,7 @@ pub(super) async fn send(
     }
     let validity = options.validity.min(LONGEST);
     let url = remote.sign(&opened, &object, validity).await?;
-    // The one who signs may be allowed to write and not to read.
+    // The signer may have permission to write, but not to read.
     let readable = check(&url, bundle.size).await;
     readable.map_err(|source| StoreError::Unreadable {
         store: remote.to_string(),
@@ -83,15 +83,15 @@ async fn is_there(remote: &Remote, opened: &Opened, bundle: &Bundle) -> Result<b
             Cause::NoCredentials | Cause::Unreachable | Cause::PlainHttp => {
                 Err(remote.refusal(&error))
             }
-            // Without the right to list, the store does not say what is missing, and
-            // refusals come without a message here: the upload reports the problem.
+            // Without permission to list, the store does not report missing objects, and errors have no
+            // message here: the upload reports the problem.
             _ => Ok(false),
         },
     }
 }
 
-/// Aborts uploads that are not resumed: outdated ones, and one of an object that is
-/// there. The store's own rules do so where this cannot.
+/// Aborts uploads that will not be resumed: outdated ones, and the one of an existing object. If
+/// this fails, the store's lifecycle rules remove them.
 async fn tidy(opened: &Opened, journals: &Journals, there: Option<&Path>) {
     let mut unwanted = journals.remove_outdated(SystemTime::now());
     if let Some(mut journal) = there.and_then(|object| journals.find(object.as_ref())) {

@@ -1,23 +1,23 @@
-//! Signed URLs: who has one may read the bundle, so they are secrets.
+//! Signed URLs. Anyone with such a URL can read the bundle, so they are secrets.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A URL by which a bundle is fetched without credentials. Shown are only
-/// scheme, host and path; the signature is in the rest.
+/// A URL to download a bundle without credentials. Its output contains only scheme, host and
+/// path, without the signature.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SignedUrl(String);
 
 impl SignedUrl {
-    /// Keeps a URL to itself.
+    /// Wraps a URL.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         Self(url.into())
     }
 
-    /// The whole URL, with what must not be shown.
+    /// The whole URL, which is secret.
     #[must_use]
     pub fn secret(&self) -> &str {
         &self.0
@@ -54,7 +54,7 @@ fn place(url: &str) -> String {
     }
 }
 
-/// A text in which each URL is cut down to scheme, host and path.
+/// Reduces each URL in a text to scheme, host and path.
 pub(super) fn redact(text: &str) -> String {
     let end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '(' | ')' | '`');
     let mut shown = String::with_capacity(text.len());
@@ -80,7 +80,7 @@ mod tests {
     const URL: &str = "https://u:p@s3.example:9000/b/bundles/ab.tar.gz?X-Amz-Signature=hush#hush";
 
     #[test]
-    fn only_the_place_is_shown() {
+    fn only_the_location_is_shown() {
         let url = SignedUrl::new(URL);
         assert_eq!(
             url.to_string(),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_in_texts_are_cut_down() {
+    fn urls_in_texts_are_redacted() {
         let text = format!("GET {URL} in 2 s: “x” <a href=\"{URL}\"> ({URL}) http://h?k=hush");
         assert_eq!(
             redact(&text),

@@ -1,6 +1,5 @@
-//! Sends a bundle to an object store, in parts when it is large. A few parts
-//! are in memory, never the whole. With a journal, the parts that an earlier
-//! process sent are not sent again.
+//! Uploads a bundle to an object store, in parts if it is large. Only a few parts are in memory.
+//! With a journal, parts that an earlier process uploaded are not uploaded again.
 
 use std::{
     io::{self, Read},
@@ -26,19 +25,19 @@ use super::{
     reason::{Cause, reason},
 };
 
-/// The size of a part. S3 takes no smaller ones than 5 MiB.
+/// The size of a part. S3 requires at least 5 MiB.
 pub(super) const PART: u64 = 8 * 1024 * 1024;
-/// How many parts are on their way at once.
+/// The number of concurrent part uploads.
 const AT_ONCE: usize = 4;
-/// S3 takes no more parts than 10,000.
+/// The maximum number of parts. S3 allows 10,000.
 const PARTS: u64 = 9_000;
 
-/// Why a bundle did not arrive. Nothing of it is left, but for one that is lost.
+/// Why an upload failed. No part of it is left, except in case of `Lost`.
 #[derive(Debug)]
 pub(super) enum UploadError {
     Read(io::Error),
     Store(object_store::Error),
-    /// The store does not answer any more; the next process can go on.
+    /// The store no longer answers. The next process can resume the upload.
     Lost(object_store::Error),
     Stopped,
 }
@@ -51,7 +50,7 @@ impl From<object_store::Error> for UploadError {
 
 type Reader = Box<dyn Read + Send>;
 
-/// Where a bundle goes.
+/// The destination of an upload.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) objects: &'a dyn ObjectStore,
@@ -59,7 +58,7 @@ pub(super) struct Place<'a> {
     pub(super) path: &'a Path,
 }
 
-/// How a bundle is cut into parts.
+/// How a bundle is split into parts.
 #[derive(Debug, Clone, Copy)]
 struct Cut {
     size: u64,
@@ -86,11 +85,11 @@ impl Cut {
     }
 }
 
-/// An upload in parts, and those of them that have arrived.
+/// A multipart upload and its uploaded parts.
 struct Upload {
     id: String,
     arrived: Vec<Option<PartId>>,
-    /// Whether another process has begun it.
+    /// Whether another process started it.
     is_resumed: bool,
 }
 
@@ -103,7 +102,7 @@ impl Upload {
         }
     }
 
-    /// One that was begun for a bundle that is cut in the same way.
+    /// Resumes an upload if its bundle is split in the same way.
     fn resumed(found: Unfinished, cut: Cut) -> Option<Self> {
         let is_same = (found.total, found.part_size) == (cut.size, cut.part);
         let mut upload = is_same.then(|| Self::begun(found.upload, cut))?;
@@ -121,9 +120,8 @@ impl Upload {
     }
 }
 
-/// Sends `size` bytes of what `open` gives. When that fails, or `stop` ends first,
-/// what was sent is taken back; but with a journal, what was sent before the store
-/// was lost stays for the next.
+/// Uploads `size` bytes of the result of `open`. If this fails, or `stop` completes first, the
+/// uploaded parts are removed. With a journal, they are kept if the store stops answering.
 pub(super) async fn upload(
     to: Place<'_>,
     open: impl Fn() -> io::Result<Reader>,
@@ -170,9 +168,9 @@ pub(super) async fn upload(
         let error = match error {
             UploadError::Store(error) => match reason(&error) {
                 (cause, _) if cause.is_lost() && is_kept => return Err(UploadError::Lost(error)),
-                // The store knows nothing of it, or the journal was wrong.
+                // The store no longer has the upload, or the journal was wrong.
                 (Cause::Missing | Cause::Other, problem) if upload.is_resumed => {
-                    tracing::info!(path = %to.path, %problem, "the upload is begun anew");
+                    tracing::info!(path = %to.path, %problem, "restarting the upload");
                     let _ = to.multipart.abort_multipart(to.path, &upload.id).await;
                     continue;
                 }
@@ -184,7 +182,7 @@ pub(super) async fn upload(
             let (cause, problem) = reason(&error);
             tracing::warn!(path = %to.path, %problem, "parts of a failed upload are left in the store");
             if cause.is_lost() && is_kept {
-                // The next process goes on with them, or takes them back.
+                // The next process resumes or removes them.
                 journal = None;
             }
         }
@@ -196,7 +194,7 @@ pub(super) async fn upload(
     done
 }
 
-/// What an earlier process began, if it is of use; else it is taken back.
+/// The upload of an earlier process, if it can be resumed. Otherwise it is aborted.
 async fn resume(to: Place<'_>, found: Unfinished, cut: Cut) -> Option<Upload> {
     let id = found.upload.clone();
     let upload = Upload::resumed(found, cut);
@@ -240,7 +238,7 @@ async fn unless(
     }
 }
 
-/// Sends the parts that have not arrived.
+/// Uploads the missing parts.
 async fn send(
     to: Place<'_>,
     upload: &mut Upload,
@@ -294,7 +292,7 @@ async fn send(
     }
 }
 
-/// Makes an object of the parts.
+/// Completes the upload: combines the parts into the object.
 async fn complete(to: Place<'_>, upload: &mut Upload, cut: Cut) -> Result<(), object_store::Error> {
     let parts = upload.arrived.drain(..).flatten().collect();
     let completed = to
@@ -302,7 +300,7 @@ async fn complete(to: Place<'_>, upload: &mut Upload, cut: Cut) -> Result<(), ob
         .complete_multipart(to.path, &upload.id, parts)
         .await;
     match completed {
-        // When an answer is lost, the crate asks again, and the upload is no more.
+        // If the response is lost, the crate retries, and the upload no longer exists.
         Err(error) if reason(&error).0 == Cause::Missing => match to.objects.head(to.path).await {
             Ok(found) if found.size == cut.size => Ok(()),
             _ => Err(error),
@@ -311,8 +309,7 @@ async fn complete(to: Place<'_>, upload: &mut Upload, cut: Cut) -> Result<(), ob
     }
 }
 
-/// Leaves out so many bytes and reads so many, without keeping others from their
-/// work.
+/// Skips `leave` bytes and reads `length` bytes, on a blocking thread.
 async fn read(mut reader: Reader, leave: u64, length: u64) -> io::Result<(Reader, Bytes)> {
     let length = usize::try_from(length).map_err(io::Error::other)?;
     let reading = tokio::task::spawn_blocking(move || {

@@ -9,7 +9,7 @@ use super::{super::journal::Journals, *};
 
 /// Three parts, and a byte.
 const SIZE: u64 = 3 * PART + 1;
-/// What every byte of a bundle is.
+/// The value of every byte of a bundle.
 const SENT: u8 = 7;
 /// What a part is that is said to be of it: so it is seen who sent it.
 const EARLIER: u8 = 9;
@@ -20,18 +20,18 @@ fn path() -> Path {
 
 struct Tried {
     done: Result<(), UploadError>,
-    told: Vec<Sent>,
+    reports: Vec<Sent>,
 }
 
-/// Sends so many bytes as `said`, of which there are so many.
+/// Uploads a bundle with the announced size `said`, but this many actual bytes.
 async fn send(
     objects: &InMemory,
     (there, said): (u64, u64),
     journal: Option<Journal>,
     stop: impl Future<Output = ()>,
 ) -> Tried {
-    let told = Mutex::new(Vec::new());
-    let progress = |sent: Sent| told.lock().unwrap().push(sent);
+    let reports = Mutex::new(Vec::new());
+    let progress = |sent: Sent| reports.lock().unwrap().push(sent);
     let open = || -> io::Result<Reader> { Ok(Box::new(io::repeat(SENT).take(there))) };
     let path = path();
     let place = Place {
@@ -40,11 +40,11 @@ async fn send(
         path: &path,
     };
     let done = upload(place, open, said, || journal, &progress, stop).await;
-    let told = told.into_inner().unwrap();
-    Tried { done, told }
+    let reports = reports.into_inner().unwrap();
+    Tried { done, reports }
 }
 
-/// What is in the store: the byte that each part begins with, and the size.
+/// The object in the store: the first byte of each part, and the size.
 async fn kept(objects: &InMemory) -> Option<(Vec<u8>, u64)> {
     let got = objects.get(&path()).await.ok()?.bytes().await.unwrap();
     let parts = got.chunks(usize::try_from(PART).unwrap());
@@ -61,7 +61,7 @@ fn is_empty(folder: &tempfile::TempDir) -> bool {
     std::fs::read_dir(folder.path()).unwrap().count() == 0
 }
 
-/// What a process leaves that was killed when these parts had arrived.
+/// The state after a process was killed when these parts were uploaded.
 async fn killed(objects: &InMemory, journals: &Journals, parts: &[usize]) -> String {
     let cut = Cut::of(SIZE);
     let id = objects.create_multipart(&path()).await.unwrap();
@@ -75,7 +75,7 @@ async fn killed(objects: &InMemory, journals: &Journals, parts: &[usize]) -> Str
     id
 }
 
-/// Whether the store knows an upload.
+/// Whether the store has an upload.
 async fn is_open(objects: &InMemory, id: &str) -> bool {
     let (path, id) = (path(), id.to_owned());
     objects.put_part(&path, &id, 0, "x".into()).await.is_ok()
@@ -88,14 +88,14 @@ async fn progress_ends_with_the_last_part() {
         let tried = send(&objects, (size, size), None, pending()).await;
         assert!(tried.done.is_ok(), "{:?}", tried.done);
         assert_eq!(kept(&objects).await, Some((vec![SENT; parts], size)));
-        assert_eq!(tried.told.len(), parts);
-        let last = tried.told.last().unwrap();
+        assert_eq!(tried.reports.len(), parts);
+        let last = tried.reports.last().unwrap();
         assert_eq!((last.bytes, last.earlier), (size, 0));
     }
 }
 
 #[tokio::test]
-async fn a_bundle_that_ends_too_early_is_not_kept() {
+async fn a_truncated_bundle_is_not_kept() {
     for size in [10, 2 * PART] {
         let objects = InMemory::new();
         let (_folder, journals) = journals();
@@ -111,7 +111,7 @@ async fn a_bundle_that_ends_too_early_is_not_kept() {
 }
 
 #[tokio::test]
-async fn what_is_stopped_is_not_kept() {
+async fn a_stopped_upload_is_not_kept() {
     for size in [10, 2 * PART] {
         let objects = InMemory::new();
         // The upload is asked first, but waits for the disk.
@@ -124,7 +124,7 @@ async fn what_is_stopped_is_not_kept() {
         );
         assert_eq!(kept(&objects).await, None);
     }
-    // Nor is what an earlier process left.
+    // The upload of an earlier process is removed, too.
     let objects = InMemory::new();
     let (folder, journals) = journals();
     let id = killed(&objects, &journals, &[0]).await;
@@ -139,7 +139,7 @@ async fn what_is_stopped_is_not_kept() {
 }
 
 #[tokio::test]
-async fn the_parts_of_a_killed_process_are_not_sent_again() {
+async fn the_parts_of_a_killed_process_are_not_uploaded_again() {
     let cases: [(&[usize], [u8; 4]); 4] = [
         (&[], [SENT, SENT, SENT, SENT]),
         (&[1], [SENT, EARLIER, SENT, SENT]),
@@ -155,15 +155,18 @@ async fn the_parts_of_a_killed_process_are_not_sent_again() {
         assert_eq!(kept(&objects).await, Some((expected.to_vec(), SIZE)));
         assert!(!is_open(&objects, &id).await && is_empty(&folder));
         let earlier = there.iter().map(|part| Cut::of(SIZE).length(*part)).sum();
-        let told = &tried.told;
-        assert!(told.iter().all(|sent| sent.earlier == earlier), "{told:?}");
-        assert!(told[0].bytes >= earlier && told.is_sorted_by_key(|sent| sent.bytes));
-        assert_eq!(told.last().unwrap().bytes, SIZE);
+        let reports = &tried.reports;
+        assert!(
+            reports.iter().all(|sent| sent.earlier == earlier),
+            "{reports:?}"
+        );
+        assert!(reports[0].bytes >= earlier && reports.is_sorted_by_key(|sent| sent.bytes));
+        assert_eq!(reports.last().unwrap().bytes, SIZE);
     }
 }
 
 #[tokio::test]
-async fn an_upload_that_the_store_does_not_know_is_begun_anew() {
+async fn an_unknown_upload_is_restarted() {
     let objects = InMemory::new();
     let (folder, journals) = journals();
     let id = killed(&objects, &journals, &[0, 1]).await;
@@ -175,7 +178,7 @@ async fn an_upload_that_the_store_does_not_know_is_begun_anew() {
 }
 
 #[tokio::test]
-async fn a_part_that_is_not_there_begins_the_upload_anew() {
+async fn a_missing_part_restarts_the_upload() {
     let objects = InMemory::new();
     let (folder, journals) = journals();
     killed(&objects, &journals, &[0]).await;
@@ -190,7 +193,7 @@ async fn a_part_that_is_not_there_begins_the_upload_anew() {
 }
 
 #[tokio::test]
-async fn a_journal_of_other_sizes_or_parts_is_not_believed() {
+async fn a_journal_of_other_sizes_or_parts_is_ignored() {
     let cases = [(PART, SIZE - 1, 0), (PART / 2, SIZE, 0), (PART, SIZE, 4)];
     for (part_size, size, part) in cases {
         let objects = InMemory::new();
@@ -208,7 +211,7 @@ async fn a_journal_of_other_sizes_or_parts_is_not_believed() {
 }
 
 #[tokio::test]
-async fn two_processes_have_an_upload_each() {
+async fn two_processes_have_separate_uploads() {
     let objects = InMemory::new();
     let (folder, journals) = journals();
     let other = journals.open("ab").unwrap();
@@ -220,7 +223,7 @@ async fn two_processes_have_an_upload_each() {
 }
 
 #[test]
-fn parts_grow_so_that_they_stay_few() {
+fn the_part_size_grows_to_limit_the_number_of_parts() {
     for size in [1, PART, 80 << 30, 81 << 30, 4 << 40] {
         let cut = Cut::of(size);
         assert!(cut.part >= PART && cut.parts() <= 10_000, "{size}");

@@ -1,14 +1,14 @@
-//! What a store's URL says. Pure.
+//! Parses the URL of a store. Pure.
 
 use std::{fmt, path::PathBuf};
 
 use super::{Store, StoreError, address};
 
-/// An object store's service, by the scheme of its URLs.
+/// The service of an object store, given by the URL scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Service {
-    /// `s3://`: Amazon S3, and all servers that speak its protocol.
+    /// `s3://`: Amazon S3 and compatible servers.
     S3,
     /// `gs://`: Google Cloud Storage.
     Gcs,
@@ -35,8 +35,8 @@ impl Service {
     }
 }
 
-/// A place in an object store: a bucket (Azure: a container), and a prefix in
-/// it. Endpoint and credentials come from the environment.
+/// A location in an object store: a bucket (Azure: a container) and a prefix. Endpoint and
+/// credentials come from the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remote {
     pub(super) service: Service,
@@ -66,7 +66,7 @@ impl Remote {
         }
     }
 
-    /// A bundle's URL for people: who has it has no right by it.
+    /// A bundle's human-readable URL, which does not grant access.
     #[must_use]
     pub fn place(&self, sha256: &str) -> String {
         let (scheme, bucket) = (self.service.scheme(), &self.bucket);
@@ -114,7 +114,7 @@ impl Store {
             };
         }
         let service = Service::of_scheme(scheme);
-        let service = service.ok_or_else(|| refuse("has a scheme that is not known"))?;
+        let service = service.ok_or_else(|| refuse("has an unknown scheme"))?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         if bucket.is_empty() {
             return Err(refuse("names no bucket"));
@@ -126,7 +126,7 @@ impl Store {
         }
         let usual = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '$');
         if !bucket.chars().all(usual) {
-            return Err(refuse("has a bucket's name that no store takes"));
+            return Err(refuse("has an invalid bucket name"));
         }
         let prefix = prefix.trim_end_matches('/');
         if prefix.contains(['?', '#']) {
@@ -143,7 +143,7 @@ impl Store {
     }
 }
 
-/// The URL without what may be a secret in it.
+/// The URL without possible secrets.
 fn shown(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     match url.split_once("://") {
@@ -193,18 +193,18 @@ mod tests {
     }
 
     #[test]
-    fn other_urls_are_refused_with_the_schemes_that_are_known() {
+    fn other_urls_are_rejected_with_the_known_schemes() {
         let refused = [
             ("/srv/b", "has no scheme"),
-            ("ftp://x/y", "a scheme that is not known"),
-            ("https://s3.example/b", "a scheme that is not known"),
+            ("ftp://x/y", "an unknown scheme"),
+            ("https://s3.example/b", "an unknown scheme"),
             ("file://srv/b", "no absolute path"),
             ("s3://", "names no bucket"),
             ("s3:///prefix", "names no bucket"),
             ("s3://b/../c", "`..`"),
             ("s3://b/a//c", "empty parts"),
             ("s3://b/c?versionId=1", "more than a path"),
-            ("s3://bü/c", "that no store takes"),
+            ("s3://bü/c", "an invalid bucket name"),
             ("s3://host:9000/c", "read from the environment"),
         ];
         for (url, problem) in refused {

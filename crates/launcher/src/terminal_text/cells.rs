@@ -1,4 +1,4 @@
-//! One line of a terminal: what its cells hold after a text was written.
+//! One line of a terminal: its cells after a text was written.
 
 use std::{collections::BTreeMap, fmt, fmt::Write as _};
 
@@ -8,10 +8,10 @@ use unicode_width::UnicodeWidthChar as _;
 
 use super::colors;
 
-/// Columns that a movement of the cursor or a run of blanks can reach. Terminals
-/// clamp to their width; a line can be longer than that, but only by being written.
+/// The number of columns that a cursor movement or a run of blanks can reach. Terminals
+/// clamp to their width. Only written text can make a line longer.
 const REACHABLE_COLUMNS: usize = 1024;
-/// Characters without a width of their own, such as accents, that one cell keeps.
+/// The maximum number of zero-width characters, such as accents, per cell.
 const MARKS_PER_CELL: usize = 8;
 
 /// The second half of a wide character.
@@ -23,7 +23,7 @@ struct Cell {
     style: Style,
 }
 
-/// A blank as a terminal has it before anything is written.
+/// An empty cell.
 const BLANK: Cell = Cell {
     char: ' ',
     style: Style::new(),
@@ -33,7 +33,7 @@ const BLANK: Cell = Cell {
 #[derive(Debug, Default)]
 pub(super) struct Cells {
     cells: Vec<Cell>,
-    /// Characters without a width, by the column that they join.
+    /// Zero-width characters, by the column of their base character.
     marks: BTreeMap<usize, String>,
     column: usize,
     style: Style,
@@ -52,7 +52,7 @@ impl Cells {
         line
     }
 
-    /// The text without colours, as far as it fits.
+    /// The text without colours, truncated to the width.
     pub(super) fn cut(&self, columns: usize) -> String {
         let mut text = String::new();
         let mut width = 0;
@@ -72,7 +72,7 @@ impl Cells {
         text
     }
 
-    /// Blanks at the end are what erasing has left.
+    /// Removes trailing blanks, which erasing leaves.
     fn trim(&mut self) {
         while self.cells.last() == Some(&BLANK) {
             self.cells.pop();
@@ -94,7 +94,7 @@ impl Cells {
         self.column += width;
     }
 
-    /// Adds a character without a width to the one before the cursor.
+    /// Adds a zero-width character to the one before the cursor.
     fn join(&mut self, char: char) {
         let Some(mut column) = self.column.checked_sub(1) else {
             return;
@@ -110,7 +110,7 @@ impl Cells {
         }
     }
 
-    /// Makes cells blank, and wide characters that they are one half of.
+    /// Clears cells, and wide characters that they are a half of.
     fn clear(&mut self, from: usize, to: usize) {
         if self.cells.len() < to {
             self.cells.resize(to, BLANK);
@@ -130,7 +130,7 @@ impl Cells {
         }
     }
 
-    /// Moves the cursor, not further than a terminal would.
+    /// Moves the cursor, at most as far as a terminal would.
     fn move_to(&mut self, column: usize) {
         let limit = REACHABLE_COLUMNS.max(self.column).max(self.cells.len());
         self.column = column.min(limit);
@@ -152,7 +152,7 @@ impl Cells {
 
 impl Perform for Cells {
     fn print(&mut self, char: char) {
-        // C1 control characters come this way, too.
+        // C1 control characters also arrive here.
         if !char.is_control() {
             self.put(char);
         }
@@ -173,7 +173,7 @@ impl Perform for Cells {
     }
 
     fn csi_dispatch(&mut self, params: &Params, intermediates: &[u8], ignore: bool, action: u8) {
-        // Those with a private marker mean something else.
+        // Sequences with a private marker have other meanings.
         if ignore || !intermediates.is_empty() {
             return;
         }
@@ -198,7 +198,7 @@ impl Perform for Cells {
 }
 
 impl fmt::Display for Cells {
-    /// With colours, which are reset at the end.
+    /// Includes colours, which are reset at the end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut style = Style::new();
         for (column, cell) in self.cells.iter().enumerate() {

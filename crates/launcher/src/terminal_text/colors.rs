@@ -3,9 +3,9 @@
 use anstyle::{Ansi256Color, AnsiColor, Color, Effects, RgbColor, Style};
 use anstyle_parse::Params;
 
-/// The style after a sequence. What is not known changes nothing.
+/// The style after a sequence. Unknown parameters are ignored.
 ///
-/// Concealed text is shown, since nothing of a log is to be hidden.
+/// Concealed text is shown, because logs must not hide text.
 pub(super) fn select(before: Style, params: &Params) -> Style {
     let mut style = before;
     let mut groups = params.iter();
@@ -39,7 +39,7 @@ pub(super) fn select(before: Style, params: &Params) -> Style {
             40..=47 | 100..=107 => style.bg_color(basic(code - 10)),
             38 | 48 | 58 => {
                 let color = match details {
-                    // As most write it: 38;5;N or 38;2;R;G;B.
+                    // The common notation: 38;5;N or 38;2;R;G;B.
                     [] => extended(|| groups.next().and_then(|group| group.first().copied())),
                     _ => with_colons(details),
                 };
@@ -84,7 +84,7 @@ fn extended(mut next: impl FnMut() -> Option<u16>) -> Option<Color> {
     }
 }
 
-/// The same in ISO 8613-6's notation: `38:5:N`, `38:2:R:G:B`, or with the identifier
+/// The same in the notation of ISO 8613-6: `38:5:N`, `38:2:R:G:B`, or with the identifier
 /// of a colour space, `38:2:ID:R:G:B`.
 fn with_colons(details: &[u16]) -> Option<Color> {
     let parts: Vec<u16> = match details {

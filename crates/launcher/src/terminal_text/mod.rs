@@ -1,11 +1,10 @@
 //! Text of tasks and objects, made safe for the terminal that shows it. Pure.
 //!
-//! A task may write any bytes, and any client may put any text into an object. Shown
-//! as they are, they could move the cursor over other lines, clear the screen, set
-//! the window's title or write the clipboard of whoever reads. What the functions
-//! here return consists of printable characters, tabs and newlines; [`shown`] and
-//! [`lines`] also keep colours, which they reset at the end of each line. [`Stream`] is
-//! for output that is shown as it comes.
+//! A task may write any bytes, and any client may put any text into an object. Unfiltered,
+//! they could move the cursor over other lines, clear the screen, set the window's title, or
+//! write to the user's clipboard. The functions here return only printable characters, tabs
+//! and newlines; [`shown`] and [`lines`] also keep colours, which they reset at the end of
+//! each line. [`Stream`] is for output that is shown as it arrives.
 
 mod cells;
 mod colors;
@@ -18,12 +17,11 @@ use std::borrow::Cow;
 use cells::Cells;
 pub use stream::Stream;
 
-/// A line of a task's log in the last state that a terminal would show of it.
+/// A line of a task's log in the final state that a terminal would show.
 ///
 /// Carriage returns, backspaces and movements within the line overwrite what was
-/// written before, as a progress bar does. Colours (SGR) are kept. All other
-/// sequences are left out, also those that the line's end cuts off. The text has no
-/// newline; one in it is a space.
+/// written before, as a progress bar does. Colours (SGR) are kept. All other sequences
+/// are removed, including truncated ones. The text has no newline; one in it is a space.
 ///
 /// ```
 /// use longshore_launcher::terminal_text::shown;
@@ -60,8 +58,8 @@ pub fn current(line: &str, columns: usize) -> String {
     Cells::written(line).cut(columns)
 }
 
-/// A text with its control characters made visible, as kubectl writes those of
-/// objects: `^[` for an escape. Tabs and newlines stay.
+/// A text with escaped control characters, in kubectl's notation: `^[` for an escape. Tabs and
+/// newlines are kept.
 ///
 /// ```
 /// use longshore_launcher::terminal_text::escaped;
@@ -88,8 +86,8 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a line has no control character but tabs. Most lines are so: it is
-/// cheaper to know than to interpret them.
+/// Whether a line has no control characters except tabs. This check is cheaper than interpreting
+/// the line, and most lines pass it.
 fn is_printable(line: &str) -> bool {
     let bytes = line.as_bytes();
     let is_c0 = |byte: &u8| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f;

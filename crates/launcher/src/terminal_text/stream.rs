@@ -1,15 +1,14 @@
-//! Bytes of a container as they come, for a terminal that shows nothing else.
+//! Filters the output of a container for a terminal that shows nothing else.
 
 use anstyle::Style;
 use anstyle_parse::{Params, Parser, Perform};
 
 use super::colors;
 
-/// Passes text, colours and movements within a line; leaves out everything else.
+/// Passes text, colours and movements within a line, and removes everything else.
 ///
-/// For a log or a program's output that is shown as it comes, without a prefix that a
-/// carriage return could overwrite. Keeps its state between pieces, which may end
-/// within a character or a sequence.
+/// For output that is shown as it arrives, without a prefix that a carriage return could
+/// overwrite. Keeps its state between pieces, which may end within a character or a sequence.
 ///
 /// ```
 /// let mut filter = longshore_launcher::terminal_text::Stream::default();
@@ -31,7 +30,7 @@ struct Output {
 }
 
 impl Stream {
-    /// What a piece adds.
+    /// Filters a piece.
     pub fn pass(&mut self, piece: &[u8]) -> String {
         for byte in piece {
             self.parser.advance(&mut self.output, *byte);
@@ -39,7 +38,7 @@ impl Stream {
         std::mem::take(&mut self.output.text)
     }
 
-    /// What ends the text: the reset of a colour that is still set.
+    /// Returns the end of the text: the reset of a colour that is still set.
     pub fn end(&mut self) -> String {
         std::mem::take(&mut self.output.style)
             .render_reset()

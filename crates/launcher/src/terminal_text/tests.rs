@@ -1,11 +1,11 @@
-//! Tests of what a terminal is shown.
+//! Tests of text for terminals.
 
 use proptest::prelude::*;
 
 use super::*;
 
 #[test]
-fn a_line_is_shown_in_its_last_state() {
+fn a_line_is_shown_in_its_final_state() {
     for (written, expected) in [
         ("plain \u{e9}\ttext", "plain \u{e9}\ttext"),
         ("  0%\r 50%\r100%", "100%"),
@@ -27,7 +27,7 @@ fn a_line_is_shown_in_its_last_state() {
 }
 
 #[test]
-fn what_acts_on_the_terminal_is_left_out() {
+fn control_sequences_are_removed() {
     for (written, expected) in [
         ("\x1b[2J\x1b[Hcleared", "cleared"),
         ("\x1b[3J\x1b[?1049hother screen", "other screen"),
@@ -44,11 +44,11 @@ fn what_acts_on_the_terminal_is_left_out() {
         ("\x1b[5iprint", "print"),
         ("\x1b(0lqk", "lqk"),
         ("\x0e\x0b\x0cshift", "shift"),
-        // The same with single characters, which some terminals obey.
+        // The same with C1 control characters, which some terminals interpret.
         ("\u{9b}2Jcleared", "2Jcleared"),
         ("\u{9d}0;title\u{9c}", "0;title"),
         ("\u{85}next", "next"),
-        // Cut off by the line's end.
+        // Truncated by the end of the line.
         ("end\x1b", "end"),
         ("end\x1b[", "end"),
         ("end\x1b[31", "end"),
@@ -60,7 +60,7 @@ fn what_acts_on_the_terminal_is_left_out() {
 }
 
 #[test]
-fn colours_pass_and_end_with_the_line() {
+fn colours_are_kept_and_end_with_the_line() {
     for (written, expected) in [
         ("\x1b[31mred", "\x1b[31mred\x1b[0m"),
         ("\x1b[1;32mok\x1b[0m done", "\x1b[1m\x1b[32mok\x1b[0m done"),
@@ -79,7 +79,7 @@ fn colours_pass_and_end_with_the_line() {
 }
 
 #[test]
-fn movements_do_not_make_a_line_long() {
+fn cursor_movements_do_not_extend_a_line_without_bound() {
     let far = "\x1b[65535Cx".repeat(1000);
     assert!(shown(&far).len() < 10_000);
     let many = format!("a{}", "\u{301}".repeat(1000));
@@ -87,14 +87,14 @@ fn movements_do_not_make_a_line_long() {
 }
 
 #[test]
-fn a_state_is_cut_to_the_terminal() {
+fn a_line_is_truncated_to_the_terminal() {
     assert_eq!(current("\x1b[31m12345678", 4), "1234");
     assert_eq!(current("\u{65e5}\u{672c}\u{8a9e}", 5), "\u{65e5}\u{672c}");
     assert_eq!(current("a\tb", 3), "a b");
 }
 
 #[test]
-fn the_words_of_objects_show_their_control_characters() {
+fn control_characters_of_objects_are_escaped() {
     assert_eq!(
         escaped("a\x1b]0;t\x07\nb\x7f\0"),
         "a^[]0;t^G\nb^?^@",
@@ -124,7 +124,7 @@ proptest! {
         for line in text.split('\n') {
             let out = shown(line).into_owned();
             prop_assert!(is_safe(&out), "{line:?} became {out:?}");
-            // What is safe stays as it is.
+            // Safe text is unchanged.
             prop_assert_eq!(shown(&out).into_owned(), out.clone());
             prop_assert!(!current(line, 20).chars().any(char::is_control));
         }
@@ -156,7 +156,7 @@ proptest! {
     }
 }
 
-/// Whether there is nothing but printable text and colours that end with it.
+/// Whether the text consists of printable characters and colours that are reset at the end.
 fn is_safe(line: &str) -> bool {
     let mut rest = line;
     let mut open = false;

@@ -1,4 +1,4 @@
-//! What keeps tasks from starting, and since when.
+//! What blocks tasks from starting, and since when.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -6,65 +6,58 @@ use jiff::Timestamp;
 
 use super::{Step, Track, waited};
 use crate::{
-    explain::{self, Around, Cause, Explanation, Patience},
+    explain::{self, Around, Cause, Explanation, WaitLimit},
     outcome::Outcome,
     run::RunRole,
 };
 
-/// Who is held up.
+/// A blocked pod or role.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Held {
     /// The pod with this uid.
     Pod(String),
-    /// The role, whose Job cannot make its pods.
+    /// The role whose Job cannot create its pods.
     Role(String),
 }
 
-/// What holds it up, how long that may last, and since when it has been seen.
+/// What blocks it, how long this may last, and since when.
 pub(super) struct Stuck {
     pub(super) why: Explanation,
-    pub(super) patience: Patience,
+    pub(super) limit: WaitLimit,
     pub(super) since: Timestamp,
 }
 
 impl Track {
-    /// Records what holds a pod or a role up. The time goes on while the cause is the
-    /// same in other words.
+    /// Records what blocks a pod or role. The start time is kept if the cause belongs to the same
+    /// family.
     pub(super) fn hold(
         &mut self,
         who: Held,
-        found: Option<(Explanation, Patience)>,
+        found: Option<(Explanation, WaitLimit)>,
         now: Timestamp,
         steps: &mut Vec<Step>,
     ) {
-        let Some((why, patience)) = found else {
+        let Some((why, limit)) = found else {
             self.stuck.remove(&who);
             return;
         };
         let known = self.stuck.get(&who);
         let same = known.filter(|known| known.why.kind.family() == why.kind.family());
         let since = same.map_or(now, |known| known.since);
-        // The more telling of two messages about the same stays.
+        // Keep the more specific of two causes of the same family.
         if same.is_some_and(|known| why.kind.is_general() && !known.why.kind.is_general()) {
             return;
         }
-        // Suspension is not reported: whoever did it knows. When a queue
-        // admits the run, no one knows.
+        // Intended waits are not reported, except for a queue: when it admits the run is
+        // unknown.
         let is_news = known.is_none_or(|known| known.why.kind != why.kind);
         if is_news && (why.kind == Cause::Queued || !why.kind.is_meant()) {
             steps.push(Step::Waiting(why.clone()));
         }
-        self.stuck.insert(
-            who,
-            Stuck {
-                why,
-                patience,
-                since,
-            },
-        );
+        self.stuck.insert(who, Stuck { why, limit, since });
     }
 
-    /// All that has not started, seen with what else the cluster knows.
+    /// Re-evaluates everything that has not started, with the facts from the cluster.
     pub(super) fn recheck_waits(&mut self, now: Timestamp, steps: &mut Vec<Step>) {
         let pods = self.pods.iter().map(|(uid, pod)| {
             let found = explain::stuck(pod, &self.around);
@@ -80,8 +73,7 @@ impl Track {
         }
     }
 
-    /// Whether something has waited so long that the cluster should be asked
-    /// what else it knows.
+    /// Whether something has waited so long that the cluster should be queried for the cause.
     pub(crate) fn needs_cause(&self, now: Timestamp) -> bool {
         const SOON: Duration = Duration::from_secs(2);
         if !self.synced || self.decided {
@@ -102,19 +94,19 @@ impl Track {
         waits || (waited(self.began, now) >= SOON && self.roles.iter().any(lacks))
     }
 
-    /// The decision is taken back: it was made too soon.
+    /// Reverts a premature decision.
     pub(crate) fn reconsider(&mut self) {
         self.decided = false;
     }
 
-    /// The pods that are not over and not among these.
+    /// The active pods that are not among these.
     pub(crate) fn pods_but(&self, there: &BTreeSet<&str>) -> Vec<String> {
         let pods = self.pods.iter();
         let gone = pods.filter(|(uid, pod)| !pod.is_over() && !there.contains(uid.as_str()));
         gone.map(|(uid, _)| uid.clone()).collect()
     }
 
-    /// The decision once more, with what else the cluster knows by now.
+    /// Repeats the decision with further facts from the cluster.
     pub(crate) fn redecide(&mut self, around: Around, now: Timestamp) -> Option<Outcome> {
         let nodes = self.around.nodes.take();
         self.around = around;

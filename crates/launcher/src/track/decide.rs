@@ -1,4 +1,4 @@
-//! How a run ends: what decides it, the weightiest first.
+//! Decides the outcome of a run. The first applicable rule wins.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     evidence::JobEvidence,
-    explain::{self, Cause, Explanation, Patience},
+    explain::{self, Cause, Explanation, WaitLimit},
     outcome::{Ending, Outcome},
 };
 
@@ -39,8 +39,8 @@ impl Track {
         }
     }
 
-    /// The task that failed first. Those that were then killed with it come
-    /// later, or in the same second but by a signal.
+    /// The task that failed first. Tasks that were killed as a consequence end later, or in the
+    /// same second by a signal.
     fn failed_task(&self) -> Option<(Outcome, BTreeSet<String>)> {
         let roles = self.roles.iter();
         let roles = roles.filter(|role| !self.is_removed_by_set(&role.name));
@@ -72,16 +72,15 @@ impl Track {
         Some((job_outcome(job, condition, &self.around), BTreeSet::new()))
     }
 
-    /// Whether the JobSet, which is over, removes the Job of a role that served the others:
-    /// that its tasks are killed is no failure.
+    /// Whether a finished JobSet deletes the Job of a service role. Killing its tasks is not a
+    /// failure.
     fn is_removed_by_set(&self, role: &str) -> bool {
         let is_service = self.roles.iter().any(|own| own.name == role && own.service);
         let job = self.jobs.get(role).filter(|_| is_service);
         job.is_some_and(|job| job.jobset().is_some() && job.metadata.deletion_timestamp.is_some())
     }
 
-    /// The run took too long: its tasks were then ended by a signal, which is
-    /// no failure of theirs.
+    /// The run exceeded its timeout. Its tasks were then killed, which is not their failure.
     fn overdue(&self) -> Option<(Outcome, BTreeSet<String>)> {
         let (job, condition) = self.jobs.values().find_map(|job| {
             let failure = job.failure()?;
@@ -112,15 +111,15 @@ impl Track {
         Some((outcome, BTreeSet::new()))
     }
 
-    /// The cluster was stopped, and whoever did so has left a note on the Jobs:
-    /// what becomes of the pods then is no failure of theirs.
+    /// The cluster was stopped, as recorded on the Jobs. The end of the pods is then not their
+    /// failure.
     fn cluster_stopped(&self) -> Option<(Outcome, BTreeSet<String>)> {
         let mut notes = self.jobs.values().filter_map(JobEvidence::note);
         let why = notes.find(|why| why.kind == Cause::ClusterStopped)?;
         Some((stopped_with_cluster(why), BTreeSet::new()))
     }
 
-    /// Whoever has followed the run has stopped it, and no pod is left that tells why.
+    /// A follower stopped the run, and no pod is left to show the cause.
     fn stopped(&self) -> Option<(Outcome, BTreeSet<String>)> {
         let roles = self.roles.iter().filter(|role| !role.service);
         let settled = roles.filter(|role| self.settled.contains(&role.name));
@@ -159,12 +158,12 @@ impl Track {
 
     fn not_started(&self, now: Timestamp) -> Option<(Outcome, BTreeSet<String>)> {
         for (_, stuck) in self.stuck_first() {
-            let patience = match stuck.patience {
-                Patience::None => Duration::ZERO,
-                Patience::Short(short) => short.min(self.start_timeout),
-                Patience::StartTimeout => self.start_timeout,
+            let limit = match stuck.limit {
+                WaitLimit::None => Duration::ZERO,
+                WaitLimit::Short(short) => short.min(self.start_timeout),
+                WaitLimit::StartTimeout => self.start_timeout,
             };
-            if waited(stuck.since, now) >= patience && !stuck.why.kind.is_meant() {
+            if waited(stuck.since, now) >= limit && !stuck.why.kind.is_meant() {
                 let why = self.with_others(stuck.why.clone());
                 return Some((not_started(why), BTreeSet::new()));
             }
@@ -185,13 +184,13 @@ impl Track {
             !suspended && self.pods_of(&role.name).next().is_none() && !self.all_succeeded(role)
         })?;
         let admitted = self.admitted.get(&idle.name).copied();
-        let told = self.jobs.get(&idle.name);
-        let told = told.and_then(|job| job.status.start_time);
-        let since = [admitted, told].into_iter().flatten();
+        let job_start = self.jobs.get(&idle.name);
+        let job_start = job_start.and_then(|job| job.status.start_time);
+        let since = [admitted, job_start].into_iter().flatten();
         let since = since.fold(self.began, Timestamp::max);
         (waited(since, now) >= self.start_timeout).then(|| {
             let cause = format!(
-                "no pod was made for role {:?} within {} s",
+                "no pod was created for role {:?} within {} s",
                 idle.name,
                 self.start_timeout.as_secs()
             );
@@ -202,14 +201,14 @@ impl Track {
         })
     }
 
-    /// What is held up, the longest first.
+    /// What is blocked, the longest first.
     pub(super) fn stuck_first(&self) -> Vec<(&Held, &Stuck)> {
         let mut stuck: Vec<_> = self.stuck.iter().collect();
         stuck.sort_by_key(|(_, stuck)| stuck.since);
         stuck
     }
 
-    /// With the number of the others that the same holds up.
+    /// Adds the number of others that are blocked by the same cause.
     pub(super) fn with_others(&self, mut why: Explanation) -> Explanation {
         let same = self
             .stuck

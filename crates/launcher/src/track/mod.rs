@@ -1,5 +1,5 @@
-//! The state of a followed run: evidence in, steps out. Pure: time comes as
-//! an argument, and doing the steps is `follow`'s.
+//! The state machine of a followed run: evidence in, steps out. Pure: time is an argument, and
+//! `follow` executes the steps.
 
 mod blocked;
 mod decide;
@@ -27,22 +27,22 @@ use crate::{
 use blocked::{Held, Stuck};
 pub(crate) use verdict::{Verdict, decide_now};
 
-/// What is seen of a run.
+/// An input of the state machine.
 #[derive(Debug, Clone)]
 pub(crate) enum Seen {
     Pod(Box<PodEvidence>),
     PodGone(String),
     Job(Box<JobEvidence>),
     JobGone(String),
-    /// What else the cluster knows, asked for because something waits.
+    /// Further facts from the cluster, queried because something waits.
     Around(Box<Around>),
-    /// All that was there at the beginning has been seen.
+    /// All objects that existed at the start have been processed.
     Synced,
     /// Time has passed.
     Tick,
 }
 
-/// What is to be done about it.
+/// An output of the state machine.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step {
     Progress(Progress),
@@ -56,17 +56,17 @@ pub(crate) enum Step {
         container: String,
         is_main: bool,
     },
-    /// Nothing runs in the pod any more: its log has an end.
+    /// The pod has ended, so its log is complete.
     Ended {
         uid: String,
     },
-    /// The run is decided. `evidence` are the pods whose logs belong to the
-    /// decision and must be read to their end.
+    /// The outcome is decided. `evidence` are the pods whose logs belong to the decision and must
+    /// be read to the end.
     Decided {
         outcome: Outcome,
         evidence: BTreeSet<String>,
-        /// Whether it rests on pods that were not seen: the watch may be behind,
-        /// as after the server was away.
+        /// Whether it depends on missing pods. The watch may lag behind, for example after an
+        /// outage of the server.
         unseen: bool,
     },
 }
@@ -79,28 +79,28 @@ pub(crate) struct Track {
     pods: BTreeMap<String, PodEvidence>,
     jobs: BTreeMap<String, JobEvidence>,
     around: Around,
-    /// What holds a pod up, or the Job of a role.
+    /// What blocks a pod, or the Job of a role.
     stuck: BTreeMap<Held, Stuck>,
-    /// Since when a pod that has not started has been seen.
+    /// When a pod that has not started was first seen.
     unstarted: BTreeMap<String, Timestamp>,
-    /// When a role's Job was let go that had been held back, as by a queue.
+    /// When a suspended Job of a role was resumed, for example by a queue.
     admitted: BTreeMap<String, Timestamp>,
     reading: BTreeSet<(String, String)>,
-    /// Pods whose failure was reported, though their Job goes on.
+    /// Pods whose failure was reported while their Job is still active.
     retried: Option<BTreeSet<String>>,
     ended: BTreeSet<String>,
     progress: Option<Progress>,
     decided: bool,
-    /// When a role's Job was first seen to be over, or stopped.
+    /// When a role's Job was first seen to have ended or been stopped.
     job_over: BTreeMap<String, Timestamp>,
-    /// Roles whose Job is believed without its pods.
+    /// Roles whose Job counts without evidence of its pods.
     settled: BTreeSet<String>,
-    /// How long a Job that is over waits for the evidence of its pods.
+    /// How long to wait for the pods of a Job that has ended.
     grace: Duration,
 }
 
-/// Jobs and pods are seen through two watches: a Job's end may be seen before
-/// the end of the pods that caused it.
+/// Jobs and pods come from two watches: the end of a Job may arrive before the end of the pods
+/// that caused it.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A task's state, from its pods and its Job.
@@ -139,7 +139,7 @@ impl Track {
         self.pods.get(uid)
     }
 
-    /// The roles whose Jobs still go on.
+    /// The active Jobs.
     pub(crate) fn going_on(&self) -> Vec<&JobEvidence> {
         let is_over = |role: &RunRole| {
             self.jobs.get(&role.name).is_none_or(|job| {
@@ -161,7 +161,7 @@ impl Track {
                 self.stuck.remove(&Held::Pod(uid.clone()));
                 self.unstarted.remove(&uid);
                 self.end(&uid, &mut steps);
-                // A pod that ended well is not undone by its removal.
+                // Deleting a succeeded pod does not undo its success.
                 if self.pods.get(&uid).is_some_and(|pod| !pod.is_over()) {
                     self.pods.remove(&uid);
                 }
@@ -259,7 +259,7 @@ impl Track {
         })
     }
 
-    /// How many tasks a role has: its Job says so, which may have been scaled.
+    /// The number of tasks of a role, from its Job, which may have been scaled.
     fn count(&self, role: &RunRole) -> u32 {
         let job = self.jobs.get(&role.name);
         let completions = job.and_then(|job| job.spec.completions);
@@ -284,8 +284,8 @@ impl Track {
             let Some(state) = states.get_mut(index as usize) else {
                 continue;
             };
-            // Who was replaced has been forgiven: the newest pod speaks for
-            // the task, unless one has done it already.
+            // A replaced pod does not count: the newest pod decides, unless one has already
+            // succeeded.
             let done = attempts.iter().find(|pod| pod.has_succeeded());
             let Some(pod) = done.or(attempts.last()).copied() else {
                 continue;
@@ -293,10 +293,10 @@ impl Track {
             if pod.has_succeeded() {
                 *state = State::Succeeded;
             } else if matches!(state, State::Succeeded) {
-                // The Job knows of a success whose pod is gone.
+                // The Job records the success of a deleted pod.
             } else if pod.has_failed() {
-                // A pod that is deleted ends by a signal: the task's
-                // failure only if the Job says so too.
+                // A deleted pod ends by a signal. This is a failure of the task only if the
+                // Job has failed, too.
                 let deleted = pod.metadata.deletion_timestamp.is_some();
                 if gives_up && !(deleted && job.is_none_or(|job| job.failure().is_none())) {
                     *state = State::Failed(pod);

@@ -1,4 +1,4 @@
-//! Outcomes in words, from what explains them.
+//! Builds outcomes from explanations.
 
 use crate::{
     evidence::{Condition, JobEvidence, PodEvidence},
@@ -37,9 +37,8 @@ pub(super) fn was_killed(pod: &PodEvidence) -> bool {
 }
 
 impl Track {
-    /// The outcome of a run whose first failed task this pod was, and how many
-    /// other tasks failed. `last_line` is the last line of its log, once that
-    /// has been read.
+    /// The outcome of a run whose first failed task is this pod, with the number of other failed
+    /// tasks. `last_line` is the last line of its log, if it has been read.
     pub(crate) fn failed_outcome(
         &self,
         pod: &PodEvidence,
@@ -59,33 +58,32 @@ impl Track {
             return not_started(explanation);
         }
         let code = pod.ended().map_or(1, |ended| ended.exit_code);
-        // A failed run does not exit with 0, whatever the pod says.
+        // A failed run never exits with 0.
         let code = if code == 0 { 1 } else { code };
         explained(Ending::Failed, code, explanation)
     }
 }
 
-/// The exit code of a run whose cluster was stopped: that of the program when a
-/// cluster fails it.
+/// The exit code of a run whose cluster was stopped, the same as for an unreachable cluster.
 const CLUSTER_STOPPED: i32 = 3;
 
 pub(super) fn stopped_with_cluster(explanation: Explanation) -> Outcome {
     explained(Ending::Failed, CLUSTER_STOPPED, explanation)
 }
 
-/// The outcome that was noted on a Job when it was stopped. A run that was given up
-/// before its tasks began leaves no pods, and one that failed may have lost them.
+/// The outcome that was recorded on a Job when it was stopped. A run that was given up before
+/// its tasks started leaves no pods, and a failed one may have lost them.
 pub(super) fn noted_outcome(job: &JobEvidence) -> Outcome {
     let explanation = job.note().unwrap_or_else(|| {
         let text = job.metadata.annotations.get(names::STOPPED);
         let text = text.map_or("", String::as_str);
-        // The time stands before it.
+        // The time precedes it.
         let reason = text.split_once(": ").map_or(text, |(_, reason)| reason);
         Explanation::new(Cause::Unknown, reason, "run it again")
     });
     match job.end() {
         Some(end) if end.ending == Ending::Failed => {
-            // A failed run does not exit with 0, whatever the note says.
+            // A failed run never exits with 0.
             let code = if end.exit_code == 0 { 1 } else { end.exit_code };
             explained(Ending::Failed, code, explanation)
         }

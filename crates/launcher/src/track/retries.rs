@@ -1,16 +1,16 @@
-//! Failed attempts that a Job makes up for with another pod.
+//! Failed attempts that a Job retries with another pod.
 
 use std::collections::BTreeSet;
 
 use super::{Step, Track, finished};
 use crate::{explain, outcome::Retry};
 
-/// How often a Job that does not say so starts failed pods again.
+/// The default backoff limit of a Job.
 const DEFAULT_BACKOFF_LIMIT: u32 = 6;
 
 impl Track {
-    /// Reports each failed attempt once, when it is not the one that ends the run. Of
-    /// those from before the beginning, the ones that have not been replaced yet.
+    /// Reports each failed attempt once, unless it ends the run. Of attempts from before the
+    /// start, reports only those that have not been replaced yet.
     pub(super) fn report_retries(&mut self, steps: &mut Vec<Step>) {
         let is_first = self.retried.is_none();
         let mut known = self.retried.take().unwrap_or_default();
@@ -29,7 +29,7 @@ impl Track {
             failed.sort_by_key(|pod| finished(pod));
             let limit = job.spec.backoff_limit.unwrap_or(DEFAULT_BACKOFF_LIMIT);
             let ends = job.is_over() || job.is_cancelled() || job.spec.suspend;
-            // One more than the limit ends the Job, though it may not say so yet.
+            // One failure more than the limit ends the Job, even if its status is not updated yet.
             if ends || u32::try_from(failed.len()).is_ok_and(|failed| failed > limit) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! When a run began and ended.
+//! The start and end times of a run.
 
 use jiff::Timestamp;
 
@@ -10,9 +10,9 @@ use crate::{
 
 /// When a run was submitted, and when its last task ended.
 ///
-/// The pods know best: a Job's own times come from its controller, which may notice
-/// an end much later, as when the cluster was down meanwhile. They count for roles of
-/// which too few pods are left.
+/// Prefers the times of pods: a Job's times come from its controller, which may notice an end
+/// much later, for example after an outage of the cluster. They count for roles with missing
+/// pods.
 pub(super) fn span(
     roles: &[RunRole],
     jobs: &[&JobEvidence],
@@ -28,7 +28,7 @@ pub(super) fn span(
             task.is_some_and(|task| task.role == role.name)
         });
         let ends: Vec<Timestamp> = of_role.filter_map(|pod| pod.finished_at()).collect();
-        let told = jobs
+        let job_ends = jobs
             .iter()
             .filter(|job| job.role() == Some(role.name.as_str()))
             .filter_map(|job| {
@@ -39,7 +39,7 @@ pub(super) fn span(
         let last = ends.into_iter().max();
         match is_whole {
             true => last,
-            false => last.max(told.max()),
+            false => last.max(job_ends.max()),
         }
     });
     (created.min(), ended.max())

@@ -1,5 +1,4 @@
-//! Tests of the state machine: what is seen, in which order, and what comes
-//! of it.
+//! Tests of the state machine: sequences of inputs and the resulting steps.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
@@ -163,14 +162,14 @@ fn a_role_has_as_many_tasks_as_its_job_was_scaled_to() {
         (counts(&steps), outcome(&steps)),
         (vec![(0, 1, 1, 0)], None)
     );
-    // Who is scaled away is not waited for.
+    // Tasks removed by scaling are not waited for.
     let steps = track.see(scaled("worker", 1, json!({})), at(5));
     let (outcome, _) = outcome(&steps).unwrap();
     assert_eq!(outcome.ending, Ending::Succeeded);
 }
 
 #[test]
-fn the_first_failure_decides_and_its_peers_go_on() {
+fn the_first_failure_decides_while_its_peers_run() {
     let mut track = track(&[role("ps", 1), role("worker", 2)]);
     track.see(pod("worker", 0, running()), at(1));
     let steps = track.see(pod("worker", 1, ended(3, 2)), at(2));
@@ -195,7 +194,7 @@ fn the_first_failure_decides_and_its_peers_go_on() {
 }
 
 #[test]
-fn of_several_failures_the_earliest_counts_and_killed_ones_last() {
+fn the_earliest_failure_counts_and_killed_tasks_last() {
     let roles = [role("worker", 4)];
     let mut track = Track::new(roles.to_vec(), Duration::from_secs(600), at(0));
     track.see(
@@ -215,7 +214,7 @@ fn of_several_failures_the_earliest_counts_and_killed_ones_last() {
 }
 
 #[test]
-fn services_do_not_keep_a_run_from_its_end() {
+fn service_roles_do_not_delay_the_end_of_a_run() {
     let mut track = track(&[role("ps", 1), role("worker", 1)]);
     track.see(pod("ps", 0, running()), at(1));
     let steps = track.see(pod("worker", 0, ended(0, 2)), at(2));
@@ -226,7 +225,7 @@ fn services_do_not_keep_a_run_from_its_end() {
 }
 
 #[test]
-fn with_retries_a_failed_pod_is_not_the_end() {
+fn with_retries_a_failed_pod_does_not_end_the_run() {
     let mut track = track(&[role("main", 1)]);
     track.see(changed_job("main", json!({}), json!({}), 1), at(0));
     assert_eq!(
@@ -238,12 +237,12 @@ fn with_retries_a_failed_pod_is_not_the_end() {
     assert_eq!(outcome(&steps).unwrap().0.exit_code, 1);
 }
 
-/// A further pod of a task, which replaces those made before it.
+/// A further pod of a task, which replaces earlier ones.
 fn attempt(number: i64, deleted: bool, index: u32, status: Value) -> Seen {
     let Seen::Pod(mut seen) = pod("main", index, status) else {
         panic!()
     };
-    // The newest has the first uid: nothing hangs on that order.
+    // The newest pod has the lowest uid: the order of uids does not matter.
     seen.metadata.uid = format!("{}-{index}", 9 - number);
     seen.metadata.creation_timestamp = Some(at(number));
     seen.metadata.deletion_timestamp = deleted.then(|| at(number));
@@ -251,7 +250,7 @@ fn attempt(number: i64, deleted: bool, index: u32, status: Value) -> Seen {
 }
 
 #[test]
-fn a_deleted_pod_that_was_replaced_is_not_why_the_run_failed() {
+fn a_replaced_deleted_pod_is_not_the_cause_of_the_failure() {
     for order in [[0, 1], [1, 0]] {
         let mut track = track(&[role("main", 1)]);
         track.see(changed_job("main", json!({}), json!({}), 3), at(0));
@@ -271,7 +270,7 @@ fn a_deleted_pod_that_was_replaced_is_not_why_the_run_failed() {
 }
 
 #[test]
-fn an_attempt_that_was_forgiven_is_not_why_the_run_failed() {
+fn a_retried_attempt_is_not_the_cause_of_the_failure() {
     let mut track = track(&[role("main", 2)]);
     track.see(changed_job("main", json!({}), json!({}), 1), at(0));
     track.see(attempt(1, false, 0, ended(1, 2)), at(2));
@@ -289,7 +288,7 @@ fn an_attempt_that_was_forgiven_is_not_why_the_run_failed() {
 }
 
 #[test]
-fn a_failed_job_waits_for_the_pod_that_tells_why() {
+fn a_failed_job_waits_for_the_pod_with_the_cause() {
     let mut track = track(&[role("main", 1)]);
     let steps = track.see(
         job("main", condition("Failed", "BackoffLimitExceeded")),
@@ -301,7 +300,7 @@ fn a_failed_job_waits_for_the_pod_that_tells_why() {
 }
 
 #[test]
-fn tasks_that_a_deadline_ended_are_not_the_reason() {
+fn tasks_killed_by_a_deadline_are_not_the_cause() {
     let mut track = track(&[role("main", 1)]);
     let steps = track.see(
         job("main", condition("FailureTarget", "DeadlineExceeded")),
@@ -337,7 +336,7 @@ fn a_job_without_pods_decides_after_a_while() {
 }
 
 #[test]
-fn a_pod_that_ends_because_of_the_cancel_is_no_failure() {
+fn a_pod_that_ends_because_of_a_cancellation_is_not_a_failure() {
     let mut track = track(&[role("main", 1)]);
     let Seen::Pod(mut killed) = pod("main", 0, ended(143, 2)) else {
         panic!()
@@ -371,14 +370,14 @@ fn waiting(reason: &str) -> Value {
 }
 
 #[test]
-fn what_cannot_start_is_given_up_after_its_patience() {
+fn a_task_that_cannot_start_is_given_up_after_its_wait_limit() {
     let mut pull = track(&[role("main", 1)]);
     let steps = pull.see(pod("main", 0, waiting("ErrImagePull")), at(0));
     assert!(
         matches!(&steps[0], Step::Waiting(why) if why.sentence().starts_with("main/0: ") && why.cause.contains("cannot be pulled"))
     );
     let steps = pull.see(pod("main", 0, waiting("ImagePullBackOff")), at(30));
-    assert!(steps.is_empty(), "the same cause is told once");
+    assert!(steps.is_empty(), "the same cause is reported once");
     assert_eq!(outcome(&pull.see(Seen::Tick, at(59))), None);
     let steps = pull.see(Seen::Tick, at(61));
     let (found, _) = outcome(&steps).unwrap();
@@ -427,7 +426,7 @@ fn unschedulable_tasks_wait_as_long_as_the_run_allows() {
         "message": "0/1 nodes are available: 1 Insufficient cpu.",
     }]});
     let steps = track.see(pod("main", 0, status), at(0));
-    assert!(matches!(&steps[0], Step::Waiting(why) if why.remedy.starts_with("ask for less cpu")));
+    assert!(matches!(&steps[0], Step::Waiting(why) if why.remedy.starts_with("request less cpu")));
     assert_eq!(outcome(&track.see(Seen::Tick, at(599))), None);
     let steps = track.see(Seen::Tick, at(600));
     let (found, _) = outcome(&steps).unwrap();
@@ -454,7 +453,7 @@ fn a_pod_that_never_starts_is_given_up() {
 }
 
 #[test]
-fn a_run_whose_pods_are_never_made_ends() {
+fn a_run_whose_pods_are_never_created_ends() {
     let mut track = track(&[role("main", 1)]);
     assert_eq!(outcome(&track.see(Seen::Tick, at(599))), None);
     let steps = track.see(Seen::Tick, at(601));
@@ -463,12 +462,12 @@ fn a_run_whose_pods_are_never_made_ends() {
             .unwrap()
             .0
             .reason
-            .contains("no pod was made for role \"main\"")
+            .contains("no pod was created for role \"main\"")
     );
 }
 
 #[test]
-fn code_that_does_not_arrive_is_read_from_the_init_container() {
+fn a_failed_fetch_is_explained_from_the_init_container() {
     let mut track = track(&[role("main", 1)]);
     let status = json!({"phase": "Failed", "initContainerStatuses": [
         {"name": "fetch", "state": {"terminated": {"exitCode": 125, "reason": "Error"}}},
@@ -483,23 +482,23 @@ fn code_that_does_not_arrive_is_read_from_the_init_container() {
     assert_eq!((found.ending, found.exit_code), (Ending::NotStarted, 4));
     assert_eq!(evidence, ["main-0"]);
     let pod = track.pod("main-0").unwrap();
-    let told = track.failed_outcome(pod, 0, Some("longshore: the bundle x is damaged"));
+    let outcome = track.failed_outcome(pod, 0, Some("longshore: the bundle x is damaged"));
     assert_eq!(
-        told.reason,
-        "main/0: the code did not arrive: the bundle x is damaged"
+        outcome.reason,
+        "main/0: the code could not be fetched: the bundle x is damaged"
     );
 }
 
 #[test]
-fn a_missing_command_is_no_exit_code_of_the_command() {
+fn a_missing_command_is_not_an_exit_code_of_the_command() {
     let mut track = track(&[role("main", 1)]);
     let steps = track.see(pod("main", 0, ended(127, 1)), at(1));
     assert_eq!(outcome(&steps).unwrap().0.exit_code, 127);
     let pod = track.pod("main-0").unwrap();
-    let told = track.failed_outcome(pod, 0, Some("longshore: command not found: train"));
-    assert_eq!((told.ending, told.exit_code), (Ending::NotStarted, 4));
+    let outcome = track.failed_outcome(pod, 0, Some("longshore: command not found: train"));
+    assert_eq!((outcome.ending, outcome.exit_code), (Ending::NotStarted, 4));
     assert_eq!(
-        told.reason,
+        outcome.reason,
         "main/0: command not found: train (command: train --fast)"
     );
     let own = track.failed_outcome(pod, 0, Some("sh: 1: train: not found"));
@@ -511,7 +510,7 @@ fn a_missing_command_is_no_exit_code_of_the_command() {
 }
 
 #[test]
-fn pods_that_go_after_their_end_still_count() {
+fn pods_deleted_after_their_end_still_count() {
     let mut track = track(&[role("worker", 2)]);
     track.see(pod("worker", 0, ended(0, 1)), at(1));
     track.see(Seen::PodGone("worker-0".into()), at(2));
@@ -536,7 +535,7 @@ fn retries(steps: &[Step]) -> Vec<(u32, u32, &str)> {
 }
 
 #[test]
-fn a_failed_attempt_that_is_made_up_for_is_reported_once() {
+fn a_retried_attempt_is_reported_once() {
     let mut track = track(&[role("main", 1)]);
     track.see(changed_job("main", json!({}), json!({}), 2), at(0));
     let steps = track.see(attempt(1, false, 0, ended(3, 5)), at(5));
@@ -547,7 +546,7 @@ fn a_failed_attempt_that_is_made_up_for_is_reported_once() {
     track.see(attempt(2, false, 0, running()), at(10));
     let steps = track.see(attempt(2, false, 0, ended(3, 20)), at(20));
     assert_eq!(retries(&steps), [(2, 3, cause)]);
-    // The last one ends the run: the Job says so a moment later.
+    // The last failure ends the run, before the Job's status reports it.
     let steps = track.see(attempt(3, false, 0, ended(3, 40)), at(40));
     assert_eq!(retries(&steps), []);
 }
@@ -568,9 +567,9 @@ fn the_span_of_a_run_is_that_of_its_pods() {
     ];
     let all: Vec<_> = pods.iter().collect();
     let roles = [role("main", 2)];
-    // The Job's controller may have been away when the pods ended.
+    // The Job controller may have been down when the pods ended.
     assert_eq!(span(&roles, &[&job], &all), (Some(at(0)), Some(at(9))));
-    // Of pods that are gone only the Job knows.
+    // Only the Job knows about deleted pods.
     assert_eq!(
         span(&roles, &[&job], &all[..1]),
         (Some(at(0)), Some(at(500)))
@@ -579,7 +578,7 @@ fn the_span_of_a_run_is_that_of_its_pods() {
 }
 
 #[test]
-fn strange_pods_change_nothing() {
+fn unrelated_pods_are_ignored() {
     let mut track = track(&[role("main", 1)]);
     track.see(pod("main", 7, ended(1, 1)), at(1));
     track.see(pod("other", 0, ended(1, 1)), at(1));
@@ -597,7 +596,7 @@ fn around(event: Value) -> Seen {
 }
 
 #[test]
-fn what_only_events_tell_is_told_and_given_up() {
+fn causes_from_events_are_reported_and_given_up() {
     let mut track = track(&[role("main", 1)]);
     let state = json!({"waiting": {"reason": "ContainerCreating"}});
     track.see(pod("main", 0, main(state, "Pending")), at(0));
@@ -622,7 +621,7 @@ fn what_only_events_tell_is_told_and_given_up() {
 }
 
 #[test]
-fn pods_that_a_quota_holds_back_are_told_of() {
+fn pods_blocked_by_a_quota_are_reported() {
     let mut track = track(&[role("main", 2)]);
     track.see(pod("main", 0, running()), at(1));
     assert!(track.needs_cause(at(3)), "one pod is missing");
@@ -648,7 +647,7 @@ fn pods_that_a_quota_holds_back_are_told_of() {
 }
 
 #[test]
-fn the_clock_goes_on_when_the_same_trouble_is_told_in_other_words() {
+fn the_wait_time_is_kept_when_the_cause_is_reworded() {
     let mut track = track(&[role("main", 1)]);
     let pull = |reason: &str, message: &str| {
         let state = json!({"waiting": {"reason": reason, "message": message}});
@@ -661,15 +660,15 @@ fn the_clock_goes_on_when_the_same_trouble_is_told_in_other_words() {
     assert!(steps.is_empty(), "less is known");
     let steps = track.see(Seen::Tick, at(60));
     let (found, _) = outcome(&steps).unwrap();
-    assert!(found.reason.contains("is not there"), "{}", found.reason);
+    assert!(found.reason.contains("does not exist"), "{}", found.reason);
 }
 
 #[test]
-fn a_decision_is_told_again_with_what_else_is_known() {
+fn a_decision_is_repeated_with_further_facts() {
     let mut track = track(&[role("main", 1)]);
     let steps = track.see(pod("main", 0, ended(143, 1)), at(1));
     let (found, _) = outcome(&steps).unwrap();
-    assert!(found.reason.contains("asked to end"));
+    assert!(found.reason.contains("terminated ("));
     let lost = serde_json::from_value(json!({
         "reason": "NodeNotReady", "type": "Warning", "message": "Node is not ready",
         "involvedObject": {"kind": "Pod", "name": "run-main-0-x", "uid": "main-0"},
@@ -678,13 +677,13 @@ fn a_decision_is_told_again_with_what_else_is_known() {
         events: vec![lost.unwrap()],
         ..Around::default()
     };
-    let told = track.redecide(known, at(1)).unwrap();
-    assert_eq!(told.reason, "main/0: its node was lost");
-    assert_eq!(told.exit_code, 143);
+    let outcome = track.redecide(known, at(1)).unwrap();
+    assert_eq!(outcome.reason, "main/0: its node was lost");
+    assert_eq!(outcome.exit_code, 143);
 }
 
 #[test]
-fn a_suspended_job_is_no_trouble() {
+fn a_suspended_job_is_not_a_problem() {
     let mut track = track(&[role("main", 1)]);
     let mut suspended = changed_job("main", json!({}), json!({}), 0);
     if let Seen::Job(job) = &mut suspended {
@@ -695,7 +694,7 @@ fn a_suspended_job_is_no_trouble() {
 }
 
 #[test]
-fn a_service_that_its_jobset_removes_has_not_failed() {
+fn a_service_role_deleted_by_its_jobset_has_not_failed() {
     let mut track = track(&[role("ps", 1), role("worker", 1)]);
     let removed = json!({
         "metadata": {

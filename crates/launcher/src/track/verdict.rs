@@ -1,4 +1,4 @@
-//! The verdict on a run from all its evidence at once, without following.
+//! Evaluates a run from all its evidence at once, without following.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::{
     run::RunRole,
 };
 
-/// What a run's evidence says.
+/// The result of evaluating a run.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) outcome: Option<Outcome>,
     pub(crate) progress: Progress,
-    /// What waits, and why; the longest first.
+    /// What waits the longest, and why.
     pub(crate) waits: Option<Explanation>,
-    /// Why the latest attempt failed that was started again.
+    /// Why the latest retried attempt failed.
     pub(crate) retried: Option<Explanation>,
 }
 
@@ -30,8 +30,7 @@ impl Verdict {
     }
 }
 
-/// Decides a run from all its evidence at once, as a follower would. That a
-/// task waits long for its start decides nothing here.
+/// Decides a run from all its evidence at once, like a follower, but without start timeouts.
 pub(crate) fn decide_now(
     roles: &[RunRole],
     jobs: &[&JobEvidence],

@@ -1,4 +1,4 @@
-//! Why a pipeline is not launched.
+//! Why a pipeline was not launched.
 
 use std::path::PathBuf;
 
@@ -13,80 +13,80 @@ use crate::{
     submit::SubmitError,
 };
 
-/// Why a pipeline is not launched.
+/// Why a pipeline was not launched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ZenmlError {
-    /// The config is no JSON.
-    #[error("the pipeline's config is no JSON: {0}; give what `pipeline.to_config()` gives")]
+    /// The config is not JSON.
+    #[error("the pipeline's config is not JSON: {0}; pass the result of `pipeline.to_config()`")]
     Json(#[source] serde_json::Error),
-    /// A key that is needed is not there.
+    /// A required key is missing.
     #[error(
-        "the pipeline's config has no {path:?}; give what ZenML's `pipeline.to_config()` gives"
+        "the pipeline's config has no {path:?}; pass the result of ZenML's `pipeline.to_config()`"
     )]
     Missing {
-        /// The key, with those it is under.
+        /// The path of the key.
         path: &'static str,
     },
-    /// A key has a value of another kind.
+    /// A key has a value of the wrong type.
     #[error("{path:?} of the pipeline's config must be {expected}, but is {found}")]
     Kind {
-        /// The key, with those it is under.
+        /// The path of the key.
         path: &'static str,
-        /// What it must be.
+        /// The rule that it violates.
         expected: &'static str,
-        /// What it is.
+        /// The actual type.
         found: &'static str,
     },
-    /// A pull policy that Kubernetes does not know.
+    /// The pull policy is invalid.
     #[error(
         "image_pull_policy cannot be {value:?}: choose one of {}",
         super::ImagePullPolicy::NAMES.join(", ")
     )]
     ImagePullPolicy {
-        /// What was given.
+        /// The given value.
         value: String,
     },
-    /// A label or an annotation whose key Kubernetes does not take.
+    /// A label or annotation has an invalid key.
     #[error("{parameter}: {source}")]
     Key {
-        /// The parameter it stands in.
+        /// The parameter.
         parameter: &'static str,
         /// What is wrong with it.
         source: NameError,
     },
-    /// A setting of the launcher has no meaning.
+    /// A setting of the launcher is invalid.
     #[error(transparent)]
     Settings(#[from] ConfigError),
     /// A pipeline is one task of one Job.
-    #[error("a pipeline runs as one Job: leave `{key}` out of the settings")]
+    #[error("a pipeline runs as one Job: remove `{key}` from the settings")]
     OneJob {
         /// The setting.
         key: &'static str,
     },
     /// The config does not fit a Secret.
     #[error(
-        "the pipeline's config has {size} bytes, more than the {SECRET_LIMIT} that fit a Secret; keep data in the artifact store, and its place in the config"
+        "the pipeline's config has {size} bytes, more than the {SECRET_LIMIT} that fit a Secret; keep data in the artifact store, and refer to it in the config"
     )]
     TooLarge {
         /// Its size.
         size: u64,
     },
-    /// The code was sent by somebody else.
+    /// The code was not uploaded by `run`.
     #[error(
-        "\"backend.args.tar_path\" of the pipeline's config is {tar_path:?}, which `run` has not sent; call `run`, or leave it out if the image has the code"
+        "\"backend.args.tar_path\" of the pipeline's config is {tar_path:?}, which `run` did not upload; call `run`, or remove it if the image contains the code"
     )]
     TarPath {
         /// The path.
         tar_path: String,
     },
-    /// The kubeconfig leads nowhere.
+    /// The kubeconfig is invalid.
     #[error(
         "The path you provided does not contain a valid Kubernetes config. {}: {source}; give another as kubernetes_config_path",
         path.display()
     )]
     Kubeconfig {
-        /// The path, with the home folder in it.
+        /// The path with the expanded home folder.
         path: PathBuf,
         /// What is wrong.
         source: longshore_client::Error,
@@ -94,21 +94,21 @@ pub enum ZenmlError {
     /// The repository cannot be packed.
     #[error(transparent)]
     Pack(#[from] BundleError),
-    /// The artifact store does not take the code.
+    /// The artifact store cannot hold the code.
     #[error("the artifact store cannot hold the code: {0}")]
     Store(#[from] StoreError),
-    /// There is no plan.
+    /// The plan cannot be made.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The cluster does not answer.
     #[error(transparent)]
     Cluster(#[from] longshore_client::Error),
-    /// Something keeps the run from starting. Nothing was sent.
+    /// The run cannot start. Nothing was uploaded.
     #[error("the run cannot start: {}", listed(.0))]
     Refused(Vec<Finding>),
-    /// The pipeline runs, or ran, already.
+    /// The pipeline is running or has already run.
     #[error(
-        "the run {name:?} is in namespace {namespace:?} already; `longshore rm {name}` removes it, or give the pipeline another name"
+        "the run {name:?} already exists in namespace {namespace:?}; `longshore rm {name}` removes it, or give the pipeline another name"
     )]
     Exists {
         /// Its name.
@@ -116,7 +116,7 @@ pub enum ZenmlError {
         /// Its namespace.
         namespace: String,
     },
-    /// The cluster refused. Nothing of the run is left in it.
+    /// The cluster returned an error. No object of the run is left in it.
     #[error(transparent)]
     Submit(SubmitError),
 }

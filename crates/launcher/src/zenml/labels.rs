@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{OrchestratorKubernetesBackend, PipelineConfig, ZenmlError};
 use crate::names;
 
-/// Annotation of the Job: labels whose value had to be changed to fit, with the whole
-/// value, as a JSON object.
+/// Annotation of the Job: the original values of labels that had to be changed, as a JSON
+/// object.
 pub const FULL_LABELS: &str = "longshore.dev/labels";
 
 /// The pods of an Indexed Job are named `<job>-<index>`, which must fit 63 characters.
@@ -17,11 +17,11 @@ const JOB_NAME: usize = 61;
 /// Letters and digits between the dashes of a UUID.
 const UUID: [usize; 5] = [8, 4, 4, 4, 12];
 
-/// The name of a pipeline's Job, which is its run's, too.
+/// The name of a pipeline's Job, which is also that of its run.
 pub(super) fn job_name(prefix: &str, pipeline: &str) -> String {
     let whole = format!("{prefix}{pipeline}");
     let name = to_dns_label(&whole, JOB_NAME);
-    // The container has the Job's name, and these are beside it.
+    // The container has the Job's name, which must differ from the init containers' names.
     match name.as_str() {
         names::FETCH | names::INSTALL => format!("{name}-pipeline"),
         _ => name,
@@ -46,7 +46,7 @@ pub(super) fn uuid(text: &str) -> Option<&str> {
         .find(is_uuid)
 }
 
-/// The labels of a Job and its pods, and those that had to be changed, as they were.
+/// The labels of a Job and its pods, and the original values of changed ones.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Labels {
     pub(super) labels: BTreeMap<String, String>,
@@ -54,7 +54,7 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    /// ZenML's own labels over those of the caller.
+    /// ZenML's own labels, which override those of the caller.
     pub(super) fn of(
         backend: &OrchestratorKubernetesBackend,
         config: &PipelineConfig,
@@ -97,7 +97,7 @@ impl Labels {
         self.full.remove(key);
     }
 
-    /// The annotations of the Job that go with them.
+    /// The corresponding annotations of the Job.
     pub(super) fn annotations(&self) -> BTreeMap<String, String> {
         let text = || {
             serde_json::to_value(&self.full)

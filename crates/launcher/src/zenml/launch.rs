@@ -1,4 +1,4 @@
-//! Sends a pipeline's code and launches its Job.
+//! Uploads a pipeline's code and launches its Job.
 
 use std::path::{Path, PathBuf};
 
@@ -18,21 +18,21 @@ use crate::{
     submit::{SubmitError, submit},
 };
 
-/// Never sent, whatever ignore files say: ZenML's own state, and environments.
+/// Always excluded, regardless of ignore files: ZenML's own state, and environments.
 const LEFT_OUT: [&str; 2] = [".zenml/", "venv/"];
 
-/// A pipeline that was launched.
+/// A launched pipeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launched {
-    /// Its run: followed, explained and cancelled as any other.
+    /// Its run, which is followed, explained and cancelled like any other.
     pub run: Run,
-    /// A copy of the config, with the place of the code in `backend.args.tar_path`.
+    /// A copy of the config, with the location of the code in `backend.args.tar_path`.
     pub config: PipelineConfig,
-    /// The place of the code, if there is any.
+    /// The location of the code, if there is any.
     pub tar_path: Option<String>,
-    /// What was packed, if anything was.
+    /// The packed files, if code was packed.
     pub packed: Option<Report>,
-    /// What may keep the run from beginning soon.
+    /// Warnings about problems that may delay the run.
     pub warnings: Vec<String>,
 }
 
@@ -47,11 +47,11 @@ impl OrchestratorKubernetesBackend {
         connected.map_err(|source| ZenmlError::Kubeconfig { path, source })
     }
 
-    /// Packs a repository, sends it to the artifact store, and launches the pipeline.
-    /// What was sent before is not sent again.
+    /// Packs a repository, uploads it to the artifact store, and launches the pipeline. Unchanged
+    /// code is not uploaded again.
     ///
     /// # Errors
-    /// Says what is wrong and what to do; then nothing of the run is in the cluster.
+    /// Contains the cause and the remedy. No object of the run is left in the cluster.
     pub async fn run(
         &self,
         cluster: &Cluster,
@@ -65,7 +65,7 @@ impl OrchestratorKubernetesBackend {
         let bundle = self.pack(repository).await?;
         let tar_path = tar_path(&store, &bundle.sha256);
         let sent = config.with_tar_path(&tar_path)?;
-        // Much may be sent: first it is clear that it is of use.
+        // The upload may be large: run the checks first.
         let described = store::describe(&bundle, Some(&store))?;
         let warnings = check(cluster, &self.plan(config, Some(&described))?).await?;
         let info = store::deliver(&bundle, Some(&store), self.delivery(config)?).await?;
@@ -79,8 +79,8 @@ impl OrchestratorKubernetesBackend {
         })
     }
 
-    /// Launches the pipeline: with the code that [`run`](Self::run) has sent before
-    /// when the config names it as `backend.args.tar_path`, else with the image's own.
+    /// Launches the pipeline with the code that [`run`](Self::run) has uploaded, if the config
+    /// contains `backend.args.tar_path`, and otherwise with the image's code.
     ///
     /// # Errors
     /// As [`run`](Self::run); [`ZenmlError::TarPath`].
@@ -132,7 +132,7 @@ impl OrchestratorKubernetesBackend {
     }
 }
 
-/// What speaks against the plan: refusals are an error, warnings are given.
+/// Runs preflight: refusals are an error, and warnings are returned.
 async fn check(cluster: &Cluster, plan: &Plan) -> Result<Vec<String>, ZenmlError> {
     let report = preflight::check(cluster, plan, Purpose::Detach).await?;
     match report.refusals.is_empty() {
@@ -141,20 +141,22 @@ async fn check(cluster: &Cluster, plan: &Plan) -> Result<Vec<String>, ZenmlError
     }
 }
 
-/// Creates the run's objects. Who does not wait for it any more leaves nothing behind:
-/// a request that is on its way cannot be called back, so it is let arrive.
+/// Creates the run's objects. If the future is dropped, no objects are left: a pending request
+/// cannot be cancelled, so it completes in the background, and its objects are removed.
 async fn start(cluster: &Cluster, plan: &Plan) -> Result<Run, ZenmlError> {
-    let (tell, told) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     let (cluster, submitted) = (cluster.clone(), plan.clone());
     tokio::spawn(async move {
         let result = submit(&cluster, &submitted).await;
-        if let Err(Ok(run)) = tell.send(result)
+        if let Err(Ok(run)) = sender.send(result)
             && let Err(error) = runs::remove(&cluster, &run).await
         {
-            tracing::warn!(%error, run = %run.name, "a run that nobody wants is left");
+            tracing::warn!(%error, run = %run.name, "cannot remove an abandoned run");
         }
     });
-    let result = told.await.map_err(|_| longshore_client::Error::Closed)?;
+    let result = receiver
+        .await
+        .map_err(|_| longshore_client::Error::Closed)?;
     result.map_err(|error| match &error {
         SubmitError::Create { source, .. } if source.is_already_exists() => ZenmlError::Exists {
             name: plan.run.to_string(),
@@ -164,7 +166,7 @@ async fn start(cluster: &Cluster, plan: &Plan) -> Result<Run, ZenmlError> {
     })
 }
 
-/// The path with the home folder for its `~`.
+/// Expands `~` in a path.
 fn with_home(path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), std::env::var_os("HOME")) {
         (Ok(rest), Some(home)) => Path::new(&home).join(rest),

@@ -32,11 +32,11 @@ use crate::{
     store::{BundleInfo, Delivery, SignedUrl, Store},
 };
 
-/// What Jobs are called when nothing is said: with this in front.
+/// The default prefix of Job names.
 pub const DEFAULT_JOB_PREFIX: &str = "zenml-";
-/// The namespace when none is given.
+/// The default namespace.
 pub const DEFAULT_NAMESPACE: &str = "default";
-/// The kubeconfig when none is given.
+/// The default kubeconfig.
 pub const DEFAULT_KUBERNETES_CONFIG: &str = "~/.kube/config";
 
 /// When an image is pulled.
@@ -44,18 +44,18 @@ pub const DEFAULT_KUBERNETES_CONFIG: &str = "~/.kube/config";
 pub enum ImagePullPolicy {
     /// Each time.
     Always,
-    /// Never: the node has it.
+    /// Never; the node must have it.
     Never,
-    /// Unless the node has it.
+    /// If the node does not have it.
     #[default]
     IfNotPresent,
 }
 
 impl ImagePullPolicy {
-    /// All of them, as Kubernetes calls them.
+    /// All names, as in Kubernetes.
     pub const NAMES: [&str; 3] = ["Always", "Never", "IfNotPresent"];
 
-    /// As Kubernetes calls it.
+    /// The name, as in Kubernetes.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl fmt::Display for ImagePullPolicy {
 impl FromStr for ImagePullPolicy {
     type Err = ZenmlError;
 
-    /// Refuses what is none, with the list.
+    /// Rejects invalid policies, with the list of valid ones.
     ///
     /// ```
     /// use longshore_launcher::zenml::ImagePullPolicy;
@@ -115,22 +115,21 @@ pub struct OrchestratorKubernetesBackend {
     /// The image: with Python, ZenML 0.3, what the pipeline needs, and the program
     /// `longshore`, unless the settings name a `launcher_image`.
     pub image: String,
-    /// What stands before the pipeline's name in the Job's.
+    /// The prefix of the Job's name, before the pipeline's name.
     pub job_prefix: String,
-    /// Labels of the Job and its pods; ZenML's own win over them.
+    /// Labels of the Job and its pods. ZenML's own labels override them.
     pub extra_labels: BTreeMap<String, String>,
     /// Annotations of the Job.
     pub extra_annotations: BTreeMap<String, String>,
-    /// The namespace; without one that of the settings, or [`DEFAULT_NAMESPACE`].
+    /// The namespace; defaults to that of the settings, or [`DEFAULT_NAMESPACE`].
     pub namespace: Option<String>,
     /// When the image is pulled.
     pub image_pull_policy: ImagePullPolicy,
     /// The kubeconfig; `~` is the home folder.
     pub kubernetes_config_path: PathBuf,
-    /// All else that a run can have, as in longshore.toml: resources, variables,
-    /// volumes, a service account, a launcher image, a pod template. What the fields
-    /// above say wins over it. `retries` is 1 where it says nothing, and a `store`
-    /// is where code goes instead of the artifact store.
+    /// Further settings of the run, as in longshore.toml: resources, variables, volumes, a
+    /// service account, a launcher image, a pod template. The fields above override them.
+    /// `retries` defaults to 1. A `store` replaces the artifact store for code.
     pub settings: Settings,
 }
 
@@ -150,8 +149,7 @@ impl Default for OrchestratorKubernetesBackend {
 }
 
 impl OrchestratorKubernetesBackend {
-    /// The Job that [`launch_job`](Self::launch_job) creates for this config. Asks
-    /// nobody.
+    /// The Job that [`launch_job`](Self::launch_job) creates for this config. Sends no requests.
     ///
     /// # Errors
     /// As [`plan`](Self::plan); [`ZenmlError::TarPath`].
@@ -163,10 +161,10 @@ impl OrchestratorKubernetesBackend {
     }
 
     /// All objects of a pipeline's run: the Job, and the Secret with the config.
-    /// Without a bundle the image has the code. Asks nobody.
+    /// Without a bundle, the image must contain the code. Sends no requests.
     ///
     /// # Errors
-    /// Names the parameter, or the key of the config, and what it must be.
+    /// Names the parameter, or the key of the config, and the rule that it violates.
     pub fn plan(
         &self,
         config: &PipelineConfig,
@@ -176,7 +174,7 @@ impl OrchestratorKubernetesBackend {
     }
 }
 
-/// A bundle in a store, as far as a Job shows it.
+/// A placeholder for a bundle in a store.
 fn described(store: &Store, sha256: String) -> BundleInfo {
     let delivery = match store {
         Store::Folder(root) => Delivery::Folder { root: root.clone() },

@@ -1,4 +1,4 @@
-//! What a pipeline's config says that the launcher must know. Pure.
+//! The parts of a pipeline's config that the launcher needs. Pure.
 
 use std::{
     fmt,
@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 use super::ZenmlError;
 use crate::store::{self, Store};
 
-/// Where in the artifact store code goes.
+/// The folder for code in the artifact store.
 const STAGING: &str = "staging";
-/// What was sent is named by its sha256, and this.
+/// The extension of uploaded code. Its name is the sha256.
 const ENDING: &str = ".tar.gz";
 
-/// The config of a pipeline, as ZenML's `pipeline.to_config()` gives it.
+/// The config of a pipeline, as returned by ZenML's `pipeline.to_config()`.
 ///
-/// It keeps the text that it was read from, so that the pod reads what was given:
-/// the same order of keys, the same digits of numbers.
+/// It keeps the original text, so that the pod reads it unchanged: with the same order of keys
+/// and the same digits of numbers.
 #[derive(Clone, PartialEq)]
 pub struct PipelineConfig {
     text: String,
@@ -27,7 +27,7 @@ pub struct PipelineConfig {
 }
 
 impl fmt::Debug for PipelineConfig {
-    /// The name alone: what else there is may be secret.
+    /// Only the name, because other fields may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("PipelineConfig");
         shown.field("name", &self.name).finish_non_exhaustive()
@@ -178,7 +178,7 @@ fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(digit)
 }
 
-/// The text at a path; what is `null` is not there.
+/// The text at a path; `null` counts as missing.
 fn text_at<'a>(value: &'a Value, path: &'static str) -> Result<Option<&'a str>, ZenmlError> {
     let wrong = |path, expected, value| ZenmlError::Kind {
         path,

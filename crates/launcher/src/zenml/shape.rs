@@ -17,7 +17,7 @@ use crate::{
 
 /// The file with the pipeline's config, in the run's Secret.
 const PIPELINE: &str = "pipeline.json";
-/// The program that runs it, beside it.
+/// The program that runs it, in the same folder.
 const PROGRAM: &str = "run_pipeline.py";
 const PROGRAM_TEXT: &str = include_str!("run_pipeline.py");
 /// How often a failed pod is replaced.
@@ -92,7 +92,7 @@ pub(super) fn plan(
     let mut plan = plan::plan(&spec, &run, namespace, bundle)?;
     for planned in &mut plan.jobs {
         reshape(planned, &job);
-        // Ours win: by them the run is read.
+        // Longshore's annotations override the user's, because they describe the run.
         let mut annotations = backend.extra_annotations.clone();
         annotations.extend(labels.annotations());
         put_below(&mut planned["metadata"]["annotations"], annotations);
@@ -116,7 +116,7 @@ fn reshape(job: &mut Value, name: &str) {
     }
 }
 
-/// Adds what is not there.
+/// Adds missing fields.
 fn put_below(map: &mut Value, below: impl IntoIterator<Item = (String, String)>) {
     for (key, value) in below {
         if map[&key].is_null() {

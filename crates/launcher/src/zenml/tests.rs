@@ -1,4 +1,4 @@
-//! The Job's shape, its names and labels, and what is refused.
+//! Tests of the Job, its names and labels, and invalid input.
 #![allow(clippy::unwrap_used)]
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -94,7 +94,7 @@ fn the_job() {
     );
     assert_eq!(plan.run.as_str(), plan.jobs[0]["metadata"]["name"]);
     assert_eq!(plan.config["metadata"]["name"], plan.run.as_str());
-    // What the config says is in the Secret, and nowhere else.
+    // Only the Secret contains the config.
     let jobs = plan.jobs[0].to_string();
     assert!(!jobs.contains(SECRET) && !jobs.contains("mysql"));
     let pipeline: Value = serde_json::from_str(&file(&plan, "pipeline.json")).unwrap();
@@ -106,12 +106,12 @@ fn the_job() {
 }
 
 #[test]
-fn the_pod_reads_the_text_that_was_given() {
+fn the_pod_reads_the_original_text() {
     let text = r#"{"pipeline": {"z": 1, "args": {"name": "a"}, "b": 123456789012345678901234567890}, "artifact_store": "s3://b"}"#;
     let config = PipelineConfig::from_json(text).unwrap();
     let plan = backend().plan(&config, None).unwrap();
     assert_eq!(file(&plan, "pipeline.json"), text);
-    // Without a bundle there is nothing to fetch.
+    // Without a bundle there is no fetch container.
     assert_eq!(
         plan.jobs[0]["spec"]["template"]["spec"]["initContainers"],
         Value::Null
@@ -185,7 +185,7 @@ fn labels_that_do_not_fit_are_kept_as_annotations() {
     assert_eq!(full, json!({"pipeline": long}));
     assert_eq!(metadata["annotations"][names::FULL_NAME], long);
     assert_eq!(pod["labels"], metadata["labels"]);
-    // What fits needs no annotation.
+    // Labels that fit need no annotation.
     let job = backend().create_job_object(&named("a")).unwrap();
     assert_eq!(job["metadata"]["annotations"][FULL_LABELS], Value::Null);
 }
@@ -226,7 +226,7 @@ fn the_first_uuid_is_found() {
 }
 
 #[test]
-fn what_is_missing_or_wrong_is_named_by_its_path() {
+fn missing_and_wrong_values_are_named_by_path() {
     let problem = |change: &dyn Fn(&mut Value)| {
         let mut value = config();
         change(&mut value);
@@ -265,13 +265,13 @@ fn what_is_missing_or_wrong_is_named_by_its_path() {
         ),
         (
             &|config| config["artifact_store"] = json!("hdfs://x/y"),
-            "has a scheme that is not known",
+            "has an unknown scheme",
         ),
         (
             &|config| {
                 config["backend"]["args"]["tar_path"] = json!("gs://team/zenml_working_1.tar.gz")
             },
-            "which `run` has not sent",
+            "which `run` did not upload",
         ),
     ];
     for (change, text) in cases {
@@ -332,7 +332,7 @@ fn code_goes_below_staging_and_is_found_again() {
         );
         assert_eq!(config.value(), &value, "the caller's is as it was");
         assert_eq!(sent.sent().unwrap(), Some((store, sha256.clone())));
-        // The Job shows where it comes from, and fetches it.
+        // The Job contains the location and downloads the bundle.
         let job = backend().create_job_object(&sent).unwrap();
         let pod = &job["spec"]["template"]["spec"];
         assert_eq!(pod["initContainers"][0]["name"], "fetch");
@@ -350,7 +350,7 @@ fn code_goes_below_staging_and_is_found_again() {
 }
 
 #[tokio::test]
-async fn a_bundle_that_is_gone_is_told() {
+async fn a_deleted_bundle_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::Folder(folder.path().into());
     let gone = crate::store::again(&"ab".repeat(32), &store, Default::default()).await;
@@ -375,7 +375,7 @@ async fn a_path_without_a_kubeconfig() {
 }
 
 #[test]
-fn what_is_shown_of_a_config_is_its_name() {
+fn only_the_name_of_a_config_is_shown() {
     let shown = format!("{:?}", read(&config()));
     assert!(shown.contains("training_digits") && !shown.contains(SECRET));
 }
@@ -399,7 +399,7 @@ proptest! {
         let job = backend.create_job_object(&read(&value)).unwrap();
         let metadata = &job["metadata"];
         let job_name = metadata["name"].as_str().unwrap();
-        // With an index behind it, it is still a host name.
+        // With an index, it is still a valid host name.
         prop_assert!(name::dns_label("job", &format!("{job_name}-0")).is_ok(), "{job_name}");
         let pod = &job["spec"]["template"];
         prop_assert_eq!(&pod["spec"]["containers"][0]["name"], job_name);

@@ -10,7 +10,7 @@ use crate::{
     ui,
 };
 
-/// Options for a pod's log alone.
+/// Options that apply only to a pod's log.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Pods")]
 pub(super) struct PodArgs {
@@ -23,7 +23,7 @@ pub(super) struct PodArgs {
 }
 
 impl PodArgs {
-    /// An argument that a run's logs do not know.
+    /// An option that does not apply to a run's logs.
     fn given(&self) -> Option<&'static str> {
         [
             (self.container.is_some(), "--container"),
@@ -42,8 +42,7 @@ impl PodArgs {
     }
 }
 
-/// Shows the log of a container, to its last byte; on a terminal without what would
-/// act on it.
+/// Prints the log of a container byte by byte; on a terminal, without control sequences.
 pub(super) async fn show(
     cluster: &Cluster,
     namespace: &str,
@@ -56,7 +55,7 @@ pub(super) async fn show(
         .find_map(|(given, word)| given.then_some(word))
     {
         let message = format!("{of_run} is for a run's logs, and {name} is a pod");
-        return Err(Error::usage(message).hint("leave it out"));
+        return Err(Error::usage(message).hint("omit it"));
     }
     let of_pod = &args.of_pod;
     let options = LogOptions {

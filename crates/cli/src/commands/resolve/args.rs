@@ -51,10 +51,10 @@ pub(crate) struct ResolveArgs {
     /// Seconds to wait for them
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     timeout: u64,
-    /// Print the spec again each time that pods join or leave
+    /// Print the spec each time that pods join or leave
     ///
-    /// A line of JSON each time: generation, cluster, joined, left. With --wait, only
-    /// while there are that many pods.
+    /// Prints one line of JSON per change: generation, cluster, joined, left. With --wait,
+    /// prints only while there are that many pods.
     #[arg(long, short)]
     watch: bool,
     /// Port of the tasks: a number, or the name of a container's port
@@ -70,13 +70,13 @@ pub(crate) struct ResolveArgs {
     /// Order of the pods
     #[arg(long, value_enum, default_value_t)]
     order: OrderName,
-    /// What to do with pods that do not run
+    /// Handling of pods that are not running
     #[arg(long, value_enum, default_value_t)]
     not_running: NotRunning,
     /// Require pods to be ready, not only running
     #[arg(long)]
     ready: bool,
-    /// Count a pod that two selectors match once, instead of failing
+    /// Count a pod that two selectors match only once, instead of failing
     #[arg(long)]
     once: bool,
     /// Namespace [default: that of the context]
@@ -89,7 +89,7 @@ pub(crate) struct ResolveArgs {
     pub(super) cluster: ClusterArgs,
 }
 
-/// The formats by the library's names, with descriptions for the help.
+/// Output formats, named as in the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum FormatName {
     /// Value of TF_CONFIG of one task
@@ -170,23 +170,23 @@ enum NotRunning {
     /// Fail
     #[default]
     Fail,
-    /// Leave out those that have ended; fail for those that have not begun
+    /// Omit pods that have ended; fail for pods that have not started
     SkipFinished,
-    /// Leave out all of them
+    /// Omit all of them
     Skip,
-    /// Take those that have not begun, too: their names are known beforehand
+    /// Include pods that have not started: their names are known in advance
     Keep,
 }
 
-/// Whom something is for.
+/// The task that the output is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Who {
     Task(String, u32),
-    /// The pod this process runs in.
+    /// The pod that this process runs in.
     Own,
 }
 
-/// What is asked.
+/// The parsed arguments.
 #[derive(Debug)]
 pub(super) struct Question {
     pub(super) run: Option<String>,
@@ -202,7 +202,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Where to look; `None`: everywhere.
+    /// The namespace; `None` for all namespaces.
     pub(super) fn namespace<'a>(&'a self, cluster: &'a Cluster) -> Option<&'a str> {
         let own = self.namespace.as_deref();
         (!self.all_namespaces).then(|| own.unwrap_or_else(|| cluster.default_namespace()))
@@ -219,17 +219,16 @@ impl ResolveArgs {
     pub(super) fn question(&self) -> Result<Question> {
         if self.run.is_none() && self.jobs.is_empty() {
             return Err(Error::usage(
-                "no pods are chosen: name a run, or give a selector for each role",
+                "no pods are selected: specify a run, or a selector for each role",
             )
             .hint("as in `longshore resolve --job worker=job-name=train`"));
         }
         let format = self.format.meant();
         let task = self.task.as_deref().map(who).transpose()?;
         if task.is_none() && format.is_of_a_task() {
-            let message = format!("the format {} is of one task", format.name());
-            return Err(
-                Error::usage(message).hint("name it: `--task worker:0`, or `--task self` in a pod")
-            );
+            let message = format!("the format {} describes a single task", format.name());
+            return Err(Error::usage(message)
+                .hint("specify the task: `--task worker:0`, or `--task self` in a pod"));
         }
         let port = match &self.port {
             Some(text) => text
@@ -249,7 +248,7 @@ impl ResolveArgs {
         {
             return Err(
                 Error::usage(format!("--wait names the role {role:?}, and no --job does"))
-                    .hint(format!("`--job {role}=SELECTOR` says which pods it has")),
+                    .hint(format!("`--job {role}=SELECTOR` selects its pods")),
             );
         }
         Ok(Question {
@@ -331,7 +330,7 @@ fn who(text: &str) -> Result<Who> {
     if text == "self" {
         return Ok(Who::Own);
     }
-    // Names of roles have neither; a slash is how runs write it in their logs.
+    // Role names contain neither character. Logs of runs use the slash.
     let parts = text
         .rsplit_once([':', '/'])
         .and_then(|(role, n)| Some((role, n.parse().ok()?)));
@@ -400,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_format_brings_its_port() {
+    fn a_format_has_its_default_port() {
         let port = |words: &[&str]| {
             let words: Vec<&str> = ["--job", "worker=a=b", "--task", "worker:0"]
                 .iter()

@@ -28,7 +28,7 @@ pub(crate) async fn resolve(args: ResolveArgs) -> Result<ExitCode> {
     };
     target.close().await?;
     match result {
-        // How a watch is ended.
+        // Ctrl-C is the regular end of a watch.
         Err(error) if question.watch && error.kind() == Kind::Interrupted => {}
         result => result?,
     }
@@ -38,7 +38,7 @@ pub(crate) async fn resolve(args: ResolveArgs) -> Result<ExitCode> {
 async fn answer(cluster: &longshore::Cluster, question: &Question) -> Result<()> {
     let namespace = question.namespace(cluster);
     if let Some(name) = &question.run {
-        // Runs are looked for in one namespace.
+        // A run is in one namespace.
         let namespace = namespace.unwrap_or(cluster.default_namespace());
         let job = run::job(cluster, namespace, name).await?;
         let task = match &question.task {
@@ -46,8 +46,8 @@ async fn answer(cluster: &longshore::Cluster, question: &Question) -> Result<()>
             Some(Who::Task(role, index)) => Some((role.as_str(), *index)),
             Some(Who::Own) => {
                 return Err(
-                    Error::usage("--task self is for selectors; of a run, name the task")
-                        .hint("in its pods, LONGSHORE_ROLE and LONGSHORE_INDEX say who they are"),
+                    Error::usage("--task self works only with selectors; for a run, specify the task")
+                        .hint("in its pods, LONGSHORE_ROLE and LONGSHORE_INDEX contain the task's role and index"),
                 );
             }
         };
@@ -72,7 +72,7 @@ async fn answer(cluster: &longshore::Cluster, question: &Question) -> Result<()>
     show(&Job::from(&tasks), question.format, task)
 }
 
-/// The task that it is rendered for, found among those that are there.
+/// The task to render the spec for.
 fn task<'a>(
     resolver: &Resolver,
     question: &'a Question,
@@ -99,7 +99,7 @@ async fn follow(resolver: Resolver, question: &Question) -> Result<()> {
     while !ui::output_closed() {
         let generation = match generations.next().await {
             Ok(generation) => generation,
-            // What pods do wrong may come right again.
+            // Problems of pods may be temporary.
             Err(error @ ResolveError::Pods(_)) => {
                 ui::note(error.to_string());
                 continue;
@@ -115,13 +115,13 @@ async fn follow(resolver: Resolver, question: &Question) -> Result<()> {
     Ok(())
 }
 
-/// A generation: a line of JSON, or the format with a comment above it.
+/// Prints a generation: one line of JSON, or the format below a comment.
 fn turn(resolver: &Resolver, question: &Question, generation: &Generation) -> Result<()> {
     if question.format == Format::Json {
         ui::json(&json!(generation).to_string());
         return Ok(());
     }
-    // The task may come, or come back, in a later generation.
+    // The task may join in a later generation.
     let later = |error: &dyn std::fmt::Display| {
         ui::note(format!("generation {}: {error}", generation.number));
         Ok(())
@@ -147,7 +147,7 @@ fn turn(resolver: &Resolver, question: &Question, generation: &Generation) -> Re
     Ok(())
 }
 
-/// Who joined and who left: `: joined worker:0, worker:1; left worker:2`.
+/// The tasks that joined and left: `: joined worker:0, worker:1; left worker:2`.
 fn moves(generation: &Generation) -> String {
     let named = |what: &str, tasks: &[resolver::Task]| {
         let names: Vec<String> = tasks
@@ -157,14 +157,14 @@ fn moves(generation: &Generation) -> String {
         (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")))
     };
     let joined = named("joined", &generation.joined);
-    let told: Vec<String> = joined
+    let parts: Vec<String> = joined
         .into_iter()
         .chain(named("left", &generation.left))
         .collect();
-    if told.is_empty() {
+    if parts.is_empty() {
         String::new()
     } else {
-        format!(": {}", told.join("; "))
+        format!(": {}", parts.join("; "))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The spec that a run's tasks were given.
+//! The cluster spec of a run's tasks.
 
 use base64::Engine as _;
 use longshore::{

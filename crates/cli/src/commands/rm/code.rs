@@ -1,4 +1,4 @@
-//! What becomes of the code of runs that are removed.
+//! Handles the code of removed runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,18 +14,18 @@ use longshore::{
 
 use crate::{target::Target, ui};
 
-/// The bundles of runs that are about to be removed.
+/// The bundles of runs that will be removed.
 pub(super) struct Code {
-    /// The embedded cluster's own.
+    /// The embedded cluster's bundles.
     kept: Option<Kept>,
-    /// Bundles that it keeps, and when the last of the runs with them was submitted.
+    /// The bundles that it keeps, with the time when the last run with each was submitted.
     own: BTreeMap<String, Timestamp>,
-    /// Where others lie, in stores.
+    /// The locations of other bundles in stores.
     elsewhere: BTreeSet<String>,
 }
 
 impl Code {
-    /// Finds it, as far as it may be seen.
+    /// Finds the bundles, as far as they are visible.
     pub(super) async fn of(target: &Target, chosen: &[&RunSummary]) -> Self {
         let mut code = Self {
             kept: target.kept(),
@@ -60,7 +60,7 @@ impl Code {
         code
     }
 
-    /// Removes what was the removed runs' alone, and says what stays.
+    /// Removes the bundles that only the removed runs used, and reports the others.
     pub(super) async fn release(self, cluster: &Cluster) {
         let (mut freed, mut later): (u64, u64) = (0, 0);
         for (sha256, submitted) in &self.own {
@@ -73,7 +73,7 @@ impl Code {
                 Ok(Released::Stays) => {}
                 Err(error) => ui::warning(format!(
                     "the code of the runs was not removed from {}: {error}; \
-                     the cluster removes it when it was not used for a day",
+                     the cluster removes it after a day without use",
                     kept.root().display()
                 )),
             }

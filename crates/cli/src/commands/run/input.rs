@@ -1,4 +1,4 @@
-//! The standard input of `run`, sent to the one task: as a terminal, or to its end.
+//! Passes the standard input of `run` to its only task, as a terminal or as a stream.
 
 use std::{cell::Cell, time::Duration};
 
@@ -24,10 +24,10 @@ use crate::{
     ui,
 };
 
-/// How often a task that is to be attached to is looked at.
+/// The interval between checks whether the task is running.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// How often attaching to a task that runs is tried again, and how soon: its node may not
-/// know the container yet.
+/// The number of attempts to attach to a running task, and the pause between them: its node may
+/// not know the container yet.
 const ATTACH_ATTEMPTS: u32 = 20;
 const ATTACH_PAUSE: Duration = Duration::from_millis(250);
 
@@ -60,8 +60,8 @@ async fn attach(cluster: &Cluster, run: &Run, tty: bool) -> Result<(String, Sess
     }
 }
 
-/// Sends the standard input to the run's task, while the run is followed. What the task
-/// writes comes with its log.
+/// Passes standard input to the run's task while the run is followed. The output of the task
+/// comes from its log.
 pub(super) fn send(cluster: &Cluster, run: &Run) -> JoinHandle<()> {
     let (cluster, run) = (cluster.clone(), run.clone());
     tokio::spawn(async move {
@@ -71,7 +71,7 @@ pub(super) fn send(cluster: &Cluster, run: &Run) -> JoinHandle<()> {
                 let name = run.name.as_str();
                 ui::error(&error);
                 ui::note(hints::complete(&format!(
-                    "the standard input is not sent; a task that waits for it does not end: `longshore cancel {name}` ends the run"
+                    "stdin is not sent; a task that waits for it does not end: `longshore cancel {name}` stops the run"
                 )));
                 return;
             }
@@ -82,7 +82,7 @@ pub(super) fn send(cluster: &Cluster, run: &Run) -> JoinHandle<()> {
         let sending = async {
             let mut typed = exec::typed();
             while let Some(bytes) = typed.recv().await {
-                // The task may end without having read all of it.
+                // The task may end without reading all input.
                 if input.write_all(&bytes).await.is_err() {
                     break;
                 }
@@ -97,13 +97,13 @@ pub(super) fn send(cluster: &Cluster, run: &Run) -> JoinHandle<()> {
 
 /// How an interactive session ended.
 enum Ended {
-    /// The task was attached to, and its terminal is closed.
+    /// The session with the task's terminal ended.
     Session,
-    /// The run ended before.
+    /// The run ended before the session started.
     Run,
 }
 
-/// Gives the run's task this terminal, and then follows the run to its end.
+/// Connects this terminal to the run's task, and then follows the run to its end.
 pub(super) async fn interactive(
     target: &Target,
     run: &Run,
@@ -120,12 +120,12 @@ pub(super) async fn interactive(
             _ = hangup.recv() => Ok(None),
         }
     };
-    // In raw mode Ctrl-C is a key like any other: a signal is from elsewhere, or from
-    // before the task has the terminal.
+    // In raw mode, Ctrl-C is an ordinary key: a signal comes from another process, or from before
+    // the task has the terminal.
     let ended = match interrupt.unless(talking).await {
         Ok(ended) => ended?,
         Err(error) if !attached.get() => {
-            // A task that waits for a terminal has done nothing yet.
+            // A task that waits for a terminal has not started its command.
             follow::cancel(target.cluster(), run).await?;
             follow::wait_until_still(target.cluster(), run).await?;
             return Err(error);
@@ -139,7 +139,7 @@ pub(super) async fn interactive(
             return Ok(exit_code(Kind::Interrupted));
         }
         Some(Ended::Run) => options,
-        // All of its output was on the terminal.
+        // All output was printed on the terminal.
         Some(Ended::Session) => FollowOptions {
             logs: false,
             ..options
@@ -172,13 +172,13 @@ async fn talk(
     match exec::talk(session, true, Some(terminal)).await {
         Ok(_) => Ok(Ended::Session),
         Err(error) => Err(error.hint(format!(
-            "the run {} may go on: `longshore attach {name} -it` gives it a terminal again",
+            "the run {} may still be running: `longshore attach {name} -it` gives it a terminal again",
             run.name.as_str()
         ))),
     }
 }
 
-/// Shows why the task does not start; returns when the run has ended without it.
+/// Prints why the task does not start. Returns when the run has ended.
 async fn wait_for_end(
     cluster: &Cluster,
     run: &Run,
@@ -199,7 +199,7 @@ async fn wait_for_end(
             Event::Waiting(why) => spinner.aside(|| {
                 ui::note(format!(
                     "{} {}; {}",
-                    head("waits"),
+                    head("waiting"),
                     why.sentence(),
                     hints::complete(&why.remedy)
                 ));
@@ -211,5 +211,6 @@ async fn wait_for_end(
     Ok(())
 }
 
-/// Why `-t` is refused without a terminal.
-pub(super) const NO_TERMINAL: &str = "-t needs a terminal here, too: leave it out in a script";
+/// The error for `-t` without a terminal.
+pub(super) const NO_TERMINAL: &str =
+    "-t requires a terminal for stdin and stdout: omit it in scripts";

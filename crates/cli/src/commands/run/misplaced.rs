@@ -1,10 +1,10 @@
-//! A command that is given to `run` without the `--` before it, as other launchers have it.
+//! Detects a command for `run` without the `--` before it, as in other launchers.
 
 use std::path::Path;
 
 use crate::error::Error;
 
-/// The error for `run python train.py`; `None` where the arguments are not of that sort.
+/// The error for `run python train.py`; `None` for other arguments.
 pub(crate) fn misplaced_command(arguments: &[String]) -> Option<Error> {
     let [verb, rest @ ..] = arguments else {
         return None;
@@ -17,7 +17,7 @@ pub(crate) fn misplaced_command(arguments: &[String]) -> Option<Error> {
         true => (format!("{} ", quoted(first)), &rest[1..]),
         false => (String::new(), rest),
     };
-    // Options of our own behind the folder: what is wrong with them is another matter.
+    // Options of `run` after the folder have other errors.
     if command.first()?.starts_with('-') {
         return None;
     }
@@ -29,7 +29,7 @@ pub(crate) fn misplaced_command(arguments: &[String]) -> Option<Error> {
     )))
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell, if necessary.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -43,14 +43,14 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn told(arguments: &[&str]) -> Option<String> {
+    fn hint(arguments: &[&str]) -> Option<String> {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         let error = misplaced_command(&arguments)?;
         Some(error.lines().last().unwrap().1.clone())
     }
 
     #[test]
-    fn the_right_line_is_written() {
+    fn the_correct_command_is_suggested() {
         for (arguments, line) in [
             (
                 &["run", "python", "train.py", "--lr", "0.1"][..],
@@ -65,8 +65,8 @@ mod tests {
                 "`longshore run -- echo 'it'\\''s' ''`",
             ),
         ] {
-            let told = told(arguments).unwrap();
-            assert!(told.contains(line), "{told}");
+            let hint = hint(arguments).unwrap();
+            assert!(hint.contains(line), "{hint}");
         }
         for arguments in [
             &["run", "--imgae", "x"][..],
@@ -76,7 +76,7 @@ mod tests {
             &["run"],
             &[],
         ] {
-            assert_eq!(told(arguments), None, "{arguments:?}");
+            assert_eq!(hint(arguments), None, "{arguments:?}");
         }
     }
 }

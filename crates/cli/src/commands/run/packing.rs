@@ -1,4 +1,4 @@
-//! Packs the folder of code, and says what goes in and what does not.
+//! Packs the folder of code and prints a summary.
 
 use std::{
     path::Path,
@@ -22,17 +22,17 @@ use crate::{
     ui,
 };
 
-/// Larger folders are announced before they are packed.
+/// The size from which a folder is announced before packing.
 const LARGE_FOLDER: u64 = 32 * 1024 * 1024;
-/// Larger files are named in the announcement, but no more than `NAMED`.
+/// The size from which the announcement names a file, up to `NAMED` files.
 const LARGE_FILE: u64 = 10 * 1024 * 1024;
 const NAMED: usize = 5;
-/// How long packing that was interrupted may take to end. It takes milliseconds, unless a
-/// file system does not answer.
+/// How long to wait for interrupted packing to stop. It takes milliseconds, unless a file system
+/// hangs.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Packs the folder. After Ctrl-C no temporary file is left. `lists`: whether all that is
-/// left out is named, a line each.
+/// Packs the folder. After Ctrl-C, no temporary file is left. `lists`: whether to print all
+/// excluded files, one per line.
 pub(super) async fn pack(
     folder: &Path,
     spec: &RunSpec,
@@ -83,20 +83,17 @@ pub(super) async fn pack(
 
 fn not_packed(error: &BundleError) -> Error {
     match error {
-        // Nothing is wrong with the folder.
+        // There is no problem with the folder.
         BundleError::Write(_) => Error::from_source(Kind::NotStarted, error),
         BundleError::Several(problems) => {
-            let message = format!(
-                "{} problems keep the folder from being sent",
-                problems.len()
-            );
+            let message = format!("{} problems prevent packing the folder", problems.len());
             Error::usage(message).details(problems.iter().map(ToString::to_string))
         }
         _ => usage(error),
     }
 }
 
-/// What a large folder has, before time is spent on it.
+/// The announcement of a large folder before it is packed.
 fn announcement(report: &Report) -> Option<String> {
     if report.bytes < LARGE_FOLDER {
         return None;
@@ -123,7 +120,7 @@ fn announcement(report: &Report) -> Option<String> {
     Some(text)
 }
 
-/// What was packed and what was left out.
+/// A summary of the packed and excluded files.
 fn summary(bundle: &Bundle, lists: bool) -> String {
     let report = &bundle.report;
     let text = format!(
@@ -140,13 +137,13 @@ fn summary(bundle: &Bundle, lists: bool) -> String {
         .map(|path| escaped(path).replace('\n', "\\n"))
         .collect();
     if lists {
-        return format!("{text}; left out:\n  {}", paths.join("\n  "));
+        return format!("{text}; excluded:\n  {}", paths.join("\n  "));
     }
     let more = match report.left_out.saturating_sub(paths.len() as u64) {
         0 => String::new(),
         more => format!(" and {more} more (--dry-run lists them)"),
     };
-    format!("{text}; left out {}{more}", paths.join(", "))
+    format!("{text}; excluded {}{more}", paths.join(", "))
 }
 
 #[cfg(test)]

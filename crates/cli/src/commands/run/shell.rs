@@ -1,5 +1,5 @@
-//! What `run` takes from the shell that calls it: variables by name, files of variables,
-//! and the environment of tasks on this machine.
+//! The parts of the calling shell's environment that `run` uses: variables by name, environment
+//! files, and the environment of tasks on this machine.
 
 use std::{ffi::OsString, path::Path};
 
@@ -18,7 +18,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The `--env` flags, those of a name alone with the value that it has here.
+/// The `--env` flags. Names alone get their value from this shell.
 pub(super) fn passed_through(flags: &[String]) -> Result<Vec<String>> {
     config::pass_through(flags, variable).map_err(|error| refused(&error))
 }
@@ -41,8 +41,8 @@ pub(super) fn of_files(files: &[impl AsRef<Path>]) -> Result<Vec<(String, String
     Ok(variables)
 }
 
-/// Patterns that leave files of variables out of the bundle: their values travel in the
-/// run's Secret.
+/// Patterns that exclude environment files from the bundle, because their values are stored in
+/// the run's Secret.
 pub(super) fn left_out(files: &[impl AsRef<Path>], folder: &Path) -> Vec<String> {
     let Ok(folder) = folder.canonicalize() else {
         return Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn left_out(files: &[impl AsRef<Path>], folder: &Path) -> Vec<String>
     below.collect()
 }
 
-/// A pattern of .gitignore's language that matches this path alone.
+/// A .gitignore pattern that matches only this path.
 fn literal(path: &str) -> String {
     let mut pattern = String::new();
     for c in path.chars() {
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_as_a_pattern() {
+    fn a_path_becomes_a_pattern() {
         assert_eq!(literal("a/.env"), "a/.env");
         assert_eq!(literal("[a] *"), "\\[a\\]\\ \\*");
     }

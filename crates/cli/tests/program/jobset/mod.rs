@@ -144,7 +144,7 @@ fn missing_jobset_and_queues_are_reported_before_submission() {
     assert!(refused.err.contains(expected), "{}", refused.err);
     let queued = ["run", "--queue", "team-a", "--", "true"];
     let refused = machine.longshore(&queued).expect(4);
-    let expected = "the cluster has no queues, and so none called \"team-a\"";
+    let expected = "Kueue is not installed, so there is no queue \"team-a\"";
     assert!(refused.err.contains(expected), "{}", refused.err);
     assert_eq!(names(&machine, "secrets"), "");
 

@@ -1,7 +1,6 @@
-//! Ends what is left of finished runs that have no follower: the embedded
-//! cluster does for its runs what a follower, or a JobSet, does on any cluster.
-//! Without it a parameter server of a run whose terminal was closed would keep
-//! its cluster for ever.
+//! Stops the remaining Jobs of finished runs without a follower. On other clusters, a follower
+//! or JobSet does this. Otherwise, the parameter server of a run whose terminal was closed
+//! would keep an on-demand cluster running forever.
 
 use std::time::Duration;
 
@@ -10,20 +9,19 @@ use longshore::{
     launcher::{names, runs},
 };
 
-/// How long a follower of the run has to do it first, and how long a burst of
-/// changes is waited out.
+/// The delay that gives a follower time to act first, and that batches bursts of changes.
 const GRACE: Duration = Duration::from_secs(3);
-/// How soon to try again after an error.
+/// The retry interval after an error.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Works until the cluster ends.
-pub(crate) async fn stop_them(cluster: Cluster) {
+/// Runs until the cluster ends.
+pub(crate) async fn stop_leftovers(cluster: Cluster) {
     let cluster = cluster.with_user_agent("longshore-leftovers");
     while let Err(error) = watch(&cluster).await {
         if cluster.is_closed() {
             return;
         }
-        tracing::warn!(%error, "cannot end what is left of runs that are over; trying again");
+        tracing::warn!(%error, "cannot stop the remaining Jobs of finished runs; retrying");
         tokio::time::sleep(RETRY_INTERVAL).await;
     }
 }
@@ -38,7 +36,10 @@ async fn watch(cluster: &Cluster) -> Result<(), runs::RunsError> {
         while changes.try_next().is_some() {}
         let stopped = runs::stop_leftovers(cluster, jiff::Timestamp::now()).await?;
         if stopped > 0 {
-            tracing::info!(jobs = stopped, "ended what was left of runs that are over");
+            tracing::info!(
+                jobs = stopped,
+                "stopped the remaining Jobs of finished runs"
+            );
         }
     }
     Ok(())
