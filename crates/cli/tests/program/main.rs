@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod again;
+mod all_containers;
 mod bad_input;
 mod command;
 mod completion;
