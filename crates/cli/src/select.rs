@@ -155,7 +155,13 @@ impl Selection {
             let namespace = target::namespace(self.namespace.as_deref(), cluster);
             view = view.in_namespace(namespace)?;
         }
-        Ok(view.labels(self.labels.clone()).fields(self.fields.clone()))
+        if !self.labels.is_everything() {
+            view = view.labels(self.labels.clone());
+        }
+        if !self.fields.is_everything() {
+            view = view.fields(self.fields.clone());
+        }
+        Ok(view)
     }
 
     /// The objects. A missing name is an error.

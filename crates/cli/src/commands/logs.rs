@@ -41,7 +41,8 @@ const LONGEST_LINE: usize = 1 << 20;
   longshore logs digits-x7k2p --follow
   longshore logs digits-x7k2p/worker/0 --tail 20
   longshore logs digits-x7k2p --role worker --since 10m --timestamps
-  longshore logs pod/web --container proxy --previous")]
+  longshore logs pod/web --container proxy --previous
+  longshore logs pod/web --all-containers")]
 pub(crate) struct LogsArgs {
     /// Run, task or pod: RUN, RUN/ROLE/INDEX, or pod/NAME
     #[arg(value_name = "RUN", add = ArgValueCompleter::new(complete::logs))]

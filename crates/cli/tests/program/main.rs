@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod all_containers;
 mod attach;
 mod bad_input;
 mod bundles;

@@ -1,8 +1,12 @@
-//! The log of one container of a pod.
+//! The logs of a pod: of one container, or of all of them.
 
 use clap::Args;
 use futures::TryStreamExt as _;
-use longshore::client::{Cluster, LogOptions};
+use longshore::{
+    View,
+    client::{Cluster, LogLine, LogOptions, kinds::Pod},
+    launcher::terminal_text,
+};
 
 use super::LogsArgs;
 use crate::{
@@ -17,6 +21,9 @@ pub(super) struct PodArgs {
     /// Container name; required if the pod has several
     #[arg(long, short)]
     container: Option<String>,
+    /// Print the logs of all containers, each line after the container's name
+    #[arg(long, conflicts_with = "container")]
+    all_containers: bool,
     /// Print the log of the container's previous instance
     #[arg(long, short)]
     previous: bool,
@@ -27,6 +34,7 @@ impl PodArgs {
     fn given(&self) -> Option<&'static str> {
         [
             (self.container.is_some(), "--container"),
+            (self.all_containers, "--all-containers"),
             (self.previous, "--previous"),
         ]
         .into_iter()
@@ -68,6 +76,9 @@ pub(super) async fn show(
         ..LogOptions::default()
     };
     let pods = cluster.pods().in_namespace(namespace)?;
+    if of_pod.all_containers {
+        return show_all(&pods, name, &options).await;
+    }
     let mut log = std::pin::pin!(pods.logs(name, &options).await?);
     let mut output = ui::Pass::stdout(false);
     while let Some(piece) = log.try_next().await? {
@@ -77,4 +88,65 @@ pub(super) async fn show(
         }
     }
     Ok(())
+}
+
+/// Shows the logs of all containers, init containers first. With `--follow`, their lines
+/// are merged as they are written.
+async fn show_all(pods: &View<Pod>, name: &str, options: &LogOptions) -> Result<()> {
+    let mut log = std::pin::pin!(pods.logs_all(name, options).await?);
+    let mut prefixes = Prefixes::new(ui::Paint::stdout());
+    while let Some(line) = log.try_next().await? {
+        ui::line(prefixes.show(&line));
+        if ui::output_closed() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Puts the container's name in front of each line.
+struct Prefixes {
+    paint: ui::Paint,
+    /// In the order in which they were first seen, which decides the colours.
+    containers: Vec<String>,
+}
+
+impl Prefixes {
+    fn new(paint: ui::Paint) -> Self {
+        Self {
+            paint,
+            containers: Vec::new(),
+        }
+    }
+
+    fn show(&mut self, line: &LogLine) -> String {
+        let known = self
+            .containers
+            .iter()
+            .position(|known| *known == line.container);
+        let n = known.unwrap_or_else(|| {
+            self.containers.push(line.container.clone());
+            self.containers.len() - 1
+        });
+        let front = self.paint.voice(n, &line.container);
+        format!("{front} | {}", terminal_text::shown(&line.line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_begin_with_their_container() {
+        let mut prefixes = Prefixes::new(ui::Paint::none());
+        let mut show = |container: &str, line: &str| {
+            prefixes.show(&LogLine {
+                container: container.to_owned(),
+                line: line.to_owned(),
+            })
+        };
+        assert_eq!(show("prepare", "a"), "prepare | a");
+        assert_eq!(show("main", "\x1b[2Jb"), "main | b");
+    }
 }
