@@ -118,10 +118,7 @@ async fn out_of_memory_is_detected_from_the_pod_status() {
     .await;
     let why = explain(&fixture).await;
     assert_eq!((why.state, why.exit_code), (State::Failed, Some(137)));
-    assert_eq!(
-        why.summary,
-        "worker/0: killed: out of memory (limit 1Gi)"
-    );
+    assert_eq!(why.summary, "worker/0: killed: out of memory (limit 1Gi)");
 }
 
 #[tokio::test]

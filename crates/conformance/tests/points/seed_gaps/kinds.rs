@@ -12,15 +12,18 @@ use longshore::client::{
 };
 use serde_json::json;
 
-use crate::common::{Here, SOON, invalid, misplaced};
+use crate::common::{Fixture, TIMEOUT, invalid, misplaced};
 
 #[tokio::test]
 async fn point_04_created_items_are_converted_to_their_kind() {
-    let here = Here::start().await;
+    let fixture = Fixture::start().await;
     let data = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"},
     });
-    let item = here.cluster.create(&data, Some(here.namespace())).await;
+    let item = fixture
+        .cluster
+        .create(&data, Some(fixture.namespace()))
+        .await;
     let item = item.unwrap();
     let map = item.clone().into_kind::<ConfigMap>().unwrap();
     assert_eq!(map.data().unwrap()["k"], "v");
@@ -33,26 +36,30 @@ async fn point_04_created_items_are_converted_to_their_kind() {
 
 #[tokio::test]
 async fn point_04_items_are_made_from_json() {
-    let here = Here::start().await;
-    let map = here.config_map("a").await;
-    let json = here.cluster.proxy().get(&map.link(), &[]).await.unwrap();
-    let view = here.view::<ConfigMap>();
+    let fixture = Fixture::start().await;
+    let map = fixture.config_map("a").await;
+    let json = fixture.cluster.proxy().get(&map.link(), &[]).await.unwrap();
+    let view = fixture.view::<ConfigMap>();
     assert_eq!(view.item_from(&json).unwrap(), map);
-    let any = here.cluster.item_from(&json).await.unwrap();
+    let any = fixture.cluster.item_from(&json).await.unwrap();
     assert_eq!(any.into_kind::<ConfigMap>().unwrap(), map);
 
-    let list = here.test.path("v1", "configmaps");
-    let list = here.cluster.proxy().get(&list, &[]).await.unwrap();
+    let list = fixture.test.path("v1", "configmaps");
+    let list = fixture.cluster.proxy().get(&list, &[]).await.unwrap();
     assert!(view.list_from(&list).unwrap().items.contains(&map));
     assert_eq!(
-        invalid(here.view::<Pod>().list_from(&list)),
+        invalid(fixture.view::<Pod>().list_from(&list)),
         "kind: expected PodList (v1), found ConfigMapList (v1)"
     );
     assert_eq!(
-        invalid(here.view::<Pod>().item_from(&json)),
+        invalid(fixture.view::<Pod>().item_from(&json)),
         "kind: expected Pod (v1), found ConfigMap (v1)"
     );
-    let elsewhere = here.cluster.configmaps().in_namespace("elsewhere").unwrap();
+    let elsewhere = fixture
+        .cluster
+        .configmaps()
+        .in_namespace("elsewhere")
+        .unwrap();
     let text = misplaced(elsewhere.item_from(&json));
     assert!(text.contains("expected elsewhere"), "{text}");
     for wrong in [json!(null), json!([]), json!({"metadata": {}})] {
@@ -62,45 +69,56 @@ async fn point_04_items_are_made_from_json() {
 
 #[tokio::test]
 async fn point_05_kinds_of_lists_mean_the_kind_of_their_items() {
-    let here = Here::start().await;
+    let fixture = Fixture::start().await;
     for kind in ["PodList", "NodeList", "DeploymentList", "SecretList"] {
         let of_items = kind.trim_end_matches("List");
         let named: BuiltinKind = kind.parse().unwrap();
         assert_eq!((named.as_str(), named.list_kind()), (of_items, kind));
-        let view = here.cluster.kind(kind).await.unwrap();
+        let view = fixture.cluster.kind(kind).await.unwrap();
         assert_eq!(view.kind().gvk.kind, of_items);
     }
-    let jobs = here.cluster.kind_in("batch/v1", "JobList").await.unwrap();
+    let jobs = fixture
+        .cluster
+        .kind_in("batch/v1", "JobList")
+        .await
+        .unwrap();
     assert_eq!(jobs.kind().plural, "jobs");
     assert!("ShoeList".parse::<BuiltinKind>().is_err());
-    invalid(here.cluster.kind("ShoeList").await);
+    invalid(fixture.cluster.kind("ShoeList").await);
 
     // A list is created item by item.
     let list = json!({
         "apiVersion": "v1", "kind": "ConfigMapList",
         "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}],
     });
-    let refused = invalid(here.cluster.create(&list, Some(here.namespace())).await);
+    let refused = invalid(
+        fixture
+            .cluster
+            .create(&list, Some(fixture.namespace()))
+            .await,
+    );
     assert!(refused.starts_with("kind: expected an object, found the list ConfigMapList"));
     let text = list.to_string();
     assert_eq!(manifest::read(&text).unwrap().len(), 2);
-    let made = here.cluster.create_manifest(&text, Some(here.namespace()));
+    let made = fixture
+        .cluster
+        .create_manifest(&text, Some(fixture.namespace()));
     assert_eq!(made.await.unwrap().len(), 2);
 }
 
 /// Defines a kind that is served in versions, the first of which is stored. The group.
-async fn define(here: &Here, versions: &[&str]) -> String {
-    let group = format!("{}.example.com", here.namespace());
+async fn define(fixture: &Fixture, versions: &[&str]) -> String {
+    let group = format!("{}.example.com", fixture.namespace());
     let definition = definition(&group, versions);
-    let definition = here.cluster.create(&definition, None).await.unwrap();
+    let definition = fixture.cluster.create(&definition, None).await.unwrap();
     manifest::settled(&definition).await.unwrap();
     let discovered = async {
         let version = format!("{group}/{}", versions[0]);
-        while here.cluster.kind_in(&version, "Hat").await.is_err() {
+        while fixture.cluster.kind_in(&version, "Hat").await.is_err() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(SOON, discovered).await.unwrap();
+    tokio::time::timeout(TIMEOUT, discovered).await.unwrap();
     group
 }
 
@@ -129,22 +147,26 @@ fn definition(group: &str, versions: &[&str]) -> serde_json::Value {
 
 #[tokio::test]
 async fn point_12_the_paths_of_a_kind_the_preferred_one_first() {
-    let here = Here::start().await;
-    let pods = here.cluster.pods();
+    let fixture = Fixture::start().await;
+    let pods = fixture.cluster.pods();
     assert_eq!(pods.api_paths().await.unwrap(), ["/api/v1"]);
-    let deployments = here.cluster.deployments().api_paths().await.unwrap();
+    let deployments = fixture.cluster.deployments().api_paths().await.unwrap();
     assert_eq!(deployments, ["/apis/apps/v1"]);
-    let map = here.config_map("a").await;
+    let map = fixture.config_map("a").await;
     assert_eq!(map.api_paths().await.unwrap(), ["/api/v1"]);
 
-    let group = define(&here, &["v1alpha1", "v2", "v1", "v1beta1"]).await;
-    let hats = here.cluster.kind(&format!("hats.{group}")).await.unwrap();
+    let group = define(&fixture, &["v1alpha1", "v2", "v1", "v1beta1"]).await;
+    let hats = fixture
+        .cluster
+        .kind(&format!("hats.{group}"))
+        .await
+        .unwrap();
     let expected = ["v2", "v1", "v1beta1", "v1alpha1"].map(|v| format!("/apis/{group}/{v}"));
     assert_eq!(hats.api_paths().await.unwrap(), expected);
     assert_eq!(hats.kind().api_path(), expected[0]);
     // The paths are those of requests.
-    let path = [&*expected[1], "namespaces", here.namespace(), "hats"];
-    let list = here.cluster.proxy().get(path, &[]).await.unwrap();
+    let path = [&*expected[1], "namespaces", fixture.namespace(), "hats"];
+    let list = fixture.cluster.proxy().get(path, &[]).await.unwrap();
     assert_eq!(list["kind"], "HatList");
 }
 
@@ -160,19 +182,19 @@ impl Kind for Hat {
 
 #[tokio::test]
 async fn point_13_an_older_version_is_used_where_the_newest_is_not_served() {
-    let here = Here::start().await;
-    let group = define(&here, &["v1beta1", "v1alpha1"]).await;
-    let mut info = here.cluster.kind("deploy").await.unwrap().kind().clone();
+    let fixture = Fixture::start().await;
+    let group = define(&fixture, &["v1beta1", "v1alpha1"]).await;
+    let mut info = fixture.cluster.kind("deploy").await.unwrap().kind().clone();
     info.gvk = Gvk::from_api_version(&format!("{group}/v2"), "Hat");
     (info.plural, info.singular) = ("hats".into(), "hat".into());
     assert_eq!(info.scope, Scope::Namespaced);
-    let hats = here.cluster.view_of(Hat(info.clone()));
-    let hats = hats.in_namespace(here.namespace()).unwrap();
+    let hats = fixture.cluster.view_of(Hat(info.clone()));
+    let hats = hats.in_namespace(fixture.namespace()).unwrap();
     let data = json!({"metadata": {"name": "a"}, "spec": {"size": 7}});
     let made = hats.create(&data).await.unwrap();
     let served = format!("{group}/v1beta1");
     assert_eq!(made.raw().unwrap()["apiVersion"], served);
-    assert_eq!(hats.list().await.unwrap().items, [made.clone()]);
+    assert_eq!(hats.list().await.unwrap().items, std::slice::from_ref(&made));
     let watched = hats.watch_since(made.version()).await.unwrap();
     drop(watched);
     assert!(hats.find("none").await.unwrap().is_none());
@@ -181,7 +203,7 @@ async fn point_13_an_older_version_is_used_where_the_newest_is_not_served() {
 
     // No version is served.
     info.plural = "scarves".into();
-    let none = here.cluster.view_of(Hat(info)).list().await;
+    let none = fixture.cluster.view_of(Hat(info)).list().await;
     assert!(none.unwrap_err().is_not_found());
 }
 
@@ -208,10 +230,10 @@ async fn point_28_the_18_kinds_of_the_ancestor() {
 
 #[tokio::test]
 async fn point_43_types_of_kinds_have_short_names() {
-    let here = Here::start().await;
-    let pods: PodList = here.view::<Pod>().list().await.unwrap();
+    let fixture = Fixture::start().await;
+    let pods: PodList = fixture.view::<Pod>().list().await.unwrap();
     assert!(pods.items.is_empty());
-    let namespaces: NamespaceList = here.cluster.namespaces().list().await.unwrap();
+    let namespaces: NamespaceList = fixture.cluster.namespaces().list().await.unwrap();
     assert_eq!(namespaces.items[0].phase().unwrap(), NamespacePhase::Active);
     assert_eq!(PodPhase::from("Running"), typed::PodPhase::Running);
     assert_eq!(SecretType::from("Opaque"), typed::SecretType::Opaque);

@@ -9,7 +9,7 @@ use longshore_conformance::Server;
 use serde_json::json;
 
 use crate::{
-    common::{SOON, invalid},
+    common::{TIMEOUT, invalid},
     sessions::lacks_a_node,
 };
 
@@ -50,7 +50,7 @@ async fn point_45_logs_of_all_containers_in_the_order_of_their_start() {
         ..LogOptions::default()
     };
     let followed = pods.logs_all("talker", &follow).await.unwrap();
-    let followed = tokio::time::timeout(SOON, followed.try_collect::<Vec<_>>());
+    let followed = tokio::time::timeout(TIMEOUT, followed.try_collect::<Vec<_>>());
     let mut followed = shown(&followed.await.unwrap().unwrap());
     followed.sort();
     let expected = [
@@ -65,7 +65,7 @@ async fn point_45_logs_of_all_containers_in_the_order_of_their_start() {
     sorted.sort_unstable();
     assert_eq!(followed, sorted);
 
-    let pod = pods.wait("talker", until::finished, SOON).await.unwrap();
+    let pod = pods.wait("talker", until::finished, TIMEOUT).await.unwrap();
     let all = pod.logs_all(&LogOptions::default()).await.unwrap();
     assert_eq!(shown(&all.try_collect::<Vec<_>>().await.unwrap()), expected);
     let last = LogOptions {
@@ -120,7 +120,7 @@ async fn point_45_a_container_that_has_not_started_has_no_lines() {
         let state = containers.first().and_then(|first| first.state().ok());
         state.is_some_and(|state| state.running())
     };
-    let pod = pods.wait("waiter", runs, SOON).await.unwrap();
+    let pod = pods.wait("waiter", runs, TIMEOUT).await.unwrap();
     let lines = async {
         loop {
             let all = pod.logs_all(&LogOptions::default()).await.unwrap();
@@ -131,7 +131,7 @@ async fn point_45_a_container_that_has_not_started_has_no_lines() {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     };
-    let lines = tokio::time::timeout(SOON, lines).await.unwrap();
+    let lines = tokio::time::timeout(TIMEOUT, lines).await.unwrap();
     assert_eq!(lines, ["prepare one"]);
     server.stop().await;
 }

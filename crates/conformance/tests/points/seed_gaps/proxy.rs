@@ -10,7 +10,7 @@ use longshore::{
 use serde_json::json;
 
 use super::counting::Counting;
-use crate::common::{Here, SOON, invalid};
+use crate::common::{Fixture, TIMEOUT, invalid};
 
 #[tokio::test]
 async fn point_01_the_url_of_the_api_root_is_accepted() {
@@ -62,14 +62,14 @@ async fn point_06_requests_share_pooled_connections() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(SOON, closed).await.unwrap();
+    tokio::time::timeout(TIMEOUT, closed).await.unwrap();
 }
 
 #[tokio::test]
 async fn point_08_paths_are_given_in_components() {
-    let here = Here::start().await;
-    let proxy = here.cluster.proxy();
-    let namespace = here.namespace().to_owned();
+    let fixture = Fixture::start().await;
+    let proxy = fixture.cluster.proxy();
+    let namespace = fixture.namespace().to_owned();
     let maps = ["api", "v1", "namespaces", &namespace, "configmaps"];
     let data = json!({"metadata": {"name": "a"}, "data": {"k": "v"}});
     let made = proxy.post(maps, &[], &data).await.unwrap();
@@ -98,9 +98,12 @@ async fn point_08_paths_are_given_in_components() {
 
 #[tokio::test]
 async fn point_10_watches_by_path_select_by_any_field() {
-    let here = Here::start().await;
-    let (proxy, maps) = (here.cluster.proxy(), here.test.path("v1", "configmaps"));
-    let (_, version) = here.test.list(&maps).await;
+    let fixture = Fixture::start().await;
+    let (proxy, maps) = (
+        fixture.cluster.proxy(),
+        fixture.test.path("v1", "configmaps"),
+    );
+    let (_, version) = fixture.test.list(&maps).await;
     let fields = FieldSelector::everything().with("data.colour", "blue");
     let watch = proxy.watch_since(&maps, &version).await.unwrap();
     let mut watch = watch.matching(fields).unwrap();
@@ -108,9 +111,9 @@ async fn point_10_watches_by_path_select_by_any_field() {
     assert!(late.unwrap_err().is_timeout());
     for (name, colour) in [("a", "red"), ("b", "blue")] {
         let data = json!({"metadata": {"name": name}, "data": {"colour": colour}});
-        here.view::<ConfigMap>().create(&data).await.unwrap();
+        fixture.view::<ConfigMap>().create(&data).await.unwrap();
     }
-    let event = watch.next(Some(SOON)).await.unwrap().unwrap();
+    let event = watch.next(Some(TIMEOUT)).await.unwrap().unwrap();
     assert_eq!(event["type"], "ADDED");
     assert_eq!(event["object"]["metadata"]["name"], "b");
     assert!(

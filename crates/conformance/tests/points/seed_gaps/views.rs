@@ -6,7 +6,7 @@ use longshore::client::{
 };
 use serde_json::json;
 
-use crate::common::{Here, invalid};
+use crate::common::{Fixture, invalid};
 
 #[tokio::test]
 async fn point_16_empty_selectors_are_refused_before_any_request() {
@@ -41,8 +41,8 @@ async fn point_16_empty_selectors_are_refused_before_any_request() {
 
 #[tokio::test]
 async fn point_34_a_terminating_namespace_can_be_deleted_again() {
-    let here = Here::start().await;
-    let namespaces = here.cluster.namespaces();
+    let fixture = Fixture::start().await;
+    let namespaces = fixture.cluster.namespaces();
     let hold = "example.com/hold";
     let data = json!({"metadata": {"generateName": "held-", "finalizers": [hold]}});
     let namespace = namespaces.create(&data).await.unwrap();
@@ -52,9 +52,9 @@ async fn point_34_a_terminating_namespace_can_be_deleted_again() {
 
     // What the server says to the second request.
     let path = ["api", "v1", "namespaces", namespace.name()];
-    let again = here.cluster.proxy().delete(path, &[], None).await;
+    let again = fixture.cluster.proxy().delete(path, &[], None).await;
     let code = again.map_or_else(|error| error.code(), |_| Some(200));
-    let expected = here.test.old_or_new(
+    let expected = fixture.test.old_or_new(
         &[Some(200), Some(409)][..],
         &[Some(200)],
         "earlier versions answer 409 while a namespace has contents",
@@ -80,11 +80,14 @@ async fn point_34_a_terminating_namespace_can_be_deleted_again() {
 
 #[tokio::test]
 async fn point_44_evictions_respect_disruption_budgets() {
-    let here = Here::start().await;
-    if here.test.lacks("evictions in policy/v1, of 1.22") {
+    let fixture = Fixture::start().await;
+    if fixture
+        .test
+        .skip_on_old("evictions in policy/v1 require Kubernetes 1.22")
+    {
         return;
     }
-    let pods = here.view::<Pod>();
+    let pods = fixture.view::<Pod>();
     let create = async |name: &str| {
         let spec = json!({
             "nodeName": "none", "terminationGracePeriodSeconds": 1,
@@ -110,7 +113,7 @@ async fn point_44_evictions_respect_disruption_budgets() {
     // It is gone already, as after a delete.
     pods.evict("free", &options).await.unwrap();
 
-    let budgets = here.view::<PodDisruptionBudget>();
+    let budgets = fixture.view::<PodDisruptionBudget>();
     let spec = json!({"minAvailable": 1, "selector": {"matchLabels": {"app": "kept"}}});
     let budget = json!({"metadata": {"name": "guard"}, "spec": spec});
     budgets.create(&budget).await.unwrap();
