@@ -38,5 +38,9 @@ fn lines_of_all_containers_begin_with_the_containers_name() {
     let both = machine.longshore(&both).expect(2);
     assert!(both.err.contains("cannot be used with"), "{}", both.err);
     let one = machine.longshore(&["logs", "pod/talker"]).expect(1);
-    assert!(one.err.contains("a container name must be specified"), "{}", one.err);
+    assert!(
+        one.err.contains("a container name must be specified"),
+        "{}",
+        one.err
+    );
 }
