@@ -49,8 +49,8 @@ The tests of binding and finalizing (28) and of controllers and the node (33 to 
 the crates that implement them. `tests/clients` contains more tests of client operations in
 running pods (26, 27).
 
-`cargo xtask e2e` runs the Kubernetes conformance tests on the embedded cluster and counts
-the results by special interest group. For the features that the kube-controller-manager
+[e2e.md](e2e.md) lists the results of the Kubernetes conformance tests on the embedded
+cluster, by special interest group and cause; `cargo xtask e2e` runs them. For the features that the kube-controller-manager
 and the kube-scheduler require and the embedded server lacks, see
 [clients.md](clients.md#control-plane-components).
 ";
