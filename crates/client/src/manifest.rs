@@ -118,7 +118,7 @@ fn take(mut value: Value, number: usize, objects: &mut Vec<Value>) -> Result<()>
             None | Some(Value::Null | Value::String(_)) => {
                 return refuse(format!("it has no {key}: every object needs one"));
             }
-            Some(_) => return refuse(format!("its {key} is no text: put quotes around it")),
+            Some(_) => return refuse(format!("its {key} is not a string: quote it")),
         }
     }
     let is_list = value["apiVersion"] == "v1" && value["kind"] == "List";

@@ -475,7 +475,7 @@ async fn rejections_explain_the_cause_without_secrets() {
         (
             store(),
             with_setting("AWS_ACCESS_KEY_ID", "AKIDNOBODY"),
-            "refuses: ",
+            "denies access: ",
             "check AWS_ACCESS_KEY_ID",
         ),
         (

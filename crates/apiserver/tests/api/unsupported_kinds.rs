@@ -83,7 +83,7 @@ async fn a_put_that_creates_warns_that_rbac_is_not_enforced() {
         "{warnings:?}"
     );
     assert!(
-        warnings[0].contains("rights are not enforced"),
+        warnings[0].contains("permissions are not enforced"),
         "{warnings:?}"
     );
     let again = server.put(&path, &role).await;

@@ -225,7 +225,7 @@ fn a_folder_that_exceeds_the_limit_of_a_cluster_without_a_store_is_rejected() {
         "but a Secret holds at most 983040",
         "set `store` (file:///…, s3://…, gs://… or az://…)",
         ".longshoreignore",
-        "the largest: data (2097152 bytes)",
+        "largest files: data (2097152 bytes)",
     ] {
         assert!(err.contains(part), "{err}");
     }

@@ -192,7 +192,7 @@ fn the_kubeconfig_is_written_only_to_the_requested_path() {
     machine.write("mine", "clusters: [{name: production}]\n");
     let refused = machine.longshore(&["up", "--kubeconfig", "mine"]).expect(2);
     assert!(
-        refused.err.contains("holds other clusters"),
+        refused.err.contains("contains other clusters"),
         "{}",
         refused.err
     );

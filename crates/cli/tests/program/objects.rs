@@ -258,7 +258,7 @@ fn invalid_arguments_are_rejected_before_a_cluster_starts() {
             &["get", "pods", "-l", "a in b"],
             "invalid selector \"a in b\"",
         ),
-        (&["label", "pod", "a"], "no label is given"),
+        (&["label", "pod", "a"], "no label changes"),
         (
             &["label", "pod", "a", "x=a b"],
             "invalid label value \"a b\"",

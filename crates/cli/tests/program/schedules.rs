@@ -72,7 +72,7 @@ fn a_schedule_creates_runs_whose_tasks_reach_each_other() {
     assert_eq!(all[0]["schedule"]["timeZone"], "Europe/Berlin");
     let early = machine.longshore(&["logs", schedule]).expect(1);
     assert!(
-        early.err.contains("has made no run") && early.err.contains("due at"),
+        early.err.contains("has no runs") && early.err.contains("due at"),
         "{}",
         early.err
     );
@@ -157,7 +157,7 @@ fn unsupported_settings_of_a_schedule_are_rejected() {
         ("time_zone = \"UTC\"\n", "set `cron`, too"),
         (
             "cron = \"@every 5m\"\n[roles.a]\n[roles.b]\n",
-            "the roles would not meet",
+            "the roles would not start together",
         ),
         (
             "cron = \"0 3 * * *\"\n[roles.ps]\n[roles.worker]\n",

@@ -143,7 +143,7 @@ fn a_rejection_by_the_store_is_reported_before_anything_is_created() {
     let wrong = [("AWS_SECRET_ACCESS_KEY", "hush-wrong")];
     let answer = run(&machine, &server, &wrong, &["--", "true"]).expect(4);
     assert!(
-        answer.err.contains("refuses: SignatureDoesNotMatch"),
+        answer.err.contains("denies access: SignatureDoesNotMatch"),
         "{}",
         answer.err
     );

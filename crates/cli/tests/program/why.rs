@@ -270,7 +270,7 @@ fn gpus_that_other_runs_use() {
     let both = run("2").expect(0);
     assert!(both.out.contains("[GPU-0,GPU-1]"), "{}", both.out);
     let never = run("3").expect(4);
-    let explanation = "it asks for 3 of nvidia.com/gpu, and the largest node, longshore, has 2";
+    let explanation = "it requests 3 of nvidia.com/gpu, and the largest node, longshore, has 2";
     assert!(never.err.contains(explanation), "{}", never.err);
 
     let detach = |name: &str, gpus: &str, command: &[&str]| {

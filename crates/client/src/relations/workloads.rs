@@ -10,13 +10,14 @@ use crate::{
         CronJob, DaemonSet, Deployment, Job, Node, Pod, ReplicaSet, ReplicationController, Service,
         StatefulSet,
     },
+    view::View,
 };
 
 impl<K: Kind> Item<K> {
     /// The pods that belong to this object and that the selector in its spec
     /// matches.
     async fn selected(&self) -> Result<Vec<Item<Pod>>> {
-        let pods = self.cluster().pods().labels(self.selector()?);
+        let pods = narrow(self.cluster().pods(), self.selector()?);
         self.children_in(&pods).await
     }
 }
@@ -73,7 +74,7 @@ impl Item<Deployment> {
     /// # Errors
     /// As [`View::list`](crate::View::list).
     pub async fn replica_sets(&self) -> Result<Vec<Item<ReplicaSet>>> {
-        let sets = self.cluster().replicasets().labels(self.selector()?);
+        let sets = narrow(self.cluster().replicasets(), self.selector()?);
         self.children_in(&sets).await
     }
 
@@ -196,12 +197,20 @@ impl Item<Node> {
     }
 }
 
+/// The view with the selector, unless that selects everything: owners decide then.
+fn narrow<K: Kind>(view: View<K>, selector: LabelSelector) -> View<K> {
+    if selector.is_everything() {
+        return view;
+    }
+    view.labels(selector)
+}
+
 async fn grandchildren<K: Kind>(
     item: &Item<K>,
     parents: &[&str],
     selector: LabelSelector,
 ) -> Result<Vec<Item<Pod>>> {
-    let pods = item.cluster().pods().labels(selector);
+    let pods = narrow(item.cluster().pods(), selector);
     let pods = pods.with_namespace(item.namespace().map(str::to_owned));
     let list = pods.list().await?;
     let owned = |pod: &Item<Pod>| {

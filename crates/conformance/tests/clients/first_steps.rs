@@ -298,7 +298,7 @@ async fn kinds_without_a_controller_cause_warnings() {
         let applied = kubectl.run_with(&apply, &manifest).await;
         assert_eq!(applied.code, Some(0), "{applied:?}");
         assert!(
-            applied.stderr.contains("rights are not enforced"),
+            applied.stderr.contains("permissions are not enforced"),
             "{applied:?}"
         );
         let again = kubectl.run_with(&apply, &manifest).await;

@@ -163,7 +163,7 @@ mod tests {
         let many: Vec<RunSummary> = (10..30).map(|n| run(&format!("a-{n}"), None)).collect();
         let error = picked(&many, "a");
         assert!(error.ends_with("a-19, and 10 more"), "{error}");
-        assert!(error.contains("20 names"), "{error}");
+        assert!(error.contains("20 runs match"), "{error}");
     }
 
     #[test]

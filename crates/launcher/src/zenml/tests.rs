@@ -168,7 +168,7 @@ fn settings_add_what_zenml_has_no_parameter_for() {
             ..self::backend()
         };
         let problem = backend.plan(&read(&config()), None).unwrap_err();
-        assert!(problem.to_string().contains(&format!("leave `{key}` out")));
+        assert!(problem.to_string().contains(&format!("remove `{key}`")));
     }
 }
 

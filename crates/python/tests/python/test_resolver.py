@@ -100,7 +100,7 @@ class Resolver(WithCluster):
         self.assertIn('"index":1', variables["TF_CONFIG"])
         for call, text in [
             (lambda: tasks.render("nothing"), "unknown format"),
-            (lambda: tasks.render("torch"), "of one task"),
+            (lambda: tasks.render("torch"), "describes a single task"),
             (lambda: tasks.variables("worker", 5), "No task with index 5"),
         ]:
             with self.assertRaisesRegex(ValueError, text):

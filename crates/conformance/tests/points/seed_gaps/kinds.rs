@@ -194,7 +194,10 @@ async fn point_13_an_older_version_is_used_where_the_newest_is_not_served() {
     let made = hats.create(&data).await.unwrap();
     let served = format!("{group}/v1beta1");
     assert_eq!(made.raw().unwrap()["apiVersion"], served);
-    assert_eq!(hats.list().await.unwrap().items, std::slice::from_ref(&made));
+    assert_eq!(
+        hats.list().await.unwrap().items,
+        std::slice::from_ref(&made)
+    );
     let watched = hats.watch_since(made.version()).await.unwrap();
     drop(watched);
     assert!(hats.find("none").await.unwrap().is_none());
