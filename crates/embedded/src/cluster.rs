@@ -289,7 +289,7 @@ impl EmbeddedCluster {
     /// let embedded = longshore_embedded::start().await?;
     /// let rule = FaultRule::answer(409).verbs(["update", "patch"]).times(2);
     /// let id = embedded.faults().add(rule)?;
-    /// … run the code under test …
+    /// // … run the code under test …
     /// assert_eq!(embedded.faults().fired(&id), 2);
     /// # Ok(())
     /// # }

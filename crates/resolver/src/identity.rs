@@ -9,7 +9,7 @@ const HOSTNAME_FILE: &str = "/proc/sys/kernel/hostname";
 ///
 /// ```
 /// use longshore_resolver::Identity;
-/// The downward API sets POD_NAMESPACE, and every container runtime sets HOSTNAME.
+/// // The downward API sets POD_NAMESPACE, and every container runtime sets HOSTNAME.
 /// let set = |name: &str| match name {
 ///     "POD_NAMESPACE" => Some("train".to_owned()),
 ///     "HOSTNAME" => Some("worker-1".to_owned()),

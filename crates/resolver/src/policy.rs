@@ -30,9 +30,9 @@ pub enum Doubled {
 ///
 /// ```
 /// use longshore_resolver::{Act, Policy};
-/// Finished pods are skipped; pods that have not started are an error.
+/// // Finished pods are skipped; pods that have not started are an error.
 /// assert_eq!(Policy::skip_finished().finished, Act::Skip);
-/// If addresses are known in advance, pods need not be running.
+/// // If addresses are known in advance, pods need not be running.
 /// let planned = Policy { pending: Act::Keep, ..Policy::default() };
 /// assert_ne!(planned, Policy::default());
 /// ```
