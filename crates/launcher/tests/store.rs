@@ -488,7 +488,7 @@ async fn rejections_explain_the_cause_without_secrets() {
             store(),
             with_setting("AWS_ENDPOINT_URL", &unreachable),
             "Connection refused",
-            "is AWS_ENDPOINT_URL right",
+            "check AWS_ENDPOINT_URL",
         ),
         (
             store(),
