@@ -56,6 +56,8 @@ pub(super) fn run(
                         .pop_front()
                 };
                 while let Some(program) = next() {
+                    // The output comes at the end: until then, this names what takes long.
+                    println!("running {}", program.name);
                     let mut command = Command::new(&program.executable);
                     command.current_dir(&program.folder);
                     prepare(&mut command);
