@@ -223,10 +223,10 @@ async fn http2(stream: TlsStream<TcpStream>, responder: Responder, entry: Arc<En
     drive(serving, end, (&entry, &dropped), stopping).await;
 }
 
-/// Serves until the client closes the connection, does not authenticate in time
-/// or has to make room for others, an injected fault drops the connection, or
-/// the server stops. In the last case `end` starts a graceful shutdown, and
-/// requests in progress are still answered.
+/// Serves until the client closes the connection, does not authenticate or has
+/// to make room for others, an injected fault drops the connection, or the
+/// server stops. If the client does not authenticate or the server stops, `end`
+/// starts a graceful shutdown, and requests in progress are still answered.
 async fn drive<C: Future<Output = hyper::Result<()>>>(
     serving: C,
     end: impl FnOnce(Pin<&mut C>),
@@ -242,7 +242,7 @@ async fn drive<C: Future<Output = hyper::Result<()>>>(
             end(serving.as_mut());
             match timeout(limits::SHUTDOWN_TIMEOUT, serving).await {
                 Ok(ended) => ended,
-                Err(_) => return tracing::debug!("a client did not authenticate in time"),
+                Err(_) => return tracing::debug!("a client did not authenticate"),
             }
         }
         () = stopped(stopping) => {

@@ -53,7 +53,7 @@ pub const UNAUTHENTICATED_CONNECTIONS: usize = 1024;
 pub const UNAUTHENTICATED_TIME: Duration = Duration::from_secs(10);
 
 /// Requests without valid credentials on an unauthenticated connection; the
-/// next one closes it.
+/// next one ends it.
 pub const UNAUTHENTICATED_REQUESTS: u32 = 16;
 
 /// Minimum number of file descriptors that connections leave to the rest of the

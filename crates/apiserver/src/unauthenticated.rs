@@ -45,6 +45,8 @@ pub(crate) struct Entry {
     authenticated: AtomicBool,
     /// Number of requests without valid credentials.
     requests: AtomicU32,
+    /// Notified when there were too many of these requests.
+    too_many_requests: Notify,
 }
 
 impl Unauthenticated {
@@ -77,6 +79,7 @@ impl Unauthenticated {
             deadline: Instant::now() + self.time,
             authenticated: AtomicBool::new(false),
             requests: AtomicU32::new(0),
+            too_many_requests: Notify::new(),
         }
     }
 
@@ -105,17 +108,16 @@ impl Entry {
         }
     }
 
-    /// Counts a request without valid credentials. Too many of them close the
+    /// Counts a request without valid credentials. Too many of them end the
     /// connection.
     pub(crate) fn count(&self) {
         let before = self.requests.fetch_add(1, Ordering::Relaxed);
         if before >= limits::UNAUTHENTICATED_REQUESTS {
-            self.closed.notify_one();
+            self.too_many_requests.notify_one();
         }
     }
 
-    /// Resolves when the connection must be closed: it has to make room, or
-    /// sent too many requests.
+    /// Resolves when the connection must be closed at once to make room.
     pub(crate) async fn closed(&self) {
         loop {
             self.closed.notified().await;
@@ -125,9 +127,16 @@ impl Entry {
         }
     }
 
-    /// Resolves when the time to authenticate is over.
+    /// Resolves when the connection must end after the requests that it has
+    /// already received: the time to authenticate is over, or there were too
+    /// many requests without valid credentials. A client whose token has expired
+    /// may have many concurrent requests, each of which must be answered with
+    /// 401 so that it renews the token.
     pub(crate) async fn expired(&self) {
-        sleep_until(self.deadline).await;
+        tokio::select! {
+            () = sleep_until(self.deadline) => {}
+            () = self.too_many_requests.notified() => {}
+        }
         if self.is_authenticated() {
             std::future::pending::<()>().await;
         }
@@ -189,8 +198,10 @@ mod tests {
         for _ in 0..limits::UNAUTHENTICATED_REQUESTS {
             entry.count();
         }
-        assert!(!is_closed(&entry));
+        assert!(entry.expired().now_or_never().is_none());
         entry.count();
-        assert!(is_closed(&entry));
+        assert!(entry.expired().now_or_never().is_some());
+        // The requests that it has already received are answered.
+        assert!(!is_closed(&entry));
     }
 }

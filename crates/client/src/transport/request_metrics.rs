@@ -4,7 +4,7 @@
 use std::{future::Future, time::Duration};
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::Response;
 use tracing::{Instrument, field::Empty};
 
 use super::call::Call;
@@ -39,9 +39,10 @@ where
     outcome
 }
 
-/// Records that a request is sent again.
-pub(super) fn retry(call: &Call, code: StatusCode, wait: Duration) {
-    tracing::debug!(request = call.name(), %code, ?wait, "trying again");
+/// Records that a request is retried. The cause is a status code or a problem
+/// of the connection.
+pub(super) fn retry(call: &Call, cause: &str, wait: Duration) {
+    tracing::debug!(request = call.name(), cause, ?wait, "retry");
     #[cfg(feature = "metrics")]
     metrics::counter!("longshore_request_retries", "method" => call.method.to_string())
         .increment(1);

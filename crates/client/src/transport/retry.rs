@@ -1,4 +1,4 @@
-//! When a request is tried again, and how long to wait before it: pure rules.
+//! When a request is retried, and after which wait: pure rules.
 
 use std::time::Duration;
 
@@ -21,9 +21,10 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         .map(Duration::from_secs)
 }
 
-/// How long to wait before trying again after this answer; `None` when it is
-/// final. Reads are tried again on 429 and 503; every request is when the
-/// server itself says so by `Retry-After`, for then it has not begun it.
+/// How long to wait before a retry after this response; `None` if there is no
+/// retry. Reads are retried on 429 and 503. Other requests are retried only if
+/// the response has `Retry-After`, because then the server has not started
+/// them.
 pub(super) fn after(
     method: &Method,
     code: StatusCode,
@@ -37,15 +38,32 @@ pub(super) fn after(
             (wait <= LONGEST_RETRY_AFTER).then(|| wait + backoff.jitter(wait / 4))
         }
         _ => {
-            let read = *method == Method::GET || *method == Method::HEAD;
-            let passing = matches!(code.as_u16(), 429 | 503);
-            (read && passing).then(|| backoff.wait(attempt))
+            let temporary = matches!(code.as_u16(), 429 | 503);
+            (is_read(method) && temporary).then(|| backoff.wait(attempt))
         }
     }
 }
 
-/// Waits that double from `first` to `most`, each cut by up to half at random
-/// so that many clients do not come back at once.
+/// Whether a request can be sent again after this error, as in client-go: it is
+/// a read, and the connection was lost after it had been established, for
+/// example because the server restarts.
+pub(super) fn after_lost_connection(
+    method: &Method,
+    error: &(dyn std::error::Error + 'static),
+) -> bool {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    let lost = causes
+        .find_map(|cause| cause.downcast_ref::<hyper_util::client::legacy::Error>())
+        .is_some_and(|error| !error.is_connect());
+    is_read(method) && lost
+}
+
+fn is_read(method: &Method) -> bool {
+    *method == Method::GET || *method == Method::HEAD
+}
+
+/// Waits that double from `first` to `most`, each shortened at random by up to
+/// half so that many clients do not retry at the same time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Backoff {
     pub(super) first: Duration,
@@ -53,7 +71,7 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// The wait before try `attempt` + 1, `attempt` counting from 0.
+    /// The wait before retry `attempt`, which counts from 0.
     pub(crate) fn wait(self, attempt: u32) -> Duration {
         let full = self
             .first
@@ -112,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_are_tried_again_only_on_the_servers_word() {
+    fn writes_are_retried_only_with_retry_after() {
         let wait = after(
             &Method::POST,
             StatusCode::TOO_MANY_REQUESTS,

@@ -65,8 +65,18 @@ impl Transport {
             request
                 .headers_mut()
                 .insert(USER_AGENT, self.settings.agent.clone());
-            let outcome = client.send(request).await;
-            let response = outcome.map_err(|error| self.unreachable(&error))?;
+            let may_retry = attempt < self.timing().retries && !call.once;
+            let response = match client.send(request).await {
+                Ok(response) => response,
+                Err(error) if may_retry && retry::after_lost_connection(&call.method, &error) => {
+                    let wait = self.timing().backoff().wait(attempt);
+                    request_metrics::retry(call, &explain(&error), wait);
+                    attempt += 1;
+                    tokio::time::sleep(wait).await;
+                    continue;
+                }
+                Err(error) => return Err(self.unreachable(&error)),
+            };
             self.settings.warnings.report(response.headers());
             let code = response.status();
             if code.is_success() {
@@ -84,8 +94,8 @@ impl Transport {
                 self.timing().backoff(),
             );
             match wait {
-                Some(wait) if attempt < self.timing().retries && !call.once => {
-                    request_metrics::retry(call, code, wait);
+                Some(wait) if may_retry => {
+                    request_metrics::retry(call, code.as_str(), wait);
                     attempt += 1;
                     tokio::time::sleep(wait).await;
                 }

@@ -20,11 +20,12 @@ use super::retry::Backoff;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Timing {
-    /// How often a request is tried again when the server is busy.
+    /// How often a request is retried when the server is busy or the connection
+    /// is lost.
     pub retries: u32,
-    /// The first wait before trying again.
+    /// The first wait before a retry.
     pub first_wait: Duration,
-    /// The longest wait before trying again.
+    /// The longest wait before a retry.
     pub longest_wait: Duration,
     /// A watch that receives nothing for so long, not even a bookmark, reconnects:
     /// its connection may be dead.

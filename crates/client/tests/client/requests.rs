@@ -3,10 +3,12 @@
 use crate::fake::{Answer, Fake, list, pod, status};
 use futures::{FutureExt, StreamExt};
 use longshore_client::{
-    Cluster, DeleteOptions, Error, FieldSelector, LogOptions, Patch, kinds::Any,
+    Cluster, DeleteOptions, Error, FieldSelector, LogOptions, Patch, Timing, kinds::Any,
     model::StatusReason,
 };
 use serde_json::json;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 #[tokio::test]
 async fn lists_with_selectors_and_reads_names_and_phases() {
@@ -389,6 +391,38 @@ async fn the_error_of_an_unreachable_cluster_names_it_and_a_remedy() {
         text.contains("check that it runs") && !text.contains("secret"),
         "{text}"
     );
+}
+
+/// As in client-go.
+#[tokio::test]
+async fn reads_are_retried_when_the_connection_is_lost() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    // Closes every other connection after the request.
+    let serving = tokio::spawn(async move {
+        for number in 0_u32.. {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = [0; 4096];
+            assert!(stream.read(&mut request).await.unwrap() > 0);
+            if number % 2 == 1 {
+                let response = "HTTP/1.1 200 OK\r\ncontent-length: 13\r\nconnection: close\r\n\r\n{\"items\": []}";
+                stream.write_all(response.as_bytes()).await.unwrap();
+            }
+        }
+    });
+    let mut timing = Timing::default();
+    timing.first_wait = Duration::from_millis(1);
+    let cluster = Cluster::from_url(&url).unwrap().with_timing(timing);
+    for _ in 0..3 {
+        assert!(cluster.pods().list().await.unwrap().items.is_empty());
+    }
+    let error = cluster
+        .pods()
+        .delete("web", &DeleteOptions::default())
+        .await
+        .unwrap_err();
+    assert!(error.is_unreachable(), "{error:?}");
+    serving.abort();
 }
 
 #[tokio::test]
