@@ -417,7 +417,7 @@ async fn reads_are_retried_when_the_connection_is_lost() {
         assert!(cluster.pods().list().await.unwrap().items.is_empty());
     }
     let error = cluster
-        .pods()
+        .nodes()
         .delete("web", &DeleteOptions::default())
         .await
         .unwrap_err();
