@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use rand::TryRngCore;
+use rand::TryRng;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -48,7 +48,7 @@ impl Settings {
 /// Returns 256 random bits from the operating system, in hexadecimal.
 fn random_token() -> Result<String, Error> {
     let mut bytes = [0_u8; 32];
-    rand::rngs::OsRng
+    rand::rngs::SysRng
         .try_fill_bytes(&mut bytes)
         .map_err(Error::part("token"))?;
     Ok(bytes

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
-use rand::Rng as _;
+use rand::RngExt as _;
 
 /// Where the state is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

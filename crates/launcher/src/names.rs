@@ -5,7 +5,7 @@ use std::fmt;
 
 use longshore_model::name::{self, NameError};
 pub use longshore_resolver::facts::COMPLETION_INDEX;
-use rand::Rng;
+use rand::RngExt;
 use serde::Serialize;
 
 /// Label: who made the object.

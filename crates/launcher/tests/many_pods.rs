@@ -22,7 +22,7 @@ use futures::{
 };
 use jiff::Timestamp;
 use longshore_launcher::{Event, Follow, FollowOptions, follow::Ending};
-use rand::{Rng, SeedableRng, rngs::StdRng};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 

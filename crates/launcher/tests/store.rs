@@ -19,7 +19,7 @@ use longshore_launcher::{
     pod::{Download, PodBundle, PodConfig, PodRole},
     store::{DeliverOptions, Delivery, Sent, SignedUrl, StoreError, again, deliver},
 };
-use rand::{RngCore, SeedableRng, rngs::StdRng};
+use rand::{Rng, SeedableRng, rngs::StdRng};
 use s3::{BUCKET, Fault, S3, SECRET};
 
 /// Two parts and a remainder.

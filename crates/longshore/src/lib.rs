@@ -1,5 +1,6 @@
-//! Longshore for Rust: a Kubernetes client, a resolver for cluster specs, and a
-//! launcher for jobs. The feature `embedded` adds an embedded cluster.
+//! Longshore for Rust: a Kubernetes client. Features add the other parts:
+//! `resolver` the resolver for cluster specs, `launcher` the launcher of jobs, and
+//! `embedded` an embedded cluster.
 //!
 //! This crate only re-exports the other crates.
 
@@ -7,8 +8,10 @@ pub use longshore_client as client;
 pub use longshore_client::blocking;
 #[cfg(feature = "embedded")]
 pub use longshore_embedded as embedded;
+#[cfg(feature = "launcher")]
 pub use longshore_launcher as launcher;
 pub use longshore_model as model;
+#[cfg(feature = "resolver")]
 pub use longshore_resolver as resolver;
 
 pub use longshore_client::{
@@ -17,7 +20,12 @@ pub use longshore_client::{
 };
 
 /// Runs the examples in the documents as doctests.
-#[cfg(all(doctest, feature = "embedded"))]
+#[cfg(all(
+    doctest,
+    feature = "embedded",
+    feature = "launcher",
+    feature = "resolver"
+))]
 mod documents {
     #[doc = include_str!("../../../docs/client.md")]
     struct Client;

@@ -10,7 +10,7 @@ use futures::StreamExt as _;
 use http::StatusCode;
 use longshore_engine::{Error, Watch, WatchEvent, WatchRequest, WatchStart};
 use longshore_model::KindInfo;
-use rand::Rng as _;
+use rand::RngExt as _;
 use serde_json::json;
 use tokio::{
     sync::watch,

@@ -3,7 +3,7 @@
 
 use std::{process::Stdio, thread, time::Duration};
 
-use rand::{Rng as _, rngs::StdRng, seq::IndexedRandom as _};
+use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
 use serde_json::{Value, json};
 
 use crate::{Stage, machine, manifests, resources};

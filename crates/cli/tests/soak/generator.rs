@@ -1,7 +1,7 @@
 //! Manifests with extreme values: valid objects in which some fields, found in the server's
 //! own OpenAPI documents, are set to values near every limit.
 
-use rand::{Rng, seq::IndexedRandom as _};
+use rand::{RngExt, seq::IndexedRandom as _};
 use serde_json::{Map, Value, json};
 
 /// Maximum nesting of a generated value.
@@ -210,7 +210,7 @@ impl Schemas {
     }
 
     /// Sets a random field of the value, usually to something that its type allows.
-    pub(crate) fn mutate(&self, value: &mut Value, schema: &Value, rng: &mut impl Rng) {
+    pub(crate) fn mutate(&self, value: &mut Value, schema: &Value, rng: &mut impl RngExt) {
         let schema = self.resolve(schema);
         match value {
             Value::Object(fields) if rng.random_bool(0.9) => {
@@ -254,7 +254,7 @@ impl Schemas {
     }
 
     /// A value of a type, or rarely of another one.
-    fn value(&self, schema: &Value, depth: u32, rng: &mut impl Rng) -> Value {
+    fn value(&self, schema: &Value, depth: u32, rng: &mut impl RngExt) -> Value {
         let schema = self.resolve(schema);
         if rng.random_bool(0.02) {
             return [
@@ -295,7 +295,7 @@ impl Schemas {
         }
     }
 
-    fn object(&self, schema: &Value, depth: u32, rng: &mut impl Rng) -> Value {
+    fn object(&self, schema: &Value, depth: u32, rng: &mut impl RngExt) -> Value {
         let mut fields = Map::new();
         if let Some(properties) = schema["properties"].as_object() {
             let required = schema["required"].as_array();
@@ -322,7 +322,7 @@ impl Schemas {
 }
 
 /// A string, rarely a long one.
-fn string(rng: &mut impl Rng) -> String {
+fn string(rng: &mut impl RngExt) -> String {
     match rng.random_range(0..100) {
         0 => "x".repeat(300),
         1 => "ü".repeat(5_000),

@@ -35,7 +35,7 @@ use std::{
 };
 
 use machine::Machine;
-use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use tally::Tally;
 
 /// Duration of the test without the variable.

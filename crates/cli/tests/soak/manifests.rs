@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use longshore::{Cluster, Patch, client::ApiServerProxy};
-use rand::{Rng as _, rngs::StdRng, seq::IndexedRandom as _};
+use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
 use serde_json::{Map, Value, json};
 
 use crate::{

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rand::{Rng, rngs::StdRng, seq::IndexedRandom as _};
+use rand::{RngExt, rngs::StdRng, seq::IndexedRandom as _};
 use serde_json::Value;
 
 use crate::{Stage, machine};

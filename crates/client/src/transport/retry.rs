@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::{HeaderMap, Method, StatusCode, header::RETRY_AFTER};
-use rand::Rng;
+use rand::RngExt;
 
 /// A server that asks for longer than this is not waited for.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);

@@ -1,6 +1,6 @@
 //! The requests of watches.
 
-use rand::Rng;
+use rand::RngExt;
 
 use crate::{error::Result, kind::Kind, transport::Call, view::View};
 

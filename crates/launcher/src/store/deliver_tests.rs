@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use rand::{RngCore, SeedableRng, rngs::StdRng};
+use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use super::{super::remote::Effort, *};
 use crate::bundle::{PackOptions, pack};
