@@ -3,6 +3,7 @@
 
 mod cycles;
 mod examples;
+mod features;
 mod modules;
 mod source;
 mod words;
@@ -36,7 +37,8 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
     ("node", &["client", "model"], &["engine", "apiserver"]),
     ("embedded", &["apiserver", "engine", "controllers", "files", "node", "client", "model"], &[]),
     ("longshore", &["client", "resolver", "launcher", "model", "embedded"], &[]),
-    ("cli", &["longshore", "embedded", "files"], &[]),
+    ("features", &["longshore"], &[]),
+    ("cli", &["longshore", "embedded", "features", "files"], &[]),
     ("python", &["longshore", "embedded"], &[]),
     ("conformance", &["longshore", "embedded"], &["model", "node"]),
     ("bench", &["longshore", "embedded"], &[]),
@@ -46,7 +48,8 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
 const TRANSPORT: (&str, &[&str]) = ("client", &["kube-client", "kube-core", "kube"]);
 
 /// Further crates that may depend on the kube-rs libraries: they compare Longshore with kube-rs.
-const TRANSPORT_EXCEPTIONS: &[&str] = &["bench", "conformance"];
+/// The crate `features` only selects their features.
+const TRANSPORT_EXCEPTIONS: &[&str] = &["bench", "conformance", "features"];
 
 /// Runs all checks; the error lists every problem.
 pub(crate) fn run() -> Outcome {
@@ -61,6 +64,7 @@ pub(crate) fn run() -> Outcome {
     let sizes = check_sources(&root(), &mut problems)?;
     examples::check(&root(), &mut problems)?;
     words::check(&root(), &mut problems)?;
+    features::check(&mut problems)?;
     conformance::check(&mut problems);
     if problems.is_empty() {
         println!("tidy: {sizes}");
