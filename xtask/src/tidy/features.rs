@@ -1,15 +1,22 @@
-//! Checks that the program and the tests share one build. Cargo builds a crate again for
-//! each set of features, with all crates that depend on it.
+//! Checks that the program, all tests and the tests of one crate share one build. Cargo
+//! builds a crate again for each set of features, with all crates that depend on it.
 
 use std::collections::BTreeSet;
 
 use crate::run::{Outcome, cargo, output};
 
-/// Adds a problem for each crate that the program needs with other features than the tests.
-pub(super) fn check(problems: &mut Vec<String>) -> Outcome {
+/// Adds a problem for each dependency that the program or the tests of one of these
+/// packages need with other features than the tests of all packages.
+pub(super) fn check(packages: &[&str], problems: &mut Vec<String>) -> Outcome {
+    let tests = "normal,build,dev";
+    let all = builds(&["--workspace", "--edges", tests])?;
     let program = builds(&["--package", "longshore-cli", "--edges", "normal,build"])?;
-    let tests = builds(&["--workspace", "--edges", "normal,build,dev"])?;
-    problems.extend(differences(&program, &tests));
+    problems.extend(differences("the program", &program, &all));
+    // Not a crate with tests of Longshore: `cargo xtask` alone builds it.
+    for package in packages.iter().filter(|name| **name != "xtask") {
+        let its = builds(&["--package", package, "--edges", tests])?;
+        problems.extend(differences(&format!("tests of {package}"), &its, &all));
+    }
     Ok(())
 }
 
@@ -28,19 +35,20 @@ fn builds(selection: &[&str]) -> Outcome<BTreeSet<(String, String)>> {
 }
 
 fn differences(
-    program: &BTreeSet<(String, String)>,
-    tests: &BTreeSet<(String, String)>,
+    who: &str,
+    part: &BTreeSet<(String, String)>,
+    all: &BTreeSet<(String, String)>,
 ) -> Vec<String> {
-    let only_program = program.difference(tests);
-    only_program
+    let only_part = part.difference(all);
+    only_part
         .map(|(name, features)| {
-            let others: Vec<&str> = tests
+            let others: Vec<&str> = all
                 .iter()
                 .filter(|(other, _)| other == name)
                 .map(|(_, features)| features.as_str())
                 .collect();
             format!(
-                "the program needs {name} with the features {features:?}, the tests with {others:?}, \
+                "{who}: {name} has the features {features:?}, in tests of the workspace {others:?}, \
                  so it is built twice: enable the missing features in crates/features/Cargo.toml"
             )
         })
@@ -60,9 +68,9 @@ mod tests {
         };
         let program = set(&[("a v1", "std"), ("b v1", "")]);
         let tests = set(&[("a v1", "std"), ("b v1", "x"), ("c v1", "")]);
-        let found = differences(&program, &tests);
+        let found = differences("x", &program, &tests);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("b v1"), "{found:?}");
-        assert_eq!(differences(&program, &program), [""; 0]);
+        assert_eq!(differences("x", &program, &program), [""; 0]);
     }
 }
