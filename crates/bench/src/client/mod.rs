@@ -82,7 +82,7 @@ fn in_memory(report: &mut Report, runs: usize, count: usize, folder: &Path) -> R
 }
 
 async fn served(report: &mut Report, runs: usize, count: usize, peer: Peer) -> Result<(), Failure> {
-    let name = peer.name();
+    let (name, is_real) = (peer.name(), matches!(peer, Peer::Real(_)));
     println!("  from {name}");
     let server = server::with_pods(peer, count).await?;
     let kubeconfig = server.kubeconfig();
@@ -129,7 +129,30 @@ async fn served(report: &mut Report, runs: usize, count: usize, peer: Peer) -> R
         bare,
         "1.2 of the bytes without managedFields",
     );
+    if is_real {
+        watch_lists(report, runs, &kubeconfig)?;
+    }
     server.stop().await;
+    Ok(())
+}
+
+/// The part of the server and the connection in the time to fill a cache. The embedded
+/// server has no protobuf.
+fn watch_lists(report: &mut Report, runs: usize, kubeconfig: &Path) -> Result<(), Failure> {
+    let mut found = [Vec::new(), Vec::new()];
+    for _ in 0..runs {
+        for (seconds, all) in curl::watch_lists(kubeconfig)?.into_iter().zip(&mut found) {
+            all.push(Measured {
+                seconds,
+                ..Measured::default()
+            });
+        }
+    }
+    for (all, encoding) in found.iter().zip(["JSON", "protobuf"]) {
+        let what = format!("watch list: curl, discarded, {encoding}");
+        let time = format!("{:.0} ms", Measured::median(all).seconds * 1e3);
+        report.figure(&what, time, "");
+    }
     Ok(())
 }
 
