@@ -117,8 +117,8 @@ mod tests {
     }
 
     async fn run(store: &Arc<LogStore>, restart: u32, text: &[u8]) {
-        let (sender, progress) = watch::channel(Progress::default());
-        let file = store.create("u", "c", restart, progress).unwrap();
+        let (sender, _) = watch::channel(Progress::default());
+        let file = store.create("u", "c", restart, &sender).unwrap();
         let (output, mut end) = io::pipe().unwrap();
         let (errors, errors_end) = io::pipe().unwrap();
         end.write_all(text).unwrap();
@@ -203,8 +203,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = LogStore::new(folder.path().to_owned(), LogLimits::default());
         store.add_pod("u", vec!["c".to_owned()]);
-        let (sender, progress) = watch::channel(Progress::default());
-        let file = store.create("u", "c", 0, progress).unwrap();
+        let (sender, _) = watch::channel(Progress::default());
+        let file = store.create("u", "c", 0, &sender).unwrap();
         let (output, mut end) = io::pipe().unwrap();
         let (errors, errors_end) = io::pipe().unwrap();
         let (_keep, stop) = watch::channel(false);

@@ -50,8 +50,8 @@ impl Fixture {
 
     /// Starts a run of the container; it ends when its pipe is dropped.
     fn run(&self, restart: u32) -> (io::PipeWriter, tokio::task::JoinHandle<String>) {
-        let (sender, progress) = watch::channel(Progress::default());
-        let file = self.store.create("u", "c", restart, progress).unwrap();
+        let (sender, _) = watch::channel(Progress::default());
+        let file = self.store.create("u", "c", restart, &sender).unwrap();
         let (end, pipe) = io::pipe().unwrap();
         let end = tokio::net::unix::pipe::Receiver::from_owned_fd(end.into()).unwrap();
         let writer = LogWriter::new(file, sender);
@@ -222,8 +222,8 @@ async fn a_reader_that_never_reads_is_dropped_with_an_error() {
         reader: Duration::from_millis(20),
         ..TIMES
     });
-    let (sender, progress) = watch::channel(Progress::default());
-    let file = fixture.store.create("u", "c", 0, progress).unwrap();
+    let (sender, _) = watch::channel(Progress::default());
+    let file = fixture.store.create("u", "c", 0, &sender).unwrap();
     let (end, pipe) = io::pipe().unwrap();
     let end = tokio::net::unix::pipe::Receiver::from_owned_fd(end.into()).unwrap();
     let (report, mut given_up) = tokio::sync::mpsc::unbounded_channel();

@@ -121,25 +121,34 @@ impl LogStore {
     }
 
     /// Creates the log of a container's run; `progress` reports to readers how
-    /// far it is written.
+    /// far it is written. A reader finds the file and its progress, or neither.
     pub(crate) fn create(
         &self,
         uid: &str,
         container: &str,
         restart: u32,
-        progress: watch::Receiver<Progress>,
+        progress: &watch::Sender<Progress>,
     ) -> io::Result<LogFile> {
+        // Held while the file is created: a reader that found it without its
+        // progress would take it for complete.
+        let mut pods = self.pods.lock();
         let file = LogFile::create(
             self.folder_of(uid, container),
             restart,
             self.limits,
             self.times,
         )?;
-        if let Some(pod) = self.pods.lock().get_mut(uid) {
+        let (segment, length) = file.end();
+        progress.send_replace(Progress {
+            segment,
+            length,
+            ended: false,
+        });
+        if let Some(pod) = pods.get_mut(uid) {
             let state = pod.state.entry(container.to_owned()).or_default();
             state.current = Some(Current {
                 restart,
-                progress,
+                progress: progress.subscribe(),
                 retention: file.retention(),
             });
             state.waiting = None;

@@ -41,12 +41,6 @@ impl std::fmt::Debug for LogWriter {
 impl LogWriter {
     /// Creates a writer for a file from [`super::LogStore::create`].
     pub(crate) fn new(file: LogFile, progress: watch::Sender<Progress>) -> Self {
-        let (segment, length) = file.end();
-        progress.send_replace(Progress {
-            segment,
-            length,
-            ended: false,
-        });
         Self {
             file,
             progress,

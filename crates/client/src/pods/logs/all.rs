@@ -7,6 +7,7 @@ use futures::{
     future::Either,
     stream::{self, BoxStream},
 };
+use http::StatusCode;
 use serde_json::Value;
 
 use super::lines::lines;
@@ -15,6 +16,7 @@ use crate::{
     item::Item,
     kinds::Pod,
     options::LogOptions,
+    transport::pieces,
     view::View,
 };
 
@@ -88,6 +90,7 @@ impl View<Pod> {
                 }
                 Err(error) => return Err(error),
                 Ok(first) => {
+                    let first = first.unwrap_or_else(|| stream::empty().boxed());
                     let (pods, name, options) = (self.clone(), name.to_owned(), options.clone());
                     let others = stream::iter(containers).then(move |container| {
                         let (pods, name) = (pods.clone(), name.clone());
@@ -104,22 +107,28 @@ impl View<Pod> {
 
     async fn lines_or_none(&self, name: &str, options: LogOptions) -> LogLines {
         match self.lines_of(name, options).await {
-            Ok(lines) => lines,
+            Ok(Some(lines)) => lines,
+            Ok(None) => stream::empty().boxed(),
             Err(error) if has_no_log(&error) => stream::empty().boxed(),
             Err(error) => stream::iter([Err(error)]).boxed(),
         }
     }
 
-    async fn lines_of(&self, name: &str, options: LogOptions) -> Result<LogLines> {
+    /// `None` if the pod has no node yet.
+    async fn lines_of(&self, name: &str, options: LogOptions) -> Result<Option<LogLines>> {
         let container: Arc<str> = options.container.as_deref().unwrap_or_default().into();
-        let log = self.logs(name, &options).await?;
+        let response = self.log_response(name, &options).await?;
+        if response.status() == StatusCode::NO_CONTENT {
+            return Ok(None);
+        }
+        let log = pieces(self.cluster().transport.clone(), response);
         let line = move |line: Result<String>| {
             line.map(|line| LogLine {
                 container: container.to_string(),
                 line,
             })
         };
-        Ok(lines(log).map(line).boxed())
+        Ok(Some(lines(log).map(line).boxed()))
     }
 }
 
@@ -139,9 +148,10 @@ impl Item<Pod> {
 /// The log of one container, from when it starts.
 fn follow(pods: View<Pod>, name: String, options: LogOptions) -> LogLines {
     let lines = async move {
-        let lines = pods.lines_of(&name, options.clone()).await;
-        if !matches!(&lines, Err(error) if has_no_log(error)) {
-            return lines;
+        match pods.lines_of(&name, options.clone()).await {
+            Ok(Some(lines)) => return Ok(lines),
+            Err(error) if !has_no_log(&error) => return Err(error),
+            Ok(None) | Err(_) => {}
         }
         let container = options.container.clone().unwrap_or_default();
         let started = pods.wait_for(&name, START_TIMEOUT, " to start", |pod| match pod {
@@ -151,7 +161,10 @@ fn follow(pods: View<Pod>, name: String, options: LogOptions) -> LogLines {
             _ => Some(false),
         });
         match started.await {
-            Ok(true) => pods.lines_of(&name, options).await,
+            Ok(true) => {
+                let lines = pods.lines_of(&name, options).await?;
+                Ok(lines.unwrap_or_else(|| stream::empty().boxed()))
+            }
             Ok(false) => Ok(stream::empty().boxed()),
             Err(error) => Err(error),
         }

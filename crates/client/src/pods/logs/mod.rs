@@ -5,6 +5,8 @@ mod lines;
 
 use bytes::Bytes;
 use futures::Stream;
+use http::Response;
+use kube_client::client::Body;
 
 use crate::{
     error::Result,
@@ -41,7 +43,8 @@ pub use all::LogLine;
 /// ```
 impl View<Pod> {
     /// A container's log, as it comes; pieces do not end at lines. The view
-    /// must have a namespace.
+    /// must have a namespace. The log of a pod that has no node yet is empty, also with
+    /// [`LogOptions::follow`].
     ///
     /// # Errors
     /// At the call as the server refuses: a container that still waits is a
@@ -51,11 +54,15 @@ impl View<Pod> {
         name: &str,
         options: &LogOptions,
     ) -> Result<impl Stream<Item = Result<Bytes>> + Send + use<>> {
+        let response = self.log_response(name, options).await?;
+        Ok(pieces(self.cluster().transport.clone(), response))
+    }
+
+    async fn log_response(&self, name: &str, options: &LogOptions) -> Result<Response<Body>> {
         let path = format!("{}/log", self.object_path(name)?);
         let mut call = Call::get(path).queries(options.query());
         call.accept = "*/*";
-        let response = self.cluster().send(&call).await?;
-        Ok(pieces(self.cluster().transport.clone(), response))
+        self.cluster().send(&call).await
     }
 }
 

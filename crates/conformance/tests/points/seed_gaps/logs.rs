@@ -3,7 +3,7 @@
 use futures::TryStreamExt;
 use longshore::{
     Cluster,
-    client::{LogLine, LogOptions, until},
+    client::{LogLine, LogOptions, Patch, until},
 };
 use longshore_conformance::Server;
 use serde_json::json;
@@ -133,5 +133,39 @@ async fn point_45_a_container_that_has_not_started_has_no_lines() {
     };
     let lines = tokio::time::timeout(TIMEOUT, lines).await.unwrap();
     assert_eq!(lines, ["prepare one"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn point_45_a_pod_without_a_node_is_followed_from_its_start() {
+    if lacks_a_node().await {
+        return;
+    }
+    let server = Server::start().await;
+    let kubeconfig = server.kubeconfig();
+    let cluster = Cluster::from_kubeconfig(Some(&kubeconfig), None).await;
+    let pods = cluster.unwrap().pods().in_namespace("default").unwrap();
+    let command = ["sh", "-c", "echo one"];
+    let spec = json!({
+        "restartPolicy": "Never", "schedulingGates": [{"name": "example.com/wait"}],
+        "containers": [{"name": "main", "image": "any", "command": command}],
+    });
+    let pod = json!({"metadata": {"name": "gated"}, "spec": spec});
+    pods.create(&pod).await.unwrap();
+    let follow = LogOptions {
+        follow: true,
+        ..LogOptions::default()
+    };
+    let followed = pods.logs_all("gated", &follow).await.unwrap();
+    let followed = followed.try_collect::<Vec<_>>();
+    let ungate = async {
+        // The first request finds a pod without a node.
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        let patch = Patch::merge(json!({"spec": {"schedulingGates": null}}));
+        pods.patch("gated", &patch).await.unwrap();
+    };
+    let both = async { tokio::join!(followed, ungate) };
+    let (followed, ()) = tokio::time::timeout(TIMEOUT, both).await.unwrap();
+    assert_eq!(shown(&followed.unwrap()), ["main one"]);
     server.stop().await;
 }

@@ -143,8 +143,8 @@ impl Worker {
     async fn spawn(&mut self, index: usize, command: Command) {
         let name = self.records[index].name().to_owned();
         let run = self.records[index].next_run();
-        let (sender, progress) = watch::channel(Progress::default());
-        let writer = match self.shared.logs.create(&self.uid, &name, run, progress) {
+        let (sender, _) = watch::channel(Progress::default());
+        let writer = match self.shared.logs.create(&self.uid, &name, run, &sender) {
             Ok(file) => LogWriter::new(file, sender).on_readers_dropped({
                 let inner = self.inner.clone();
                 move |readers| {
