@@ -150,7 +150,8 @@ fn follow(pods: View<Pod>, name: String, options: LogOptions) -> LogLines {
     let lines = async move {
         match pods.lines_of(&name, options.clone()).await {
             Ok(Some(lines)) => return Ok(lines),
-            Err(error) if !has_no_log(&error) => return Err(error),
+            // A node that does not know the pod yet answers 404.
+            Err(error) if !has_no_log(&error) && !error.is_not_found() => return Err(error),
             Ok(None) | Err(_) => {}
         }
         let container = options.container.clone().unwrap_or_default();
