@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
+use longshore_model::KindInfo;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::{
-    Bind, Create, Delete, DeleteOptions, Error, Evict, Object, Patch, Target, Update,
+    Bind, Create, Delete, DeleteOptions, Error, Evict, Object, Patch, Target, Update, custom,
     machine::{self, Prepared, Transaction, message},
     object,
     options::{Clock, Ids},
@@ -44,7 +45,7 @@ pub(crate) trait WriteCost {
 
 impl WriteCost for Create {
     fn is_large_request(&self, light: usize) -> bool {
-        is_definition(&self.kind.gvk.kind) || is_larger(&self.object, light)
+        is_definition(&self.kind) || is_larger(&self.object, light)
     }
 
     fn affects_large_objects(&self, _: &State, _: usize) -> bool {
@@ -55,7 +56,7 @@ impl WriteCost for Create {
 
 impl WriteCost for Update {
     fn is_large_request(&self, light: usize) -> bool {
-        is_definition(&self.target.kind.gvk.kind) || is_larger(&self.object, light)
+        is_definition(&self.target.kind) || is_larger(&self.object, light)
     }
 
     fn affects_large_objects(&self, state: &State, light: usize) -> bool {
@@ -77,7 +78,7 @@ impl WriteCost for machine::DecodedUpdate {
 impl WriteCost for Patch {
     fn is_large_request(&self, light: usize) -> bool {
         let operations = self.body.as_array().map_or(0, Vec::len);
-        is_definition(&self.target.kind.gvk.kind)
+        is_definition(&self.target.kind)
             || operations > MAX_INLINE_OPERATIONS
             || is_larger(&self.body, light)
     }
@@ -89,7 +90,7 @@ impl WriteCost for Patch {
 
 impl WriteCost for Delete {
     fn is_large_request(&self, _: usize) -> bool {
-        is_definition(&self.target.kind.gvk.kind)
+        is_definition(&self.target.kind)
     }
 
     fn affects_large_objects(&self, state: &State, light: usize) -> bool {
@@ -122,15 +123,14 @@ impl WriteCost for Evict {
 /// The objects that a delete of a collection removes.
 #[derive(Debug, Clone)]
 pub(crate) struct ListedObjects {
-    pub(crate) kind: Arc<longshore_model::KindInfo>,
+    pub(crate) kind: Arc<KindInfo>,
     pub(crate) objects: Vec<Arc<Object>>,
     pub(crate) options: DeleteOptions,
 }
 
 impl WriteCost for ListedObjects {
     fn is_large_request(&self, light: usize) -> bool {
-        is_definition(&self.kind.gvk.kind)
-            || self.objects.iter().any(|object| is_large(object, light))
+        is_definition(&self.kind) || self.objects.iter().any(|object| is_large(object, light))
     }
 
     fn affects_large_objects(&self, state: &State, light: usize) -> bool {
@@ -148,8 +148,8 @@ impl WriteCost for ListedObjects {
 
 /// A change of a definition compiles its schemas, whatever the size of the
 /// change.
-fn is_definition(kind: &str) -> bool {
-    kind == "CustomResourceDefinition"
+fn is_definition(kind: &KindInfo) -> bool {
+    custom::is_definition(&kind.gvk.group, &kind.gvk.kind)
 }
 
 /// Whether an object is too large for the writer thread.
