@@ -1,5 +1,4 @@
-//! The interface through which the server reads container logs. The component
-//! that runs the containers implements [`NodeLogs`].
+//! Logs of containers.
 
 use std::io;
 
@@ -8,7 +7,7 @@ use futures::{future::BoxFuture, stream::BoxStream};
 use jiff::Timestamp;
 
 /// Selects a log and a part of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogRequest {
     /// The pod's namespace.
     pub namespace: String,
@@ -17,7 +16,8 @@ pub struct LogRequest {
     /// The pod's uid, which distinguishes it from a later pod with the same
     /// name.
     pub uid: String,
-    /// The container; init containers are included.
+    /// The container, which can be an init container; may be empty if the pod has
+    /// only one.
     pub container: String,
     /// Continue with new output until the container ends.
     pub follow: bool,
@@ -35,9 +35,8 @@ pub struct LogRequest {
 
 /// Why a log cannot be read. Each variant has the message for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum LogError {
-    /// There is no such pod or container on this node.
+    /// This node does not have the pod or the container.
     #[error("{0}")]
     NotFound(String),
     /// The container has not started yet or has no previous run.
@@ -55,19 +54,4 @@ pub type LogStream = BoxStream<'static, io::Result<Bytes>>;
 pub trait NodeLogs: Send + Sync {
     /// Opens a log. Drop the stream to stop reading.
     fn open(&self, request: LogRequest) -> BoxFuture<'static, Result<LogStream, LogError>>;
-}
-
-/// An implementation without logs, for servers without nodes.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoLogs;
-
-impl NodeLogs for NoLogs {
-    fn open(&self, request: LogRequest) -> BoxFuture<'static, Result<LogStream, LogError>> {
-        Box::pin(async move {
-            Err(LogError::NotFound(format!(
-                "no node runs pod {:?}, so it has no logs",
-                request.pod
-            )))
-        })
-    }
 }

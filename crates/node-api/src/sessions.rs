@@ -1,6 +1,5 @@
-//! The interface through which the server reaches containers: commands run in
-//! them, their own streams, and their pods' ports. The caller that runs the
-//! containers implements [`NodeStreams`].
+//! Sessions with containers: commands run in them, their own streams, and their
+//! pods' ports.
 
 use std::pin::Pin;
 
@@ -8,7 +7,7 @@ use futures::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A container of a pod.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContainerRef {
     /// The pod's namespace.
     pub namespace: String,
@@ -34,12 +33,11 @@ pub struct StreamsWanted {
     pub terminal: bool,
 }
 
-/// Why a container cannot be reached. Each variant has the message for the
+/// Why a session cannot be opened. Each variant has the message for the
 /// client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StreamError {
-    /// The container is not running.
+pub enum SessionError {
+    /// The container or the pod is not running.
     #[error("{0}")]
     NotRunning(String),
     /// The command cannot be started; `code` is the exit code that a shell
@@ -51,7 +49,7 @@ pub enum StreamError {
         /// The reason.
         message: String,
     },
-    /// The operation failed.
+    /// The request is invalid, or the operation failed.
     #[error("{0}")]
     Failed(String),
 }
@@ -69,11 +67,12 @@ pub trait Duplex: AsyncRead + AsyncWrite + Send {}
 impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}
 
 /// A session with a container. Dropping it closes the standard input of an
-/// executed command, which continues to run.
+/// executed command, which continues to run, or detaches from an attached
+/// container.
 pub struct Session {
     /// Standard input; drop it to close it.
     pub input: Option<BoxedWrite>,
-    /// Standard output.
+    /// Standard output; with a terminal it includes standard error.
     pub output: Option<BoxedRead>,
     /// Standard error.
     pub errors: Option<BoxedRead>,
@@ -91,12 +90,12 @@ impl std::fmt::Debug for Session {
 }
 
 /// The result of opening a session.
-pub type Opening<T> = BoxFuture<'static, Result<T, StreamError>>;
+pub type Opening<T> = BoxFuture<'static, Result<T, SessionError>>;
 
 /// Opens sessions with containers.
 pub trait NodeStreams: Send + Sync {
     /// Checks that the container is running.
-    fn check(&self, container: &ContainerRef) -> Result<(), StreamError>;
+    fn check(&self, container: &ContainerRef) -> Result<(), SessionError>;
 
     /// Runs a command in a container.
     fn exec(
@@ -111,32 +110,4 @@ pub trait NodeStreams: Send + Sync {
 
     /// Connects to a port of a pod; the `container` field is ignored.
     fn connect(&self, pod: ContainerRef, port: u16) -> Opening<BoxedConnection>;
-}
-
-/// An implementation without containers, for servers without nodes.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoStreams;
-
-impl NoStreams {
-    fn refusal(pod: &ContainerRef) -> StreamError {
-        StreamError::NotRunning(format!("no node runs pod {:?}", pod.pod))
-    }
-}
-
-impl NodeStreams for NoStreams {
-    fn check(&self, container: &ContainerRef) -> Result<(), StreamError> {
-        Err(Self::refusal(container))
-    }
-
-    fn exec(&self, container: ContainerRef, _: Vec<String>, _: StreamsWanted) -> Opening<Session> {
-        Box::pin(async move { Err(Self::refusal(&container)) })
-    }
-
-    fn attach(&self, container: ContainerRef, _: StreamsWanted) -> Opening<Session> {
-        Box::pin(async move { Err(Self::refusal(&container)) })
-    }
-
-    fn connect(&self, pod: ContainerRef, _: u16) -> Opening<BoxedConnection> {
-        Box::pin(async move { Err(Self::refusal(&pod)) })
-    }
 }
