@@ -11,9 +11,10 @@ use std::{
 use bytes::Bytes;
 use http::{Request, Uri};
 use http_body_util::{BodyExt as _, Full};
-use longshore_apiserver::{ApiServer, ApiService, NoLogs, NoStreams, NodeStreams, Options};
+use longshore_apiserver::{ApiServer, ApiService, NoLogs, NoStreams, Options};
 use longshore_engine::{Clock, Engine, Ids};
 use longshore_model::KindInfo;
+use longshore_node_api::NodeStreams;
 use serde_json::Value;
 use tower::ServiceExt as _;
 

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
 use hyper_util::rt::TokioIo;
-use longshore_apiserver::{
-    BoxedConnection, ContainerRef, NodeStreams, Opening, Session, StreamError, StreamsWanted,
+use longshore_node_api::{
+    BoxedConnection, ContainerRef, NodeStreams, Opening, Session, SessionError, StreamsWanted,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tower::ServiceExt as _;
@@ -44,7 +44,7 @@ const CARRIERS: [(&str, &str, &str); 8] = [
 struct Echo;
 
 impl NodeStreams for Echo {
-    fn check(&self, _: &ContainerRef) -> Result<(), StreamError> {
+    fn check(&self, _: &ContainerRef) -> Result<(), SessionError> {
         Ok(())
     }
 
@@ -75,7 +75,7 @@ impl NodeStreams for Echo {
     fn connect(&self, _: ContainerRef, port: u16) -> Opening<BoxedConnection> {
         Box::pin(async move {
             if port == 81 {
-                return Err(StreamError::Failed("connection refused".into()));
+                return Err(SessionError::Failed("connection refused".into()));
             }
             let (near, far) = tokio::io::duplex(4096);
             tokio::spawn(async move {

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 use http::{HeaderMap, Method};
 use hyper::upgrade::OnUpgrade;
 use longshore_engine::Engine;
+use longshore_node_api::{NodeLogs, NodeStreams};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
-    auth::Authenticator, documents::Documents, inject::Faults, logs::NodeLogs, metrics::Metrics,
-    node_streams::NodeStreams, query::Query, user::User,
+    auth::Authenticator, documents::Documents, inject::Faults, metrics::Metrics, query::Query,
+    user::User,
 };
 
 /// State that all requests share.

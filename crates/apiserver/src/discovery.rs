@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use longshore_builtin::{KindRules, find_served};
 use longshore_model::{KindInfo, Scope, kind};
 use serde_json::{Value, json};
 
@@ -256,13 +257,12 @@ impl Resource {
 }
 
 fn resource(info: &KindInfo) -> Resource {
-    // Namespaces cannot be deleted as a collection, because each deletion
-    // includes all objects in the namespace.
-    let whole = info.gvk.group.is_empty() && info.gvk.kind == "Namespace";
+    let rules = find_served(&info.gvk);
+    let deletes_collection = rules.is_none_or(KindRules::supports_delete_collection);
     let verbs = VERBS
         .iter()
         .copied()
-        .filter(|verb| !(whole && *verb == "deletecollection"));
+        .filter(|verb| deletes_collection || *verb != "deletecollection");
     Resource {
         plural: info.plural.to_string(),
         singular: info.singular.to_string(),

@@ -46,10 +46,9 @@ mod handlers;
 mod inject;
 mod input;
 pub mod limits;
-mod logs;
 mod metrics;
 mod negotiate;
-mod node_streams;
+mod no_node;
 mod params;
 mod present;
 mod pretty;
@@ -78,11 +77,7 @@ pub use certificate::ClientCertificate;
 pub use inject::{
     Effect, FaultError, FaultReport, FaultRule, Faults, MOST_FAULTS, Match, WatchEnd,
 };
-pub use logs::{LogError, LogRequest, LogStream, NoLogs, NodeLogs};
-pub use node_streams::{
-    BoxedConnection, BoxedRead, BoxedWrite, ContainerRef, Duplex, NoStreams, NodeStreams, Opening,
-    Session, StreamError, StreamsWanted,
-};
+pub use no_node::{NoLogs, NoStreams};
 pub use respond::ConnectionDropped;
 pub use server::{ApiServer, Options};
 pub use service::ApiService;

@@ -9,6 +9,7 @@ use std::{
 };
 
 use longshore_engine::Engine;
+use longshore_node_api::{NodeLogs, NodeStreams};
 use rustix::process::{Resource, getrlimit};
 use tokio::{
     net::TcpListener,
@@ -21,9 +22,7 @@ use crate::{
     connection::Connections,
     inject::Faults,
     limits,
-    logs::NodeLogs,
     metrics::Metrics,
-    node_streams::NodeStreams,
     respond::Responder,
     service::ApiService,
     stopping::stopped,

@@ -29,7 +29,7 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const OPERATIONS: &str = "application/json-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 /// The text that the cluster logs for a write that blocked the writer for too long.
-const BLOCKED_MESSAGE: &str = "one write has held up all others";
+const BLOCKED_MESSAGE: &str = "a write blocked all other writes";
 /// The maximum time for which a request may block the writer.
 const GOAL: &str = "50 ms";
 

@@ -20,8 +20,7 @@ use tokio::{
 
 use crate::{
     Error, NAME, Options, abandoned, descriptors, end::End, files::Durability, kubeconfig,
-    layout::Layout, lock::Lock, logs::LogBridge, namespaces, publish, settings::Settings,
-    streams::StreamBridge,
+    layout::Layout, lock::Lock, namespaces, node_link::NodeLink, publish, settings::Settings,
 };
 
 /// A running embedded cluster. Stop it with [`EmbeddedCluster::stop`]. Dropping it
@@ -70,7 +69,7 @@ impl EmbeddedCluster {
         }
 
         let engine = open_store(&options, &layout).await?;
-        let bridges = (LogBridge::default(), StreamBridge::default());
+        let node_link = NodeLink::default();
         let settings = Settings::load_or_new(&layout)?;
         // A durable cluster keeps its key, so that its tokens stay valid.
         let token_key = match options.ephemeral && options.listen.is_none() {
@@ -81,8 +80,8 @@ impl EmbeddedCluster {
             engine,
             token_key: Some(token_key.map_err(Error::part("service account key"))?),
             token: options.listen.map(|_| settings.token.clone()),
-            node_logs: Arc::new(bridges.0.clone()),
-            node_streams: Arc::new(bridges.1.clone()),
+            node_logs: Arc::new(node_link.clone()),
+            node_streams: Arc::new(node_link.clone()),
             faults: options.faults,
             // Without the built-in controllers, the user's own controllers may act.
             warn_idle: options.controllers,
@@ -102,7 +101,7 @@ impl EmbeddedCluster {
         };
         // From here on, a failed start must stop the components that run already.
         match started
-            .start_parts(&options, &server, settings, &bridges)
+            .start_parts(&options, &server, settings, &node_link)
             .await
         {
             Ok(()) => Ok(started),
@@ -118,7 +117,7 @@ impl EmbeddedCluster {
         options: &Options,
         server: &ApiServer,
         settings: Settings,
-        (logs, streams): &(LogBridge, StreamBridge),
+        node_link: &NodeLink,
     ) -> Result<(), Error> {
         let authority = match options.listen {
             Some(_) => Some(
@@ -194,8 +193,7 @@ impl EmbeddedCluster {
             self.namespaces.spawn(namespaces::keep(cluster));
         }
         if let Some(node) = &self.node {
-            logs.fill(node.logs());
-            streams.fill(node.sessions());
+            node_link.fill(node);
         }
         if let (Some(bound), Some(authority)) = (bound, authority) {
             let kubeconfig_path = options.kubeconfig.as_deref();

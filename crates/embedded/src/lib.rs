@@ -31,13 +31,12 @@ mod files;
 mod kubeconfig;
 mod layout;
 mod lock;
-mod logs;
 mod namespaces;
+mod node_link;
 mod options;
 mod process;
 mod publish;
 mod settings;
-mod streams;
 
 pub use cluster::EmbeddedCluster;
 pub use error::Error;

@@ -65,7 +65,7 @@ struct Inner {
     queue: Option<mpsc::Sender<QueuedWrite>>,
     writer: Option<JoinHandle<()>>,
     /// Size limit, in bytes, of writes that the writer executes itself.
-    light: usize,
+    inline_limit: usize,
     /// Limits the number of writes that run outside the writer.
     offload_slots: Semaphore,
 }
@@ -127,7 +127,7 @@ impl Engine {
             bytes: options.history_bytes,
             time: options.history_time,
         };
-        let (ids, light) = (options.ids.clone(), options.light);
+        let (ids, inline_limit) = (options.ids.clone(), options.inline_limit);
         let clock = options.clock.clone();
         let mut machine = Machine::new(state, options.clock, options.ids, limits);
         machine::bootstrap(&mut machine).map_err(|error| match &options.storage {
@@ -165,7 +165,7 @@ impl Engine {
             clock,
             queue: Some(queue),
             writer: Some(writer),
-            light,
+            inline_limit,
             offload_slots: Semaphore::new(MAX_OFFLOADED),
         };
         Ok(Self {
@@ -348,7 +348,7 @@ impl Engine {
     pub async fn create(&self, request: Create) -> Result<Written, Error> {
         let dry_run = request.options.dry_run;
         let view = self.view(&request.kind)?;
-        let written = if request.is_large_request(self.inner.light) {
+        let written = if request.is_large_request(self.inner.inline_limit) {
             self.prepare_and_commit(dry_run, request, |tx, request| {
                 let draft = machine::admit(tx.state(), tx.ids(), request)?;
                 machine::create(tx, draft)
@@ -372,7 +372,7 @@ impl Engine {
         let view = self.view(&request.target.kind)?;
         let scale = request.subresource == Subresource::Scale;
         let dry_run = request.options.dry_run;
-        let written = if request.is_large_request(self.inner.light) {
+        let written = if request.is_large_request(self.inner.inline_limit) {
             self.prepare_and_commit(dry_run, request, |tx, mut request| {
                 let decoded = machine::decode_update(tx, &mut request)?;
                 machine::update(tx, request, decoded)
@@ -523,13 +523,15 @@ impl Engine {
         R: WriteCost + Clone + Send + 'static,
         T: Rebase + Send + 'static,
     {
-        let light = self.inner.light;
-        if request.is_large_request(light) || request.affects_large_objects(&self.state(), light) {
+        let inline_limit = self.inner.inline_limit;
+        if request.is_large_request(inline_limit)
+            || request.affects_large_objects(&self.state(), inline_limit)
+        {
             return self.prepare_and_commit(dry_run, request, work).await;
         }
         let done = self.submit(dry_run, move |tx| {
             // The objects may have grown since the first check.
-            if request.affects_large_objects(tx.state(), light) {
+            if request.affects_large_objects(tx.state(), inline_limit) {
                 return Ok(Err(request));
             }
             work(tx, request).map(Ok)

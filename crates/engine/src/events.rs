@@ -1,15 +1,11 @@
 //! Events of events.k8s.io. They are the same objects as the Events of the core
 //! group, with newer field names and stricter validation.
 
-use longshore_model::{Gvk, KindInfo, Scope, StatusCause, name};
+use longshore_builtin::{OtherVersion, cause::Cause, json};
+use longshore_model::{Gvk, KindInfo, Scope, StatusCause};
 use serde_json::Value;
 
-use crate::{
-    cause::Cause,
-    decode::complete,
-    facts::{self, KindFacts},
-    json,
-};
+use crate::{decode::complete, rules::ViewRules};
 
 /// Field names in the core group and in events.k8s.io.
 const NAMES: [(&str, &str); 7] = [
@@ -39,19 +35,10 @@ const SELECTABLE: &[(&str, &str)] = &[
     ("type", "type"),
 ];
 
-/// Maximum length of `reportingInstance`, `action` and `reason`, in bytes.
-const MAX_FIELD_LENGTH: usize = 128;
-/// Maximum length of `note`, in bytes.
-const MAX_NOTE_LENGTH: usize = 1024;
-
 /// The Event kind of events.k8s.io.
 pub(crate) fn info() -> KindInfo {
     KindInfo {
-        gvk: Gvk {
-            group: "events.k8s.io".into(),
-            version: "v1".into(),
-            kind: "Event".into(),
-        },
+        gvk: Gvk::from_api_version(OtherVersion::EventsV1.api_version(), "Event"),
         plural: "events".into(),
         singular: "event".into(),
         short_names: ["ev".to_owned()].into_iter().collect(),
@@ -62,9 +49,9 @@ pub(crate) fn info() -> KindInfo {
     }
 }
 
-/// The fields that field selectors may use.
-pub(crate) fn facts() -> KindFacts {
-    KindFacts::with_names(facts::of("", "Event"), SELECTABLE)
+/// The rules of Events with the names of this version's selectable fields.
+pub(crate) fn rules(stored: &ViewRules) -> ViewRules {
+    stored.with_names(SELECTABLE)
 }
 
 fn rename<'a>(object: &mut json::Object, names: impl Iterator<Item = (&'a str, &'a str)>) {
@@ -94,44 +81,8 @@ fn has_time(event: &json::Object, field: &str) -> bool {
     !json::text(event, field).is_empty()
 }
 
-/// Validates Events that have an `eventTime`, in both groups.
-pub(crate) fn validate_event_time(event: &json::Object, causes: &mut Vec<StatusCause>) {
-    let namespace = json::text(event, "metadata.namespace");
-    let about = json::text(event, "involvedObject.namespace");
-    if about.is_empty() && !matches!(namespace, "default" | "kube-system") {
-        let why = "does not match event.namespace";
-        causes.push(Cause::invalid("involvedObject.namespace", about, why));
-    }
-    let controller = json::text(event, "reportingComponent");
-    if controller.is_empty() {
-        causes.push(Cause::required("reportingComponent", ""));
-    }
-    if controller.is_empty() {
-        let why = "name part must be non-empty";
-        causes.push(Cause::invalid("reportingComponent", controller, why));
-    }
-    if name::label_key(controller).is_err() {
-        let why = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-        causes.push(Cause::invalid("reportingComponent", controller, why));
-    }
-    for field in ["reportingInstance", "action", "reason"] {
-        match json::text(event, field).len() {
-            0 => causes.push(Cause::required(field, "")),
-            length if length > MAX_FIELD_LENGTH => {
-                let why = format!("can have at most {MAX_FIELD_LENGTH} characters");
-                causes.push(Cause::invalid(field, "", &why));
-            }
-            _ => {}
-        }
-    }
-    if json::text(event, "message").len() > MAX_NOTE_LENGTH {
-        let why = format!("can have at most {MAX_NOTE_LENGTH} characters");
-        causes.push(Cause::invalid("message", "", &why));
-    }
-}
-
 /// Whether an Event has the newer `eventTime`.
-pub(crate) fn is_timed(event: &json::Object) -> bool {
+fn is_timed(event: &json::Object) -> bool {
     has_time(event, "eventTime")
 }
 

@@ -8,16 +8,12 @@
 //! snapshots.
 
 mod autoscaling;
-mod cause;
 mod custom;
 mod decode;
-mod defaults;
 mod engine;
 mod error;
 mod events;
-mod facts;
 mod journal;
-mod json;
 mod kinds;
 mod list;
 mod loader;
@@ -30,11 +26,11 @@ mod options;
 mod patch;
 mod request;
 mod revision_ages;
+mod rules;
 mod select;
 mod snapshots;
 mod state;
 mod store;
-mod validate;
 mod view;
 mod watch;
 mod writer;

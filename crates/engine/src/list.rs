@@ -84,7 +84,7 @@ pub(crate) fn list(state: &State, request: &ListRequest) -> Result<Page, Error> 
     let (id, view) = state.kinds.resolve(&request.kind)?;
     let selection = Selection::new(
         &request.kind,
-        &view.facts,
+        &view.rules,
         request.namespace.as_deref(),
         &request.labels,
         &request.fields,

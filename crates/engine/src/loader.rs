@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
+use longshore_builtin::CUSTOM;
 use longshore_model::kind::builtin;
 
-use crate::{Object, OpenError, facts, kinds::Kinds, machine::definitions, object, state::State};
+use crate::{Object, OpenError, kinds::Kinds, machine::definitions, object, state::State};
 
 /// Collects the contents of a store.
 #[derive(Debug)]
@@ -52,16 +53,16 @@ impl Loader {
             problem,
         };
         let id = self.state.kinds.by_store_name(kind);
-        let facts = match id {
-            Some(id) => &*self.state.kinds.entry(id).facts,
-            None => facts::custom(),
+        let rules = match id {
+            Some(id) => &*self.state.kinds.entry(id).rules,
+            None => &CUSTOM,
         };
         let gvk = id.map(|id| &self.state.kinds.entry(id).info.gvk);
         let json = match gvk.and_then(|gvk| builtin(&gvk.group, &gvk.kind)) {
             Some(_) => object::kind_first(json),
             None => json.into(),
         };
-        let object = Object::decode(&json, facts).map_err(corrupt)?;
+        let object = Object::decode(&json, rules).map_err(corrupt)?;
         if **object.key() != *key {
             return Err(corrupt(format!("it calls itself {}", object.key())));
         }

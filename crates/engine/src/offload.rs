@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
+use longshore_model::KindInfo;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::{
-    Bind, Create, Delete, DeleteOptions, Error, Evict, Object, Patch, Target, Update,
+    Bind, Create, Delete, DeleteOptions, Error, Evict, Object, Patch, Target, Update, custom,
     machine::{self, Prepared, Transaction, message},
     object,
     options::{Clock, Ids},
@@ -34,17 +35,17 @@ pub(crate) const MAX_ATTEMPTS: usize = 5;
 
 /// The cost of a write, which decides where it runs.
 pub(crate) trait WriteCost {
-    /// Whether the request alone shows that the write may take long. `light` is
-    /// the number of bytes up to which it does not.
-    fn is_large_request(&self, light: usize) -> bool;
+    /// Whether the request alone shows that the write may take long.
+    /// `inline_limit` is the number of bytes up to which it does not.
+    fn is_large_request(&self, inline_limit: usize) -> bool;
 
     /// Whether the objects that the write touches show that it may take long.
-    fn affects_large_objects(&self, state: &State, light: usize) -> bool;
+    fn affects_large_objects(&self, state: &State, inline_limit: usize) -> bool;
 }
 
 impl WriteCost for Create {
-    fn is_large_request(&self, light: usize) -> bool {
-        is_definition(&self.kind.gvk.kind) || is_larger(&self.object, light)
+    fn is_large_request(&self, inline_limit: usize) -> bool {
+        is_definition(&self.kind) || is_larger(&self.object, inline_limit)
     }
 
     fn affects_large_objects(&self, _: &State, _: usize) -> bool {
@@ -54,12 +55,12 @@ impl WriteCost for Create {
 }
 
 impl WriteCost for Update {
-    fn is_large_request(&self, light: usize) -> bool {
-        is_definition(&self.target.kind.gvk.kind) || is_larger(&self.object, light)
+    fn is_large_request(&self, inline_limit: usize) -> bool {
+        is_definition(&self.target.kind) || is_larger(&self.object, inline_limit)
     }
 
-    fn affects_large_objects(&self, state: &State, light: usize) -> bool {
-        is_large_object(state, &self.target, light)
+    fn affects_large_objects(&self, state: &State, inline_limit: usize) -> bool {
+        is_large_object(state, &self.target, inline_limit)
     }
 }
 
@@ -69,31 +70,31 @@ impl WriteCost for machine::DecodedUpdate {
         false
     }
 
-    fn affects_large_objects(&self, state: &State, light: usize) -> bool {
-        self.request.affects_large_objects(state, light)
+    fn affects_large_objects(&self, state: &State, inline_limit: usize) -> bool {
+        self.request.affects_large_objects(state, inline_limit)
     }
 }
 
 impl WriteCost for Patch {
-    fn is_large_request(&self, light: usize) -> bool {
+    fn is_large_request(&self, inline_limit: usize) -> bool {
         let operations = self.body.as_array().map_or(0, Vec::len);
-        is_definition(&self.target.kind.gvk.kind)
+        is_definition(&self.target.kind)
             || operations > MAX_INLINE_OPERATIONS
-            || is_larger(&self.body, light)
+            || is_larger(&self.body, inline_limit)
     }
 
-    fn affects_large_objects(&self, state: &State, light: usize) -> bool {
-        is_large_object(state, &self.target, light)
+    fn affects_large_objects(&self, state: &State, inline_limit: usize) -> bool {
+        is_large_object(state, &self.target, inline_limit)
     }
 }
 
 impl WriteCost for Delete {
     fn is_large_request(&self, _: usize) -> bool {
-        is_definition(&self.target.kind.gvk.kind)
+        is_definition(&self.target.kind)
     }
 
-    fn affects_large_objects(&self, state: &State, light: usize) -> bool {
-        is_large_object(state, &self.target, light)
+    fn affects_large_objects(&self, state: &State, inline_limit: usize) -> bool {
+        is_large_object(state, &self.target, inline_limit)
     }
 }
 
@@ -102,8 +103,8 @@ impl WriteCost for Bind {
         false
     }
 
-    fn affects_large_objects(&self, state: &State, light: usize) -> bool {
-        is_large_pod(state, &self.namespace, &self.name, light)
+    fn affects_large_objects(&self, state: &State, inline_limit: usize) -> bool {
+        is_large_pod(state, &self.namespace, &self.name, inline_limit)
     }
 }
 
@@ -112,28 +113,31 @@ impl WriteCost for Evict {
         false
     }
 
-    fn affects_large_objects(&self, state: &State, light: usize) -> bool {
+    fn affects_large_objects(&self, state: &State, inline_limit: usize) -> bool {
         let budgets = state.kinds.builtin_id("policy", "PodDisruptionBudget");
         budgets.is_some_and(|kind| state.table(kind).objects.len() > MAX_INLINE_BUDGETS)
-            || is_large_pod(state, &self.namespace, &self.name, light)
+            || is_large_pod(state, &self.namespace, &self.name, inline_limit)
     }
 }
 
 /// The objects that a delete of a collection removes.
 #[derive(Debug, Clone)]
 pub(crate) struct ListedObjects {
-    pub(crate) kind: Arc<longshore_model::KindInfo>,
+    pub(crate) kind: Arc<KindInfo>,
     pub(crate) objects: Vec<Arc<Object>>,
     pub(crate) options: DeleteOptions,
 }
 
 impl WriteCost for ListedObjects {
-    fn is_large_request(&self, light: usize) -> bool {
-        is_definition(&self.kind.gvk.kind)
-            || self.objects.iter().any(|object| is_large(object, light))
+    fn is_large_request(&self, inline_limit: usize) -> bool {
+        is_definition(&self.kind)
+            || self
+                .objects
+                .iter()
+                .any(|object| is_large(object, inline_limit))
     }
 
-    fn affects_large_objects(&self, state: &State, light: usize) -> bool {
+    fn affects_large_objects(&self, state: &State, inline_limit: usize) -> bool {
         let Ok(kind) = state.kinds.id(&self.kind) else {
             return false;
         };
@@ -142,22 +146,22 @@ impl WriteCost for ListedObjects {
             .objects
             .iter()
             .filter_map(|object| table.get(object.key()));
-        found.any(|object| is_large(object, light))
+        found.any(|object| is_large(object, inline_limit))
     }
 }
 
 /// A change of a definition compiles its schemas, whatever the size of the
 /// change.
-fn is_definition(kind: &str) -> bool {
-    kind == "CustomResourceDefinition"
+fn is_definition(kind: &KindInfo) -> bool {
+    custom::is_definition(&kind.gvk.group, &kind.gvk.kind)
 }
 
 /// Whether an object is too large for the writer thread.
-fn is_large(object: &Object, light: usize) -> bool {
-    object.bytes().len() > light
+fn is_large(object: &Object, inline_limit: usize) -> bool {
+    object.bytes().len() > inline_limit
 }
 
-fn is_large_object(state: &State, target: &Target, light: usize) -> bool {
+fn is_large_object(state: &State, target: &Target, inline_limit: usize) -> bool {
     let Ok((kind, view)) = state.kinds.resolve(&target.kind) else {
         return false;
     };
@@ -170,14 +174,14 @@ fn is_large_object(state: &State, target: &Target, light: usize) -> bool {
         .filter(|_| target.kind.is_namespaced());
     let key = object::key(namespace, &target.name);
     let found = state.table(kind).objects.get(&*key);
-    found.is_some_and(|object| is_large(object, light))
+    found.is_some_and(|object| is_large(object, inline_limit))
 }
 
-fn is_large_pod(state: &State, namespace: &str, name: &str, light: usize) -> bool {
+fn is_large_pod(state: &State, namespace: &str, name: &str, inline_limit: usize) -> bool {
     let key = object::key(Some(namespace), name);
     let kind = state.kinds.builtin_id("", "Pod");
     let found = kind.and_then(|kind| state.table(kind).objects.get(&*key));
-    found.is_some_and(|object| is_large(object, light))
+    found.is_some_and(|object| is_large(object, inline_limit))
 }
 
 /// Whether a value takes more than about `bytes` bytes as JSON.

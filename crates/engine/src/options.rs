@@ -90,10 +90,10 @@ pub struct Options {
     /// Maximum age of events. Kubernetes compacts etcd so that events older
     /// than five to ten minutes are dropped (`--etcd-compaction-interval`).
     pub history_time: SignedDuration,
-    /// Size limit, in bytes, of requests and of the objects they affect, up to
-    /// which the writer executes a write itself. Larger writes are prepared
-    /// outside the writer.
-    pub light: usize,
+    /// Maximum size, in bytes, of requests and of the objects that they affect
+    /// for which the writer thread executes a write itself. Larger writes are
+    /// prepared on other threads.
+    pub inline_limit: usize,
 }
 
 impl Default for Options {
@@ -105,7 +105,7 @@ impl Default for Options {
             history: 100_000,
             history_bytes: 64 << 20,
             history_time: SignedDuration::from_mins(5),
-            light: DEFAULT_INLINE_LIMIT,
+            inline_limit: DEFAULT_INLINE_LIMIT,
         }
     }
 }

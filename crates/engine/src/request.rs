@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use longshore_builtin::cause::Cause;
 use longshore_model::{FieldSelector, KindInfo, LabelSelector, PatchKind};
 use serde_json::Value;
 
-use crate::{Error, Object, cause::Cause};
+use crate::{Error, Object};
 
 /// Identifies an object by kind, namespace and name.
 #[derive(Debug, Clone, PartialEq, Eq)]

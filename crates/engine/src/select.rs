@@ -2,7 +2,7 @@
 
 use longshore_model::{FieldSelector, KindInfo, LabelSelector};
 
-use crate::{Error, Object, facts::KindFacts};
+use crate::{Error, Object, rules::ViewRules};
 
 /// A validated selection of objects of one kind.
 #[derive(Debug, Clone)]
@@ -11,20 +11,20 @@ pub(crate) struct Selection {
     pub(crate) prefix: String,
     labels: LabelSelector,
     fields: FieldSelector,
-    facts: KindFacts,
+    rules: ViewRules,
 }
 
 impl Selection {
     /// Validates that the kind supports these fields in selectors.
     pub(crate) fn new(
         kind: &KindInfo,
-        facts: &KindFacts,
+        rules: &ViewRules,
         namespace: Option<&str>,
         labels: &LabelSelector,
         fields: &FieldSelector,
     ) -> Result<Self, Error> {
-        if let Some(path) = fields.paths().find(|path| !facts.is_selectable(path)) {
-            return Err(Error::BadRequest(if facts.has_own_fields() {
+        if let Some(path) = fields.paths().find(|path| !rules.is_selectable(path)) {
+            return Err(Error::BadRequest(if rules.has_own_fields() {
                 format!("field label not supported: {path}")
             } else {
                 format!(
@@ -40,7 +40,7 @@ impl Selection {
             prefix,
             labels: labels.clone(),
             fields: fields.clone(),
-            facts: facts.clone(),
+            rules: rules.clone(),
         })
     }
 
@@ -56,6 +56,6 @@ impl Selection {
             && (self.fields.is_everything()
                 || self
                     .fields
-                    .matches_with(|path| object.field(&self.facts, path).map(Into::into)))
+                    .matches_with(|path| object.field(&self.rules, path).map(Into::into)))
     }
 }

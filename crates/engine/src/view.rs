@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use longshore_builtin::json;
 use longshore_model::{KindInfo, StatusCause};
 use longshore_schema::{OwnedType, registry};
 use serde_json::Value;
@@ -13,8 +14,7 @@ use crate::{
     custom::{CustomKind, ScalePaths, builtin_scale},
     decode::{Decoded, Problem, decode},
     events,
-    facts::KindFacts,
-    json,
+    rules::ViewRules,
 };
 
 /// A kind in one of its versions.
@@ -22,7 +22,7 @@ use crate::{
 pub(crate) struct View {
     pub(crate) info: Arc<KindInfo>,
     /// The properties of the kind for selectors and the machinery.
-    pub(crate) facts: KindFacts,
+    pub(crate) rules: ViewRules,
     form: Form,
 }
 
@@ -40,37 +40,37 @@ enum Form {
 
 impl View {
     /// A kind that is presented as stored.
-    pub(crate) fn stored(info: Arc<KindInfo>, facts: KindFacts) -> Self {
+    pub(crate) fn stored(info: Arc<KindInfo>, rules: ViewRules) -> Self {
         Self {
             info,
-            facts,
+            rules,
             form: Form::Stored,
         }
     }
 
     /// A version of a custom kind.
-    pub(crate) fn custom(info: Arc<KindInfo>, facts: KindFacts, kind: Arc<CustomKind>) -> Self {
+    pub(crate) fn custom(info: Arc<KindInfo>, rules: ViewRules, kind: Arc<CustomKind>) -> Self {
         Self {
             info,
-            facts,
+            rules,
             form: Form::Custom(kind),
         }
     }
 
     /// The Events of events.k8s.io.
-    pub(crate) fn event(info: Arc<KindInfo>, facts: KindFacts) -> Self {
+    pub(crate) fn event(info: Arc<KindInfo>, rules: ViewRules) -> Self {
         Self {
             info,
-            facts,
+            rules,
             form: Form::Event,
         }
     }
 
     /// The HorizontalPodAutoscalers of autoscaling/v1.
-    pub(crate) fn autoscaler(info: Arc<KindInfo>, facts: KindFacts) -> Self {
+    pub(crate) fn autoscaler(info: Arc<KindInfo>, rules: ViewRules) -> Self {
         Self {
             info,
-            facts,
+            rules,
             form: Form::Autoscaler,
         }
     }
@@ -118,7 +118,7 @@ impl View {
     pub(crate) fn scale(&self) -> Option<ScalePaths> {
         match &self.form {
             Form::Custom(kind) => kind.scale.clone(),
-            _ => builtin_scale(&self.info),
+            _ => builtin_scale(&self.info, &self.rules),
         }
     }
 

@@ -63,7 +63,7 @@ impl Watch {
         let view = view.clone();
         let selection = Selection::new(
             &request.kind,
-            &view.facts,
+            &view.rules,
             request.namespace.as_deref(),
             &request.labels,
             &request.fields,

@@ -96,7 +96,7 @@ pub(crate) fn run(
             now += held;
             shared.longest_hold.record(held);
             if held > SLOW_WRITE_THRESHOLD {
-                tracing::warn!(?held, "one write has held up all others");
+                tracing::warn!(?held, "a write blocked all other writes");
             }
             let is_full = answers.len() >= MAX_BATCH_WRITES || now - begin >= MAX_BATCH_DURATION;
             next = if is_full { None } else { queue.try_recv().ok() };

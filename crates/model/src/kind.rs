@@ -2,11 +2,7 @@
 //! [`BUILTIN`] is the table of the kinds that the embedded cluster serves and
 //! for which the client has views.
 
-mod deed;
-
 use std::{borrow::Cow, fmt, sync::Arc};
-
-pub use deed::{Deed, deed, idle};
 
 type Text = Cow<'static, str>;
 

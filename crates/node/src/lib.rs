@@ -73,6 +73,5 @@ pub use error::Error;
 pub use fill::{FillVolumes, NewVolume};
 pub use images::{ImageEntrypoint, ImageEntrypointError};
 pub use last_end::LastEnd;
-pub use logs::{LogLimits, LogQuery, LogReadError, LogReader};
+pub use logs::{LogLimits, LogReader};
 pub use sessions::Sessions;
-pub use streams::{Session, SessionError, SessionInput, SessionOutput, Wanted};

@@ -1,13 +1,21 @@
 //! Sessions with running containers: commands, attached streams, and
 //! connections to pods' ports.
 
-use std::{io, net::SocketAddr, sync::Weak, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
+use longshore_node_api::{
+    BoxedConnection, ContainerRef, NodeStreams, Opening, Session, SessionError, StreamsWanted,
+};
 use tokio::net::TcpStream;
 
 use crate::{
     pod::Shared,
-    streams::{self, MAX_EXEC_COMMANDS, Session, SessionError, Wanted},
+    streams::{self, MAX_EXEC_COMMANDS},
 };
 
 /// Time limit for a connection to a pod's port.
@@ -31,70 +39,37 @@ impl Sessions {
         Self { shared }
     }
 
-    /// Checks that a container is running.
-    ///
-    /// # Errors
-    /// [`SessionError::NotRunning`].
-    pub fn check(&self, uid: &str, container: &str) -> Result<(), SessionError> {
-        let shared = self.shared.upgrade().ok_or_else(stopping)?;
-        shared
-            .running_containers
-            .container(uid, container)
-            .map(drop)
+    fn shared(&self) -> Result<Arc<Shared>, SessionError> {
+        self.shared.upgrade().ok_or_else(stopping)
     }
 
     /// Runs a command in a container's namespaces, with its environment,
     /// working directory and user. It runs until it or the container ends,
     /// regardless of the session.
-    ///
-    /// # Errors
-    /// [`SessionError`]: the container is not running, or the command does not
-    /// start.
-    pub async fn exec(
-        &self,
-        uid: &str,
-        container: &str,
+    async fn run(
+        self,
+        container: &ContainerRef,
         command: &[String],
-        wanted: Wanted,
-        terminal: bool,
+        wanted: StreamsWanted,
     ) -> Result<Session, SessionError> {
-        let shared = self.shared.upgrade().ok_or_else(stopping)?;
-        let container = shared.running_containers.container(uid, container)?;
-        let room = shared.running_containers.commands().try_acquire_owned();
-        let room = room.map_err(|_| {
-            SessionError::Refused(format!(
+        let shared = self.shared()?;
+        let running = &shared.running_containers;
+        let container = running.container(&container.uid, &container.container)?;
+        let permit = running.commands().try_acquire_owned();
+        let permit = permit.map_err(|_| {
+            SessionError::Failed(format!(
                 "{MAX_EXEC_COMMANDS} commands that were started by exec run already: end some of them"
             ))
         })?;
-        streams::exec(&shared.spawner, &container, command, wanted, terminal, room).await
+        streams::exec(&shared.spawner, &container, command, wanted, permit).await
     }
 
-    /// Attaches to the input and output of a container's main process from now
-    /// on.
-    ///
-    /// # Errors
-    /// [`SessionError`]: the container is not running.
-    pub fn attach(
-        &self,
-        uid: &str,
-        container: &str,
-        wanted: Wanted,
-    ) -> Result<Session, SessionError> {
-        let shared = self.shared.upgrade().ok_or_else(stopping)?;
-        let container = shared.running_containers.container(uid, container)?;
-        Ok(container.attachment.open(wanted))
-    }
-
-    /// Connects to a port of a pod.
-    ///
-    /// # Errors
-    /// [`SessionError`]: the pod is not running, or the connection fails.
-    pub async fn connect(&self, uid: &str, port: u16) -> Result<TcpStream, SessionError> {
-        let shared = self.shared.upgrade().ok_or_else(stopping)?;
+    async fn connect_to(self, uid: &str, port: u16) -> Result<TcpStream, SessionError> {
+        let shared = self.shared()?;
         let address = SocketAddr::from((shared.running_containers.address(uid)?, port));
         drop(shared);
         let failed = |error: &dyn std::fmt::Display| {
-            SessionError::Refused(format!("failed to connect to {address}: {error}"))
+            SessionError::Failed(format!("failed to connect to {address}: {error}"))
         };
         match tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
@@ -113,6 +88,46 @@ impl Sessions {
             Ok(Err(error)) => Err(failed(&error)),
             Err(_) => Err(failed(&"i/o timeout")),
         }
+    }
+}
+
+impl NodeStreams for Sessions {
+    fn check(&self, container: &ContainerRef) -> Result<(), SessionError> {
+        let shared = self.shared()?;
+        let running = &shared.running_containers;
+        running
+            .container(&container.uid, &container.container)
+            .map(drop)
+    }
+
+    fn exec(
+        &self,
+        container: ContainerRef,
+        command: Vec<String>,
+        wanted: StreamsWanted,
+    ) -> Opening<Session> {
+        let sessions = self.clone();
+        Box::pin(async move { sessions.run(&container, &command, wanted).await })
+    }
+
+    /// Attaches to the input and output of a container's main process from now
+    /// on.
+    fn attach(&self, container: ContainerRef, wanted: StreamsWanted) -> Opening<Session> {
+        let sessions = self.clone();
+        Box::pin(async move {
+            let shared = sessions.shared()?;
+            let running = &shared.running_containers;
+            let container = running.container(&container.uid, &container.container)?;
+            Ok(container.attachment.open(wanted))
+        })
+    }
+
+    fn connect(&self, pod: ContainerRef, port: u16) -> Opening<BoxedConnection> {
+        let sessions = self.clone();
+        Box::pin(async move {
+            let stream = sessions.connect_to(&pod.uid, port).await?;
+            Ok(Box::pin(stream) as BoxedConnection)
+        })
     }
 }
 

@@ -7,8 +7,9 @@ use futures::StreamExt;
 use longshore_apiserver::{ApiServer, NoLogs, NoStreams, TokenKey};
 use longshore_client::{Cluster, DeleteOptions, WatchEvent};
 use longshore_engine::Engine;
-use longshore_node::{
-    ApiAccess, FillVolumes, LogLimits, LogQuery, LogReadError, NodeAgent, Options,
+use longshore_node::{ApiAccess, FillVolumes, LogLimits, NodeAgent, Options};
+use longshore_node_api::{
+    ContainerRef, LogError, LogRequest, NodeLogs as _, NodeStreams as _, StreamsWanted,
 };
 use serde_json::{Value, json};
 
@@ -139,7 +140,7 @@ impl Stage {
         self.read(query(pod)).await.unwrap()
     }
 
-    async fn read(&self, query: LogQuery) -> Result<String, LogReadError> {
+    async fn read(&self, query: LogRequest) -> Result<String, LogError> {
         let mut stream = std::pin::pin!(self.agent.as_ref().unwrap().logs().open(query).await?);
         let mut all = Vec::new();
         while let Some(chunk) = stream.next().await {
@@ -188,12 +189,21 @@ impl Stage {
     }
 }
 
-fn query(pod: &Value) -> LogQuery {
-    LogQuery {
+fn query(pod: &Value) -> LogRequest {
+    LogRequest {
         namespace: "default".to_owned(),
         pod: pod["metadata"]["name"].as_str().unwrap().to_owned(),
         uid: pod["metadata"]["uid"].as_str().unwrap().to_owned(),
-        ..LogQuery::default()
+        ..LogRequest::default()
+    }
+}
+
+/// The container `main` of a pod.
+fn main_container(pod: &Value) -> ContainerRef {
+    ContainerRef {
+        uid: pod["metadata"]["uid"].as_str().unwrap().to_owned(),
+        container: "main".to_owned(),
+        ..ContainerRef::default()
     }
 }
 
@@ -297,7 +307,7 @@ async fn a_pod_that_cannot_start_reports_the_cause() {
         .await;
     assert!(matches!(
         stage.read(query(&pod)).await,
-        Err(LogReadError::NotReady(_))
+        Err(LogError::NotReady(_))
     ));
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "later"},
         "stringData": {"k": "found"}});
@@ -348,7 +358,7 @@ async fn volumes_init_containers_and_restarts() {
     let status = &pod["status"]["containerStatuses"][0];
     assert_eq!(status["restartCount"], 1);
     assert_eq!(status["lastState"]["terminated"]["exitCode"], 1);
-    let main = LogQuery {
+    let main = LogRequest {
         container: "main".to_owned(),
         ..query(&pod)
     };
@@ -356,7 +366,7 @@ async fn volumes_init_containers_and_restarts() {
         stage.read(main.clone()).await.unwrap(),
         "from the map:second\n"
     );
-    let previous = LogQuery {
+    let previous = LogRequest {
         previous: true,
         ..main
     };
@@ -381,7 +391,7 @@ async fn deleting_a_pod_ends_it_gracefully_and_cleans_up() {
         "{ready:?}"
     );
     let logs = stage.agent.as_ref().unwrap().logs();
-    let follow = LogQuery {
+    let follow = LogRequest {
         follow: true,
         ..query(&pod)
     };
@@ -491,7 +501,7 @@ async fn volumes_are_updated_with_their_sources() {
         .until("reader", |pod| pod["status"]["phase"] == "Running")
         .await;
     let logs = stage.agent.as_ref().unwrap().logs();
-    let follow = LogQuery {
+    let follow = LogRequest {
         follow: true,
         ..query(&pod)
     };

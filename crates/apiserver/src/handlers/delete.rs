@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode};
+use longshore_builtin::find_served;
 use longshore_engine::{Delete, DeleteCollection, DeleteOptions, Deleted, Target};
 use longshore_model::{KindInfo, Status, StatusDetails};
 
@@ -58,36 +59,9 @@ pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply
     }
 }
 
-/// Kinds for which a delete returns the deleted object instead of a `Status`.
-const RETURNED_KINDS: &[(&str, &[&str])] = &[
-    (
-        "",
-        &[
-            "PersistentVolume",
-            "PersistentVolumeClaim",
-            "Pod",
-            "PodTemplate",
-            "ResourceQuota",
-            "Service",
-            "ServiceAccount",
-        ],
-    ),
-    (
-        "storage.k8s.io",
-        &[
-            "CSIDriver",
-            "CSINode",
-            "StorageClass",
-            "VolumeAttachment",
-            "VolumeAttributesClass",
-        ],
-    ),
-];
-
+/// Whether a delete returns the deleted object instead of a `Status`.
 fn returns_deleted(info: &KindInfo) -> bool {
-    RETURNED_KINDS
-        .iter()
-        .any(|(group, kinds)| info.gvk.group == *group && kinds.contains(&info.gvk.kind.as_ref()))
+    find_served(&info.gvk).is_some_and(|rules| rules.returns_deleted)
 }
 
 pub(super) async fn collection(

@@ -5,12 +5,12 @@ use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use longshore_engine::{ReadVersion, Target};
 use longshore_model::{StatusCause, StatusReason};
+use longshore_node_api::{LogError, LogRequest};
 use serde_json::Value;
 
 use crate::{
     body::Body,
     call::Call,
-    logs::{LogError, LogRequest},
     query::Query,
     reply::{self, Reply},
     status_error::{StatusError, forbidden, invalid},

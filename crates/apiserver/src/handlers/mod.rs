@@ -16,6 +16,7 @@ mod write;
 use std::sync::Arc;
 
 use http::Method;
+use longshore_builtin::{KindRules, find_served};
 use longshore_engine::{Subresource, Target};
 use longshore_model::KindInfo;
 
@@ -109,12 +110,10 @@ async fn collection(
     namespace: Option<String>,
     body: RequestBody,
 ) -> Reply {
-    // Across all namespaces, objects can be read but not written. Namespaces
-    // cannot be deleted as a collection, because each deletion includes all
-    // objects in the namespace.
+    // Across all namespaces, objects can be read but not written.
     let writable = !info.is_namespaced() || namespace.is_some();
     let supports_delete_collection =
-        writable && !(info.gvk.group.is_empty() && info.gvk.kind == "Namespace");
+        writable && find_served(&info.gvk).is_none_or(KindRules::supports_delete_collection);
     match call.method {
         Method::GET if call.query.flag("watch") == Some(true) => {
             watch::watch(call, info, namespace, None).await

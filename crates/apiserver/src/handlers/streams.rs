@@ -3,12 +3,12 @@
 
 use longshore_engine::{ReadVersion, Target};
 use longshore_model::StatusReason;
+use longshore_node_api::{ContainerRef, SessionError, StreamsWanted};
 use serde_json::Value;
 
 use super::logs::container;
 use crate::{
     call::Call,
-    node_streams::{ContainerRef, StreamError, StreamsWanted},
     query::Query,
     reply::Reply,
     status_error::StatusError,
@@ -123,7 +123,7 @@ fn wanted(query: &Query) -> Result<StreamsWanted, StatusError> {
 fn check(call: &Call, container: &ContainerRef) -> Result<(), StatusError> {
     let checked = call.shared.node_streams.check(container);
     checked.map_err(|error| match error {
-        StreamError::NotRunning(text) => StatusError::new(StatusReason::InternalError, text),
+        SessionError::NotRunning(text) => StatusError::new(StatusReason::InternalError, text),
         error => StatusError::internal(error),
     })
 }

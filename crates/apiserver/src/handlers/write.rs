@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
+use longshore_builtin::find_served;
 use longshore_engine::{Bind, Create, Patch, Subresource, Target, Update, Written, scale_kind};
-use longshore_model::{KindInfo, PatchKind, Status, kind};
+use longshore_model::{KindInfo, PatchKind, Status};
 use longshore_schema::parse;
 use serde_json::Value;
 
@@ -83,7 +84,8 @@ fn check_kind(call: &Call, object: &mut Value, kind: &Arc<KindInfo>) -> Result<(
 /// cluster handles.
 fn idle_kind_warning(call: &Call, kind: &KindInfo) -> Option<String> {
     let warns = call.shared.warn_idle && !call.sheltered;
-    warns.then(|| kind::idle(kind)).flatten()
+    let behaviour = find_served(&kind.gvk)?.behaviour;
+    warns.then(|| behaviour.warning(kind)).flatten()
 }
 
 pub(super) async fn update(

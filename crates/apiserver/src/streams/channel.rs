@@ -3,10 +3,11 @@
 use std::io;
 
 use bytes::Bytes;
+use longshore_node_api::BoxedRead;
 use tokio::{io::AsyncReadExt as _, sync::mpsc};
 
 use super::socket;
-use crate::{limits, node_streams::BoxedRead, spdy};
+use crate::{limits, spdy};
 
 /// Data from a client on a channel or stream, until it ends.
 pub(super) type Incoming = mpsc::Receiver<Bytes>;

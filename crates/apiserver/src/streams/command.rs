@@ -4,6 +4,9 @@ use std::{io, time::Duration};
 
 use bytes::Bytes;
 use futures::FutureExt as _;
+use longshore_node_api::{
+    BoxedRead, BoxedWrite, ContainerRef, NodeStreams, Session, SessionError, StreamsWanted,
+};
 use serde::Deserialize;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
@@ -18,13 +21,7 @@ use super::{
     socket::Socket,
     status::Outcome,
 };
-use crate::{
-    limits,
-    node_streams::{
-        BoxedRead, BoxedWrite, ContainerRef, NodeStreams, Session, StreamError, StreamsWanted,
-    },
-    spdy,
-};
+use crate::{limits, spdy};
 
 /// How long a command waits for the initial size of its terminal, to avoid an
 /// immediate resize.
@@ -189,7 +186,7 @@ impl Command {
         };
         let session = match opening.await {
             Ok(session) => session,
-            Err(StreamError::Command { code, message }) => {
+            Err(SessionError::Command { code, message }) => {
                 // The message that a shell would print.
                 if let Some(errors) = remote.errors.or(remote.output) {
                     let _ = errors.send(format!("{message}\n").into()).await;

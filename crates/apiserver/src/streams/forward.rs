@@ -4,6 +4,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use longshore_node_api::{BoxedConnection, ContainerRef, NodeStreams, SessionError};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
     sync::{Semaphore, oneshot},
@@ -18,9 +19,7 @@ use super::{
     socket::Socket,
 };
 use crate::{
-    limits,
-    node_streams::{BoxedConnection, ContainerRef, NodeStreams, StreamError},
-    spdy,
+    limits, spdy,
     status_error::{StatusError, required},
 };
 
@@ -193,7 +192,7 @@ async fn connect(
     let room = room.try_acquire();
     let connected = match &room {
         Ok(_) => streams.connect(pod, port).await,
-        Err(_) => Err(StreamError::Failed(
+        Err(_) => Err(SessionError::Failed(
             "too many connections are forwarded at a time: close some of them".to_owned(),
         )),
     };

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::protocol::Report;
-use crate::node_streams::StreamError;
+use longshore_node_api::SessionError;
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,8 +14,8 @@ pub(super) enum Outcome {
     Failed(String),
 }
 
-impl From<StreamError> for Outcome {
-    fn from(error: StreamError) -> Self {
+impl From<SessionError> for Outcome {
+    fn from(error: SessionError) -> Self {
         Self::Failed(error.to_string())
     }
 }

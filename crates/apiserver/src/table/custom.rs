@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use longshore_builtin::table::{age_cell, columns, duration, text};
 use longshore_engine::{CustomKind, PrinterColumn};
 use longshore_model::time;
 use serde_json::{Value, json};
 
-use super::{columns, duration, json_path::JsonPath, text};
+use super::json_path::JsonPath;
 
 /// The parsed columns of a custom kind.
 pub(crate) struct Columns {
@@ -61,7 +62,7 @@ impl Columns {
     pub(super) fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
         let mut cells = vec![text(object, "/metadata/name").into()];
         if self.paths.is_empty() {
-            cells.push(super::age_cell(object, now));
+            cells.push(age_cell(object, now));
         }
         for (column, path) in self.kind.columns().iter().zip(&self.paths) {
             let found = path.as_ref().and_then(|path| path.first(object));

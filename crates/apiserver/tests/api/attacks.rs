@@ -473,13 +473,13 @@ async fn many_watches_of_one_client_leave_room_for_others() {
 /// A node whose log streams panic.
 struct PanickingNode;
 
-impl longshore_apiserver::NodeLogs for PanickingNode {
+impl longshore_node_api::NodeLogs for PanickingNode {
     fn open(
         &self,
-        request: longshore_apiserver::LogRequest,
+        request: longshore_node_api::LogRequest,
     ) -> futures::future::BoxFuture<
         'static,
-        Result<longshore_apiserver::LogStream, longshore_apiserver::LogError>,
+        Result<longshore_node_api::LogStream, longshore_node_api::LogError>,
     > {
         use futures::StreamExt as _;
         Box::pin(async move {

@@ -12,10 +12,9 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use jiff::{SignedDuration, Timestamp};
-use longshore_apiserver::{
-    ApiServer, Body, NoLogs, NoStreams, NodeLogs, NodeStreams, Options, TokenKey,
-};
+use longshore_apiserver::{ApiServer, Body, NoLogs, NoStreams, Options, TokenKey};
 use longshore_engine::{Clock, Engine, Ids, Storage};
+use longshore_node_api::{NodeLogs, NodeStreams};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 

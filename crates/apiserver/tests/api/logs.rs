@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::common::{PODS, Server};
 use bytes::Bytes;
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture};
-use longshore_apiserver::{LogError, LogRequest, LogStream, NodeLogs};
+use longshore_node_api::{LogError, LogRequest, LogStream, NodeLogs};
 use serde_json::json;
 
 /// Records the request, and responds by the container's name.

@@ -13,8 +13,9 @@ use std::{
 
 use http::{Request, Response};
 use hyper_util::rt::TokioIo;
-use longshore_apiserver::{
-    Body, BoxedConnection, ContainerRef, NodeStreams, Opening, Session, StreamError, StreamsWanted,
+use longshore_apiserver::Body;
+use longshore_node_api::{
+    BoxedConnection, ContainerRef, NodeStreams, Opening, Session, SessionError, StreamsWanted,
 };
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
@@ -66,7 +67,7 @@ impl AsyncRead for LostOutput {
 }
 
 impl NodeStreams for Endless {
-    fn check(&self, _: &ContainerRef) -> Result<(), StreamError> {
+    fn check(&self, _: &ContainerRef) -> Result<(), SessionError> {
         Ok(())
     }
 

@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 
 use http::{Request, Response};
 use hyper_util::rt::TokioIo;
-use longshore_apiserver::{
-    Body, BoxedConnection, ContainerRef, NodeStreams, Opening, Session, StreamError, StreamsWanted,
-    limits,
+use longshore_apiserver::{Body, limits};
+use longshore_node_api::{
+    BoxedConnection, ContainerRef, NodeStreams, Opening, Session, SessionError, StreamsWanted,
 };
 use serde_json::json;
 use tokio::{
@@ -36,7 +36,7 @@ const PING: u8 = 0x89;
 struct Echo;
 
 impl NodeStreams for Echo {
-    fn check(&self, _: &ContainerRef) -> Result<(), StreamError> {
+    fn check(&self, _: &ContainerRef) -> Result<(), SessionError> {
         Ok(())
     }
 
@@ -60,7 +60,7 @@ impl NodeStreams for Echo {
     }
 
     fn connect(&self, _: ContainerRef, _: u16) -> Opening<BoxedConnection> {
-        Box::pin(async { Err(StreamError::Failed("connection refused".into())) })
+        Box::pin(async { Err(SessionError::Failed("connection refused".into())) })
     }
 }
 

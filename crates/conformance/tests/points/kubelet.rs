@@ -16,7 +16,8 @@ use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody}
 use hyper::{body::Frame, service::service_fn};
 use hyper_util::rt::TokioIo;
 use longshore::{Cluster, client::Patch};
-use longshore_node::{LogLimits, LogQuery, LogReader, NodeAgent, Options};
+use longshore_node::{LogLimits, LogReader, NodeAgent, Options};
+use longshore_node_api::{LogRequest, NodeLogs as _};
 use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_rustls::{
@@ -130,7 +131,7 @@ async fn log<B>(request: &Request<B>, reader: &LogReader, uids: &Uids) -> Respon
         pairs.find_map(|(key, value)| (key == name).then(|| value.to_owned()))
     };
     let is_set = |name: &str| value(name).is_some_and(|value| value == "true");
-    let query = LogQuery {
+    let query = LogRequest {
         namespace: namespace.to_owned(),
         pod: pod.to_owned(),
         uid: uids.lock().unwrap().get(pod).cloned().unwrap_or_default(),
@@ -139,7 +140,7 @@ async fn log<B>(request: &Request<B>, reader: &LogReader, uids: &Uids) -> Respon
         timestamps: is_set("timestamps"),
         tail_lines: value("tailLines").and_then(|lines| lines.parse().ok()),
         since: value("sinceTime").and_then(|time| time.parse().ok()),
-        ..LogQuery::default()
+        ..LogRequest::default()
     };
     match reader.open(query).await {
         Ok(stream) => {

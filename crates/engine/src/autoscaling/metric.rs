@@ -1,8 +1,7 @@
 //! Converts metrics between autoscaling/v1 and autoscaling/v2.
 
+use longshore_builtin::{json, json::Object};
 use serde_json::{Map, Value, json};
-
-use crate::json::Object;
 
 /// The metric type and the paths of each field in v1 and v2, for specs and
 /// statuses.
@@ -54,12 +53,12 @@ fn put(object: &mut Object, pointer: &str, value: Value) {
             at.insert(part.to_owned(), value);
             return;
         }
-        at = crate::json::child(at, part);
+        at = json::child(at, part);
     }
 }
 
 /// Converts a metric to v1 if `old` is set, else to v2.
-pub(super) fn metric(metric: &Value, facts: &[(&str, &str, &str)], old: bool) -> Value {
+pub(super) fn metric(metric: &Value, rules: &[(&str, &str, &str)], old: bool) -> Value {
     let mut made = Map::new();
     made.insert("type".into(), metric["type"].clone());
     for source in [
@@ -78,7 +77,7 @@ pub(super) fn metric(metric: &Value, facts: &[(&str, &str, &str)], old: bool) ->
             source
         };
         let mut to = Map::new();
-        for (_, v1, v2) in facts.iter().chain(BOTH).filter(|(of, ..)| *of == named) {
+        for (_, v1, v2) in rules.iter().chain(BOTH).filter(|(of, ..)| *of == named) {
             let (found, place) = if old { (v2, v1) } else { (v1, v2) };
             if let Some(value) = from.pointer(found) {
                 put(&mut to, place, value.clone());

@@ -6,6 +6,7 @@ mod metric;
 #[cfg(test)]
 mod tests;
 
+use longshore_builtin::{OtherVersion, json, json::Object};
 use longshore_model::{Gvk, KindInfo, kind::builtin};
 use serde_json::{Map, Value, json};
 
@@ -13,7 +14,6 @@ use self::metric::{SPEC, STATUS, metric, target};
 use crate::{
     FieldValidation,
     decode::{complete, decode},
-    json::Object,
 };
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
@@ -21,14 +21,13 @@ const CURRENT: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 
-/// Returns the autoscaling/v1 kind if `stored` is the v2 kind of
-/// HorizontalPodAutoscaler.
-pub(crate) fn info(stored: &KindInfo) -> Option<KindInfo> {
-    let is_it = builtin("autoscaling", "HorizontalPodAutoscaler") == Some(stored);
-    is_it.then(|| KindInfo {
-        gvk: Gvk::from_api_version("autoscaling/v1", &stored.gvk.kind),
+/// The autoscaling/v1 kind of the stored v2 kind.
+pub(crate) fn info(stored: &KindInfo) -> KindInfo {
+    let version = OtherVersion::AutoscalingV1.api_version();
+    KindInfo {
+        gvk: Gvk::from_api_version(version, &stored.gvk.kind),
         ..stored.clone()
-    })
+    }
 }
 
 /// Renames all fields, either to the names of Go's types or to those of JSON.
@@ -98,15 +97,15 @@ pub(crate) fn to_v1(mut object: Object) -> Object {
         }
     }
     if !notes.is_empty() {
-        let metadata = crate::json::child(&mut object, "metadata");
-        let annotations = crate::json::child(metadata, "annotations");
+        let metadata = json::child(&mut object, "metadata");
+        let annotations = json::child(metadata, "annotations");
         let notes = notes.into_iter();
         annotations.extend(notes.map(|(name, note)| (name.to_owned(), note.to_string().into())));
     }
     object.insert("apiVersion".into(), "autoscaling/v1".into());
     let stored = builtin("autoscaling", "HorizontalPodAutoscaler");
-    if let Some(info) = stored.and_then(info) {
-        complete(&info, &mut object);
+    if let Some(stored) = stored {
+        complete(&info(stored), &mut object);
     }
     object
 }
@@ -132,7 +131,7 @@ pub(crate) fn to_v2(mut object: Object) -> Object {
         },
         _ => Vec::new(),
     };
-    let spec = crate::json::child(&mut object, "spec");
+    let spec = json::child(&mut object, "spec");
     let mut metrics = list(metrics, target, ["spec", "metrics"]);
     if let Some(share) = spec.remove("targetCPUUtilizationPercentage") {
         let target = json!({"type": "Utilization", "averageUtilization": share});

@@ -1,19 +1,9 @@
 //! Conditions in the status of a CustomResourceDefinition.
 
 use jiff::Timestamp;
+use longshore_builtin::json;
 use longshore_model::time;
-use serde_json::{Value, json};
-
-use crate::json;
-
-/// Whether a condition of a definition is `True`.
-pub(crate) fn is_condition_true(definition: &json::Object, condition: &str) -> bool {
-    json::at(definition, "status.conditions")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .any(|one| one["type"] == condition && one["status"] == "True")
-}
+use serde_json::json;
 
 /// Sets a condition. The transition time changes only if the status changes.
 pub(crate) fn set_condition(

@@ -2,11 +2,11 @@
 //! its custom objects are deleted.
 
 use jiff::Timestamp;
+use longshore_builtin::json;
 use longshore_model::time;
 use serde_json::Value;
 
 use super::set_condition;
-use crate::json;
 
 /// The finalizer that keeps a definition until its custom objects are deleted.
 pub(crate) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";

@@ -15,17 +15,16 @@ use std::{
     },
 };
 
+use longshore_builtin::json;
 use longshore_model::{KindInfo, StatusCause};
 use longshore_schema::Structural;
 use serde_json::Value;
 
-pub(crate) use conditions::{is_condition_true, set_condition};
+pub(crate) use conditions::set_condition;
 pub(crate) use deletion::{CLEANUP_FINALIZER, mark_for_deletion};
 pub(crate) use names::accept;
 pub(crate) use scale::{ScalePaths, builtin_scale};
 pub(crate) use summary::DefinitionSummary;
-
-use crate::json;
 
 /// API group of CustomResourceDefinition.
 pub(crate) const DEFINITION_GROUP: &str = "apiextensions.k8s.io";
@@ -242,13 +241,4 @@ fn at_path<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
         };
     }
     Some(at)
-}
-
-/// The versions of a definition.
-pub(crate) fn versions(definition: &json::Object) -> impl Iterator<Item = &json::Object> {
-    json::at(definition, "spec.versions")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_object)
 }

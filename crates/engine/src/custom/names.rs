@@ -4,10 +4,10 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
+use longshore_builtin::{definition::is_condition_true, json};
 use serde_json::{Map, Value};
 
-use super::{DefinitionSummary, is_condition_true, set_condition};
-use crate::json;
+use super::{DefinitionSummary, set_condition};
 
 /// The names in use by the definitions of a group.
 #[derive(Debug, Default)]

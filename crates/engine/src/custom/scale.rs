@@ -2,10 +2,11 @@
 //! autoscaling/v1. Custom kinds define the paths in their
 //! CustomResourceDefinition; built-in kinds have fixed paths.
 
+use longshore_builtin::{KindRules, PodSelector, cause::Cause, json as js};
 use longshore_model::{KindInfo, StatusCause};
 use serde_json::{Map, Value, json};
 
-use crate::{Object, cause::Cause, json as js};
+use crate::Object;
 
 /// Paths of the fields of a `Scale` within an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,14 +28,13 @@ enum Selector {
 }
 
 /// The paths of a built-in kind.
-pub(crate) fn builtin_scale(info: &KindInfo) -> Option<ScalePaths> {
+pub(crate) fn builtin_scale(info: &KindInfo, rules: &KindRules) -> Option<ScalePaths> {
     info.has_subresource("scale").then(|| ScalePaths {
         spec: ".spec.replicas".into(),
         status: ".status.replicas".into(),
-        selector: if info.gvk.kind == "ReplicationController" {
-            Selector::Map
-        } else {
-            Selector::Labels
+        selector: match rules.pod_selector {
+            PodSelector::Map => Selector::Map,
+            PodSelector::Labels => Selector::Labels,
         },
     })
 }

@@ -1,10 +1,10 @@
 //! A summary of each definition. Every write of a definition needs these fields
 //! of all definitions; the summary avoids decoding them all.
 
+use longshore_builtin::{definition::is_condition_true, json};
 use serde_json::Value;
 
-use super::{CLEANUP_FINALIZER, is_condition_true};
-use crate::json;
+use super::CLEANUP_FINALIZER;
 
 /// Summary of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]

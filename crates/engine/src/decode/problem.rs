@@ -1,9 +1,10 @@
 //! The errors of decoding an object.
 
+use longshore_builtin::{cause::Cause, json};
 use longshore_model::PatchKind;
 use serde_json::Value;
 
-use crate::{Error, Subject, cause::Cause, json};
+use crate::{Error, Subject};
 
 /// Why an object cannot be decoded.
 #[derive(Debug, PartialEq)]

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
+use longshore_builtin::{
+    CUSTOM,
+    definition::{is_condition_true, versions},
+    json,
+};
 use longshore_model::{Gvk, KindInfo, Scope, kind::Words};
 use longshore_schema::Structural;
 use serde_json::{Map, Value};
 
 use super::Entry;
 use crate::{
-    custom::{CustomKind, DefinitionSummary, Schemas, is_condition_true, versions},
-    facts::{self, KindFacts},
-    json,
+    custom::{CustomKind, DefinitionSummary, Schemas},
+    rules::ViewRules,
     view::View,
 };
 
@@ -67,7 +71,7 @@ impl Entry {
             .filter(|version| version.get("served") == Some(&Value::Bool(true)))
             .map(|version| {
                 let info = Arc::new(info(version));
-                let facts = KindFacts::with_fields(facts::custom(), selectable(version));
+                let rules = ViewRules::with_fields(&CUSTOM, selectable(version));
                 let is_stored = info.gvk == stored.gvk;
                 let schemas = Schemas {
                     own: match is_stored {
@@ -85,12 +89,12 @@ impl Entry {
                     webhook,
                     schemas,
                 );
-                Arc::new(View::custom(info, facts, Arc::new(custom)))
+                Arc::new(View::custom(info, rules, Arc::new(custom)))
             })
             .collect();
         Self {
             store_name: stored.qualified(),
-            facts: facts::custom().into(),
+            rules: ViewRules::from(&CUSTOM),
             info: stored,
             views,
             revisions: Arc::default(),

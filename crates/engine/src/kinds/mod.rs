@@ -7,17 +7,12 @@ mod custom;
 
 use std::sync::Arc;
 
+use longshore_builtin::{OtherVersion, PLAIN, find};
 use longshore_model::{KindInfo, kind::BUILTIN};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::{
-    Error, autoscaling,
-    custom::DefinitionSummary,
-    events,
-    facts::{self, KindFacts},
-    view::View,
-};
+use crate::{Error, autoscaling, custom::DefinitionSummary, events, rules::ViewRules, view::View};
 
 /// Identifies a kind: an index into the tables of the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,7 +23,7 @@ pub(crate) struct KindId(pub(crate) usize);
 pub(crate) struct Entry {
     /// The kind in its storage version.
     pub(crate) info: Arc<KindInfo>,
-    pub(crate) facts: KindFacts,
+    pub(crate) rules: ViewRules,
     /// The name of the kind in the store: `pods`, `jobs.batch`.
     pub(crate) store_name: String,
     /// The versions in which it is served.
@@ -51,17 +46,16 @@ pub(crate) struct Entry {
 }
 
 /// The views of a built-in kind.
-fn views(info: &Arc<KindInfo>, facts: &KindFacts) -> Vec<Arc<View>> {
-    let mut views = vec![Arc::new(View::stored(info.clone(), facts.clone()))];
-    if info.gvk.group.is_empty() && info.gvk.kind == "Event" {
-        views.push(Arc::new(View::event(
-            Arc::new(events::info()),
-            events::facts(),
-        )));
-    }
-    if let Some(older) = autoscaling::info(info) {
-        views.push(Arc::new(View::autoscaler(Arc::new(older), facts.clone())));
-    }
+fn views(info: &Arc<KindInfo>, rules: &ViewRules) -> Vec<Arc<View>> {
+    let mut views = vec![Arc::new(View::stored(info.clone(), rules.clone()))];
+    views.extend(rules.other_version.map(|version| {
+        Arc::new(match version {
+            OtherVersion::EventsV1 => View::event(Arc::new(events::info()), events::rules(rules)),
+            OtherVersion::AutoscalingV1 => {
+                View::autoscaler(Arc::new(autoscaling::info(info)), rules.clone())
+            }
+        })
+    }));
     views
 }
 
@@ -76,12 +70,12 @@ impl Kinds {
     pub(crate) fn builtin() -> Self {
         let entry = |info: &KindInfo| {
             let info = Arc::new(info.clone());
-            let facts = KindFacts::from(facts::of(&info.gvk.group, &info.gvk.kind));
+            let rules = ViewRules::from(find(&info.gvk.group, &info.gvk.kind).unwrap_or(&PLAIN));
             Arc::new(Entry {
                 store_name: info.qualified(),
-                views: views(&info, &facts),
+                views: views(&info, &rules),
                 info,
-                facts,
+                rules,
                 revisions: Arc::default(),
                 uid: "".into(),
                 is_live: true,

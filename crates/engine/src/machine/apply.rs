@@ -1,5 +1,6 @@
 //! Server-side apply as a write. It creates the object if it does not exist.
 
+use longshore_builtin::json;
 use longshore_model::{Gvk, PatchKind, StatusCause, time};
 use serde_json::Value;
 
@@ -11,7 +12,6 @@ use super::{
 use crate::{
     Create, Error, FieldValidation, Patch, Subject, Subresource, Written,
     decode::{Decoded, json_type_name},
-    json,
     managed::{self, Applied, Applier, ApplyError, Conflict},
     object,
 };

@@ -1,10 +1,11 @@
 //! Binding: assigns a pod to a node.
 
+use longshore_builtin::{cause::Cause, json as js};
 use longshore_model::time;
 use serde_json::{Value, json};
 
 use super::{Transaction, replace};
-use crate::{Bind, Error, Subject, cause::Cause, json as js, object};
+use crate::{Bind, Error, Subject, object};
 
 /// Sets the node name and the condition `PodScheduled`.
 pub(crate) fn bind(tx: &mut Transaction<'_>, request: &Bind) -> Result<(), Error> {

@@ -4,13 +4,13 @@
 
 use std::{collections::HashMap, ops::Bound, sync::Arc};
 
+use longshore_builtin::{Lifecycle, json};
 use serde_json::Value;
 
 use super::{MAX_BYTES_PER_TURN, MAX_OBJECTS_PER_TURN, Machine, Transaction, delete, replace};
 use crate::{
     DeleteOptions, Error, Object,
     custom::{self, CLEANUP_FINALIZER, DEFINITION_GROUP, DEFINITION_KIND, DefinitionSummary},
-    json,
     kinds::{Entry, KindId},
     state::{Cleaning, State},
 };
@@ -21,8 +21,7 @@ fn kind(state: &State) -> Option<KindId> {
 
 /// Whether a kind is CustomResourceDefinition.
 pub(super) fn is_kind_of_definitions(state: &State, id: KindId) -> bool {
-    let gvk = &state.kinds.entry(id).info.gvk;
-    custom::is_definition(&gvk.group, &gvk.kind)
+    state.kinds.entry(id).rules.lifecycle == Lifecycle::Definition
 }
 
 /// Adds the kinds of the definitions in a loaded state.
@@ -262,7 +261,7 @@ fn delete_objects(
         }
         last = key.clone();
         if !object.is_being_deleted() {
-            delete::delete_one(tx, id, object, &DeleteOptions::default(), false)?;
+            delete::delete_one(tx, id, object, &DeleteOptions::default())?;
         }
     }
     tx.machine.state.cleaning.insert(id, cleaning);

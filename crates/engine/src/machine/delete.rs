@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use longshore_builtin::{KindRules, Lifecycle, cause::Cause, json};
 use longshore_model::{KindInfo, time};
 use serde_json::Value;
 
 use super::{JsonObject, MAX_BYTES_PER_TURN, MAX_OBJECTS_PER_TURN, Transaction, namespace};
 use crate::{
     DeleteCollection, DeleteOptions, Deleted, Error, Object, Page, Propagation, Subject, Target,
-    cause::Cause, custom, facts::Facts, json, kinds::KindId, list, object,
-    request::options_invalid,
+    custom, kinds::KindId, list, object, request::options_invalid,
 };
 
 const ORPHAN: &str = "orphan";
@@ -32,8 +32,7 @@ pub(crate) fn delete(
         .get(kind, &object::key(namespace, &target.name))
         .cloned()
         .ok_or_else(|| Error::NotFound(subject.clone()))?;
-    let is_namespace = info.gvk.group.is_empty() && info.gvk.kind == "Namespace";
-    if is_namespace && namespace::is_protected(&target.name) {
+    if tx.rules(kind).lifecycle == Lifecycle::Namespace && namespace::is_protected(&target.name) {
         let reason = "this namespace may not be deleted".to_owned();
         return Err(Error::Forbidden {
             subject,
@@ -42,7 +41,7 @@ pub(crate) fn delete(
         });
     }
     check_preconditions(&subject, &old, options)?;
-    delete_one(tx, kind, &old, options, is_namespace)
+    delete_one(tx, kind, &old, options)
 }
 
 /// Deletes all matching objects in one turn of the writer and returns their
@@ -73,7 +72,7 @@ pub(crate) fn delete_listed(
     options: &DeleteOptions,
 ) -> Result<(), Error> {
     let kind = tx.kinds().id(info)?;
-    let is_namespace = &*tx.kinds().entry(kind).store_name == "namespaces";
+    let is_namespace = tx.rules(kind).lifecycle == Lifecycle::Namespace;
     for listed in listed {
         // The list may be from an earlier revision.
         let Some(old) = tx.get(kind, listed.key()).cloned() else {
@@ -81,7 +80,7 @@ pub(crate) fn delete_listed(
         };
         check_preconditions(&Subject::new(info, old.name()), &old, options)?;
         if !(is_namespace && namespace::is_protected(old.name())) {
-            delete_one(tx, kind, &old, options, is_namespace)?;
+            delete_one(tx, kind, &old, options)?;
         }
     }
     Ok(())
@@ -138,25 +137,25 @@ pub(super) fn delete_one(
     kind: KindId,
     old: &Arc<Object>,
     options: &DeleteOptions,
-    is_namespace: bool,
 ) -> Result<Deleted, Error> {
     let before = old.map();
     let mut object = before.clone();
-    let gvk = &tx.kinds().entry(kind).info.gvk;
-    if custom::is_definition(&gvk.group, &gvk.kind)
+    let lifecycle = tx.rules(kind).lifecycle;
+    let is_namespace = lifecycle == Lifecycle::Namespace;
+    if lifecycle == Lifecycle::Definition
         && json::at(&before, "metadata.deletionTimestamp").is_none()
     {
         custom::mark_for_deletion(&mut object, tx.now);
         return Ok(Deleted::Pending(tx.put(kind, &object)?));
     }
-    let grace = begin_grace(&mut object, tx.now, options);
+    let grace = begin_grace(lifecycle, &mut object, tx.now, options);
     if grace == Grace::Pending
         && options.propagation.is_none()
         && options.orphan_dependents.is_none()
     {
         return Ok(Deleted::Pending(old.clone()));
     }
-    set_finalizers(&mut object, tx.facts(kind), options);
+    set_finalizers(&mut object, tx.rules(kind), options);
     let waits = json::at(&object, "metadata.finalizers").is_some()
         || (is_namespace && json::at(&object, "spec.finalizers").is_some());
     if waits && grace == Grace::None {
@@ -196,7 +195,12 @@ enum Grace {
 }
 
 /// Starts a pod's grace period or shortens a running one.
-fn begin_grace(object: &mut JsonObject, now: Timestamp, options: &DeleteOptions) -> Grace {
+fn begin_grace(
+    lifecycle: Lifecycle,
+    object: &mut JsonObject,
+    now: Timestamp,
+    options: &DeleteOptions,
+) -> Grace {
     let deleting = json::at(object, "metadata.deletionTimestamp").is_some();
     let current = json::number(object, "metadata.deletionGracePeriodSeconds");
     if deleting {
@@ -220,7 +224,7 @@ fn begin_grace(object: &mut JsonObject, now: Timestamp, options: &DeleteOptions)
             _ => Grace::Pending,
         };
     }
-    if json::text(object, "kind") != "Pod" {
+    if lifecycle != Lifecycle::GracePeriod {
         return Grace::None;
     }
     let finished = matches!(json::text(object, "status.phase"), "Succeeded" | "Failed");
@@ -268,7 +272,7 @@ fn bump_generation(object: &mut JsonObject) {
 }
 
 /// Sets the finalizers that tell the garbage collector how to treat dependents.
-fn set_finalizers(object: &mut JsonObject, facts: &Facts, options: &DeleteOptions) {
+fn set_finalizers(object: &mut JsonObject, rules: &KindRules, options: &DeleteOptions) {
     let old: Vec<String> = json::at(object, "metadata.finalizers")
         .and_then(Value::as_array)
         .into_iter()
@@ -284,7 +288,7 @@ fn set_finalizers(object: &mut JsonObject, facts: &Facts, options: &DeleteOption
         ),
         (None, None) if has(ORPHAN) => (true, false),
         (None, None) if has(FOREGROUND) => (false, true),
-        (None, None) => (facts.orphan_by_default, false),
+        (None, None) => (rules.orphan_by_default, false),
     };
     let mut new: Vec<Value> = old
         .iter()

@@ -2,11 +2,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use longshore_builtin::json as js;
 use longshore_model::{StatusCause, time};
 use serde_json::{Value, json};
 
 use super::{JsonObject, Transaction, delete};
-use crate::{Error, Evict, Object, Subject, json as js, kinds::KindId, object};
+use crate::{Error, Evict, Object, Subject, kinds::KindId, object};
 
 /// Maximum number of pods in a budget's `disruptedPods`, as in Kubernetes.
 const MAX_DISRUPTED_PODS: usize = 2000;
@@ -43,7 +44,7 @@ pub(crate) fn evict(tx: &mut Transaction<'_>, request: &Evict) -> Result<(), Err
     }
     delete::check_preconditions(&subject, &old, &request.options)?;
     let updated = tx.put(kind, &with_condition(pod, tx))?;
-    delete::delete_one(tx, kind, &updated, &request.options, false).map(drop)
+    delete::delete_one(tx, kind, &updated, &request.options).map(drop)
 }
 
 /// Whether budgets apply to a pod. They do not apply to pods that are pending,

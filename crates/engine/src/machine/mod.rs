@@ -1,6 +1,7 @@
 //! The state machine: executes writes sequentially against the working state.
 //! It does no I/O: the changes of a batch of writes are returned as records.
 
+mod admission;
 mod api_services;
 mod apply;
 mod bind;
@@ -23,6 +24,7 @@ mod update;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use longshore_builtin::Lifecycle;
 use serde_json::{Map, Value};
 
 pub(crate) use bind::bind;
@@ -38,11 +40,11 @@ pub(crate) use update::{DecodedUpdate, decode_update, patch, update, update_deco
 use crate::{
     Error, Object,
     custom::DefinitionSummary,
-    facts::KindFacts,
     journal::Record,
     kinds::{KindId, Kinds},
     options::{Clock, Ids},
     revision_ages::RevisionAges,
+    rules::ViewRules,
     state::{Event, Limits, State},
 };
 
@@ -228,8 +230,8 @@ impl Transaction<'_> {
         &*self.machine.ids
     }
 
-    pub(crate) fn facts(&self, kind: KindId) -> &KindFacts {
-        &self.kinds().entry(kind).facts
+    pub(crate) fn rules(&self, kind: KindId) -> &ViewRules {
+        &self.kinds().entry(kind).rules
     }
 
     pub(crate) fn get(&self, kind: KindId, key: &str) -> Option<&Arc<Object>> {
@@ -273,15 +275,15 @@ impl Transaction<'_> {
         let before = self.get(kind, &key).cloned();
         let managed =
             managed.unwrap_or_else(|| before.as_ref().map_or("", |before| before.managed()));
-        let facts = self.facts(kind);
-        let object = Object::encode(value, managed, facts, revision, before.as_deref());
+        let rules = self.rules(kind);
+        let object = Object::encode(value, managed, rules, revision, before.as_deref());
         if object.bytes().len() > MAX_OBJECT_BYTES {
             return Err(Error::ObjectTooLarge);
         }
         // In a dry run, the object gets no revision of its own.
         let reported = self.dry_run.then(|| {
             let revision = before.as_ref().map_or(0, |before| before.revision());
-            Object::encode(value, managed, facts, revision, before.as_deref())
+            Object::encode(value, managed, rules, revision, before.as_deref())
         });
         let after = Arc::new(object);
         self.record(kind, &after, Some(after.bytes().clone()));
@@ -291,7 +293,7 @@ impl Transaction<'_> {
             definitions.insert(after.key().clone(), summary);
             self.machine.needs_reconcile = true;
         }
-        self.machine.wrote_event |= &*self.kinds().entry(kind).store_name == "events";
+        self.machine.wrote_event |= self.rules(kind).lifecycle == Lifecycle::Expiring;
         let event = Event {
             revision,
             before,

@@ -22,7 +22,7 @@ pub(super) fn check(
         return Err(Error::NotFound(Subject::new(info, namespace)));
     };
     let terminating = object
-        .field(&kinds.entry(id).facts, "status.phase")
+        .field(&kinds.entry(id).rules, "status.phase")
         .as_deref()
         == Some("Terminating");
     if !terminating {

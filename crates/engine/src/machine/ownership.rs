@@ -129,8 +129,8 @@ pub(super) fn with_scope<T>(
             Subresource::Approval => "approval",
         },
         has_status: view.info.has_subresource("status"),
-        has_fixed_spec: kind.facts.has_fixed_spec,
-        status_metadata: kind.facts.status_metadata,
+        has_fixed_spec: kind.rules.has_fixed_spec,
+        status_metadata: kind.rules.status_metadata,
         versions: &versions,
     })
 }

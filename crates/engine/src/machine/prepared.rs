@@ -14,18 +14,6 @@ use crate::{
     state::{Cleaning, Event, Limits, State},
 };
 
-/// Kinds whose objects a write reads as a whole: group and kind of the written
-/// object, and of the objects that are read.
-const DEPENDENT_KINDS: [[(&str, &str); 2]; 4] = [
-    [("", "Service"), ("", "Service")],
-    [
-        ("scheduling.k8s.io", "PriorityClass"),
-        ("scheduling.k8s.io", "PriorityClass"),
-    ],
-    [("", "Pod"), ("scheduling.k8s.io", "PriorityClass")],
-    [("", "Pod"), ("policy", "PodDisruptionBudget")],
-];
-
 /// The changes of a write to a copy of the state.
 #[derive(Debug)]
 pub(crate) struct Prepared {
@@ -176,14 +164,9 @@ impl Prepared {
         let kinds = &self.base.kinds;
         let written = self.writes.iter().map(|(kind, _)| *kind);
         written.flat_map(|written| {
-            let info = &kinds.entry(written).info;
-            let of =
-                |(group, kind): (&str, &str)| *info.gvk.group == *group && *info.gvk.kind == *kind;
             let own = definitions::is_kind_of_definitions(&self.base, written).then_some(written);
-            DEPENDENT_KINDS
-                .iter()
-                .filter(move |[written, _]| of(*written))
-                .filter_map(|[_, (group, kind)]| kinds.builtin_id(group, kind))
+            let read = kinds.entry(written).rules.reads_all_of.iter();
+            read.filter_map(|(group, kind)| kinds.builtin_id(group, kind))
                 .chain(own)
         })
     }

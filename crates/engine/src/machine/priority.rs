@@ -1,10 +1,11 @@
 //! The priority admission plugin: sets the priority of new pods from their
 //! PriorityClass, and allows only one default class.
 
+use longshore_builtin::json;
 use longshore_model::KindInfo;
 
 use super::{JsonObject, Transaction};
-use crate::{Error, Subject, json, state::State};
+use crate::{Error, Subject, state::State};
 
 /// The JSON text of a default class contains this.
 const DEFAULT_CLASS: &[u8] = br#""globalDefault":true"#;

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use longshore_builtin::{Lifecycle, defaults, json, validate};
 use longshore_model::{KindInfo, time};
 use serde_json::Value;
 
-use super::{JsonObject, Transaction, ownership::Author};
+use super::{JsonObject, Transaction, admission, ownership::Author};
 use crate::{
-    Error, Object, Subject, Subresource, decode::complete, defaults, json, kinds::KindId, managed,
-    validate, view::View,
+    Error, Object, Subject, Subresource, decode::complete, kinds::KindId, managed, view::View,
 };
 
 /// The error for an object without a name when the request has a name.
@@ -98,6 +98,7 @@ pub(super) fn replace(
 ) -> Result<Arc<Object>, Error> {
     let WriteTarget { kind, view, .. } = target;
     let info = tx.kinds().entry(kind).info.clone();
+    let rules = tx.rules(kind).clone();
     let subject = Subject::new(&info, old.name());
     check_preconditions(&subject, old, &sent)?;
     let new = match target.subresource {
@@ -109,14 +110,14 @@ pub(super) fn replace(
             json::copy(&sent, &mut new, "apiVersion");
             if let Some(Value::Object(sent)) = sent.get("metadata") {
                 let metadata = json::child(&mut new, "metadata");
-                for field in tx.facts(kind).status_metadata {
+                for field in rules.status_metadata {
                     json::copy(sent, metadata, field);
                 }
             }
             if approval {
                 defaults::on_approval(&before, &mut new, tx.now);
             } else {
-                defaults::on_status(&info, &before, &mut new, tx.now);
+                (rules.on_status)(&before, &mut new, tx.now);
             }
             complete(&info, &mut new);
             let causes = match view.custom_kind() {
@@ -124,9 +125,9 @@ pub(super) fn replace(
                 None => {
                     let mut causes = match approval {
                         true => validate::approval(&before, &new),
-                        false => validate::status(&info, &before, &new),
+                        false => validate::status(&rules, &before, &new),
                     };
-                    causes.extend(validate::metadata(&info, &before, &new));
+                    causes.extend(validate::metadata(&info, &rules, &before, &new));
                     causes
                 }
             };
@@ -143,32 +144,24 @@ pub(super) fn replace(
             let mut causes = validate::deletion(&before, &new);
             keep_server_fields(&before, &mut new);
             if target.subresource != Subresource::Finalize {
-                defaults::on_update(&info, &before, &mut new);
+                (rules.on_update)(&before, &mut new);
             }
-            defaults::fill(&info, &mut new);
-            defaults::derive_fields(&info, Some(&before), &mut new);
-            match (&*info.gvk.group, &*info.gvk.kind) {
-                ("", "Service") => {
-                    super::service::allocate(tx, kind, &info, &mut new, Some(&before))?;
-                }
-                ("scheduling.k8s.io", "PriorityClass") => {
-                    super::priority::check_single_default(tx, &info, &new)?;
-                }
-                _ => {}
-            }
+            (rules.fill)(&mut new);
+            (rules.derive_fields)(Some(&before), &mut new);
+            admission::admit(tx, kind, &mut new, Some(&before))?;
             causes.extend(match target.subresource {
-                Subresource::Finalize => validate::finalized(&info, &new),
-                _ => validate::object(&info, &new),
+                Subresource::Finalize => validate::finalized(&info, &rules, &new),
+                _ => validate::object(&info, &rules, &new),
             });
             // Add the required fields to the old state, too.
             complete(&info, &mut new);
-            causes.extend(validate::change(&info, &before, &new));
+            causes.extend(validate::change(&rules, &before, &new));
             causes.extend(view.validate(Some(&before), &new));
             let causes = view.rename_cause_fields(causes);
             if !causes.is_empty() {
                 return Err(Error::Invalid { subject, causes });
             }
-            if tx.facts(kind).generation.counts(&before, &new) {
+            if rules.generation.counts(&before, &new) {
                 let generation = json::number(&before, "metadata.generation").unwrap_or_default();
                 json::child(&mut new, "metadata")
                     .insert("generation".into(), generation.saturating_add(1).into());
@@ -254,9 +247,9 @@ fn keep(
     new: &JsonObject,
     managed: &str,
 ) -> Result<Arc<Object>, Error> {
-    if is_finished(new) {
+    if is_finished(tx.rules(kind).lifecycle, new) {
         let revision = tx.state().revision + 1;
-        let last = Object::encode(new, managed, tx.facts(kind), revision, Some(old));
+        let last = Object::encode(new, managed, tx.rules(kind), revision, Some(old));
         tx.remove(kind, old);
         return Ok(Arc::new(last));
     }
@@ -264,15 +257,14 @@ fn keep(
 }
 
 /// Whether a terminating object has nothing left to wait for.
-fn is_finished(object: &JsonObject) -> bool {
+fn is_finished(lifecycle: Lifecycle, object: &JsonObject) -> bool {
     let has = |path| {
         json::at(object, path)
             .and_then(Value::as_array)
             .is_some_and(|l| !l.is_empty())
     };
-    let is_namespace = json::text(object, "kind") == "Namespace";
     json::at(object, "metadata.deletionTimestamp").is_some()
         && json::number(object, "metadata.deletionGracePeriodSeconds").unwrap_or_default() == 0
         && !has("metadata.finalizers")
-        && !(is_namespace && has("spec.finalizers"))
+        && !(lifecycle == Lifecycle::Namespace && has("spec.finalizers"))
 }

@@ -1,10 +1,11 @@
 //! The RuntimeClass admission plugin.
 
+use longshore_builtin::json;
 use longshore_model::KindInfo;
 use serde_json::{Value, json};
 
 use super::JsonObject;
-use crate::{Error, Subject, json, state::State};
+use crate::{Error, Subject, state::State};
 
 /// Sets the overhead and the scheduling constraints of a new pod from its
 /// class.

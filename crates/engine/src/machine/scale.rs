@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use longshore_builtin::{PLAIN, cause::Cause, json};
 use serde_json::Value;
 
 use super::{Transaction, apply, ownership::Author, replace};
 use crate::{
-    Error, Object, Patch, Subject, Subresource, Update, Written, cause::Cause, custom::ScalePaths,
-    decode::Decoded, facts, json, kinds::KindId, object, patch as patches, view::View,
+    Error, Object, Patch, Subject, Subresource, Update, Written, custom::ScalePaths,
+    decode::Decoded, kinds::KindId, object, patch as patches, rules::ViewRules, view::View,
 };
 
 /// The kind of the `/scale` subresource: `Scale` of autoscaling/v1.
@@ -18,7 +19,7 @@ pub fn scale_kind() -> Arc<longshore_model::KindInfo> {
 
 /// The view of the kind `Scale`.
 pub(crate) fn scale_view() -> View {
-    View::stored(scale_kind(), facts::plain().into())
+    View::stored(scale_kind(), ViewRules::from(&PLAIN))
 }
 
 fn scale_info() -> longshore_model::KindInfo {

@@ -3,11 +3,12 @@
 
 use std::{collections::HashSet, net::Ipv4Addr, sync::Arc};
 
+use longshore_builtin::{cause::Cause, json as js};
 use longshore_model::KindInfo;
 use serde_json::{Value, json};
 
 use super::{JsonObject, Transaction};
-use crate::{Error, Object, Subject, cause::Cause, json as js, kinds::KindId};
+use crate::{Error, Object, Subject, kinds::KindId};
 
 /// The range 10.96.0.0/12 without its first two addresses (the network and the
 /// Service of the API server) and its last (broadcast).
@@ -36,13 +37,13 @@ pub(super) fn allocate(
         .map(|before| js::text(before, "spec.clusterIP"))
         .unwrap_or_default();
     if own.is_empty() || own != had {
-        let facts = tx.facts(kind);
+        let rules = tx.rules(kind);
         let used: HashSet<String> = tx
             .state()
             .table(kind)
             .objects
             .values()
-            .filter_map(|other| other.field(facts, "spec.clusterIP").map(Into::into))
+            .filter_map(|other| other.field(rules, "spec.clusterIP").map(Into::into))
             .collect();
         let address =
             allocate_cluster_ip(&own, js::text(service, "metadata.uid"), &used).map_err(invalid)?;
@@ -115,9 +116,9 @@ fn allocate_node_ports(
             .filter(|port| *port != 0)
             .collect()
     };
-    let facts = tx.facts(kind);
+    let rules = tx.rules(kind);
     let has_ports = |other: &&Arc<Object>| {
-        let of_type = other.field(facts, "spec.type").unwrap_or_default();
+        let of_type = other.field(rules, "spec.type").unwrap_or_default();
         other.uid() != uid && matches!(&*of_type, "NodePort" | "LoadBalancer")
     };
     let mut used: HashSet<i64> = tx

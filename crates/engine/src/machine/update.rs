@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use longshore_builtin::{cause::Cause, json};
 use longshore_model::PatchKind;
 use serde_json::Value;
 
 use super::{Transaction, apply, create, ownership::Author, replace, scale};
 use crate::{
-    Error, Patch, Subject, Subresource, Update, Written, cause::Cause, decode::Decoded, json,
-    object, patch as patches, view::View,
+    Error, Patch, Subject, Subresource, Update, Written, decode::Decoded, object, patch as patches,
+    view::View,
 };
 
 /// Decodes the object of an update and takes it out of the request.
@@ -76,7 +77,7 @@ pub(crate) fn update(
     let mut new = view.to_stored_form(object);
     replace::check_name_and_namespace(&info, namespace, name, &mut new)?;
     let Some(old) = tx.get(kind, &object::key(namespace, name)).cloned() else {
-        if tx.facts(kind).create_on_update && request.subresource == Subresource::None {
+        if tx.rules(kind).create_on_update && request.subresource == Subresource::None {
             let metadata = json::child(&mut new, "metadata");
             metadata.remove("resourceVersion");
             metadata.remove("uid");
@@ -89,7 +90,7 @@ pub(crate) fn update(
     };
     let subject = Subject::new(&info, name);
     if json::text(&new, "metadata.resourceVersion").is_empty()
-        && !tx.facts(kind).unconditional_update
+        && !tx.rules(kind).unconditional_update
     {
         let cause = Cause::plain(
             "metadata.resourceVersion",

@@ -2,6 +2,7 @@
 //! removes fields that only this manager applied before and no longer applies,
 //! and detects conflicts with other managers.
 
+use longshore_builtin::json::{self, Object};
 use serde_json::Value;
 
 use super::{
@@ -13,7 +14,6 @@ use super::{
     scope::{BEFORE_FIRST_APPLY, Scope, ownable},
     set::FieldSet,
 };
-use crate::json::{self, Object};
 
 /// The annotation in which kubectl stores the last applied configuration.
 pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

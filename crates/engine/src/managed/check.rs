@@ -2,11 +2,11 @@
 //! values of the declared types, and unique keys in lists. The messages are
 //! those of Kubernetes.
 
+use longshore_builtin::json::as_go_shows;
 use longshore_schema::{OwnedType, Ownership, Shape};
 use serde_json::{Map, Value};
 
 use super::{collect, element};
-use crate::json::as_go_shows;
 
 /// Returns the first problem of a configuration.
 pub(super) fn configuration(at: OwnedType<'_>, config: &Map<String, Value>) -> Option<String> {

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use longshore_builtin::json::Object;
+
 use super::{
     compare::Changes,
     entry::{Entry, Manager, Operation},
@@ -9,7 +11,6 @@ use super::{
     set::FieldSet,
     text::count_common,
 };
-use crate::json::Object;
 
 /// Maximum number of update managers that are tracked separately.
 const MAX_UPDATE_MANAGERS: usize = 10;

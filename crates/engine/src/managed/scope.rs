@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use longshore_builtin::json::Object;
 use longshore_schema::OwnedType;
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
     entry::{Manager, Operation},
     set::FieldSet,
 };
-use crate::json::Object;
 
 /// The manager of fields that existed before ownership was tracked.
 pub(super) const BEFORE_FIRST_APPLY: &str = "before-first-apply";

@@ -12,11 +12,12 @@ use std::{
 
 use bytes::Bytes;
 use imbl::OrdMap;
+use longshore_builtin::KindRules;
 use serde_json::{Map, Value};
 
 pub(crate) use self::write::kind_first;
 use self::write::{FIRST_SIZE, MANAGED, write};
-use crate::facts::{Facts, KindFacts};
+use crate::rules::ViewRules;
 
 /// The labels of an object. Successive versions share them while they do not
 /// change.
@@ -35,7 +36,7 @@ pub struct Object {
     revision: u64,
     labels: Labels,
     /// The values of the kind's selectable fields, in the order of the table of
-    /// facts, each terminated by a NUL.
+    /// rules, each terminated by a NUL.
     fields: Box<str>,
     /// Position of the resource version's digits in `bytes`.
     version_at: Range<u32>,
@@ -135,15 +136,15 @@ impl Object {
 
     /// The value of a selectable field; `None` if the kind does not have the
     /// field.
-    pub(crate) fn field(&self, facts: &KindFacts, path: &str) -> Option<Cow<'_, str>> {
+    pub(crate) fn field(&self, rules: &ViewRules, path: &str) -> Option<Cow<'_, str>> {
         match path {
             "metadata.name" => Some(self.name().into()),
             "metadata.namespace" => Some(self.namespace().unwrap_or_default().into()),
-            _ => match facts.index_of(path) {
+            _ => match rules.index_of(path) {
                 Some(index) => self.fields.split('\0').nth(index).map(Cow::Borrowed),
                 // Selectable fields of custom kinds change with the definition
                 // while the objects stay, so they are looked up on demand.
-                None => facts.own_field(&self.map(), path).map(Cow::Owned),
+                None => rules.own_field(&self.map(), path).map(Cow::Owned),
             },
         }
     }
@@ -203,7 +204,7 @@ impl Object {
     pub(crate) fn encode(
         value: &Map<String, Value>,
         managed: &str,
-        facts: &Facts,
+        rules: &KindRules,
         revision: u64,
         before: Option<&Object>,
     ) -> Self {
@@ -239,7 +240,7 @@ impl Object {
             uid: text("uid").into(),
             revision,
             labels,
-            fields: facts.extract(value),
+            fields: rules.extract(value),
             version_at,
             managed_at,
         }
@@ -269,7 +270,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::facts;
 
     const MANAGED_TEXT: &str = r#"[{"manager":"m"}]"#;
 
@@ -281,8 +281,8 @@ mod tests {
             "spec": {"nodeName": "here", "hostNetwork": true},
             "status": {"phase": "Running"},
         });
-        let facts = facts::of("", "Pod");
-        Object::encode(value.as_object().unwrap(), MANAGED_TEXT, facts, 99, None)
+        let rules = longshore_builtin::find("", "Pod").unwrap();
+        Object::encode(value.as_object().unwrap(), MANAGED_TEXT, rules, 99, None)
     }
 
     #[test]
@@ -293,12 +293,12 @@ mod tests {
             ("a", Some("n"), "u")
         );
         assert_eq!(pod.labels()["x"], "{");
-        let facts = &KindFacts::from(facts::of("", "Pod"));
-        assert_eq!(pod.field(facts, "spec.nodeName"), Some("here".into()));
-        assert_eq!(pod.field(facts, "spec.hostNetwork"), Some("true".into()));
-        assert_eq!(pod.field(facts, "status.phase"), Some("Running".into()));
-        assert_eq!(pod.field(facts, "status.podIP"), Some("".into()));
-        assert_eq!(pod.field(facts, "spec.shoes"), None);
+        let rules = &ViewRules::from(longshore_builtin::find("", "Pod").unwrap());
+        assert_eq!(pod.field(rules, "spec.nodeName"), Some("here".into()));
+        assert_eq!(pod.field(rules, "spec.hostNetwork"), Some("true".into()));
+        assert_eq!(pod.field(rules, "status.phase"), Some("Running".into()));
+        assert_eq!(pod.field(rules, "status.podIP"), Some("".into()));
+        assert_eq!(pod.field(rules, "spec.shoes"), None);
     }
 
     #[test]
@@ -310,10 +310,10 @@ mod tests {
         let metadata = bare["metadata"].as_object_mut().unwrap();
         metadata.remove("managedFields");
         assert_eq!(pod.map(), bare);
-        let facts = facts::of("", "Pod");
-        let without = Object::encode(&pod.map(), "", facts, 99, None);
+        let rules = longshore_builtin::find("", "Pod").unwrap();
+        let without = Object::encode(&pod.map(), "", rules, 99, None);
         assert_eq!((without.managed(), without.map()), ("", bare.clone()));
-        let unstored = Object::encode(&pod.map(), MANAGED_TEXT, facts, 0, None);
+        let unstored = Object::encode(&pod.map(), MANAGED_TEXT, rules, 0, None);
         let metadata = bare["metadata"].as_object_mut().unwrap();
         metadata.remove("resourceVersion");
         assert_eq!((unstored.managed(), unstored.map()), (MANAGED_TEXT, bare));
@@ -338,7 +338,13 @@ mod tests {
             let value = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}});
             let value = value.as_object().unwrap();
             for managed in [MANAGED_TEXT, ""] {
-                let old = Object::encode(value, managed, facts::of("", "Pod"), 999, None);
+                let old = Object::encode(
+                    value,
+                    managed,
+                    longshore_builtin::find("", "Pod").unwrap(),
+                    999,
+                    None,
+                );
                 for revision in [1, 1_000, 10_000_000] {
                     let new = old.with_revision(revision);
                     assert_eq!(new.managed(), managed, "{kind} {revision}");
@@ -359,12 +365,12 @@ mod tests {
     #[test]
     fn encoding_and_decoding_round_trips() {
         let old = pod();
-        let new = Object::decode(old.bytes(), facts::of("", "Pod")).unwrap();
+        let new = Object::decode(old.bytes(), longshore_builtin::find("", "Pod").unwrap()).unwrap();
         assert_eq!(new.bytes(), old.bytes());
         assert_eq!(
             (new.key(), new.revision(), &new.fields),
             (old.key(), 99, &old.fields)
         );
-        assert!(Object::decode(b"{}", facts::of("", "Pod")).is_err());
+        assert!(Object::decode(b"{}", longshore_builtin::find("", "Pod").unwrap()).is_err());
     }
 }

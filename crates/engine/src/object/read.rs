@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Object, key, shared};
-use crate::facts::Facts;
+use longshore_builtin::KindRules;
 
 #[derive(Deserialize)]
 struct Stored<'a> {
@@ -35,7 +35,7 @@ struct Metadata<'a> {
 
 impl Object {
     /// Decodes an object that `encode` wrote.
-    pub(crate) fn decode(bytes: &[u8], facts: &Facts) -> Result<Self, String> {
+    pub(crate) fn decode(bytes: &[u8], rules: &KindRules) -> Result<Self, String> {
         let Stored { metadata } =
             serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         let version = metadata.resource_version;
@@ -47,7 +47,7 @@ impl Object {
             uid: metadata.uid.into(),
             revision: revision.map_err(|_| "metadata.resourceVersion is no version")?,
             labels: shared(metadata.labels),
-            fields: facts.extract(&facts.decode_selectable(bytes)?),
+            fields: rules.extract(&rules.decode_selectable(bytes)?),
             version_at: within.start + 1..within.end - 1,
             managed_at: metadata
                 .managed_fields

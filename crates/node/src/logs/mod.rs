@@ -3,7 +3,6 @@
 
 mod limits;
 mod log_file;
-mod query;
 mod reader;
 mod reading;
 mod record;
@@ -13,8 +12,7 @@ mod store;
 mod writer;
 
 pub use limits::LogLimits;
-pub use query::LogQuery;
-pub use reader::{LogReadError, LogReader};
+pub use reader::LogReader;
 pub(crate) use store::{LogStore, Progress};
 pub(crate) use writer::{LogWriter, capture};
 

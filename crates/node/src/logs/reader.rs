@@ -2,25 +2,10 @@
 
 use std::{io, sync::Arc};
 
-use bytes::Bytes;
-use futures::Stream;
+use futures::{StreamExt as _, future::BoxFuture};
+use longshore_node_api::{LogError, LogRequest, LogStream, NodeLogs};
 
-use super::{query::LogQuery, reading::Reading, store::LogStore};
-
-/// Why a log cannot be opened.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LogReadError {
-    /// This node does not have the pod or the container.
-    #[error("{0}")]
-    NotFound(String),
-    /// The container has not run yet or has no previous run.
-    #[error("{0}")]
-    NotReady(String),
-    /// The file cannot be read.
-    #[error("{0}")]
-    Failed(String),
-}
+use super::{reading::Reading, store::LogStore};
 
 /// Reads the logs of a node's containers, including those of earlier agents on
 /// the same data directory.
@@ -36,14 +21,7 @@ impl LogReader {
 
     /// Opens a log. The stream ends at the end of the log, or with `follow`
     /// after the container has ended and all its output was read.
-    ///
-    /// # Errors
-    /// [`LogReadError`]: there is no such container, it has not started yet, or
-    /// its log cannot be read.
-    pub async fn open(
-        &self,
-        query: LogQuery,
-    ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + 'static, LogReadError> {
+    fn read(&self, query: &LogRequest) -> Result<LogStream, LogError> {
         let (uid, pod) = (&query.uid, &query.pod);
         let known = self.store.containers(uid);
         let container = match (&known, query.container.as_str()) {
@@ -54,29 +32,30 @@ impl LogReader {
             }
             (None, _) => {
                 let text = format!("pod \"{pod}\" does not run on this node");
-                return Err(LogReadError::NotFound(text));
+                return Err(LogError::NotFound(text));
             }
             (_, name) => {
                 let text = format!("container {name} is not valid for pod {pod}");
-                return Err(LogReadError::NotFound(text));
+                return Err(LogError::NotFound(text));
             }
         };
-        let run = self.choose_run(&query, &container)?;
+        let run = self.choose_run(query, &container)?;
         let failed = |error: io::Error| {
-            LogReadError::Failed(format!(
+            LogError::Failed(format!(
                 "the log of container \"{container}\" in pod \"{pod}\" cannot be read: {error}"
             ))
         };
         let progress = self.store.progress(uid, &container, run);
         let folder = self.store.folder_of(uid, &container);
-        let state = Reading::open(folder, run, progress, &query).map_err(failed)?;
+        let state = Reading::open(folder, run, progress, query).map_err(failed)?;
         Ok(futures::stream::unfold(state, |mut state| async move {
             let chunk = state.next().await?;
             Some((chunk, state))
-        }))
+        })
+        .boxed())
     }
 
-    fn choose_run(&self, query: &LogQuery, container: &str) -> Result<u32, LogReadError> {
+    fn choose_run(&self, query: &LogRequest, container: &str) -> Result<u32, LogError> {
         let runs = self.store.runs(&query.uid, container);
         let waiting = self.store.waiting(&query.uid, container);
         let pod = &query.pod;
@@ -94,7 +73,14 @@ impl LogReader {
                 format!("container \"{container}\" in pod \"{pod}\" is waiting to start: {reason}")
             })
         };
-        chosen.map_err(LogReadError::NotReady)
+        chosen.map_err(LogError::NotReady)
+    }
+}
+
+impl NodeLogs for LogReader {
+    fn open(&self, request: LogRequest) -> BoxFuture<'static, Result<LogStream, LogError>> {
+        let reader = self.clone();
+        Box::pin(async move { reader.read(&request) })
     }
 }
 
@@ -107,7 +93,6 @@ mod tests {
         sandbox::Output,
         streams::Attachment,
     };
-    use futures::StreamExt;
     use std::io::Write as _;
     use tokio::sync::watch;
 
@@ -134,15 +119,15 @@ mod tests {
         .await;
     }
 
-    fn query() -> LogQuery {
-        LogQuery {
+    fn query() -> LogRequest {
+        LogRequest {
             pod: "p".to_owned(),
             uid: "u".to_owned(),
-            ..LogQuery::default()
+            ..LogRequest::default()
         }
     }
 
-    async fn read(reader: &LogReader, query: LogQuery) -> Result<String, LogReadError> {
+    async fn read(reader: &LogReader, query: LogRequest) -> Result<String, LogError> {
         let mut stream = std::pin::pin!(reader.open(query).await?);
         let mut all = Vec::new();
         while let Some(chunk) = stream.next().await {
@@ -158,7 +143,7 @@ mod tests {
         let reader = LogReader::new(store.clone());
         assert!(matches!(
             read(&reader, query()).await,
-            Err(LogReadError::NotFound(_))
+            Err(LogError::NotFound(_))
         ));
         store.add_pod("u", vec!["c".to_owned()]);
         store.set_waiting("u", "c", Some("ContainerCreating"));
@@ -168,13 +153,13 @@ mod tests {
             "container \"c\" in pod \"p\" is waiting to start: ContainerCreating"
         );
         run(&store, 0, b"first\n").await;
-        let previous = LogQuery {
+        let previous = LogRequest {
             previous: true,
             ..query()
         };
         assert!(matches!(
             read(&reader, previous.clone()).await,
-            Err(LogReadError::NotReady(_))
+            Err(LogError::NotReady(_))
         ));
         run(&store, 1, b"second\n").await;
         assert_eq!(read(&reader, query()).await.unwrap(), "second\n");
@@ -186,7 +171,7 @@ mod tests {
             folder.path().to_owned(),
             LogLimits::default(),
         ));
-        let named = LogQuery {
+        let named = LogRequest {
             container: "c".to_owned(),
             ..query()
         };
@@ -194,7 +179,7 @@ mod tests {
         store.remove_pod("u");
         assert!(matches!(
             read(&later, named).await,
-            Err(LogReadError::NotFound(_))
+            Err(LogError::NotFound(_))
         ));
     }
 
@@ -216,7 +201,7 @@ mod tests {
         let reader = LogReader::new(store.clone());
         let mut stream = std::pin::pin!(
             reader
-                .open(LogQuery {
+                .open(LogRequest {
                     follow: true,
                     ..query()
                 })
@@ -246,7 +231,7 @@ mod tests {
             run(&store, 0, part).await;
         }
         let reader = LogReader::new(store);
-        let tail = LogQuery {
+        let tail = LogRequest {
             tail_lines: Some(1000),
             limit_bytes: Some(9),
             ..query()
@@ -258,7 +243,7 @@ mod tests {
             tail.starts_with("line 9") || tail.starts_with("line 1"),
             "{tail}"
         );
-        let last = LogQuery {
+        let last = LogRequest {
             tail_lines: Some(1),
             ..query()
         };

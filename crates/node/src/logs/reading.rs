@@ -11,10 +11,10 @@ use std::{
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use longshore_node_api::LogRequest;
 use tokio::sync::watch;
 
 use super::{
-    query::LogQuery,
     record::{self, Filter},
     retention::{Reader, Retention},
     segments,
@@ -47,7 +47,7 @@ impl Reading {
         folder: PathBuf,
         run: u32,
         written: Option<(watch::Receiver<Progress>, Retention)>,
-        query: &LogQuery,
+        query: &LogRequest,
     ) -> io::Result<Self> {
         let (progress, retention) = written.unzip();
         let reader = retention.map(|retention| retention.join());

@@ -4,11 +4,12 @@
 use std::{fs, io, io::Write as _, sync::Arc, time::Duration};
 
 use futures::StreamExt;
+use longshore_node_api::{LogRequest, NodeLogs as _};
 use tokio::sync::watch;
 
 use super::{
-    LogLimits, LogQuery, LogReader, LogStore, LogWriter, Progress, capture,
-    record::MAX_RECORD_TEXT, retention::RetentionTimes,
+    LogLimits, LogReader, LogStore, LogWriter, Progress, capture, record::MAX_RECORD_TEXT,
+    retention::RetentionTimes,
 };
 use crate::{sandbox::Output, streams::Attachment};
 
@@ -86,7 +87,7 @@ impl Fixture {
         names
     }
 
-    async fn read(&self, query: LogQuery) -> Vec<String> {
+    async fn read(&self, query: LogRequest) -> Vec<String> {
         let mut stream = std::pin::pin!(self.reader.open(query).await.unwrap());
         let mut all = Vec::new();
         while let Some(chunk) = stream.next().await {
@@ -97,15 +98,15 @@ impl Fixture {
     }
 }
 
-fn query() -> LogQuery {
-    LogQuery {
+fn query() -> LogRequest {
+    LogRequest {
         uid: "u".to_owned(),
-        ..LogQuery::default()
+        ..LogRequest::default()
     }
 }
 
-fn following() -> LogQuery {
-    LogQuery {
+fn following() -> LogRequest {
+    LogRequest {
         follow: true,
         ..query()
     }
@@ -294,7 +295,7 @@ async fn kept_files_are_read_as_one_log() {
     assert_eq!(all, numbered(1000 - kept..1000));
     // Tails span files.
     for count in [0, 1, 30, 99, 170, 5000] {
-        let tail = LogQuery {
+        let tail = LogRequest {
             tail_lines: Some(count),
             ..query()
         };
@@ -302,14 +303,14 @@ async fn kept_files_are_read_as_one_log() {
         assert_eq!(fixture.read(tail).await, numbered(1000 - wanted..1000));
     }
     // With `since`, files that were written long before are not opened.
-    let timed = LogQuery {
+    let timed = LogRequest {
         timestamps: true,
         ..query()
     };
     let timed = fixture.read(timed).await;
     let at = timed.len() / 2;
     let time = |line: &str| line.split(' ').next().unwrap().parse().unwrap();
-    let since = LogQuery {
+    let since = LogRequest {
         since: Some(time(&timed[at])),
         ..query()
     };
@@ -319,7 +320,7 @@ async fn kept_files_are_read_as_one_log() {
     // A later agent finds the same log and continues it.
     let later = LogStore::new(fixture.folder.path().to_owned(), LIMITS);
     let later = LogReader::new(later);
-    let named = LogQuery {
+    let named = LogRequest {
         container: "c".to_owned(),
         tail_lines: Some(1),
         ..query()
@@ -345,7 +346,7 @@ async fn files_of_unreachable_runs_are_removed() {
         files.iter().all(|name| !name.starts_with("0.")),
         "{files:?}"
     );
-    let previous = LogQuery {
+    let previous = LogRequest {
         previous: true,
         ..query()
     };

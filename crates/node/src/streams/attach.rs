@@ -16,13 +16,13 @@ use std::{
 
 use bytes::{Buf as _, Bytes};
 use futures::future::join_all;
+use longshore_node_api::{BoxedRead, BoxedWrite, Session, StreamsWanted};
 use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, ReadBuf},
     sync::{mpsc, watch},
 };
 
-use super::{Session, SessionInput, SessionOutput, Wanted};
 use crate::sandbox::{Input, Stream, Terminal};
 
 /// Number of chunks that can wait for a listener.
@@ -119,7 +119,7 @@ impl Attachment {
         self.ended.subscribe()
     }
 
-    pub(crate) fn open(self: &Arc<Self>, wanted: Wanted) -> Session {
+    pub(crate) fn open(self: &Arc<Self>, wanted: StreamsWanted) -> Session {
         let mut ended = self.ended.subscribe();
         let end = async move {
             let _ = ended.wait_for(|ended| *ended).await;
@@ -138,7 +138,7 @@ impl Attachment {
         }
     }
 
-    fn listen(&self, stream: Stream) -> SessionOutput {
+    fn listen(&self, stream: Stream) -> BoxedRead {
         let (chunks, received) = mpsc::channel(LISTENER_QUEUE);
         let dropped = Arc::new(AtomicBool::new(false));
         let listener = Listener {
@@ -162,7 +162,7 @@ impl Attachment {
     }
 
     /// Returns a writer to the input, which several sessions can share.
-    fn input(self: &Arc<Self>) -> SessionInput {
+    fn input(self: &Arc<Self>) -> BoxedWrite {
         let (near, mut far) = tokio::io::duplex(INPUT_BUFFER);
         let (input, closes_once) = (self.input.clone(), self.closes_once);
         tokio::spawn(async move {

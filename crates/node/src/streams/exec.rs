@@ -9,12 +9,13 @@ use std::{
     task::{Context, Poll},
 };
 
+use longshore_node_api::{BoxedRead, BoxedWrite, Session, SessionError, StreamsWanted};
 use tokio::{
     io::{AsyncRead, ReadBuf},
     sync::{OwnedSemaphorePermit, oneshot, watch},
 };
 
-use super::{Container, Session, SessionError, SessionInput, SessionOutput, Wanted};
+use super::Container;
 use crate::sandbox::{Command, Output, OutputUntilExit, Spawner, StartError, Wiring};
 
 /// The exit code of a killed process.
@@ -53,19 +54,18 @@ pub(crate) async fn exec(
     spawner: &Spawner,
     container: &Container,
     words: &[String],
-    wanted: Wanted,
-    terminal: bool,
-    room: OwnedSemaphorePermit,
+    wanted: StreamsWanted,
+    permit: OwnedSemaphorePermit,
 ) -> Result<Session, SessionError> {
     let gone = || SessionError::NotRunning("the container has ended".to_owned());
     let host = container.process.upgrade().ok_or_else(gone)?;
-    let command = command(&container.command, words, wanted, terminal);
+    let command = command(&container.command, words, wanted);
     let started = spawner.run_in(&host, &command).await.map_err(refusal)?;
     drop(host);
     let (ended, ending) = watch::channel(false);
     let reading = |output: Option<Output>, wanted: bool| {
         let output = OutputUntilExit::new(output?, ending.clone());
-        wanted.then(|| Box::pin(Drained(Some(output))) as SessionOutput)
+        wanted.then(|| Box::pin(Drained(Some(output))) as BoxedRead)
     };
     let output = reading(started.ends.output, wanted.output);
     let errors = reading(started.ends.errors, wanted.errors);
@@ -92,12 +92,12 @@ pub(crate) async fn exec(
                 process.wait().await
             }
         };
-        drop((room, terminal));
+        drop((permit, terminal));
         ended.send_replace(true);
         let _ = tell.send(code);
     });
     Ok(Session {
-        input: input.map(|input| Box::pin(input) as SessionInput),
+        input: input.map(|input| Box::pin(input) as BoxedWrite),
         output,
         errors,
         resize: started.ends.terminal.map(|terminal| {
@@ -110,9 +110,9 @@ pub(crate) async fn exec(
 
 /// Builds the command that runs in the container, from the container's own
 /// command.
-fn command(own: &Arc<Command>, words: &[String], wanted: Wanted, terminal: bool) -> Command {
+fn command(own: &Arc<Command>, words: &[String], wanted: StreamsWanted) -> Command {
     let mut environment = own.environment.clone();
-    let wiring = if terminal {
+    let wiring = if wanted.terminal {
         if !environment.iter().any(|(name, _)| name == "TERM") {
             environment.push(("TERM".into(), "xterm".into()));
         }

@@ -6,10 +6,11 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use longshore_node_api::SessionError;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use super::{Attachment, MAX_EXEC_COMMANDS, SessionError};
+use super::{Attachment, MAX_EXEC_COMMANDS};
 use crate::sandbox::{Command, Process};
 
 /// A running container.

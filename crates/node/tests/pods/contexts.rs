@@ -85,14 +85,13 @@ async fn agent_with_security_contexts() {
     stage.run("long", long).await;
     let running = |pod: &Value| pod["status"]["phase"] == "Running";
     let pod = stage.until("long", running).await;
-    let uid = pod["metadata"]["uid"].as_str().unwrap();
-    let wanted = longshore_node::Wanted {
+    let wanted = StreamsWanted {
         output: true,
         ..Default::default()
     };
-    let words = ["sh", "-c", &script].map(str::to_owned);
+    let words = ["sh", "-c", &script].map(str::to_owned).to_vec();
     let sessions = stage.agent.as_ref().unwrap().sessions();
-    let session = sessions.exec(uid, "main", &words, wanted, false).await;
+    let session = sessions.exec(main_container(&pod), words, wanted).await;
     let mut session = session.unwrap();
     let (mut output, mut text) = (session.output.take().unwrap(), String::new());
     let reading = tokio::io::AsyncReadExt::read_to_string(&mut output, &mut text);

@@ -80,11 +80,10 @@ async fn agent_with_a_secret() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let sessions = stage.agent.as_ref().unwrap().sessions();
-    let uid = pod["metadata"]["uid"].as_str().unwrap();
     for _ in 0..100 {
-        let words = ["true".to_owned()];
-        let nothing = longshore_node::Wanted::default();
-        let session = sessions.exec(uid, "main", &words, nothing, false).await;
+        let words = vec!["true".to_owned()];
+        let nothing = StreamsWanted::default();
+        let session = sessions.exec(main_container(&pod), words, nothing).await;
         assert_eq!(session.unwrap().end.await, 0);
     }
     fs::write(&stop, "").unwrap();
@@ -194,7 +193,7 @@ async fn links_in_a_volume_do_not_leave_it() {
         stage.run(name, two_steps(make, read, mounts)).await;
         let pod = stage.ended(name).await;
         assert_eq!(pod["status"]["phase"], "Succeeded", "{name}: {pod:#}");
-        let main = LogQuery {
+        let main = LogRequest {
             container: "main".to_owned(),
             ..query(&pod)
         };
@@ -252,7 +251,7 @@ async fn a_constantly_changing_volume_is_not_left() {
     let pod = stage.ended("exchange").await;
     let mut read = Vec::new();
     for number in 0..READERS {
-        let query = LogQuery {
+        let query = LogRequest {
             container: format!("reader-{number}"),
             ..query(&pod)
         };

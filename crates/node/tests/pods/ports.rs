@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
-use longshore_node::SessionError;
+use longshore_node_api::SessionError;
 
 use super::*;
 
@@ -78,9 +78,9 @@ async fn a_port_forward_connects_to_the_pods_own_address() {
     stage.run("hidden", serves("127.0.0.1", port)).await;
     let hidden = until_ready(&stage, "hidden").await;
     let sessions = stage.agent.as_ref().unwrap().sessions();
-    let uid = hidden["metadata"]["uid"].as_str().unwrap();
     let address = hidden["status"]["podIP"].as_str().unwrap();
-    let Err(SessionError::Refused(message)) = sessions.connect(uid, port).await else {
+    let Err(SessionError::Failed(message)) = sessions.connect(main_container(&hidden), port).await
+    else {
         panic!("connected")
     };
     assert_eq!(
@@ -96,8 +96,7 @@ async fn a_port_forward_connects_to_the_pods_own_address() {
     for (name, on) in [("own", "$(POD_IP)"), ("all", "0.0.0.0")] {
         stage.run(name, serves(on, port)).await;
         let pod = until_ready(&stage, name).await;
-        let uid = pod["metadata"]["uid"].as_str().unwrap();
-        sessions.connect(uid, port).await.unwrap();
+        sessions.connect(main_container(&pod), port).await.unwrap();
         let now = DeleteOptions {
             grace_seconds: Some(0),
             ..DeleteOptions::default()

@@ -6,22 +6,22 @@ pub(super) type Parameter = (&'static str, &'static str, &'static str);
 const DRY_RUN: Parameter = (
     "dryRun",
     "string",
-    "`All` runs every stage of the request and keeps nothing.",
+    "When present, indicates that modifications should not be persisted. Valid values are: All: all dry run stages will be processed.",
 );
 const FIELD_MANAGER: Parameter = (
     "fieldManager",
     "string",
-    "The name of who makes the change, for managedFields.",
+    "The name of the actor or entity that makes the changes, for managedFields. The value must have at most 128 characters.",
 );
 const FIELD_VALIDATION: Parameter = (
     "fieldValidation",
     "string",
-    "What becomes of unknown and duplicate fields: Ignore, Warn (the default) or Strict.",
+    "How the server handles unknown and duplicate fields in the object. Valid values are: Ignore, Warn (the default), and Strict.",
 );
 const FORCE: Parameter = (
     "force",
     "boolean",
-    "Apply takes over fields that another manager owns.",
+    "Forces apply requests. The user will re-acquire conflicting fields owned by other managers. Must be unset for non-apply patch requests.",
 );
 
 /// Parameters of operations that read an object.
@@ -29,39 +29,55 @@ pub(super) const READ: &[Parameter] = &[];
 
 /// Parameters of lists and watches.
 pub(super) const LIST: &[Parameter] = &[
-    ("allowWatchBookmarks", "boolean", "Watches send bookmarks."),
+    (
+        "allowWatchBookmarks",
+        "boolean",
+        "Requests watch events with type BOOKMARK.",
+    ),
     (
         "continue",
         "string",
-        "The token of the next page, from the page before.",
+        "The continue token of a previous list response. The server returns the next page of that list.",
     ),
-    ("fieldSelector", "string", "Only objects with these fields."),
-    ("labelSelector", "string", "Only objects with these labels."),
-    ("limit", "integer", "The most objects of a page."),
+    (
+        "fieldSelector",
+        "string",
+        "A selector to restrict the list of returned objects by their fields. Defaults to everything.",
+    ),
+    (
+        "labelSelector",
+        "string",
+        "A selector to restrict the list of returned objects by their labels. Defaults to everything.",
+    ),
+    (
+        "limit",
+        "integer",
+        "The maximum number of objects to return for a list call. If more objects exist, the response contains a continue token.",
+    ),
     (
         "resourceVersion",
         "string",
-        "The version to read, or to watch from.",
+        "Sets a constraint on what resource versions a request may be served from.",
     ),
     (
         "resourceVersionMatch",
         "string",
-        "How resourceVersion is meant: Exact or NotOlderThan.",
+        "Determines how resourceVersion is applied to list calls: Exact or NotOlderThan.",
     ),
     (
         "sendInitialEvents",
         "boolean",
-        "A watch begins with the objects that there are.",
+        "If true, a watch begins with synthetic ADDED events for all current objects, followed by a bookmark.",
     ),
     (
         "timeoutSeconds",
         "integer",
-        "The longest that the request may last.",
+        "Timeout for the list or watch call. This limits the duration of the call, regardless of any activity or inactivity.",
     ),
     (
         "watch",
         "boolean",
-        "Answers with changes, instead of a list.",
+        "Watch for changes to the described resources and return them as a stream of add, update, and remove notifications.",
     ),
 ];
 
@@ -77,17 +93,17 @@ pub(super) const DELETE: &[Parameter] = &[
     (
         "gracePeriodSeconds",
         "integer",
-        "How long the object may take to go, in seconds.",
+        "The duration in seconds before the object should be deleted. Zero means delete immediately. Defaults to a per-object value if not specified.",
     ),
     (
         "orphanDependents",
         "boolean",
-        "Superseded by propagationPolicy.",
+        "Deprecated: use propagationPolicy. Whether dependent objects should be orphaned.",
     ),
     (
         "propagationPolicy",
         "string",
-        "What becomes of dependents: Background, Foreground or Orphan.",
+        "Whether and how garbage collection will be performed. Acceptable values are: Orphan, Background, and Foreground.",
     ),
 ];
 
@@ -96,23 +112,43 @@ pub(super) const LOG: &[Parameter] = &[
     (
         "container",
         "string",
-        "The container; may be left out if there is only one.",
+        "The container for which to stream logs. Defaults to the only container if there is one container in the pod.",
     ),
-    ("follow", "boolean", "Goes on until the container ends."),
-    ("limitBytes", "integer", "The most bytes to send."),
+    (
+        "follow",
+        "boolean",
+        "Follow the log stream of the pod. Defaults to false.",
+    ),
+    (
+        "limitBytes",
+        "integer",
+        "The maximum number of bytes to read from the server before terminating the log output.",
+    ),
     (
         "previous",
         "boolean",
-        "The log of the container's run before this one.",
+        "Return previous terminated container logs. Defaults to false.",
     ),
-    ("sinceSeconds", "integer", "Only lines of the last seconds."),
+    (
+        "sinceSeconds",
+        "integer",
+        "A relative time in seconds before the current time from which to show logs.",
+    ),
     (
         "sinceTime",
         "string",
-        "Only lines since a time, in RFC 3339.",
+        "An RFC 3339 timestamp from which to show logs.",
     ),
-    ("tailLines", "integer", "Only the last lines."),
-    ("timestamps", "boolean", "Each line begins with its time."),
+    (
+        "tailLines",
+        "integer",
+        "The number of lines from the end of the logs to show.",
+    ),
+    (
+        "timestamps",
+        "boolean",
+        "If true, add an RFC 3339 timestamp at the beginning of every line of log output. Defaults to false.",
+    ),
 ];
 
 /// Parameters of attach and exec.
@@ -120,24 +156,40 @@ pub(super) const ATTACH: &[Parameter] = &[
     (
         "container",
         "string",
-        "The container; may be left out if there is only one.",
+        "The container in which to execute the command. Defaults to the only container if there is only one container in the pod.",
     ),
-    ("stderr", "boolean", "Its standard error is wanted."),
-    ("stdin", "boolean", "It is given standard input."),
-    ("stdout", "boolean", "Its standard output is wanted."),
-    ("tty", "boolean", "It has a terminal."),
+    (
+        "stderr",
+        "boolean",
+        "Redirect the standard error stream of the container for this call.",
+    ),
+    (
+        "stdin",
+        "boolean",
+        "Redirect the standard input stream of the container for this call.",
+    ),
+    (
+        "stdout",
+        "boolean",
+        "Redirect the standard output stream of the container for this call.",
+    ),
+    (
+        "tty",
+        "boolean",
+        "If true, a TTY is allocated for the call. Defaults to false.",
+    ),
 ];
 
 /// Parameters of exec in addition to [`ATTACH`].
 pub(super) const EXEC: &[Parameter] = &[(
     "command",
     "string",
-    "The command, each word as a parameter of its own.",
+    "The remote command to execute: one parameter per argument. Not executed within a shell.",
 )];
 
 /// Parameters of port forwarding.
 pub(super) const PORT_FORWARD: &[Parameter] = &[(
     "ports",
     "integer",
-    "The ports, where the protocol does not name them later.",
+    "List of ports to forward. Required when using WebSockets.",
 )];

@@ -10,6 +10,18 @@ use serde_json::Value;
 /// Up to this length, a linear search is faster than hashing.
 const SHORT: usize = 16;
 
+#[cfg(test)]
+thread_local! {
+    /// The number of lookups and comparisons of values on this thread.
+    pub(super) static STEPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Counts a lookup or comparison in tests of the complexity.
+fn count_step() {
+    #[cfg(test)]
+    STEPS.set(STEPS.get() + 1);
+}
+
 /// The first position of each value in a list.
 pub(super) enum Positions<'a> {
     Short(&'a [&'a Value]),
@@ -30,8 +42,14 @@ impl<'a> Positions<'a> {
 
     pub(super) fn find(&self, value: &Value) -> Option<usize> {
         match self {
-            Self::Short(list) => list.iter().position(|other| *other == value),
-            Self::Long(positions) => positions.get(value).copied(),
+            Self::Short(list) => list.iter().position(|other| {
+                count_step();
+                *other == value
+            }),
+            Self::Long(positions) => {
+                count_step();
+                positions.get(value).copied()
+            }
         }
     }
 }
@@ -59,6 +77,7 @@ impl<'k> Slots<'k> {
     }
 
     fn matches(&self, position: usize, id: &Value) -> bool {
+        count_step();
         let item = self.items[position].as_ref();
         let own = item.and_then(|item| match self.key {
             Some(key) => item.get(key),

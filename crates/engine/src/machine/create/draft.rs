@@ -3,21 +3,18 @@
 
 use std::sync::Arc;
 
+use longshore_builtin::{Generation, Lifecycle, cause::Cause, defaults, json, validate};
 use longshore_model::KindInfo;
 use serde_json::Value;
 
 use crate::{
     Create, Error, FieldValidation, Subject,
-    cause::Cause,
     decode::complete,
-    defaults,
-    facts::Generation,
-    json, kinds,
-    machine::{JsonObject, Transaction, namespace, ownership::Author, priority, runtime_class},
+    kinds,
+    machine::{JsonObject, Transaction, admission, namespace, ownership::Author},
     managed::Entry,
     options::Ids,
     state::State,
-    validate,
     view::View,
 };
 
@@ -79,7 +76,7 @@ pub(in crate::machine) fn draft(
     ] {
         metadata.remove(name);
     }
-    match kinds.entry(kind).facts.generation {
+    match kinds.entry(kind).rules.generation {
         // As in Kubernetes, the value in the request is kept.
         Generation::Absent | Generation::SpecFromNone => {
             if metadata.get("generation").and_then(Value::as_i64) == Some(0) {
@@ -213,7 +210,8 @@ pub(super) fn prepare(
     author: &Author,
 ) -> Result<Vec<Entry>, Error> {
     let info = &*kind.entry.info;
-    defaults::fill(info, object);
+    let rules = &*kind.entry.rules;
+    (rules.fill)(object);
     let view = kind.view;
     let entries = view.with_converted(object, |shown| {
         author.entries_of_new(kind.entry, view, shown)
@@ -223,17 +221,14 @@ pub(super) fn prepare(
         Some(kind) if kind.has_status => drop(object.remove("status")),
         Some(_) => {}
         None => {
-            if info.gvk.group.is_empty() && info.gvk.kind == "Pod" {
-                priority::apply_to_pod(state, info, object)?;
-                runtime_class::apply_to_pod(state, info, object)?;
-            }
-            defaults::on_create(info, object);
+            admission::apply_classes(state, rules, info, object)?;
+            defaults::on_create(info, rules, object);
         }
     }
-    defaults::fill(info, object);
-    defaults::derive_fields(info, None, object);
-    let mut causes = validate::object(info, object);
-    causes.extend(validate::new_object(info, object));
+    (rules.fill)(object);
+    (rules.derive_fields)(None, object);
+    let mut causes = validate::object(info, rules, object);
+    causes.extend(validate::new_object(rules, object));
     causes.extend(view.validate(None, object));
     let causes = view.rename_cause_fields(causes);
     if causes.is_empty() {
@@ -247,7 +242,7 @@ pub(super) fn prepare(
 impl Draft {
     /// Whether this is a namespace, which gets initial contents.
     pub(super) fn is_namespace(&self) -> bool {
-        self.info.gvk.group.is_empty() && &*self.info.gvk.kind == "Namespace"
+        self.view.rules.lifecycle == Lifecycle::Namespace
     }
 
     /// Updates the draft if the definition of its kind has changed since it was

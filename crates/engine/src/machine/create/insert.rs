@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
+use longshore_builtin::json;
 use longshore_model::time;
 
 use super::draft::{Draft, Kind, check_not_terminating, generate_name, namespace_of, prepare};
 use crate::{
-    Error, Object, Subject, Written, json,
+    Error, Object, Subject, Written,
     kinds::KindId,
     machine::{
-        JsonObject, Transaction, namespace,
+        JsonObject, Transaction, admission, namespace,
         ownership::{self, Author},
-        priority, service,
     },
     managed, object,
 };
@@ -72,31 +72,9 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     let created = time::seconds(tx.now);
     ownership::set_times(&mut entries, &created);
     let managed = managed::text(entries);
-    if info.gvk.group.is_empty() && &*info.gvk.kind == "PersistentVolume" {
-        let status = json::child(&mut object, "status");
-        status.insert("lastPhaseTransitionTime".into(), created.clone().into());
-    }
-    if &*info.gvk.group == "apiregistration.k8s.io" {
-        let status = json::child(&mut object, "status");
-        for condition in json::items_mut(status, "conditions") {
-            condition.insert("lastTransitionTime".into(), created.clone().into());
-        }
-    }
+    (tx.rules(kind).on_insert)(&mut object, &created);
     json::child(&mut object, "metadata").insert("creationTimestamp".into(), created.into());
-    match (&*info.gvk.group, &*info.gvk.kind) {
-        ("", "Service") => service::allocate(tx, kind, &info, &mut object, None)?,
-        ("scheduling.k8s.io", "PriorityClass") => {
-            priority::check_single_default(tx, &info, &object)?
-        }
-        ("", "Namespace") => {
-            return Ok(Written {
-                object: tx.put_managed(kind, &object, Some(&managed))?,
-                created: true,
-                warnings,
-            });
-        }
-        _ => {}
-    }
+    admission::admit(tx, kind, &mut object, None)?;
     let object = view.prune_for_storage(&object).unwrap_or(object);
     Ok(Written {
         object: put(tx, kind, &object, &managed, &author)?,

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use longshore_engine::{
-    Create, DeleteOptions, Engine, Error, Patch, Propagation, Storage, Subresource, WatchRequest,
-    WatchStart, WriteOptions,
+    Create, Delete, DeleteOptions, Engine, Error, Patch, Propagation, ReadVersion, Storage,
+    Subresource, Target, WatchRequest, WatchStart, WriteOptions,
 };
 use longshore_model::PatchKind;
 use serde_json::{Value, json};
@@ -196,4 +196,57 @@ async fn rule_30_a_watch_ends_when_its_kind_is_replaced() {
     let again = definition(json!([version("v1", true)]));
     api.create(DEFINITIONS, again).await.unwrap();
     assert!(matches!(waiting.await.unwrap(), Err(Error::KindGone(_))));
+}
+
+#[tokio::test]
+async fn custom_kinds_with_the_name_of_a_built_in_kind_are_deleted_as_custom_kinds() {
+    for (plural, kind) in [("pods", "Pod"), ("namespaces", "Namespace")] {
+        let api = api();
+        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let crd = json!({"metadata": {"name": format!("{plural}.example.com")}, "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": schema}}],
+        }});
+        api.create(DEFINITIONS, crd).await.unwrap();
+        let kind = api.0.find("example.com", "v1", plural).unwrap();
+        // With these fields, a pod gets a grace period and a namespace waits for its
+        // finalizers.
+        let spec = json!({"nodeName": "n", "finalizers": ["kubernetes"]});
+        let create = Create {
+            kind: kind.clone(),
+            namespace: Some("default".into()),
+            object: json!({"metadata": {"name": "a", "finalizers": ["example.com/hold"]},
+                "spec": spec}),
+            options: WriteOptions::default(),
+        };
+        api.0.create(create).await.unwrap();
+        let target = Target {
+            kind: kind.clone(),
+            namespace: Some("default".into()),
+            name: "a".into(),
+        };
+        let delete = Delete {
+            target: target.clone(),
+            options: DeleteOptions::default(),
+        };
+        api.0.delete(delete).await.unwrap();
+        let marked = api.0.get(&kind, Some("default"), "a", ReadVersion::Latest);
+        assert_eq!(
+            marked.unwrap().value()["metadata"]["deletionGracePeriodSeconds"],
+            0,
+            "{plural}"
+        );
+        let release = Patch {
+            target,
+            subresource: Subresource::None,
+            kind: PatchKind::Merge,
+            body: json!({"metadata": {"finalizers": null}}),
+            options: WriteOptions::default(),
+        };
+        api.0.patch(release).await.unwrap();
+        let gone = api.0.get(&kind, Some("default"), "a", ReadVersion::Latest);
+        assert!(matches!(gone, Err(Error::NotFound(_))), "{plural}");
+    }
 }

@@ -168,7 +168,7 @@ struct Scenario {
     clients: Vec<Vec<Call>>,
     defined: bool,
     kept: usize,
-    light: usize,
+    inline_limit: usize,
 }
 
 fn run(scenario: Scenario) {
@@ -179,7 +179,7 @@ fn run(scenario: Scenario) {
         .unwrap();
     let options = Options {
         history: scenario.kept,
-        light: scenario.light,
+        inline_limit: scenario.inline_limit,
         ..support::options(Storage::Memory)
     };
     runtime.block_on(async {
@@ -198,7 +198,7 @@ fn scenario(most: usize, length: usize, kept: usize) -> impl Strategy<Value = Sc
         clients,
         defined,
         kept,
-        light: usize::MAX,
+        inline_limit: usize::MAX,
     })
 }
 
@@ -219,16 +219,16 @@ proptest! {
     /// All work is done outside the writer's turn, and much of it more than once.
     #[test]
     fn work_outside_the_writers_turn_makes_no_difference(mut scenario in scenario(1, 60, 1000)) {
-        scenario.light = 0;
+        scenario.inline_limit = 0;
         run(scenario);
     }
 
     /// Some objects are large, or become large.
     #[test]
     fn work_in_and_outside_the_writers_turn_makes_no_difference(
-        mut scenario in scenario(1, 60, 1000), light in 300..900_usize
+        mut scenario in scenario(1, 60, 1000), inline_limit in 300..900_usize
     ) {
-        scenario.light = light;
+        scenario.inline_limit = inline_limit;
         run(scenario);
     }
 

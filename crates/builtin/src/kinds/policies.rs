@@ -1,0 +1,93 @@
+//! Permissions, priorities, disruption budgets and runtime classes.
+
+use crate::{
+    Admission, Behaviour, Generation, KindRules, NameRule, PLAIN, defaults,
+    table::{policies, registrations},
+    validate::{immutable, policy, rbac, registration},
+};
+use Behaviour::{Acts, Stored};
+
+const RBAC: KindRules = KindRules {
+    group: "rbac.authorization.k8s.io",
+    behaviour: Stored("permissions are not enforced: every authenticated user can do everything"),
+    name: NameRule::PathSegment,
+    create_on_update: true,
+    columns: policies::CREATED,
+    cells: policies::created,
+    ..PLAIN
+};
+
+const BINDING: KindRules = KindRules {
+    fill: defaults::limits::binding,
+    validate_update: rbac::binding_change,
+    columns: policies::BINDING,
+    cells: policies::binding,
+    ..RBAC
+};
+
+pub(super) static KINDS: &[KindRules] = &[
+    KindRules {
+        group: "node.k8s.io",
+        kind: "RuntimeClass",
+        behaviour: Acts(
+            "new pods get its overhead and scheduling; the node does not start pods with a RuntimeClass",
+        ),
+        unconditional_update: false,
+        create_on_update: true,
+        validate: registration::runtime_class,
+        validate_update: |before, after, causes| {
+            immutable::fixed_without_value(before, after, &["handler"], causes);
+        },
+        columns: registrations::RUNTIME,
+        cells: registrations::runtime_class,
+        ..PLAIN
+    },
+    KindRules {
+        group: "policy",
+        kind: "PodDisruptionBudget",
+        behaviour: Acts(
+            "evictions respect it and count in its status; no controller updates the status",
+        ),
+        generation: Generation::Spec,
+        unconditional_update: false,
+        validate: policy::budget,
+        validate_status: |_, after, causes| policy::budget_status(after, causes),
+        columns: policies::BUDGET,
+        cells: policies::budget,
+        ..PLAIN
+    },
+    KindRules {
+        kind: "ClusterRole",
+        validate: rbac::cluster_role,
+        ..RBAC
+    },
+    KindRules {
+        kind: "ClusterRoleBinding",
+        validate: |object, causes| rbac::binding(object, &["ClusterRole"], causes),
+        ..BINDING
+    },
+    KindRules {
+        kind: "Role",
+        validate: rbac::role,
+        ..RBAC
+    },
+    KindRules {
+        kind: "RoleBinding",
+        validate: |object, causes| rbac::binding(object, &["Role", "ClusterRole"], causes),
+        ..BINDING
+    },
+    KindRules {
+        group: "scheduling.k8s.io",
+        kind: "PriorityClass",
+        behaviour: Acts("new pods get its priority"),
+        generation: Generation::Fixed,
+        fill: defaults::limits::priority_class,
+        validate: policy::priority,
+        validate_update: policy::priority_change,
+        admission: Admission::SingleDefault,
+        reads_all_of: &[("scheduling.k8s.io", "PriorityClass")],
+        columns: policies::PRIORITY,
+        cells: policies::priority,
+        ..PLAIN
+    },
+];

@@ -1,0 +1,97 @@
+//! The kinds that extend or configure the API server: admission webhooks,
+//! definitions, APIServices, certificate requests and leases.
+
+use crate::{
+    Behaviour, Generation, KindRules, Lifecycle, NameRule, PLAIN, defaults, json,
+    table::{self, columns, registrations},
+    validate::{self, webhook},
+};
+use Behaviour::{Acts, Stored};
+
+const ADMISSION: KindRules = KindRules {
+    group: "admissionregistration.k8s.io",
+    behaviour: Stored("its webhooks are not called"),
+    generation: Generation::Content,
+    unconditional_update: false,
+    validate: webhook::configuration,
+    validate_new: webhook::new_object,
+    columns: registrations::WEBHOOKS,
+    cells: registrations::webhooks,
+    ..PLAIN
+};
+
+pub(super) static KINDS: &[KindRules] = &[
+    KindRules {
+        kind: "MutatingWebhookConfiguration",
+        fill: defaults::webhook::fill_mutating,
+        ..ADMISSION
+    },
+    KindRules {
+        kind: "ValidatingWebhookConfiguration",
+        fill: defaults::webhook::fill_validating,
+        ..ADMISSION
+    },
+    KindRules {
+        group: "apiextensions.k8s.io",
+        kind: "CustomResourceDefinition",
+        behaviour: Acts("defines a kind that is served"),
+        generation: Generation::Spec,
+        unconditional_update: false,
+        fill: defaults::definition::fill,
+        on_create: defaults::definition::on_create,
+        on_update: |_, definition| defaults::definition::on_update(definition),
+        validate: validate::definition::object,
+        validate_update: validate::definition::change,
+        lifecycle: Lifecycle::Definition,
+        columns: columns::DEFINITION,
+        cells: table::plain::definition,
+        ..PLAIN
+    },
+    KindRules {
+        group: "apiregistration.k8s.io",
+        kind: "APIService",
+        behaviour: Stored("requests are not forwarded to its Service"),
+        name: NameRule::PathSegment,
+        unconditional_update: false,
+        status_metadata: &[],
+        fill: |object| defaults::webhook::service(json::child(object, "spec")),
+        on_create: defaults::webhook::on_create,
+        on_insert: defaults::webhook::on_insert,
+        validate: validate::registration::api_service,
+        validate_status: |_, after, causes| {
+            validate::registration::api_service_status(after, causes);
+        },
+        columns: registrations::SERVICE,
+        cells: registrations::service,
+        ..PLAIN
+    },
+    KindRules {
+        group: "certificates.k8s.io",
+        kind: "CertificateSigningRequest",
+        behaviour: Stored("it is never signed"),
+        fields: &["spec.signerName"],
+        name: NameRule::PathSegment,
+        has_fixed_spec: true,
+        on_update: |before, object| json::copy(before, object, "spec"),
+        on_status: defaults::certificate::on_status,
+        validate: validate::certificate::request,
+        validate_status: |before, after, causes| {
+            validate::certificate::status(before, after, false, causes);
+        },
+        columns: registrations::REQUEST,
+        cells: registrations::request,
+        ..PLAIN
+    },
+    KindRules {
+        group: "coordination.k8s.io",
+        kind: "Lease",
+        behaviour: Acts("the node agent renews its own"),
+        unconditional_update: false,
+        create_on_update: true,
+        fill: defaults::lease::fill,
+        validate: validate::lease::object,
+        columns: columns::LEASE,
+        cells: table::plain::lease,
+        ..PLAIN
+    },
+];

@@ -1,0 +1,266 @@
+//! The entry of a kind in the table: everything in which the API server treats
+//! it differently from other kinds.
+
+use jiff::Timestamp;
+use longshore_model::StatusCause;
+use serde_json::Value;
+
+use crate::{
+    behaviour::Behaviour,
+    json::{self, Object},
+    table::{self, Cells, Column},
+};
+
+/// How the names of a kind are validated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameRule {
+    /// A DNS subdomain.
+    Subdomain,
+    /// A DNS label.
+    Label,
+    /// A DNS label that starts with a letter, as required for Services.
+    ServiceLabel,
+    /// Any valid path segment: roles and their bindings.
+    PathSegment,
+    /// An IP address in canonical form.
+    Address,
+}
+
+/// What a create does with a status in the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SentStatus {
+    /// Kept: nodes register with a status.
+    Kept,
+    /// Dropped.
+    Dropped,
+}
+
+/// Which changes increment `metadata.generation`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    /// The kind has no generation.
+    Absent,
+    /// The generation is always 1.
+    Fixed,
+    /// Changes of the spec.
+    Spec,
+    /// Changes of the spec; a new object has no generation.
+    SpecFromNone,
+    /// Changes of the spec or the annotations.
+    SpecAndAnnotations,
+    /// Changes of anything except the metadata.
+    Content,
+}
+
+impl Generation {
+    /// Whether a change increments the generation.
+    #[must_use]
+    pub fn counts(self, before: &Object, after: &Object) -> bool {
+        let differ = |field: &str| before.get(field) != after.get(field);
+        let annotations = |object| json::at(object, "metadata.annotations");
+        match self {
+            Self::Absent | Self::Fixed => false,
+            Self::Spec | Self::SpecFromNone => differ("spec"),
+            Self::SpecAndAnnotations => differ("spec") || annotations(before) != annotations(after),
+            Self::Content => {
+                let mut fields = before.keys().chain(after.keys());
+                // The storage version of a custom object may change without an
+                // effect on the generation.
+                let counts = |field: &str| !matches!(field, "metadata" | "apiVersion");
+                fields.any(|field| counts(field) && differ(field))
+            }
+        }
+    }
+}
+
+/// A second API version or group in which the objects of a kind are served. The
+/// engine converts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtherVersion {
+    /// Events of events.k8s.io.
+    EventsV1,
+    /// HorizontalPodAutoscalers of autoscaling/v1.
+    AutoscalingV1,
+}
+
+impl OtherVersion {
+    /// The API version.
+    #[must_use]
+    pub fn api_version(self) -> &'static str {
+        match self {
+            Self::EventsV1 => "events.k8s.io/v1",
+            Self::AutoscalingV1 => "autoscaling/v1",
+        }
+    }
+}
+
+/// What a write of an object checks or sets by the other objects of the cluster,
+/// as the admission plugins and allocators of Kubernetes do. The engine
+/// implements it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// Nothing.
+    None,
+    /// Services get an unused cluster IP and unused node ports.
+    ServiceAddresses,
+    /// At most one PriorityClass is the default.
+    SingleDefault,
+    /// New pods get the values of their PriorityClass and RuntimeClass.
+    PodClasses,
+}
+
+/// How `spec.selector` of a kind with the subresource `scale` selects pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PodSelector {
+    /// It is a label selector.
+    Labels,
+    /// It is a map of labels.
+    Map,
+}
+
+/// How the objects of a kind are deleted. The engine implements it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifecycle {
+    /// An object is removed when it has no finalizers.
+    Plain,
+    /// As `Plain`, after a grace period: pods.
+    GracePeriod,
+    /// As `Plain`, and one hour after its last write: Events.
+    Expiring,
+    /// A namespace gets initial contents and is removed after its contents. It
+    /// is deleted by name only, not as part of a collection.
+    Namespace,
+    /// A definition of a custom kind is removed after the objects of the kind.
+    Definition,
+}
+
+/// The rules for the objects of a kind. Entries override the fields of
+/// [`PLAIN`].
+#[derive(Debug, Clone, Copy)]
+pub struct KindRules {
+    /// The API group; empty for the core group.
+    pub group: &'static str,
+    /// The kind.
+    pub kind: &'static str,
+    /// What the embedded cluster does with the objects.
+    pub behaviour: Behaviour,
+    /// A second version in which the objects are served.
+    pub other_version: Option<OtherVersion>,
+
+    /// Selectable fields besides `metadata.name` and `metadata.namespace`.
+    pub fields: &'static [&'static str],
+    /// How names are validated.
+    pub name: NameRule,
+    /// Which changes increment the generation.
+    pub generation: Generation,
+    /// What a create does with a status in the request.
+    pub sent_status: SentStatus,
+    /// Whether an update may omit the resource version.
+    pub unconditional_update: bool,
+    /// Whether an update creates a missing object.
+    pub create_on_update: bool,
+    /// Whether only the server may change the spec after creation.
+    pub has_fixed_spec: bool,
+    /// Metadata fields that a status update also changes.
+    pub status_metadata: &'static [&'static str],
+
+    /// Sets missing fields to their defaults; idempotent.
+    pub fill: fn(&mut Object),
+    /// Prepares a new object, before validation.
+    pub on_create: fn(&mut Object),
+    /// Sets fields of a new object to its creation time.
+    pub on_insert: fn(&mut Object, &str),
+    /// Resets the fields of an object that an update cannot change; receives the
+    /// previous state first.
+    pub on_update: fn(&Object, &mut Object),
+    /// Makes redundant status fields consistent; receives the previous state
+    /// first.
+    pub on_status: fn(&Object, &mut Object, Timestamp),
+    /// Derives fields from the difference to the previous state, after all
+    /// defaults are set.
+    pub derive_fields: fn(Option<&Object>, &mut Object),
+
+    /// Validates an object on its own.
+    pub validate: fn(&Object, &mut Vec<StatusCause>),
+    /// Rules that apply only to new objects.
+    pub validate_new: fn(&Object, &mut Vec<StatusCause>),
+    /// Validates a change: the object before and after it.
+    pub validate_update: fn(&Object, &Object, &mut Vec<StatusCause>),
+    /// Validates a change of the status: the object before and after it.
+    pub validate_status: fn(&Object, &Object, &mut Vec<StatusCause>),
+
+    /// What a write checks or sets by the other objects of the cluster.
+    pub admission: Admission,
+    /// Group and kind of the objects that a write may read as a whole: it is
+    /// repeated if one of them has changed.
+    pub reads_all_of: &'static [(&'static str, &'static str)],
+
+    /// How `spec.selector` selects pods, for the subresource `scale`.
+    pub pod_selector: PodSelector,
+
+    /// How objects are deleted.
+    pub lifecycle: Lifecycle,
+    /// Whether a delete without a propagation policy orphans dependents.
+    pub orphan_by_default: bool,
+    /// Whether a delete returns the deleted object instead of a `Status`.
+    pub returns_deleted: bool,
+
+    /// The columns of tables.
+    pub columns: &'static [Column],
+    /// Fills the cells of a row, one per column.
+    pub cells: Cells,
+    /// The conditions of a row.
+    pub row_conditions: fn(&Value) -> Option<Value>,
+}
+
+/// The rules for kinds without an entry, and the defaults of entries.
+pub static PLAIN: KindRules = KindRules {
+    group: "",
+    kind: "",
+    behaviour: Behaviour::Data,
+    other_version: None,
+    fields: &[],
+    name: NameRule::Subdomain,
+    generation: Generation::Absent,
+    sent_status: SentStatus::Dropped,
+    unconditional_update: true,
+    create_on_update: false,
+    has_fixed_spec: false,
+    status_metadata: &["labels", "annotations", "finalizers", "ownerReferences"],
+    fill: |_| {},
+    on_create: |_| {},
+    on_insert: |_, _| {},
+    on_update: |_, _| {},
+    on_status: |_, _, _| {},
+    derive_fields: |_, _| {},
+    validate: |_, _| {},
+    validate_new: |_, _| {},
+    validate_update: |_, _, _| {},
+    validate_status: |_, _, _| {},
+    admission: Admission::None,
+    reads_all_of: &[],
+    pod_selector: PodSelector::Labels,
+    lifecycle: Lifecycle::Plain,
+    orphan_by_default: false,
+    returns_deleted: false,
+    columns: table::columns::ANY,
+    cells: table::plain::any,
+    row_conditions: |_| None,
+};
+
+/// The rules for custom kinds. Their definitions add validation and columns.
+pub static CUSTOM: KindRules = KindRules {
+    generation: Generation::Content,
+    unconditional_update: false,
+    status_metadata: &[],
+    ..PLAIN
+};
+
+impl KindRules {
+    /// Whether objects can be deleted as a collection. Namespaces cannot, because
+    /// each deletion includes all objects in the namespace.
+    #[must_use]
+    pub fn supports_delete_collection(&self) -> bool {
+        self.lifecycle != Lifecycle::Namespace
+    }
+}

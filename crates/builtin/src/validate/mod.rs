@@ -1,0 +1,105 @@
+//! Validation: the errors of each kind, with the field paths and messages of
+//! Kubernetes.
+
+mod address;
+pub(crate) mod autoscaling;
+pub(crate) mod certificate;
+pub(crate) mod config;
+pub(crate) mod cron;
+pub(crate) mod definition;
+pub(crate) mod endpoints;
+pub(crate) mod event;
+mod field_value;
+pub(crate) mod immutable;
+pub(crate) mod ingress;
+pub(crate) mod job;
+pub(crate) mod job_status;
+pub(crate) mod lease;
+pub(crate) mod limit_range;
+mod meta;
+pub(crate) mod network_policy;
+pub(crate) mod node;
+mod node_selector;
+mod pem;
+pub(crate) mod pod;
+pub(crate) mod policy;
+pub(crate) mod quota;
+pub(crate) mod rbac;
+pub(crate) mod registration;
+mod selector;
+pub(crate) mod service;
+pub(crate) mod stateful_set;
+pub(crate) mod storage;
+pub(crate) mod volume;
+mod volume_source;
+pub(crate) mod webhook;
+pub(crate) mod workload;
+mod zero_values;
+
+use longshore_model::{KindInfo, StatusCause};
+
+pub use meta::deletion;
+
+use crate::{KindRules, json::Object};
+
+/// Validates an object on its own.
+#[must_use]
+pub fn object(kind: &KindInfo, rules: &KindRules, object: &Object) -> Vec<StatusCause> {
+    let mut causes = meta::object(kind, rules, object);
+    (rules.validate)(object, &mut causes);
+    zero_values::show_as_zero(kind, &mut causes);
+    causes
+}
+
+/// Validates a namespace when its finalizers are updated.
+#[must_use]
+pub fn finalized(kind: &KindInfo, rules: &KindRules, namespace: &Object) -> Vec<StatusCause> {
+    let mut causes = meta::object(kind, rules, namespace);
+    node::finalized_namespace(namespace, &mut causes);
+    causes
+}
+
+/// Validates what applies only to new objects.
+#[must_use]
+pub fn new_object(rules: &KindRules, object: &Object) -> Vec<StatusCause> {
+    let mut causes = Vec::new();
+    (rules.validate_new)(object, &mut causes);
+    causes
+}
+
+/// Validates a change.
+#[must_use]
+pub fn change(rules: &KindRules, before: &Object, after: &Object) -> Vec<StatusCause> {
+    let mut causes = meta::change(before, after);
+    (rules.validate_update)(before, after, &mut causes);
+    causes
+}
+
+/// Validates metadata that a status update changed.
+#[must_use]
+pub fn metadata(
+    kind: &KindInfo,
+    rules: &KindRules,
+    before: &Object,
+    after: &Object,
+) -> Vec<StatusCause> {
+    let mut causes = meta::object(kind, rules, after);
+    causes.extend(meta::change(before, after));
+    causes
+}
+
+/// Validates a change of the status.
+#[must_use]
+pub fn status(rules: &KindRules, before: &Object, after: &Object) -> Vec<StatusCause> {
+    let mut causes = Vec::new();
+    (rules.validate_status)(before, after, &mut causes);
+    causes
+}
+
+/// Validates the approval of a certificate signing request.
+#[must_use]
+pub fn approval(before: &Object, after: &Object) -> Vec<StatusCause> {
+    let mut causes = Vec::new();
+    certificate::status(before, after, true, &mut causes);
+    causes
+}

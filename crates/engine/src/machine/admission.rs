@@ -1,0 +1,40 @@
+//! What a write checks or sets by the other objects of the cluster, as the
+//! admission plugins and allocators of Kubernetes do.
+
+use longshore_builtin::{Admission, KindRules};
+use longshore_model::KindInfo;
+
+use super::{JsonObject, Transaction, priority, runtime_class, service};
+use crate::{Error, kinds::KindId, state::State};
+
+/// Applies the classes that a new object names, before its defaults.
+pub(super) fn apply_classes(
+    state: &State,
+    rules: &KindRules,
+    info: &KindInfo,
+    object: &mut JsonObject,
+) -> Result<(), Error> {
+    match rules.admission {
+        Admission::PodClasses => {
+            priority::apply_to_pod(state, info, object)?;
+            runtime_class::apply_to_pod(state, info, object)
+        }
+        Admission::None | Admission::ServiceAddresses | Admission::SingleDefault => Ok(()),
+    }
+}
+
+/// Allocates and checks what must be unique, in the writer's turn. `before` is
+/// the previous state, if there is one.
+pub(super) fn admit(
+    tx: &Transaction<'_>,
+    kind: KindId,
+    object: &mut JsonObject,
+    before: Option<&JsonObject>,
+) -> Result<(), Error> {
+    let info = &tx.kinds().entry(kind).info;
+    match tx.rules(kind).admission {
+        Admission::ServiceAddresses => service::allocate(tx, kind, info, object, before),
+        Admission::SingleDefault => priority::check_single_default(tx, info, object),
+        Admission::None | Admission::PodClasses => Ok(()),
+    }
+}

@@ -1,0 +1,12 @@
+//! The interface between the API server and the node that runs the containers:
+//! their logs ([`NodeLogs`]), and sessions with them ([`NodeStreams`]). The API
+//! server calls it and the node implements it; neither depends on the other.
+
+mod logs;
+mod sessions;
+
+pub use logs::{LogError, LogRequest, LogStream, NodeLogs};
+pub use sessions::{
+    BoxedConnection, BoxedRead, BoxedWrite, ContainerRef, Duplex, NodeStreams, Opening, Session,
+    SessionError, StreamsWanted,
+};
