@@ -1,5 +1,6 @@
 //! `longshore run`: runs a folder of code and follows the run to its end.
 
+mod args;
 mod input;
 mod misplaced;
 mod packing;
@@ -11,12 +12,10 @@ use std::{
     time::Duration,
 };
 
-use clap::Args;
 use longshore::{
     client::Cluster,
     launcher::{
-        Bundle, BundleInfo, Flags, FollowOptions, Plan, PodFlags, Run, RunName, RunSpec, Settings,
-        Store, Workload,
+        Bundle, BundleInfo, FollowOptions, Plan, Run, RunName, RunSpec, Settings, Store, Workload,
         config::{self, Input},
         names, plan,
         preflight::{self, Finding, Purpose},
@@ -24,17 +23,18 @@ use longshore::{
     },
 };
 
+pub(crate) use args::RunArgs;
 pub(crate) use misplaced::misplaced_command;
 
 use crate::{
-    config as folder_config, env,
+    config as folder_config,
     error::{Error, Kind, Result},
-    follow::{self, How, OnInterrupt},
+    follow::{self, How},
     hints,
     interrupt::Interrupt,
-    show::{EventFormat, head},
+    show::head,
     stdin::IgnoredInput,
-    target::{Chosen, ClusterArgs, Target},
+    target::{Chosen, Target},
     terminal::Terminal,
     ui,
     upload::deliver,
@@ -42,212 +42,6 @@ use crate::{
 
 /// How long to wait for a pending submission after an interrupt.
 const SUBMISSION_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Run a folder of code as a job, and follow it to its end
-///
-/// Packs and uploads the folder, starts one process per task, prints the logs of all
-/// tasks, each line prefixed with its task, and exits with the exit code of the command.
-/// Put recurring options in the folder's longshore.toml.
-///
-/// Files that .gitignore or .longshoreignore match are not packed; --dry-run lists them.
-/// An unchanged folder is not packed or uploaded again.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  longshore run -- python train.py
-  longshore run examples/digits --role worker=4
-  longshore run --env EPOCHS=3 --timeout 2h --detach -- python train.py
-  longshore run -it -- python -m pdb train.py
-  gunzip < data.gz | longshore run -i -- python count.py
-  longshore run --dry-run -- python train.py
-  longshore run --cron \"0 3 * * *\" --time-zone Europe/Berlin -- python train.py
-  longshore run --context production --image registry.example/train -- python train.py")]
-pub(crate) struct RunArgs {
-    /// Folder of code
-    #[arg(value_name = "DIR", default_value = ".")]
-    folder: PathBuf,
-    /// Command that each task runs
-    #[arg(last = true)]
-    command: Vec<String>,
-    /// Number of tasks of a role that longshore.toml defines; can be repeated
-    #[arg(long = "role", value_name = "NAME=N")]
-    roles: Vec<String>,
-    /// Name of the run [default: the name of the folder]
-    #[arg(long)]
-    name: Option<String>,
-    /// Namespace [default: that of the context]
-    #[arg(long, short)]
-    namespace: Option<String>,
-    /// Container image
-    #[arg(long, help_heading = "Pods")]
-    image: Option<String>,
-    /// Image that contains the program longshore, for images without it; an init
-    /// container copies the program into the pod
-    #[arg(long, value_name = "IMAGE", help_heading = "Pods")]
-    launcher_image: Option<String>,
-    /// Set an environment variable; NAME alone takes its value from this shell
-    #[arg(long, short, value_name = "NAME[=VALUE]", help_heading = "Pods")]
-    env: Vec<String>,
-    /// Read environment variables from a file, in the format of `docker run --env-file`;
-    /// --env overrides them
-    #[arg(long, value_name = "FILE", help_heading = "Pods")]
-    env_file: Vec<PathBuf>,
-    /// Pass stdin to the task; requires a run with a single task
-    #[arg(long, short = 'i', conflicts_with_all = ["detach", "cron"])]
-    stdin: bool,
-    /// Allocate a terminal for the task, as for a shell or a debugger: -it
-    #[arg(long, short = 't', requires = "stdin", conflicts_with = "output")]
-    tty: bool,
-    /// CPU request of each task, as in 2 or 500m
-    #[arg(long, help_heading = "Pods")]
-    cpu: Option<String>,
-    /// Memory request and limit of each task, as in 4Gi (powers of 1024) or 4G (powers of
-    /// 1000)
-    #[arg(long, help_heading = "Pods")]
-    memory: Option<String>,
-    /// Number of GPUs of each task
-    #[arg(long, help_heading = "Pods")]
-    gpu: Option<String>,
-    /// Number of times to restart failed tasks
-    #[arg(long, value_name = "N")]
-    retries: Option<u32>,
-    /// Maximum duration of the run, as in 90s or 2h
-    #[arg(long, value_name = "TIME")]
-    timeout: Option<String>,
-    /// Maximum time until a task starts
-    #[arg(long, value_name = "TIME")]
-    start_timeout: Option<String>,
-    /// Time to keep the run's objects after it ends, as in 7d
-    #[arg(long, value_name = "TIME")]
-    ttl: Option<String>,
-    /// Port of the first task; each further task uses the next port
-    #[arg(long, help_heading = "Pods")]
-    port: Option<u16>,
-    /// Store for code bundles, as in s3://bucket/prefix or file:///srv/bundles
-    #[arg(long, value_name = "URL", help_heading = "Code")]
-    store: Option<String>,
-    /// Exclude files that match a .gitignore pattern
-    #[arg(long, value_name = "PATTERN", help_heading = "Code")]
-    ignore: Vec<String>,
-    /// Include files that look like secrets and match a .gitignore pattern
-    #[arg(long, value_name = "PATTERN", help_heading = "Code")]
-    allow_secret: Vec<String>,
-    /// Mount a volume of kind claim, secret, config-map, host or empty, as in
-    /// claim:datasets:/data:ro; on the embedded cluster, a host folder can be relative,
-    /// as in host:outputs:/outputs
-    #[arg(long, value_name = "KIND:NAME:PATH", help_heading = "Pods")]
-    volume: Vec<String>,
-    /// Size of /dev/shm, as in 8Gi
-    #[arg(long, value_name = "SIZE", help_heading = "Pods")]
-    shared_memory: Option<String>,
-    /// Run only on nodes with this label
-    #[arg(long, value_name = "KEY=VALUE", help_heading = "Pods")]
-    node_selector: Vec<String>,
-    /// Tolerate this taint
-    #[arg(long, value_name = "KEY[=VALUE][:EFFECT]", help_heading = "Pods")]
-    toleration: Vec<String>,
-    /// Name of a PriorityClass
-    #[arg(long, value_name = "NAME", help_heading = "Pods")]
-    priority_class: Option<String>,
-    /// Service account of the pods; without one they get no token
-    #[arg(long, value_name = "NAME", help_heading = "Pods")]
-    service_account: Option<String>,
-    /// Add a label to every object of the run
-    #[arg(long, value_name = "KEY=VALUE", help_heading = "Pods")]
-    label: Vec<String>,
-    /// Kueue LocalQueue that admits the run
-    #[arg(long, value_name = "NAME", help_heading = "Pods")]
-    queue: Option<String>,
-    /// Run on a schedule, in cron syntax: "0 3 * * *"
-    #[arg(long, value_name = "SCHEDULE", help_heading = "Schedule")]
-    cron: Option<String>,
-    /// Time zone of the schedule, as in Europe/Berlin
-    #[arg(long, value_name = "ZONE", help_heading = "Schedule")]
-    time_zone: Option<String>,
-    /// Create pods that meet the Pod Security Standard `restricted`: no root, no
-    /// privileges
-    #[arg(long, help_heading = "Pods")]
-    restricted: bool,
-    /// Create one JobSet for all roles; requires JobSet in the cluster
-    #[arg(long, help_heading = "Pods")]
-    jobset: bool,
-    /// YAML pod template to merge over the generated one
-    #[arg(long, value_name = "FILE", help_heading = "Pods")]
-    template: Option<PathBuf>,
-    /// Do not upload code; the image contains the command
-    #[arg(long, help_heading = "Code")]
-    no_code: bool,
-    /// Print the objects as YAML without creating them; list excluded files on standard
-    /// error
-    #[arg(long)]
-    dry_run: bool,
-    /// Print the name of the run and exit without following it
-    #[arg(long, short = 'd', visible_alias = "no-follow")]
-    detach: bool,
-    /// Effect of Ctrl-C on the run; without a terminal, `ask` cancels it
-    ///
-    /// SIGTERM leaves the run alone, except with `cancel`. SIGKILL, SIGHUP and closing the
-    /// terminal always leave it alone.
-    #[arg(long, value_enum, default_value_t, value_name = "ACTION", env = env::ON_INTERRUPT, hide_env_values = true)]
-    on_interrupt: OnInterrupt,
-    /// Output format
-    #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
-    output: EventFormat,
-    #[command(flatten)]
-    cluster: ClusterArgs,
-}
-
-impl RunArgs {
-    /// `here` is the current folder, if pods share this machine's files.
-    fn flags(&self, here: Option<PathBuf>) -> Result<Flags> {
-        Ok(Flags {
-            name: self.name.clone(),
-            namespace: self.namespace.clone(),
-            image: self.image.clone(),
-            launcher_image: self.launcher_image.clone(),
-            env_file: shell::of_files(&self.env_file)?,
-            env: shell::passed_through(&self.env)?,
-            input: self.input(),
-            here,
-            roles: self.roles.clone(),
-            cpu: self.cpu.clone(),
-            memory: self.memory.clone(),
-            gpu: self.gpu.clone(),
-            store: self.store.clone(),
-            retries: self.retries,
-            timeout: self.timeout.clone(),
-            start_timeout: self.start_timeout.clone(),
-            ttl: self.ttl.clone(),
-            port: self.port,
-            ignore: self.ignore.clone(),
-            allow_secrets: self.allow_secret.clone(),
-            labels: self.label.clone(),
-            service_account: self.service_account.clone(),
-            queue: self.queue.clone(),
-            cron: self.cron.clone(),
-            time_zone: self.time_zone.clone(),
-            restricted: self.restricted,
-            jobset: self.jobset,
-            pods: PodFlags {
-                volumes: self.volume.clone(),
-                node_selector: self.node_selector.clone(),
-                tolerations: self.toleration.clone(),
-                priority_class: self.priority_class.clone(),
-                shared_memory: self.shared_memory.clone(),
-                template: self.template.clone(),
-            },
-            no_code: self.no_code,
-            command: self.command.clone(),
-        })
-    }
-
-    fn input(&self) -> Input {
-        match (self.stdin, self.tty) {
-            (_, true) => Input::Terminal,
-            (true, false) => Input::Piped,
-            (false, false) => Input::None,
-        }
-    }
-}
 
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
     // Validate everything before starting anything.

@@ -6,6 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::{TaskOptions, Toleration, Volume, duration, values::pair};
 
 fn file(text: &str) -> Settings {
     Settings::parse(text, Path::new("longshore.toml")).unwrap()
@@ -191,12 +192,12 @@ fn an_invalid_quantity_gets_a_suggestion() {
 fn relative_host_folders_are_on_this_machine_or_rejected() {
     let with = |text: &str, flag: Option<&str>, here: Option<&str>| {
         let mut settings = Settings::parse(text, Path::new("code/longshore.toml")).unwrap();
-        settings.command = file("command = 'x'").command;
+        settings.task.command = file("command = 'x'").task.command;
         let flags = Flags {
             here: here.map(Into::into),
-            pods: super::super::PodFlags {
-                volumes: flag.map(str::to_owned).into_iter().collect(),
-                ..Default::default()
+            task: TaskOptions {
+                volumes: flag.iter().map(|flag| flag.parse().unwrap()).collect(),
+                ..TaskOptions::default()
             },
             ..Flags::default()
         };
@@ -301,7 +302,10 @@ proptest! {
         let flags = Flags {
             roles: vec![role],
             env: vec![env],
-            timeout: Some(time),
+            run: RunOptions {
+                timeout: Some(time.into()),
+                ..RunOptions::default()
+            },
             command: vec!["x".into()],
             ..Flags::default()
         };
@@ -366,54 +370,118 @@ fn invalid_values_are_reported_with_their_position() {
             "queue = 'Team A'",
             "longshore.toml:2:9: invalid queue \"Team A\": ",
         ),
+        (
+            "store = 'https://me:hush@x/'",
+            "longshore.toml:2:9: invalid store \"https://…@x/\": it has an unknown scheme",
+        ),
+        (
+            "image_pull_secrets = ['a', 'B b']",
+            "longshore.toml:2:28: invalid image_pull_secrets \"B b\": ",
+        ),
+        (
+            "port = 0",
+            "longshore.toml:2:8: invalid port \"0\": each of the 1 tasks",
+        ),
+        (
+            "cron = '@daily'\njobset = true",
+            "longshore.toml:3:10: invalid jobset \"true\": a schedule",
+        ),
+        (
+            "[roles.Worker]",
+            "longshore.toml:2:8: invalid role \"Worker\": ",
+        ),
+        (
+            "[roles.ps]",
+            "longshore.toml:2:8: invalid service \"ps\": service roles end",
+        ),
+        (
+            "[roles.a]\ncount = 0\n[roles.b]\ncount = 0",
+            "longshore.toml:3:9: invalid count of role a, b \"0\": at least",
+        ),
+        (
+            "[roles.a]\ncommand = ['']",
+            "longshore.toml:3:12: invalid command \"\": its first word",
+        ),
+        (
+            "[env]\nA = \"a\\u0000\"",
+            "longshore.toml:3:1: invalid variable \"A\": its value contains",
+        ),
+        (
+            "[env]\nA = { secret = 'B b' }",
+            "longshore.toml:3:16: invalid secret \"B b\": ",
+        ),
+        (
+            "[[env_from]]\nconfig_map = 'B b'",
+            "longshore.toml:3:14: invalid config_map \"B b\": ",
+        ),
+        (
+            "# the same text before the value: a\nlabels = { a = 'a b' }",
+            "longshore.toml:3:16: invalid label a \"a b\": ",
+        ),
     ] {
         let refused = refused(text);
         assert!(refused.starts_with(expected), "{text}: {refused}");
     }
     let flag = Flags {
-        namespace: Some("Team B".into()),
+        run: RunOptions {
+            namespace: Some("Team B".into()),
+            ..RunOptions::default()
+        },
         ..Flags::default()
     };
-    let refused = error(&file("command = 'a'"), &flag);
-    assert!(
-        refused.starts_with("invalid namespace \"Team B\""),
-        "{refused}"
-    );
+    // A value of the command line has no position, even if the file has the same text.
+    for text in ["command = 'a'", "command = 'a'\nnamespace = 'Team B'"] {
+        let refused = error(&file(text), &flag);
+        assert!(
+            refused.starts_with("invalid namespace \"Team B\""),
+            "{refused}"
+        );
+    }
 }
 
 #[test]
 fn flags_about_pods() {
-    let words = |all: &[&str]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let flags = |pods| Flags {
-        command: words(&["a"]),
-        pods,
+    let flags = |task| Flags {
+        command: vec!["a".into()],
+        task,
         ..Flags::default()
     };
-    let pods = super::super::PodFlags {
-        volumes: words(&[
-            "claim:datasets:/data:ro",
-            "empty::/scratch",
-            "config-map:a:/a",
-        ]),
-        node_selector: words(&["pool=gpu"]),
-        tolerations: words(&["nvidia.com/gpu=present:NoSchedule", "spot"]),
+    let volumes = [
+        "claim:datasets:/data:ro",
+        "empty::/scratch",
+        "config-map:a:/a",
+    ];
+    let tolerations = ["nvidia.com/gpu=present:NoSchedule", "spot"];
+    let task = TaskOptions {
+        volumes: volumes.map(|text| text.parse::<Volume>().unwrap()).into(),
+        node_selector: vec![pair("--node-selector", "pool=gpu").unwrap()],
+        tolerations: tolerations
+            .map(|text| text.parse::<Toleration>().unwrap())
+            .into(),
         priority_class: Some("low".into()),
-        ..Default::default()
+        ..TaskOptions::default()
     };
-    let spec = resolve(&Settings::default(), &flags(pods), "code").unwrap();
+    let spec = resolve(&Settings::default(), &flags(task), "code").unwrap();
     insta::assert_debug_snapshot!(spec.roles[0].pods);
-    for (volume, rule) in [
+    for (text, rule) in [
         ("data:/data", "write KIND:NAME:PATH"),
         ("disk:a:/data", "write KIND:NAME:PATH"),
         ("claim::/data", "write KIND:NAME:PATH"),
         ("claim:a:data", "give the absolute path"),
         ("claim:A B:/data", "invalid claim"),
     ] {
-        let pods = super::super::PodFlags {
-            volumes: words(&[volume]),
-            ..Default::default()
+        let refused = match text.parse::<Volume>() {
+            Err(error) => error.to_string(),
+            Ok(volume) => {
+                let task = TaskOptions {
+                    volumes: vec![volume],
+                    ..TaskOptions::default()
+                };
+                error(&Settings::default(), &flags(task))
+            }
         };
-        let refused = error(&Settings::default(), &flags(pods));
-        assert!(refused.contains(rule), "{volume}: {refused}");
+        assert!(refused.contains(rule), "{text}: {refused}");
     }
+    let refused = pair("--label", "team").unwrap_err().to_string();
+    assert_eq!(refused, "invalid --label \"team\": write KEY=VALUE");
 }
