@@ -5,6 +5,7 @@
 //! ([`resolve()`]). Nothing here reads the environment or the clock.
 
 mod command;
+mod env;
 mod env_file;
 mod env_from;
 mod error;
@@ -19,13 +20,16 @@ mod resources;
 mod role;
 mod settings;
 mod source;
-mod spec;
 mod template;
 mod toleration;
 mod values;
 mod variable;
 mod volume;
 mod workload;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use crate::{caller::Caller, names::RunName};
 
 pub use command::Command;
 pub use env_file::{EnvFile, pass_through};
@@ -38,7 +42,6 @@ pub use pod_spec::PodSpec;
 pub use resolve::resolve;
 pub use settings::{RoleSettings, Settings};
 pub use source::Source;
-pub use spec::{Input, RoleSpec, RunSpec};
 pub use template::Template;
 pub use toleration::Toleration;
 pub use values::{Scalar, duration};
@@ -56,3 +59,111 @@ pub const DEFAULT_IMAGE: &str = "python:3-slim";
 pub const PUBLISHED_LAUNCHER_IMAGE: Option<&str> = option_env!("LONGSHORE_LAUNCHER_IMAGE");
 /// The default port of the first task.
 pub const DEFAULT_PORT: u16 = 8470;
+
+/// A fully resolved run. Plain values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSpec {
+    /// The name that the user specified, or the folder's name.
+    pub name: String,
+    /// The namespace; `None` for the default of the cluster.
+    pub namespace: Option<String>,
+    /// The roles.
+    pub roles: Vec<RoleSpec>,
+    /// The first task's port; each further task has the next one.
+    pub port: u16,
+    /// The URL of the store for bundles.
+    pub store: Option<String>,
+    /// The image that contains the `longshore` program, if the tasks' images do not. An init
+    /// container copies the program.
+    pub launcher_image: Option<String>,
+    /// `Always`, `Never` or `IfNotPresent`.
+    pub image_pull_policy: Option<String>,
+    /// Names of Secrets with registry credentials.
+    pub image_pull_secrets: Vec<String>,
+    /// The service account; without one the pods get no token.
+    pub service_account: Option<String>,
+    /// The Kueue LocalQueue that admits the run.
+    pub queue: Option<String>,
+    /// The number of times to restart failed tasks.
+    pub retries: u32,
+    /// The maximum duration of the run.
+    pub timeout: Option<Duration>,
+    /// The maximum time until a task starts.
+    pub start_timeout: Duration,
+    /// How long a task waits until its peers' names resolve.
+    pub peer_timeout: Duration,
+    /// How long to keep the objects after the run ends.
+    pub ttl: Option<Duration>,
+    /// .gitignore patterns of files to exclude.
+    pub ignore: Vec<String>,
+    /// Patterns of files to include although they look like secrets.
+    pub allow_secrets: Vec<String>,
+    /// The user's labels, added to every object.
+    pub labels: BTreeMap<String, String>,
+    /// The user's annotations, added to every object.
+    pub annotations: BTreeMap<String, String>,
+    /// Whether pods meet the Pod Security Standard `restricted`.
+    pub restricted: bool,
+    /// Whether to pack and upload the folder.
+    pub code: bool,
+    /// The workload that the roles become.
+    pub workload: Workload,
+    /// Whether the task receives standard input, and whether it is a terminal.
+    pub input: Input,
+    /// The caller's environment, if the tasks run on this machine.
+    pub caller: Option<Caller>,
+}
+
+/// The standard input of a run's only task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Input {
+    /// It has none.
+    #[default]
+    None,
+    /// It is sent up to its end.
+    Piped,
+    /// It is a terminal.
+    Terminal,
+}
+
+/// One role of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoleSpec {
+    /// The role's name.
+    pub name: String,
+    /// How many tasks it has.
+    pub count: u32,
+    /// The image.
+    pub image: String,
+    /// The command.
+    pub command: Vec<String>,
+    /// Environment of the command.
+    pub env: BTreeMap<String, String>,
+    /// Quantities by `cpu`, `memory`, `gpu`, or full resource name.
+    pub resources: BTreeMap<String, String>,
+    /// Further settings of its pods.
+    pub pods: PodSpec,
+    /// Whether it is a service role, which does not end by itself and is stopped when all
+    /// other roles have ended.
+    pub service: bool,
+}
+
+impl RunSpec {
+    /// The number of tasks of all roles.
+    #[must_use]
+    pub fn tasks(&self) -> u32 {
+        self.roles
+            .iter()
+            .map(|role| role.count)
+            .fold(0, u32::saturating_add)
+    }
+
+    /// A name for a run of this spec.
+    #[must_use]
+    pub fn run_name(&self, suffix: &str) -> RunName {
+        match self.workload {
+            Workload::Jobs => RunName::new(&self.name, suffix),
+            Workload::JobSet | Workload::Scheduled(_) => RunName::short(&self.name, suffix),
+        }
+    }
+}

@@ -4,42 +4,13 @@ use serde::{
     Deserialize, Deserializer,
     de::{Error as _, Visitor, value::Error},
 };
-use toml::{
-    Spanned,
-    de::{DeTable, DeValue},
-};
+use toml::de::DeTable;
 
-use super::{
-    ConfigError,
-    options::{RunOptions, TaskOptions},
-    settings::{RoleSettings, Roles, Settings},
-    source::Source,
-};
+use super::{ConfigError, source::Source};
 use crate::suggest;
 
-/// The keys of the file, sorted.
-pub(super) fn of_run() -> Vec<&'static str> {
-    sorted([
-        fields::<Settings>(),
-        fields::<Roles<RoleSettings>>(),
-        fields::<RunOptions>(),
-        fields::<TaskOptions>(),
-    ])
-}
-
-/// The keys of a table `[roles.NAME]`, sorted.
-pub(super) fn of_role() -> Vec<&'static str> {
-    sorted([fields::<RoleSettings>(), fields::<TaskOptions>()])
-}
-
-fn sorted<const N: usize>(structs: [&[&'static str]; N]) -> Vec<&'static str> {
-    let mut keys = structs.concat();
-    keys.sort_unstable();
-    keys
-}
-
 /// The names of a struct's fields, as serde reads them.
-fn fields<T: Deserialize<'static>>() -> &'static [&'static str] {
+pub(super) fn fields<T: Deserialize<'static>>() -> &'static [&'static str] {
     let mut fields: &'static [&'static str] = &[];
     // The result is an error, because there is no value.
     let _ = T::deserialize(Fields(&mut fields));
@@ -73,26 +44,12 @@ impl<'de> Deserializer<'de> for Fields<'_> {
     }
 }
 
-/// Rejects a file with an unknown key, and suggests the closest valid one.
-pub(super) fn check(file: &DeTable<'_>, source: &Source) -> Result<(), ConfigError> {
-    check_table(file, &of_run(), None, source)?;
-    let roles = file.iter().find(|(key, _)| key.get_ref() == "roles");
-    let Some(DeValue::Table(roles)) = roles.map(|(_, roles)| roles.get_ref()) else {
-        return Ok(());
-    };
-    let valid = of_role();
-    for (role, options) in roles.iter() {
-        if let DeValue::Table(options) = options.get_ref() {
-            check_table(options, &valid, Some(role), source)?;
-        }
-    }
-    Ok(())
-}
-
-fn check_table(
+/// Rejects a table with an unknown key, and suggests the closest valid one. `role` is the name of
+/// the role whose table it is.
+pub(super) fn check(
     table: &DeTable<'_>,
     valid: &[&str],
-    role: Option<&Spanned<std::borrow::Cow<'_, str>>>,
+    role: Option<&str>,
     source: &Source,
 ) -> Result<(), ConfigError> {
     let mut keys = table.iter().map(|(key, _)| key);
@@ -100,7 +57,7 @@ fn check_table(
         return Ok(());
     };
     let key = unknown.get_ref().as_ref();
-    let (prefix, place) = match role.map(Spanned::get_ref) {
+    let (prefix, place) = match role {
         None => (String::new(), String::new()),
         Some(role) => (format!("roles.{role}."), format!(" in [roles.{role}]")),
     };

@@ -9,7 +9,7 @@ use super::{
     RunSpec, Settings, Text, Workload,
     layers::Layers,
     role,
-    values::{duration_at, invalid_at},
+    values::{check_image, duration_at, invalid_at},
     workload,
 };
 use crate::store::{FORMS, Store, StoreError};
@@ -195,17 +195,6 @@ fn check_input(spec: &RunSpec) -> Result<(), ConfigError> {
         (tasks, _) => format!(", and this run has {tasks}: leave it out, or run one task"),
     };
     Err(ConfigError::Input { flag, problem })
-}
-
-/// Rejects image names that no registry accepts. Registries may have stricter rules.
-pub(super) fn check_image(what: &str, image: Option<&Text>) -> Result<(), ConfigError> {
-    match image {
-        Some(image) if image.is_empty() || image.contains(char::is_whitespace) => {
-            let rule = "use the name of an image, such as python:3-slim, without spaces";
-            Err(invalid_at(what, image, rule))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -7,11 +7,10 @@ use longshore_model::name;
 use super::{
     Command, ConfigError, DEFAULT_IMAGE, Flags, Located, PodSpec, RoleSettings, RoleSpec, Settings,
     Text, command,
+    env::Variables,
     layers::Layers,
-    resolve::check_image,
     resources,
-    values::{invalid, invalid_at},
-    variable::Variables,
+    values::{check_image, invalid, invalid_at},
 };
 
 /// The name of the only role if the configuration defines none.

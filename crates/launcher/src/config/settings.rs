@@ -3,10 +3,11 @@
 use std::{collections::BTreeMap, path::Path};
 
 use serde::{Deserialize, de::DeserializeOwned};
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 
 use super::{
-    ConfigError, FILE, Located, RunOptions, TaskOptions, Text, keys,
+    ConfigError, FILE, Located, RunOptions, TaskOptions, Text,
+    keys::{self, fields},
     source::{Source, read_text},
 };
 
@@ -120,7 +121,7 @@ pub struct RoleSettings {
 /// One of the structs that read the tables of roles.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Roles<T> {
+struct Roles<T> {
     roles: BTreeMap<Text, T>,
 }
 
@@ -135,7 +136,7 @@ impl Settings {
             text: text.to_owned(),
         };
         let file = DeTable::parse(text).map_err(|error| syntax(error, &source))?;
-        keys::check(file.get_ref(), &source)?;
+        check_keys(file.get_ref(), &source)?;
         let mut settings: Self = read(&source)?;
         settings.run = read(&source)?;
         settings.task = read(&source)?;
@@ -172,6 +173,42 @@ impl Settings {
             }),
         }
     }
+}
+
+/// The keys of the file, sorted.
+fn keys_of_run() -> Vec<&'static str> {
+    sorted([
+        fields::<Settings>(),
+        fields::<Roles<RoleSettings>>(),
+        fields::<RunOptions>(),
+        fields::<TaskOptions>(),
+    ])
+}
+
+/// The keys of a table `[roles.NAME]`, sorted.
+fn keys_of_role() -> Vec<&'static str> {
+    sorted([fields::<RoleSettings>(), fields::<TaskOptions>()])
+}
+
+fn sorted<const N: usize>(structs: [&[&'static str]; N]) -> Vec<&'static str> {
+    let mut keys = structs.concat();
+    keys.sort_unstable();
+    keys
+}
+
+fn check_keys(file: &DeTable<'_>, source: &Source) -> Result<(), ConfigError> {
+    keys::check(file, &keys_of_run(), None, source)?;
+    let roles = file.iter().find(|(key, _)| key.get_ref() == "roles");
+    let Some(DeValue::Table(roles)) = roles.map(|(_, roles)| roles.get_ref()) else {
+        return Ok(());
+    };
+    let valid = keys_of_role();
+    for (role, options) in roles.iter() {
+        if let DeValue::Table(options) = options.get_ref() {
+            keys::check(options, &valid, Some(role.get_ref()), source)?;
+        }
+    }
+    Ok(())
 }
 
 /// Reads the keys of one struct.
@@ -253,9 +290,9 @@ mod tests {
         let table: toml::Table = text.parse().unwrap();
         let mut keys: Vec<&str> = table.keys().map(String::as_str).collect();
         keys.sort_unstable();
-        assert_eq!(keys, keys::of_run());
+        assert_eq!(keys, keys_of_run());
         let role = &table["roles"]["worker"];
-        for key in keys::of_role() {
+        for key in keys_of_role() {
             let is_of_all_tasks = keys.contains(&key);
             assert!(is_of_all_tasks || role.get(key).is_some(), "{key}");
         }

@@ -135,6 +135,17 @@ pub(super) fn subdomain(what: &'static str, text: &Text) -> Result<(), ConfigErr
     name::dns_subdomain(what, text).map_err(|error| invalid_at(what, text, error.rule()))
 }
 
+/// Rejects image names that no registry accepts. Registries may have stricter rules.
+pub(super) fn check_image(what: &str, image: Option<&Text>) -> Result<(), ConfigError> {
+    match image {
+        Some(image) if image.is_empty() || image.contains(char::is_whitespace) => {
+            let rule = "use the name of an image, such as python:3-slim, without spaces";
+            Err(invalid_at(what, image, rule))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What to write instead of a text that is not a quantity, such as `16GB`.
 fn quantity_rule(text: &str, examples: &str) -> String {
     let text: String = text.split_whitespace().collect();
