@@ -1,23 +1,26 @@
 //! Follows a run to its end, and handles Ctrl-C meanwhile.
 
-use std::{
-    process::ExitCode,
-    time::{Duration, Instant},
-};
+mod decision;
+mod end;
 
-use clap::ValueEnum;
+use std::{process::ExitCode, time::Duration};
+
 use longshore::{
-    client::{Cluster, Item, kinds::Pod},
+    client::Cluster,
     launcher::{
-        Event, Follow, FollowOptions, Outcome, Run,
-        explain::{Cause, Explanation},
-        follow::{self, Ending},
-        runs,
+        Event, Follow, FollowOptions, Run, follow,
+        runs::{self, WatchedPods},
     },
 };
 use serde_json::json;
 use tokio::time::MissedTickBehavior;
 
+pub(crate) use decision::OnInterrupt;
+
+use self::{
+    decision::{Decision, decide},
+    end::{conclude, stopped, unfollowed},
+};
 use crate::{
     error::{Error, Kind, Result, exit_code},
     hints,
@@ -28,27 +31,6 @@ use crate::{
     target::{Gone, Target},
     ui,
 };
-
-/// What Ctrl-C does to a followed run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum OnInterrupt {
-    /// Ask what to do
-    #[default]
-    Ask,
-    /// Cancel the run
-    Cancel,
-    /// Leave the run alone
-    Detach,
-}
-
-/// The user's decision after Ctrl-C.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
-    Cancel,
-    Detach,
-    Continue,
-    Leave,
-}
 
 /// The next event for a follower.
 enum Next {
@@ -169,26 +151,26 @@ pub(crate) async fn to_the_end(
             }
             Next::Caught(caught) => {
                 // Ctrl-C during the cancellation: exit without waiting for it.
-                let wish = if cancelling {
-                    Wish::Leave
+                let decision = if cancelling {
+                    Decision::Leave
                 } else {
                     printer.pause().await;
-                    let wish = wish(on_interrupt, caught, &mut interrupt).await;
+                    let decision = decide(on_interrupt, caught, &mut interrupt).await;
                     printer.resume().await;
-                    wish
+                    decision
                 };
-                match wish {
-                    Wish::Continue => {}
-                    Wish::Leave => {
+                match decision {
+                    Decision::Continue => {}
+                    Decision::Leave => {
                         printer.leave(batch).await;
                         return Err(Error::interrupted());
                     }
-                    Wish::Detach => {
+                    Decision::Detach => {
                         printer.leave(batch).await;
                         left(run, "`longshore logs RUN --follow` shows it");
                         return Ok(exit_code(Kind::Interrupted));
                     }
-                    Wish::Cancel => {
+                    Decision::Cancel => {
                         cancelling = true;
                         batch.note(&format!("{} {}", head("cancel"), run.name.as_str()));
                         cancel(cluster, run).await?;
@@ -249,135 +231,6 @@ pub(crate) fn left(run: &Run, shows: &str) {
     ui::note(format!("{} {text}", head("detach")));
 }
 
-/// The outcome if the cluster stopped without reporting the end of the run.
-fn stopped(how: &str, run: &Run) -> Outcome {
-    let name = run.name.as_str();
-    let explanation = Explanation {
-        kind: Cause::ClusterStopped,
-        role: None,
-        index: None,
-        pod: None,
-        cause: how.to_owned(),
-        remedy: format!(
-            "`longshore why {name}` shows how the run ended; with `retries` it restarts with the cluster"
-        ),
-        evidence: Vec::new(),
-        others: 0,
-    };
-    Outcome {
-        ending: Ending::Failed,
-        exit_code: i32::from(Kind::Cluster.code()),
-        task: None,
-        reason: explanation.sentence(),
-        remedy: Some(explanation.remedy.clone()),
-        explanation: Some(explanation),
-        gaps: 0,
-        began: None,
-        finished: None,
-    }
-}
-
-async fn conclude(
-    cluster: &Cluster,
-    run: &Run,
-    outcome: &Outcome,
-    show: &Show,
-    tail: Option<u64>,
-) -> Result<ExitCode> {
-    if let Some(gaps) = show.gaps() {
-        ui::warning(gaps);
-    }
-    match outcome.ending {
-        Ending::Succeeded => {
-            let paint = ui::Paint::stderr();
-            let after = match took(outcome) {
-                Some(seconds) => format!(" after {}", ui::span(seconds)),
-                None => String::new(),
-            };
-            ui::note(format!(
-                "{} {}{after}",
-                head("done"),
-                paint.green("succeeded")
-            ));
-            return Ok(ExitCode::SUCCESS);
-        }
-        Ending::Cancelled => {
-            wait_until_still(cluster, run).await?;
-            let name = run.name.as_str();
-            ui::note(format!("{} the run {name} was cancelled", head("done")));
-            return Ok(exit_code(Kind::Interrupted));
-        }
-        Ending::Failed | Ending::NotStarted => {}
-    }
-    let mut error = Error::new(Kind::Failed, &outcome.reason);
-    // For a plain exit code, the remedy is to read the log, which was just printed.
-    let kind = outcome.explanation.as_ref().map(|known| known.kind);
-    let was_shown = kind == Some(Cause::ExitCode) && tail.is_none() && outcome.gaps == 0;
-    if let Some(remedy) = outcome.remedy.as_ref().filter(|_| !was_shown) {
-        error = error.hint(remedy);
-    }
-    ui::error(&error);
-    // A failure must not exit with 0.
-    let code = u8::try_from(outcome.exit_code)
-        .ok()
-        .filter(|&code| code != 0)
-        .unwrap_or(1);
-    Ok(ExitCode::from(code))
-}
-
-/// The duration of the run from its submission to the end of its last task, in seconds, as in
-/// `longshore runs`.
-fn took(outcome: &Outcome) -> Option<i64> {
-    let (began, finished) = (outcome.began?, outcome.finished?);
-    Some(finished.as_second() - began.as_second())
-}
-
-fn unfollowed(error: follow::Error, run: &Run) -> Error {
-    let name = run.name.as_str();
-    let error = match error {
-        follow::Error::Cluster(error) => Error::from(error),
-        other => Error::from_source(Kind::Cluster, &other),
-    };
-    error.hint(format!(
-        "the run {name} may still be running: `longshore logs {name} --follow`"
-    ))
-}
-
-/// The user's decision, from the option or a prompt.
-async fn wish(on_interrupt: OnInterrupt, caught: Caught, interrupt: &mut Interrupt) -> Wish {
-    match on_interrupt {
-        OnInterrupt::Cancel => Wish::Cancel,
-        OnInterrupt::Detach => Wish::Detach,
-        OnInterrupt::Ask if caught == Caught::Interrupt && ui::is_interactive() => {
-            ask(interrupt).await
-        }
-        // SIGTERM, for example from a shutdown, does not refer to the run.
-        OnInterrupt::Ask if caught == Caught::Terminate => Wish::Detach,
-        OnInterrupt::Ask => Wish::Cancel,
-    }
-}
-
-async fn ask(interrupt: &mut Interrupt) -> Wish {
-    ui::prompt("\nDetach (d) or cancel the run (c)? Enter continues, Ctrl-C again detaches: ");
-    // After Ctrl-C, the thread stays blocked in its read; the program exits without it.
-    let answer = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        std::io::stdin().read_line(&mut line).map(|_| line)
-    });
-    let answer = tokio::select! {
-        answer = answer => answer,
-        _ = interrupt.next() => return Wish::Detach,
-    };
-    match answer {
-        Ok(Ok(line)) => match line.trim().to_ascii_lowercase().as_str() {
-            "c" | "cancel" => Wish::Cancel,
-            "d" | "detach" => Wish::Detach,
-            _ => Wish::Continue,
-        },
-        _ => Wish::Detach,
-    }
-}
-
 /// Cancels a run, so that no more tasks of it start.
 pub(crate) async fn cancel(cluster: &Cluster, run: &Run) -> Result<()> {
     runs::cancel(cluster, run, jiff::Timestamp::now()).await?;
@@ -386,21 +239,13 @@ pub(crate) async fn cancel(cluster: &Cluster, run: &Run) -> Result<()> {
 
 /// Waits until all pods of a run have ended.
 pub(crate) async fn wait_until_still(cluster: &Cluster, run: &Run) -> Result<()> {
-    let begin = Instant::now();
-    loop {
-        let is_alive = |pod: &Item<Pod>| {
-            let phase = pod.status_field::<String>(&["phase"]).unwrap_or_default();
-            !matches!(phase.as_str(), "Succeeded" | "Failed")
-        };
-        let pods = run.list_pods(cluster).await?;
-        let alive = pods.iter().filter(|pod| is_alive(pod)).count();
-        if alive == 0 {
-            return Ok(());
+    let mut pods = WatchedPods::start(cluster, run).await?;
+    match tokio::time::timeout(CANCEL_TIMEOUT, pods.all_ended()).await {
+        Ok(ended) => Ok(ended?),
+        Err(_) => {
+            let (active, name) = (pods.active(), run.name.as_str());
+            let text = format!("{active} pods of the run {name} did not end");
+            Err(Error::new(Kind::Failed, text).hint("`longshore get pods` shows them"))
         }
-        if begin.elapsed() > CANCEL_TIMEOUT {
-            let text = format!("{alive} pods of the run {} did not end", run.name.as_str());
-            return Err(Error::new(Kind::Failed, text).hint("`longshore get pods` shows them"));
-        }
-        tokio::time::sleep(Duration::from_millis(15)).await;
     }
 }

@@ -6,9 +6,9 @@ use longshore_client::{Cache, Changes, Cluster, Error, Item, kinds::Pod};
 
 use super::Run;
 
-/// How often the pods are listed besides the watch, to find out whether the cluster still
-/// responds.
-const LIVENESS_INTERVAL: Duration = Duration::from_secs(5);
+/// How often the pods are listed if the watch reports nothing: the cluster may not respond, or
+/// refuse the watch.
+const LIVENESS_INTERVAL: Duration = Duration::from_secs(2);
 /// How often they are listed if the token does not have the permission to watch.
 const LIST_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -41,12 +41,12 @@ impl WatchedPods {
         };
         match &watched.watch {
             Some(_) => watched.take_changes(),
-            None => watched.pods = run.list_pods(cluster).await?,
+            None => watched.list().await?,
         }
         Ok(watched)
     }
 
-    /// The pods at the last change.
+    /// The pods at the last change or list.
     #[must_use]
     pub fn current(&self) -> &[Item<Pod>] {
         &self.pods
@@ -69,8 +69,17 @@ impl WatchedPods {
         };
         match tokio::time::timeout(interval, change).await {
             Ok(Some(_)) => self.take_changes(),
-            Ok(None) | Err(_) => self.pods = self.run.list_pods(&self.cluster).await?,
+            Ok(None) | Err(_) => self.list().await?,
         }
+        Ok(())
+    }
+
+    /// Lists the pods.
+    ///
+    /// # Errors
+    /// The cluster does not respond, or it was closed.
+    pub async fn list(&mut self) -> Result<(), Error> {
+        self.pods = self.run.list_pods(&self.cluster).await?;
         Ok(())
     }
 
