@@ -129,3 +129,7 @@ impl ConfigError {
         self
     }
 }
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;

@@ -167,3 +167,36 @@ fn quantity_rule(text: &str, examples: &str) -> String {
     }
     format!("use a quantity such as {examples}")
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn durations_are_parsed() {
+        let seconds = |text| duration("t", text).unwrap().as_secs();
+        assert_eq!(seconds("90"), 90);
+        assert_eq!(seconds("1h30m"), 5_400);
+        assert_eq!(seconds("7d"), 604_800);
+        for wrong in [
+            "",
+            "0s",
+            "h",
+            "1x",
+            "99999999999999999999s",
+            "9999999999d",
+            "-1s",
+        ] {
+            assert!(duration("t", wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn pairs_need_an_equals_sign() {
+        let (key, value) = pair("--label", "team=a=b").unwrap();
+        assert_eq!((key.as_str(), value.as_str()), ("team", "a=b"));
+        let refused = pair("--label", "team").unwrap_err().to_string();
+        assert_eq!(refused, "invalid --label \"team\": write KEY=VALUE");
+    }
+}
