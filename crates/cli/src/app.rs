@@ -1,14 +1,15 @@
 //! Parses the command line, runs the command, and returns the exit code.
 
-use std::{process::ExitCode, sync::Mutex};
+use std::{error::Error as _, process::ExitCode, sync::Mutex};
 
 use clap::{CommandFactory as _, Parser, error::ErrorKind};
+use longshore::launcher::config::ConfigError;
 use longshore_embedded::daemon::ClusterLog;
 
 use crate::{
     commands::{self, Command},
     complete, env,
-    error::{Kind, exit_code},
+    error::{Error, Kind, exit_code},
     ui,
 };
 
@@ -51,8 +52,10 @@ pub(crate) fn main() -> ExitCode {
                 .skip(1)
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect();
-            match commands::run::misplaced_command(&arguments) {
-                Some(misplaced) if error.kind() == ErrorKind::UnknownArgument => {
+            let misplaced = commands::run::misplaced_command(&arguments);
+            match (invalid_option(&error), misplaced) {
+                (Some(invalid), _) => ui::error(&invalid),
+                (None, Some(misplaced)) if error.kind() == ErrorKind::UnknownArgument => {
                     ui::error(&misplaced);
                 }
                 _ => drop(error.print()),
@@ -83,6 +86,13 @@ pub(crate) fn main() -> ExitCode {
             exit_code(error.kind())
         }
     }
+}
+
+/// The error for an invalid option of a run, without clap's usage, as for an invalid value in
+/// longshore.toml.
+fn invalid_option(error: &clap::Error) -> Option<Error> {
+    let invalid = error.source()?.downcast_ref::<ConfigError>()?;
+    Some(Error::from_source(Kind::Usage, invalid))
 }
 
 /// Replaces the usage line of an error by that of the command's help. clap's own line also shows

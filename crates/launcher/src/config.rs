@@ -1,33 +1,52 @@
 //! `longshore.toml` and flags, merged into a [`RunSpec`].
 //!
-//! Raw values first ([`Settings`] from the file, [`Flags`] from the command
-//! line), then their meaning ([`resolve`]). Nothing here reads the
-//! environment or the clock.
+//! Raw values first: [`RunOptions`] and [`TaskOptions`] declare each option once, for the
+//! file ([`Settings`]) and for the command line ([`Flags`]). Then their meaning
+//! ([`resolve()`]). Nothing here reads the environment or the clock.
 
+mod command;
+mod env;
 mod env_file;
+mod env_from;
+mod error;
 mod flags;
 mod keys;
+mod layers;
+mod located;
+mod options;
 mod pod_spec;
-mod pods;
-mod position;
 mod resolve;
+mod resources;
+mod role;
 mod settings;
 mod source;
+mod template;
+mod toleration;
 mod values;
+mod variable;
+mod volume;
 mod workload;
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use crate::{caller::Caller, names::RunName};
 
+pub use command::Command;
 pub use env_file::{EnvFile, pass_through};
-pub use flags::{Flags, PodFlags};
+pub use env_from::EnvFrom;
+pub use error::{ConfigError, Position};
+pub use flags::Flags;
+pub use located::{Located, Text};
+pub use options::{RunOptions, TaskOptions};
 pub use pod_spec::PodSpec;
-pub use pods::{EnvFrom, PodSettings, Template, Toleration, Volume};
 pub use resolve::resolve;
-pub use settings::{RoleSettings, Settings, Variable, VariableSource};
+pub use settings::{RoleSettings, Settings};
 pub use source::Source;
-pub use values::duration;
+pub use template::Template;
+pub use toleration::Toleration;
+pub use values::{Scalar, duration};
+pub use variable::{Variable, VariableSource};
+pub use volume::Volume;
 pub use workload::{Schedule, Workload};
 
 /// The file's name.
@@ -40,97 +59,6 @@ pub const DEFAULT_IMAGE: &str = "python:3-slim";
 pub const PUBLISHED_LAUNCHER_IMAGE: Option<&str> = option_env!("LONGSHORE_LAUNCHER_IMAGE");
 /// The default port of the first task.
 pub const DEFAULT_PORT: u16 = 8470;
-
-/// An invalid configuration.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// The file exists but cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// The file is not TOML, or a value has the wrong type.
-    #[error("{} is not valid: {message}", path.display())]
-    Syntax {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong and where.
-        message: String,
-    },
-    /// An unknown key.
-    #[error("{at}: unknown key `{key}`{} keys{place}: {valid}", nearest.as_ref().map_or_else(|| "; valid".to_owned(), |near| format!(", did you mean `{near}`? Valid")))]
-    UnknownKey {
-        /// Its position, such as `longshore.toml:3:1`.
-        at: String,
-        /// The key, with its tables.
-        key: String,
-        /// The table, in words.
-        place: String,
-        /// The closest valid key.
-        nearest: Option<String>,
-        /// All valid keys.
-        valid: String,
-    },
-    /// A flag names a role that the file does not define.
-    #[error("unknown role \"{role}\" in `--role {flag}`; known roles: {known}")]
-    UnknownRole {
-        /// The role.
-        role: String,
-        /// The flag's value.
-        flag: String,
-        /// The roles of the file.
-        known: String,
-    },
-    /// An invalid value of a flag or key.
-    #[error("{}invalid {what} {value:?}: {rule}", place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
-    Value {
-        /// Its position, such as `longshore.toml:3:9`; `None` for a flag.
-        place: Option<String>,
-        /// The flag or key.
-        what: String,
-        /// Its value.
-        value: String,
-        /// The rule that it violates.
-        rule: String,
-    },
-    /// There is no command.
-    #[error("{}", no_command(role.as_deref()))]
-    NoCommand {
-        /// The role without one; `None` when no roles were named.
-        role: Option<String>,
-    },
-    /// An invalid line of an environment file. The error does not contain the value.
-    #[error("{}:{line}: {problem}", path.display())]
-    EnvFile {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong with it, and what to do.
-        problem: String,
-    },
-    /// The run cannot receive standard input.
-    #[error("{flag} sends the standard input to one task{problem}")]
-    Input {
-        /// The flag.
-        flag: &'static str,
-        /// The reason, and the remedy.
-        problem: String,
-    },
-}
-
-fn no_command(role: Option<&str>) -> String {
-    match role {
-        Some(role) => format!(
-            "no command for role {role:?}: give one after `--`, or set `command` in longshore.toml"
-        ),
-        None => "no command: give one after `--`, as in `longshore run -- python train.py`, or set `command` in longshore.toml".to_owned(),
-    }
-}
 
 /// A fully resolved run. Plain values.
 #[derive(Debug, Clone, PartialEq)]

@@ -80,7 +80,7 @@ pub mod zenml;
 
 pub use bundle::{Bundle, PackOptions};
 pub use caller::Caller;
-pub use config::{Flags, PodFlags, RoleSpec, RunSpec, Schedule, Settings, Workload};
+pub use config::{Flags, RoleSpec, RunOptions, RunSpec, Schedule, Settings, TaskOptions, Workload};
 pub use follow::{Event, Follow, FollowOptions, Outcome};
 pub use names::RunName;
 pub use plan::Plan;

@@ -74,26 +74,16 @@ impl Run {
         cluster: &Cluster,
     ) -> Result<Vec<Item<Pod>>, longshore_client::Error> {
         let mut pods = self.pods(cluster)?.list().await?.items;
-        if self.schedule.is_some() {
-            let own = |pod: &Item<Pod>| {
-                pod.typed::<PodEvidence>()
-                    .is_ok_and(|pod| self.has(&pod.metadata))
-            };
-            pods.retain(own);
-        }
+        pods.retain(|pod| self.has_pod(pod));
         Ok(pods)
     }
 
-    /// Whether no pod of it is pending or running.
-    ///
-    /// # Errors
-    /// The cluster returns an error or does not answer.
-    pub async fn is_still(&self, cluster: &Cluster) -> Result<bool, longshore_client::Error> {
-        let is_over = |pod: &Item<Pod>| {
-            let phase = pod.status_field::<String>(&["phase"]).unwrap_or_default();
-            matches!(phase.as_str(), "Succeeded" | "Failed")
-        };
-        Ok(self.list_pods(cluster).await?.iter().all(is_over))
+    /// Whether a pod with the run's label belongs to this run.
+    pub(crate) fn has_pod(&self, pod: &Item<Pod>) -> bool {
+        self.schedule.is_none()
+            || pod
+                .typed::<PodEvidence>()
+                .is_ok_and(|pod| self.has(&pod.metadata))
     }
 
     /// Selects the objects of the run, and those of other runs of its schedule.

@@ -5,7 +5,7 @@ mod fake;
 
 use fake::{Answer, Fake, ReceivedRequest, list, status};
 use longshore_launcher::{
-    Flags, Plan, RunName, Settings, config,
+    Flags, Plan, RunName, RunOptions, Settings, TaskOptions, config,
     plan::plan,
     preflight::{Purpose, check},
 };
@@ -18,7 +18,10 @@ fn simple() -> Plan {
 fn with_launcher(image: Option<&str>) -> Plan {
     let flags = Flags {
         command: vec!["true".into()],
-        launcher_image: image.map(str::to_owned),
+        run: RunOptions {
+            launcher_image: image.map(Into::into),
+            ..RunOptions::default()
+        },
         ..Flags::default()
     };
     let spec = config::resolve(&Settings::default(), &flags, "demo").unwrap();
@@ -194,7 +197,10 @@ async fn a_default_image_without_a_launcher_image_is_a_blocker_where_images_are_
     // A custom image may contain the program.
     let flags = Flags {
         command: vec!["true".into()],
-        image: Some("registry.example/train:1".into()),
+        task: TaskOptions {
+            image: Some("registry.example/train:1".into()),
+            ..TaskOptions::default()
+        },
         ..Flags::default()
     };
     let spec = config::resolve(&Settings::default(), &flags, "demo").unwrap();

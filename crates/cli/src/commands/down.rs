@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, path::PathBuf, process::ExitCode, time::Duratio
 use clap::Args;
 use longshore::{
     client::Cluster,
-    launcher::{RunState, RunSummary, runs},
+    launcher::{
+        RunState, RunSummary,
+        runs::{self, WatchedPods},
+    },
 };
 use longshore_embedded::{
     Layout,
@@ -25,8 +28,6 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 const TASKS_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long followers of these runs may take to report the end.
 const FOLLOWERS_TIMEOUT: Duration = Duration::from_secs(8);
-/// The interval between checks.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The recorded cause of the end of the cluster.
 const CAUSE: &str = "longshore down";
 /// The maximum number of runs in the prompt.
@@ -186,9 +187,8 @@ async fn stop_runs(layout: &Layout, record: &Record, found: &[RunSummary], stop:
 
 async fn tasks_end(cluster: &Cluster, found: &[RunSummary]) -> Result<()> {
     for run in found {
-        while !run.run.is_still(cluster).await? {
-            tokio::time::sleep(POLL_INTERVAL).await;
-        }
+        let mut pods = WatchedPods::start(cluster, &run.run).await?;
+        pods.all_ended().await?;
     }
     Ok(())
 }

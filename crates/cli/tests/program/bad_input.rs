@@ -171,6 +171,47 @@ fn invalid_values_in_longshore_toml_are_reported_with_line_column_and_rule() {
 }
 
 #[test]
+fn invalid_values_of_flags_are_reported_with_their_rule() {
+    let machine = Machine::new();
+    let cases = [
+        ("--label=x", "--label \"x\": write KEY=VALUE\n"),
+        (
+            "--node-selector=x",
+            "--node-selector \"x\": write KEY=VALUE\n",
+        ),
+        (
+            "--volume=data:/data",
+            "--volume \"data:/data\": write KIND:NAME:PATH or ",
+        ),
+        (
+            "--volume=claim:a:data",
+            "volumes path \"data\": give the absolute path",
+        ),
+        (
+            "--toleration=a:Never",
+            "toleration effect \"Never\": use one of NoSchedule, ",
+        ),
+        ("--port=0", "port \"0\": each of the 1 tasks needs a port"),
+        (
+            "--memory=4GB",
+            "--memory \"4GB\": write 4G (powers of 1000) or 4Gi ",
+        ),
+        (
+            "--env=LONGSHORE_NOT_SET",
+            "--env \"LONGSHORE_NOT_SET\": no variable ",
+        ),
+    ];
+    for (flag, expected) in cases {
+        let err = expect_failure(&machine, 2, &["run", flag, "--", "true"]);
+        let expected = format!("error: invalid {expected}");
+        assert!(err.starts_with(&expected), "{flag}: {err}");
+    }
+    let err = expect_failure(&machine, 2, &["run", "--port=65536", "--", "true"]);
+    assert!(err.contains("65536 is not in 0..=65535"), "{err}");
+    assert!(!machine.data().exists(), "no cluster was started");
+}
+
+#[test]
 fn roles_without_a_command_or_a_task_and_unknown_keys() {
     let machine = Machine::new();
     let no_command = "no command for role \"worker\": give one after `--`, or set `command`";

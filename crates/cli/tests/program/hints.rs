@@ -1,10 +1,7 @@
 //! Commands that messages suggest use the same cluster and namespace as the command that
 //! printed them.
 
-use std::{
-    io::{BufRead as _, BufReader},
-    time::Duration,
-};
+use std::io::{BufRead as _, BufReader};
 
 use serde_json::Value;
 
@@ -140,7 +137,7 @@ fn hints_name_the_folder_of_the_cluster() {
         &up.out,
         "Stop it with `longshore down --data-dir ../other`.",
     );
-    let running = follow(&machine, &folder);
+    let mut running = follow(&machine, &folder);
     let status = machine
         .longshore(&of(&["status", "--output", "json"]))
         .json();
@@ -152,8 +149,7 @@ fn hints_name_the_folder_of_the_cluster() {
     eventually("the cluster has died", || {
         machine.longshore(&of(&["status"])).code == 3
     });
-    // Gives the follower time to notice.
-    std::thread::sleep(Duration::from_secs(2));
+    running.wait_for_error("starts it again");
     running.signal("INT");
     let errors = running.end().expect(130).err;
     assert_has(&errors, "stays until `longshore down --data-dir ../other`");
@@ -199,7 +195,7 @@ fn the_remedy_creates_the_missing_object_in_the_runs_namespace() {
         let words = there(&["attach", "digits", "--output", output], &[]);
         Running::start(machine.command(&words))
     };
-    let (text, mut json) = (attach("text"), attach("json"));
+    let (mut text, mut json) = (attach("text"), attach("json"));
     let events = BufReader::new(json.output()).lines().map(|line| {
         let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
         event
@@ -209,8 +205,7 @@ fn the_remedy_creates_the_missing_object_in_the_runs_namespace() {
         .unwrap();
     let wanted = "`kubectl --kubeconfig ../config --namespace team create configmap settings …`";
     assert_has(waiting["remedy"].as_str().unwrap(), wanted);
-    // Gives the other follower time to notice.
-    std::thread::sleep(Duration::from_secs(2));
+    text.wait_for_error(wanted);
     for follower in [text, json] {
         follower.signal("INT");
         let errors = follower.end().expect(130).err;

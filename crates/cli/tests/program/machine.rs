@@ -3,6 +3,7 @@
 
 use std::{
     ffi::OsStr,
+    io::Read as _,
     os::unix::{
         fs::{MetadataExt as _, chown},
         process::CommandExt as _,
@@ -11,6 +12,8 @@ use std::{
     process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
 };
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Upper bound of every wait, also on a busy machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
@@ -177,7 +180,11 @@ impl Drop for Machine {
 }
 
 /// A command that runs while the test continues.
-pub(crate) struct Running(Option<Child>);
+pub(crate) struct Running {
+    child: Option<Child>,
+    /// What was read of its standard error.
+    errors: Vec<u8>,
+}
 
 impl Running {
     pub(crate) fn start(mut command: Command) -> Self {
@@ -186,26 +193,57 @@ impl Running {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        Self(Some(child))
+        Self {
+            child: Some(child),
+            errors: Vec::new(),
+        }
     }
 
     /// Its standard output. Can be taken once.
     pub(crate) fn output(&mut self) -> std::process::ChildStdout {
-        self.0.as_mut().unwrap().stdout.take().unwrap()
+        self.child.as_mut().unwrap().stdout.take().unwrap()
+    }
+
+    /// Waits until standard error contains `text`.
+    #[track_caller]
+    pub(crate) fn wait_for_error(&mut self, text: &str) {
+        let errors = self.child.as_mut().unwrap().stderr.as_mut().unwrap();
+        let begin = Instant::now();
+        let mut buffer = [0; 4096];
+        loop {
+            let shown = String::from_utf8_lossy(&self.errors);
+            if shown.contains(text) {
+                return;
+            }
+            assert!(begin.elapsed() < TIMEOUT, "never: {text}\n{shown}");
+            let mut ready = [PollFd::new(&*errors, PollFlags::IN)];
+            let limit = Timespec {
+                tv_sec: 1,
+                tv_nsec: 0,
+            };
+            if poll(&mut ready, Some(&limit)).unwrap() > 0 {
+                let count = errors.read(&mut buffer).unwrap();
+                assert!(count > 0, "the program ended without {text}\n{shown}");
+                self.errors.extend_from_slice(&buffer[..count]);
+            }
+        }
     }
 
     pub(crate) fn signal(&self, name: &str) {
-        signal(i32::try_from(self.0.as_ref().unwrap().id()).unwrap(), name);
+        let child = self.child.as_ref().unwrap();
+        signal(i32::try_from(child.id()).unwrap(), name);
     }
 
     pub(crate) fn end(mut self) -> Answer {
-        Answer::new(&self.0.take().unwrap().wait_with_output().unwrap())
+        let mut output = self.child.take().unwrap().wait_with_output().unwrap();
+        output.stderr.splice(..0, std::mem::take(&mut self.errors));
+        Answer::new(&output)
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(mut child) = self.0.take() {
+        if let Some(mut child) = self.child.take() {
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -265,7 +265,7 @@ async fn blockers_of_a_pipeline_are_reported() {
 
     // An image without ZenML is reported.
     fixture.backend.namespace = None;
-    fixture.backend.settings.retries = Some(0);
+    fixture.backend.settings.run.retries = Some(0);
     fs::remove_dir_all(fixture.repository.join("zenml")).unwrap();
     let run = fixture
         .run(&cluster, &fixture.config("training_bare"))

@@ -7,7 +7,7 @@ use longshore::{
         kinds::{Event, Job, Node, Pod, ResourceQuota},
     },
     launcher::{
-        Flags, Plan, Run, RunName, Settings, config,
+        Flags, Plan, Run, RunName, RunOptions, Settings, config,
         explain::Cause,
         plan,
         preflight::{self, Finding, Purpose, Report},
@@ -80,10 +80,17 @@ async fn explain(fixture: &Fixture) -> Why {
     why::why(&fixture.cluster, &run(fixture)).await.unwrap()
 }
 
+fn launcher_image() -> RunOptions {
+    RunOptions {
+        launcher_image: Some("registry.example/longshore:1".into()),
+        ..RunOptions::default()
+    }
+}
+
 fn plan_of(fixture: &Fixture, flags: Flags) -> Plan {
     let flags = Flags {
         command: vec!["true".into()],
-        launcher_image: Some("registry.example/longshore:1".into()),
+        run: launcher_image(),
         ..flags
     };
     let spec = config::resolve(&Settings::default(), &flags, "demo").unwrap();
@@ -287,7 +294,7 @@ async fn preflight_checks_nodes_and_references() {
     let ask = async |number| {
         let flags = Flags {
             command: vec!["true".into()],
-            launcher_image: Some("registry.example/longshore:1".into()),
+            run: launcher_image(),
             ..Flags::default()
         };
         let spec = config::resolve(&settings(number), &flags, "demo").unwrap();

@@ -1,91 +1,71 @@
 //! The valid keys of `longshore.toml`, and the closest key to a misspelled one.
 
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, Visitor, value::Error},
+};
+use toml::de::DeTable;
+
+use super::{ConfigError, source::Source};
 use crate::suggest;
 
-use super::{ConfigError, position, source::Source};
+/// The names of a struct's fields, as serde reads them.
+pub(super) fn fields<T: Deserialize<'static>>() -> &'static [&'static str] {
+    let mut fields: &'static [&'static str] = &[];
+    // The result is an error, because there is no value.
+    let _ = T::deserialize(Fields(&mut fields));
+    fields
+}
 
-pub(super) const KEYS: &[&str] = &[
-    "affinity",
-    "allow_secrets",
-    "annotations",
-    "cluster",
-    "code",
-    "command",
-    "concurrency_policy",
-    "cron",
-    "env",
-    "env_from",
-    "ignore",
-    "image",
-    "image_pull_policy",
-    "image_pull_secrets",
-    "jobset",
-    "kubeconfig",
-    "labels",
-    "launcher_image",
-    "name",
-    "namespace",
-    "node_selector",
-    "peer_timeout",
-    "port",
-    "priority_class",
-    "queue",
-    "resources",
-    "restricted",
-    "retries",
-    "roles",
-    "service_account",
-    "shared_memory",
-    "start_timeout",
-    "store",
-    "template",
-    "termination_grace",
-    "time_zone",
-    "timeout",
-    "tolerations",
-    "ttl",
-    "volumes",
-];
+/// Records the fields that a struct asks for.
+struct Fields<'a>(&'a mut &'static [&'static str]);
 
-pub(super) const ROLE_KEYS: &[&str] = &[
-    "affinity",
-    "command",
-    "count",
-    "env",
-    "env_from",
-    "image",
-    "node_selector",
-    "priority_class",
-    "resources",
-    "service",
-    "shared_memory",
-    "template",
-    "termination_grace",
-    "tolerations",
-    "volumes",
-];
+impl<'de> Deserializer<'de> for Fields<'_> {
+    type Error = Error;
 
-/// Rejects a table with an unknown key, and suggests the closest valid one.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        *self.0 = fields;
+        self.deserialize_any(visitor)
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+        Err(Error::custom("there is no value"))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
+        option unit unit_struct newtype_struct seq tuple tuple_struct map enum identifier
+        ignored_any
+    }
+}
+
+/// Rejects a table with an unknown key, and suggests the closest valid one. `role` is the name of
+/// the role whose table it is.
 pub(super) fn check(
-    table: &toml::Table,
+    table: &DeTable<'_>,
     valid: &[&str],
-    tables: &[&str],
+    role: Option<&str>,
     source: &Source,
 ) -> Result<(), ConfigError> {
-    let Some(key) = table.keys().find(|key| !valid.contains(&key.as_str())) else {
+    let mut keys = table.iter().map(|(key, _)| key);
+    let Some(unknown) = keys.find(|key| !valid.contains(&key.get_ref().as_ref())) else {
         return Ok(());
     };
-    let (prefix, place) = match tables.join(".") {
-        top if top.is_empty() => (String::new(), String::new()),
-        place => (format!("{place}."), format!(" in [{place}]")),
+    let key = unknown.get_ref().as_ref();
+    let (prefix, place) = match role {
+        None => (String::new(), String::new()),
+        Some(role) => (format!("roles.{role}."), format!(" in [roles.{role}]")),
     };
-    let at = position::key(&source.text, &[tables, &[key]].concat());
-    let at = at.map_or_else(String::new, |(line, column)| format!(":{line}:{column}"));
     Err(ConfigError::UnknownKey {
-        at: format!("{}{at}", source.path.display()),
+        at: source.at(unknown.span().start),
         key: format!("{prefix}{key}"),
         place,
-        nearest: match key.as_str() {
+        nearest: match key {
             "cpu" | "memory" | "gpu" => Some(format!("resources.{key}")),
             _ => nearest(key, valid).map(str::to_owned),
         },

@@ -5,23 +5,19 @@ use std::{collections::BTreeMap, time::Duration};
 use longshore_model::name;
 
 use super::{
-    ConfigError, DEFAULT_IMAGE, DEFAULT_PORT, Flags, Input, PUBLISHED_LAUNCHER_IMAGE, PodSpec,
-    RoleSettings, RoleSpec, RunSpec, Settings, Workload, position,
-    settings::{Command, Scalar, Variable, VariableSource},
-    source::Source,
-    values::{check_quantity, duration, invalid},
+    ConfigError, DEFAULT_PORT, Flags, Input, Located, PUBLISHED_LAUNCHER_IMAGE, RunOptions,
+    RunSpec, Settings, Text, Workload,
+    layers::Layers,
+    role,
+    values::{check_image, duration_at, invalid_at},
     workload,
 };
 use crate::store::{FORMS, Store, StoreError};
 
-/// The name of the only role if the configuration defines none.
-const ONLY_ROLE: &str = "main";
-/// The maximum length of a role name. With the run's name and an index, it fits a host name.
-const ROLE_LENGTH: usize = 16;
-/// The maximum number of tasks of a role. Their indices fit a host name.
-const MOST_TASKS: u32 = 10_000;
 /// The pull policies that Kubernetes knows.
 const PULL_POLICIES: [&str; 3] = ["Always", "Never", "IfNotPresent"];
+const DEFAULT_START_TIMEOUT: Duration = Duration::from_secs(600);
+const DEFAULT_PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Merges the file and the flags. Flags override the file, and a role's own keys override
 /// the run's. A command on the command line replaces the command of every role, except of
@@ -32,155 +28,155 @@ const PULL_POLICIES: [&str; 3] = ["Always", "Never", "IfNotPresent"];
 /// # Errors
 /// Names the key or flag, its value, and the rule that it violates.
 pub fn resolve(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec, ConfigError> {
-    resolved(settings, flags, folder).map_err(|error| placed(settings, error))
+    let source = settings.source.as_ref();
+    resolve_options(settings, flags, folder).map_err(|error| error.in_file(source))
 }
 
-/// Adds the position of the value in the file, if it is there.
-fn placed(settings: &Settings, error: ConfigError) -> ConfigError {
-    match (error, &settings.source) {
-        (
-            ConfigError::Value {
-                what, value, rule, ..
-            },
-            Some(Source { path, text }),
-        ) => {
-            let found = position::find(text, &what, &value);
-            let place = found.map(|(line, column)| format!("{}:{line}:{column}", path.display()));
-            ConfigError::Value {
-                what,
-                value,
-                rule,
-                place,
-            }
-        }
-        (error, _) => error,
+fn resolve_options(
+    settings: &Settings,
+    flags: &Flags,
+    folder: &str,
+) -> Result<RunSpec, ConfigError> {
+    let options = Layers([&settings.run, &flags.run]);
+    let namespace = options.value(|run| &run.namespace);
+    check_label("namespace", namespace)?;
+    let pull_policy = options.value(|run| &run.image_pull_policy);
+    if let Some(policy) = pull_policy.filter(|policy| !PULL_POLICIES.contains(&policy.as_str())) {
+        let rule = format!("use one of {}", PULL_POLICIES.join(", "));
+        return Err(invalid_at("image_pull_policy", policy, rule));
     }
-}
-
-fn resolved(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec, ConfigError> {
-    let name = flags.name.as_ref().or(settings.name.as_ref()).cloned();
-    let name = name.unwrap_or_else(|| folder.to_owned());
-    let namespace = flags
-        .namespace
-        .as_ref()
-        .or(settings.namespace.as_ref())
-        .cloned();
-    if let Some(namespace) = &namespace {
-        name::dns_label("namespace", namespace)
-            .map_err(|error| invalid("namespace", namespace, error.rule()))?;
-    }
-    let policy = settings.image_pull_policy.clone();
-    if let Some(policy) = policy
-        .as_ref()
-        .filter(|policy| !PULL_POLICIES.contains(&policy.as_str()))
-    {
-        return Err(invalid(
-            "image_pull_policy",
-            policy,
-            format!("use one of {}", PULL_POLICIES.join(", ")),
-        ));
-    }
-    let store = flags.store.as_ref().or(settings.store.as_ref()).cloned();
-    let parsed = store.as_deref().map(Store::parse).transpose();
-    let parsed = parsed.map_err(|error| match error {
-        // The URL without possible secrets.
-        StoreError::Url { url, problem } => {
-            invalid("store", url, format!("it {problem}; use {FORMS}"))
-        }
-        other => invalid("store", "", other.to_string()),
-    })?;
-    let mut labels = settings.labels.clone();
-    for flag in &flags.labels {
-        let pair = flag.split_once('=');
-        let (key, value) = pair.ok_or_else(|| invalid("--label", flag, "write KEY=VALUE"))?;
-        labels.insert(key.to_owned(), value.to_owned());
-    }
-    for (key, value) in &labels {
-        name::label_key(key).map_err(|error| invalid("label key", key, error.rule()))?;
-        name::label_value(value)
-            .map_err(|error| invalid(format!("label {key}"), value, error.rule()))?;
-    }
-    for key in settings.annotations.keys() {
-        name::label_key(key).map_err(|error| invalid("annotation key", key, error.rule()))?;
-    }
-    let time = |what: &str, flag: &Option<String>, file: &Option<String>| {
-        flag.as_ref()
-            .or(file.as_ref())
-            .map(|text| duration(what, text))
-            .transpose()
-    };
-    let launcher_image = flags
-        .launcher_image
-        .as_ref()
-        .or(settings.launcher_image.as_ref());
+    let store = options.value(|run| &run.store);
+    let parsed = store.map(parse_store).transpose()?;
+    let labels = labels(options)?;
+    let annotations = annotations(options)?;
+    let launcher_image = options.value(|run| &run.launcher_image);
     check_image("launcher_image", launcher_image)?;
     // Pods on this machine find the program there.
     let published = PUBLISHED_LAUNCHER_IMAGE.filter(|_| flags.here.is_none());
-    let account = flags.service_account.as_ref();
-    let account = account.or(settings.service_account.as_ref());
-    let accounts = account.map(|name| ("service_account", name));
-    let pull = settings.image_pull_secrets.iter();
-    for (what, name) in accounts
-        .into_iter()
-        .chain(pull.map(|name| ("image_pull_secrets", name)))
-    {
-        name::dns_subdomain("name", name).map_err(|error| invalid(what, name, error.rule()))?;
-    }
-    let roles = roles(settings, flags)?;
+    let service_account = options.value(|run| &run.service_account);
+    check_names("service_account", service_account)?;
+    let pull_secrets: Vec<&Text> = options.entries(|run| &run.image_pull_secrets).collect();
+    check_names("image_pull_secrets", pull_secrets.iter().copied())?;
+    let roles = role::resolve(settings, flags)?;
     let workload = workload::resolve(settings, flags, &roles, parsed.as_ref())?;
-    let port = flags.port.or(settings.port).unwrap_or(DEFAULT_PORT);
+    let queue = options.value(|run| &run.queue);
+    check_label("queue", queue)?;
+    let port = options.value(|run| &run.port).copied();
+    let port = port.unwrap_or_else(|| DEFAULT_PORT.into());
+    let time = |what, option: fn(&RunOptions) -> &Option<Text>| {
+        let text = options.value(option);
+        text.map(|text| duration_at(what, text)).transpose()
+    };
+    let name = options.value(|run| &run.name).cloned();
     let spec = RunSpec {
-        name,
-        namespace,
-        port,
-        store,
-        launcher_image: launcher_image.cloned().or(published.map(str::to_owned)),
-        image_pull_policy: policy,
-        image_pull_secrets: settings.image_pull_secrets.clone(),
-        service_account: account.cloned(),
-        queue: queue(flags.queue.as_ref().or(settings.queue.as_ref()))?,
-        retries: flags.retries.or(settings.retries).unwrap_or(0),
-        timeout: time("timeout", &flags.timeout, &settings.timeout)?,
-        start_timeout: time(
-            "start_timeout",
-            &flags.start_timeout,
-            &settings.start_timeout,
-        )?
-        .unwrap_or(Duration::from_secs(600)),
-        peer_timeout: time("peer_timeout", &None, &settings.peer_timeout)?
-            .unwrap_or(Duration::from_secs(300)),
-        ttl: time("ttl", &flags.ttl, &settings.ttl)?,
-        ignore: settings
-            .ignore
-            .iter()
-            .chain(&flags.ignore)
-            .cloned()
-            .collect(),
-        allow_secrets: settings
-            .allow_secrets
-            .iter()
-            .chain(&flags.allow_secrets)
-            .cloned()
-            .collect(),
+        name: name.unwrap_or_else(|| folder.to_owned()),
+        namespace: plain(namespace),
+        port: *port,
+        store: plain(store),
+        launcher_image: plain(launcher_image).or(published.map(str::to_owned)),
+        image_pull_policy: plain(pull_policy),
+        image_pull_secrets: pull_secrets.iter().map(|name| name.to_string()).collect(),
+        service_account: plain(service_account),
+        queue: plain(queue),
+        retries: options.value(|run| &run.retries).copied().unwrap_or(0),
+        timeout: time("timeout", |run| &run.timeout)?,
+        start_timeout: time("start_timeout", |run| &run.start_timeout)?
+            .unwrap_or(DEFAULT_START_TIMEOUT),
+        peer_timeout: time("peer_timeout", |run| &run.peer_timeout)?
+            .unwrap_or(DEFAULT_PEER_TIMEOUT),
+        ttl: time("ttl", |run| &run.ttl)?,
+        ignore: options.entries(|run| &run.ignore).cloned().collect(),
+        allow_secrets: options.entries(|run| &run.allow_secrets).cloned().collect(),
         labels,
-        annotations: settings.annotations.clone(),
-        restricted: flags.restricted || settings.restricted == Some(true),
-        code: !flags.no_code && settings.code.unwrap_or(true),
+        annotations,
+        restricted: options.any(|run| run.restricted),
+        code: !options.any(|run| run.code == Some(false)),
         workload,
         roles,
         input: flags.input,
         caller: None,
     };
     check_input(&spec)?;
-    let last = u32::from(port) + spec.tasks().saturating_sub(1);
-    if port == 0 || last > u32::from(u16::MAX) {
-        let rule = format!(
-            "each of the {} tasks needs a port, counted up from this one, and the last port is 65535",
-            spec.tasks()
-        );
-        return Err(invalid("port", port.to_string(), rule));
-    }
+    check_port(port, spec.tasks())?;
     Ok(spec)
+}
+
+/// The value of an option without its position.
+fn plain(option: Option<&Text>) -> Option<String> {
+    option.map(|text| text.to_string())
+}
+
+fn parse_store(url: &Text) -> Result<Store, ConfigError> {
+    Store::parse(url).map_err(|error| match error {
+        // The URL without possible secrets.
+        StoreError::Url {
+            url: shown,
+            problem,
+        } => {
+            let rule = format!("it {problem}; use {FORMS}");
+            invalid_at("store", &url.replaced(shown), rule)
+        }
+        other => invalid_at("store", &url.replaced(""), other.to_string()),
+    })
+}
+
+fn labels<const N: usize>(
+    options: Layers<'_, RunOptions, N>,
+) -> Result<BTreeMap<String, String>, ConfigError> {
+    let mut labels = BTreeMap::new();
+    for (key, value) in options.entries(|run| &run.labels) {
+        labels.insert(key, value);
+    }
+    for (key, value) in &labels {
+        name::label_key(key).map_err(|error| invalid_at("label key", key, error.rule()))?;
+        name::label_value(value)
+            .map_err(|error| invalid_at(format!("label {key}"), value, error.rule()))?;
+    }
+    let labels = labels.into_iter();
+    Ok(labels
+        .map(|(key, value)| (key.to_string(), value.to_string()))
+        .collect())
+}
+
+fn annotations<const N: usize>(
+    options: Layers<'_, RunOptions, N>,
+) -> Result<BTreeMap<String, String>, ConfigError> {
+    let mut annotations = BTreeMap::new();
+    for (key, value) in options.entries(|run| &run.annotations) {
+        name::label_key(key).map_err(|error| invalid_at("annotation key", key, error.rule()))?;
+        annotations.insert(key.to_string(), value.clone());
+    }
+    Ok(annotations)
+}
+
+/// Checks the name of a namespace or a queue.
+fn check_label(what: &'static str, text: Option<&Text>) -> Result<(), ConfigError> {
+    let Some(text) = text else { return Ok(()) };
+    name::dns_label(what, text).map_err(|error| invalid_at(what, text, error.rule()))
+}
+
+/// Checks the names of objects.
+fn check_names<'a>(
+    what: &str,
+    names: impl IntoIterator<Item = &'a Text>,
+) -> Result<(), ConfigError> {
+    for text in names {
+        let check = name::dns_subdomain("name", text);
+        check.map_err(|error| invalid_at(what, text, error.rule()))?;
+    }
+    Ok(())
+}
+
+/// Each task needs a port.
+fn check_port(port: Located<u16>, tasks: u32) -> Result<(), ConfigError> {
+    let last = u32::from(*port).saturating_add(tasks.saturating_sub(1));
+    if *port == 0 || last > u32::from(u16::MAX) {
+        let rule = format!(
+            "each of the {tasks} tasks needs a port, counted up from this one, and the last port is 65535"
+        );
+        return Err(invalid_at("port", &port, rule));
+    }
+    Ok(())
 }
 
 /// Standard input has one reader and can be read only once.
@@ -199,238 +195,6 @@ fn check_input(spec: &RunSpec) -> Result<(), ConfigError> {
         (tasks, _) => format!(", and this run has {tasks}: leave it out, or run one task"),
     };
     Err(ConfigError::Input { flag, problem })
-}
-
-/// Checks the name of a queue, which becomes a label value.
-fn queue(name: Option<&String>) -> Result<Option<String>, ConfigError> {
-    if let Some(name) = name {
-        name::dns_label("queue", name).map_err(|error| invalid("queue", name, error.rule()))?;
-    }
-    Ok(name.cloned())
-}
-
-fn roles(settings: &Settings, flags: &Flags) -> Result<Vec<RoleSpec>, ConfigError> {
-    let mut counts: BTreeMap<&str, Option<u32>> = settings
-        .roles
-        .iter()
-        .map(|(name, role)| (name.as_str(), role.count))
-        .collect();
-    for flag in &flags.roles {
-        let rule = "write NAME=COUNT, for example worker=4";
-        let (role, count) = flag
-            .split_once('=')
-            .ok_or_else(|| invalid("--role", flag, rule))?;
-        let count = count.parse().map_err(|_| invalid("--role", flag, rule))?;
-        if !settings.roles.is_empty() && !settings.roles.contains_key(role) {
-            let known: Vec<&str> = settings.roles.keys().map(String::as_str).collect();
-            return Err(ConfigError::UnknownRole {
-                role: role.to_owned(),
-                flag: flag.clone(),
-                known: known.join(", "),
-            });
-        }
-        counts.insert(role, Some(count));
-    }
-    if counts.is_empty() {
-        counts.insert(ONLY_ROLE, Some(1));
-    }
-    let plain = RoleSettings::default();
-    let mut roles = Vec::new();
-    let names = counts.clone().into_keys();
-    for (name, count) in counts {
-        let own = settings.roles.get(name).unwrap_or(&plain);
-        roles.extend(role(name, count.unwrap_or(1), own, settings, flags)?);
-    }
-    if roles.is_empty() {
-        let names: Vec<&str> = names.collect();
-        let what = format!("count of role {}", names.join(", "));
-        return Err(invalid(what, "0", "at least one role must have a task"));
-    }
-    if roles.iter().all(|role| role.service) {
-        let names: Vec<_> = roles.iter().map(|role| role.name.clone()).collect();
-        let rule = "service roles end after the other roles: add a role that is not a service";
-        return Err(invalid("service", names.join(", "), rule));
-    }
-    // The leader comes first, so that it has rank 0.
-    roles.sort_by_key(|role| !matches!(role.name.as_str(), "chief" | "master"));
-    Ok(roles)
-}
-
-fn role(
-    name: &str,
-    count: u32,
-    own: &RoleSettings,
-    settings: &Settings,
-    flags: &Flags,
-) -> Result<Option<RoleSpec>, ConfigError> {
-    name::dns_label("role", name).map_err(|error| invalid("role", name, error.rule()))?;
-    if name.len() > ROLE_LENGTH {
-        return Err(invalid(
-            "role",
-            name,
-            format!("use at most {ROLE_LENGTH} letters"),
-        ));
-    }
-    if count > MOST_TASKS {
-        let rule = format!("use at most {MOST_TASKS} tasks");
-        return Err(invalid(
-            format!("count of role {name}"),
-            count.to_string(),
-            rule,
-        ));
-    }
-    if count == 0 {
-        return Ok(None);
-    }
-    let service = own.service.unwrap_or(name == "ps");
-    let given = Some(&flags.command)
-        .filter(|command| !command.is_empty())
-        .cloned();
-    let own_command = own.command.as_ref().map(Command::words);
-    let general = settings.command.as_ref().map(Command::words);
-    let command = if service {
-        own_command.or(given)
-    } else {
-        given.or(own_command)
-    };
-    let command = command.or(general).filter(|words| !words.is_empty());
-    let is_named = !(settings.roles.is_empty() && flags.roles.is_empty());
-    let command = command.ok_or_else(|| ConfigError::NoCommand {
-        role: is_named.then(|| name.to_owned()),
-    })?;
-    check_command(&command)?;
-
-    let (mut env, mut from) = variables(&settings.env, &own.env);
-    for (key, value) in &flags.env_file {
-        from.remove(key.as_str());
-        env.insert(key.clone(), value.clone());
-    }
-    for flag in &flags.env {
-        let (key, value) = flag
-            .split_once('=')
-            .ok_or_else(|| invalid("--env", flag, "write NAME=VALUE"))?;
-        from.remove(key);
-        env.insert(key.to_owned(), value.to_owned());
-    }
-    let names = env.keys().map(String::as_str).chain(from.keys().copied());
-    if let Some(key) = names.into_iter().find(|key| !is_variable(key)) {
-        let rule = "use letters, digits, '_', '-' and '.', not beginning with a digit";
-        return Err(invalid("variable name", key, rule));
-    }
-    if let Some((key, _)) = env.iter().find(|(_, value)| value.contains('\0')) {
-        let rule = "its value contains a NUL character, which no variable can hold";
-        return Err(invalid("variable", key, rule));
-    }
-
-    let texts = |map: &BTreeMap<String, Scalar>| -> Vec<(String, String)> {
-        map.iter()
-            .map(|(key, value)| (key.clone(), value.to_string()))
-            .collect()
-    };
-    let mut resources: BTreeMap<String, String> = texts(&settings.resources).into_iter().collect();
-    resources.extend(texts(&own.resources));
-    for (key, value) in [
-        ("cpu", &flags.cpu),
-        ("memory", &flags.memory),
-        ("gpu", &flags.gpu),
-    ] {
-        if let Some(value) = value {
-            check_quantity(&format!("--{key}"), value)?;
-            resources.insert(key.to_owned(), value.clone());
-        }
-    }
-    for (key, value) in &resources {
-        if !matches!(key.as_str(), "cpu" | "memory" | "gpu" | "ephemeral-storage")
-            && !key.contains('/')
-        {
-            let rule =
-                "use cpu, memory, gpu, ephemeral-storage, or a full name such as amd.com/gpu";
-            return Err(invalid("resource", key, rule));
-        }
-        check_quantity(&format!("resource {key}"), value)?;
-    }
-    let source = settings.source.as_ref();
-    let folder = source.and_then(|source| source.path.parent());
-    // Relative volume folders in the file are relative to the file.
-    let below = flags
-        .here
-        .as_ref()
-        .map(|here| folder.map_or(here.clone(), |folder| here.join(folder)));
-    let (mut file, mut pods) = (settings.pods.clone(), own.pods.clone());
-    for volume in file.volumes.iter_mut().chain(&mut pods.volumes) {
-        volume.found_from(below.as_deref());
-    }
-    let run = flags.pods.over(&file, flags.here.as_deref())?;
-    let image = flags
-        .image
-        .as_ref()
-        .or(own.image.as_ref())
-        .or(settings.image.as_ref());
-    check_image("image", image)?;
-    Ok(Some(RoleSpec {
-        name: name.to_owned(),
-        count,
-        image: image.map_or(DEFAULT_IMAGE, String::as_str).to_owned(),
-        command,
-        env,
-        resources,
-        pods: PodSpec::resolve(&run, &pods, &from, folder)?,
-        service,
-    }))
-}
-
-/// Checks that a process can be started with the command.
-fn check_command(command: &[String]) -> Result<(), ConfigError> {
-    if command.first().is_some_and(String::is_empty) {
-        return Err(invalid(
-            "command",
-            "",
-            "its first word is the program to run",
-        ));
-    }
-    match command.iter().find(|word| word.contains('\0')) {
-        Some(word) => {
-            let rule = "it contains a NUL character, which no argument can hold";
-            Err(invalid("command", word.replace('\0', "\u{fffd}"), rule))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Rejects image names that no registry accepts. Registries may have stricter rules.
-fn check_image(what: &str, image: Option<&String>) -> Result<(), ConfigError> {
-    match image {
-        Some(image) if image.is_empty() || image.contains(char::is_whitespace) => {
-            let rule = "use the name of an image, such as python:3-slim, without spaces";
-            Err(invalid(what, image, rule))
-        }
-        _ => Ok(()),
-    }
-}
-
-type Sources<'a> = BTreeMap<&'a str, &'a VariableSource>;
-
-/// The variables of a role: those with values, and those with sources.
-fn variables<'a>(
-    run: &'a BTreeMap<String, Variable>,
-    own: &'a BTreeMap<String, Variable>,
-) -> (BTreeMap<String, String>, Sources<'a>) {
-    let all: BTreeMap<&String, &Variable> = run.iter().chain(own).collect();
-    let (mut env, mut from) = (BTreeMap::new(), Sources::new());
-    for (name, variable) in all {
-        match variable {
-            Variable::Plain(value) => drop(env.insert(name.clone(), value.to_string())),
-            Variable::From(source) => drop(from.insert(name.as_str(), source)),
-        }
-    }
-    (env, from)
-}
-
-fn is_variable(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::{TaskOptions, Toleration, Volume, values::pair};
 
 fn file(text: &str) -> Settings {
     Settings::parse(text, Path::new("longshore.toml")).unwrap()
@@ -63,6 +64,51 @@ fn flags_override_roles_and_roles_override_the_run() {
         "a service keeps the command of its own"
     );
     assert_eq!(spec.roles[0].image, "a");
+}
+
+#[test]
+fn flags_override_the_image_of_a_role_but_not_its_pod_settings() {
+    let settings = file(
+        "command = 'x'\nimage = 'file'\npriority_class = 'file'\nnode_selector = { a = 'file', b = 'file', c = 'file' }\n\
+         [[volumes]]\nclaim = 'file'\npath = '/a'\n[[volumes]]\nclaim = 'file'\npath = '/b'\n\
+         [roles.own]\nimage = 'role'\npriority_class = 'role'\nnode_selector = { c = 'role' }\n\
+         [[roles.own.volumes]]\nclaim = 'role'\npath = '/b/'\n[roles.plain]",
+    );
+    let flags = Flags {
+        task: TaskOptions {
+            image: Some("flag".into()),
+            priority_class: Some("flag".into()),
+            node_selector: ["b=flag", "c=flag"]
+                .map(|text| pair("--node-selector", text).unwrap())
+                .into(),
+            volumes: ["claim:flag:/a", "claim:flag:/b"]
+                .map(|text| text.parse::<Volume>().unwrap())
+                .into(),
+            ..TaskOptions::default()
+        },
+        ..Flags::default()
+    };
+    let spec = resolve(&settings, &flags, "code").unwrap();
+    let [own, plain] = spec.roles.as_slice() else {
+        panic!("{:?}", spec.roles);
+    };
+    let selected = |role: &crate::RoleSpec| -> Vec<String> {
+        role.pods.node_selector.values().cloned().collect()
+    };
+    let claims = |role: &crate::RoleSpec| -> Vec<String> {
+        let volumes = role.pods.volumes.iter();
+        let claims = volumes.map(|(volume, _)| &volume["persistentVolumeClaim"]["claimName"]);
+        claims
+            .map(|name| name.as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!((own.image.as_str(), plain.image.as_str()), ("flag", "flag"));
+    assert_eq!(own.pods.priority_class.as_deref(), Some("role"));
+    assert_eq!(plain.pods.priority_class.as_deref(), Some("flag"));
+    assert_eq!(selected(own), ["file", "flag", "role"]);
+    assert_eq!(selected(plain), ["file", "flag", "flag"]);
+    assert_eq!(claims(own), ["flag", "role"]);
+    assert_eq!(claims(plain), ["flag", "flag"]);
 }
 
 #[test]
@@ -191,12 +237,12 @@ fn an_invalid_quantity_gets_a_suggestion() {
 fn relative_host_folders_are_on_this_machine_or_rejected() {
     let with = |text: &str, flag: Option<&str>, here: Option<&str>| {
         let mut settings = Settings::parse(text, Path::new("code/longshore.toml")).unwrap();
-        settings.command = file("command = 'x'").command;
+        settings.task.command = file("command = 'x'").task.command;
         let flags = Flags {
             here: here.map(Into::into),
-            pods: super::super::PodFlags {
-                volumes: flag.map(str::to_owned).into_iter().collect(),
-                ..Default::default()
+            task: TaskOptions {
+                volumes: flag.iter().map(|flag| flag.parse().unwrap()).collect(),
+                ..TaskOptions::default()
             },
             ..Flags::default()
         };
@@ -276,32 +322,16 @@ fn standard_input_is_for_one_task() {
     assert!(refused("cron = '@daily'", &[], Input::Terminal).starts_with("-it sends"));
 }
 
-#[test]
-fn durations_are_parsed() {
-    let seconds = |text| duration("t", text).unwrap().as_secs();
-    assert_eq!(seconds("90"), 90);
-    assert_eq!(seconds("1h30m"), 5_400);
-    assert_eq!(seconds("7d"), 604_800);
-    for wrong in [
-        "",
-        "0s",
-        "h",
-        "1x",
-        "99999999999999999999s",
-        "9999999999d",
-        "-1s",
-    ] {
-        assert!(duration("t", wrong).is_err(), "{wrong}");
-    }
-}
-
 proptest! {
     #[test]
     fn no_flag_panics(role in "\\PC{0,20}", env in "\\PC{0,20}", time in "\\PC{0,12}") {
         let flags = Flags {
             roles: vec![role],
             env: vec![env],
-            timeout: Some(time),
+            run: RunOptions {
+                timeout: Some(time.into()),
+                ..RunOptions::default()
+            },
             command: vec!["x".into()],
             ..Flags::default()
         };
@@ -310,110 +340,46 @@ proptest! {
 }
 
 #[test]
-fn invalid_values_are_reported_with_their_position() {
-    let refused = |text: &str| error(&file(&format!("command = 'a'\n{text}")), &Flags::default());
-    for (text, expected) in [
-        (
-            "[labels]\n'bad key' = 'x'",
-            "longshore.toml:3:1: invalid label key \"bad key\": ",
-        ),
-        (
-            "[resources]\ngpu = 'lots'",
-            "longshore.toml:3:7: invalid resource gpu \"lots\": use a quantity",
-        ),
-        (
-            "[roles.worker]\ncount = 20000",
-            "longshore.toml:3:9: invalid count of role worker \"20000\": ",
-        ),
-        (
-            "namespace = 'Team A'",
-            "longshore.toml:2:13: invalid namespace \"Team A\": ",
-        ),
-        (
-            "tolerations = [{ key = 'a', effect = 'Never' }]",
-            "longshore.toml:2:38: invalid toleration effect \"Never\": use one of NoSchedule, ",
-        ),
-        (
-            "volumes = [{ path = 'data', claim = 'a' }]",
-            "longshore.toml:2:21: invalid volumes path \"data\": give the absolute path",
-        ),
-        (
-            "volumes = [{ path = '/longshore/work', empty = '' }]",
-            "longshore.toml:2:21: invalid volumes path \"/longshore/work\": /longshore is reserved",
-        ),
-        (
-            "volumes = [{ path = '/data', claim = 'a', secret = 'b' }]",
-            "longshore.toml:2:21: invalid volumes path \"/data\": set exactly one of claim, ",
-        ),
-        (
-            "shared_memory = 'much'",
-            "longshore.toml:2:17: invalid shared_memory \"much\": use a quantity",
-        ),
-        (
-            "env = { A = { secret = 'a', field = 'b' } }",
-            "longshore.toml:2:9: invalid env \"A\": set exactly one of secret, ",
-        ),
-        (
-            "[[env_from]]\nprefix = 'A'",
-            "invalid env_from \"\": set exactly one of secret, ",
-        ),
-        (
-            "[template]\nkind = 'Pod'",
-            "longshore.toml:3:1: invalid template \"kind\": a pod template has",
-        ),
-        ("template = 'none.yaml'", "cannot read none.yaml: "),
-        (
-            "queue = 'Team A'",
-            "longshore.toml:2:9: invalid queue \"Team A\": ",
-        ),
-    ] {
-        let refused = refused(text);
-        assert!(refused.starts_with(expected), "{text}: {refused}");
-    }
-    let flag = Flags {
-        namespace: Some("Team B".into()),
-        ..Flags::default()
-    };
-    let refused = error(&file("command = 'a'"), &flag);
-    assert!(
-        refused.starts_with("invalid namespace \"Team B\""),
-        "{refused}"
-    );
-}
-
-#[test]
 fn flags_about_pods() {
-    let words = |all: &[&str]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let flags = |pods| Flags {
-        command: words(&["a"]),
-        pods,
+    let flags = |task| Flags {
+        command: vec!["a".into()],
+        task,
         ..Flags::default()
     };
-    let pods = super::super::PodFlags {
-        volumes: words(&[
-            "claim:datasets:/data:ro",
-            "empty::/scratch",
-            "config-map:a:/a",
-        ]),
-        node_selector: words(&["pool=gpu"]),
-        tolerations: words(&["nvidia.com/gpu=present:NoSchedule", "spot"]),
+    let volumes = [
+        "claim:datasets:/data:ro",
+        "empty::/scratch",
+        "config-map:a:/a",
+    ];
+    let tolerations = ["nvidia.com/gpu=present:NoSchedule", "spot"];
+    let task = TaskOptions {
+        volumes: volumes.map(|text| text.parse::<Volume>().unwrap()).into(),
+        node_selector: vec![pair("--node-selector", "pool=gpu").unwrap()],
+        tolerations: tolerations
+            .map(|text| text.parse::<Toleration>().unwrap())
+            .into(),
         priority_class: Some("low".into()),
-        ..Default::default()
+        ..TaskOptions::default()
     };
-    let spec = resolve(&Settings::default(), &flags(pods), "code").unwrap();
+    let spec = resolve(&Settings::default(), &flags(task), "code").unwrap();
     insta::assert_debug_snapshot!(spec.roles[0].pods);
-    for (volume, rule) in [
+    for (text, rule) in [
         ("data:/data", "write KIND:NAME:PATH"),
         ("disk:a:/data", "write KIND:NAME:PATH"),
         ("claim::/data", "write KIND:NAME:PATH"),
         ("claim:a:data", "give the absolute path"),
         ("claim:A B:/data", "invalid claim"),
     ] {
-        let pods = super::super::PodFlags {
-            volumes: words(&[volume]),
-            ..Default::default()
+        let refused = match text.parse::<Volume>() {
+            Err(error) => error.to_string(),
+            Ok(volume) => {
+                let task = TaskOptions {
+                    volumes: vec![volume],
+                    ..TaskOptions::default()
+                };
+                error(&Settings::default(), &flags(task))
+            }
         };
-        let refused = error(&Settings::default(), &flags(pods));
-        assert!(refused.contains(rule), "{volume}: {refused}");
+        assert!(refused.contains(rule), "{text}: {refused}");
     }
 }

@@ -2,11 +2,12 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
+use toml::de::{DeTable, DeValue};
 
 use super::{
-    ConfigError, FILE, keys,
-    pods::PodSettings,
+    ConfigError, FILE, Located, RunOptions, TaskOptions, Text,
+    keys::{self, fields},
     source::{Source, read_text},
 };
 
@@ -78,76 +79,27 @@ use super::{
 /// resources = { gpu = "1" }
 /// ```
 ///
-/// The keys from `priority_class` to `[affinity]` are also valid in a role: maps are merged,
-/// lists are extended, and other values of the role replace those of the run.
+/// The keys of [`TaskOptions`] are also valid in a role: maps are merged, lists are extended,
+/// and other values of the role replace those of the run.
+///
+/// Several structs read the same table, each its own keys: serde's `flatten` would lose the
+/// positions of the values.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Settings {
-    /// The run's name.
-    pub name: Option<String>,
-    /// The namespace.
-    pub namespace: Option<String>,
-    /// The image of every role.
-    pub image: Option<String>,
-    /// The image that contains the program.
-    pub launcher_image: Option<String>,
-    /// The pull policy.
-    pub image_pull_policy: Option<String>,
-    /// Secrets with registry credentials.
-    pub image_pull_secrets: Vec<String>,
-    /// The service account.
-    pub service_account: Option<String>,
-    /// The command of every role.
-    pub command: Option<Command>,
-    /// The store for bundles.
-    pub store: Option<String>,
-    /// The first task's port.
-    pub port: Option<u16>,
-    /// The number of times to restart failed tasks.
-    pub retries: Option<u32>,
-    /// The maximum duration of the run.
-    pub timeout: Option<String>,
-    /// The maximum time until a task starts.
-    pub start_timeout: Option<String>,
-    /// How long a task waits until its peers' names resolve.
-    pub peer_timeout: Option<String>,
-    /// How long to keep the objects after the run ends.
-    pub ttl: Option<String>,
-    /// Patterns of files to exclude.
-    pub ignore: Vec<String>,
-    /// Whether to upload code.
-    pub code: Option<bool>,
     /// The kubeconfig context to use; read by the program.
     pub cluster: Option<String>,
     /// The kubeconfig file to use; read by the program.
     pub kubeconfig: Option<String>,
-    /// Environment of every role.
-    pub env: BTreeMap<String, Variable>,
-    /// Resources of every role.
-    pub resources: BTreeMap<String, Scalar>,
-    /// Labels of every object.
-    pub labels: BTreeMap<String, String>,
-    /// Annotations of every object.
-    pub annotations: BTreeMap<String, String>,
-    /// Patterns of files to include although they look like secrets.
-    pub allow_secrets: Vec<String>,
-    /// The Kueue LocalQueue that admits the run.
-    pub queue: Option<String>,
-    /// The schedule of the run, in cron syntax.
-    pub cron: Option<String>,
-    /// The time zone of `cron`.
-    pub time_zone: Option<String>,
-    /// What happens when a run is due while the previous one is still active.
-    pub concurrency_policy: Option<String>,
-    /// Whether pods meet the Pod Security Standard `restricted`.
-    pub restricted: Option<bool>,
-    /// Whether to create one JobSet for all roles.
-    pub jobset: Option<bool>,
-    /// Further pod settings of every role.
-    #[serde(flatten)]
-    pub pods: PodSettings,
+    /// Options of the whole run.
+    #[serde(skip)]
+    pub run: RunOptions,
+    /// Options of all tasks.
+    #[serde(skip)]
+    pub task: TaskOptions,
     /// The roles.
-    pub roles: BTreeMap<String, RoleSettings>,
+    #[serde(skip)]
+    pub roles: BTreeMap<Text, RoleSettings>,
     /// The file, for errors.
     #[serde(skip)]
     pub source: Option<Source>,
@@ -158,94 +110,19 @@ pub struct Settings {
 #[serde(default)]
 pub struct RoleSettings {
     /// The number of tasks.
-    pub count: Option<u32>,
-    /// The command.
-    pub command: Option<Command>,
-    /// The image.
-    pub image: Option<String>,
+    pub count: Option<Located<u32>>,
     /// Whether it is a service role.
     pub service: Option<bool>,
-    /// Environment, which overrides the run's.
-    pub env: BTreeMap<String, Variable>,
-    /// Resources, which override the run's.
-    pub resources: BTreeMap<String, Scalar>,
-    /// Further pod settings, which override the run's.
-    #[serde(flatten)]
-    pub pods: PodSettings,
+    /// Options of its tasks, which override those of all tasks.
+    #[serde(skip)]
+    pub task: TaskOptions,
 }
 
-/// A command: a list of strings, or one string that a shell reads.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged, expecting = "a list of strings, or one string")]
-pub enum Command {
-    /// Program and arguments.
-    Words(Vec<String>),
-    /// A command line for `sh -c`.
-    Line(String),
-}
-
-impl Command {
-    /// The program and its arguments.
-    #[must_use]
-    pub fn words(&self) -> Vec<String> {
-        match self {
-            Self::Words(words) => words.clone(),
-            Self::Line(line) if line.trim().is_empty() => Vec::new(),
-            Self::Line(line) => vec!["sh".into(), "-c".into(), line.clone()],
-        }
-    }
-}
-
-/// The value of a variable, or its source.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "a string, a number, true, false, or a source, as in { secret = \"name\", key = \"key\" }"
-)]
-pub enum Variable {
-    /// The value.
-    Plain(Scalar),
-    /// A key of a Secret or a ConfigMap, or a field of the pod.
-    From(VariableSource),
-}
-
-/// The source of a variable: a Secret, a ConfigMap, or a field of the pod.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct VariableSource {
-    /// The name of a Secret.
-    pub secret: Option<String>,
-    /// The name of a ConfigMap.
-    pub config_map: Option<String>,
-    /// The key in it; defaults to the name of the variable.
-    pub key: Option<String>,
-    /// A field of the pod, as in `spec.nodeName`.
-    pub field: Option<String>,
-}
-
-/// A string, number or boolean: users write all of them for variables and quantities.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged, expecting = "a string, a number, true or false")]
-pub enum Scalar {
-    /// A string.
-    Text(String),
-    /// An integer.
-    Integer(i64),
-    /// A floating-point number.
-    Number(f64),
-    /// A boolean.
-    Truth(bool),
-}
-
-impl std::fmt::Display for Scalar {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Text(text) => f.write_str(text),
-            Self::Integer(number) => number.fmt(f),
-            Self::Number(number) => number.fmt(f),
-            Self::Truth(truth) => truth.fmt(f),
-        }
-    }
+/// One of the structs that read the tables of roles.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Roles<T> {
+    roles: BTreeMap<Text, T>,
 }
 
 impl Settings {
@@ -254,24 +131,20 @@ impl Settings {
     /// # Errors
     /// [`ConfigError::Syntax`] and [`ConfigError::UnknownKey`].
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        let syntax = |error: toml::de::Error| ConfigError::Syntax {
-            path: path.to_owned(),
-            message: for_people(error.to_string().trim_end()),
-        };
         let source = Source {
             path: path.to_owned(),
             text: text.to_owned(),
         };
-        let table: toml::Table = toml::from_str(text).map_err(syntax)?;
-        keys::check(&table, keys::KEYS, &[], &source)?;
-        if let Some(toml::Value::Table(roles)) = table.get("roles") {
-            for (role, value) in roles {
-                if let toml::Value::Table(settings) = value {
-                    keys::check(settings, keys::ROLE_KEYS, &["roles", role], &source)?;
-                }
-            }
+        let file = DeTable::parse(text).map_err(|error| syntax(error, &source))?;
+        check_keys(file.get_ref(), &source)?;
+        let mut settings: Self = read(&source)?;
+        settings.run = read(&source)?;
+        settings.task = read(&source)?;
+        settings.roles = read::<Roles<RoleSettings>>(&source)?.roles;
+        let mut tasks = read::<Roles<TaskOptions>>(&source)?.roles;
+        for (name, role) in &mut settings.roles {
+            role.task = tasks.remove(name).unwrap_or_default();
         }
-        let mut settings: Self = toml::from_str(text).map_err(syntax)?;
         settings.source = Some(source);
         Ok(settings)
     }
@@ -302,6 +175,55 @@ impl Settings {
     }
 }
 
+/// The keys of the file, sorted.
+fn keys_of_run() -> Vec<&'static str> {
+    sorted([
+        fields::<Settings>(),
+        fields::<Roles<RoleSettings>>(),
+        fields::<RunOptions>(),
+        fields::<TaskOptions>(),
+    ])
+}
+
+/// The keys of a table `[roles.NAME]`, sorted.
+fn keys_of_role() -> Vec<&'static str> {
+    sorted([fields::<RoleSettings>(), fields::<TaskOptions>()])
+}
+
+fn sorted<const N: usize>(structs: [&[&'static str]; N]) -> Vec<&'static str> {
+    let mut keys = structs.concat();
+    keys.sort_unstable();
+    keys
+}
+
+fn check_keys(file: &DeTable<'_>, source: &Source) -> Result<(), ConfigError> {
+    keys::check(file, &keys_of_run(), None, source)?;
+    let roles = file.iter().find(|(key, _)| key.get_ref() == "roles");
+    let Some(DeValue::Table(roles)) = roles.map(|(_, roles)| roles.get_ref()) else {
+        return Ok(());
+    };
+    let valid = keys_of_role();
+    for (role, options) in roles.iter() {
+        if let DeValue::Table(options) = options.get_ref() {
+            keys::check(options, &valid, Some(role.get_ref()), source)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads the keys of one struct.
+fn read<T: DeserializeOwned>(source: &Source) -> Result<T, ConfigError> {
+    toml::from_str(&source.text).map_err(|error| syntax(error, source))
+}
+
+fn syntax(mut error: toml::de::Error, source: &Source) -> ConfigError {
+    error.set_input(Some(&source.text));
+    ConfigError::Syntax {
+        path: source.path.clone(),
+        message: for_people(error.to_string().trim_end()),
+    }
+}
+
 /// Replaces Rust's integer types by ranges.
 fn for_people(message: &str) -> String {
     message
@@ -314,7 +236,10 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{
+        super::{Command, Scalar, Variable},
+        *,
+    };
 
     fn parse(text: &str) -> Result<Settings, ConfigError> {
         Settings::parse(text, Path::new("longshore.toml"))
@@ -347,31 +272,94 @@ mod tests {
         );
     }
 
+    /// The example in the documentation of [`Settings`].
+    fn documented() -> String {
+        let lines = include_str!("settings.rs").lines();
+        let mut lines = lines.skip_while(|line| *line != "/// ```toml").skip(1);
+        let lines = lines
+            .by_ref()
+            .map_while(|line| line.strip_prefix("///"))
+            .take_while(|line| *line != " ```");
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
     #[test]
-    fn every_documented_key_is_parsed() {
-        for key in keys::KEYS {
-            assert!(!matches!(
-                parse(&format!("{key} = {{}}")),
-                Err(ConfigError::UnknownKey { .. })
-            ));
+    fn the_documentation_has_exactly_the_keys_of_the_structs() {
+        let text = documented();
+        parse(&text).unwrap();
+        let table: toml::Table = text.parse().unwrap();
+        let mut keys: Vec<&str> = table.keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, keys_of_run());
+        let role = &table["roles"]["worker"];
+        for key in keys_of_role() {
+            let is_of_all_tasks = keys.contains(&key);
+            assert!(is_of_all_tasks || role.get(key).is_some(), "{key}");
         }
+    }
+
+    #[test]
+    fn values_of_tasks_keep_their_types() {
         let settings = parse("command = 'echo $A'\n[env]\nA = 1\nB = true\nC = 'x'").unwrap();
-        assert_eq!(settings.command.unwrap().words(), ["sh", "-c", "echo $A"]);
-        let env: Vec<String> = settings
+        let command = settings.task.command.unwrap();
+        assert_eq!(command, Command::Line("echo $A".into()));
+        let env: Vec<(&str, &Variable)> = settings
+            .task
             .env
-            .values()
-            .map(|value| match value {
-                Variable::Plain(value) => value.to_string(),
-                Variable::From(from) => panic!("{from:?}"),
-            })
+            .iter()
+            .map(|(name, variable)| (name.as_str(), variable))
             .collect();
-        assert_eq!(env, ["1", "true", "x"]);
+        assert_eq!(
+            env,
+            [
+                ("A", &Variable::Plain(Scalar::Integer(1))),
+                ("B", &Variable::Plain(Scalar::Truth(true))),
+                ("C", &Variable::Plain(Scalar::Text("x".into()))),
+            ]
+        );
     }
 
     #[test]
     fn a_wrong_type_is_reported_with_its_line() {
         let error = parse("name = 'a'\nport = 'high'").unwrap_err().to_string();
         assert!(error.contains("line 2"), "{error}");
+        for (text, line, expected) in [
+            (
+                "name = 'a'\ncommand = 3",
+                2,
+                "a list of strings, or one string",
+            ),
+            ("command = ['a', 3]", 1, "expected a string"),
+            (
+                "[env]\nA = []",
+                2,
+                "a string, a number, true, false, or a source",
+            ),
+            ("[env]\nA = { secrt = 'a' }", 2, "unknown field `secrt`"),
+            (
+                "template = 3",
+                1,
+                "a file name, or a pod template as a table",
+            ),
+            (
+                "[roles.a]\nresources = { cpu = [] }",
+                2,
+                "a string, a number, true or false",
+            ),
+            ("[labels]\nteam = 3", 2, "expected a string"),
+            ("roles = 3", 1, "expected a map"),
+            ("[roles]\na = 3", 2, "expected struct RoleSettings"),
+            (
+                "[roles.a]\ncount = -1",
+                2,
+                "expected a number from 0 to 4294967295",
+            ),
+            ("[[volumes]]\npth = '/a'", 2, "unknown field `pth`"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(&format!("line {line}, ")), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
+        }
     }
 
     proptest! {

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::located::line_and_column;
+
 /// A settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
@@ -9,6 +11,17 @@ pub struct Source {
     pub path: PathBuf,
     /// Its content.
     pub text: String,
+}
+
+impl Source {
+    /// A position in the file, as in `longshore.toml:3:9`.
+    pub(super) fn at(&self, offset: usize) -> String {
+        let path = self.path.display();
+        match line_and_column(&self.text, offset) {
+            Some((line, column)) => format!("{path}:{line}:{column}"),
+            None => path.to_string(),
+        }
+    }
 }
 
 /// The maximum size of a settings file, in bytes.

@@ -1,22 +1,67 @@
-//! Values of keys and flags: durations and quantities, and the error for invalid ones.
+//! Values of keys and flags: scalars, durations, quantities and names, and the error for
+//! invalid ones.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
-use longshore_model::Quantity;
+use longshore_model::{Quantity, name};
+use serde::Deserialize;
 
-use super::ConfigError;
+use super::{ConfigError, Located, Position, Text};
 
-/// The error for a value that breaks a rule.
+/// The error for a value of the command line that breaks a rule.
 pub(super) fn invalid(
     what: impl Into<String>,
     value: impl Into<String>,
     rule: impl Into<String>,
 ) -> ConfigError {
+    invalid_at(what, &Located::from(value.into()), rule)
+}
+
+/// The error for a value that breaks a rule.
+pub(super) fn invalid_at<T: fmt::Display>(
+    what: impl Into<String>,
+    value: &Located<T>,
+    rule: impl Into<String>,
+) -> ConfigError {
     ConfigError::Value {
+        position: value.offset().map_or(Position::None, Position::Offset),
         what: what.into(),
-        value: value.into(),
+        value: value.to_string(),
         rule: rule.into(),
-        place: None,
+    }
+}
+
+/// Parses `KEY=VALUE`.
+#[cfg(any(feature = "clap", test))]
+pub(super) fn pair(flag: &str, text: &str) -> Result<(Text, Text), ConfigError> {
+    match text.split_once('=') {
+        Some((key, value)) => Ok((key.into(), value.into())),
+        None => Err(invalid(flag, text, "write KEY=VALUE")),
+    }
+}
+
+/// A string, number or boolean: users write all of them for variables and quantities.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged, expecting = "a string, a number, true or false")]
+pub enum Scalar {
+    /// A string.
+    Text(String),
+    /// An integer.
+    Integer(i64),
+    /// A floating-point number.
+    Number(f64),
+    /// A boolean.
+    Truth(bool),
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Integer(number) => number.fmt(f),
+            Self::Number(number) => number.fmt(f),
+            Self::Truth(truth) => truth.fmt(f),
+        }
     }
 }
 
@@ -25,12 +70,14 @@ pub(super) fn invalid(
 /// # Errors
 /// [`ConfigError::Value`] if it is not a duration, 0, or longer than 68 years.
 pub fn duration(what: &str, text: &str) -> Result<Duration, ConfigError> {
+    duration_at(what, &text.into())
+}
+
+/// As [`duration`], for a value with a position.
+pub(super) fn duration_at(what: &str, text: &Text) -> Result<Duration, ConfigError> {
     let error = || {
-        invalid(
-            what,
-            text,
-            "use a time such as 90s, 10m, 2h, 1h30m or 7d, above 0",
-        )
+        let rule = "use a time such as 90s, 10m, 2h, 1h30m or 7d, above 0";
+        invalid_at(what, text, rule)
     };
     let (mut total, mut number) = (0_u64, String::new());
     for c in text.trim().chars() {
@@ -63,17 +110,44 @@ pub fn duration(what: &str, text: &str) -> Result<Duration, ConfigError> {
     Ok(Duration::from_secs(total))
 }
 
-/// Refuses a text that is not a quantity, or a negative one.
-pub(super) fn check_quantity(what: &str, value: &str) -> Result<(), ConfigError> {
+/// Rejects a text that is not a quantity, or a negative one.
+pub(super) fn check_quantity(what: &str, value: &Text) -> Result<(), ConfigError> {
     let quantity = value.parse::<Quantity>().ok();
     match quantity.is_none_or(|quantity| quantity.value() < 0.0) {
-        true => Err(invalid(what, value, quantity_rule(value, "2, 500m or 4Gi"))),
+        true => {
+            let rule = quantity_rule(value, "2, 500m or 4Gi");
+            Err(invalid_at(what, value, rule))
+        }
         false => Ok(()),
     }
 }
 
+/// Rejects a text that is not a quantity.
+pub(super) fn quantity<'a>(what: &str, text: &'a Text) -> Result<&'a str, ConfigError> {
+    match text.parse::<Quantity>() {
+        Ok(_) => Ok(text),
+        Err(_) => Err(invalid_at(what, text, quantity_rule(text, "10Gi"))),
+    }
+}
+
+/// Rejects a text that is not a DNS subdomain, as names of most objects are.
+pub(super) fn subdomain(what: &'static str, text: &Text) -> Result<(), ConfigError> {
+    name::dns_subdomain(what, text).map_err(|error| invalid_at(what, text, error.rule()))
+}
+
+/// Rejects image names that no registry accepts. Registries may have stricter rules.
+pub(super) fn check_image(what: &str, image: Option<&Text>) -> Result<(), ConfigError> {
+    match image {
+        Some(image) if image.is_empty() || image.contains(char::is_whitespace) => {
+            let rule = "use the name of an image, such as python:3-slim, without spaces";
+            Err(invalid_at(what, image, rule))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What to write instead of a text that is not a quantity, such as `16GB`.
-pub(super) fn quantity_rule(text: &str, examples: &str) -> String {
+fn quantity_rule(text: &str, examples: &str) -> String {
     let text: String = text.split_whitespace().collect();
     let begin = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(begin.unwrap_or(text.len()));
@@ -92,4 +166,37 @@ pub(super) fn quantity_rule(text: &str, examples: &str) -> String {
         }
     }
     format!("use a quantity such as {examples}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn durations_are_parsed() {
+        let seconds = |text| duration("t", text).unwrap().as_secs();
+        assert_eq!(seconds("90"), 90);
+        assert_eq!(seconds("1h30m"), 5_400);
+        assert_eq!(seconds("7d"), 604_800);
+        for wrong in [
+            "",
+            "0s",
+            "h",
+            "1x",
+            "99999999999999999999s",
+            "9999999999d",
+            "-1s",
+        ] {
+            assert!(duration("t", wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn pairs_need_an_equals_sign() {
+        let (key, value) = pair("--label", "team=a=b").unwrap();
+        assert_eq!((key.as_str(), value.as_str()), ("team", "a=b"));
+        let refused = pair("--label", "team").unwrap_err().to_string();
+        assert_eq!(refused, "invalid --label \"team\": write KEY=VALUE");
+    }
 }

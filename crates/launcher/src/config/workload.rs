@@ -2,7 +2,7 @@
 
 use longshore_model::schedule;
 
-use super::{ConfigError, Flags, RoleSpec, Settings, values::invalid};
+use super::{ConfigError, Flags, RoleSpec, Settings, Text, layers::Layers, values::invalid_at};
 use crate::store::Store;
 
 /// The workload that the roles become in the cluster.
@@ -41,66 +41,71 @@ pub(super) fn resolve(
     roles: &[RoleSpec],
     store: Option<&Store>,
 ) -> Result<Workload, ConfigError> {
-    let jobset = flags.jobset || settings.jobset == Some(true);
-    let zone = flags.time_zone.as_ref().or(settings.time_zone.as_ref());
-    let Some(cron) = flags.cron.as_ref().or(settings.cron.as_ref()) else {
-        let policy = settings.concurrency_policy.as_ref();
+    let options = Layers([&settings.run, &flags.run]);
+    let jobsets = [flags.run.jobset, settings.run.jobset];
+    let jobset = jobsets.into_iter().find(|jobset| **jobset);
+    let zone = options.value(|run| &run.time_zone);
+    let policy = options.value(|run| &run.concurrency_policy);
+    let Some(cron) = options.value(|run| &run.cron) else {
         for (what, value) in [("time_zone", zone), ("concurrency_policy", policy)] {
             if let Some(value) = value {
                 let rule = "it applies only to schedules: set `cron`, too, or remove it";
-                return Err(invalid(what, value, rule));
+                return Err(invalid_at(what, value, rule));
             }
         }
         return Ok(match jobset {
-            true => Workload::JobSet,
-            false => Workload::Jobs,
+            Some(_) => Workload::JobSet,
+            None => Workload::Jobs,
         });
     };
-    if jobset {
+    if let Some(jobset) = jobset {
         let rule = "a schedule creates one Job per role: remove `cron` or `jobset`";
-        return Err(invalid("jobset", "true", rule));
+        return Err(invalid_at("jobset", &jobset, rule));
     }
-    can_be_scheduled(cron, roles, store)?;
+    check_cron(cron, roles.len())?;
+    check_scheduled_roles(settings, roles)?;
+    if let (Some(Store::Remote(store)), Some(url)) = (store, options.value(|run| &run.store)) {
+        let rule = "pods fetch the code from a signed URL that expires within days, and a schedule runs for longer: put the code into the image (`--no-code`), or use a folder that the nodes share (file://)";
+        return Err(invalid_at("store", &url.replaced(store), rule));
+    }
     if let Some(zone) = zone.filter(|zone| schedule::time_zone(zone).is_none()) {
         let rule = "use a name of the time zone database, such as Europe/Berlin or UTC";
-        return Err(invalid("time_zone", zone, rule));
+        return Err(invalid_at("time_zone", zone, rule));
     }
-    let policy = settings.concurrency_policy.as_deref();
-    let policy = policy.unwrap_or(POLICIES[0]);
-    if !POLICIES.contains(&policy) {
+    let policy = policy.cloned().unwrap_or_else(|| POLICIES[0].into());
+    if !POLICIES.contains(&policy.as_str()) {
         let rule = format!("use one of {}", POLICIES.join(", "));
-        return Err(invalid("concurrency_policy", policy, rule));
+        return Err(invalid_at("concurrency_policy", &policy, rule));
     }
     Ok(Workload::Scheduled(Schedule {
-        cron: cron.clone(),
-        time_zone: zone.cloned(),
-        concurrency_policy: policy.to_owned(),
+        cron: cron.to_string(),
+        time_zone: zone.map(|zone| zone.to_string()),
+        concurrency_policy: policy.into_inner(),
     }))
 }
 
-fn can_be_scheduled(
-    cron: &str,
-    roles: &[RoleSpec],
-    store: Option<&Store>,
-) -> Result<(), ConfigError> {
+fn check_cron(cron: &Text, roles: usize) -> Result<(), ConfigError> {
     if let Err(error) = cron.parse::<schedule::Schedule>() {
         let rule = format!("{error}; write minute, hour, day, month and weekday, as in 0 3 * * *");
-        return Err(invalid("cron", cron, rule));
+        return Err(invalid_at("cron", cron, rule));
     }
     if cron.contains("TZ=") {
-        return Err(invalid("cron", cron, "give the time zone as `time_zone`"));
+        let rule = "give the time zone as `time_zone`";
+        return Err(invalid_at("cron", cron, rule));
     }
-    if cron.starts_with("@every") && roles.len() > 1 {
+    if cron.starts_with("@every") && roles > 1 {
         let rule = "it counts from the creation of each role's CronJob, so the roles would not start together: use minutes and hours";
-        return Err(invalid("cron", cron, rule));
-    }
-    if let Some(role) = roles.iter().find(|role| role.service) {
-        let rule = "the client that follows a run stops its service roles, and no client follows a scheduled run";
-        return Err(invalid("service", &role.name, rule));
-    }
-    if let Some(Store::Remote(store)) = store {
-        let rule = "pods fetch the code from a signed URL that expires within days, and a schedule runs for longer: put the code into the image (`--no-code`), or use a folder that the nodes share (file://)";
-        return Err(invalid("store", store.to_string(), rule));
+        return Err(invalid_at("cron", cron, rule));
     }
     Ok(())
+}
+
+fn check_scheduled_roles(settings: &Settings, roles: &[RoleSpec]) -> Result<(), ConfigError> {
+    let Some(role) = roles.iter().find(|role| role.service) else {
+        return Ok(());
+    };
+    let in_file = settings.roles.get_key_value(role.name.as_str());
+    let name = in_file.map_or_else(|| role.name.as_str().into(), |(name, _)| name.clone());
+    let rule = "the client that follows a run stops its service roles, and no client follows a scheduled run";
+    Err(invalid_at("service", &name, rule))
 }

@@ -3,6 +3,7 @@
 mod code;
 mod error;
 mod name;
+mod pods;
 mod schedule;
 mod stop;
 mod summary;
@@ -21,6 +22,7 @@ use serde::de::DeserializeOwned;
 pub use code::{CodePlace, code_place};
 pub use error::RunsError;
 pub use name::{LAST, pick};
+pub use pods::WatchedPods;
 pub use schedule::ScheduleSummary;
 pub(crate) use stop::{Decided, stop_decided};
 pub use stop::{cancel, remove, stop_leftovers, stop_with_cluster};

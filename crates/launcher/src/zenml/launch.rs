@@ -58,7 +58,7 @@ impl OrchestratorKubernetesBackend {
         repository: &Path,
         config: &PipelineConfig,
     ) -> Result<Launched, ZenmlError> {
-        let store = match &self.settings.store {
+        let store = match &self.settings.run.store {
             Some(url) => Store::parse(url)?,
             None => config.staging()?,
         };
@@ -111,10 +111,10 @@ impl OrchestratorKubernetesBackend {
 
     async fn pack(&self, repository: &Path) -> Result<Bundle, ZenmlError> {
         let repository = repository.to_owned();
-        let ignore = self.settings.ignore.iter().cloned();
+        let ignore = self.settings.run.ignore.iter().cloned();
         let options = PackOptions {
             ignore: ignore.chain(LEFT_OUT.map(str::to_owned)).collect(),
-            allow_secrets: self.settings.allow_secrets.clone(),
+            allow_secrets: self.settings.run.allow_secrets.clone(),
             ..PackOptions::default()
         };
         let pack = move || bundle::pack(&repository, &options, |_| {});

@@ -9,7 +9,7 @@ use super::{
     labels::{Labels, job_name},
 };
 use crate::{
-    config::{self, Flags, RunSpec, Settings},
+    config::{self, Flags, RunOptions, RunSpec, Settings, TaskOptions, Text},
     names::{self, RunName},
     plan::{self, Plan},
     store::{BundleInfo, SECRET_LIMIT},
@@ -32,31 +32,39 @@ pub(super) fn spec(
     let given = &backend.settings;
     let more = [
         ("roles", !given.roles.is_empty()),
-        ("cron", given.cron.is_some()),
-        ("jobset", given.jobset == Some(true)),
+        ("cron", given.run.cron.is_some()),
+        ("jobset", *given.run.jobset),
     ];
     if let Some((key, _)) = more.into_iter().find(|(_, is_given)| *is_given) {
         return Err(ZenmlError::OneJob { key });
     }
     let settings = Settings {
-        name: None,
-        namespace: None,
-        command: None,
-        code: None,
-        image_pull_policy: Some(backend.image_pull_policy.to_string()),
-        ..backend.settings.clone()
+        run: RunOptions {
+            name: None,
+            namespace: None,
+            code: None,
+            image_pull_policy: Some(backend.image_pull_policy.to_string().into()),
+            ..given.run.clone()
+        },
+        task: TaskOptions {
+            command: None,
+            ..given.task.clone()
+        },
+        ..given.clone()
     };
-    let namespace = backend.namespace.as_ref();
+    let namespace = backend.namespace.as_deref();
     let namespace = namespace.filter(|namespace| !namespace.is_empty());
-    let namespace = namespace.or(backend.settings.namespace.as_ref());
+    let namespace = namespace.map(Text::from).or(given.run.namespace.clone());
     let flags = Flags {
-        namespace: Some(
-            namespace
-                .map_or(DEFAULT_NAMESPACE, String::as_str)
-                .to_owned(),
-        ),
-        image: Some(backend.image.clone()),
-        retries: Some(settings.retries.unwrap_or(RETRIES)),
+        run: RunOptions {
+            namespace: namespace.or_else(|| Some(DEFAULT_NAMESPACE.into())),
+            retries: settings.run.retries.or(Some(RETRIES)),
+            ..RunOptions::default()
+        },
+        task: TaskOptions {
+            image: Some(backend.image.as_str().into()),
+            ..TaskOptions::default()
+        },
         command: vec!["python3".to_owned(), format!("{}/{PROGRAM}", names::CONFIG)],
         ..Flags::default()
     };

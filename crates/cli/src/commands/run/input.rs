@@ -4,7 +4,7 @@ use std::{cell::Cell, time::Duration};
 
 use longshore::{
     client::{Cluster, ExecOptions, Session, typed::PodPhase},
-    launcher::{Event, Follow, FollowOptions, Run, names},
+    launcher::{Event, Follow, FollowOptions, Run, names, runs::WatchedPods},
 };
 use tokio::{
     io::AsyncWriteExt as _,
@@ -24,8 +24,6 @@ use crate::{
     ui,
 };
 
-/// The interval between checks whether the task is running.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The number of attempts to attach to a running task, and the pause between them: its node may
 /// not know the container yet.
 const ATTACH_ATTEMPTS: u32 = 20;
@@ -40,23 +38,26 @@ async fn attach(cluster: &Cluster, run: &Run, tty: bool) -> Result<(String, Sess
         tty,
     };
     let mut attempts = 0;
+    let mut watched = WatchedPods::start(cluster, run).await?;
     loop {
-        let found = run.list_pods(cluster).await?;
-        let running = found
+        let running = watched
+            .current()
             .iter()
             .find(|pod| matches!(pod.phase(), Ok(PodPhase::Running)));
-        if let Some(pod) = running {
-            let name = pod.name().to_owned();
-            match pods.attach(&name, &options).await {
-                Ok(session) => return Ok((name, session)),
-                Err(error) if error.is_forbidden() || attempts == ATTACH_ATTEMPTS => {
-                    return Err(error.into());
-                }
-                Err(_) => attempts += 1,
+        let Some(pod) = running else {
+            watched.changed().await?;
+            continue;
+        };
+        let name = pod.name().to_owned();
+        match pods.attach(&name, &options).await {
+            Ok(session) => return Ok((name, session)),
+            Err(error) if error.is_forbidden() || attempts == ATTACH_ATTEMPTS => {
+                return Err(error.into());
             }
-            tokio::time::sleep(ATTACH_PAUSE).await;
+            Err(_) => attempts += 1,
         }
-        tokio::time::sleep(POLL_INTERVAL).await;
+        tokio::time::sleep(ATTACH_PAUSE).await;
+        watched.list().await?;
     }
 }
 

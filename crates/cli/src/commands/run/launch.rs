@@ -1,0 +1,148 @@
+//! Launches a planned run, and follows it to its end.
+
+use std::process::ExitCode;
+
+use longshore::{
+    client::Cluster,
+    launcher::{
+        Bundle, FollowOptions, Plan, Run, RunSpec, Store, Workload, config::Input,
+        preflight::Purpose, runs,
+    },
+};
+
+use super::{RunArgs, input, make_plan, submission};
+use crate::{
+    error::Result,
+    follow::{self, How},
+    interrupt::Interrupt,
+    show::head,
+    stdin::IgnoredInput,
+    target::{Chosen, Target},
+    ui,
+    upload::deliver,
+};
+
+/// A plan that is ready to be launched.
+pub(super) struct Launch<'a> {
+    pub(super) args: &'a RunArgs,
+    pub(super) spec: &'a RunSpec,
+    pub(super) plan: Plan,
+    /// The bundle to upload, and the store for it.
+    pub(super) upload: Option<(&'a Bundle, &'a Store)>,
+}
+
+impl Launch<'_> {
+    /// Checks, uploads and submits the run, and follows it unless it is detached.
+    pub(super) async fn launch(self, chosen: Chosen, mut interrupt: Interrupt) -> Result<ExitCode> {
+        let args = self.args;
+        let spec = self.spec;
+        let target = interrupt.unless(chosen.open()).await??;
+        let cluster = target.cluster();
+        // A schedule creates its runs later, so do not follow.
+        let scheduled = matches!(spec.workload, Workload::Scheduled(_));
+        let detach = args.detach || scheduled;
+        let purpose = match detach {
+            true => Purpose::Detach,
+            false => Purpose::Follow,
+        };
+        let result = match self.start(cluster, purpose, &mut interrupt).await {
+            Ok(run) => {
+                if scheduled {
+                    ui::note(format!("{} {}", head("cron"), due(cluster, &run).await));
+                } else {
+                    ui::note(format!("{} {}", head("run"), news(&run, spec)));
+                }
+                if detach {
+                    // The cluster keeps running for the run or schedule.
+                    ui::line(run.name.as_str());
+                    Ok(ExitCode::SUCCESS)
+                } else {
+                    follow_run(&target, &run, args, spec, interrupt).await
+                }
+            }
+            Err(error) => {
+                follow::report_not_started(&error, args.output);
+                Err(error)
+            }
+        };
+        let closed = target.close().await;
+        let code = result?;
+        closed.map(|()| code)
+    }
+
+    async fn start(
+        self,
+        cluster: &Cluster,
+        purpose: Purpose,
+        interrupt: &mut Interrupt,
+    ) -> Result<Run> {
+        // The upload may be large: run the checks first.
+        let checked = submission::check(cluster, &self.plan, purpose);
+        interrupt.unless(checked).await??;
+        let plan = match self.upload {
+            None => self.plan,
+            Some((bundle, store)) => {
+                let info = deliver(bundle, Some(store), self.spec, interrupt).await?;
+                make_plan(self.spec, &self.plan.run, &self.plan.namespace, Some(&info))?
+            }
+        };
+        submission::start(cluster, &plan, interrupt).await
+    }
+}
+
+/// Follows the run to its end, and passes standard input to its task if requested.
+async fn follow_run(
+    target: &Target,
+    run: &Run,
+    args: &RunArgs,
+    spec: &RunSpec,
+    interrupt: Interrupt,
+) -> Result<ExitCode> {
+    let options = FollowOptions {
+        start_timeout: spec.start_timeout,
+        ..FollowOptions::default()
+    };
+    let mut how = How {
+        format: args.output,
+        on_interrupt: args.on_interrupt,
+        ..How::default()
+    };
+    let sending = match spec.input {
+        Input::Terminal => {
+            return input::interactive(target, run, options, how, interrupt).await;
+        }
+        Input::Piped => Some(input::send(target.cluster(), run)),
+        Input::None => {
+            how.ignored = IgnoredInput::watch();
+            None
+        }
+    };
+    let result = follow::to_the_end(target, run, options, how, interrupt).await;
+    if let Some(sending) = sending {
+        sending.abort();
+    }
+    result
+}
+
+/// When a schedule creates its first run.
+async fn due(cluster: &Cluster, run: &Run) -> String {
+    let found = runs::find(cluster, &run.namespace, run.name.as_str()).await;
+    let schedule = found.ok().and_then(|found| found.schedule);
+    let next = schedule.and_then(|schedule| schedule.next);
+    let next = next.map_or_else(|| "never".to_owned(), |next| format!("at {next}"));
+    format!("{}, first due {next}", run.name)
+}
+
+/// The run in one line.
+fn news(run: &Run, spec: &RunSpec) -> String {
+    let roles: Vec<String> = spec
+        .roles
+        .iter()
+        .map(|role| format!("{}={}", role.name, role.count))
+        .collect();
+    let place = match run.namespace.as_str() {
+        "default" => String::new(),
+        namespace => format!(" in {namespace}"),
+    };
+    format!("{}{place}: {}", run.name.as_str(), roles.join(" "))
+}

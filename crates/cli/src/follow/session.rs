@@ -1,0 +1,240 @@
+//! The event loop of a followed run: its events, signals, the printer and the cluster's process.
+
+use std::{process::ExitCode, time::Duration};
+
+use longshore::launcher::{Event, Follow, FollowOptions, Outcome, Run, follow};
+use tokio::time::MissedTickBehavior;
+
+use super::{
+    How, OnInterrupt, cancel,
+    decision::{Decision, decide},
+    end::{conclude, stopped, unfollowed},
+    left,
+};
+use crate::{
+    error::{Error, Kind, Result, exit_code},
+    hints,
+    interrupt::{Caught, Interrupt},
+    printer::{Batch, Printer},
+    show::{EventFormat, Show, head},
+    stdin::{self, IgnoredInput},
+    target::{Gone, Target},
+    ui,
+};
+
+/// The interval between updates of unfinished lines.
+const DRAW: Duration = Duration::from_millis(100);
+/// How long to wait for events that a cluster sent before it stopped.
+const LAST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The next event for a follower.
+enum Next {
+    Event(Box<Option<Result<Event, follow::Error>>>),
+    Caught(Caught),
+    /// The printer accepted a batch of lines.
+    Written,
+    /// It is time to draw progress.
+    Draw,
+    /// The embedded cluster's process has ended.
+    Gone(Gone),
+    /// Data arrived on standard input, which is not passed to the task.
+    InputIgnored,
+}
+
+/// The end of the run's events.
+type End = Result<Option<Outcome>>;
+
+/// A run that is followed in the terminal.
+pub(super) struct Session<'a> {
+    target: &'a Target,
+    run: &'a Run,
+    follow: Follow,
+    /// The number of last lines to print of each log.
+    tail: Option<u64>,
+    on_interrupt: OnInterrupt,
+    interrupt: Interrupt,
+    ignored: IgnoredInput,
+    show: Show,
+    printer: Printer,
+    /// Output that the printer has not accepted yet.
+    batch: Batch,
+    /// The progress and the unfinished lines on the terminal.
+    drawn: (String, Vec<String>),
+    cancelling: bool,
+}
+
+impl<'a> Session<'a> {
+    pub(super) async fn start(
+        target: &'a Target,
+        run: &'a Run,
+        options: FollowOptions,
+        how: How,
+        interrupt: Interrupt,
+    ) -> Result<Self> {
+        let tail = options.tail;
+        let options = FollowOptions {
+            unfinished: how.format == EventFormat::Text && ui::draws_progress(),
+            ..options
+        };
+        let follow = Follow::start(target.cluster(), run, options).await;
+        let follow = follow.map_err(|error| unfollowed(error, run))?;
+        let mut batch = Batch::default();
+        let show = Show::new(run, how.format, &target.facts(), &mut batch);
+        Ok(Self {
+            target,
+            run,
+            follow,
+            tail,
+            on_interrupt: how.on_interrupt,
+            interrupt,
+            ignored: how.ignored,
+            show,
+            printer: Printer::start("starting"),
+            batch,
+            drawn: (String::new(), Vec::new()),
+            cancelling: false,
+        })
+    }
+
+    /// Follows the run to its end and returns the exit code.
+    pub(super) async fn follow(mut self) -> Result<ExitCode> {
+        let mut death_reported = false;
+        let mut draw = tokio::time::interval(DRAW);
+        draw.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let next = tokio::select! {
+                biased;
+                caught = self.interrupt.next() => Next::Caught(caught),
+                _ = draw.tick(), if ui::draws_progress() => Next::Draw,
+                () = self.printer.write(&mut self.batch), if !self.batch.is_empty() => Next::Written,
+                event = self.follow.next(), if !self.batch.is_full() => Next::Event(Box::new(event)),
+                gone = self.target.gone(&mut death_reported) => Next::Gone(gone),
+                () = self.ignored.arrives() => Next::InputIgnored,
+            };
+            let end = match next {
+                Next::Event(event) => self.print(*event),
+                Next::Written => None,
+                Next::InputIgnored => {
+                    self.batch.note(&ui::warned(stdin::IGNORED));
+                    None
+                }
+                Next::Gone(gone) => self.cluster_ended(gone).await,
+                Next::Draw => {
+                    self.draw();
+                    None
+                }
+                Next::Caught(caught) => match self.decide(caught).await {
+                    Decision::Continue => None,
+                    Decision::Leave => {
+                        self.printer.leave(self.batch).await;
+                        return Err(Error::interrupted());
+                    }
+                    Decision::Detach => {
+                        self.printer.leave(self.batch).await;
+                        left(self.run, "`longshore logs RUN --follow` shows it");
+                        return Ok(exit_code(Kind::Interrupted));
+                    }
+                    Decision::Cancel => {
+                        self.cancel().await?;
+                        None
+                    }
+                },
+            };
+            if let Some(end) = end {
+                return self.finish(end).await;
+            }
+        }
+    }
+
+    /// Prints an event and those that are available now, together.
+    fn print(&mut self, first: Option<Result<Event, follow::Error>>) -> Option<End> {
+        let mut event = first;
+        loop {
+            match event {
+                Some(Ok(event)) => {
+                    self.show.event(&event, &mut self.batch);
+                    if let Event::Finished(outcome) = event {
+                        return Some(Ok(Some(outcome)));
+                    }
+                }
+                Some(Err(error)) => return Some(Err(unfollowed(error, self.run))),
+                None => return Some(Ok(None)),
+            }
+            if self.batch.is_full() {
+                return None;
+            }
+            event = Some(self.follow.try_next()?);
+        }
+    }
+
+    /// The process of the embedded cluster has ended.
+    async fn cluster_ended(&mut self, gone: Gone) -> Option<End> {
+        let how = match gone {
+            Gone::Died => {
+                self.batch.note(&format!(
+                    "{} the process of the embedded cluster has ended; {}",
+                    head("waiting"),
+                    hints::complete("`longshore up` starts it again")
+                ));
+                return None;
+            }
+            Gone::Stopped(how) => how,
+        };
+        // Process pending events first: a cluster that shuts down gracefully notifies its
+        // followers.
+        let event = match tokio::time::timeout(LAST_EVENT_TIMEOUT, self.follow.next()).await {
+            Ok(Some(Ok(event))) => event,
+            _ => Event::Finished(stopped(&how, self.run)),
+        };
+        self.print(Some(Ok(event)))
+    }
+
+    fn draw(&mut self) {
+        let lines = self.show.unfinished(&self.follow.unfinished());
+        let shown = (self.show.progress().to_owned(), lines);
+        if shown != self.drawn && self.printer.show(shown.0.clone(), shown.1.clone()) {
+            self.drawn = shown;
+        }
+    }
+
+    async fn decide(&mut self, caught: Caught) -> Decision {
+        // Ctrl-C during the cancellation: exit without waiting for it.
+        if self.cancelling {
+            return Decision::Leave;
+        }
+        self.printer.pause().await;
+        let decision = decide(self.on_interrupt, caught, &mut self.interrupt).await;
+        self.printer.resume().await;
+        decision
+    }
+
+    async fn cancel(&mut self) -> Result<()> {
+        self.cancelling = true;
+        let name = self.run.name.as_str();
+        self.batch.note(&format!("{} {name}", head("cancel")));
+        cancel(self.target.cluster(), self.run).await
+    }
+
+    /// Prints the end after all earlier output.
+    async fn finish(mut self, end: End) -> Result<ExitCode> {
+        // A stopped terminal or a pager may take any time; Ctrl-C ends the wait.
+        let finished = self.printer.finish(self.batch);
+        if let Err(left) = self.interrupt.unless(finished).await {
+            ui::abandon_output();
+            return Err(left);
+        }
+        if self.ignored.has_come() {
+            ui::warning(stdin::IGNORED);
+        }
+        match end? {
+            Some(outcome) => {
+                let cluster = self.target.cluster();
+                conclude(cluster, self.run, &outcome, &self.show, self.tail).await
+            }
+            None => Err(Error::new(
+                Kind::Cluster,
+                "the run's events ended before the run did",
+            )),
+        }
+    }
+}

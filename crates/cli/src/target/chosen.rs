@@ -1,0 +1,114 @@
+//! A selected cluster, before it is started or contacted.
+
+use longshore::{
+    client::Cluster,
+    launcher::{Store, store::SECRET_LIMIT},
+};
+use longshore_embedded::{
+    Layout,
+    daemon::{self, State, Usage},
+};
+
+use super::{Embedded, Lifetime, Target, age, warnings};
+use crate::{
+    embedded::{self, Wish},
+    error::Result,
+    hints,
+};
+
+/// The description of the embedded cluster in the first line of a run.
+const EMBEDDED: &str = "embedded, local processes";
+
+/// A selected cluster, before connecting.
+pub(crate) enum Chosen {
+    /// The embedded cluster in this data folder.
+    Embedded(Layout),
+    /// Another cluster.
+    Other { cluster: Cluster, name: String },
+}
+
+impl Chosen {
+    /// The cluster's human-readable name.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Embedded(_) => EMBEDDED,
+            Self::Other { name, .. } => name,
+        }
+    }
+
+    /// A one-line description of the cluster; for the embedded cluster, with its lifetime. Starts
+    /// nothing.
+    pub(crate) async fn describe(&self) -> Result<String> {
+        let layout = match self {
+            Self::Other { name, .. } => return Ok(name.clone()),
+            Self::Embedded(layout) => layout,
+        };
+        let since = match daemon::find(layout).await? {
+            State::Stopped => "started for this run".to_owned(),
+            State::Running(record) => {
+                let lifetime = Lifetime::of(&record, layout);
+                let since = format!("up since {}", age(&record));
+                return Ok(format!("{EMBEDDED}; {since}, {}", lifetime.sentence()));
+            }
+        };
+        Ok(format!(
+            "{EMBEDDED}; {since}, {}",
+            Lifetime::OnDemand.sentence()
+        ))
+    }
+
+    /// The default namespace of commands.
+    pub(crate) fn default_namespace(&self) -> &str {
+        match self {
+            Self::Embedded(_) => "default",
+            Self::Other { cluster, .. } => cluster.default_namespace(),
+        }
+    }
+
+    /// The default store for bundles that do not fit a Secret. The embedded cluster has
+    /// one in its data folder.
+    pub(crate) fn own_store(&self, size: u64) -> Option<Store> {
+        match self {
+            Self::Embedded(layout) if size > SECRET_LIMIT => Some(Store::Folder(layout.bundles())),
+            _ => None,
+        }
+    }
+
+    /// Connects to the cluster. Starts an on-demand embedded cluster if it is not running.
+    pub(crate) async fn open(self) -> Result<Target> {
+        let layout = match self {
+            Self::Other { cluster, name } => {
+                return Ok(Target {
+                    cluster,
+                    name,
+                    embedded: None,
+                });
+            }
+            Self::Embedded(layout) => layout,
+        };
+        // Before checking: from here on, an on-demand cluster does not stop.
+        let usage = Usage::begin(&layout).await?;
+        let (record, is_new) = match daemon::find(&layout).await? {
+            State::Running(record) => (record, false),
+            State::Stopped => {
+                let wish = Wish {
+                    on_demand: true,
+                    ..Wish::default()
+                };
+                (embedded::spawn(&layout, &wish).await?, true)
+            }
+        };
+        hints::remember_kubectl(vec![("--kubeconfig", hints::of_path(&record.kubeconfig))]);
+        let cluster = Cluster::from_kubeconfig(Some(&record.kubeconfig), None).await;
+        Ok(Target {
+            cluster: warnings::show(cluster?),
+            name: EMBEDDED.to_owned(),
+            embedded: Some(Embedded {
+                usage,
+                record,
+                layout,
+                is_new,
+            }),
+        })
+    }
+}

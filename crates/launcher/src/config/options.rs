@@ -1,0 +1,257 @@
+//! The options of a run: the one declaration of the keys of `longshore.toml` that are also
+//! flags of `longshore run`.
+//!
+//! A field's name is its key, and serde reads it from the file. With the feature `clap`, it
+//! is also a flag, and its doc comment is the flag's help. `display_order` orders the flags of
+//! a heading in the help across the structs that declare them.
+
+use std::collections::BTreeMap;
+
+#[cfg(feature = "clap")]
+use clap::builder::TypedValueParser as _;
+use serde::{Deserialize, Deserializer};
+
+#[cfg(feature = "clap")]
+use super::values::pair;
+use super::{Command, EnvFrom, Located, Scalar, Template, Text, Toleration, Variable, Volume};
+
+/// Options of the whole run.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args), group(skip))]
+#[serde(default)]
+pub struct RunOptions {
+    /// Name of the run [default: the name of the folder]
+    #[cfg_attr(feature = "clap", arg(long, display_order = 1))]
+    pub name: Option<String>,
+    /// Namespace [default: that of the context]
+    #[cfg_attr(feature = "clap", arg(long, short, display_order = 2))]
+    pub namespace: Option<Text>,
+    /// Image that contains the program longshore, for images without it; an init
+    /// container copies the program into the pod
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "IMAGE", help_heading = "Pods", display_order = 1)
+    )]
+    pub launcher_image: Option<Text>,
+    /// `Always`, `Never` or `IfNotPresent`.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub image_pull_policy: Option<Text>,
+    /// Names of Secrets with registry credentials.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub image_pull_secrets: Vec<Text>,
+    /// Number of times to restart failed tasks
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", display_order = 5))]
+    pub retries: Option<u32>,
+    /// Maximum duration of the run, as in 90s or 2h
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", display_order = 6))]
+    pub timeout: Option<Text>,
+    /// Maximum time until a task starts
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", display_order = 7))]
+    pub start_timeout: Option<Text>,
+    /// How long a task waits until its peers' names resolve.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub peer_timeout: Option<Text>,
+    /// Time to keep the run's objects after it ends, as in 7d
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", display_order = 8))]
+    pub ttl: Option<Text>,
+    /// Port of the first task; each further task uses the next port
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_parser = clap::value_parser!(u16).map(Located::from),
+            help_heading = "Pods",
+            display_order = 7
+        )
+    )]
+    pub port: Option<Located<u16>>,
+    /// Store for code bundles, as in s3://bucket/prefix or file:///srv/bundles
+    #[cfg_attr(feature = "clap", arg(long, value_name = "URL", help_heading = "Code"))]
+    pub store: Option<Text>,
+    /// Exclude files that match a .gitignore pattern
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "PATTERN", help_heading = "Code")
+    )]
+    pub ignore: Vec<String>,
+    /// Include files that look like secrets and match a .gitignore pattern
+    #[cfg_attr(
+        feature = "clap",
+        arg(long = "allow-secret", value_name = "PATTERN", help_heading = "Code")
+    )]
+    pub allow_secrets: Vec<String>,
+    /// Do not upload code; the image contains the command
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "no-code",
+            action = clap::ArgAction::SetTrue,
+            value_parser = clap::builder::BoolValueParser::new().map(|no_code| !no_code),
+            help_heading = "Code"
+        )
+    )]
+    pub code: Option<bool>,
+    /// Service account of the pods; without one they get no token
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "NAME", help_heading = "Pods", display_order = 13)
+    )]
+    pub service_account: Option<Text>,
+    /// Add a label to every object of the run
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "label",
+            value_name = "KEY=VALUE",
+            value_parser = |text: &str| pair("--label", text),
+            help_heading = "Pods",
+            display_order = 14
+        )
+    )]
+    #[serde(deserialize_with = "entries")]
+    pub labels: Vec<(Text, Text)>,
+    /// Annotations of every object of the run.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    #[serde(deserialize_with = "entries")]
+    pub annotations: Vec<(Text, String)>,
+    /// Kueue LocalQueue that admits the run
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "NAME", help_heading = "Pods", display_order = 15)
+    )]
+    pub queue: Option<Text>,
+    /// Create pods that meet the Pod Security Standard `restricted`: no root, no
+    /// privileges
+    #[cfg_attr(feature = "clap", arg(long, help_heading = "Pods", display_order = 16))]
+    pub restricted: bool,
+    /// Create one JobSet for all roles; requires JobSet in the cluster
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            action = clap::ArgAction::SetTrue,
+            value_parser = clap::builder::BoolValueParser::new().map(Located::from),
+            help_heading = "Pods",
+            display_order = 17
+        )
+    )]
+    pub jobset: Located<bool>,
+    /// Run on a schedule, in cron syntax: "0 3 * * *"
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "SCHEDULE", help_heading = "Schedule")
+    )]
+    pub cron: Option<Text>,
+    /// Time zone of the schedule, as in Europe/Berlin
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "ZONE", help_heading = "Schedule")
+    )]
+    pub time_zone: Option<Text>,
+    /// What happens when a run is due while the previous one is still active: `Forbid`,
+    /// `Allow` or `Replace`.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub concurrency_policy: Option<Text>,
+}
+
+/// Options of tasks: of all tasks, or of those of one role.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args), group(skip))]
+#[serde(default)]
+pub struct TaskOptions {
+    /// Container image
+    #[cfg_attr(feature = "clap", arg(long, help_heading = "Pods", display_order = 0))]
+    pub image: Option<Text>,
+    /// The command.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub command: Option<Command>,
+    /// Environment variables.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    #[serde(deserialize_with = "entries")]
+    pub env: Vec<(Text, Variable)>,
+    /// Secrets and ConfigMaps whose keys all become variables.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub env_from: Vec<EnvFrom>,
+    /// Quantities by `cpu`, `memory`, `gpu`, or full resource name.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    #[serde(deserialize_with = "entries")]
+    pub resources: Vec<(Text, Located<Scalar>)>,
+    /// Mount a volume of kind claim, secret, config-map, host or empty, as in
+    /// claim:datasets:/data:ro; on the embedded cluster, a host folder can be relative,
+    /// as in host:outputs:/outputs
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "volume",
+            value_name = "KIND:NAME:PATH",
+            help_heading = "Pods",
+            display_order = 8
+        )
+    )]
+    pub volumes: Vec<Volume>,
+    /// Size of /dev/shm, as in 8Gi
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "SIZE", help_heading = "Pods", display_order = 9)
+    )]
+    pub shared_memory: Option<Text>,
+    /// Run only on nodes with this label
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "KEY=VALUE",
+            value_parser = |text: &str| pair("--node-selector", text),
+            help_heading = "Pods",
+            display_order = 10
+        )
+    )]
+    #[serde(deserialize_with = "entries")]
+    pub node_selector: Vec<(Text, Text)>,
+    /// Tolerate this taint
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "toleration",
+            value_name = "KEY[=VALUE][:EFFECT]",
+            help_heading = "Pods",
+            display_order = 11
+        )
+    )]
+    pub tolerations: Vec<Toleration>,
+    /// Affinity, as in a pod's spec.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub affinity: Option<toml::Table>,
+    /// Name of a PriorityClass
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "NAME", help_heading = "Pods", display_order = 12)
+    )]
+    pub priority_class: Option<Text>,
+    /// Grace period of a task between SIGTERM and SIGKILL.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub termination_grace: Option<Text>,
+    /// YAML pod template to merge over the generated one
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "FILE",
+            value_parser = clap::builder::PathBufValueParser::new().map(Template::from),
+            value_hint = clap::ValueHint::AnyPath,
+            help_heading = "Pods",
+            display_order = 18
+        )
+    )]
+    pub template: Option<Template>,
+}
+
+/// Reads a table whose keys have positions.
+fn entries<'de, V, D>(deserializer: D) -> Result<Vec<(Text, V)>, D::Error>
+where
+    V: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    let table = BTreeMap::deserialize(deserializer)?;
+    Ok(table.into_iter().collect())
+}

@@ -1,0 +1,97 @@
+//! Tolerations of node taints.
+
+use std::{convert::Infallible, str::FromStr};
+
+use longshore_model::name;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{ConfigError, Text, values::invalid_at};
+
+/// A toleration of a node taint.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Toleration {
+    /// The taint's key; `None` matches all taints.
+    pub key: Option<Text>,
+    /// `Equal` or `Exists`.
+    pub operator: Option<Text>,
+    /// The taint's value.
+    pub value: Option<String>,
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`; `None` matches all effects.
+    pub effect: Option<Text>,
+    /// How many seconds a `NoExecute` taint is tolerated.
+    pub seconds: Option<u32>,
+}
+
+const OPERATORS: [&str; 2] = ["Equal", "Exists"];
+const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+impl Toleration {
+    /// The toleration as in a pod's spec.
+    pub(super) fn to_json(&self) -> Result<Value, ConfigError> {
+        if let Some(key) = &self.key {
+            let check = name::label_key(key);
+            check.map_err(|error| invalid_at("toleration key", key, error.rule()))?;
+        }
+        one_of("toleration operator", self.operator.as_ref(), &OPERATORS)?;
+        one_of("toleration effect", self.effect.as_ref(), &EFFECTS)?;
+        // Without a value, only existence can be checked.
+        let operator = self.operator.clone().unwrap_or_else(|| {
+            let default = if self.value.is_some() {
+                "Equal"
+            } else {
+                "Exists"
+            };
+            default.into()
+        });
+        if self.key.is_none() && *operator != "Exists" {
+            let rule = "a toleration without a key matches all taints: its operator must be Exists";
+            return Err(invalid_at("toleration operator", &operator, rule));
+        }
+        let mut fields = Map::new();
+        fields.insert("operator".into(), json!(*operator));
+        for (field, text) in [
+            ("key", self.key.as_deref()),
+            ("value", self.value.as_ref()),
+            ("effect", self.effect.as_deref()),
+        ] {
+            fields.extend(text.map(|text| (field.to_owned(), json!(text))));
+        }
+        let seconds = self.seconds.iter();
+        fields.extend(seconds.map(|seconds| ("tolerationSeconds".into(), json!(seconds))));
+        Ok(Value::Object(fields))
+    }
+}
+
+/// kubectl's notation of taints: `nvidia.com/gpu=present:NoSchedule`.
+impl FromStr for Toleration {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let (pair, effect) = match text.rsplit_once(':') {
+            Some((pair, effect)) => (pair, Some(effect.into())),
+            None => (text, None),
+        };
+        let (key, value) = match pair.split_once('=') {
+            Some((key, value)) => (key, Some(value.to_owned())),
+            None => (pair, None),
+        };
+        Ok(Self {
+            key: Some(key.into()),
+            value,
+            effect,
+            ..Self::default()
+        })
+    }
+}
+
+fn one_of(what: &str, word: Option<&Text>, known: &[&str]) -> Result<(), ConfigError> {
+    match word {
+        Some(word) if !known.contains(&word.as_str()) => {
+            let rule = format!("use one of {}", known.join(", "));
+            Err(invalid_at(what, word, rule))
+        }
+        _ => Ok(()),
+    }
+}
