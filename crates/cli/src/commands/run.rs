@@ -15,12 +15,13 @@ use clap::Args;
 use longshore::{
     client::Cluster,
     launcher::{
-        Bundle, BundleInfo, Flags, FollowOptions, Plan, PodFlags, Run, RunName, RunSpec, Settings,
-        Store, Workload,
+        Bundle, Flags, FollowOptions, PackedRun, Plan, PodFlags, Run, RunSpec, Settings, Store,
+        Workload,
         config::{self, Input},
-        names, plan,
+        launch::folder_name,
+        names,
         preflight::{self, Finding, Purpose},
-        runs, store, submit,
+        runs, submit,
     },
 };
 
@@ -289,30 +290,30 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
     if namespace != chosen.default_namespace() {
         hints::remember_namespace(namespace);
     }
-    let info = bundle
-        .as_ref()
-        .map(|bundle| store::describe(bundle, store.as_ref()))
-        .transpose();
-    let info = info.map_err(|error| Error::from_source(Kind::NotStarted, &error))?;
-    let plan = make_plan(&spec, &run, namespace, info.as_ref())?;
+    let packed = PackedRun {
+        spec: &spec,
+        name: run,
+        namespace: namespace.to_owned(),
+        bundle,
+        store,
+    };
+    let plan = packed.plan()?;
     if args.dry_run {
         ui::bytes(plan.to_yaml().as_bytes());
         return Ok(ExitCode::SUCCESS);
     }
-    let sending = bundle.as_ref().zip(store.as_ref());
-    launch(&args, &spec, chosen, plan, sending, interrupt).await
+    launch(&args, chosen, &packed, &plan, interrupt).await
 }
 
 async fn launch(
     args: &RunArgs,
-    spec: &RunSpec,
     chosen: Chosen,
-    plan: Plan,
-    sending: Option<(&Bundle, &Store)>,
+    packed: &PackedRun<'_>,
+    plan: &Plan,
     mut interrupt: Interrupt,
 ) -> Result<ExitCode> {
     let target = interrupt.unless(chosen.open()).await??;
-    let cluster = target.cluster();
+    let (cluster, spec) = (target.cluster(), packed.spec);
     let scheduled = matches!(spec.workload, Workload::Scheduled(_));
     // A schedule creates its runs later, so do not follow.
     let detach = args.detach || scheduled;
@@ -322,15 +323,9 @@ async fn launch(
     };
     let started = async {
         // The upload may be large: run the checks first.
-        let checked = check(cluster, &plan, purpose);
+        let checked = check(cluster, plan, purpose);
         interrupt.unless(checked).await??;
-        let plan = match sending {
-            None => plan,
-            Some((bundle, store)) => {
-                let info = deliver(bundle, Some(store), spec, &mut interrupt).await?;
-                make_plan(spec, &plan.run, &plan.namespace, Some(&info))?
-            }
-        };
+        let plan = deliver(packed, &mut interrupt).await?;
         start(cluster, &plan, &mut interrupt).await
     };
     let result = match started.await {
@@ -345,10 +340,7 @@ async fn launch(
                 ui::line(run.name.as_str());
                 Ok(ExitCode::SUCCESS)
             } else {
-                let options = FollowOptions {
-                    start_timeout: spec.start_timeout,
-                    ..FollowOptions::default()
-                };
+                let options = spec.follow_options();
                 let how = How {
                     format: args.output,
                     on_interrupt: args.on_interrupt,
@@ -471,15 +463,8 @@ fn check_folder(folder: &Path) -> Result<()> {
 }
 
 fn resolve(args: &RunArgs, settings: &Settings, here: Option<PathBuf>) -> Result<RunSpec> {
-    let folder = args
-        .folder
-        .canonicalize()
-        .unwrap_or_else(|_| args.folder.clone());
-    let name = folder
-        .file_name()
-        .map_or_else(|| "run".into(), |name| name.to_string_lossy());
     let flags = args.flags(here)?;
-    let spec = config::resolve(settings, &flags, &name);
+    let spec = config::resolve(settings, &flags, &folder_name(&args.folder));
     let mut spec = spec.map_err(|error| usage(&error))?;
     spec.ignore
         .extend(shell::left_out(&args.env_file, &args.folder));
@@ -496,15 +481,6 @@ fn warn_of_files_left_out(spec: &RunSpec, bundle: Option<&Bundle>) {
             ui::warning(warning);
         }
     }
-}
-
-fn make_plan(
-    spec: &RunSpec,
-    run: &RunName,
-    namespace: &str,
-    info: Option<&BundleInfo>,
-) -> Result<Plan> {
-    plan::plan(spec, run, namespace, info).map_err(|error| failed(&error))
 }
 
 /// The run in one line.

@@ -69,6 +69,12 @@ impl fmt::Display for Finding {
     }
 }
 
+/// The problems in one line.
+pub(crate) fn listed(findings: &[Finding]) -> String {
+    let each: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    each.join("; ")
+}
+
 /// All problems of the plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
