@@ -37,8 +37,7 @@
 //! 9. [`bootstrap`]: inside the pod: fetches the code and executes the command.
 //!
 //! [`caller`] records the environment of the caller's shell for runs on this machine.
-//! [`explain`] turns evidence (pods, Jobs, events, nodes) into one cause and one
-//! remedy, [`fit`] checks whether a node could ever run a task; both are pure.
+//! [`explain`] has the causes for which a task does not start or fails.
 //! [`why`] queries the cluster and explains: `why::why(&Cluster, &Run).await? -> Why`.
 //! [`zenml`] launches ZenML's pipelines in this way, with ZenML's own names.
 //!
@@ -61,9 +60,9 @@ pub mod bundle;
 pub mod caller;
 pub mod config;
 mod escape;
-pub mod evidence;
+mod evidence;
 pub mod explain;
-pub mod fit;
+mod fit;
 pub mod follow;
 mod jobset;
 pub mod kept;
