@@ -77,6 +77,7 @@ impl Drain {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const STEP: Duration = Duration::from_millis(100);
