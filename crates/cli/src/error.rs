@@ -167,6 +167,17 @@ impl From<longshore::client::Error> for Error {
     }
 }
 
+impl From<longshore::launcher::LaunchError> for Error {
+    fn from(error: longshore::launcher::LaunchError) -> Self {
+        use longshore::launcher::LaunchError as Launch;
+        match error {
+            Launch::Cluster(error) => error.into(),
+            Launch::Plan(error) => Self::from_source(Kind::Failed, &error),
+            other => Self::from_source(Kind::NotStarted, &other),
+        }
+    }
+}
+
 impl From<longshore::launcher::runs::RunsError> for Error {
     fn from(error: longshore::launcher::runs::RunsError) -> Self {
         use longshore::launcher::runs::RunsError as Runs;

@@ -9,14 +9,14 @@ use std::{
 };
 
 use longshore::launcher::{
-    Bundle, BundleInfo, RunSpec, Store,
+    PackedRun, Plan,
     bundle::Progress,
-    store::{self, DeliverOptions, Sent},
+    store::{DeliverOptions, Sent},
 };
 
 use crate::{
     env,
-    error::{Error, Kind, Result},
+    error::Result,
     interrupt::Interrupt,
     progress::{Spinner, packing},
     show::head,
@@ -26,13 +26,12 @@ use crate::{
 /// How long removing the parts of an interrupted upload may take.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Delivers the bundle. After Ctrl-C, no part of it is left in the store.
-pub(crate) async fn deliver(
-    bundle: &Bundle,
-    store: Option<&Store>,
-    spec: &RunSpec,
-    interrupt: &mut Interrupt,
-) -> Result<BundleInfo> {
+/// Delivers the bundle, if there is a store, and returns the plan to submit. After Ctrl-C, no
+/// part of the bundle is left in the store.
+pub(crate) async fn deliver(packed: &PackedRun<'_>, interrupt: &mut Interrupt) -> Result<Plan> {
+    let (Some(bundle), Some(_)) = (&packed.bundle, &packed.store) else {
+        return Ok(packed.plan()?);
+    };
     let spinner = Spinner::start("sending the code");
     let (tick, pack_tick) = (spinner.clone(), spinner.clone());
     let is_sent = Arc::new(AtomicBool::new(false));
@@ -41,7 +40,6 @@ pub(crate) async fn deliver(
     let sent_earlier = Arc::clone(&earlier);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let options = DeliverOptions {
-        validity: store::validity(spec.start_timeout, spec.retries, spec.timeout),
         cache: env::cache_dir().map(|cache| cache.join("uploads")),
         packing: Arc::new(move |done: Progress| pack_tick.say(|| packing(done))),
         progress: Arc::new(move |sent: Sent| {
@@ -58,7 +56,7 @@ pub(crate) async fn deliver(
         stop: Box::pin(async move { drop(stopped.await) }),
         ..DeliverOptions::default()
     };
-    let mut delivery = std::pin::pin!(store::deliver(bundle, store, options));
+    let mut delivery = std::pin::pin!(packed.deliver(options));
     let delivered = match interrupt.unless(&mut delivery).await {
         Ok(delivered) => delivered,
         Err(interrupted) => {
@@ -74,20 +72,20 @@ pub(crate) async fn deliver(
         }
     };
     spinner.end();
-    let info = delivered.map_err(|error| Error::from_source(Kind::NotStarted, &error))?;
+    let plan = delivered?;
     // Without an explicit store, there is nothing to report.
-    if let Some(store) = &spec.store {
+    if let Some(store) = &packed.spec.store {
         let earlier = earlier.load(Ordering::Relaxed);
         let news = match is_sent.load(Ordering::Relaxed) {
             false => "already uploaded".to_owned(),
-            true if earlier == 0 => format!("{} sent", ui::size(info.size)),
+            true if earlier == 0 => format!("{} sent", ui::size(bundle.size)),
             true => format!(
                 "{} sent ({} by an earlier attempt)",
-                ui::size(info.size),
+                ui::size(bundle.size),
                 ui::size(earlier)
             ),
         };
         ui::note(format!("{} {store}: {news}", head("store")));
     }
-    Ok(info)
+    Ok(plan)
 }

@@ -1,35 +1,43 @@
 //! Pack a folder, launch it as Jobs, follow it to its end.
 //!
-//! The order of a run, and the modules that do it:
+//! Three calls launch a folder and follow the run:
+//!
+//! ```no_run
+//! # async fn run(cluster: longshore_client::Cluster) -> Result<(), Box<dyn std::error::Error>> {
+//! use std::path::Path;
+//!
+//! use longshore_launcher::{Flags, LaunchOptions, RunSpec};
+//!
+//! let folder = Path::new("train");
+//! let spec = RunSpec::load(folder, &Flags::default())?;
+//! let launched = spec.submit(&cluster, folder, LaunchOptions::default()).await?;
+//! let mut follow = launched.follow(&cluster).await?;
+//! while let Some(event) = follow.next().await {
+//!     println!("{:?}", event?);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`launch`] combines these steps, each of which is also a function:
 //!
 //! 1. [`config`]: `longshore.toml` and flags become a [`RunSpec`]. Pure.
-//!    `Settings::load(folder)?`, `Flags { .. }`,
-//!    `config::resolve(&settings, &flags, &folder_name) -> Result<RunSpec, ConfigError>`.
-//! 2. [`bundle`]: a folder becomes a deterministic archive.
-//!    `bundle::pack(&folder, &PackOptions, |progress| ..) -> Result<Bundle, BundleError>`,
-//!    or `bundle::scan(&folder, &PackOptions) -> Result<Scan, BundleError>`, which knows
-//!    the files to pack, and then `Scan::pack`.
-//! 3. [`store`]: delivers the archive.
-//!    `store::deliver(&bundle, store.as_ref(), DeliverOptions::default()).await?`.
-//! 4. [`plan`]: the objects to create, as plain values. Pure.
-//!    The roles become Jobs, CronJobs or a JobSet, by `RunSpec::workload`.
-//!    `plan::plan(&RunSpec, &RunName, &namespace, Option<&BundleInfo>) -> Result<Plan, PlanError>`,
-//!    `Plan::to_yaml()`.
-//! 5. [`preflight`]: `preflight::check(&Cluster, &Plan, Purpose::Follow).await? -> Report`:
-//!    every problem of the plan, before anything is created; then [`submit`]:
-//!    `submit::submit(&Cluster, &Plan).await? -> Run`.
-//! 6. [`follow`]: `Follow::start(&Cluster, &Run, FollowOptions::default()).await?`,
-//!    then `follow.next().await -> Option<Result<Event, follow::Error>>`, where
-//!    `Event` is `Progress`, `Waiting`, `Log`, `Gap` or, last, `Finished(Outcome)`.
-//!    [`terminal_text`] makes what tasks write safe to show. Pure.
-//! 7. [`runs`]: `runs::list`, `runs::find`, `runs::cancel`, `runs::remove`; with
-//!    a schedule (`RunSpec::workload`), `runs::find_made` gives its last run.
-//! 8. [`bootstrap`]: inside the pod: `bootstrap::fetch()`,
-//!    `bootstrap::exec(command)`, `bootstrap::install(target)`.
+//! 2. [`bundle`]: a folder becomes a deterministic archive. `bundle::scan` finds the files to
+//!    pack, `bundle::pack` packs them.
+//! 3. [`PackedRun::plan`]: the objects to create, as plain values ([`plan`]). Pure. The roles
+//!    become Jobs, CronJobs or a JobSet, by `RunSpec::workload`.
+//! 4. [`preflight`]: `preflight::check` finds every problem of the plan, before anything is
+//!    created.
+//! 5. [`PackedRun::deliver`]: the archive goes to the [`store`], if there is one.
+//! 6. [`submit`]: creates the objects, all or none.
+//! 7. [`follow`]: `Follow::next` returns each `Event`: `Progress`, `Waiting`, `Log`, `Gap` or,
+//!    last, `Finished(Outcome)`. [`terminal_text`] makes what tasks write safe to show. Pure.
+//! 8. [`runs`]: lists, finds, cancels and removes runs. With a schedule
+//!    (`RunSpec::workload`), `runs::find_made` gives its last run.
+//! 9. [`bootstrap`]: inside the pod: fetches the code and executes the command.
 //!
 //! [`caller`] records the environment of the caller's shell for runs on this machine.
-//! [`explain`] turns evidence (pods, Jobs, events, nodes) into one cause and one
-//! remedy, [`fit`] checks whether a node could ever run a task; both are pure.
+//! [`explain`] has the causes for which a task does not start or fails.
 //! [`why`] queries the cluster and explains: `why::why(&Cluster, &Run).await? -> Why`.
 //! [`zenml`] launches ZenML's pipelines in this way, with ZenML's own names.
 //!
@@ -42,7 +50,7 @@
 //! - planning, pure: `caller`, `config`, `pod`, `jobset`, `plan`
 //! - following, pure: `track`, `terminal_text`
 //! - queries: `queries`, `kueue`, `around`
-//! - actions: `preflight`, `submit`, `runs`, `lines`, `follow`, `why`
+//! - actions: `preflight`, `runs`, `submit`, `lines`, `follow`, `why`, `launch`
 //! - in the pod and next to the cluster: `ready_note`, `bootstrap`, `kept`
 //! - `zenml`
 
@@ -52,13 +60,14 @@ pub mod bundle;
 pub mod caller;
 pub mod config;
 mod escape;
-pub mod evidence;
+mod evidence;
 pub mod explain;
-pub mod fit;
+mod fit;
 pub mod follow;
 mod jobset;
 pub mod kept;
 mod kueue;
+pub mod launch;
 mod lines;
 pub mod names;
 mod outcome;
@@ -82,7 +91,9 @@ pub use bundle::{Bundle, PackOptions};
 pub use caller::Caller;
 pub use config::{Flags, RoleSpec, RunOptions, RunSpec, Schedule, Settings, TaskOptions, Workload};
 pub use follow::{Event, Follow, FollowOptions, Outcome};
+pub use launch::{LaunchError, LaunchOptions, Launched, PackedRun};
 pub use names::RunName;
 pub use plan::Plan;
+pub use preflight::Purpose;
 pub use runs::{Run, RunState, RunSummary};
 pub use store::{BundleInfo, Store};

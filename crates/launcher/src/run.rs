@@ -45,8 +45,7 @@ impl Run {
 
     /// Whether a pod or Job with the run's label belongs to this run, and not to another run of
     /// the same schedule.
-    #[must_use]
-    pub fn has(&self, meta: &Meta) -> bool {
+    pub(crate) fn has(&self, meta: &Meta) -> bool {
         if self.schedule.is_none() {
             return true;
         }

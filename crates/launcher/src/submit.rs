@@ -5,12 +5,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use longshore_client::{Cluster, DeleteOptions, Item, Patch, View, kinds::Any};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use crate::{
     config::Workload,
     names,
     plan::Plan,
     run::{Run, RunRole},
+    runs,
 };
 
 /// Why a run was not submitted. None of its objects is left in the cluster, unless the cluster
@@ -71,9 +73,29 @@ fn name_of(object: &Value) -> &str {
 /// Creates the objects of a plan. If one fails, the objects created before it are deleted. The
 /// first Job, CronJob or JobSet owns the other objects, so that they are deleted with it.
 ///
+/// If the future is dropped, no objects are left: a pending request cannot be cancelled, so it
+/// completes in the background, and its objects are removed.
+///
 /// # Errors
 /// Names the object and the cluster's error.
 pub async fn submit(cluster: &Cluster, plan: &Plan) -> Result<Run, SubmitError> {
+    let (sender, receiver) = oneshot::channel();
+    let (cluster, plan) = (cluster.clone(), plan.clone());
+    tokio::spawn(async move {
+        let result = create(&cluster, &plan).await;
+        if let Err(Ok(run)) = sender.send(result)
+            && let Err(error) = runs::remove(&cluster, &run).await
+        {
+            tracing::warn!(%error, run = %run.name, "cannot remove an abandoned run");
+        }
+    });
+    // The task sends its result, unless the runtime ends.
+    receiver
+        .await
+        .map_err(|_| longshore_client::Error::Closed)?
+}
+
+async fn create(cluster: &Cluster, plan: &Plan) -> Result<Run, SubmitError> {
     let mut made = Made {
         cluster,
         plan,

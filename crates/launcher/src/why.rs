@@ -79,17 +79,17 @@ impl Why {
 
 /// The state of a run in the cluster: the input of [`diagnose`].
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Evidence {
+struct Evidence {
     /// Its Jobs.
-    pub jobs: Vec<JobEvidence>,
+    jobs: Vec<JobEvidence>,
     /// Its pods.
-    pub pods: Vec<PodEvidence>,
+    pods: Vec<PodEvidence>,
     /// Further facts from the cluster.
-    pub around: Around,
+    around: Around,
     /// The last line of a pod's log: the pod's name, and the line.
-    pub last_line: Option<(String, String)>,
+    last_line: Option<(String, String)>,
     /// What could not be read, and why.
-    pub unseen: Vec<String>,
+    unseen: Vec<String>,
 }
 
 /// Queries the cluster and explains the state of a run. Events, nodes and quotas that cannot be
@@ -192,8 +192,7 @@ async fn last_line(
 }
 
 /// Explains the evidence. Pure.
-#[must_use]
-pub fn diagnose(run: &Run, evidence: &Evidence, now: Timestamp) -> Why {
+fn diagnose(run: &Run, evidence: &Evidence, now: Timestamp) -> Why {
     let jobs: Vec<&JobEvidence> = evidence.jobs.iter().collect();
     let pods: Vec<&PodEvidence> = evidence.pods.iter().collect();
     let created = jobs
@@ -281,3 +280,6 @@ fn with_log(known: Explanation, began: bool, evidence: &Evidence) -> (Explanatio
     }
     (updated, began)
 }
+
+#[cfg(test)]
+mod tests;

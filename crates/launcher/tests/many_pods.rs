@@ -158,6 +158,7 @@ impl Simulation {
             simulation: self.clone(),
             pod,
             follow,
+            is_probe: asked.query.contains("limitBytes"),
             since,
             at: log.first,
             rest: String::new(),
@@ -174,6 +175,8 @@ struct Sending {
     simulation: Arc<Simulation>,
     pod: String,
     follow: bool,
+    /// Whether it is a query for the first lines of the current file, which are not delivered.
+    is_probe: bool,
     since: Option<i64>,
     at: usize,
     /// The remainder of a line that was sent in part.
@@ -239,7 +242,9 @@ impl Sending {
         }
         // A line that was cut off was not delivered, and stays on the node.
         let whole = self.at - usize::from(!self.rest.is_empty());
-        log.sent = log.sent.max(whole);
+        if !self.is_probe {
+            log.sent = log.sent.max(whole);
+        }
         piece
     }
 }

@@ -11,7 +11,7 @@ mod submission;
 
 use std::{path::Path, process::ExitCode};
 
-use longshore::launcher::{Bundle, BundleInfo, Plan, RunName, RunSpec, names, plan, store};
+use longshore::launcher::{Bundle, PackedRun, RunSpec, names};
 
 pub(crate) use args::RunArgs;
 pub(crate) use misplaced::misplaced_command;
@@ -37,28 +37,27 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
     report_cluster(&chosen, args.dry_run).await?;
     let mut interrupt = Interrupt::listen()?;
     let bundle = packing::pack(&args.folder, &spec, args.dry_run, &mut interrupt).await?;
-    let bundle = bundle.as_ref();
     if let Some(here) = &here {
-        shell::record(&mut spec, here, &args.folder, bundle);
+        shell::record(&mut spec, here, &args.folder, bundle.as_ref());
     }
-    warn_of_files_left_out(&spec, bundle);
-    let store = store.or_else(|| chosen.own_store(bundle.map_or(0, |bundle| bundle.size)));
-
-    let namespace = namespace(&spec, &chosen);
-    let info = bundle.map(|bundle| store::describe(bundle, store.as_ref()));
-    let info = info.transpose();
-    let info = info.map_err(|error| Error::from_source(Kind::NotStarted, &error))?;
-    let run = spec.run_name(&names::random_suffix());
-    let plan = make_plan(&spec, &run, &namespace, info.as_ref())?;
+    warn_of_files_left_out(&spec, bundle.as_ref());
+    let size = bundle.as_ref().map_or(0, |bundle| bundle.size);
+    let packed = PackedRun {
+        spec: &spec,
+        name: spec.run_name(&names::random_suffix()),
+        namespace: namespace(&spec, &chosen),
+        bundle,
+        store: store.or_else(|| chosen.own_store(size)),
+    };
+    let plan = packed.plan()?;
     if args.dry_run {
         ui::bytes(plan.to_yaml().as_bytes());
         return Ok(ExitCode::SUCCESS);
     }
     let launch = Launch {
         args: &args,
-        spec: &spec,
-        plan,
-        upload: bundle.zip(store.as_ref()),
+        packed: &packed,
+        plan: &plan,
     };
     launch.launch(chosen, interrupt).await
 }
@@ -94,15 +93,6 @@ fn warn_of_files_left_out(spec: &RunSpec, bundle: Option<&Bundle>) {
             ui::warning(warning);
         }
     }
-}
-
-fn make_plan(
-    spec: &RunSpec,
-    run: &RunName,
-    namespace: &str,
-    info: Option<&BundleInfo>,
-) -> Result<Plan> {
-    plan::plan(spec, run, namespace, info).map_err(|error| failed(&error))
 }
 
 fn usage(error: &(dyn std::error::Error + 'static)) -> Error {

@@ -5,8 +5,8 @@ use longshore::{
     client::{Cluster, Item, kinds::Pod},
     launcher::{
         RunSummary,
-        evidence::PodEvidence,
         names::{self, Task},
+        runs::TaskPod,
     },
 };
 
@@ -45,9 +45,9 @@ impl Container {
             Place::Run(run) => of_task(cluster, &run, None, None).await?,
             Place::Tasks { run, role, index } => of_task(cluster, &run, Some(&role), index).await?,
         };
-        let evidence = pod.typed::<PodEvidence>()?;
-        check(&evidence, task.as_ref())?;
-        let of_run = task.is_some().then(|| evidence.main_name().to_owned());
+        let task_pod = pod.typed::<TaskPod>()?;
+        check(&task_pod, task.as_ref())?;
+        let of_run = task.is_some().then(|| task_pod.main_container().to_owned());
         Ok(Self {
             pod: pod.name().to_owned(),
             name: name.map(str::to_owned).or(of_run),
@@ -86,21 +86,19 @@ async fn of_task(
 }
 
 /// Rejects a pod whose container has ended or not started.
-fn check(pod: &PodEvidence, task: Option<&(String, Task)>) -> Result<()> {
+fn check(pod: &TaskPod, task: Option<&(String, Task)>) -> Result<()> {
     let name = match task {
         Some((run, task)) => format!("the task {run}/{task}"),
-        None => format!("the pod {}", pod.metadata.name),
+        None => format!("the pod {}", pod.name()),
     };
-    if task.is_some() && pod.is_over()
-        || matches!(pod.status.phase.as_str(), "Succeeded" | "Failed")
-    {
-        let end = match pod.ended() {
-            Some(ended) => format!("exit code {}", ended.exit_code),
-            None => pod.status.phase.to_lowercase(),
+    if task.is_some() && pod.is_over() || matches!(pod.phase(), "Succeeded" | "Failed") {
+        let end = match pod.exit_code() {
+            Some(code) => format!("exit code {code}"),
+            None => pod.phase().to_lowercase(),
         };
         let log = match task {
             Some((run, task)) => format!("{run}/{task}"),
-            None => format!("pod/{}", pod.metadata.name),
+            None => format!("pod/{}", pod.name()),
         };
         let hint = format!(
             "`longshore logs {log}` shows its output; keep files in a volume, as with `longshore run --volume host:outputs:/outputs`"
@@ -127,7 +125,7 @@ mod tests {
 
     fn checked(status: Value, of_run: bool) -> String {
         let pod = json!({"metadata": {"name": "web"}, "status": status});
-        let pod: PodEvidence = serde_json::from_value(pod).unwrap();
+        let pod: TaskPod = serde_json::from_value(pod).unwrap();
         let task = Task {
             role: "worker".into(),
             index: 1,

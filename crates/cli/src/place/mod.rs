@@ -117,8 +117,7 @@ async fn pod_of(cluster: &Cluster, run: &runs::Run, task: &Task) -> Result<Optio
 
 /// The task of a run's pod.
 pub(crate) fn task_of(pod: &Item<Pod>) -> Option<Task> {
-    let evidence = pod.typed::<longshore::launcher::evidence::PodEvidence>();
-    evidence.ok()?.task()
+    pod.typed::<runs::TaskPod>().ok()?.task()
 }
 
 async fn no_pod(pods: &View<Pod>, name: &str) -> Error {

@@ -34,6 +34,7 @@ mod pods;
 mod pseudoterminal;
 mod resolve;
 mod run;
+mod rust_launcher;
 #[path = "../../../launcher/tests/s3/mod.rs"]
 mod s3;
 mod schedules;

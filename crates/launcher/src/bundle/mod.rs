@@ -2,6 +2,7 @@
 //! any time and for any user.
 
 mod archive;
+mod background;
 mod cache;
 mod compress;
 mod entry;
@@ -23,6 +24,7 @@ use std::{
 use bytes::Bytes;
 
 use archive::archive;
+pub(crate) use background::pack_in_background;
 use cache::Cache;
 use entry::Found;
 pub use environment::is_environment;

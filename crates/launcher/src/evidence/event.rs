@@ -8,43 +8,39 @@ use super::Meta;
 /// An event.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct EventEvidence {
-    pub metadata: Meta,
-    pub involved_object: Regarding,
+pub(crate) struct EventEvidence {
+    pub(crate) metadata: Meta,
+    pub(crate) involved_object: Regarding,
     #[serde(rename = "type")]
-    pub kind: String,
-    pub reason: String,
-    pub message: String,
-    pub count: Option<u32>,
-    pub series: Option<Series>,
-    pub last_timestamp: Option<Timestamp>,
-    pub event_time: Option<Timestamp>,
+    pub(crate) kind: String,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    pub(crate) count: Option<u32>,
+    pub(crate) series: Option<Series>,
+    pub(crate) last_timestamp: Option<Timestamp>,
+    pub(crate) event_time: Option<Timestamp>,
 }
 
 /// The object that an event refers to.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct Regarding {
-    pub kind: String,
-    pub name: String,
-    pub uid: String,
+pub(crate) struct Regarding {
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    pub(crate) uid: String,
 }
 
 /// An event that happened several times.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct Series {
-    pub count: u32,
-    pub last_observed_time: Option<Timestamp>,
+pub(crate) struct Series {
+    pub(crate) count: u32,
+    pub(crate) last_observed_time: Option<Timestamp>,
 }
 
 impl EventEvidence {
     /// The time of its last occurrence.
-    #[must_use]
-    pub fn last_seen(&self) -> Option<Timestamp> {
+    pub(crate) fn last_seen(&self) -> Option<Timestamp> {
         let series = self
             .series
             .as_ref()
@@ -56,8 +52,7 @@ impl EventEvidence {
     }
 
     /// Whether it refers to this object. A recreated object of the same name has another uid.
-    #[must_use]
-    pub fn is_about(&self, kind: &str, meta: &Meta) -> bool {
+    pub(crate) fn is_about(&self, kind: &str, meta: &Meta) -> bool {
         let about = &self.involved_object;
         about.kind == kind
             && about.name == meta.name

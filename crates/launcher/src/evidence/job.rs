@@ -10,101 +10,90 @@ use crate::names;
 /// A Job.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct JobEvidence {
-    pub metadata: Meta,
-    pub spec: JobSpec,
-    pub status: JobStatus,
+pub(crate) struct JobEvidence {
+    pub(crate) metadata: Meta,
+    pub(crate) spec: JobSpec,
+    pub(crate) status: JobStatus,
 }
 
 /// A Job's spec.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct JobSpec {
-    pub completions: Option<u32>,
-    pub parallelism: Option<u32>,
-    pub active_deadline_seconds: Option<i64>,
-    pub backoff_limit: Option<u32>,
-    pub suspend: bool,
-    pub pod_failure_policy: Option<Value>,
-    pub template: Template,
+pub(crate) struct JobSpec {
+    pub(crate) completions: Option<u32>,
+    pub(crate) parallelism: Option<u32>,
+    pub(crate) active_deadline_seconds: Option<i64>,
+    pub(crate) backoff_limit: Option<u32>,
+    pub(crate) suspend: bool,
+    pub(crate) pod_failure_policy: Option<Value>,
+    pub(crate) template: Template,
 }
 
 /// A Job's pod template.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct Template {
-    pub spec: PodSpec,
+pub(crate) struct Template {
+    pub(crate) spec: PodSpec,
 }
 
 /// A Job's status.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct JobStatus {
-    pub conditions: Vec<Condition>,
-    pub active: u32,
-    pub succeeded: u32,
-    pub failed: u32,
-    pub start_time: Option<Timestamp>,
-    pub completion_time: Option<Timestamp>,
+pub(crate) struct JobStatus {
+    pub(crate) conditions: Vec<Condition>,
+    pub(crate) active: u32,
+    pub(crate) succeeded: u32,
+    pub(crate) failed: u32,
+    pub(crate) start_time: Option<Timestamp>,
+    pub(crate) completion_time: Option<Timestamp>,
 }
 
 /// A CronJob.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct CronJobEvidence {
-    pub metadata: Meta,
-    pub spec: CronJobSpec,
-    pub status: CronJobStatus,
+pub(crate) struct CronJobEvidence {
+    pub(crate) metadata: Meta,
+    pub(crate) spec: CronJobSpec,
+    pub(crate) status: CronJobStatus,
 }
 
 /// A CronJob's spec.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct CronJobSpec {
-    pub schedule: String,
-    pub time_zone: Option<String>,
-    pub suspend: bool,
+pub(crate) struct CronJobSpec {
+    pub(crate) schedule: String,
+    pub(crate) time_zone: Option<String>,
+    pub(crate) suspend: bool,
 }
 
 /// A CronJob's status.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct CronJobStatus {
-    pub active: Vec<Value>,
-    pub last_schedule_time: Option<Timestamp>,
+pub(crate) struct CronJobStatus {
+    pub(crate) active: Vec<Value>,
+    pub(crate) last_schedule_time: Option<Timestamp>,
 }
 
 impl JobEvidence {
     /// The JobSet that owns it.
-    #[must_use]
-    pub fn jobset(&self) -> Option<&str> {
+    pub(crate) fn jobset(&self) -> Option<&str> {
         self.metadata.owner(names::JOBSET)
     }
 
     /// The Kueue queue that admits it or its JobSet.
-    #[must_use]
-    pub fn queue(&self) -> Option<&str> {
+    pub(crate) fn queue(&self) -> Option<&str> {
         self.metadata.labels.get(names::QUEUE).map(String::as_str)
     }
 
     /// The uid of the object in the queue: the JobSet that owns it, or itself.
-    #[must_use]
-    pub fn queued_uid(&self) -> &str {
+    pub(crate) fn queued_uid(&self) -> &str {
         let set = self.metadata.controller();
         let set = set.filter(|owner| owner.kind == names::JOBSET);
         set.map_or(&self.metadata.uid, |owner| &owner.uid)
     }
 
     /// The role that it runs.
-    #[must_use]
-    pub fn role(&self) -> Option<&str> {
+    pub(crate) fn role(&self) -> Option<&str> {
         self.metadata.labels.get(names::ROLE).map(String::as_str)
     }
 
@@ -116,20 +105,17 @@ impl JobEvidence {
     }
 
     /// Whether all its tasks have succeeded.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.condition(["Complete", "SuccessCriteriaMet"]).is_some()
     }
 
     /// Why it failed, if it did.
-    #[must_use]
-    pub fn failure(&self) -> Option<&Condition> {
+    pub(crate) fn failure(&self) -> Option<&Condition> {
         self.condition(["Failed", "FailureTarget"])
     }
 
     /// When it completed or failed.
-    #[must_use]
-    pub fn over_since(&self) -> Option<Timestamp> {
+    pub(crate) fn over_since(&self) -> Option<Timestamp> {
         let ends = self.status.conditions.iter().filter(|condition| {
             condition.status == "True" && matches!(condition.kind.as_str(), "Complete" | "Failed")
         });
@@ -138,34 +124,29 @@ impl JobEvidence {
     }
 
     /// Whether it has completed or failed.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.is_complete() || self.failure().is_some()
     }
 
     /// Whether the user cancelled it.
-    #[must_use]
-    pub fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.metadata.annotations.contains_key(names::CANCELLED)
     }
 
     /// Whether it was stopped with its run before it ended by itself.
-    #[must_use]
-    pub fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         let noted = self.metadata.annotations.contains_key(names::STOPPED);
         noted && self.spec.suspend && !self.is_over()
     }
 
     /// When it was stopped with its run, see [`names::STOPPED`].
-    #[must_use]
-    pub fn stopped_at(&self) -> Option<Timestamp> {
+    pub(crate) fn stopped_at(&self) -> Option<Timestamp> {
         let text = self.metadata.annotations.get(names::STOPPED)?;
         text.split_once(": ")?.0.parse().ok()
     }
 
     /// When the user cancelled it.
-    #[must_use]
-    pub fn cancelled_at(&self) -> Option<Timestamp> {
+    pub(crate) fn cancelled_at(&self) -> Option<Timestamp> {
         self.metadata
             .annotations
             .get(names::CANCELLED)?
@@ -174,14 +155,12 @@ impl JobEvidence {
     }
 
     /// Whether the Job does not restart failed tasks.
-    #[must_use]
-    pub fn gives_up(&self) -> bool {
+    pub(crate) fn gives_up(&self) -> bool {
         self.spec.backoff_limit == Some(0) || self.failure().is_some()
     }
 
     /// Whether it fails by itself when a task has failed.
-    #[must_use]
-    pub fn fails_by_itself(&self) -> bool {
+    pub(crate) fn fails_by_itself(&self) -> bool {
         self.spec.backoff_limit == Some(0)
             && self.spec.pod_failure_policy.is_none()
             && self.jobset().is_none()

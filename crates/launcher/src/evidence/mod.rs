@@ -13,37 +13,30 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 
-pub use event::{EventEvidence, Regarding, Series};
-pub use job::{
-    CronJobEvidence, CronJobSpec, CronJobStatus, JobEvidence, JobSpec, JobStatus, Template,
-};
-pub use node::{NodeEvidence, NodeSpec, NodeStatus, Taint};
-pub use pod::{
-    Container, ContainerState, ContainerStatus, LocalName, PodEvidence, PodSpec, PodStatus,
-    ResourceNeeds, Running, Terminated, Toleration, Waiting,
-};
-pub use policy::{LimitItem, LimitRangeEvidence, LimitSpec, QuotaEvidence, QuotaSpec, QuotaStatus};
-pub use workload::{WorkloadEvidence, WorkloadSpec, WorkloadStatus};
+pub(crate) use event::EventEvidence;
+pub(crate) use job::{CronJobEvidence, JobEvidence};
+pub(crate) use node::{NodeEvidence, Taint};
+pub(crate) use pod::{Container, ContainerStatus, PodEvidence, PodSpec, Terminated, Toleration};
+pub(crate) use policy::{LimitItem, LimitRangeEvidence, QuotaEvidence};
+pub(crate) use workload::WorkloadEvidence;
 
 /// Metadata of a pod or Job.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct Meta {
-    pub name: String,
-    pub namespace: String,
-    pub uid: String,
-    pub labels: BTreeMap<String, String>,
-    pub annotations: BTreeMap<String, String>,
-    pub creation_timestamp: Option<Timestamp>,
-    pub deletion_timestamp: Option<Timestamp>,
-    pub owner_references: Vec<Owner>,
+pub(crate) struct Meta {
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+    pub(crate) uid: String,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) creation_timestamp: Option<Timestamp>,
+    pub(crate) deletion_timestamp: Option<Timestamp>,
+    pub(crate) owner_references: Vec<Owner>,
 }
 
 impl Meta {
     /// The name of the owner of this kind.
-    #[must_use]
-    pub fn owner(&self, kind: &str) -> Option<&str> {
+    pub(crate) fn owner(&self, kind: &str) -> Option<&str> {
         let owner = self.controller().filter(|owner| owner.kind == kind);
         owner.map(|owner| owner.name.as_str())
     }
@@ -58,29 +51,27 @@ impl Meta {
 /// An owner of an object.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct Owner {
-    pub kind: String,
-    pub name: String,
-    pub uid: String,
-    pub controller: bool,
+pub(crate) struct Owner {
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) controller: bool,
 }
 
 /// A condition of a pod or Job.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct Condition {
+pub(crate) struct Condition {
     #[serde(rename = "type")]
-    pub kind: String,
-    pub status: String,
-    pub reason: String,
-    pub message: String,
-    pub last_transition_time: Option<Timestamp>,
+    pub(crate) kind: String,
+    pub(crate) status: String,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    pub(crate) last_transition_time: Option<Timestamp>,
 }
 
 /// Quantities as written, by resource name.
-pub type Amounts = BTreeMap<String, String>;
+pub(crate) type Amounts = BTreeMap<String, String>;
 
 /// Quantities are strings or numbers; `null` is an empty map.
 fn amounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Amounts, D::Error> {
@@ -97,8 +88,7 @@ fn amounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Amounts, D::Err
 }
 
 /// The value of a quantity; `None` if it is missing or invalid.
-#[must_use]
-pub fn number(amounts: &Amounts, name: &str) -> Option<f64> {
+pub(crate) fn number(amounts: &Amounts, name: &str) -> Option<f64> {
     let quantity: Option<longshore_model::Quantity> = amounts.get(name)?.parse().ok();
     quantity.map(|quantity| quantity.value())
 }

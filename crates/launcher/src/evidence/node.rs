@@ -7,55 +7,49 @@ use super::{Amounts, Condition, Meta};
 /// A node.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct NodeEvidence {
-    pub metadata: Meta,
-    pub spec: NodeSpec,
-    pub status: NodeStatus,
+pub(crate) struct NodeEvidence {
+    pub(crate) metadata: Meta,
+    pub(crate) spec: NodeSpec,
+    pub(crate) status: NodeStatus,
 }
 
 /// A node's spec.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct NodeSpec {
-    pub taints: Vec<Taint>,
-    pub unschedulable: bool,
+pub(crate) struct NodeSpec {
+    pub(crate) taints: Vec<Taint>,
+    pub(crate) unschedulable: bool,
 }
 
 /// A taint, which repels pods that do not tolerate it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct Taint {
-    pub key: String,
-    pub value: String,
-    pub effect: String,
+pub(crate) struct Taint {
+    pub(crate) key: String,
+    pub(crate) value: String,
+    pub(crate) effect: String,
 }
 
 /// A node's status.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct NodeStatus {
+pub(crate) struct NodeStatus {
     #[serde(deserialize_with = "super::amounts")]
-    pub allocatable: Amounts,
-    pub conditions: Vec<Condition>,
-    pub node_info: NodeInfo,
+    pub(crate) allocatable: Amounts,
+    pub(crate) conditions: Vec<Condition>,
+    pub(crate) node_info: NodeInfo,
 }
 
 /// Software versions of a node.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct NodeInfo {
-    pub container_runtime_version: String,
+pub(crate) struct NodeInfo {
+    pub(crate) container_runtime_version: String,
 }
 
 impl NodeEvidence {
     /// Whether its condition Ready is true.
-    #[must_use]
-    pub fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         let mut conditions = self.status.conditions.iter();
         conditions.any(|condition| condition.kind == "Ready" && condition.status == "True")
     }

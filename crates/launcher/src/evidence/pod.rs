@@ -12,149 +12,137 @@ use crate::names::{self, Task};
 /// A pod.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct PodEvidence {
-    pub metadata: Meta,
-    pub spec: PodSpec,
-    pub status: PodStatus,
+pub(crate) struct PodEvidence {
+    pub(crate) metadata: Meta,
+    pub(crate) spec: PodSpec,
+    pub(crate) status: PodStatus,
 }
 
 /// A pod's spec.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct PodSpec {
-    pub containers: Vec<Container>,
-    pub init_containers: Vec<Container>,
-    pub node_name: String,
-    pub node_selector: BTreeMap<String, String>,
-    pub affinity: Value,
-    pub tolerations: Vec<Toleration>,
-    pub volumes: Vec<Value>,
-    pub service_account_name: String,
-    pub priority_class_name: String,
-    pub runtime_class_name: String,
-    pub image_pull_secrets: Vec<LocalName>,
-    pub restart_policy: String,
-    pub active_deadline_seconds: Option<i64>,
+pub(crate) struct PodSpec {
+    pub(crate) containers: Vec<Container>,
+    pub(crate) init_containers: Vec<Container>,
+    pub(crate) node_name: String,
+    pub(crate) node_selector: BTreeMap<String, String>,
+    pub(crate) affinity: Value,
+    pub(crate) tolerations: Vec<Toleration>,
+    pub(crate) volumes: Vec<Value>,
+    pub(crate) service_account_name: String,
+    pub(crate) priority_class_name: String,
+    pub(crate) runtime_class_name: String,
+    pub(crate) image_pull_secrets: Vec<LocalName>,
+    pub(crate) restart_policy: String,
+    pub(crate) active_deadline_seconds: Option<i64>,
     #[serde(deserialize_with = "super::amounts")]
-    pub overhead: Amounts,
+    pub(crate) overhead: Amounts,
 }
 
 /// The name of an object in the same namespace.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct LocalName {
-    pub name: String,
+pub(crate) struct LocalName {
+    pub(crate) name: String,
 }
 
 /// A toleration of a taint.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct Toleration {
-    pub key: String,
-    pub operator: String,
-    pub value: String,
-    pub effect: String,
+pub(crate) struct Toleration {
+    pub(crate) key: String,
+    pub(crate) operator: String,
+    pub(crate) value: String,
+    pub(crate) effect: String,
 }
 
 /// The resource requests and limits of a container.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct ResourceNeeds {
+pub(crate) struct ResourceNeeds {
     #[serde(deserialize_with = "super::amounts")]
-    pub requests: Amounts,
+    pub(crate) requests: Amounts,
     #[serde(deserialize_with = "super::amounts")]
-    pub limits: Amounts,
+    pub(crate) limits: Amounts,
 }
 
 /// A container's spec.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct Container {
-    pub name: String,
-    pub image: String,
-    pub command: Vec<String>,
-    pub restart_policy: String,
-    pub resources: ResourceNeeds,
-    pub env: Vec<Value>,
-    pub env_from: Vec<Value>,
+pub(crate) struct Container {
+    pub(crate) name: String,
+    pub(crate) image: String,
+    pub(crate) command: Vec<String>,
+    pub(crate) restart_policy: String,
+    pub(crate) resources: ResourceNeeds,
+    pub(crate) env: Vec<Value>,
+    pub(crate) env_from: Vec<Value>,
 }
 
 /// A pod's status.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct PodStatus {
-    pub phase: String,
-    pub reason: String,
-    pub message: String,
-    pub conditions: Vec<Condition>,
-    pub container_statuses: Vec<ContainerStatus>,
-    pub init_container_statuses: Vec<ContainerStatus>,
+pub(crate) struct PodStatus {
+    pub(crate) phase: String,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    pub(crate) conditions: Vec<Condition>,
+    pub(crate) container_statuses: Vec<ContainerStatus>,
+    pub(crate) init_container_statuses: Vec<ContainerStatus>,
 }
 
 /// A container's status.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct ContainerStatus {
-    pub name: String,
-    pub state: ContainerState,
-    pub last_state: ContainerState,
-    pub restart_count: u32,
+pub(crate) struct ContainerStatus {
+    pub(crate) name: String,
+    pub(crate) state: ContainerState,
+    pub(crate) last_state: ContainerState,
+    pub(crate) restart_count: u32,
 }
 
 /// A container's state: at most one of the three is set.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct ContainerState {
-    pub waiting: Option<Waiting>,
-    pub running: Option<Running>,
-    pub terminated: Option<Terminated>,
+pub(crate) struct ContainerState {
+    pub(crate) waiting: Option<Waiting>,
+    pub(crate) running: Option<Running>,
+    pub(crate) terminated: Option<Terminated>,
 }
 
 /// Why a container waits.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct Waiting {
-    pub reason: String,
-    pub message: String,
+pub(crate) struct Waiting {
+    pub(crate) reason: String,
+    pub(crate) message: String,
 }
 
 /// A running container.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Running {}
+pub(crate) struct Running {}
 
 /// How a container ended.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct Terminated {
-    pub exit_code: i32,
-    pub signal: i32,
-    pub reason: String,
-    pub message: String,
-    pub finished_at: Option<Timestamp>,
+pub(crate) struct Terminated {
+    pub(crate) exit_code: i32,
+    pub(crate) signal: i32,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    pub(crate) finished_at: Option<Timestamp>,
 }
 
 impl PodEvidence {
     /// A condition that is true.
-    #[must_use]
-    pub fn condition(&self, kind: &str) -> Option<&Condition> {
+    pub(crate) fn condition(&self, kind: &str) -> Option<&Condition> {
         let mut conditions = self.status.conditions.iter();
         conditions.find(|condition| condition.kind == kind && condition.status == "True")
     }
 
     /// The statuses of all containers, init containers first.
-    pub fn statuses(&self) -> impl Iterator<Item = &ContainerStatus> {
+    pub(crate) fn statuses(&self) -> impl Iterator<Item = &ContainerStatus> {
         let init = self.status.init_container_statuses.iter();
         init.chain(&self.status.container_statuses)
     }
@@ -163,8 +151,7 @@ impl PodEvidence {
     ///
     /// Servers before Kubernetes 1.21 ignore that a Job is indexed. The pods of such a Job
     /// have no index and all count as task 0, so that none is overlooked.
-    #[must_use]
-    pub fn task(&self) -> Option<Task> {
+    pub(crate) fn task(&self) -> Option<Task> {
         let meta = &self.metadata;
         let index = meta
             .annotations
@@ -179,15 +166,13 @@ impl PodEvidence {
     }
 
     /// The name of the container that runs the command.
-    #[must_use]
-    pub fn main_name(&self) -> &str {
+    pub(crate) fn main_name(&self) -> &str {
         let named = self.metadata.annotations.get(names::CONTAINER);
         named.map_or(names::MAIN, String::as_str)
     }
 
     /// The status of the container that runs the command.
-    #[must_use]
-    pub fn main(&self) -> Option<&ContainerStatus> {
+    pub(crate) fn main(&self) -> Option<&ContainerStatus> {
         self.status
             .container_statuses
             .iter()
@@ -195,39 +180,33 @@ impl PodEvidence {
     }
 
     /// How the command ended, if it has.
-    #[must_use]
-    pub fn ended(&self) -> Option<&Terminated> {
+    pub(crate) fn ended(&self) -> Option<&Terminated> {
         self.main()?.state.terminated.as_ref()
     }
 
     /// Whether the command runs or has run, so that there is a log.
-    #[must_use]
-    pub fn has_started(&self) -> bool {
+    pub(crate) fn has_started(&self) -> bool {
         self.main()
             .is_some_and(|main| main.state.running.is_some() || main.state.terminated.is_some())
     }
 
     /// Whether no container of it runs any more.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.ended().is_some() || matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
     }
 
     /// Whether the command succeeded.
-    #[must_use]
-    pub fn has_succeeded(&self) -> bool {
+    pub(crate) fn has_succeeded(&self) -> bool {
         self.status.phase == "Succeeded" || self.ended().is_some_and(|ended| ended.exit_code == 0)
     }
 
     /// Whether the command or an init container has failed.
-    #[must_use]
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.is_over() && !self.has_succeeded()
     }
 
     /// The init container that failed.
-    #[must_use]
-    pub fn failed_init(&self) -> Option<(&str, &Terminated)> {
+    pub(crate) fn failed_init(&self) -> Option<(&str, &Terminated)> {
         self.status
             .init_container_statuses
             .iter()
@@ -238,8 +217,7 @@ impl PodEvidence {
     }
 
     /// When the command, or the init container that failed, ended.
-    #[must_use]
-    pub fn finished_at(&self) -> Option<Timestamp> {
+    pub(crate) fn finished_at(&self) -> Option<Timestamp> {
         let ended = self
             .ended()
             .or_else(|| self.failed_init().map(|(_, ended)| ended));

@@ -8,67 +8,61 @@ use super::{Amounts, Meta};
 /// A ResourceQuota.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct QuotaEvidence {
-    pub metadata: Meta,
-    pub spec: QuotaSpec,
-    pub status: QuotaStatus,
+pub(crate) struct QuotaEvidence {
+    pub(crate) metadata: Meta,
+    pub(crate) spec: QuotaSpec,
+    pub(crate) status: QuotaStatus,
 }
 
 /// A ResourceQuota's spec.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct QuotaSpec {
+pub(crate) struct QuotaSpec {
     #[serde(deserialize_with = "super::amounts")]
-    pub hard: Amounts,
-    pub scopes: Vec<String>,
-    pub scope_selector: Value,
+    pub(crate) hard: Amounts,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) scope_selector: Value,
 }
 
 /// A ResourceQuota's status.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct QuotaStatus {
+pub(crate) struct QuotaStatus {
     #[serde(deserialize_with = "super::amounts")]
-    pub hard: Amounts,
+    pub(crate) hard: Amounts,
     #[serde(deserialize_with = "super::amounts")]
-    pub used: Amounts,
+    pub(crate) used: Amounts,
 }
 
 /// A LimitRange.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct LimitRangeEvidence {
-    pub metadata: Meta,
-    pub spec: LimitSpec,
+pub(crate) struct LimitRangeEvidence {
+    pub(crate) metadata: Meta,
+    pub(crate) spec: LimitSpec,
 }
 
 /// A LimitRange's spec.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct LimitSpec {
-    pub limits: Vec<LimitItem>,
+pub(crate) struct LimitSpec {
+    pub(crate) limits: Vec<LimitItem>,
 }
 
 /// Bounds and defaults for pods or containers.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the fields are Kubernetes' own")]
-pub struct LimitItem {
+pub(crate) struct LimitItem {
     #[serde(rename = "type")]
-    pub kind: String,
+    pub(crate) kind: String,
     #[serde(deserialize_with = "super::amounts")]
-    pub max: Amounts,
+    pub(crate) max: Amounts,
     #[serde(deserialize_with = "super::amounts")]
-    pub min: Amounts,
+    pub(crate) min: Amounts,
     #[serde(rename = "default", deserialize_with = "super::amounts")]
-    pub default_limit: Amounts,
+    pub(crate) default_limit: Amounts,
     #[serde(deserialize_with = "super::amounts")]
-    pub default_request: Amounts,
+    pub(crate) default_request: Amounts,
     #[serde(deserialize_with = "super::amounts")]
-    pub max_limit_request_ratio: Amounts,
+    pub(crate) max_limit_request_ratio: Amounts,
 }

@@ -7,19 +7,17 @@ use super::{Condition, JobEvidence, Meta};
 /// A Kueue Workload.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kueue's own")]
-pub struct WorkloadEvidence {
-    pub metadata: Meta,
-    pub spec: WorkloadSpec,
-    pub status: WorkloadStatus,
+pub(crate) struct WorkloadEvidence {
+    pub(crate) metadata: Meta,
+    pub(crate) spec: WorkloadSpec,
+    pub(crate) status: WorkloadStatus,
 }
 
 /// A Workload's spec.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kueue's own")]
-pub struct WorkloadSpec {
-    pub active: bool,
+pub(crate) struct WorkloadSpec {
+    pub(crate) active: bool,
 }
 
 impl Default for WorkloadSpec {
@@ -31,23 +29,20 @@ impl Default for WorkloadSpec {
 /// A Workload's status.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "the fields are Kueue's own")]
-pub struct WorkloadStatus {
-    pub conditions: Vec<Condition>,
+pub(crate) struct WorkloadStatus {
+    pub(crate) conditions: Vec<Condition>,
 }
 
 impl WorkloadEvidence {
     /// Whether it represents this Job, or the JobSet that owns the Job.
-    #[must_use]
-    pub fn is_of(&self, job: &JobEvidence) -> bool {
+    pub(crate) fn is_of(&self, job: &JobEvidence) -> bool {
         let mut owners = self.metadata.owner_references.iter();
         owners.any(|owner| owner.controller && owner.uid == job.queued_uid())
     }
 
     /// Why Kueue has not admitted it: no quota is reserved, or an admission check has not
     /// passed yet.
-    #[must_use]
-    pub fn pending(&self) -> Option<&Condition> {
+    pub(crate) fn pending(&self) -> Option<&Condition> {
         ["QuotaReserved", "Admitted"].iter().find_map(|kind| {
             let mut conditions = self.status.conditions.iter();
             conditions.find(|condition| condition.kind == *kind && condition.status == "False")

@@ -8,15 +8,15 @@ use crate::{
 /// Further facts of the cluster: events, nodes and quotas, as far as permissions allow.
 /// Empty until the cluster has been queried.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Around {
+pub(crate) struct Around {
     /// Events of the run's objects.
-    pub events: Vec<EventEvidence>,
+    pub(crate) events: Vec<EventEvidence>,
     /// The nodes, if listing them is permitted.
-    pub nodes: Option<Nodes>,
+    pub(crate) nodes: Option<Nodes>,
     /// The namespace's quotas, if listing them is permitted.
-    pub quotas: Option<Vec<QuotaEvidence>>,
+    pub(crate) quotas: Option<Vec<QuotaEvidence>>,
     /// The Workloads of the run's Jobs, if they wait in a Kueue queue.
-    pub workloads: Vec<WorkloadEvidence>,
+    pub(crate) workloads: Vec<WorkloadEvidence>,
 }
 
 impl Around {

@@ -154,8 +154,7 @@ pub(super) fn lost(pod: &PodEvidence, message: &str) -> Explanation {
 }
 
 /// A pod that was last seen running on a node that no longer answers.
-#[must_use]
-pub fn away(pod: &PodEvidence, around: &Around) -> Option<Explanation> {
+pub(crate) fn away(pod: &PodEvidence, around: &Around) -> Option<Explanation> {
     if !pod.has_started() || pod.is_over() {
         return None;
     }

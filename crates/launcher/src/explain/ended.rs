@@ -11,8 +11,11 @@ use crate::{
 
 /// Why a failed pod failed, and whether its command had started. `last_line` is the last
 /// line of its log.
-#[must_use]
-pub fn failure(pod: &PodEvidence, last_line: Option<&str>, around: &Around) -> (Explanation, bool) {
+pub(crate) fn failure(
+    pod: &PodEvidence,
+    last_line: Option<&str>,
+    around: &Around,
+) -> (Explanation, bool) {
     let (explanation, ran) = why(pod, last_line, around);
     (explanation.of_pod(pod), ran)
 }

@@ -10,8 +10,11 @@ use crate::{
 };
 
 /// Why a Job failed, if no pod shows the cause.
-#[must_use]
-pub fn job_failure(job: &JobEvidence, condition: &Condition, around: &Around) -> Explanation {
+pub(crate) fn job_failure(
+    job: &JobEvidence,
+    condition: &Condition,
+    around: &Around,
+) -> Explanation {
     let seen = format!("Job: {}", or(&condition.reason, "Failed"));
     let found = match condition.reason.as_str() {
         "DeadlineExceeded" => {
@@ -80,8 +83,7 @@ fn gone(job: &JobEvidence, around: &Around) -> Option<Explanation> {
 }
 
 /// Why a Job has fewer pods than desired, if known.
-#[must_use]
-pub fn no_pods(job: &JobEvidence, around: &Around) -> Option<(Explanation, WaitLimit)> {
+pub(crate) fn no_pods(job: &JobEvidence, around: &Around) -> Option<(Explanation, WaitLimit)> {
     if job.is_over() {
         return None;
     }

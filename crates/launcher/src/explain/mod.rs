@@ -29,13 +29,13 @@ use crate::{
     evidence::{JobEvidence, PodEvidence},
     names::Task,
 };
-pub use around::Around;
+pub(crate) use around::Around;
 pub use cause::Cause;
-pub use disrupted::away;
-pub use ended::failure;
-pub use job::{job_failure, no_pods};
+pub(crate) use disrupted::away;
+pub(crate) use ended::failure;
+pub(crate) use job::{job_failure, no_pods};
 pub(crate) use text::cut;
-pub use waiting::{is_idle, slow, stuck};
+pub(crate) use waiting::{is_idle, slow, stuck};
 
 /// One cause and one remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,7 +134,7 @@ impl fmt::Display for Explanation {
 
 /// How long a cause may last before the run is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WaitLimit {
+pub(crate) enum WaitLimit {
     /// It does not resolve by itself.
     None,
     /// It may resolve by itself soon: an object is created, or a registry answers again.

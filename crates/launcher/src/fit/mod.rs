@@ -9,21 +9,21 @@ mod tests;
 use std::collections::BTreeSet;
 
 use crate::evidence::{NodeEvidence, Taint, number};
-pub use need::{Need, limits, requests};
+pub(crate) use need::{Need, limits, requests};
 pub(crate) use need::{exact, people};
 
 /// The visible nodes of a cluster.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Nodes {
+pub(crate) struct Nodes {
     /// The nodes.
-    pub seen: Vec<NodeEvidence>,
+    pub(crate) seen: Vec<NodeEvidence>,
     /// Whether there are more nodes than those.
-    pub more: bool,
+    pub(crate) more: bool,
 }
 
 /// Why no node can ever run a task.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Misfit {
+pub(crate) enum Misfit {
     /// No node has enough of a resource.
     TooLarge {
         /// The resource.
@@ -49,8 +49,7 @@ pub enum Misfit {
 
 impl Misfit {
     /// The cause, to follow the name of the task, and the remedy.
-    #[must_use]
-    pub fn tell(&self) -> (String, String) {
+    pub(crate) fn tell(&self) -> (String, String) {
         match self {
             Self::TooLarge {
                 resource,
@@ -97,7 +96,7 @@ impl Misfit {
 ///
 /// # Errors
 /// Why no node can run it.
-pub fn check(need: &Need, nodes: &[NodeEvidence]) -> Result<(), Misfit> {
+pub(crate) fn check(need: &Need, nodes: &[NodeEvidence]) -> Result<(), Misfit> {
     if nodes.is_empty() || nodes.iter().any(|node| fits(need, node)) {
         return Ok(());
     }
@@ -179,8 +178,7 @@ fn lasting(node: &NodeEvidence) -> impl Iterator<Item = &Taint> {
 }
 
 /// Whether the cluster removes a taint by itself.
-#[must_use]
-pub fn is_passing(key: &str) -> bool {
+pub(crate) fn is_passing(key: &str) -> bool {
     const PASSING: [&str; 8] = [
         "node.kubernetes.io/not-ready",
         "node.kubernetes.io/unreachable",
@@ -195,15 +193,13 @@ pub fn is_passing(key: &str) -> bool {
 }
 
 /// `key=value:effect`, as kubectl writes it.
-#[must_use]
-pub fn taint_text(taint: &Taint) -> String {
+pub(crate) fn taint_text(taint: &Taint) -> String {
     let equals = if taint.value.is_empty() { "" } else { "=" };
     format!("{}{equals}{}:{}", taint.key, taint.value, taint.effect)
 }
 
 /// Whether an autoscaler may add nodes, based on labels and annotations of the nodes.
-#[must_use]
-pub fn may_grow(nodes: &[NodeEvidence]) -> bool {
+pub(crate) fn may_grow(nodes: &[NodeEvidence]) -> bool {
     const LABELS: [&str; 6] = [
         "karpenter.sh/",
         "eks.amazonaws.com/nodegroup",

@@ -9,35 +9,33 @@ use crate::evidence::{Amounts, Container, PodSpec, Taint, Toleration};
 
 /// A requested amount of a resource.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Asked {
+pub(crate) struct Asked {
     /// In the resource's unit: cores, bytes, or a count.
-    pub number: f64,
+    pub(crate) number: f64,
 }
 
 impl Asked {
     /// Human-readable form.
-    #[must_use]
-    pub fn text(&self, resource: &str) -> String {
+    pub(crate) fn text(&self, resource: &str) -> String {
         people(resource, &exact(self.number))
     }
 }
 
 /// The requirements of a task for its node.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Need {
+pub(crate) struct Need {
     /// Amounts of resources, by name.
-    pub amounts: BTreeMap<String, Asked>,
+    pub(crate) amounts: BTreeMap<String, Asked>,
     /// Labels that the node must have.
-    pub node_selector: BTreeMap<String, String>,
+    pub(crate) node_selector: BTreeMap<String, String>,
     /// The pod's affinity, as Kubernetes writes it.
-    pub affinity: Value,
+    pub(crate) affinity: Value,
     tolerations: Vec<Toleration>,
 }
 
 impl Need {
     /// The requirements of a pod with this spec.
-    #[must_use]
-    pub fn of(spec: &PodSpec) -> Self {
+    pub(crate) fn of(spec: &PodSpec) -> Self {
         let asked = requests(spec).into_iter();
         Self {
             amounts: asked
@@ -51,8 +49,7 @@ impl Need {
     }
 
     /// Whether it tolerates a taint.
-    #[must_use]
-    pub fn tolerates(&self, taint: &Taint) -> bool {
+    pub(crate) fn tolerates(&self, taint: &Taint) -> bool {
         self.tolerations.iter().any(|known| {
             let effect = known.effect.is_empty() || known.effect == taint.effect;
             let everything = known.key.is_empty() && known.operator == "Exists";
@@ -65,8 +62,7 @@ impl Need {
 
 /// The requests of a pod: the sum of its containers, or those of an init container if they
 /// are higher.
-#[must_use]
-pub fn requests(spec: &PodSpec) -> BTreeMap<String, f64> {
+pub(crate) fn requests(spec: &PodSpec) -> BTreeMap<String, f64> {
     let mut sum = total(spec, |container| {
         let mut amounts = container.resources.limits.clone();
         amounts.extend(container.resources.requests.clone());
@@ -77,8 +73,7 @@ pub fn requests(spec: &PodSpec) -> BTreeMap<String, f64> {
 }
 
 /// The limits of a pod, computed like the requests.
-#[must_use]
-pub fn limits(spec: &PodSpec) -> BTreeMap<String, f64> {
+pub(crate) fn limits(spec: &PodSpec) -> BTreeMap<String, f64> {
     let mut sum = total(spec, |container| container.resources.limits.clone());
     // The overhead does not limit resources without a limit.
     let mut overhead = spec.overhead.clone();
@@ -125,7 +120,6 @@ fn add(sum: &mut BTreeMap<String, f64>, amounts: &Amounts) {
 }
 
 /// A number as a quantity: an integer, or in thousandths.
-#[must_use]
 pub(crate) fn exact(number: f64) -> String {
     if number.fract() == 0.0 {
         format!("{number}")
@@ -135,7 +129,6 @@ pub(crate) fn exact(number: f64) -> String {
 }
 
 /// A human-readable amount: bytes in powers of 1024.
-#[must_use]
 pub(crate) fn people(resource: &str, text: &str) -> String {
     let Ok(quantity) = text.parse::<Quantity>() else {
         return text.to_owned();

@@ -43,19 +43,26 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many bytes of the file are requested: two lines of usual length.
 const PROBE_BYTES: u64 = 4096;
 
-pub(super) struct Reader {
+/// What all readers of a run have in common.
+#[derive(Debug, Clone)]
+pub(super) struct ReaderContext {
+    /// The pods of the run's namespace.
     pub(super) pods: View<Pod>,
+    pub(super) tail: Option<u64>,
+    pub(super) since: Option<Timestamp>,
+    pub(super) events: mpsc::Sender<Result<Event, Error>>,
+    pub(super) liveness: Arc<Liveness>,
+}
+
+pub(super) struct Reader {
+    pub(super) context: ReaderContext,
     pub(super) pod: String,
     pub(super) task: Task,
     pub(super) container: String,
     /// Whether it is the container of the command.
     pub(super) is_main: bool,
-    pub(super) tail: Option<u64>,
-    pub(super) since: Option<Timestamp>,
+    /// Whether the pod has ended.
     pub(super) over: watch::Receiver<bool>,
-    pub(super) events: mpsc::Sender<Result<Event, Error>>,
-    /// Shared by all readers.
-    pub(super) liveness: Arc<Liveness>,
 }
 
 enum Read {
@@ -95,7 +102,7 @@ impl Reader {
     /// end. Otherwise a gap is reported.
     pub(super) async fn read(mut self) -> Option<String> {
         let mut progress = Progress {
-            lines: match (self.since, self.tail) {
+            lines: match (self.context.since, self.context.tail) {
                 (Some(since), _) => Lines::since(since),
                 (None, Some(_)) => Lines::of_tail(),
                 (None, None) => Lines::default(),
@@ -113,11 +120,12 @@ impl Reader {
             let was_over = *self.over.borrow_and_update();
             progress.heard = false;
             let read = self.read_once(!was_over, &mut progress).await;
-            self.liveness.set_unfinished(&self.source(), b"");
+            self.context.liveness.set_unfinished(&self.source(), b"");
             if !matches!(read, Read::Unreachable) {
                 away = None;
             }
-            self.liveness
+            self.context
+                .liveness
                 .record_answer(!matches!(read, Read::Unreachable));
             // A failed request does not invalidate earlier data.
             match read {
@@ -152,7 +160,7 @@ impl Reader {
                         self.give_up(GapCause::Unreadable, &mut progress).await;
                         break;
                     }
-                    self.liveness.record_progress();
+                    self.context.liveness.record_progress();
                 }
                 _ => {}
             }
@@ -179,11 +187,11 @@ impl Reader {
             container: Some(self.container.clone()),
             follow,
             timestamps: true,
-            tail_lines: self.tail.filter(|_| resumed.is_none()),
-            since_time: resumed.or(self.since),
+            tail_lines: self.context.tail.filter(|_| resumed.is_none()),
+            since_time: resumed.or(self.context.since),
             ..LogOptions::default()
         };
-        let stream = match self.pods.logs(&self.pod, &options).await {
+        let stream = match self.context.pods.logs(&self.pod, &options).await {
             Ok(stream) => stream,
             Err(error) if error.is_not_found() => return Read::NotFound,
             Err(error) => {
@@ -194,7 +202,7 @@ impl Reader {
                 };
             }
         };
-        self.liveness.record_answer(true);
+        self.context.liveness.record_answer(true);
         let source = self.source();
         let mut stream = std::pin::pin!(stream);
         loop {
@@ -207,7 +215,8 @@ impl Reader {
             if self.tell(found, progress).await.is_err() {
                 return Read::ReceiverDropped;
             }
-            self.liveness
+            self.context
+                .liveness
                 .set_unfinished(&source, progress.lines.unfinished());
             if progress.is_behind() {
                 self.probe(progress).await;
@@ -258,12 +267,12 @@ impl Reader {
                     line: text,
                 }),
                 Found::Gap { from, to } => {
-                    self.liveness.record_gap();
+                    self.context.liveness.record_gap();
                     Event::Gap(self.gap((Some(from), to), GapCause::Rotated))
                 }
             };
             self.send(event, progress).await?;
-            self.liveness.record_progress();
+            self.context.liveness.record_progress();
         }
         Ok(())
     }
@@ -271,12 +280,12 @@ impl Reader {
     /// Sends an event when the queue has capacity. A reader that waits long cannot see log
     /// rotations meanwhile, so it queries the node.
     async fn send(&self, event: Event, progress: &mut Progress) -> Result<(), ()> {
-        if let Ok(permit) = self.events.try_reserve() {
+        if let Ok(permit) = self.context.events.try_reserve() {
             permit.send(Ok(event));
             return Ok(());
         }
         let permit = loop {
-            match timeout(PROBE_INTERVAL, self.events.reserve()).await {
+            match timeout(PROBE_INTERVAL, self.context.events.reserve()).await {
                 Ok(permit) => break permit.map_err(|_| ())?,
                 Err(_) => self.probe(progress).await,
             }
@@ -291,7 +300,7 @@ impl Reader {
             return;
         }
         let is_over = *self.over.borrow();
-        let Ok(_turn) = self.liveness.probes.try_acquire() else {
+        let Ok(_turn) = self.context.liveness.probes.try_acquire() else {
             return;
         };
         let options = LogOptions {
@@ -302,7 +311,8 @@ impl Reader {
         };
         let head = async {
             let mut head = Vec::new();
-            let mut stream = std::pin::pin!(self.pods.logs(&self.pod, &options).await.ok()?);
+            let mut stream =
+                std::pin::pin!(self.context.pods.logs(&self.pod, &options).await.ok()?);
             while let Some(piece) = stream.next().await {
                 head.extend_from_slice(&piece.ok()?);
             }
@@ -317,7 +327,7 @@ impl Reader {
 
     /// Reports that the rest of the log is missing.
     async fn give_up(&self, cause: GapCause, progress: &mut Progress) {
-        self.liveness.record_gap();
+        self.context.liveness.record_gap();
         let gap = self.gap((progress.lines.last(), None), cause);
         // The receiver was dropped: there is nothing left to do.
         let _ = self.send(Event::Gap(gap), progress).await;
@@ -334,7 +344,7 @@ impl Reader {
         }
     }
 
-    fn source(&self) -> Source {
+    pub(super) fn source(&self) -> Source {
         let container = (!self.is_main).then(|| self.container.clone());
         (self.task.clone(), container)
     }

@@ -7,7 +7,7 @@ use crate::{explain::Cause, jobset::jobset, kueue};
 
 /// An optional component of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Addon {
+pub(crate) enum Addon {
     /// JobSet, in the supported version.
     JobSet,
     /// A Kueue LocalQueue, by name.
@@ -16,7 +16,7 @@ pub enum Addon {
 
 /// Whether the cluster has a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Presence {
+pub(crate) enum Presence {
     /// It exists.
     There,
     /// Its kind exists, but the object does not.

@@ -19,11 +19,11 @@ const PASSING: [&str; 2] = ["exceeded quota", "error looking up service account"
 
 /// A pod that the API server would reject.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RefusedPod {
+pub(crate) struct RefusedPod {
     /// The role it belongs to.
-    pub role: String,
+    pub(crate) role: String,
     /// The server's message.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 /// One pod per role, as its Job would create it.

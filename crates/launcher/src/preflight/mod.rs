@@ -1,6 +1,6 @@
 //! Finds all problems of a plan before anything is created.
 //!
-//! [`check`] queries the cluster; [`evaluate`] decides and is pure.
+//! [`check`] queries the cluster; a pure function evaluates the facts.
 
 mod addons;
 mod admission;
@@ -19,12 +19,12 @@ use std::{collections::BTreeMap, fmt};
 
 use longshore_client::{Cluster, Error};
 
-pub use addons::{Addon, Presence};
-pub use admission::RefusedPod;
-pub use needs::{Needs, RoleNeed};
-pub use references::{Found, Reference, What};
-pub use rights::Right;
-pub use server::ServerVersion;
+use addons::{Addon, Presence};
+use admission::RefusedPod;
+use needs::Needs;
+use references::{Found, Reference};
+use rights::Right;
+use server::ServerVersion;
 
 use crate::{
     evidence::{LimitRangeEvidence, QuotaEvidence},
@@ -69,6 +69,12 @@ impl fmt::Display for Finding {
     }
 }
 
+/// The problems in one line.
+pub(crate) fn listed(findings: &[Finding]) -> String {
+    let each: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    each.join("; ")
+}
+
 /// All problems of the plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
@@ -80,7 +86,7 @@ pub struct Report {
 
 /// The state of the namespace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum NamespaceState {
+enum NamespaceState {
     /// The permission to read it is missing.
     #[default]
     Unseen,
@@ -95,25 +101,25 @@ pub enum NamespaceState {
 /// The state of the cluster, as input of [`evaluate`]. Facts that could not be read are `None`
 /// and do not cause problems.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Evidence {
+struct Evidence {
     /// The server's version.
-    pub version: Option<ServerVersion>,
+    version: Option<ServerVersion>,
     /// The namespace.
-    pub namespace: NamespaceState,
+    namespace: NamespaceState,
     /// Missing permissions.
-    pub lacks: Vec<Right>,
+    lacks: Vec<Right>,
     /// The namespace's quotas.
-    pub quotas: Option<Vec<QuotaEvidence>>,
+    quotas: Option<Vec<QuotaEvidence>>,
     /// The namespace's LimitRanges.
-    pub limit_ranges: Option<Vec<LimitRangeEvidence>>,
+    limit_ranges: Option<Vec<LimitRangeEvidence>>,
     /// The nodes.
-    pub nodes: Option<Nodes>,
+    nodes: Option<Nodes>,
     /// The objects that the pods refer to.
-    pub references: BTreeMap<Reference, Found>,
+    references: BTreeMap<Reference, Found>,
     /// The optional components.
-    pub addons: Vec<(Addon, Presence)>,
+    addons: Vec<(Addon, Presence)>,
     /// Pods that the server would reject.
-    pub refused: Vec<RefusedPod>,
+    refused: Vec<RefusedPod>,
 }
 
 /// Checks whether the cluster can run the plan.
@@ -128,8 +134,7 @@ pub async fn check(cluster: &Cluster, plan: &Plan, purpose: Purpose) -> Result<R
 }
 
 /// Finds the problems. Pure.
-#[must_use]
-pub fn evaluate(needs: &Needs, evidence: &Evidence) -> Report {
+fn evaluate(needs: &Needs, evidence: &Evidence) -> Report {
     let namespace = &needs.namespace;
     let gone = match evidence.namespace {
         NamespaceState::Missing => Some(Finding::new(

@@ -18,34 +18,33 @@ use crate::{
 
 /// The requirements of a plan for the cluster.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Needs {
+pub(crate) struct Needs {
     /// The namespace.
-    pub namespace: String,
+    pub(crate) namespace: String,
     /// Its roles.
-    pub roles: Vec<RoleNeed>,
+    pub(crate) roles: Vec<RoleNeed>,
     /// The number of created objects of each kind, by their names in quotas.
-    pub objects: BTreeMap<String, f64>,
+    pub(crate) objects: BTreeMap<String, f64>,
     /// The objects that its pods refer to.
-    pub references: Vec<Reference>,
+    pub(crate) references: Vec<Reference>,
     /// The optional components.
-    pub addons: Vec<Addon>,
+    pub(crate) addons: Vec<Addon>,
 }
 
 /// The requirements of a role.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct RoleNeed {
+pub(crate) struct RoleNeed {
     /// The role's name.
-    pub name: String,
+    pub(crate) name: String,
     /// The number of its tasks that run at the same time.
-    pub tasks: u32,
+    pub(crate) tasks: u32,
     /// The spec of their pods.
-    pub spec: PodSpec,
+    pub(crate) spec: PodSpec,
 }
 
 impl Needs {
     /// The requirements of a plan.
-    #[must_use]
-    pub fn of(plan: &Plan) -> Self {
+    pub(crate) fn of(plan: &Plan) -> Self {
         let own = plan.objects();
         let own = own
             .iter()
@@ -86,7 +85,6 @@ impl Needs {
     }
 
     /// The requirements with the defaults of LimitRanges.
-    #[must_use]
     pub(super) fn with_defaults(&self, ranges: &[LimitRangeEvidence]) -> Self {
         let mut filled = self.clone();
         let items = ranges.iter().flat_map(|range| &range.spec.limits);

@@ -12,8 +12,7 @@ use crate::{
 
 /// The kind of a referenced object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "the names are Kubernetes' own")]
-pub enum What {
+pub(crate) enum What {
     Secret,
     /// An image pull secret. The image may be available without it.
     PullSecret,
@@ -52,18 +51,18 @@ impl What {
 
 /// An object that pods refer to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Reference {
+pub(crate) struct Reference {
     /// Its kind.
-    pub what: What,
+    pub(crate) what: What,
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its referenced keys.
-    pub keys: BTreeSet<String>,
+    pub(crate) keys: BTreeSet<String>,
 }
 
 /// The state of a referenced object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub(crate) enum Found {
     /// It cannot be read, or the server does not have its kind.
     Unseen,
     /// It does not exist.

@@ -12,15 +12,15 @@ const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 /// A permission in a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Right {
+pub(crate) struct Right {
     /// The verb, such as `create`.
-    pub verb: &'static str,
+    pub(crate) verb: &'static str,
     /// The API group; empty for the core group.
-    pub group: &'static str,
+    pub(crate) group: &'static str,
     /// The resource, such as `pods`.
-    pub resource: &'static str,
+    pub(crate) resource: &'static str,
     /// The subresource, such as `log`; may be empty.
-    pub subresource: &'static str,
+    pub(crate) subresource: &'static str,
 }
 
 impl Right {

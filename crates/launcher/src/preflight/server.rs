@@ -12,11 +12,11 @@ const EMBEDDED_RUNTIME: &str = "longshore://";
 
 /// The version of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ServerVersion {
+pub(crate) struct ServerVersion {
     /// The major version.
-    pub major: u32,
+    pub(crate) major: u32,
     /// The minor version, such as 34 of 1.34.
-    pub minor: u32,
+    pub(crate) minor: u32,
 }
 
 /// Queries the version; `None` if it cannot be parsed.

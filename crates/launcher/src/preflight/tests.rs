@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::*;
+use super::{needs::RoleNeed, references::What, *};
 use crate::{Flags, RunName, Settings, config, evidence::PodSpec, plan};
 
 fn needs(resources: Value, tasks: u32) -> Needs {

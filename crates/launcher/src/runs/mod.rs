@@ -8,6 +8,7 @@ mod schedule;
 mod stop;
 mod summary;
 mod task;
+mod task_pod;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ pub use schedule::ScheduleSummary;
 pub(crate) use stop::{Decided, stop_decided};
 pub use stop::{cancel, remove, stop_leftovers, stop_with_cluster};
 pub use task::TaskError;
+pub use task_pod::TaskPod;
 pub use watch::WatchedRuns;
 
 pub use crate::run::{Run, RunRole};

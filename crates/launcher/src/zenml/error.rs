@@ -8,7 +8,7 @@ use crate::{
     bundle::BundleError,
     config::ConfigError,
     plan::PlanError,
-    preflight::Finding,
+    preflight::{self, Finding},
     store::{SECRET_LIMIT, StoreError},
     submit::SubmitError,
 };
@@ -104,7 +104,7 @@ pub enum ZenmlError {
     #[error(transparent)]
     Cluster(#[from] longshore_client::Error),
     /// The run cannot start. Nothing was uploaded.
-    #[error("the run cannot start: {}", listed(.0))]
+    #[error("the run cannot start: {}", preflight::listed(.0))]
     Refused(Vec<Finding>),
     /// The pipeline is running or has already run.
     #[error(
@@ -119,9 +119,4 @@ pub enum ZenmlError {
     /// The cluster returned an error. No object of the run is left in it.
     #[error(transparent)]
     Submit(SubmitError),
-}
-
-fn listed(findings: &[Finding]) -> String {
-    let each: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    each.join("; ")
 }

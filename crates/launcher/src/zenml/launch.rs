@@ -3,18 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use longshore_client::Cluster;
-use tokio::sync::oneshot;
 
 use super::{
     OrchestratorKubernetesBackend, PipelineConfig, ZenmlError, described, labels::Labels,
     pipeline::tar_path, shape,
 };
 use crate::{
-    bundle::{self, Bundle, BundleError, PackOptions, Report},
+    bundle::{Bundle, PackOptions, Report, pack_in_background},
     plan::Plan,
     preflight::{self, Purpose},
-    runs::{self, Run},
-    store::{self, BundleInfo, DeliverOptions, Store, validity},
+    run::Run,
+    store::{self, BundleInfo, DeliverOptions, Store},
     submit::{SubmitError, submit},
 };
 
@@ -117,16 +116,13 @@ impl OrchestratorKubernetesBackend {
             allow_secrets: self.settings.run.allow_secrets.clone(),
             ..PackOptions::default()
         };
-        let pack = move || bundle::pack(&repository, &options, |_| {});
-        let packed = tokio::task::spawn_blocking(pack).await;
-        let packed = packed.map_err(|error| BundleError::Write(std::io::Error::other(error)));
-        Ok(packed??)
+        Ok(pack_in_background(repository, options, |_| {}).await?)
     }
 
     fn delivery(&self, config: &PipelineConfig) -> Result<DeliverOptions, ZenmlError> {
         let spec = shape::spec(self, config, &Labels::default())?;
         Ok(DeliverOptions {
-            validity: validity(spec.start_timeout, spec.retries, spec.timeout),
+            validity: spec.url_validity(),
             ..DeliverOptions::default()
         })
     }
@@ -141,22 +137,9 @@ async fn check(cluster: &Cluster, plan: &Plan) -> Result<Vec<String>, ZenmlError
     }
 }
 
-/// Creates the run's objects. If the future is dropped, no objects are left: a pending request
-/// cannot be cancelled, so it completes in the background, and its objects are removed.
+/// Creates the run's objects.
 async fn start(cluster: &Cluster, plan: &Plan) -> Result<Run, ZenmlError> {
-    let (sender, receiver) = oneshot::channel();
-    let (cluster, submitted) = (cluster.clone(), plan.clone());
-    tokio::spawn(async move {
-        let result = submit(&cluster, &submitted).await;
-        if let Err(Ok(run)) = sender.send(result)
-            && let Err(error) = runs::remove(&cluster, &run).await
-        {
-            tracing::warn!(%error, run = %run.name, "cannot remove an abandoned run");
-        }
-    });
-    let result = receiver
-        .await
-        .map_err(|_| longshore_client::Error::Closed)?;
+    let result = submit(cluster, plan).await;
     result.map_err(|error| match &error {
         SubmitError::Create { source, .. } if source.is_already_exists() => ZenmlError::Exists {
             name: plan.run.to_string(),

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use longshore::launcher::{RunSpec, Settings, Store, config};
+use longshore::launcher::{RunSpec, Settings, Store, config, launch::folder_name};
 
 use super::{RunArgs, input, shell, usage};
 use crate::{
@@ -60,15 +60,8 @@ fn check_folder(folder: &Path) -> Result<()> {
 }
 
 fn resolve(args: &RunArgs, settings: &Settings, here: Option<PathBuf>) -> Result<RunSpec> {
-    let folder = args
-        .folder
-        .canonicalize()
-        .unwrap_or_else(|_| args.folder.clone());
-    let name = folder
-        .file_name()
-        .map_or_else(|| "run".into(), |name| name.to_string_lossy());
     let flags = args.flags(here)?;
-    let spec = config::resolve(settings, &flags, &name);
+    let spec = config::resolve(settings, &flags, &folder_name(&args.folder));
     let mut spec = spec.map_err(|error| usage(&error))?;
     spec.ignore
         .extend(shell::left_out(&args.env_file, &args.folder));

@@ -4,13 +4,10 @@ use std::process::ExitCode;
 
 use longshore::{
     client::Cluster,
-    launcher::{
-        Bundle, FollowOptions, Plan, Run, RunSpec, Store, Workload, config::Input,
-        preflight::Purpose, runs,
-    },
+    launcher::{PackedRun, Plan, Run, RunSpec, Workload, config::Input, preflight::Purpose, runs},
 };
 
-use super::{RunArgs, input, make_plan, submission};
+use super::{RunArgs, input, submission};
 use crate::{
     error::Result,
     follow::{self, How},
@@ -25,17 +22,16 @@ use crate::{
 /// A plan that is ready to be launched.
 pub(super) struct Launch<'a> {
     pub(super) args: &'a RunArgs,
-    pub(super) spec: &'a RunSpec,
-    pub(super) plan: Plan,
-    /// The bundle to upload, and the store for it.
-    pub(super) upload: Option<(&'a Bundle, &'a Store)>,
+    pub(super) packed: &'a PackedRun<'a>,
+    /// The plan before the upload.
+    pub(super) plan: &'a Plan,
 }
 
 impl Launch<'_> {
     /// Checks, uploads and submits the run, and follows it unless it is detached.
     pub(super) async fn launch(self, chosen: Chosen, mut interrupt: Interrupt) -> Result<ExitCode> {
         let args = self.args;
-        let spec = self.spec;
+        let spec = self.packed.spec;
         let target = interrupt.unless(chosen.open()).await??;
         let cluster = target.cluster();
         // A schedule creates its runs later, so do not follow.
@@ -77,15 +73,9 @@ impl Launch<'_> {
         interrupt: &mut Interrupt,
     ) -> Result<Run> {
         // The upload may be large: run the checks first.
-        let checked = submission::check(cluster, &self.plan, purpose);
+        let checked = submission::check(cluster, self.plan, purpose);
         interrupt.unless(checked).await??;
-        let plan = match self.upload {
-            None => self.plan,
-            Some((bundle, store)) => {
-                let info = deliver(bundle, Some(store), self.spec, interrupt).await?;
-                make_plan(self.spec, &self.plan.run, &self.plan.namespace, Some(&info))?
-            }
-        };
+        let plan = deliver(self.packed, interrupt).await?;
         submission::start(cluster, &plan, interrupt).await
     }
 }
@@ -98,10 +88,7 @@ async fn follow_run(
     spec: &RunSpec,
     interrupt: Interrupt,
 ) -> Result<ExitCode> {
-    let options = FollowOptions {
-        start_timeout: spec.start_timeout,
-        ..FollowOptions::default()
-    };
+    let options = spec.follow_options();
     let mut how = How {
         format: args.output,
         on_interrupt: args.on_interrupt,

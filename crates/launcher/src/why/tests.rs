@@ -1,19 +1,20 @@
-//! The table of causes: each case of `cases/explain.yaml` is the evidence of a run, and the
+//! The table of causes: each case of `cases.yaml` is the evidence of a run, and the
 //! snapshot has its explanation.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write as _;
 
-use longshore_launcher::{
-    Run, RunName,
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Evidence, Why, diagnose};
+use crate::{
     evidence::{EventEvidence, JobEvidence, PodEvidence, WorkloadEvidence},
     explain::Around,
     fit::Nodes,
-    runs::RunRole,
-    why::{Evidence, Why, diagnose},
+    names::RunName,
+    run::{Run, RunRole},
 };
-use serde::Deserialize;
-use serde_json::{Value, json};
 
 /// One case of the file. Pods, Jobs and events contain the differences from plain ones.
 #[derive(Deserialize)]
@@ -174,7 +175,7 @@ impl Case {
 
 #[test]
 fn the_table() {
-    let cases: Vec<Case> = serde_yaml_ng::from_str(include_str!("cases/explain.yaml")).unwrap();
+    let cases: Vec<Case> = serde_yaml_ng::from_str(include_str!("cases.yaml")).unwrap();
     let mut table = String::new();
     for case in &cases {
         let why = case.explain();
@@ -193,7 +194,7 @@ fn the_table() {
 
 #[test]
 fn as_json() {
-    let cases: Vec<Case> = serde_yaml_ng::from_str(include_str!("cases/explain.yaml")).unwrap();
+    let cases: Vec<Case> = serde_yaml_ng::from_str(include_str!("cases.yaml")).unwrap();
     let case = cases
         .iter()
         .find(|case| case.name == "out of memory")

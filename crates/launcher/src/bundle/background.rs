@@ -1,0 +1,36 @@
+//! Packs a folder on a thread for blocking work.
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use super::{Bundle, BundleError, PackOptions, Progress, pack};
+
+/// Sets the flag when it is dropped.
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Packs a folder without blocking other tasks. If the future is dropped, packing stops.
+///
+/// # Errors
+/// As [`pack`].
+pub(crate) async fn pack_in_background(
+    folder: PathBuf,
+    options: PackOptions,
+    progress: impl FnMut(Progress) + Send + 'static,
+) -> Result<Bundle, BundleError> {
+    let _stop = StopOnDrop(Arc::clone(&options.stop));
+    let work = tokio::task::spawn_blocking(move || pack(&folder, &options, progress));
+    let packed = work.await;
+    packed.map_err(|error| BundleError::Write(io::Error::other(error)))?
+}

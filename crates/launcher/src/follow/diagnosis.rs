@@ -1,0 +1,128 @@
+//! Queries the cluster for why tasks wait or failed: events and nodes, which are not watched.
+
+use std::time::Duration;
+
+use longshore_client::Cluster;
+use tokio::{task::JoinSet, time::Instant};
+
+use crate::{
+    around::{self, Look},
+    explain::{Around, Cause},
+    run::Run,
+};
+
+/// The first interval between queries. It doubles each time.
+const FIRST_POLL_INTERVAL: Duration = Duration::from_secs(5);
+/// The longest interval between two queries.
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(60);
+/// The timeout of a query.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// When to query.
+#[derive(Debug)]
+struct Schedule {
+    last: Option<Instant>,
+    interval: Duration,
+}
+
+impl Schedule {
+    fn is_due(&self, now: Instant) -> bool {
+        self.last
+            .is_none_or(|last| now.duration_since(last) >= self.interval)
+    }
+
+    /// Records a query. Returns whether it is the first.
+    fn record(&mut self, now: Instant) -> bool {
+        let is_first = self.last.is_none();
+        self.last = Some(now);
+        if !is_first {
+            self.interval = (self.interval * 2).min(MAX_POLL_INTERVAL);
+        }
+        is_first
+    }
+}
+
+/// Queries repeatedly while a task waits, one query at a time.
+#[derive(Debug)]
+pub(super) struct Diagnosis {
+    pending: JoinSet<Option<Around>>,
+    schedule: Schedule,
+}
+
+impl Diagnosis {
+    pub(super) fn new() -> Self {
+        Self {
+            pending: JoinSet::new(),
+            schedule: Schedule {
+                last: None,
+                interval: FIRST_POLL_INTERVAL,
+            },
+        }
+    }
+
+    /// Whether a query may be started.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.pending.is_empty() && self.schedule.is_due(now)
+    }
+
+    /// Starts a query.
+    pub(super) fn start(&mut self, cluster: &Cluster, run: &Run, now: Instant) {
+        let look = Look {
+            warnings: true,
+            // There may be many nodes, and they rarely change: list them once.
+            nodes: self.schedule.record(now),
+            quotas: false,
+        };
+        let (cluster, run) = (cluster.clone(), run.clone());
+        self.pending
+            .spawn(async move { around::answered(&cluster, &run, look, QUERY_TIMEOUT).await });
+    }
+
+    /// The facts from the cluster, once a query got an answer. Cancel-safe.
+    pub(super) async fn answer(&mut self) -> Around {
+        loop {
+            match self.pending.join_next().await {
+                Some(Ok(Some(around))) => return around,
+                Some(_) => {}
+                None => std::future::pending().await,
+            }
+        }
+    }
+}
+
+/// Queries the facts that make the explanation of a decided outcome more specific. `None` if
+/// there are none, or if the cluster does not answer.
+pub(super) async fn facts(cluster: &Cluster, run: &Run, kind: Cause) -> Option<Around> {
+    if kind.is_plain() {
+        return None;
+    }
+    let look = Look {
+        warnings: false,
+        nodes: kind.family() == Cause::Unschedulable || kind == Cause::Signal,
+        quotas: false,
+    };
+    around::answered(cluster, run, look, QUERY_TIMEOUT).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_doubles_up_to_a_minute() {
+        let mut now = Instant::now();
+        let mut schedule = Diagnosis::new().schedule;
+        assert!(schedule.is_due(now));
+        assert!(schedule.record(now));
+        let mut intervals = Vec::new();
+        for _ in 0..6 {
+            let last = now;
+            while !schedule.is_due(now) {
+                now += Duration::from_secs(1);
+            }
+            intervals.push(now.duration_since(last).as_secs());
+            assert!(!schedule.record(now));
+        }
+        assert_eq!(intervals, [5, 10, 20, 40, 60, 60]);
+    }
+}

@@ -1,0 +1,337 @@
+//! The event loop of a follower: passes what it observes to the state machine
+//! ([`Track`]), and executes the steps that result.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use longshore_client::{Cache, Change, Changes, Cluster, kinds};
+use tokio::{sync::mpsc, time::Instant};
+
+use super::{
+    Error, Event, FollowOptions, GapCause, LogGap,
+    diagnosis::{self, Diagnosis},
+    drain::{Drain, Drained, Reading},
+    liveness::{Liveness, Source},
+    logs::{Container, Logs},
+    outage::Outage,
+    reader::ReaderContext,
+    recheck::{self, Recheck},
+    stop::stop_rest,
+};
+use crate::{
+    evidence::{JobEvidence, PodEvidence},
+    outcome::{Ending, Outcome},
+    run::Run,
+    runs,
+    track::{Seen, Step, Track},
+};
+
+/// The interval of checks that depend on time.
+const TICK: Duration = Duration::from_millis(500);
+
+/// The receiver of the events was dropped.
+struct ReceiverDropped;
+
+/// The decided outcome, while the logs are read to their end.
+struct Decided {
+    outcome: Outcome,
+    /// The pods whose logs belong to the outcome.
+    evidence: BTreeSet<String>,
+    drain: Drain,
+}
+
+/// The state of a follower.
+pub(super) struct EventLoop {
+    cluster: Cluster,
+    run: Run,
+    /// Whether to stop the rest of the run when the outcome is decided.
+    stops: bool,
+    track: Track,
+    events: mpsc::Sender<Result<Event, Error>>,
+    /// Shared with the log readers.
+    liveness: Arc<Liveness>,
+    logs: Logs,
+    diagnosis: Diagnosis,
+    outage: Outage,
+    recheck: Recheck,
+    decided: Option<Decided>,
+}
+
+impl EventLoop {
+    pub(super) fn new(
+        cluster: &Cluster,
+        run: &Run,
+        options: &FollowOptions,
+        events: mpsc::Sender<Result<Event, Error>>,
+    ) -> Result<Self, longshore_client::Error> {
+        let liveness = Arc::new(Liveness::new(options.unfinished));
+        let reader = ReaderContext {
+            pods: cluster.pods().in_namespace(&run.namespace)?,
+            tail: options.tail,
+            since: options.since,
+            events: events.clone(),
+            liveness: Arc::clone(&liveness),
+        };
+        Ok(Self {
+            cluster: cluster.clone(),
+            run: run.clone(),
+            stops: options.stop,
+            track: Track::new(run.roles.clone(), options.start_timeout, Timestamp::now()),
+            events,
+            liveness,
+            logs: Logs::new(options.logs.then_some(reader)),
+            diagnosis: Diagnosis::new(),
+            outage: Outage::default(),
+            recheck: Recheck::default(),
+            decided: None,
+        })
+    }
+
+    /// The state that the log readers share.
+    pub(super) fn liveness(&self) -> Arc<Liveness> {
+        Arc::clone(&self.liveness)
+    }
+
+    /// Runs until the outcome was reported, the connection is closed, or the receiver of the
+    /// events is dropped.
+    pub(super) async fn run(mut self, pods: Cache<kinds::Pod>, jobs: Cache<kinds::Job>) {
+        let result = self.handle_all(pods.subscribe(), jobs.subscribe()).await;
+        if let Ok(Err(error)) = result {
+            // The receiver may be dropped.
+            let _ = self.events.send(Err(error)).await;
+        }
+    }
+
+    async fn handle_all(
+        &mut self,
+        mut pods: Changes<kinds::Pod>,
+        mut jobs: Changes<kinds::Job>,
+    ) -> Result<Result<(), Error>, ReceiverDropped> {
+        // Existing objects form the initial state.
+        while let Some(change) = jobs.try_next() {
+            self.see_job(&change).await?;
+        }
+        while let Some(change) = pods.try_next() {
+            self.see_pod(&change).await?;
+        }
+        self.see(Seen::Synced).await?;
+        let mut ticks = tokio::time::interval(TICK);
+        loop {
+            if self.recheck.take_request() {
+                self.list_again().await?;
+            }
+            if self.finish_if_done(Instant::now()).await? {
+                return Ok(Ok(()));
+            }
+            tokio::select! {
+                change = pods.next() => match change {
+                    Some(change) => self.see_pod(&change).await?,
+                    None => return Ok(Err(Error::Closed)),
+                },
+                change = jobs.next() => match change {
+                    Some(change) => self.see_job(&change).await?,
+                    None => return Ok(Err(Error::Closed)),
+                },
+                () = self.logs.reader_ended() => {}
+                around = self.diagnosis.answer() => {
+                    self.see(Seen::Around(Box::new(around))).await?;
+                }
+                _ = ticks.tick() => self.tick(Instant::now()).await?,
+                () = self.events.closed() => return Err(ReceiverDropped),
+            }
+        }
+    }
+
+    async fn tick(&mut self, now: Instant) -> Result<(), ReceiverDropped> {
+        if self.diagnosis.is_due(now) && self.track.needs_cause(Timestamp::now()) {
+            self.diagnosis.start(&self.cluster, &self.run, now);
+        }
+        if let Some(outage) = self.outage.report(self.liveness.away()) {
+            self.send(Event::Waiting(outage)).await?;
+        }
+        self.see(Seen::Tick).await
+    }
+
+    async fn see_pod(&mut self, change: &Change<kinds::Pod>) -> Result<(), ReceiverDropped> {
+        let seen = match change {
+            Change::Upsert(item) => match item.typed::<PodEvidence>() {
+                Ok(pod) if !self.run.has(&pod.metadata) => return Ok(()),
+                Ok(pod) => Seen::Pod(Box::new(pod)),
+                Err(error) => {
+                    tracing::warn!(%error, "a pod cannot be read");
+                    return Ok(());
+                }
+            },
+            Change::Gone(item) => Seen::PodGone(item.uid().to_owned()),
+        };
+        self.see(seen).await
+    }
+
+    async fn see_job(&mut self, change: &Change<kinds::Job>) -> Result<(), ReceiverDropped> {
+        let job = match change.item().typed::<JobEvidence>() {
+            Ok(job) if !self.run.has(&job.metadata) => return Ok(()),
+            Ok(job) => job,
+            Err(error) => {
+                tracing::warn!(%error, "a Job cannot be read");
+                return Ok(());
+            }
+        };
+        let seen = match change {
+            Change::Upsert(_) => Seen::Job(Box::new(job)),
+            Change::Gone(_) => Seen::JobGone(job.role().unwrap_or_default().to_owned()),
+        };
+        self.see(seen).await
+    }
+
+    /// Passes an observation to the state machine, and executes the steps.
+    async fn see(&mut self, seen: Seen) -> Result<(), ReceiverDropped> {
+        for step in self.track.see(seen, Timestamp::now()) {
+            match step {
+                Step::Progress(progress) => self.send(Event::Progress(progress)).await?,
+                Step::Waiting(why) => self.send(Event::Waiting(why)).await?,
+                Step::Retry(retry) => self.send(Event::Retry(retry)).await?,
+                Step::Read {
+                    uid,
+                    pod,
+                    task,
+                    container,
+                    is_main,
+                } => self.logs.read(Container {
+                    uid,
+                    pod,
+                    task,
+                    name: container,
+                    is_main,
+                }),
+                Step::Ended { uid } => self.logs.pod_ended(&uid),
+                // The watches may lag behind.
+                Step::Decided { unseen: true, .. } if !self.recheck.is_listed(Instant::now()) => {
+                    self.track.reconsider();
+                    self.recheck.request();
+                }
+                Step::Decided {
+                    outcome, evidence, ..
+                } => self.decide(outcome, evidence).await,
+            }
+        }
+        Ok(())
+    }
+
+    async fn decide(&mut self, outcome: Outcome, evidence: BTreeSet<String>) {
+        // Before the rest of the run is stopped, which deletes pods.
+        let outcome = self.with_cluster_facts(outcome).await;
+        let is_bad = matches!(outcome.ending, Ending::Failed | Ending::NotStarted);
+        let decided = runs::Decided {
+            by_task: is_bad && !evidence.is_empty(),
+            outcome,
+        };
+        if self.stops {
+            let (active, now) = (self.track.going_on(), Timestamp::now());
+            stop_rest(&self.cluster, &self.run, active, &decided, now).await;
+        }
+        self.decided = Some(Decided {
+            outcome: decided.outcome,
+            evidence,
+            drain: Drain::new(self.liveness.progress(), Instant::now()),
+        });
+    }
+
+    /// Adds facts from the cluster to the outcome.
+    async fn with_cluster_facts(&mut self, outcome: Outcome) -> Outcome {
+        let Some(kind) = outcome.explanation.as_ref().map(|known| known.kind) else {
+            return outcome;
+        };
+        let Some(around) = diagnosis::facts(&self.cluster, &self.run, kind).await else {
+            return outcome;
+        };
+        let decided = self.track.redecide(around, Timestamp::now());
+        decided
+            .filter(|decided| decided.ending == outcome.ending)
+            .unwrap_or(outcome)
+    }
+
+    /// Lists all objects again. If the cluster does not answer, the next tick retries.
+    async fn list_again(&mut self) -> Result<(), ReceiverDropped> {
+        let Some(listed) = recheck::list(&self.cluster, &self.run).await else {
+            return Ok(());
+        };
+        let there: BTreeSet<&str> = listed.pods.iter().map(|pod| pod.uid()).collect();
+        for uid in self.track.pods_but(&there) {
+            self.see(Seen::PodGone(uid)).await?;
+        }
+        for job in listed.jobs {
+            self.see_job(&Change::Upsert(job)).await?;
+        }
+        for pod in listed.pods {
+            self.see_pod(&Change::Upsert(pod)).await?;
+        }
+        // Only now: before this point, the state mixes old and new objects.
+        self.recheck.processed(Instant::now());
+        self.see(Seen::Tick).await
+    }
+
+    /// Reports the end once the outcome is decided and the logs have been read. Returns whether
+    /// it did.
+    async fn finish_if_done(&mut self, now: Instant) -> Result<bool, ReceiverDropped> {
+        let Some(decided) = &mut self.decided else {
+            return Ok(false);
+        };
+        let reading = Reading {
+            progress: self.liveness.progress(),
+            is_blocked: self.events.capacity() == 0,
+            evidence: self.logs.is_any_open_of(&decided.evidence),
+            any: self.logs.is_any_open(),
+        };
+        let Drained::Done { is_quiet } = decided.drain.check(reading, now) else {
+            return Ok(false);
+        };
+        let (outcome, evidence) = (decided.outcome.clone(), decided.evidence.clone());
+        // A silent reader has delivered everything, unless its log belongs to the outcome.
+        for (uid, source) in self.logs.give_up() {
+            if !is_quiet || evidence.contains(&uid) {
+                self.report_gap(source).await?;
+            }
+        }
+        let mut outcome = self.with_last_line(outcome, &evidence);
+        outcome.gaps = self.liveness.gaps();
+        (outcome.began, outcome.finished) = self.track.span();
+        self.send(Event::Finished(outcome)).await?;
+        Ok(true)
+    }
+
+    /// Explains a failure by the last line of the log, which may be more specific than the
+    /// status.
+    fn with_last_line(&self, outcome: Outcome, evidence: &BTreeSet<String>) -> Outcome {
+        if !matches!(outcome.ending, Ending::Failed | Ending::NotStarted) {
+            return outcome;
+        }
+        let failed = evidence.first();
+        let Some((uid, pod)) = failed.and_then(|uid| Some((uid, self.track.pod(uid)?))) else {
+            return outcome;
+        };
+        let others = outcome.explanation.map_or(0, |known| known.others);
+        self.track
+            .failed_outcome(pod, others, self.logs.last_line(uid))
+    }
+
+    /// Reports that the rest of a log did not arrive in time.
+    async fn report_gap(&self, (task, container): Source) -> Result<(), ReceiverDropped> {
+        self.liveness.record_gap();
+        self.send(Event::Gap(LogGap {
+            task,
+            container,
+            from: None,
+            to: None,
+            bytes: None,
+            cause: GapCause::TimedOut,
+        }))
+        .await
+    }
+
+    async fn send(&self, event: Event) -> Result<(), ReceiverDropped> {
+        self.events
+            .send(Ok(event))
+            .await
+            .map_err(|_| ReceiverDropped)
+    }
+}

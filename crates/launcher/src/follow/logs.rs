@@ -1,0 +1,132 @@
+//! The readers of a run's logs: one per container, which sends its lines as events.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tokio::{sync::watch, task::JoinSet};
+
+use super::{
+    liveness::Source,
+    reader::{Reader, ReaderContext},
+};
+use crate::names::Task;
+
+/// A container whose log is read.
+pub(super) struct Container {
+    /// The pod's UID and name.
+    pub(super) uid: String,
+    pub(super) pod: String,
+    pub(super) task: Task,
+    pub(super) name: String,
+    /// Whether it is the container of the command.
+    pub(super) is_main: bool,
+}
+
+/// The result of a reader.
+struct LogEnd {
+    uid: String,
+    container: String,
+    last_line: Option<String>,
+}
+
+/// The readers, and what they have read.
+pub(super) struct Logs {
+    /// `None` if logs are not read.
+    context: Option<ReaderContext>,
+    readers: JoinSet<LogEnd>,
+    /// Logs that are being read, by pod and container.
+    open: BTreeMap<(String, String), Source>,
+    /// The last line of each log that was read, by pod.
+    last_lines: BTreeMap<String, String>,
+    /// Notifies readers that their pod has ended.
+    over: BTreeMap<String, watch::Sender<bool>>,
+}
+
+impl Logs {
+    pub(super) fn new(context: Option<ReaderContext>) -> Self {
+        Self {
+            context,
+            readers: JoinSet::new(),
+            open: BTreeMap::new(),
+            last_lines: BTreeMap::new(),
+            over: BTreeMap::new(),
+        }
+    }
+
+    /// Starts a reader, if logs are read.
+    pub(super) fn read(&mut self, container: Container) {
+        let Some(context) = self.context.clone() else {
+            return;
+        };
+        let Container {
+            uid,
+            pod,
+            task,
+            name,
+            is_main,
+        } = container;
+        let reader = Reader {
+            context,
+            pod,
+            task,
+            container: name.clone(),
+            is_main,
+            over: self.over_of(&uid).subscribe(),
+        };
+        self.open
+            .insert((uid.clone(), name.clone()), reader.source());
+        self.readers.spawn(async move {
+            LogEnd {
+                uid,
+                container: name,
+                last_line: reader.read().await,
+            }
+        });
+    }
+
+    /// Notifies the readers of a pod that it has ended.
+    pub(super) fn pod_ended(&mut self, uid: &str) {
+        self.over_of(uid).send_replace(true);
+    }
+
+    fn over_of(&mut self, uid: &str) -> &watch::Sender<bool> {
+        self.over
+            .entry(uid.to_owned())
+            .or_insert_with(|| watch::channel(false).0)
+    }
+
+    /// Waits for the end of a reader. Cancel-safe.
+    pub(super) async fn reader_ended(&mut self) {
+        match self.readers.join_next().await {
+            Some(Ok(end)) => {
+                self.open.remove(&(end.uid.clone(), end.container));
+                if let Some(line) = end.last_line {
+                    self.last_lines.insert(end.uid, line);
+                }
+            }
+            // It panicked: its log counts as silent.
+            Some(Err(_)) => {}
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The last line of a pod's log, once it was read to its end.
+    pub(super) fn last_line(&self, uid: &str) -> Option<&str> {
+        self.last_lines.get(uid).map(String::as_str)
+    }
+
+    /// Whether a log is being read.
+    pub(super) fn is_any_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Whether a log of one of these pods is being read.
+    pub(super) fn is_any_open_of(&self, pods: &BTreeSet<String>) -> bool {
+        self.open.keys().any(|(uid, _)| pods.contains(uid))
+    }
+
+    /// Gives up the logs that are still open. Returns the UID of their pod and their source.
+    pub(super) fn give_up(&mut self) -> impl Iterator<Item = (String, Source)> + use<> {
+        let open = std::mem::take(&mut self.open);
+        open.into_iter().map(|((uid, _), source)| (uid, source))
+    }
+}

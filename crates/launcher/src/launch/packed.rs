@@ -1,0 +1,69 @@
+//! A run whose code is packed: its plan before and after the upload.
+
+use tokio::sync::oneshot;
+
+use super::LaunchError;
+use crate::{
+    bundle::Bundle,
+    config::RunSpec,
+    names::RunName,
+    plan::{Plan, plan},
+    store::{self, BundleInfo, DeliverOptions, Store, StoreError},
+};
+
+/// A run with its packed code, from which its plan follows. [`RunSpec::submit`] combines these
+/// steps; use them separately to show the plan or to report on each step.
+#[derive(Debug)]
+pub struct PackedRun<'a> {
+    /// What to run.
+    pub spec: &'a RunSpec,
+    /// The run's name.
+    pub name: RunName,
+    /// The namespace of its objects.
+    pub namespace: String,
+    /// The packed folder; `None` if the image contains the code.
+    pub bundle: Option<Bundle>,
+    /// The store for the bundle; `None` for a Secret.
+    pub store: Option<Store>,
+}
+
+impl PackedRun<'_> {
+    /// The plan before the upload, for a preview and for preflight. Sends no requests: instead
+    /// of a signed URL, it contains the bundle's location in the store.
+    ///
+    /// # Errors
+    /// [`LaunchError::Store`] if the bundle is too large for a Secret, and [`LaunchError::Plan`].
+    pub fn plan(&self) -> Result<Plan, LaunchError> {
+        let bundle = self.bundle.as_ref();
+        let info = bundle.map(|bundle| store::describe(bundle, self.store.as_ref()));
+        self.plan_with(info.transpose()?.as_ref())
+    }
+
+    /// Uploads the bundle to the store, if there is one, and returns the plan to submit. Signed
+    /// URLs are valid as long as a task may start; [`DeliverOptions::validity`] is ignored. If
+    /// the future is dropped, the uploaded parts are removed in the background.
+    ///
+    /// # Errors
+    /// [`LaunchError::Store`] and [`LaunchError::Plan`].
+    pub async fn deliver(&self, options: DeliverOptions) -> Result<Plan, LaunchError> {
+        let (Some(bundle), Some(store)) = (self.bundle.clone(), self.store.clone()) else {
+            return self.plan();
+        };
+        let (_future, dropped) = oneshot::channel::<()>();
+        let stop = futures::future::select(options.stop, dropped);
+        let options = DeliverOptions {
+            validity: self.spec.url_validity(),
+            stop: Box::pin(async move { drop(stop.await) }),
+            ..options
+        };
+        let delivery =
+            tokio::spawn(async move { store::deliver(&bundle, Some(&store), options).await });
+        // The task ends with a result, unless the runtime ends.
+        let info = delivery.await.map_err(|_| StoreError::Stopped)??;
+        self.plan_with(Some(&info))
+    }
+
+    fn plan_with(&self, info: Option<&BundleInfo>) -> Result<Plan, LaunchError> {
+        Ok(plan(self.spec, &self.name, &self.namespace, info)?)
+    }
+}
