@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, marker::PhantomData};
 use longshore_model::{ObjectMeta, name};
 use serde_json::{Value, json};
 
-use crate::{error::Result, item::Item, kind::Kind, options::Patch};
+use crate::{error::Result, item::Item, kind::Object, options::Patch};
 
 /// Labels, as [`Words`].
 #[derive(Debug, Clone, Copy)]
@@ -114,12 +114,12 @@ pub type ResourceAnnotations<K> = Words<K, Annotations>;
 /// # Ok(()) });
 /// ```
 #[derive(Debug, Clone)]
-pub struct Words<K: Kind, P: Part> {
+pub struct Words<K: Object, P: Part> {
     item: Item<K>,
     part: PhantomData<P>,
 }
 
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
     /// Its labels, to read and to change.
     #[must_use]
     pub fn labels(&self) -> ResourceLabels<K> {
@@ -133,7 +133,7 @@ impl<K: Kind> Item<K> {
     }
 }
 
-impl<K: Kind, P: Part> Words<K, P> {
+impl<K: Object, P: Part> Words<K, P> {
     fn new(item: Item<K>) -> Self {
         Self {
             item,

@@ -1,11 +1,11 @@
 //! Lists of items.
 
-use crate::{item::Item, kind::Kind};
+use crate::{item::Item, kind::Object};
 
 /// A list response: items, and the version of the collection, from which a
 /// watch can go on.
 #[derive(Debug, Clone)]
-pub struct List<K: Kind> {
+pub struct List<K: Object> {
     /// The items, in the server's order.
     ///
     /// One that cannot be read does not spoil the others: it stands in its
@@ -16,7 +16,7 @@ pub struct List<K: Kind> {
     pub version: String,
 }
 
-impl<K: Kind> List<K> {
+impl<K: Object> List<K> {
     /// The items by reference, in the server's order. A list is a loop's subject as
     /// well, by reference or by value.
     ///
@@ -34,7 +34,7 @@ impl<K: Kind> List<K> {
     }
 }
 
-impl<'a, K: Kind> IntoIterator for &'a List<K> {
+impl<'a, K: Object> IntoIterator for &'a List<K> {
     type Item = &'a Item<K>;
     type IntoIter = std::slice::Iter<'a, Item<K>>;
 
@@ -43,7 +43,7 @@ impl<'a, K: Kind> IntoIterator for &'a List<K> {
     }
 }
 
-impl<K: Kind> IntoIterator for List<K> {
+impl<K: Object> IntoIterator for List<K> {
     type Item = Item<K>;
     type IntoIter = std::vec::IntoIter<Item<K>>;
 

@@ -6,17 +6,17 @@ use super::{Mirror, View, run, waits};
 use crate::{
     cache::{self, Change},
     error::{Error, Result},
-    kind::Kind,
+    kind::Object,
 };
 
 /// A copy of a view's objects, kept fresh: see [`Cache`](crate::Cache), which it
 /// gives out by dereferencing.
 #[derive(Clone)]
-pub struct Cache<K: Kind> {
+pub struct Cache<K: Object> {
     inner: cache::Cache<K>,
 }
 
-impl<K: Kind> Deref for Cache<K> {
+impl<K: Object> Deref for Cache<K> {
     type Target = cache::Cache<K>;
 
     fn deref(&self) -> &cache::Cache<K> {
@@ -24,7 +24,7 @@ impl<K: Kind> Deref for Cache<K> {
     }
 }
 
-impl<K: Kind> Mirror for cache::Cache<K> {
+impl<K: Object> Mirror for cache::Cache<K> {
     type Here = Cache<K>;
 
     fn mirror(self) -> Cache<K> {
@@ -32,11 +32,11 @@ impl<K: Kind> Mirror for cache::Cache<K> {
     }
 }
 
-impl<K: Kind> View<K> {
+impl<K: Object> View<K> {
     waits! { "View": cache() -> Cache<K>; }
 }
 
-impl<K: Kind> Cache<K> {
+impl<K: Object> Cache<K> {
     /// As [`Cache::subscribe`](crate::Cache::subscribe).
     #[must_use]
     pub fn subscribe(&self) -> Changes<K> {
@@ -47,11 +47,11 @@ impl<K: Kind> Cache<K> {
 }
 
 /// The changes of a [`Cache`]: see [`Changes`](crate::Changes).
-pub struct Changes<K: Kind> {
+pub struct Changes<K: Object> {
     inner: cache::Changes<K>,
 }
 
-impl<K: Kind> Changes<K> {
+impl<K: Object> Changes<K> {
     /// The next change. `None` waits for ever, zero takes only what is there.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use super::{ApiServerProxy, Item, Mirror, View, run, waits};
 use crate::{
     cluster,
     error::Result,
-    kind::{Any, Kind},
+    kind::{Any, Kind, KindRef, Object},
     transport::Timing,
 };
 
@@ -97,13 +97,13 @@ impl Cluster {
 
     /// As [`Cluster::view`](crate::Cluster::view).
     #[must_use]
-    pub fn view<K: Kind + Default>(&self) -> View<K> {
+    pub fn view<K: Kind>(&self) -> View<K> {
         self.inner.view().mirror()
     }
 
     /// As [`Cluster::view_of`](crate::Cluster::view_of).
     #[must_use]
-    pub fn view_of<K: Kind>(&self, kind: K) -> View<K> {
+    pub fn view_of<K: Object>(&self, kind: impl Into<KindRef>) -> View<K> {
         self.inner.view_of(kind).mirror()
     }
 
@@ -121,7 +121,7 @@ impl Cluster {
     }
 }
 
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
     /// The cluster it came from.
     #[must_use]
     pub fn cluster(&self) -> Cluster {

@@ -6,7 +6,7 @@ use super::{Mirror, run, waits};
 use crate::{
     error::Result,
     item,
-    kind::Kind,
+    kind::{Kind, Object},
     list,
     options::{DeleteOptions, Patch},
     view::Scale,
@@ -15,25 +15,25 @@ use crate::{
 /// One version of one object: see [`Item`](crate::Item), which it gives out by
 /// dereferencing, so that all its reading functions can be called here.
 #[derive(Debug)]
-pub struct Item<K: Kind> {
+pub struct Item<K: Object> {
     pub(super) inner: item::Item<K>,
 }
 
-impl<K: Kind> Clone for Item<K> {
+impl<K: Object> Clone for Item<K> {
     fn clone(&self) -> Self {
         self.inner.clone().mirror()
     }
 }
 
-impl<K: Kind> PartialEq for Item<K> {
+impl<K: Object> PartialEq for Item<K> {
     fn eq(&self, other: &Self) -> bool {
         self.inner == other.inner
     }
 }
 
-impl<K: Kind> Eq for Item<K> {}
+impl<K: Object> Eq for Item<K> {}
 
-impl<K: Kind> Deref for Item<K> {
+impl<K: Object> Deref for Item<K> {
     type Target = item::Item<K>;
 
     fn deref(&self) -> &item::Item<K> {
@@ -41,7 +41,7 @@ impl<K: Kind> Deref for Item<K> {
     }
 }
 
-impl<K: Kind> Mirror for item::Item<K> {
+impl<K: Object> Mirror for item::Item<K> {
     type Here = Item<K>;
 
     fn mirror(self) -> Item<K> {
@@ -51,21 +51,21 @@ impl<K: Kind> Mirror for item::Item<K> {
 
 /// A list response: see [`List`](crate::List).
 #[derive(Debug, Clone)]
-pub struct List<K: Kind> {
+pub struct List<K: Object> {
     /// The items, in the server's order.
     pub items: Vec<Item<K>>,
     /// The collection's resourceVersion.
     pub version: String,
 }
 
-impl<K: Kind> List<K> {
+impl<K: Object> List<K> {
     /// The items by reference, in the server's order.
     pub fn iter(&self) -> std::slice::Iter<'_, Item<K>> {
         self.items.iter()
     }
 }
 
-impl<'a, K: Kind> IntoIterator for &'a List<K> {
+impl<'a, K: Object> IntoIterator for &'a List<K> {
     type Item = &'a Item<K>;
     type IntoIter = std::slice::Iter<'a, Item<K>>;
 
@@ -74,7 +74,7 @@ impl<'a, K: Kind> IntoIterator for &'a List<K> {
     }
 }
 
-impl<K: Kind> IntoIterator for List<K> {
+impl<K: Object> IntoIterator for List<K> {
     type Item = Item<K>;
     type IntoIter = std::vec::IntoIter<Item<K>>;
 
@@ -83,7 +83,7 @@ impl<K: Kind> IntoIterator for List<K> {
     }
 }
 
-impl<K: Kind> Mirror for list::List<K> {
+impl<K: Object> Mirror for list::List<K> {
     type Here = List<K>;
 
     fn mirror(self) -> List<K> {
@@ -94,7 +94,7 @@ impl<K: Kind> Mirror for list::List<K> {
     }
 }
 
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
     waits! {
         "Item": api_paths() -> Vec<String>;
         "Item": fetch() -> Self;
@@ -110,7 +110,7 @@ impl<K: Kind> Item<K> {
     ///
     /// # Errors
     /// As there.
-    pub fn into_kind<L: Kind + Default>(self) -> Result<Item<L>> {
+    pub fn into_kind<L: Kind>(self) -> Result<Item<L>> {
         self.inner.into_kind().map(Mirror::mirror)
     }
 

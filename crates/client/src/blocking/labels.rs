@@ -5,11 +5,11 @@ use std::ops::Deref;
 use super::{Item, Mirror, run, waits};
 use crate::{
     error::Result,
-    kind::Kind,
+    kind::Object,
     labels::{self, Annotations, Labels, Part},
 };
 
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
     /// Its labels, to read and to change.
     #[must_use]
     pub fn labels(&self) -> Words<K, Labels> {
@@ -25,11 +25,11 @@ impl<K: Kind> Item<K> {
 
 /// Labels or annotations: see [`Words`](crate::Words).
 #[derive(Debug, Clone)]
-pub struct Words<K: Kind, P: Part> {
+pub struct Words<K: Object, P: Part> {
     inner: labels::Words<K, P>,
 }
 
-impl<K: Kind, P: Part> Mirror for labels::Words<K, P> {
+impl<K: Object, P: Part> Mirror for labels::Words<K, P> {
     type Here = Words<K, P>;
 
     fn mirror(self) -> Words<K, P> {
@@ -37,7 +37,7 @@ impl<K: Kind, P: Part> Mirror for labels::Words<K, P> {
     }
 }
 
-impl<K: Kind, P: Part> Deref for Words<K, P> {
+impl<K: Object, P: Part> Deref for Words<K, P> {
     type Target = labels::Words<K, P>;
 
     fn deref(&self) -> &labels::Words<K, P> {
@@ -45,7 +45,7 @@ impl<K: Kind, P: Part> Deref for Words<K, P> {
     }
 }
 
-impl<K: Kind, P: Part> Words<K, P> {
+impl<K: Object, P: Part> Words<K, P> {
     waits! {
         "Words": set(key: &str, value: &str) -> Item<K>;
         "Words": delete(key: &str) -> Item<K>;

@@ -5,7 +5,12 @@ use std::sync::Arc;
 use longshore_model::LabelSelector;
 
 use super::table::Table;
-use crate::{cluster::Cluster, data::Snapshot, item::Item, kind::Kind};
+use crate::{
+    cluster::Cluster,
+    data::Snapshot,
+    item::Item,
+    kind::{KindOf, Object},
+};
 
 /// What a [`Cache`](crate::Cache) held at one moment. Cheap to make and to clone; as long as
 /// it lives it keeps what has changed since.
@@ -35,13 +40,13 @@ use crate::{cluster::Cluster, data::Snapshot, item::Item, kind::Kind};
 /// # Ok(()) });
 /// ```
 #[derive(Clone)]
-pub struct CacheSnapshot<K: Kind> {
+pub struct CacheSnapshot<K: Object> {
     pub(super) cluster: Cluster,
-    pub(super) kind: K,
+    pub(super) kind: KindOf<K>,
     pub(super) table: Arc<Table>,
 }
 
-impl<K: Kind> CacheSnapshot<K> {
+impl<K: Object> CacheSnapshot<K> {
     fn wrap(&self, snapshot: &Arc<Snapshot>) -> Item<K> {
         Item::new(self.cluster.clone(), self.kind.clone(), snapshot.clone())
     }
@@ -91,7 +96,7 @@ impl<K: Kind> CacheSnapshot<K> {
     }
 }
 
-impl<K: Kind> std::fmt::Debug for CacheSnapshot<K> {
+impl<K: Object> std::fmt::Debug for CacheSnapshot<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CacheSnapshot")
             .field("items", &self.len())

@@ -7,7 +7,7 @@ use longshore_model::Quantity;
 use crate::{
     error::{Error, Result},
     item::Item,
-    kind::Kind,
+    kind::Object,
 };
 
 /// Amounts of resources, by name.
@@ -62,7 +62,7 @@ impl Resources {
     }
 }
 
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
     /// Amounts by name at a path; absent ones are a status error.
     pub(super) fn resources(&self, path: &[&str]) -> Result<Resources> {
         let name = || path.join(".");

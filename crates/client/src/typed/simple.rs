@@ -12,7 +12,7 @@ use super::{NamespacePhase, open_enum};
 use crate::{
     error::{Error, Result},
     item::Item,
-    kind::Kind,
+    kind::Object,
     kinds::{ConfigMap, Ingress, Namespace, Secret, Service},
 };
 
@@ -49,7 +49,7 @@ struct RawIngress {
     hostname: Option<String>,
 }
 
-fn ingress<K: Kind>(item: &Item<K>) -> Result<BTreeSet<IngressPoint>> {
+fn ingress<K: Object>(item: &Item<K>) -> Result<BTreeSet<IngressPoint>> {
     let raw: Vec<RawIngress> = item
         .field(&["status", "loadBalancer", "ingress"])?
         .unwrap_or_default();

@@ -1,6 +1,6 @@
 //! What a watch reports.
 
-use crate::{item::Item, kind::Kind, list::List};
+use crate::{item::Item, kind::Object, list::List};
 
 /// A change that a [`Watch`](crate::Watch) saw.
 ///
@@ -25,7 +25,7 @@ use crate::{item::Item, kind::Kind, list::List};
 /// # Ok(()) });
 /// ```
 #[derive(Debug, Clone)]
-pub enum WatchEvent<K: Kind> {
+pub enum WatchEvent<K: Object> {
     /// The object is new, or new to the view's selectors.
     Added(Item<K>),
     /// The object has changed.
@@ -37,7 +37,7 @@ pub enum WatchEvent<K: Kind> {
     Resync(List<K>),
 }
 
-impl<K: Kind> WatchEvent<K> {
+impl<K: Object> WatchEvent<K> {
     /// The object of a single change.
     #[must_use]
     pub fn item(&self) -> Option<&Item<K>> {

@@ -8,7 +8,7 @@ use longshore_client::{
 };
 use serde_json::{Value, json};
 
-async fn item<K: Kind + Default>(mut object: Value) -> Item<K> {
+async fn item<K: Kind>(mut object: Value) -> Item<K> {
     object["metadata"] = json!({"name": "x", "resourceVersion": "1"});
     let fake = Fake::new([Answer::json(200, &json!({"items": [object]}))]);
     fake.cluster()

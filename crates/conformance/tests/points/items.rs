@@ -29,7 +29,7 @@ async fn point_22_an_item_has_its_cluster_and_kind() {
     let fixture = Fixture::start().await;
     let map = fixture.config_map("a").await;
     assert_eq!(map.cluster().url(), fixture.cluster.url());
-    assert_eq!(map.kind(), ConfigMap.info());
+    assert_eq!(map.kind(), &*ConfigMap::info());
     assert_eq!(map.meta().name, "a");
     let raw = map.raw().unwrap();
     assert_eq!(

@@ -49,14 +49,14 @@ async fn point_12_a_view_knows_its_cluster_namespace_and_kind() {
     let view = fixture.view::<Deployment>();
     assert_eq!(view.namespace(), Some(fixture.namespace()));
     // The view and the kind have the same properties.
-    assert_eq!(view.kind(), Deployment.info());
+    assert_eq!(view.kind(), &*Deployment::info());
     let info = view.kind();
     assert_eq!(
         (info.gvk.kind.as_ref(), info.plural.as_ref()),
         ("Deployment", "deployments")
     );
     assert_eq!(info.api_path(), "/apis/apps/v1");
-    assert_eq!(Pod.info().api_path(), "/api/v1");
+    assert_eq!(Pod::info().api_path(), "/api/v1");
 }
 
 #[tokio::test]
