@@ -197,7 +197,14 @@ impl<K: Object> Item<K> {
 
     fn parse<T: DeserializeOwned>(&self, text: &[u8]) -> Result<T> {
         self.snapshot.intact()?;
-        serde_json::from_slice(text).map_err(|error| Error::decode(self.described(), error))
+        serde_json::from_slice(text).map_err(|error| {
+            let gvk = &self.kind.gvk;
+            if gvk.group.is_empty() && gvk.kind == "Secret" {
+                // The parser's message could quote a value.
+                return Error::decode(self.described(), "it does not fit its type");
+            }
+            Error::decode(self.described(), error)
+        })
     }
 
     /// The object as any type that serde reads: one that has only the fields that are

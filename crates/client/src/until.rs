@@ -60,7 +60,7 @@ pub fn ready<K: Object>(item: &Item<K>) -> bool {
 /// let jobs = cluster.jobs().in_namespace("default")?;
 /// # jobs.create(&job).await?;
 /// let job = jobs.wait("train", until::finished, Duration::from_secs(3600)).await?;
-/// assert!(until::finished(&job) && job.is_complete()?);
+/// assert!(until::finished(&job) && job.holds("Complete")?);
 /// # Ok(()) });
 /// ```
 pub fn finished<K: Object>(item: &Item<K>) -> bool {

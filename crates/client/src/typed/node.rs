@@ -65,7 +65,7 @@ struct RawAddress {
 /// # }});
 /// # cluster.nodes().patch_status("n1", &Patch::merge(status)).await?;
 /// let node = cluster.nodes().fetch("n1").await?;
-/// assert!(node.is_ready()?);
+/// assert!(node.holds("Ready")?);
 /// let addresses = node.addresses()?;
 /// let internal = addresses.iter().find(|address| address.kind == AddressType::InternalIp);
 /// assert_eq!(internal.and_then(|address| address.ip()), Some("10.0.0.7".parse()?));
@@ -106,13 +106,5 @@ impl Item<Node> {
     /// [`Error::Status`](crate::Error::Status) when it is absent.
     pub fn allocatable(&self) -> Result<Resources> {
         self.resources(&["status", "allocatable"])
-    }
-
-    /// Whether it is ready for pods.
-    ///
-    /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) when the status is malformed.
-    pub fn is_ready(&self) -> Result<bool> {
-        self.holds("Ready")
     }
 }

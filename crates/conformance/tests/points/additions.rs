@@ -207,7 +207,7 @@ async fn point_46_a_wait_ends_when_its_condition_holds() {
     let (waited, ended) = tokio::join!(waiting, working);
     let waited = waited.unwrap();
     assert_eq!(waited.version(), ended.version());
-    assert!(waited.is_failed().unwrap());
+    assert!(waited.holds("Failed").unwrap());
     let gone = tokio::join!(waited.wait_gone(TIMEOUT), async {
         waited.delete(&DeleteOptions::background()).await.unwrap();
     });

@@ -72,7 +72,8 @@ async fn point_13_the_newest_served_version_is_used() {
         }}))
         .await
         .unwrap();
-    assert_eq!(made.schedule().unwrap(), "0 0 1 1 *");
+    let schedule: Option<String> = made.field(&["spec", "schedule"]).unwrap();
+    assert_eq!(schedule.as_deref(), Some("0 0 1 1 *"));
     let served = fixture
         .test
         .old_or_new("batch/v1beta1", "batch/v1", "CronJobs were in v1beta1");
