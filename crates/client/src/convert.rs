@@ -7,7 +7,7 @@ use longshore_model::{Gvk, KindInfo};
 use serde_json::Value;
 
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, Connection},
     data::{self, Snapshot},
     error::{Error, Result},
     item::Item,
@@ -16,7 +16,7 @@ use crate::{
     view::View,
 };
 
-impl<K: Object> Item<K> {
+impl<K: Object, C: Connection> Item<K, C> {
     /// The same item with the type of its kind, which has the methods of that kind. Of
     /// an item that [`Cluster::create`] returns, for example.
     ///
@@ -38,15 +38,10 @@ impl<K: Object> Item<K> {
     /// assert_eq!(error.to_string(), "kind: expected Pod (v1), found ConfigMap (v1)");
     /// # Ok(()) });
     /// ```
-    pub fn into_kind<L: Kind>(self) -> Result<Item<L>> {
+    pub fn into_kind<L: Kind>(self) -> Result<Item<L, C>> {
         let kind = L::info();
         check_kind(&kind, &self.kind().gvk)?;
-        let snapshot = self.snapshot().clone();
-        Ok(Item::new(
-            self.cluster().clone(),
-            KindOf::new(kind),
-            snapshot,
-        ))
+        Ok(self.moved(KindOf::new(kind), self.cluster().clone()))
     }
 }
 

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, Connection},
     data::Snapshot,
     error::{Error, Result},
     kind::{KindOf, Object},
@@ -55,21 +55,13 @@ use crate::{
 /// println!("{} bytes", pod.bytes().len());
 /// # Ok(()) });
 /// ```
-pub struct Item<K: Object> {
+pub struct Item<K: Object, C = Cluster> {
     snapshot: Arc<Snapshot>,
     kind: KindOf<K>,
-    cluster: Cluster,
+    cluster: C,
 }
 
 impl<K: Object> Item<K> {
-    pub(crate) fn new(cluster: Cluster, kind: KindOf<K>, snapshot: Arc<Snapshot>) -> Self {
-        Self {
-            snapshot,
-            kind,
-            cluster,
-        }
-    }
-
     /// Reads a response that is one object.
     pub(crate) fn read(
         cluster: Cluster,
@@ -86,6 +78,25 @@ impl<K: Object> Item<K> {
             ));
         }
         Ok(Self::new(cluster, kind, Arc::new(snapshot)))
+    }
+}
+
+impl<K: Object, C: Connection> Item<K, C> {
+    pub(crate) fn new(cluster: C, kind: KindOf<K>, snapshot: Arc<Snapshot>) -> Self {
+        Self {
+            snapshot,
+            kind,
+            cluster,
+        }
+    }
+
+    /// The same item from another connection, read into another type.
+    pub(crate) fn moved<L: Object, D>(&self, kind: KindOf<L>, cluster: D) -> Item<L, D> {
+        Item {
+            snapshot: self.snapshot.clone(),
+            kind,
+            cluster,
+        }
     }
 
     pub(crate) fn marker(&self) -> &KindOf<K> {
@@ -185,7 +196,7 @@ impl<K: Object> Item<K> {
             typed.extend_from_slice(format!("\"{key}\":{value},").as_bytes());
         };
         if lacks_version {
-            let versions = &self.cluster.shared.versions;
+            let versions = &self.cluster.as_ref().shared.versions;
             add("apiVersion", &versions.api_version(&self.kind));
         }
         if lacks_kind {
@@ -271,7 +282,7 @@ impl<K: Object> Item<K> {
 
     /// The cluster it came from.
     #[must_use]
-    pub fn cluster(&self) -> &Cluster {
+    pub fn cluster(&self) -> &C {
         &self.cluster
     }
 
@@ -294,7 +305,7 @@ impl<K: Object> Item<K> {
     }
 }
 
-impl<K: Object> Clone for Item<K> {
+impl<K: Object, C: Clone> Clone for Item<K, C> {
     fn clone(&self) -> Self {
         Self {
             snapshot: self.snapshot.clone(),
@@ -304,7 +315,7 @@ impl<K: Object> Clone for Item<K> {
     }
 }
 
-impl<K: Object> PartialEq for Item<K> {
+impl<K: Object, C: Connection> PartialEq for Item<K, C> {
     fn eq(&self, other: &Self) -> bool {
         self.uid() == other.uid()
             && self.version() == other.version()
@@ -312,9 +323,9 @@ impl<K: Object> PartialEq for Item<K> {
     }
 }
 
-impl<K: Object> Eq for Item<K> {}
+impl<K: Object, C: Connection> Eq for Item<K, C> {}
 
-impl<K: Object> fmt::Debug for Item<K> {
+impl<K: Object, C: Connection> fmt::Debug for Item<K, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Item({} @ {})", self.described(), self.version())
     }

@@ -57,7 +57,7 @@ mod wait;
 mod watch;
 
 pub use cache::{Cache, CacheSnapshot, Change, Changes};
-pub use cluster::Cluster;
+pub use cluster::{Cluster, Connection};
 pub use custom::Custom;
 pub use error::{Conflict, Error, Result};
 pub use item::Item;

@@ -19,7 +19,7 @@ impl<K: Object> Item<K> {
     /// # Errors
     /// As there.
     pub fn children<C: Kind>(&self) -> Result<Vec<Item<C>>> {
-        run(self.inner.children::<C>()).map(Mirror::mirror)
+        run(self.inner().children::<C>()).map(Mirror::mirror)
     }
 
     /// As [`Item::children_in`](crate::Item::children_in).
@@ -27,7 +27,7 @@ impl<K: Object> Item<K> {
     /// # Errors
     /// As there.
     pub fn children_in<C: Object>(&self, view: &View<C>) -> Result<Vec<Item<C>>> {
-        run(self.inner.children_in(&view.inner)).map(Mirror::mirror)
+        run(self.inner().children_in(&view.inner)).map(Mirror::mirror)
     }
 }
 

@@ -1,11 +1,11 @@
 //! Views.
 
-use std::{ops::Deref, time::Duration};
+use std::time::Duration;
 
-use longshore_model::{FieldSelector, LabelSelector};
+use longshore_model::{FieldSelector, KindInfo, LabelSelector};
 use serde_json::Value;
 
-use super::{Item, List, Mirror, Taken, run, waits};
+use super::{Item, List, Mirror, Taken, reads, run, waits};
 use crate::{
     error::Result,
     item,
@@ -21,14 +21,6 @@ pub struct View<K: Object> {
     pub(super) inner: view::View<K>,
 }
 
-impl<K: Object> Deref for View<K> {
-    type Target = view::View<K>;
-
-    fn deref(&self) -> &view::View<K> {
-        &self.inner
-    }
-}
-
 impl<K: Object> Mirror for view::View<K> {
     type Here = View<K>;
 
@@ -38,6 +30,10 @@ impl<K: Object> Mirror for view::View<K> {
 }
 
 impl<K: Object> View<K> {
+    pub(super) fn inner(&self) -> &view::View<K> {
+        &self.inner
+    }
+
     /// As [`View::in_namespace`](crate::View::in_namespace).
     ///
     /// # Errors
@@ -82,6 +78,11 @@ impl<K: Object> View<K> {
     #[must_use]
     pub fn strict(self) -> Self {
         self.inner.strict().mirror()
+    }
+
+    reads! {
+        "View": namespace() -> Option<&str>;
+        "View": kind() -> &KindInfo;
     }
 
     waits! {
@@ -174,9 +175,10 @@ impl<K: Object> View<K> {
     pub fn wait(
         &self,
         name: &str,
-        until: impl FnMut(&item::Item<K>) -> bool + Send,
+        mut until: impl FnMut(&Item<K>) -> bool + Send,
         timeout: Duration,
     ) -> Result<Item<K>> {
+        let until = |item: &item::Item<K>| until(&item.clone().mirror());
         run(self.inner.wait(name, until, timeout)).map(Mirror::mirror)
     }
 

@@ -2,32 +2,11 @@
 
 use std::time::Duration;
 
-use super::{Item, List, Mirror, View, run, waits};
+use super::{Cluster, Item, Mirror, View, run, waits};
 use crate::{error::Result, kind::Object, watch};
 
 /// A change that a [`Watch`] saw: see [`WatchEvent`](crate::WatchEvent).
-#[derive(Debug, Clone)]
-pub enum WatchEvent<K: Object> {
-    /// The object is new, or new to the view's selectors.
-    Added(Item<K>),
-    /// The object has changed.
-    Modified(Item<K>),
-    /// The object is gone, or no longer matches; its last state.
-    Deleted(Item<K>),
-    /// History is lost: here is everything as it is now.
-    Resync(List<K>),
-}
-
-impl<K: Object> WatchEvent<K> {
-    /// The object of a single change.
-    #[must_use]
-    pub fn item(&self) -> Option<&Item<K>> {
-        match self {
-            Self::Added(item) | Self::Modified(item) | Self::Deleted(item) => Some(item),
-            Self::Resync(_) => None,
-        }
-    }
-}
+pub type WatchEvent<K> = watch::WatchEvent<K, Cluster>;
 
 impl<K: Object> Mirror for watch::WatchEvent<K> {
     type Here = WatchEvent<K>;

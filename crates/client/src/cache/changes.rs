@@ -11,7 +11,7 @@ use tokio_util::sync::DropGuard;
 
 use super::table::{self, Table};
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, Connection},
     data::Snapshot,
     item::Item,
     kind::{KindOf, Object},
@@ -19,17 +19,17 @@ use crate::{
 
 /// A change of a [`Cache`](crate::Cache).
 #[derive(Debug, Clone)]
-pub enum Change<K: Object> {
+pub enum Change<K: Object, C: Connection = Cluster> {
     /// The object is there, as here.
-    Upsert(Item<K>),
+    Upsert(Item<K, C>),
     /// The object is gone; the last state known.
-    Gone(Item<K>),
+    Gone(Item<K, C>),
 }
 
-impl<K: Object> Change<K> {
+impl<K: Object, C: Connection> Change<K, C> {
     /// The object.
     #[must_use]
-    pub fn item(&self) -> &Item<K> {
+    pub fn item(&self) -> &Item<K, C> {
         match self {
             Self::Upsert(item) | Self::Gone(item) => item,
         }

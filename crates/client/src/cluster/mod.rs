@@ -54,6 +54,18 @@ pub struct Cluster {
     pub(crate) shared: Arc<Shared>,
 }
 
+/// The connection that an item came from: a [`Cluster`], or one of
+/// [`blocking`](crate::blocking).
+pub trait Connection: AsRef<Cluster> + Clone + Send + Sync + 'static {}
+
+impl Connection for Cluster {}
+
+impl AsRef<Cluster> for Cluster {
+    fn as_ref(&self) -> &Cluster {
+        self
+    }
+}
+
 pub(crate) struct Shared {
     default_namespace: String,
     discovery: Discovery,

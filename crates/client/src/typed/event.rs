@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::open_enum;
-use crate::{error::Result, item::Item, kinds::Event};
+use crate::{cluster::Connection, error::Result, item::Item, kinds::Event};
 
 open_enum! {
     /// How much an event matters.
@@ -58,7 +58,7 @@ pub struct ObjectReference {
 /// assert_eq!(event.last_seen()?, Some("2026-01-05T10:00:00Z".parse()?));
 /// # Ok(()) });
 /// ```
-impl Item<Event> {
+impl<C: Connection> Item<Event, C> {
     /// What happened, for people; empty when nothing is said.
     ///
     /// # Errors

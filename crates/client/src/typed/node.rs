@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::Deserialize;
 
 use super::{Resources, open_enum};
-use crate::{error::Result, item::Item, kinds::Node};
+use crate::{cluster::Connection, error::Result, item::Item, kinds::Node};
 
 open_enum! {
     /// What an address of a node is for.
@@ -76,7 +76,7 @@ struct RawAddress {
 /// assert_eq!(node.allocatable()?.cpu(), Some(3.5));
 /// # Ok(()) });
 /// ```
-impl Item<Node> {
+impl<C: Connection> Item<Node, C> {
     /// Where it can be reached; empty when nothing is known.
     ///
     /// # Errors

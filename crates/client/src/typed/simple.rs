@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::{NamespacePhase, open_enum};
 use crate::{
+    cluster::Connection,
     error::{Error, Result},
     item::Item,
     kinds::{ConfigMap, Namespace, Secret, Service},
@@ -23,7 +24,7 @@ use crate::{
 /// assert_eq!(namespace.phase()?, NamespacePhase::Active);
 /// # Ok(()) });
 /// ```
-impl Item<Namespace> {
+impl<C: Connection> Item<Namespace, C> {
     /// How far it has come.
     ///
     /// # Errors
@@ -69,7 +70,7 @@ struct RawIngress {
 /// assert!(points.contains(&IngressPoint::Ip("203.0.113.9".parse()?)));
 /// # Ok(()) });
 /// ```
-impl Item<Service> {
+impl<C: Connection> Item<Service, C> {
     /// Where its load balancer lets traffic in; empty while there is none.
     ///
     /// # Errors
@@ -133,7 +134,7 @@ open_enum! {
 /// assert_eq!(secret.data()?["password"], b"kettle");
 /// # Ok(()) });
 /// ```
-impl Item<Secret> {
+impl<C: Connection> Item<Secret, C> {
     /// Its contents, decoded; empty when there are none.
     ///
     /// # Errors
@@ -174,7 +175,7 @@ impl Item<Secret> {
 /// assert_eq!(settings.data()?["colour"], "blue");
 /// # Ok(()) });
 /// ```
-impl Item<ConfigMap> {
+impl<C: Connection> Item<ConfigMap, C> {
     /// Its texts; empty when there are none.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //! Deployments. The API leaves out counts that are 0.
 
 use crate::{
+    cluster::Connection,
     error::Result,
     item::Item,
     kinds::{DaemonSet, Deployment, ReplicaSet, ReplicationController},
@@ -13,7 +14,7 @@ macro_rules! counts {
         $($(counts!(@of $kind $fields);)+)*
     };
     (@of $kind:ident { $($(#[$doc:meta])* $name:ident = $field:literal;)* }) => {
-        impl Item<$kind> {
+        impl<C: Connection> Item<$kind, C> {
             $(
                 $(#[$doc])*
                 ///
