@@ -7,16 +7,16 @@ use longshore_model::{Gvk, KindInfo};
 use serde_json::Value;
 
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, Connection},
     data::{self, Snapshot},
     error::{Error, Result},
     item::Item,
-    kind::{Any, Kind},
+    kind::{Any, Kind, KindOf, Object},
     list::List,
     view::View,
 };
 
-impl<K: Kind> Item<K> {
+impl<K: Object, C: Connection> Item<K, C> {
     /// The same item with the type of its kind, which has the methods of that kind. Of
     /// an item that [`Cluster::create`] returns, for example.
     ///
@@ -38,15 +38,14 @@ impl<K: Kind> Item<K> {
     /// assert_eq!(error.to_string(), "kind: expected Pod (v1), found ConfigMap (v1)");
     /// # Ok(()) });
     /// ```
-    pub fn into_kind<L: Kind + Default>(self) -> Result<Item<L>> {
-        let kind = L::default();
-        check_kind(kind.info(), &self.kind().gvk)?;
-        let snapshot = self.snapshot().clone();
-        Ok(Item::new(self.cluster().clone(), kind, snapshot))
+    pub fn into_kind<L: Kind>(self) -> Result<Item<L, C>> {
+        let kind = L::info();
+        check_kind(&kind, &self.kind().gvk)?;
+        Ok(self.moved(KindOf::new(kind), self.cluster().clone()))
     }
 }
 
-impl<K: Kind> View<K> {
+impl<K: Object> View<K> {
     /// An item from an object's JSON, such as a response to
     /// [`ApiServerProxy::get`](crate::ApiServerProxy::get). No request is sent.
     ///

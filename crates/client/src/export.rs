@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{error::Result, item::Item, kind::Kind};
+use crate::{cluster::Connection, error::Result, item::Item, kind::Object};
 
 /// Metadata that clients set, not the server.
 const META: [&str; 3] = ["name", "labels", "annotations"];
@@ -32,7 +32,7 @@ const SET: [(&str, &[&str]); 5] = [
     ("Job", &["selector"]),
 ];
 
-impl<K: Kind> Item<K> {
+impl<K: Object, C: Connection> Item<K, C> {
     /// The object as it could be created again, elsewhere or later: without its
     /// status, and without what the server has set or what belongs to this
     /// object alone, as its namespace, uid and node.

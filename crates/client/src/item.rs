@@ -1,7 +1,7 @@
 //! Items: immutable snapshots of objects. A part is parsed when it is read; requests
 //! are in the modules of their subjects.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use bytes::Bytes;
 use longshore_model::{KindInfo, ObjectMeta};
@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, Connection},
     data::Snapshot,
     error::{Error, Result},
-    kind::Kind,
+    kind::{KindOf, Object},
 };
 
 /// One version of one object. Cheap to clone; its text is a slice of the
@@ -43,8 +43,11 @@ use crate::{
 /// // Larger parts.
 /// assert_eq!(pod.spec()?["containers"][0]["image"], "busybox");
 /// assert_eq!(pod.raw()?["kind"], "Pod");
-/// let typed: k8s_openapi::api::core::v1::Pod = pod.typed()?;
-/// assert_eq!(typed.metadata.name.as_deref(), Some("web"));
+/// // The whole object, of the type of its kind.
+/// let object: k8s_openapi::api::core::v1::Pod = pod.object()?;
+/// assert_eq!(object.metadata.name.as_deref(), Some("web"));
+/// let any: serde_json::Value = pod.typed()?;
+/// assert_eq!(any["metadata"]["name"], "web");
 ///
 /// // Whether all of it, and the metadata, can be read.
 /// pod.check()?;
@@ -52,23 +55,20 @@ use crate::{
 /// println!("{} bytes", pod.bytes().len());
 /// # Ok(()) });
 /// ```
-pub struct Item<K: Kind> {
+pub struct Item<K: Object, C = Cluster> {
     snapshot: Arc<Snapshot>,
-    kind: K,
-    cluster: Cluster,
+    kind: KindOf<K>,
+    cluster: C,
 }
 
-impl<K: Kind> Item<K> {
-    pub(crate) fn new(cluster: Cluster, kind: K, snapshot: Arc<Snapshot>) -> Self {
-        Self {
-            snapshot,
-            kind,
-            cluster,
-        }
-    }
-
+impl<K: Object> Item<K> {
     /// Reads a response that is one object.
-    pub(crate) fn read(cluster: Cluster, kind: K, body: &Bytes, request: &str) -> Result<Self> {
+    pub(crate) fn read(
+        cluster: Cluster,
+        kind: KindOf<K>,
+        body: &Bytes,
+        request: &str,
+    ) -> Result<Self> {
         let what = format!("the answer to {request}");
         let snapshot = Snapshot::whole(body, &what)?;
         if snapshot.name().is_empty() {
@@ -79,8 +79,27 @@ impl<K: Kind> Item<K> {
         }
         Ok(Self::new(cluster, kind, Arc::new(snapshot)))
     }
+}
 
-    pub(crate) fn marker(&self) -> &K {
+impl<K: Object, C: Connection> Item<K, C> {
+    pub(crate) fn new(cluster: C, kind: KindOf<K>, snapshot: Arc<Snapshot>) -> Self {
+        Self {
+            snapshot,
+            kind,
+            cluster,
+        }
+    }
+
+    /// The same item from another connection, read into another type.
+    pub(crate) fn moved<L: Object, D>(&self, kind: KindOf<L>, cluster: D) -> Item<L, D> {
+        Item {
+            snapshot: self.snapshot.clone(),
+            kind,
+            cluster,
+        }
+    }
+
+    pub(crate) fn marker(&self) -> &KindOf<K> {
         &self.kind
     }
 
@@ -149,26 +168,63 @@ impl<K: Kind> Item<K> {
     /// [`Error::Decode`] for a text that cannot be a value, such as a number
     /// out of range.
     pub fn raw(&self) -> Result<Value> {
-        let mut value: Value = self.typed()?;
-        if let Value::Object(object) = &mut value {
-            let info = self.kind.info();
-            object
-                .entry("apiVersion")
-                .or_insert_with(|| self.cluster.shared.versions.api_version(info).into());
-            object
-                .entry("kind")
-                .or_insert_with(|| info.gvk.kind.as_ref().into());
-        }
-        Ok(value)
+        self.parse(&self.text_with_type())
     }
 
-    /// The object as any type that serde reads, as those of k8s-openapi.
+    /// The object as the type of its kind: a `Pod` of k8s-openapi for an item of pods,
+    /// a [`Value`] for an item of [`Any`](crate::kinds::Any). All of it is parsed, at
+    /// each call; [`Item::field`] parses a single field.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] when the type does not fit.
+    pub fn object(&self) -> Result<K> {
+        self.parse(&self.text_with_type())
+    }
+
+    /// The text with `apiVersion` and `kind`, which items of lists may lack.
+    fn text_with_type(&self) -> Cow<'_, [u8]> {
+        let text = self.bytes();
+        let lacks = |key| matches!(self.snapshot.part(&[key]), Ok(None));
+        let (lacks_version, lacks_kind) = (lacks("apiVersion"), lacks("kind"));
+        let members = text.trim_ascii_start().strip_prefix(b"{");
+        let Some(members) = members.filter(|_| lacks_version || lacks_kind) else {
+            return Cow::Borrowed(text);
+        };
+        let mut typed = b"{".to_vec();
+        let mut add = |key: &str, value: &str| {
+            let value = Value::from(value);
+            typed.extend_from_slice(format!("\"{key}\":{value},").as_bytes());
+        };
+        if lacks_version {
+            let versions = &self.cluster.as_ref().shared.versions;
+            add("apiVersion", &versions.api_version(&self.kind));
+        }
+        if lacks_kind {
+            add("kind", &self.kind.gvk.kind);
+        }
+        typed.extend_from_slice(members);
+        Cow::Owned(typed)
+    }
+
+    fn parse<T: DeserializeOwned>(&self, text: &[u8]) -> Result<T> {
+        self.snapshot.intact()?;
+        serde_json::from_slice(text).map_err(|error| {
+            let gvk = &self.kind.gvk;
+            if gvk.group.is_empty() && gvk.kind == "Secret" {
+                // The parser's message could quote a value.
+                return Error::decode(self.described(), "it does not fit its type");
+            }
+            Error::decode(self.described(), error)
+        })
+    }
+
+    /// The object as any type that serde reads: one that has only the fields that are
+    /// needed, or one of another version of the kind.
     ///
     /// # Errors
     /// [`Error::Decode`] when the type does not fit.
     pub fn typed<T: DeserializeOwned>(&self) -> Result<T> {
-        self.snapshot.intact()?;
-        serde_json::from_slice(self.bytes()).map_err(|error| Error::decode(self.described(), error))
+        self.parse(self.bytes())
     }
 
     /// A copy of the desired state; empty when the kind has none.
@@ -212,7 +268,7 @@ impl<K: Kind> Item<K> {
 
     pub(crate) fn lacks(&self, field: &str) -> Error {
         Error::Status {
-            kind: self.kind.info().gvk.kind.to_string(),
+            kind: self.kind.gvk.kind.to_string(),
             name: self.name().to_owned(),
             field: field.to_owned(),
         }
@@ -221,12 +277,12 @@ impl<K: Kind> Item<K> {
     /// The kind's type and place in the API.
     #[must_use]
     pub fn kind(&self) -> &KindInfo {
-        self.kind.info()
+        &self.kind
     }
 
     /// The cluster it came from.
     #[must_use]
-    pub fn cluster(&self) -> &Cluster {
+    pub fn cluster(&self) -> &C {
         &self.cluster
     }
 
@@ -235,7 +291,7 @@ impl<K: Kind> Item<K> {
     pub fn link(&self) -> String {
         format!(
             "{}/{}",
-            self.kind.info().collection_path(self.namespace()),
+            self.kind.collection_path(self.namespace()),
             self.name()
         )
     }
@@ -243,13 +299,13 @@ impl<K: Kind> Item<K> {
     /// `pods namespace/name`, for messages.
     pub(crate) fn described(&self) -> String {
         match self.namespace() {
-            Some(namespace) => format!("{} {namespace}/{}", self.kind.info().plural, self.name()),
-            None => format!("{} {}", self.kind.info().plural, self.name()),
+            Some(namespace) => format!("{} {namespace}/{}", self.kind.plural, self.name()),
+            None => format!("{} {}", self.kind.plural, self.name()),
         }
     }
 }
 
-impl<K: Kind> Clone for Item<K> {
+impl<K: Object, C: Clone> Clone for Item<K, C> {
     fn clone(&self) -> Self {
         Self {
             snapshot: self.snapshot.clone(),
@@ -259,17 +315,17 @@ impl<K: Kind> Clone for Item<K> {
     }
 }
 
-impl<K: Kind> PartialEq for Item<K> {
+impl<K: Object, C: Connection> PartialEq for Item<K, C> {
     fn eq(&self, other: &Self) -> bool {
         self.uid() == other.uid()
             && self.version() == other.version()
-            && self.kind.info().gvk == other.kind.info().gvk
+            && self.kind.gvk == other.kind.gvk
     }
 }
 
-impl<K: Kind> Eq for Item<K> {}
+impl<K: Object, C: Connection> Eq for Item<K, C> {}
 
-impl<K: Kind> fmt::Debug for Item<K> {
+impl<K: Object, C: Connection> fmt::Debug for Item<K, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Item({} @ {})", self.described(), self.version())
     }

@@ -1,129 +1,123 @@
-//! The kinds: a type for each built-in one, [`BuiltinKind`] for a choice among
-//! them at run time, and [`Any`] for all others.
+//! The kinds: for each built-in one the type of its objects, which is k8s-openapi's;
+//! [`BuiltinKind`] for a choice among them at run time, and [`Any`] for all others.
 
 use longshore_model::{KindInfo, kind::BUILTIN};
 
 pub use crate::kind::{Any, Kind};
-use crate::{cluster::Cluster, error::Error, item::Item, list::List, view::View};
+use crate::{cluster::Cluster, error::Error, item::Item, kind::KindRef, list::List, view::View};
 
-/// Calls a macro with all built-in kinds: of each its documentation, its type, that of
-/// its items, that of its lists, and the function of its view.
+/// Calls a macro with all built-in kinds: of each its documentation, its module in
+/// k8s-openapi, its type, that of its items, that of its lists, and the function of its
+/// view.
 macro_rules! builtin_kinds {
     ($then:ident) => {
         $then! {
             /// A set of configuration values.
-            ConfigMap, ConfigMapItem, ConfigMapList, configmaps;
+            api::core::v1, ConfigMap, ConfigMapItem, ConfigMapList, configmaps;
             /// Addresses behind a Service, in the older form.
-            Endpoints, EndpointsItem, EndpointsList, endpoints;
+            api::core::v1, Endpoints, EndpointsItem, EndpointsList, endpoints;
             /// Report of an event about an object.
-            Event, EventItem, EventList, events;
+            api::core::v1, Event, EventItem, EventList, events;
             /// Bounds and defaults of what pods of a namespace may ask for.
-            LimitRange, LimitRangeItem, LimitRangeList, limitranges;
+            api::core::v1, LimitRange, LimitRangeItem, LimitRangeList, limitranges;
             /// Scope for resource names.
-            Namespace, NamespaceItem, NamespaceList, namespaces;
+            api::core::v1, Namespace, NamespaceItem, NamespaceList, namespaces;
             /// A worker machine of the cluster.
-            Node, NodeItem, NodeList, nodes;
+            api::core::v1, Node, NodeItem, NodeList, nodes;
             /// A piece of storage.
-            PersistentVolume, PersistentVolumeItem, PersistentVolumeList, persistentvolumes;
+            api::core::v1, PersistentVolume, PersistentVolumeItem, PersistentVolumeList, persistentvolumes;
             /// A claim to storage.
-            PersistentVolumeClaim, PersistentVolumeClaimItem, PersistentVolumeClaimList, persistentvolumeclaims;
+            api::core::v1, PersistentVolumeClaim, PersistentVolumeClaimItem, PersistentVolumeClaimList, persistentvolumeclaims;
             /// Containers that run together.
-            Pod, PodItem, PodList, pods;
+            api::core::v1, Pod, PodItem, PodList, pods;
             /// Template for pods.
-            PodTemplate, PodTemplateItem, PodTemplateList, podtemplates;
+            api::core::v1, PodTemplate, PodTemplateItem, PodTemplateList, podtemplates;
             /// A number of pods of a template, in the older form.
-            ReplicationController, ReplicationControllerItem, ReplicationControllerList, replicationcontrollers;
+            api::core::v1, ReplicationController, ReplicationControllerItem, ReplicationControllerList, replicationcontrollers;
             /// What a namespace may use in all.
-            ResourceQuota, ResourceQuotaItem, ResourceQuotaList, resourcequotas;
+            api::core::v1, ResourceQuota, ResourceQuotaItem, ResourceQuotaList, resourcequotas;
             /// Confidential values.
-            Secret, SecretItem, SecretList, secrets;
+            api::core::v1, Secret, SecretItem, SecretList, secrets;
             /// A stable name for a set of pods.
-            Service, ServiceItem, ServiceList, services;
+            api::core::v1, Service, ServiceItem, ServiceList, services;
             /// Identity of a pod's processes to the API.
-            ServiceAccount, ServiceAccountItem, ServiceAccountList, serviceaccounts;
+            api::core::v1, ServiceAccount, ServiceAccountItem, ServiceAccountList, serviceaccounts;
             /// Webhooks that may change objects before they are stored.
-            MutatingWebhookConfiguration, MutatingWebhookConfigurationItem, MutatingWebhookConfigurationList, mutatingwebhookconfigurations;
+            api::admissionregistration::v1, MutatingWebhookConfiguration, MutatingWebhookConfigurationItem, MutatingWebhookConfigurationList, mutatingwebhookconfigurations;
             /// Webhooks that may refuse objects before they are stored.
-            ValidatingWebhookConfiguration, ValidatingWebhookConfigurationItem, ValidatingWebhookConfigurationList, validatingwebhookconfigurations;
+            api::admissionregistration::v1, ValidatingWebhookConfiguration, ValidatingWebhookConfigurationItem, ValidatingWebhookConfigurationList, validatingwebhookconfigurations;
             /// Definition of a custom kind.
-            CustomResourceDefinition, CustomResourceDefinitionItem, CustomResourceDefinitionList, customresourcedefinitions;
+            apiextensions_apiserver::pkg::apis::apiextensions::v1, CustomResourceDefinition, CustomResourceDefinitionItem, CustomResourceDefinitionList, customresourcedefinitions;
             /// A version of a group, and the Service that serves it.
-            APIService, APIServiceItem, APIServiceList, apiservices;
+            kube_aggregator::pkg::apis::apiregistration::v1, APIService, APIServiceItem, APIServiceList, apiservices;
             /// A past state of a StatefulSet or DaemonSet.
-            ControllerRevision, ControllerRevisionItem, ControllerRevisionList, controllerrevisions;
+            api::apps::v1, ControllerRevision, ControllerRevisionItem, ControllerRevisionList, controllerrevisions;
             /// A pod on every node.
-            DaemonSet, DaemonSetItem, DaemonSetList, daemonsets;
+            api::apps::v1, DaemonSet, DaemonSetItem, DaemonSetList, daemonsets;
             /// A number of pods of a template, rolled out when it changes.
-            Deployment, DeploymentItem, DeploymentList, deployments;
+            api::apps::v1, Deployment, DeploymentItem, DeploymentList, deployments;
             /// A number of pods of a template.
-            ReplicaSet, ReplicaSetItem, ReplicaSetList, replicasets;
+            api::apps::v1, ReplicaSet, ReplicaSetItem, ReplicaSetList, replicasets;
             /// Pods with names and storage of their own.
-            StatefulSet, StatefulSetItem, StatefulSetList, statefulsets;
+            api::apps::v1, StatefulSet, StatefulSetItem, StatefulSetList, statefulsets;
             /// How many pods a workload has, by metrics.
-            HorizontalPodAutoscaler, HorizontalPodAutoscalerItem, HorizontalPodAutoscalerList, horizontalpodautoscalers;
+            api::autoscaling::v2, HorizontalPodAutoscaler, HorizontalPodAutoscalerItem, HorizontalPodAutoscalerList, horizontalpodautoscalers;
             /// Jobs on a schedule.
-            CronJob, CronJobItem, CronJobList, cronjobs;
+            api::batch::v1, CronJob, CronJobItem, CronJobList, cronjobs;
             /// Pods that run to completion.
-            Job, JobItem, JobList, jobs;
+            api::batch::v1, Job, JobItem, JobList, jobs;
             /// A request for a certificate.
-            CertificateSigningRequest, CertificateSigningRequestItem, CertificateSigningRequestList, certificatesigningrequests;
+            api::certificates::v1, CertificateSigningRequest, CertificateSigningRequestItem, CertificateSigningRequestList, certificatesigningrequests;
             /// Leader election: who holds the lease, until when.
-            Lease, LeaseItem, LeaseList, leases;
+            api::coordination::v1, Lease, LeaseItem, LeaseList, leases;
             /// Addresses behind a Service.
-            EndpointSlice, EndpointSliceItem, EndpointSliceList, endpointslices;
+            api::discovery::v1, EndpointSlice, EndpointSliceItem, EndpointSliceList, endpointslices;
             /// An address that a Service has taken.
-            IPAddress, IPAddressItem, IPAddressList, ipaddresses;
+            api::networking::v1, IPAddress, IPAddressItem, IPAddressList, ipaddresses;
             /// Ways into the cluster by host and path.
-            Ingress, IngressItem, IngressList, ingresses;
+            api::networking::v1, Ingress, IngressItem, IngressList, ingresses;
             /// Which controller serves an Ingress.
-            IngressClass, IngressClassItem, IngressClassList, ingressclasses;
+            api::networking::v1, IngressClass, IngressClassItem, IngressClassList, ingressclasses;
             /// Traffic that pods may receive and send.
-            NetworkPolicy, NetworkPolicyItem, NetworkPolicyList, networkpolicies;
+            api::networking::v1, NetworkPolicy, NetworkPolicyItem, NetworkPolicyList, networkpolicies;
             /// A range of addresses for Services.
-            ServiceCIDR, ServiceCIDRItem, ServiceCIDRList, servicecidrs;
+            api::networking::v1, ServiceCIDR, ServiceCIDRItem, ServiceCIDRList, servicecidrs;
             /// A container runtime that pods can name.
-            RuntimeClass, RuntimeClassItem, RuntimeClassList, runtimeclasses;
+            api::node::v1, RuntimeClass, RuntimeClassItem, RuntimeClassList, runtimeclasses;
             /// How many pods may be disrupted at a time.
-            PodDisruptionBudget, PodDisruptionBudgetItem, PodDisruptionBudgetList, poddisruptionbudgets;
+            api::policy::v1, PodDisruptionBudget, PodDisruptionBudgetItem, PodDisruptionBudgetList, poddisruptionbudgets;
             /// Permissions in the whole cluster.
-            ClusterRole, ClusterRoleItem, ClusterRoleList, clusterroles;
+            api::rbac::v1, ClusterRole, ClusterRoleItem, ClusterRoleList, clusterroles;
             /// Subjects of a ClusterRole.
-            ClusterRoleBinding, ClusterRoleBindingItem, ClusterRoleBindingList, clusterrolebindings;
+            api::rbac::v1, ClusterRoleBinding, ClusterRoleBindingItem, ClusterRoleBindingList, clusterrolebindings;
             /// Permissions in a namespace.
-            Role, RoleItem, RoleList, roles;
+            api::rbac::v1, Role, RoleItem, RoleList, roles;
             /// Subjects of a role in a namespace.
-            RoleBinding, RoleBindingItem, RoleBindingList, rolebindings;
+            api::rbac::v1, RoleBinding, RoleBindingItem, RoleBindingList, rolebindings;
             /// Pod scheduling priority.
-            PriorityClass, PriorityClassItem, PriorityClassList, priorityclasses;
+            api::scheduling::v1, PriorityClass, PriorityClassItem, PriorityClassList, priorityclasses;
             /// A driver of storage.
-            CSIDriver, CSIDriverItem, CSIDriverList, csidrivers;
+            api::storage::v1, CSIDriver, CSIDriverItem, CSIDriverList, csidrivers;
             /// The drivers of storage on a node.
-            CSINode, CSINodeItem, CSINodeList, csinodes;
+            api::storage::v1, CSINode, CSINodeItem, CSINodeList, csinodes;
             /// How much storage is left where.
-            CSIStorageCapacity, CSIStorageCapacityItem, CSIStorageCapacityList, csistoragecapacities;
+            api::storage::v1, CSIStorageCapacity, CSIStorageCapacityItem, CSIStorageCapacityList, csistoragecapacities;
             /// Class of storage.
-            StorageClass, StorageClassItem, StorageClassList, storageclasses;
+            api::storage::v1, StorageClass, StorageClassItem, StorageClassList, storageclasses;
             /// That a volume is to be attached to a node.
-            VolumeAttachment, VolumeAttachmentItem, VolumeAttachmentList, volumeattachments;
+            api::storage::v1, VolumeAttachment, VolumeAttachmentItem, VolumeAttachmentList, volumeattachments;
             /// Changeable settings of a volume.
-            VolumeAttributesClass, VolumeAttributesClassItem, VolumeAttributesClassList, volumeattributesclasses;
+            api::storage::v1, VolumeAttributesClass, VolumeAttributesClassItem, VolumeAttributesClassList, volumeattributesclasses;
         }
     };
 }
 pub(crate) use builtin_kinds;
 
 macro_rules! define {
-    ($($(#[$doc:meta])* $name:ident, $item:ident, $list:ident, $view:ident;)*) => {
+    ($($(#[$doc:meta])* $($module:ident)::+, $name:ident, $item:ident, $list:ident, $view:ident;)*) => {
         $(
             $(#[$doc])*
-            #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-            pub struct $name;
-
-            impl Kind for $name {
-                fn info(&self) -> &KindInfo {
-                    BuiltinKind::$name.known()
-                }
-            }
+            pub use k8s_openapi::$($module)::+::$name;
 
             #[doc = concat!("A snapshot of one ", stringify!($name), ".")]
             pub type $item = Item<$name>;
@@ -132,10 +126,10 @@ macro_rules! define {
             pub type $list = List<$name>;
         )*
 
-        /// A built-in kind, chosen at run time. Its text is its name. It is a
-        /// [`Kind`], so a view can be made of it.
+        /// A built-in kind, chosen at run time. Its text is its name.
         ///
         /// ```
+        /// # longshore_embedded::example(async |cluster| {
         /// use longshore_client::kinds::BuiltinKind;
         /// let kind: BuiltinKind = "DaemonSet".parse()?;
         /// assert_eq!(kind, BuiltinKind::DaemonSet);
@@ -145,7 +139,12 @@ macro_rules! define {
         /// // The kind of a list means the kind of its items.
         /// assert_eq!("DaemonSetList".parse::<BuiltinKind>()?, kind);
         /// assert_eq!(kind.list_kind(), "DaemonSetList");
-        /// # Ok::<(), longshore_client::Error>(())
+        /// assert_eq!(kind.info().plural, "daemonsets");
+        ///
+        /// // A view of the kind; its items are read as JSON.
+        /// let view = cluster.view_of::<longshore_client::kinds::Any>(kind);
+        /// assert!(view.list().await?.items.is_empty());
+        /// # Ok(()) });
         /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
@@ -189,15 +188,17 @@ macro_rules! define {
 builtin_kinds!(define);
 
 impl BuiltinKind {
-    /// A test holds the kinds here in the order of the table.
-    fn known(self) -> &'static KindInfo {
+    /// Its type and its place in the API.
+    #[must_use]
+    pub fn info(self) -> &'static KindInfo {
+        // A test compares the order of the kinds with that of the table.
         &BUILTIN[self as usize]
     }
 }
 
-impl Kind for BuiltinKind {
-    fn info(&self) -> &KindInfo {
-        self.known()
+impl From<BuiltinKind> for KindRef {
+    fn from(kind: BuiltinKind) -> Self {
+        kind.info().into()
     }
 }
 
@@ -230,11 +231,23 @@ mod tests {
 
     #[test]
     fn the_kinds_are_those_of_the_table() {
-        let here: Vec<&KindInfo> = BuiltinKind::ALL.iter().map(|kind| kind.known()).collect();
+        let here: Vec<&KindInfo> = BuiltinKind::ALL.iter().map(|kind| kind.info()).collect();
         let there: Vec<&KindInfo> = BUILTIN.iter().collect();
         assert_eq!(here, there);
         for kind in BuiltinKind::ALL {
-            assert_eq!(kind.list_kind(), kind.known().list_kind());
+            assert_eq!(kind.list_kind(), kind.info().list_kind());
+        }
+    }
+
+    #[test]
+    fn the_types_are_of_the_kinds_of_the_table() {
+        macro_rules! infos {
+            ($($(#[$doc:meta])* $($module:ident)::+, $name:ident, $item:ident, $list:ident, $view:ident;)*) => {
+                [$((BuiltinKind::$name, $name::info()),)*]
+            };
+        }
+        for (kind, info) in builtin_kinds!(infos) {
+            assert!(std::ptr::eq(kind.info(), &*info), "{kind}");
         }
     }
 }

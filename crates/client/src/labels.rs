@@ -5,7 +5,13 @@ use std::{collections::BTreeMap, marker::PhantomData};
 use longshore_model::{ObjectMeta, name};
 use serde_json::{Value, json};
 
-use crate::{error::Result, item::Item, kind::Kind, options::Patch};
+use crate::{
+    cluster::{Cluster, Connection},
+    error::Result,
+    item::Item,
+    kind::Object,
+    options::Patch,
+};
 
 /// Labels, as [`Words`].
 #[derive(Debug, Clone, Copy)]
@@ -114,31 +120,35 @@ pub type ResourceAnnotations<K> = Words<K, Annotations>;
 /// # Ok(()) });
 /// ```
 #[derive(Debug, Clone)]
-pub struct Words<K: Kind, P: Part> {
-    item: Item<K>,
+pub struct Words<K: Object, P: Part, C: Connection = Cluster> {
+    item: Item<K, C>,
     part: PhantomData<P>,
 }
 
-impl<K: Kind> Item<K> {
+impl<K: Object, C: Connection> Item<K, C> {
     /// Its labels, to read and to change.
     #[must_use]
-    pub fn labels(&self) -> ResourceLabels<K> {
-        ResourceLabels::new(self.clone())
+    pub fn labels(&self) -> Words<K, Labels, C> {
+        Words::new(self.clone())
     }
 
     /// Its annotations, to read and to change.
     #[must_use]
-    pub fn annotations(&self) -> ResourceAnnotations<K> {
-        ResourceAnnotations::new(self.clone())
+    pub fn annotations(&self) -> Words<K, Annotations, C> {
+        Words::new(self.clone())
     }
 }
 
-impl<K: Kind, P: Part> Words<K, P> {
-    fn new(item: Item<K>) -> Self {
+impl<K: Object, P: Part, C: Connection> Words<K, P, C> {
+    pub(crate) fn new(item: Item<K, C>) -> Self {
         Self {
             item,
             part: PhantomData,
         }
+    }
+
+    pub(crate) fn item(&self) -> &Item<K, C> {
+        &self.item
     }
 
     fn words(&self) -> &BTreeMap<String, String> {
@@ -174,7 +184,9 @@ impl<K: Kind, P: Part> Words<K, P> {
     pub fn to_map(&self) -> BTreeMap<String, String> {
         self.words().clone()
     }
+}
 
+impl<K: Object, P: Part> Words<K, P> {
     /// Sets one; the new item.
     ///
     /// # Errors

@@ -20,10 +20,11 @@
 //! `longshore_request_seconds` until the answer begins, and
 //! `longshore_request_retries`.
 //!
-//! Configuration, TLS and authentication are kube-client's; its types stay
-//! inside, save in [`Cluster::kube_client`].
+//! The objects of built-in kinds have k8s-openapi's types. Configuration, TLS and
+//! authentication are kube-client's; its types appear only in [`Cluster::kube_client`] and
+//! in the implementation of [`Kind`].
 
-// Each uses only those to its left: error, kind, options · data · transport ·
+// Each uses only those to its left: error, kind, custom, options · data · transport ·
 // discovery · versions · cluster · item, proxy · list, export · view · kinds, labels,
 // watch · cache, convert, wait, pods, relations, typed · until · manifest · dynamic,
 // blocking.
@@ -31,6 +32,7 @@ pub mod blocking;
 mod cache;
 mod cluster;
 mod convert;
+mod custom;
 mod data;
 mod discovery;
 mod dynamic;
@@ -55,9 +57,12 @@ mod wait;
 mod watch;
 
 pub use cache::{Cache, CacheSnapshot, Change, Changes};
-pub use cluster::Cluster;
+pub use cluster::{Cluster, Connection};
+pub use custom::Custom;
 pub use error::{Conflict, Error, Result};
 pub use item::Item;
+pub use k8s_openapi;
+pub use kind::{Data, Json, KindRef, Object, ResourceScope, Typed};
 pub use kinds::{
     BuiltinKind, ConfigMapItem, CronJobItem, DaemonSetItem, DeploymentItem, EventItem, JobItem,
     Kind, NamespaceItem, NodeItem, PodItem, ReplicaSetItem, ReplicationControllerItem, SecretItem,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{
     error::{Error, Result},
     item::Item,
-    kind::Kind,
+    kind::{Kind, Object},
     kinds::CustomResourceDefinition,
     until,
 };
@@ -96,8 +96,8 @@ pub fn read(text: &str) -> Result<Vec<Value>> {
 /// cluster.kind("shoes").await?.in_namespace("default")?.create(&shoe).await?;
 /// # Ok(()) });
 /// ```
-pub async fn settled<K: Kind>(item: &Item<K>) -> Result<()> {
-    if item.kind() == CustomResourceDefinition.info() {
+pub async fn settled<K: Object>(item: &Item<K>) -> Result<()> {
+    if item.kind() == &*CustomResourceDefinition::info() {
         item.wait(until::ready, ESTABLISHED).await?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 //! Any function from an item to `bool` is one; here are those that are wanted
 //! most.
 
-use crate::{item::Item, kind::Kind};
+use crate::{cluster::Connection, item::Item, kind::Object};
 
 /// Whether the object does what it is for: a Pod or Node is `Ready`, a
 /// Deployment, StatefulSet, DaemonSet or ReplicaSet has all its pods, of the
@@ -28,7 +28,7 @@ use crate::{item::Item, kind::Kind};
 /// assert!(pod.holds("Ready")?);
 /// # Ok(()) });
 /// ```
-pub fn ready<K: Kind>(item: &Item<K>) -> bool {
+pub fn ready<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
     if item.meta().deletion_timestamp.is_some() {
         return false;
     }
@@ -60,10 +60,10 @@ pub fn ready<K: Kind>(item: &Item<K>) -> bool {
 /// let jobs = cluster.jobs().in_namespace("default")?;
 /// # jobs.create(&job).await?;
 /// let job = jobs.wait("train", until::finished, Duration::from_secs(3600)).await?;
-/// assert!(until::finished(&job) && job.is_complete()?);
+/// assert!(until::finished(&job) && job.holds("Complete")?);
 /// # Ok(()) });
 /// ```
-pub fn finished<K: Kind>(item: &Item<K>) -> bool {
+pub fn finished<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
     let gvk = &item.kind().gvk;
     match (gvk.group.as_ref(), gvk.kind.as_ref()) {
         ("batch", "Job") => holds(item, "Complete") || holds(item, "Failed"),
@@ -92,31 +92,33 @@ pub fn finished<K: Kind>(item: &Item<K>) -> bool {
 /// assert!(item.holds("ReplicaFailure")?);
 /// # Ok(()) });
 /// ```
-pub fn condition<K: Kind>(kind: &str) -> impl FnMut(&Item<K>) -> bool + Send + use<K> {
+pub fn condition<K: Object, C: Connection>(
+    kind: &str,
+) -> impl FnMut(&Item<K, C>) -> bool + Send + use<K, C> {
     let kind = kind.to_owned();
     move |item| holds(item, &kind)
 }
 
-fn holds<K: Kind>(item: &Item<K>, kind: &str) -> bool {
+fn holds<K: Object, C: Connection>(item: &Item<K, C>, kind: &str) -> bool {
     item.holds(kind).unwrap_or(false)
 }
 
-fn phase<K: Kind>(item: &Item<K>) -> String {
+fn phase<K: Object, C: Connection>(item: &Item<K, C>) -> String {
     let phase = item.field(&["status", "phase"]);
     phase.ok().flatten().unwrap_or_default()
 }
 
-fn number<K: Kind>(item: &Item<K>, path: &[&str]) -> Option<i64> {
+fn number<K: Object, C: Connection>(item: &Item<K, C>, path: &[&str]) -> Option<i64> {
     item.field(path).ok().flatten()
 }
 
 /// The controller has seen the newest generation.
-fn observed<K: Kind>(item: &Item<K>) -> bool {
+fn observed<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
     let seen = number(item, &["status", "observedGeneration"]);
     seen >= item.meta().generation
 }
 
-fn replicas<K: Kind>(item: &Item<K>) -> bool {
+fn replicas<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
     let wanted = number(item, &["spec", "replicas"]).unwrap_or(1);
     let count = |field| number(item, &["status", field]).unwrap_or(0);
     // Without templates that change, all pods are of the newest.
@@ -127,13 +129,13 @@ fn replicas<K: Kind>(item: &Item<K>) -> bool {
         && (!has_updates || count("updatedReplicas") == wanted)
 }
 
-fn daemons<K: Kind>(item: &Item<K>) -> bool {
+fn daemons<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
     let count = |field| number(item, &["status", field]).unwrap_or(0);
     let wanted = count("desiredNumberScheduled");
     observed(item) && count("updatedNumberScheduled") == wanted && count("numberReady") == wanted
 }
 
-fn others<K: Kind>(item: &Item<K>) -> bool {
+fn others<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
     for kind in ["Ready", "Available"] {
         if let Ok(Some(found)) = item.condition(kind) {
             return found.holds();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     error::{Error, Result},
     item::Item,
-    kind::Kind,
+    kind::Object,
     view::View,
     watch::WatchEvent,
 };
@@ -34,7 +34,7 @@ use crate::{
 /// assert!(error.is_timeout());
 /// # Ok(()) });
 /// ```
-impl<K: Kind> View<K> {
+impl<K: Object> View<K> {
     /// Waits until an object is there and `until` holds for it; that version.
     /// That it is not there yet, or deleted meanwhile, only means more
     /// waiting. See [`until`](crate::until) for conditions.
@@ -127,7 +127,7 @@ impl<K: Kind> View<K> {
 /// pod.wait_gone(Duration::from_secs(20)).await?;
 /// # Ok(()) });
 /// ```
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
     /// The state of the object in a few words: its phase, how many replicas
     /// are ready, or the conditions that hold.
     #[must_use]
@@ -165,7 +165,7 @@ impl<K: Kind> Item<K> {
     }
 }
 
-fn state<K: Kind>(item: &Item<K>) -> String {
+fn state<K: Object>(item: &Item<K>) -> String {
     if item.meta().deletion_timestamp.is_some() {
         return "it is being deleted".to_owned();
     }

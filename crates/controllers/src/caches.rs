@@ -29,7 +29,7 @@ impl Caches {
             .filter(|kind| kind.gvk.kind != "Event" && !OWN.contains(&kind.gvk.kind.as_ref()));
         let others = other.map(async |kind| {
             let kind = Arc::new(kind.clone());
-            let view = cluster.view_of(Any::new(kind.clone()));
+            let view = cluster.view_of::<Any>(kind.clone());
             Ok::<_, Error>((kind, view.cache().await?))
         });
         let others = futures::future::try_join_all(others).await?;

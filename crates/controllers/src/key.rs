@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use longshore_client::{Item, Kind};
+use longshore_client::{Item, Object};
 
 /// Namespace and name of a namespaced object.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,7 +15,7 @@ pub(crate) struct Key {
 
 impl Key {
     /// The key of an item.
-    pub(crate) fn of<K: Kind>(item: &Item<K>) -> Self {
+    pub(crate) fn of<K: Object>(item: &Item<K>) -> Self {
         Self::new(item.namespace().unwrap_or_default(), item.name())
     }
 

@@ -3,7 +3,7 @@
 
 use std::{fmt::Debug, hash::Hash};
 
-use longshore_client::{Cache, Change, Error, Kind};
+use longshore_client::{Cache, Change, Error, Object};
 
 use crate::{
     guard,
@@ -20,7 +20,7 @@ pub(crate) fn feed<K, F>(
     note: F,
 ) -> impl Future<Output = ()> + use<K, F>
 where
-    K: Kind,
+    K: Object,
     F: Fn(Key, &Change<K>),
 {
     let mut changes = cache.subscribe();

@@ -162,10 +162,9 @@ struct Made<'a> {
 impl Made<'_> {
     /// The Jobs, the CronJobs, or the JobSet.
     fn view(&self) -> Result<View<Any>, SubmitError> {
-        let kind = Any::new(self.plan.workload.kind().into());
         Ok(self
             .cluster
-            .view_of(kind)
+            .view_of(self.plan.workload.kind())
             .in_namespace(&self.plan.namespace)?)
     }
 
@@ -204,7 +203,7 @@ impl Made<'_> {
         }
         let created =
             futures::future::join_all(workloads.iter().map(|object| view.create(object))).await;
-        let kind = self.plan.workload.kind().gvk.kind;
+        let kind = self.plan.workload.kind().gvk.kind.clone();
         let mut problem = None;
         for (object, created) in workloads.iter().zip(created) {
             match created {

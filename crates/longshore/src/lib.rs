@@ -15,8 +15,8 @@ pub use longshore_model as model;
 pub use longshore_resolver as resolver;
 
 pub use longshore_client::{
-    Cache, Cluster, Error, FieldSelector, Item, Kind, LabelSelector, List, Patch, Result, View,
-    Watch, WatchEvent, kinds, manifest, typed, until,
+    Cache, Cluster, Custom, Error, FieldSelector, Item, Kind, KindRef, LabelSelector, List, Object,
+    Patch, Result, View, Watch, WatchEvent, k8s_openapi, kinds, manifest, typed, until,
 };
 
 /// Runs the examples in the documents as doctests.

@@ -340,7 +340,7 @@ async fn dispatch(shared: Arc<Shared>, mut changes: Changes<kinds::Pod>) {
 }
 
 fn read(item: &Item<kinds::Pod>) -> Option<((String, String), Pod)> {
-    match item.typed::<Pod>() {
+    match item.object() {
         Ok(pod) => {
             let key = (
                 item.namespace().unwrap_or_default().to_owned(),

@@ -8,7 +8,7 @@ use std::{
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use k8s_openapi::api::core::v1::{Container, Pod};
-use longshore_client::{Cluster, Error, FieldSelector, Kind, View};
+use longshore_client::{Cluster, Error, FieldSelector, Object, View};
 use serde::Deserialize;
 use tokio::task::JoinSet;
 
@@ -148,7 +148,7 @@ pub(crate) async fn follow(
     while watches.join_next().await.is_some() {}
 }
 
-async fn follow_one<K: Kind>(
+async fn follow_one<K: Object>(
     view: View<K>,
     namespace: String,
     name: String,
@@ -168,7 +168,11 @@ async fn follow_one<K: Kind>(
     }
 }
 
-async fn data<K: Kind>(view: &View<K>, namespace: &str, name: &str) -> Result<Option<Data>, Error> {
+async fn data<K: Object>(
+    view: &View<K>,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Data>, Error> {
     let item = view.clone().in_namespace(namespace)?.find(name).await?;
     item.map(|item| item.typed()).transpose()
 }

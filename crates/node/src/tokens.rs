@@ -294,7 +294,7 @@ mod tests {
                 "containers": [{"name": "c", "image": "i"}]}});
         let pods = cluster.pods().in_namespace("default").unwrap();
         let pod = pods.create(&pod).await.unwrap();
-        Tokens::new(cluster.clone(), &pod.typed().unwrap())
+        Tokens::new(cluster.clone(), &pod.object().unwrap())
     }
 
     fn cache(tokens: &Tokens, wanted: &TokenSpec, expires_in: i64, renew_in: i64) {

@@ -7,7 +7,7 @@
 //! # longshore_embedded::blocking_example(|cluster| {
 //! use std::{collections::BTreeMap, time::Duration};
 //! use longshore_resolver::{Error, blocking::Resolver};
-//! let asynchronous = longshore_resolver::Resolver::new((*cluster).clone())
+//! let asynchronous = longshore_resolver::Resolver::new(cluster.clone().into())
 //!     .with_mapping([("worker", vec!["app=none".parse()?])]);
 //! let resolver = Resolver::from(asynchronous);
 //!

@@ -1,30 +1,23 @@
 //! Caches.
 
-use std::{ops::Deref, time::Duration};
+use std::time::Duration;
 
-use super::{Mirror, View, run, waits};
+use longshore_model::LabelSelector;
+
+use super::{Cluster, Item, Mirror, View, reads, run, waits};
 use crate::{
-    cache::{self, Change},
+    cache,
     error::{Error, Result},
-    kind::Kind,
+    kind::Object,
 };
 
-/// A copy of a view's objects, kept fresh: see [`Cache`](crate::Cache), which it
-/// gives out by dereferencing.
+/// A copy of a view's objects, kept fresh: see [`Cache`](crate::Cache).
 #[derive(Clone)]
-pub struct Cache<K: Kind> {
+pub struct Cache<K: Object> {
     inner: cache::Cache<K>,
 }
 
-impl<K: Kind> Deref for Cache<K> {
-    type Target = cache::Cache<K>;
-
-    fn deref(&self) -> &cache::Cache<K> {
-        &self.inner
-    }
-}
-
-impl<K: Kind> Mirror for cache::Cache<K> {
+impl<K: Object> Mirror for cache::Cache<K> {
     type Here = Cache<K>;
 
     fn mirror(self) -> Cache<K> {
@@ -32,11 +25,50 @@ impl<K: Kind> Mirror for cache::Cache<K> {
     }
 }
 
-impl<K: Kind> View<K> {
+/// A change of a [`Cache`]: see [`Change`](crate::Change).
+pub type Change<K> = cache::Change<K, Cluster>;
+
+/// What a [`Cache`] held at one moment: see [`CacheSnapshot`](crate::CacheSnapshot).
+pub type CacheSnapshot<K> = cache::CacheSnapshot<K, Cluster>;
+
+impl<K: Object> Mirror for cache::Change<K> {
+    type Here = Change<K>;
+
+    fn mirror(self) -> Change<K> {
+        match self {
+            Self::Upsert(item) => Change::Upsert(item.mirror()),
+            Self::Gone(item) => Change::Gone(item.mirror()),
+        }
+    }
+}
+
+impl<K: Object> View<K> {
     waits! { "View": cache() -> Cache<K>; }
 }
 
-impl<K: Kind> Cache<K> {
+impl<K: Object> Cache<K> {
+    fn inner(&self) -> &cache::Cache<K> {
+        &self.inner
+    }
+
+    reads! {
+        "Cache": items() -> Vec<Item<K>>;
+        "Cache": get(namespace: Option<&str>, name: &str) -> Option<Item<K>>;
+        "Cache": by_namespace(namespace: &str) -> Vec<Item<K>>;
+        "Cache": by_label(key: &str, value: &str) -> Vec<Item<K>>;
+        "Cache": matching(selector: &LabelSelector) -> Vec<Item<K>>;
+        "Cache": len() -> usize;
+        "Cache": is_empty() -> bool;
+    }
+
+    /// As [`Cache::snapshot`](crate::Cache::snapshot).
+    #[must_use]
+    pub fn snapshot(&self) -> CacheSnapshot<K> {
+        let snapshot = self.inner.snapshot();
+        let cluster = snapshot.cluster().clone().mirror();
+        snapshot.moved(cluster)
+    }
+
     /// As [`Cache::subscribe`](crate::Cache::subscribe).
     #[must_use]
     pub fn subscribe(&self) -> Changes<K> {
@@ -47,11 +79,11 @@ impl<K: Kind> Cache<K> {
 }
 
 /// The changes of a [`Cache`]: see [`Changes`](crate::Changes).
-pub struct Changes<K: Kind> {
+pub struct Changes<K: Object> {
     inner: cache::Changes<K>,
 }
 
-impl<K: Kind> Changes<K> {
+impl<K: Object> Changes<K> {
     /// The next change. `None` waits for ever, zero takes only what is there.
     ///
     /// # Errors
@@ -72,7 +104,7 @@ impl<K: Kind> Changes<K> {
                         })?
                 }
             };
-            outcome.ok_or(Error::Closed)
+            outcome.map(Mirror::mirror).ok_or(Error::Closed)
         })
     }
 }

@@ -1,89 +1,33 @@
 //! Items and lists.
 
-use std::{ops::Deref, time::Duration};
+use std::time::Duration;
 
-use super::{Mirror, run, waits};
+use super::{Cluster, Mirror, run, waits};
 use crate::{
     error::Result,
     item,
-    kind::Kind,
+    kind::Object,
     list,
     options::{DeleteOptions, Patch},
     view::Scale,
 };
 
-/// One version of one object: see [`Item`](crate::Item), which it gives out by
-/// dereferencing, so that all its reading functions can be called here.
-#[derive(Debug)]
-pub struct Item<K: Kind> {
-    pub(super) inner: item::Item<K>,
-}
+/// One version of one object: see [`Item`](crate::Item).
+pub type Item<K> = item::Item<K, Cluster>;
 
-impl<K: Kind> Clone for Item<K> {
-    fn clone(&self) -> Self {
-        self.inner.clone().mirror()
-    }
-}
+/// A list response: see [`List`](crate::List).
+pub type List<K> = list::List<K, Cluster>;
 
-impl<K: Kind> PartialEq for Item<K> {
-    fn eq(&self, other: &Self) -> bool {
-        self.inner == other.inner
-    }
-}
-
-impl<K: Kind> Eq for Item<K> {}
-
-impl<K: Kind> Deref for Item<K> {
-    type Target = item::Item<K>;
-
-    fn deref(&self) -> &item::Item<K> {
-        &self.inner
-    }
-}
-
-impl<K: Kind> Mirror for item::Item<K> {
+impl<K: Object> Mirror for item::Item<K> {
     type Here = Item<K>;
 
     fn mirror(self) -> Item<K> {
-        Item { inner: self }
+        let cluster = self.cluster().clone().mirror();
+        self.moved(self.marker().clone(), cluster)
     }
 }
 
-/// A list response: see [`List`](crate::List).
-#[derive(Debug, Clone)]
-pub struct List<K: Kind> {
-    /// The items, in the server's order.
-    pub items: Vec<Item<K>>,
-    /// The collection's resourceVersion.
-    pub version: String,
-}
-
-impl<K: Kind> List<K> {
-    /// The items by reference, in the server's order.
-    pub fn iter(&self) -> std::slice::Iter<'_, Item<K>> {
-        self.items.iter()
-    }
-}
-
-impl<'a, K: Kind> IntoIterator for &'a List<K> {
-    type Item = &'a Item<K>;
-    type IntoIter = std::slice::Iter<'a, Item<K>>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
-impl<K: Kind> IntoIterator for List<K> {
-    type Item = Item<K>;
-    type IntoIter = std::vec::IntoIter<Item<K>>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.items.into_iter()
-    }
-}
-
-impl<K: Kind> Mirror for list::List<K> {
+impl<K: Object> Mirror for list::List<K> {
     type Here = List<K>;
 
     fn mirror(self) -> List<K> {
@@ -94,7 +38,12 @@ impl<K: Kind> Mirror for list::List<K> {
     }
 }
 
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
+    /// The asynchronous item.
+    pub(super) fn inner(&self) -> item::Item<K> {
+        self.moved(self.marker().clone(), self.cluster().as_ref().clone())
+    }
+
     waits! {
         "Item": api_paths() -> Vec<String>;
         "Item": fetch() -> Self;
@@ -106,23 +55,16 @@ impl<K: Kind> Item<K> {
         "Item": set_scale(replicas: u32) -> Scale;
     }
 
-    /// As [`Item::into_kind`](crate::Item::into_kind).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn into_kind<L: Kind + Default>(self) -> Result<Item<L>> {
-        self.inner.into_kind().map(Mirror::mirror)
-    }
-
     /// As [`Item::wait`](crate::Item::wait).
     ///
     /// # Errors
     /// As there.
     pub fn wait(
         &self,
-        until: impl FnMut(&item::Item<K>) -> bool + Send,
+        mut until: impl FnMut(&Self) -> bool + Send,
         timeout: Duration,
     ) -> Result<Self> {
-        run(self.inner.wait(until, timeout)).map(Mirror::mirror)
+        let until = |item: &item::Item<K>| until(&item.clone().mirror());
+        run(self.inner().wait(until, timeout)).map(Mirror::mirror)
     }
 }

@@ -4,7 +4,7 @@ use super::{Cluster, View};
 use crate::kinds::{self, builtin_kinds};
 
 macro_rules! views {
-    ($($(#[$doc:meta])* $name:ident, $item:ident, $list:ident, $view:ident;)*) => {
+    ($($(#[$doc:meta])* $($module:ident)::+, $name:ident, $item:ident, $list:ident, $view:ident;)*) => {
         impl Cluster {
             $(
                 #[doc = concat!("The ", stringify!($view), " of all namespaces, if they are in any.")]

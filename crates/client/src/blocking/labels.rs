@@ -1,51 +1,20 @@
 //! Labels and annotations.
 
-use std::ops::Deref;
-
-use super::{Item, Mirror, run, waits};
+use super::{Cluster, Item, Mirror, run, waits};
 use crate::{
     error::Result,
-    kind::Kind,
-    labels::{self, Annotations, Labels, Part},
+    kind::Object,
+    labels::{self, Part},
 };
 
-impl<K: Kind> Item<K> {
-    /// Its labels, to read and to change.
-    #[must_use]
-    pub fn labels(&self) -> Words<K, Labels> {
-        self.inner.labels().mirror()
-    }
-
-    /// Its annotations, to read and to change.
-    #[must_use]
-    pub fn annotations(&self) -> Words<K, Annotations> {
-        self.inner.annotations().mirror()
-    }
-}
-
 /// Labels or annotations: see [`Words`](crate::Words).
-#[derive(Debug, Clone)]
-pub struct Words<K: Kind, P: Part> {
-    inner: labels::Words<K, P>,
-}
+pub type Words<K, P> = labels::Words<K, P, Cluster>;
 
-impl<K: Kind, P: Part> Mirror for labels::Words<K, P> {
-    type Here = Words<K, P>;
-
-    fn mirror(self) -> Words<K, P> {
-        Words { inner: self }
+impl<K: Object, P: Part> Words<K, P> {
+    fn inner(&self) -> labels::Words<K, P> {
+        labels::Words::new(self.item().inner())
     }
-}
 
-impl<K: Kind, P: Part> Deref for Words<K, P> {
-    type Target = labels::Words<K, P>;
-
-    fn deref(&self) -> &labels::Words<K, P> {
-        &self.inner
-    }
-}
-
-impl<K: Kind, P: Part> Words<K, P> {
     waits! {
         "Words": set(key: &str, value: &str) -> Item<K>;
         "Words": delete(key: &str) -> Item<K>;
@@ -60,6 +29,6 @@ impl<K: Kind, P: Part> Words<K, P> {
         Key: AsRef<str>,
         Val: AsRef<str>,
     {
-        run(self.inner.set_many(words)).map(Mirror::mirror)
+        run(self.inner().set_many(words)).map(Mirror::mirror)
     }
 }

@@ -1,8 +1,8 @@
 //! The same client without `async`, for scripts and small programs: the same
 //! names, and each function waits for its answer.
 //!
-//! Reading an item needs no waiting: each type here dereferences to its
-//! asynchronous counterpart.
+//! Items, lists, events and labels are the same types as there, of another connection:
+//! functions that read them are the same, and functions with requests block.
 //!
 //! ```
 //! # longshore_embedded::blocking_example(|cluster| {
@@ -35,6 +35,7 @@
 
 mod cache;
 mod cluster;
+mod connection;
 mod item;
 mod kinds;
 mod labels;
@@ -50,8 +51,8 @@ use std::{future::Future, sync::OnceLock};
 use futures::{Stream, StreamExt, stream::BoxStream};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-pub use cache::{Cache, Changes};
-pub use cluster::Cluster;
+pub use cache::{Cache, CacheSnapshot, Change, Changes};
+pub use connection::Cluster;
 pub use item::{Item, List};
 pub use labels::Words;
 pub use pods::Logs;
@@ -97,8 +98,7 @@ fn runtime() -> Result<&'static Runtime> {
 /// ```
 /// # longshore_embedded::blocking_example(|cluster| {
 /// use longshore_client::{Cluster, Error, blocking};
-/// // What is inside is asynchronous.
-/// let inner: Cluster = (*cluster).clone();
+/// let inner = Cluster::from(cluster);
 /// let version = blocking::wait_for(async move {
 ///     let list = inner.nodes().list().await?;
 ///     Ok::<_, Error>(list.version)
@@ -153,13 +153,36 @@ macro_rules! same {
 
 same!(
     (),
+    bool,
     usize,
     String,
+    std::collections::BTreeMap<String, String>,
     serde_json::Value,
     bytes::Bytes,
     crate::view::Scale,
     crate::view::Table
 );
+
+impl<T: ?Sized> Mirror for &T {
+    type Here = Self;
+
+    fn mirror(self) -> Self {
+        self
+    }
+}
+
+/// Functions that return what those of the same names return, without a request.
+macro_rules! reads {
+    ($($of:literal: $name:ident($($argument:ident: $kind:ty),*) -> $here:ty;)*) => {
+        $(
+            #[doc = concat!("As [`", $of, "::", stringify!($name), "`](crate::", $of, "::", stringify!($name), ").")]
+            pub fn $name(&self, $($argument: $kind),*) -> $here {
+                crate::blocking::Mirror::mirror(self.inner().$name($($argument),*))
+            }
+        )*
+    };
+}
+use reads;
 
 /// Functions that wait for those of the same names.
 macro_rules! waits {
@@ -170,8 +193,8 @@ macro_rules! waits {
             /// # Errors
             /// As there.
             pub fn $name(&self, $($argument: $kind),*) -> crate::error::Result<$here> {
-                let waiting = self.inner.$name($($argument),*);
-                crate::blocking::run(waiting).map(crate::blocking::Mirror::mirror)
+                let found = crate::blocking::run(self.inner().$name($($argument),*));
+                found.map(crate::blocking::Mirror::mirror)
             }
         )*
     };

@@ -24,7 +24,7 @@ impl View<Pod> {
     /// # Errors
     /// As there.
     pub fn logs(&self, name: &str, options: &LogOptions) -> Result<Logs> {
-        run(self.inner.logs(name, options)).map(Logs::new)
+        run(self.inner().logs(name, options)).map(Logs::new)
     }
 
     /// As [`View::logs_all`](crate::View::logs_all).
@@ -36,7 +36,7 @@ impl View<Pod> {
         name: &str,
         options: &LogOptions,
     ) -> Result<impl Iterator<Item = Result<LogLine>> + use<>> {
-        run(self.inner.logs_all(name, options)).map(Taken::new)
+        run(self.inner().logs_all(name, options)).map(Taken::new)
     }
 }
 
@@ -48,7 +48,7 @@ impl Item<Pod> {
     /// # Errors
     /// As there.
     pub fn logs(&self, options: &LogOptions) -> Result<Logs> {
-        run(self.inner.logs(options)).map(Logs::new)
+        run(self.inner().logs(options)).map(Logs::new)
     }
 
     /// As [`Item::logs_all`](crate::Item::logs_all).
@@ -59,7 +59,7 @@ impl Item<Pod> {
         &self,
         options: &LogOptions,
     ) -> Result<impl Iterator<Item = Result<LogLine>> + use<>> {
-        run(self.inner.logs_all(options)).map(Taken::new)
+        run(self.inner().logs_all(options)).map(Taken::new)
     }
 }
 

@@ -20,6 +20,10 @@ pub struct ApiServerProxy {
 }
 
 impl ApiServerProxy {
+    fn inner(&self) -> &proxy::ApiServerProxy {
+        &self.inner
+    }
+
     pub(super) fn new(inner: proxy::ApiServerProxy) -> Self {
         Self { inner }
     }

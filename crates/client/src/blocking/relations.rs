@@ -3,11 +3,11 @@
 use super::{Item, Mirror, View, run, waits};
 use crate::{
     error::Result,
-    kind::{Any, Kind},
+    kind::{Any, Kind, Object},
     kinds,
 };
 
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
     waits! {
         "Item": owner() -> Option<Item<Any>>;
         "Item": owners() -> Vec<Item<Any>>;
@@ -18,16 +18,16 @@ impl<K: Kind> Item<K> {
     ///
     /// # Errors
     /// As there.
-    pub fn children<C: Kind + Default>(&self) -> Result<Vec<Item<C>>> {
-        run(self.inner.children::<C>()).map(Mirror::mirror)
+    pub fn children<C: Kind>(&self) -> Result<Vec<Item<C>>> {
+        run(self.inner().children::<C>()).map(Mirror::mirror)
     }
 
     /// As [`Item::children_in`](crate::Item::children_in).
     ///
     /// # Errors
     /// As there.
-    pub fn children_in<C: Kind>(&self, view: &View<C>) -> Result<Vec<Item<C>>> {
-        run(self.inner.children_in(&view.inner)).map(Mirror::mirror)
+    pub fn children_in<C: Object>(&self, view: &View<C>) -> Result<Vec<Item<C>>> {
+        run(self.inner().children_in(&view.inner)).map(Mirror::mirror)
     }
 }
 

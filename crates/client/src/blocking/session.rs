@@ -151,7 +151,7 @@ macro_rules! sessions {
                 command: impl IntoIterator<Item = C>,
                 options: &ExecOptions,
             ) -> Result<Session> {
-                run(self.inner.exec($($name,)? command, options)).map(|inner| Session { inner })
+                run(self.inner().exec($($name,)? command, options)).map(|inner| Session { inner })
             }
 
             #[doc = concat!("As [`", $of, "::attach`](crate::", $of, "::attach).")]
@@ -159,7 +159,7 @@ macro_rules! sessions {
             /// # Errors
             /// As there.
             pub fn attach(&self, $($name: $named,)? options: &ExecOptions) -> Result<Session> {
-                run(self.inner.attach($($name,)? options)).map(|inner| Session { inner })
+                run(self.inner().attach($($name,)? options)).map(|inner| Session { inner })
             }
 
             #[doc = concat!("As [`", $of, "::output`](crate::", $of, "::output).")]
@@ -172,7 +172,7 @@ macro_rules! sessions {
                 command: impl IntoIterator<Item = C>,
                 container: Option<&str>,
             ) -> Result<Output> {
-                run(self.inner.output($($name,)? command, container))
+                run(self.inner().output($($name,)? command, container))
             }
 
             #[doc = concat!("As [`", $of, "::copy_out`](crate::", $of, "::copy_out).")]
@@ -186,7 +186,7 @@ macro_rules! sessions {
                 to: &Path,
                 options: &CopyOptions,
             ) -> Result<Copied> {
-                run(self.inner.copy_out($($name,)? from, to, options))
+                run(self.inner().copy_out($($name,)? from, to, options))
             }
 
             #[doc = concat!("As [`", $of, "::copy_in`](crate::", $of, "::copy_in).")]
@@ -200,7 +200,7 @@ macro_rules! sessions {
                 to: &str,
                 options: &CopyOptions,
             ) -> Result<Copied> {
-                run(self.inner.copy_in($($name,)? from, to, options))
+                run(self.inner().copy_in($($name,)? from, to, options))
             }
 
             #[doc = concat!("As [`", $of, "::port_forward`](crate::", $of, "::port_forward).")]
@@ -208,7 +208,7 @@ macro_rules! sessions {
             /// # Errors
             /// As there.
             pub fn port_forward(&self, $($name: $named,)? port: u16) -> Result<PortForward> {
-                let inner = self.inner.port_forward($($name,)? port)?;
+                let inner = self.inner().port_forward($($name,)? port)?;
                 Ok(PortForward { inner })
             }
         }

@@ -1,16 +1,15 @@
 //! Views.
 
-use std::{ops::Deref, time::Duration};
+use std::time::Duration;
 
-use longshore_model::{FieldSelector, LabelSelector};
-use serde::Serialize;
+use longshore_model::{FieldSelector, KindInfo, LabelSelector};
 use serde_json::Value;
 
-use super::{Item, List, Mirror, Taken, run, waits};
+use super::{Item, List, Mirror, Taken, reads, run, waits};
 use crate::{
     error::Result,
     item,
-    kind::Kind,
+    kind::{Data, Object},
     options::{DeleteOptions, Patch},
     view::{self, Scale, Table},
 };
@@ -18,19 +17,11 @@ use crate::{
 /// The objects of a kind, of one namespace or all, that selectors match: see
 /// [`View`](crate::View).
 #[derive(Debug, Clone)]
-pub struct View<K: Kind> {
+pub struct View<K: Object> {
     pub(super) inner: view::View<K>,
 }
 
-impl<K: Kind> Deref for View<K> {
-    type Target = view::View<K>;
-
-    fn deref(&self) -> &view::View<K> {
-        &self.inner
-    }
-}
-
-impl<K: Kind> Mirror for view::View<K> {
+impl<K: Object> Mirror for view::View<K> {
     type Here = View<K>;
 
     fn mirror(self) -> View<K> {
@@ -38,7 +29,11 @@ impl<K: Kind> Mirror for view::View<K> {
     }
 }
 
-impl<K: Kind> View<K> {
+impl<K: Object> View<K> {
+    pub(super) fn inner(&self) -> &view::View<K> {
+        &self.inner
+    }
+
     /// As [`View::in_namespace`](crate::View::in_namespace).
     ///
     /// # Errors
@@ -85,6 +80,11 @@ impl<K: Kind> View<K> {
         self.inner.strict().mirror()
     }
 
+    reads! {
+        "View": namespace() -> Option<&str>;
+        "View": kind() -> &KindInfo;
+    }
+
     waits! {
         "View": api_paths() -> Vec<String>;
         "View": list() -> List<K>;
@@ -94,7 +94,6 @@ impl<K: Kind> View<K> {
         "View": table_of(name: &str) -> Table;
         "View": fetch(name: &str) -> Item<K>;
         "View": find(name: &str) -> Option<Item<K>>;
-        "View": apply(data: &Value, manager: &str, force: bool) -> Item<K>;
         "View": patch(name: &str, patch: &Patch) -> Item<K>;
         "View": patch_status(name: &str, patch: &Patch) -> Item<K>;
         "View": delete(name: &str, options: &DeleteOptions) -> ();
@@ -124,15 +123,28 @@ impl<K: Kind> View<K> {
     ///
     /// # Errors
     /// As there.
-    pub fn create(&self, data: &impl Serialize) -> Result<Item<K>> {
+    pub fn create<Form>(&self, data: &impl Data<K, Form>) -> Result<Item<K>> {
         run(self.inner.create(data)).map(Mirror::mirror)
+    }
+
+    /// As [`View::apply`](crate::View::apply).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn apply<Form>(
+        &self,
+        data: &impl Data<K, Form>,
+        manager: &str,
+        force: bool,
+    ) -> Result<Item<K>> {
+        run(self.inner.apply(data, manager, force)).map(Mirror::mirror)
     }
 
     /// As [`View::replace`](crate::View::replace).
     ///
     /// # Errors
     /// As there.
-    pub fn replace(&self, name: &str, data: &impl Serialize) -> Result<Item<K>> {
+    pub fn replace<Form>(&self, name: &str, data: &impl Data<K, Form>) -> Result<Item<K>> {
         run(self.inner.replace(name, data)).map(Mirror::mirror)
     }
 
@@ -140,7 +152,7 @@ impl<K: Kind> View<K> {
     ///
     /// # Errors
     /// As there.
-    pub fn replace_status(&self, name: &str, data: &impl Serialize) -> Result<Item<K>> {
+    pub fn replace_status<Form>(&self, name: &str, data: &impl Data<K, Form>) -> Result<Item<K>> {
         run(self.inner.replace_status(name, data)).map(Mirror::mirror)
     }
 
@@ -151,7 +163,7 @@ impl<K: Kind> View<K> {
     pub fn update(
         &self,
         name: &str,
-        change: impl FnMut(&mut Value) -> Result<()> + Send,
+        change: impl FnMut(&mut K) -> Result<()> + Send,
     ) -> Result<Item<K>> {
         run(self.inner.update(name, change)).map(Mirror::mirror)
     }
@@ -163,9 +175,10 @@ impl<K: Kind> View<K> {
     pub fn wait(
         &self,
         name: &str,
-        until: impl FnMut(&item::Item<K>) -> bool + Send,
+        mut until: impl FnMut(&Item<K>) -> bool + Send,
         timeout: Duration,
     ) -> Result<Item<K>> {
+        let until = |item: &item::Item<K>| until(&item.clone().mirror());
         run(self.inner.wait(name, until, timeout)).map(Mirror::mirror)
     }
 

@@ -2,34 +2,13 @@
 
 use std::time::Duration;
 
-use super::{Item, List, Mirror, View, run, waits};
-use crate::{error::Result, kind::Kind, watch};
+use super::{Cluster, Item, Mirror, View, run, waits};
+use crate::{error::Result, kind::Object, watch};
 
 /// A change that a [`Watch`] saw: see [`WatchEvent`](crate::WatchEvent).
-#[derive(Debug, Clone)]
-pub enum WatchEvent<K: Kind> {
-    /// The object is new, or new to the view's selectors.
-    Added(Item<K>),
-    /// The object has changed.
-    Modified(Item<K>),
-    /// The object is gone, or no longer matches; its last state.
-    Deleted(Item<K>),
-    /// History is lost: here is everything as it is now.
-    Resync(List<K>),
-}
+pub type WatchEvent<K> = watch::WatchEvent<K, Cluster>;
 
-impl<K: Kind> WatchEvent<K> {
-    /// The object of a single change.
-    #[must_use]
-    pub fn item(&self) -> Option<&Item<K>> {
-        match self {
-            Self::Added(item) | Self::Modified(item) | Self::Deleted(item) => Some(item),
-            Self::Resync(_) => None,
-        }
-    }
-}
-
-impl<K: Kind> Mirror for watch::WatchEvent<K> {
+impl<K: Object> Mirror for watch::WatchEvent<K> {
     type Here = WatchEvent<K>;
 
     fn mirror(self) -> WatchEvent<K> {
@@ -45,11 +24,11 @@ impl<K: Kind> Mirror for watch::WatchEvent<K> {
 /// Changes to the objects of a view: see [`Watch`](crate::Watch). Also an
 /// iterator, which waits as long as it takes and ends with the watch.
 #[derive(Debug)]
-pub struct Watch<K: Kind> {
+pub struct Watch<K: Object> {
     inner: watch::Watch<K>,
 }
 
-impl<K: Kind> Mirror for watch::Watch<K> {
+impl<K: Object> Mirror for watch::Watch<K> {
     type Here = Watch<K>;
 
     fn mirror(self) -> Watch<K> {
@@ -57,18 +36,18 @@ impl<K: Kind> Mirror for watch::Watch<K> {
     }
 }
 
-impl<K: Kind> View<K> {
+impl<K: Object> View<K> {
     waits! {
         "View": watch() -> Watch<K>;
         "View": watch_since(version: &str) -> Watch<K>;
     }
 }
 
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
     waits! { "Item": watch() -> Watch<K>; }
 }
 
-impl<K: Kind> Watch<K> {
+impl<K: Object> Watch<K> {
     /// As [`Watch::next`](crate::Watch::next).
     ///
     /// # Errors
@@ -83,7 +62,7 @@ impl<K: Kind> Watch<K> {
     }
 }
 
-impl<K: Kind> Iterator for Watch<K> {
+impl<K: Object> Iterator for Watch<K> {
     type Item = Result<WatchEvent<K>>;
 
     fn next(&mut self) -> Option<Self::Item> {

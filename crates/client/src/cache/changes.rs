@@ -10,21 +10,26 @@ use tokio::sync::Notify;
 use tokio_util::sync::DropGuard;
 
 use super::table::{self, Table};
-use crate::{cluster::Cluster, data::Snapshot, item::Item, kind::Kind};
+use crate::{
+    cluster::{Cluster, Connection},
+    data::Snapshot,
+    item::Item,
+    kind::{KindOf, Object},
+};
 
 /// A change of a [`Cache`](crate::Cache).
 #[derive(Debug, Clone)]
-pub enum Change<K: Kind> {
+pub enum Change<K: Object, C: Connection = Cluster> {
     /// The object is there, as here.
-    Upsert(Item<K>),
+    Upsert(Item<K, C>),
     /// The object is gone; the last state known.
-    Gone(Item<K>),
+    Gone(Item<K, C>),
 }
 
-impl<K: Kind> Change<K> {
+impl<K: Object, C: Connection> Change<K, C> {
     /// The object.
     #[must_use]
-    pub fn item(&self) -> &Item<K> {
+    pub fn item(&self) -> &Item<K, C> {
         match self {
             Self::Upsert(item) | Self::Gone(item) => item,
         }
@@ -175,9 +180,9 @@ impl Subscribers {
 /// assert!(changes.next().await.is_none());
 /// # Ok(()) });
 /// ```
-pub struct Changes<K: Kind> {
+pub struct Changes<K: Object> {
     pub(super) cluster: Cluster,
-    pub(super) kind: K,
+    pub(super) kind: KindOf<K>,
     /// What was there at the beginning, and the last key of it that was given out.
     pub(super) initial: Option<(Table, String)>,
     pub(super) subscriber: Arc<Subscriber>,
@@ -190,7 +195,7 @@ enum Taken {
     End,
 }
 
-impl<K: Kind> Changes<K> {
+impl<K: Object> Changes<K> {
     /// The next change; `None` once the [`Cluster`] is closed. May be given
     /// up and called again; no change is lost.
     pub async fn next(&mut self) -> Option<Change<K>> {
@@ -231,7 +236,7 @@ impl<K: Kind> Changes<K> {
     }
 }
 
-impl<K: Kind> std::fmt::Debug for Changes<K> {
+impl<K: Object> std::fmt::Debug for Changes<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Changes").finish_non_exhaustive()
     }

@@ -8,13 +8,13 @@ use super::store::Store;
 use crate::{
     data::Snapshot,
     error::{Error, Result},
-    kind::Kind,
+    kind::Object,
     view::View,
     watch::{Filled, Keep, Session, Step, fill},
 };
 
 /// Everything as it is now, each object with a text of its own.
-pub(super) async fn first<K: Kind>(view: &View<K>) -> Result<Filled> {
+pub(super) async fn first<K: Object>(view: &View<K>) -> Result<Filled> {
     let filled = fill(view, Keep::Compact).await?;
     check(&filled.snapshots)?;
     Ok(filled)
@@ -26,7 +26,7 @@ fn check(snapshots: &[Arc<Snapshot>]) -> Result<()> {
 }
 
 /// Follows the watch until the cache is dropped or the cluster is closed.
-pub(super) async fn run<K: Kind>(
+pub(super) async fn run<K: Object>(
     mut session: Session<K>,
     store: Arc<Store>,
     dropped: CancellationToken,
@@ -40,7 +40,7 @@ pub(super) async fn run<K: Kind>(
 
 /// What ends a watch, a lost permission for instance, may come right again:
 /// then all is listed anew.
-async fn keep_fresh<K: Kind>(session: &mut Session<K>, store: &Store) {
+async fn keep_fresh<K: Object>(session: &mut Session<K>, store: &Store) {
     let transport = session.view().cluster().transport.clone();
     let mut failures = 0;
     loop {
@@ -60,7 +60,7 @@ async fn keep_fresh<K: Kind>(session: &mut Session<K>, store: &Store) {
     }
 }
 
-async fn follow<K: Kind>(
+async fn follow<K: Object>(
     session: &mut Session<K>,
     store: &Store,
     failures: &mut u32,

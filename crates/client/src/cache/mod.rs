@@ -12,7 +12,14 @@ use std::sync::Arc;
 use longshore_model::LabelSelector;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::{cluster::Cluster, error::Result, item::Item, kind::Kind, view::View, watch::Session};
+use crate::{
+    cluster::Cluster,
+    error::Result,
+    item::Item,
+    kind::{KindOf, Object},
+    view::View,
+    watch::Session,
+};
 pub use changes::{Change, Changes};
 pub use snapshot::CacheSnapshot;
 use store::Store;
@@ -46,14 +53,14 @@ use store::Store;
 /// # Ok(()) });
 /// ```
 #[derive(Clone)]
-pub struct Cache<K: Kind> {
+pub struct Cache<K: Object> {
     cluster: Cluster,
-    kind: K,
+    kind: KindOf<K>,
     store: Arc<Store>,
     guard: Arc<DropGuard>,
 }
 
-impl<K: Kind> Cache<K> {
+impl<K: Object> Cache<K> {
     async fn open(view: View<K>) -> Result<Self> {
         let filled = fresh::first(&view).await?;
         let store = Arc::new(Store::new(filled.snapshots));
@@ -138,7 +145,7 @@ impl<K: Kind> Cache<K> {
     }
 }
 
-impl<K: Kind> std::fmt::Debug for Cache<K> {
+impl<K: Object> std::fmt::Debug for Cache<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Cache")
             .field("items", &self.len())
@@ -146,7 +153,7 @@ impl<K: Kind> std::fmt::Debug for Cache<K> {
     }
 }
 
-impl<K: Kind> View<K> {
+impl<K: Object> View<K> {
     /// A copy of all objects, kept fresh by a watch in the background.
     ///
     /// # Errors

@@ -5,7 +5,12 @@ use std::sync::Arc;
 use longshore_model::LabelSelector;
 
 use super::table::Table;
-use crate::{cluster::Cluster, data::Snapshot, item::Item, kind::Kind};
+use crate::{
+    cluster::{Cluster, Connection},
+    data::Snapshot,
+    item::Item,
+    kind::{KindOf, Object},
+};
 
 /// What a [`Cache`](crate::Cache) held at one moment. Cheap to make and to clone; as long as
 /// it lives it keeps what has changed since.
@@ -35,45 +40,60 @@ use crate::{cluster::Cluster, data::Snapshot, item::Item, kind::Kind};
 /// # Ok(()) });
 /// ```
 #[derive(Clone)]
-pub struct CacheSnapshot<K: Kind> {
-    pub(super) cluster: Cluster,
-    pub(super) kind: K,
+pub struct CacheSnapshot<K: Object, C: Connection = Cluster> {
+    pub(super) cluster: C,
+    pub(super) kind: KindOf<K>,
     pub(super) table: Arc<Table>,
 }
 
-impl<K: Kind> CacheSnapshot<K> {
-    fn wrap(&self, snapshot: &Arc<Snapshot>) -> Item<K> {
+impl<K: Object> CacheSnapshot<K> {
+    /// The same snapshot, with items of another connection.
+    pub(crate) fn moved<C: Connection>(self, cluster: C) -> CacheSnapshot<K, C> {
+        CacheSnapshot {
+            cluster,
+            kind: self.kind,
+            table: self.table,
+        }
+    }
+}
+
+impl<K: Object, C: Connection> CacheSnapshot<K, C> {
+    pub(crate) fn cluster(&self) -> &C {
+        &self.cluster
+    }
+
+    fn wrap(&self, snapshot: &Arc<Snapshot>) -> Item<K, C> {
         Item::new(self.cluster.clone(), self.kind.clone(), snapshot.clone())
     }
 
     /// All objects, by namespace and name.
-    pub fn iter(&self) -> impl Iterator<Item = Item<K>> {
+    pub fn iter(&self) -> impl Iterator<Item = Item<K, C>> {
         self.table.iter().map(|(_, snapshot)| self.wrap(snapshot))
     }
 
     /// As [`Cache::get`](crate::Cache::get).
     #[must_use]
-    pub fn get(&self, namespace: Option<&str>, name: &str) -> Option<Item<K>> {
+    pub fn get(&self, namespace: Option<&str>, name: &str) -> Option<Item<K, C>> {
         let found = self.table.get(namespace, name);
         found.map(|snapshot| self.wrap(snapshot))
     }
 
     /// As [`Cache::by_namespace`](crate::Cache::by_namespace).
-    pub fn by_namespace(&self, namespace: &str) -> impl Iterator<Item = Item<K>> {
+    pub fn by_namespace(&self, namespace: &str) -> impl Iterator<Item = Item<K, C>> {
         let found = self.table.by_namespace(namespace);
         found.map(|snapshot| self.wrap(snapshot))
     }
 
     /// As [`Cache::by_label`](crate::Cache::by_label).
     #[must_use]
-    pub fn by_label(&self, key: &str, value: &str) -> Vec<Item<K>> {
+    pub fn by_label(&self, key: &str, value: &str) -> Vec<Item<K, C>> {
         let found = self.table.by_label(key, value);
         found.map(|snapshot| self.wrap(snapshot)).collect()
     }
 
     /// As [`Cache::matching`](crate::Cache::matching).
     #[must_use]
-    pub fn matching(&self, selector: &LabelSelector) -> Vec<Item<K>> {
+    pub fn matching(&self, selector: &LabelSelector) -> Vec<Item<K, C>> {
         let found = self.table.matching(selector).into_iter();
         found.map(|snapshot| self.wrap(snapshot)).collect()
     }
@@ -91,7 +111,7 @@ impl<K: Kind> CacheSnapshot<K> {
     }
 }
 
-impl<K: Kind> std::fmt::Debug for CacheSnapshot<K> {
+impl<K: Object, C: Connection> std::fmt::Debug for CacheSnapshot<K, C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CacheSnapshot")
             .field("items", &self.len())

@@ -16,7 +16,7 @@ use watch_lists::WatchLists;
 use crate::{
     discovery::Discovery,
     error::Result,
-    kind::Any,
+    kind::KindRef,
     transport::{Timing, Transport},
     versions::Versions,
 };
@@ -39,7 +39,7 @@ use crate::{
 /// let deployments = cluster.view::<Deployment>();
 /// let by_word = cluster.kind("deploy").await?;
 /// assert_eq!(by_word.kind(), deployments.kind());
-/// let by_value = cluster.view_of(Any::new(by_word.kind().clone().into()));
+/// let by_value = cluster.view_of::<Any>(by_word.kind().clone());
 /// assert!(by_value.list().await?.items.is_empty());
 ///
 /// let version = cluster.proxy().get("/version", &[]).await?;
@@ -52,6 +52,18 @@ use crate::{
 pub struct Cluster {
     pub(crate) transport: Transport,
     pub(crate) shared: Arc<Shared>,
+}
+
+/// The connection that an item came from: a [`Cluster`], or one of
+/// [`blocking`](crate::blocking).
+pub trait Connection: AsRef<Cluster> + Clone + Send + Sync + 'static {}
+
+impl Connection for Cluster {}
+
+impl AsRef<Cluster> for Cluster {
+    fn as_ref(&self) -> &Cluster {
+        self
+    }
 }
 
 pub(crate) struct Shared {
@@ -263,28 +275,31 @@ impl Cluster {
     }
 
     /// The kind that a person means by `word`.
-    pub(crate) async fn kind_called(&self, word: &str) -> Result<Any> {
+    pub(crate) async fn kind_called(&self, word: &str) -> Result<KindRef> {
         let of_items = builtin_of_list(word, |_| true);
         if let Some(info) = of_items {
-            return Ok(Any(Arc::new(info.clone())));
+            return Ok(info.into());
         }
         let discovery = &self.shared.discovery;
-        Ok(Any(discovery.called(&self.transport, word).await?))
+        Ok(discovery.called(&self.transport, word).await?.into())
     }
 
     /// The kind of an object's `apiVersion` and `kind`.
-    pub(crate) async fn kind_of(&self, gvk: &Gvk) -> Result<Any> {
+    pub(crate) async fn kind_of(&self, gvk: &Gvk) -> Result<KindRef> {
         let known = BUILTIN.iter().find(|info| info.gvk == *gvk);
-        Ok(Any(match known {
-            Some(info) => Arc::new(info.clone()),
-            None => self.shared.discovery.of_type(&self.transport, gvk).await?,
-        }))
+        match known {
+            Some(info) => Ok(info.into()),
+            None => {
+                let discovery = &self.shared.discovery;
+                Ok(discovery.of_type(&self.transport, gvk).await?.into())
+            }
+        }
     }
 
     /// As [`Cluster::kind_of`]; the kind of a list means the kind of its items.
-    pub(crate) async fn kind_of_items(&self, gvk: &Gvk) -> Result<Any> {
+    pub(crate) async fn kind_of_items(&self, gvk: &Gvk) -> Result<KindRef> {
         match Self::items_of(gvk) {
-            Some(info) => Ok(Any(Arc::new(info.clone()))),
+            Some(info) => Ok(info.into()),
             None => match (self.kind_of(gvk).await, gvk.kind.strip_suffix("List")) {
                 (Err(error), Some(kind)) => {
                     let items = Gvk::from_api_version(&gvk.api_version(), kind);

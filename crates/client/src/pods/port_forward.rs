@@ -62,8 +62,8 @@ impl View<Pod> {
     /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {
     /// use tokio::{io::AsyncReadExt, net::{TcpListener, TcpStream}};
     ///
-    /// let port = pods.port_forward("web", 8080)?;
-    /// // No process listens in this pod: reading fails.
+    /// let port = pods.port_forward("web", 1)?;
+    /// // No process listens at this port: reading fails.
     /// let mut stream = port.connect().await?;
     /// assert!(stream.read_to_string(&mut String::new()).await.is_err());
     ///

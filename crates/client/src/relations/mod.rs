@@ -11,12 +11,12 @@ use serde_json::Value;
 use crate::{
     error::{Error, Result},
     item::Item,
-    kind::{Any, Kind},
+    kind::{Any, Kind, Object},
     kinds::Event,
     view::View,
 };
 
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
     /// The object that this one belongs to: the one that controls it, or else
     /// the first of its owners. `None` when it belongs to nothing, or its owner
     /// is gone.
@@ -111,7 +111,7 @@ impl<K: Kind> Item<K> {
     /// assert_eq!(job.pods().await?, children);
     /// # Ok(()) });
     /// ```
-    pub async fn children<C: Kind + Default>(&self) -> Result<Vec<Item<C>>> {
+    pub async fn children<C: Kind>(&self) -> Result<Vec<Item<C>>> {
         self.children_in(&self.cluster().view()).await
     }
 
@@ -140,7 +140,7 @@ impl<K: Kind> Item<K> {
     /// assert_eq!(children[0].name(), "login");
     /// # Ok(()) });
     /// ```
-    pub async fn children_in<C: Kind>(&self, view: &View<C>) -> Result<Vec<Item<C>>> {
+    pub async fn children_in<C: Object>(&self, view: &View<C>) -> Result<Vec<Item<C>>> {
         let mut view = view.clone();
         if self.namespace().is_some() && view.kind().is_namespaced() {
             view = view.with_namespace(self.namespace().map(str::to_owned));

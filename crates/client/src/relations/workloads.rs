@@ -5,7 +5,7 @@ use longshore_model::{FieldSelector, LabelSelector};
 use crate::{
     error::Result,
     item::Item,
-    kind::Kind,
+    kind::Object,
     kinds::{
         CronJob, DaemonSet, Deployment, Job, Node, Pod, ReplicaSet, ReplicationController, Service,
         StatefulSet,
@@ -13,7 +13,7 @@ use crate::{
     view::View,
 };
 
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
     /// The pods that belong to this object and that the selector in its spec
     /// matches.
     async fn selected(&self) -> Result<Vec<Item<Pod>>> {
@@ -198,14 +198,14 @@ impl Item<Node> {
 }
 
 /// The view with the selector, unless that selects everything: owners decide then.
-fn narrow<K: Kind>(view: View<K>, selector: LabelSelector) -> View<K> {
+fn narrow<K: Object>(view: View<K>, selector: LabelSelector) -> View<K> {
     if selector.is_everything() {
         return view;
     }
     view.labels(selector)
 }
 
-async fn grandchildren<K: Kind>(
+async fn grandchildren<K: Object>(
     item: &Item<K>,
     parents: &[&str],
     selector: LabelSelector,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::{error::Result, item::Item, kind::Kind};
+use crate::{cluster::Connection, error::Result, item::Item, kind::Object};
 
 /// One condition of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -56,7 +56,7 @@ impl Condition {
 /// }
 /// # Ok(()) });
 /// ```
-impl<K: Kind> Item<K> {
+impl<K: Object, C: Connection> Item<K, C> {
     /// All its conditions.
     ///
     /// # Errors

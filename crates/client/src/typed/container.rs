@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
+    cluster::{Cluster, Connection},
     error::{Error, Result},
     item::Item,
     kinds::Pod,
@@ -43,19 +44,19 @@ use crate::{
 /// # Ok(()) });
 /// ```
 #[derive(Debug, Clone)]
-pub struct Container {
-    pod: Item<Pod>,
+pub struct Container<C: Connection = Cluster> {
+    pod: Item<Pod, C>,
     raw: Value,
 }
 
-impl Container {
-    pub(super) fn new(pod: Item<Pod>, raw: Value) -> Self {
+impl<C: Connection> Container<C> {
+    pub(super) fn new(pod: Item<Pod, C>, raw: Value) -> Self {
         Self { pod, raw }
     }
 
     /// The pod it belongs to.
     #[must_use]
-    pub fn pod(&self) -> &Item<Pod> {
+    pub fn pod(&self) -> &Item<Pod, C> {
         &self.pod
     }
 
@@ -121,7 +122,7 @@ impl Container {
     ///
     /// # Errors
     /// [`Error::Status`] when it is absent.
-    pub fn state(&self) -> Result<ContainerState> {
+    pub fn state(&self) -> Result<ContainerState<C>> {
         self.get("state").map(|raw| ContainerState {
             pod: self.pod.clone(),
             raw,
@@ -132,7 +133,7 @@ impl Container {
     ///
     /// # Errors
     /// [`Error::Status`] when it has had no run before.
-    pub fn last_state(&self) -> Result<ContainerState> {
+    pub fn last_state(&self) -> Result<ContainerState<C>> {
         let raw: Value = self.get("lastState")?;
         if raw.as_object().is_none_or(serde_json::Map::is_empty) {
             return Err(self.pod.lacks("container lastState"));
@@ -180,8 +181,8 @@ impl Container {
 /// # Ok(()) });
 /// ```
 #[derive(Debug, Clone)]
-pub struct ContainerState {
-    pod: Item<Pod>,
+pub struct ContainerState<C: Connection = Cluster> {
+    pod: Item<Pod, C>,
     raw: Value,
 }
 
@@ -189,7 +190,7 @@ const WAITING: &str = "waiting";
 const RUNNING: &str = "running";
 const TERMINATED: &str = "terminated";
 
-impl ContainerState {
+impl<C: Connection> ContainerState<C> {
     /// The whole status.
     #[must_use]
     pub fn raw(&self) -> &Value {
@@ -289,8 +290,8 @@ impl ContainerState {
     }
 }
 
-fn read<T: DeserializeOwned>(
-    pod: &Item<Pod>,
+fn read<T: DeserializeOwned, C: Connection>(
+    pod: &Item<Pod, C>,
     raw: &Value,
     what: &str,
     field: &'static str,

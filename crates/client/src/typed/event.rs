@@ -1,14 +1,10 @@
-//! Events and Leases.
+//! Events.
 
 use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::open_enum;
-use crate::{
-    error::Result,
-    item::Item,
-    kinds::{Event, Lease},
-};
+use crate::{cluster::Connection, error::Result, item::Item, kinds::Event};
 
 open_enum! {
     /// How much an event matters.
@@ -62,7 +58,7 @@ pub struct ObjectReference {
 /// assert_eq!(event.last_seen()?, Some("2026-01-05T10:00:00Z".parse()?));
 /// # Ok(()) });
 /// ```
-impl Item<Event> {
+impl<C: Connection> Item<Event, C> {
     /// What happened, for people; empty when nothing is said.
     ///
     /// # Errors
@@ -137,39 +133,5 @@ impl Item<Event> {
             }
         }
         Ok(None)
-    }
-}
-
-/// ```
-/// # longshore_embedded::example(async |cluster| {
-/// use longshore_client::Patch;
-/// use serde_json::json;
-///
-/// let leases = cluster.leases().in_namespace("default")?;
-/// let free = leases.create(&json!({"metadata": {"name": "leader"}})).await?;
-/// assert_eq!((free.holder()?, free.renewed()?), (None, None));
-///
-/// let spec = json!({"holderIdentity": "a", "renewTime": "2026-01-05T10:00:00.000000Z"});
-/// let taken = free.patch(&Patch::merge(json!({"spec": spec}))).await?;
-/// assert_eq!(taken.holder()?.as_deref(), Some("a"));
-/// assert!(taken.renewed()?.is_some_and(|at| at < jiff::Timestamp::now()));
-/// # Ok(()) });
-/// ```
-impl Item<Lease> {
-    /// Who holds it; `None` when no one does.
-    ///
-    /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) when it is no text.
-    pub fn holder(&self) -> Result<Option<String>> {
-        let holder: Option<String> = self.field(&["spec", "holderIdentity"])?;
-        Ok(holder.filter(|holder| !holder.is_empty()))
-    }
-
-    /// When it was last renewed; `None` when it never was.
-    ///
-    /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) when it is no time.
-    pub fn renewed(&self) -> Result<Option<Timestamp>> {
-        self.field(&["spec", "renewTime"])
     }
 }

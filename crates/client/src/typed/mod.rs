@@ -1,15 +1,14 @@
-//! What is asked of the common kinds most, with types of its own. A status
-//! field that is absent is an [`Error::Status`](crate::Error::Status).
+//! Methods of the items of common kinds, which read single fields of the status. An absent
+//! count is 0; another absent field is an [`Error::Status`](crate::Error::Status).
+//! [`Item::object`](crate::Item::object) has all fields.
 
 mod condition;
 mod container;
 mod event;
-mod job;
 mod node;
 mod pod;
 mod resources;
 mod simple;
-mod storage;
 mod workloads;
 
 pub use condition::Condition;
@@ -18,8 +17,6 @@ pub use event::{EventType, ObjectReference};
 pub use node::{Address, AddressType};
 pub use resources::Resources;
 pub use simple::{IngressPoint, SecretType};
-pub use storage::{ClaimPhase, VolumePhase};
-pub use workloads::ActiveJob;
 
 /// An enum of words that keeps those it does not know: a newer server may
 /// have more of them.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::Deserialize;
 
 use super::{Resources, open_enum};
-use crate::{error::Result, item::Item, kinds::Node};
+use crate::{cluster::Connection, error::Result, item::Item, kinds::Node};
 
 open_enum! {
     /// What an address of a node is for.
@@ -65,7 +65,7 @@ struct RawAddress {
 /// # }});
 /// # cluster.nodes().patch_status("n1", &Patch::merge(status)).await?;
 /// let node = cluster.nodes().fetch("n1").await?;
-/// assert!(node.is_ready()?);
+/// assert!(node.holds("Ready")?);
 /// let addresses = node.addresses()?;
 /// let internal = addresses.iter().find(|address| address.kind == AddressType::InternalIp);
 /// assert_eq!(internal.and_then(|address| address.ip()), Some("10.0.0.7".parse()?));
@@ -76,7 +76,7 @@ struct RawAddress {
 /// assert_eq!(node.allocatable()?.cpu(), Some(3.5));
 /// # Ok(()) });
 /// ```
-impl Item<Node> {
+impl<C: Connection> Item<Node, C> {
     /// Where it can be reached; empty when nothing is known.
     ///
     /// # Errors
@@ -106,13 +106,5 @@ impl Item<Node> {
     /// [`Error::Status`](crate::Error::Status) when it is absent.
     pub fn allocatable(&self) -> Result<Resources> {
         self.resources(&["status", "allocatable"])
-    }
-
-    /// Whether it is ready for pods.
-    ///
-    /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) when the status is malformed.
-    pub fn is_ready(&self) -> Result<bool> {
-        self.holds("Ready")
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use jiff::Timestamp;
 
 use super::{Container, PodPhase};
-use crate::{error::Result, item::Item, kinds::Pod};
+use crate::{cluster::Connection, error::Result, item::Item, kinds::Pod};
 
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -57,7 +57,7 @@ use crate::{error::Result, item::Item, kinds::Pod};
 /// assert_eq!((pod.reason()?.as_str(), pod.message()?.as_str()), ("Evicted", "memory is low"));
 /// # Ok(()) });
 /// ```
-impl Item<Pod> {
+impl<C: Connection> Item<Pod, C> {
     /// How far it has come.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Item<Pod> {
     ///
     /// # Errors
     /// [`Error::Decode`](crate::Error::Decode) when the status is malformed.
-    pub fn containers(&self) -> Result<Vec<Container>> {
+    pub fn containers(&self) -> Result<Vec<Container<C>>> {
         self.container_statuses("containerStatuses")
     }
 
@@ -138,11 +138,11 @@ impl Item<Pod> {
     ///
     /// # Errors
     /// As [`Item::containers`].
-    pub fn init_containers(&self) -> Result<Vec<Container>> {
+    pub fn init_containers(&self) -> Result<Vec<Container<C>>> {
         self.container_statuses("initContainerStatuses")
     }
 
-    fn container_statuses(&self, field: &str) -> Result<Vec<Container>> {
+    fn container_statuses(&self, field: &str) -> Result<Vec<Container<C>>> {
         let raw: Vec<serde_json::Value> = self.field(&["status", field])?.unwrap_or_default();
         Ok(raw
             .into_iter()

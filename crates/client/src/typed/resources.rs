@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use longshore_model::Quantity;
 
 use crate::{
+    cluster::Connection,
     error::{Error, Result},
     item::Item,
-    kind::Kind,
+    kind::Object,
 };
 
 /// Amounts of resources, by name.
@@ -62,7 +63,7 @@ impl Resources {
     }
 }
 
-impl<K: Kind> Item<K> {
+impl<K: Object, C: Connection> Item<K, C> {
     /// Amounts by name at a path; absent ones are a status error.
     pub(super) fn resources(&self, path: &[&str]) -> Result<Resources> {
         let name = || path.join(".");

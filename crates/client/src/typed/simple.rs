@@ -1,4 +1,4 @@
-//! Namespaces, Services, Ingresses, Secrets and ConfigMaps.
+//! Namespaces, Services, Secrets and ConfigMaps.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,10 +10,10 @@ use serde::Deserialize;
 
 use super::{NamespacePhase, open_enum};
 use crate::{
+    cluster::Connection,
     error::{Error, Result},
     item::Item,
-    kind::Kind,
-    kinds::{ConfigMap, Ingress, Namespace, Secret, Service},
+    kinds::{ConfigMap, Namespace, Secret, Service},
 };
 
 /// ```
@@ -24,7 +24,7 @@ use crate::{
 /// assert_eq!(namespace.phase()?, NamespacePhase::Active);
 /// # Ok(()) });
 /// ```
-impl Item<Namespace> {
+impl<C: Connection> Item<Namespace, C> {
     /// How far it has come.
     ///
     /// # Errors
@@ -49,59 +49,6 @@ struct RawIngress {
     hostname: Option<String>,
 }
 
-fn ingress<K: Kind>(item: &Item<K>) -> Result<BTreeSet<IngressPoint>> {
-    let raw: Vec<RawIngress> = item
-        .field(&["status", "loadBalancer", "ingress"])?
-        .unwrap_or_default();
-    let mut points = BTreeSet::new();
-    for RawIngress { ip, hostname } in raw {
-        if let Some(text) = ip.filter(|text| !text.is_empty()) {
-            let ip = text.parse().map_err(|error| {
-                Error::decode(format!("the ingress of {}", item.described()), error)
-            })?;
-            points.insert(IngressPoint::Ip(ip));
-        }
-        points.extend(
-            hostname
-                .filter(|name| !name.is_empty())
-                .map(IngressPoint::Hostname),
-        );
-    }
-    Ok(points)
-}
-
-/// ```
-/// # longshore_embedded::example(async |cluster| {
-/// # use longshore_client::Patch;
-/// # use serde_json::json;
-/// use longshore_client::typed::IngressPoint;
-///
-/// # let ingresses = cluster.ingresses().in_namespace("default")?;
-/// # let service = json!({"name": "web", "port": {"number": 80}});
-/// # ingresses.create(&json!({
-/// #     "metadata": {"name": "web"}, "spec": {"defaultBackend": {"service": service}},
-/// # })).await?;
-/// let ingress = ingresses.fetch("web").await?;
-/// assert!(ingress.loadbalancer_ingress()?.is_empty());
-/// # let points = json!([{"hostname": "lb.example"}]);
-/// # let status = json!({"status": {"loadBalancer": {"ingress": points}}});
-/// # ingress.patch_status(&Patch::merge(status)).await?;
-///
-/// // When its controller has found it a place:
-/// let points = ingress.fetch().await?.loadbalancer_ingress()?;
-/// assert!(points.contains(&IngressPoint::Hostname("lb.example".to_owned())));
-/// # Ok(()) });
-/// ```
-impl Item<Ingress> {
-    /// Where its load balancer lets traffic in; empty while there is none.
-    ///
-    /// # Errors
-    /// [`Error::Decode`] when the status is malformed.
-    pub fn loadbalancer_ingress(&self) -> Result<BTreeSet<IngressPoint>> {
-        ingress(self)
-    }
-}
-
 /// ```
 /// # longshore_embedded::example(async |cluster| {
 /// # use longshore_client::Patch;
@@ -111,9 +58,8 @@ impl Item<Ingress> {
 /// let services = cluster.services().in_namespace("default")?;
 /// let web = services.create(&json!({
 ///     "metadata": {"name": "web"},
-///     "spec": {"type": "LoadBalancer", "ports": [{"port": 80}], "clusterIP": "10.96.0.80"},
+///     "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
 /// })).await?;
-/// assert_eq!(web.cluster_ip()?, Some("10.96.0.80".parse()?));
 /// assert!(web.loadbalancer_ingress()?.is_empty());
 /// # let points = json!([{"ip": "203.0.113.9"}]);
 /// # let status = json!({"status": {"loadBalancer": {"ingress": points}}});
@@ -124,25 +70,30 @@ impl Item<Ingress> {
 /// assert!(points.contains(&IngressPoint::Ip("203.0.113.9".parse()?)));
 /// # Ok(()) });
 /// ```
-impl Item<Service> {
+impl<C: Connection> Item<Service, C> {
     /// Where its load balancer lets traffic in; empty while there is none.
     ///
     /// # Errors
     /// [`Error::Decode`] when the status is malformed.
     pub fn loadbalancer_ingress(&self) -> Result<BTreeSet<IngressPoint>> {
-        ingress(self)
-    }
-
-    /// Its address in the cluster; `None` when it is headless or has none yet.
-    ///
-    /// # Errors
-    /// [`Error::Decode`] when it is no address.
-    pub fn cluster_ip(&self) -> Result<Option<IpAddr>> {
-        let text: Option<String> = self.field(&["spec", "clusterIP"])?;
-        text.filter(|text| !text.is_empty() && text != "None")
-            .map(|text| text.parse())
-            .transpose()
-            .map_err(|error| Error::decode(format!("clusterIP of {}", self.described()), error))
+        let raw: Vec<RawIngress> = self
+            .field(&["status", "loadBalancer", "ingress"])?
+            .unwrap_or_default();
+        let mut points = BTreeSet::new();
+        for RawIngress { ip, hostname } in raw {
+            if let Some(text) = ip.filter(|text| !text.is_empty()) {
+                let ip = text.parse().map_err(|error| {
+                    Error::decode(format!("the ingress of {}", self.described()), error)
+                })?;
+                points.insert(IngressPoint::Ip(ip));
+            }
+            points.extend(
+                hostname
+                    .filter(|name| !name.is_empty())
+                    .map(IngressPoint::Hostname),
+            );
+        }
+        Ok(points)
     }
 }
 
@@ -183,7 +134,7 @@ open_enum! {
 /// assert_eq!(secret.data()?["password"], b"kettle");
 /// # Ok(()) });
 /// ```
-impl Item<Secret> {
+impl<C: Connection> Item<Secret, C> {
     /// Its contents, decoded; empty when there are none.
     ///
     /// # Errors
@@ -224,7 +175,7 @@ impl Item<Secret> {
 /// assert_eq!(settings.data()?["colour"], "blue");
 /// # Ok(()) });
 /// ```
-impl Item<ConfigMap> {
+impl<C: Connection> Item<ConfigMap, C> {
     /// Its texts; empty when there are none.
     ///
     /// # Errors

@@ -3,9 +3,9 @@
 use http::Method;
 
 use super::View;
-use crate::{error::Result, item::Item, kind::Kind, options::DeleteOptions, transport::Call};
+use crate::{error::Result, item::Item, kind::Object, options::DeleteOptions, transport::Call};
 
-impl<K: Kind> View<K> {
+impl<K: Object> View<K> {
     /// Deletes an object. That it is gone already is no error, nor that a
     /// namespace is on its way already.
     ///
@@ -47,7 +47,7 @@ impl<K: Kind> View<K> {
     }
 }
 
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
     /// Deletes the object; that it is gone already is no error.
     ///
     /// # Errors

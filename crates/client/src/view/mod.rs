@@ -8,6 +8,7 @@ mod prepare;
 mod read;
 mod scale;
 mod table;
+mod update;
 mod write;
 
 use longshore_model::{FieldSelector, KindInfo, LabelSelector, name};
@@ -15,7 +16,7 @@ use longshore_model::{FieldSelector, KindInfo, LabelSelector, name};
 use crate::{
     cluster::Cluster,
     error::{Error, Result},
-    kind::Kind,
+    kind::{KindOf, Object},
     options::Writing,
     transport::{Call, escape},
 };
@@ -54,9 +55,9 @@ pub use {
 /// # Ok(()) });
 /// ```
 #[derive(Debug, Clone)]
-pub struct View<K: Kind> {
+pub struct View<K: Object> {
     cluster: Cluster,
-    kind: K,
+    kind: KindOf<K>,
     namespace: Option<String>,
     labels: LabelSelector,
     fields: FieldSelector,
@@ -67,8 +68,8 @@ pub struct View<K: Kind> {
     empty_selector: Option<&'static str>,
 }
 
-impl<K: Kind> View<K> {
-    pub(crate) fn new(cluster: Cluster, kind: K) -> Self {
+impl<K: Object> View<K> {
+    pub(crate) fn new(cluster: Cluster, kind: KindOf<K>) -> Self {
         Self {
             cluster,
             kind,
@@ -92,7 +93,7 @@ impl<K: Kind> View<K> {
     /// [`Error::Namespace`] for a kind that is in none, and for an invalid
     /// name.
     pub fn in_namespace(self, namespace: &str) -> Result<Self> {
-        let info = self.kind.info();
+        let info = &self.kind;
         if !info.is_namespaced() {
             let problem = format!(
                 "{} are in no namespace, so not in {namespace:?}",
@@ -178,7 +179,7 @@ impl<K: Kind> View<K> {
     /// The kind's type and place in the API.
     #[must_use]
     pub fn kind(&self) -> &KindInfo {
-        self.kind.info()
+        &self.kind
     }
 
     /// The cluster it looks at.
@@ -187,18 +188,18 @@ impl<K: Kind> View<K> {
         &self.cluster
     }
 
-    pub(crate) fn marker(&self) -> &K {
+    pub(crate) fn marker(&self) -> &KindOf<K> {
         &self.kind
     }
 
     pub(crate) fn collection_path(&self) -> String {
-        self.kind.info().collection_path(self.namespace())
+        self.kind.collection_path(self.namespace())
     }
 
     /// The path of one object. A namespaced kind needs the view's namespace.
     pub(crate) fn object_path(&self, name: &str) -> Result<String> {
         self.check_selectors()?;
-        let info = self.kind.info();
+        let info = &self.kind;
         if info.is_namespaced() && self.namespace.is_none() {
             return Err(Error::Namespace(format!(
                 "{} {name:?} needs a namespace: take the view with in_namespace()",

@@ -7,20 +7,40 @@ use crate::{
     cluster::Cluster,
     error::Result,
     item::Item,
-    kind::{Any, Kind},
+    kind::{Any, Kind, KindOf, KindRef, Object},
 };
 
 impl Cluster {
     /// All objects of a kind; nothing is requested yet.
     #[must_use]
-    pub fn view<K: Kind + Default>(&self) -> View<K> {
-        self.view_of(K::default())
+    pub fn view<K: Kind>(&self) -> View<K> {
+        self.view_of(K::info())
     }
 
-    /// All objects of a kind given by value; nothing is requested yet.
+    /// All objects of a kind that is known at run time, read into the type `K`; nothing
+    /// is requested yet. [`Any`] reads every kind.
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// use longshore_client::{KindRef, kinds::Any};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// /// The part of a ConfigMap or a Secret that is needed here.
+    /// #[derive(Debug, Clone, Serialize, Deserialize)]
+    /// struct Keys {
+    ///     data: std::collections::BTreeMap<String, String>,
+    /// }
+    ///
+    /// # let map = serde_json::json!({"metadata": {"name": "a"}, "data": {"x": "1"}});
+    /// # cluster.configmaps().in_namespace("default")?.create(&map).await?;
+    /// let maps = cluster.view_of::<Keys>(KindRef::namespaced("v1", "ConfigMap", "configmaps"));
+    /// let keys = maps.in_namespace("default")?.fetch("a").await?.object()?;
+    /// assert!(keys.data.contains_key("x"));
+    /// # Ok(()) });
+    /// ```
     #[must_use]
-    pub fn view_of<K: Kind>(&self, kind: K) -> View<K> {
-        View::new(self.clone(), kind)
+    pub fn view_of<K: Object>(&self, kind: impl Into<KindRef>) -> View<K> {
+        View::new(self.clone(), KindOf::new(kind.into()))
     }
 
     /// All objects of the kind that a person means by `word`: `deploy`,
@@ -75,7 +95,7 @@ impl Cluster {
     }
 }
 
-impl<K: Kind> View<K> {
+impl<K: Object> View<K> {
     /// The paths of the kind's group, in each version that the cluster serves it, the
     /// preferred version first: `/apis/autoscaling/v2`, `/apis/autoscaling/v1`. The
     /// cluster is asked once; [`KindInfo::api_path`](longshore_model::KindInfo::api_path)
@@ -96,7 +116,7 @@ impl<K: Kind> View<K> {
     }
 }
 
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
     /// As [`View::api_paths`], of the item's kind.
     ///
     /// # Errors

@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use super::View;
 use crate::{
     error::{Error, Result},
-    kind::Kind,
+    kind::Object,
 };
 
-impl<K: Kind> View<K> {
+impl<K: Object> View<K> {
     /// What is written through this view is checked and answered as if it
     /// were, but nothing is kept.
     ///
@@ -58,9 +58,7 @@ impl<K: Kind> View<K> {
     ) -> Result<(Self, Value)> {
         self.check_selectors()?;
         let info = self.kind();
-        let mut data = serde_json::to_value(data).map_err(|error| {
-            Error::Invalid(format!("the data cannot be written as JSON: {error}"))
-        })?;
+        let mut data = as_json(data)?;
         let Value::Object(object) = &mut data else {
             return Err(Error::Invalid(format!(
                 "a {} must be a JSON object",
@@ -100,6 +98,11 @@ impl<K: Kind> View<K> {
         }
         Ok((view, data))
     }
+}
+
+pub(super) fn as_json(data: &impl Serialize) -> Result<Value> {
+    serde_json::to_value(data)
+        .map_err(|error| Error::Invalid(format!("the data cannot be written as JSON: {error}")))
 }
 
 /// Fills a text in where it is absent; another one there is refused.

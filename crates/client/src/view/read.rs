@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::View;
-use crate::{data::Snapshot, error::Result, item::Item, kind::Kind, transport::Call};
+use crate::{data::Snapshot, error::Result, item::Item, kind::Object, transport::Call};
 
-impl<K: Kind> View<K> {
+impl<K: Object> View<K> {
     pub(super) fn item(&self, body: &bytes::Bytes, request: &str) -> Result<Item<K>> {
         Item::read(self.cluster.clone(), self.kind.clone(), body, request)
     }
@@ -38,7 +38,7 @@ impl<K: Kind> View<K> {
     }
 }
 
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
     pub(crate) fn view(&self) -> View<K> {
         let view = View::new(self.cluster().clone(), self.marker().clone());
         view.with_namespace(self.namespace().map(str::to_owned))

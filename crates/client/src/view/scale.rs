@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::View;
-use crate::{error::Result, item::Item, kind::Kind, transport::Call};
+use crate::{error::Result, item::Item, kind::Object, transport::Call};
 
 /// How many replicas an object has and should have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ struct RawStatus {
     selector: String,
 }
 
-impl<K: Kind> View<K> {
+impl<K: Object> View<K> {
     /// Reads how many replicas an object has and should have.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ impl<K: Kind> View<K> {
     }
 }
 
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
     /// As [`View::scale`], of this object now.
     ///
     /// # Errors

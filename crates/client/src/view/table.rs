@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::View;
-use crate::{error::Result, kind::Kind, transport::Call};
+use crate::{error::Result, kind::Object, transport::Call};
 
 /// Objects as rows, with the columns that the server knows for their kind.
 #[derive(Debug, Clone)]
@@ -72,7 +72,7 @@ struct RawMeta {
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
-impl<K: Kind> View<K> {
+impl<K: Object> View<K> {
     /// All objects, as the server shows them to people.
     ///
     /// # Errors

@@ -3,13 +3,12 @@
 use http::Method;
 use longshore_model::PatchKind;
 use serde::Serialize;
-use serde_json::Value;
 
-use super::View;
+use super::{View, prepare::as_json};
 use crate::{
     error::{Error, Result},
     item::Item,
-    kind::Kind,
+    kind::{Data, Object},
     options::Patch,
     transport::Call,
 };
@@ -41,7 +40,7 @@ use crate::{
 /// assert!(maps.list().await?.items.is_empty());
 /// # Ok(()) });
 /// ```
-impl<K: Kind> View<K> {
+impl<K: Object> View<K> {
     /// Makes an object. `apiVersion` and `kind` may be left out; a namespaced
     /// kind needs the view's namespace or the data's.
     ///
@@ -49,7 +48,7 @@ impl<K: Kind> View<K> {
     /// [`Error::is_already_exists`]; [`Error::Namespace`] when both
     /// namespaces are there and differ, or none is; [`Error::Invalid`] for
     /// data of another kind, before any request.
-    pub async fn create(&self, data: &impl Serialize) -> Result<Item<K>> {
+    pub async fn create<Form>(&self, data: &impl Data<K, Form>) -> Result<Item<K>> {
         let (view, data) = self.prepare(data, None)?;
         let call = Call::new(Method::POST, view.collection_path())
             .queries(self.writing.query())
@@ -63,7 +62,7 @@ impl<K: Kind> View<K> {
     /// # Errors
     /// [`Error::is_conflict`] when the object has changed since, else as
     /// [`View::create`].
-    pub async fn replace(&self, name: &str, data: &impl Serialize) -> Result<Item<K>> {
+    pub async fn replace<Form>(&self, name: &str, data: &impl Data<K, Form>) -> Result<Item<K>> {
         self.put(name, "", data).await
     }
 
@@ -89,13 +88,22 @@ impl<K: Kind> View<K> {
     /// assert_eq!(pod.phase()?.as_str(), "Failed");
     /// # Ok(()) });
     /// ```
-    pub async fn replace_status(&self, name: &str, data: &impl Serialize) -> Result<Item<K>> {
+    pub async fn replace_status<Form>(
+        &self,
+        name: &str,
+        data: &impl Data<K, Form>,
+    ) -> Result<Item<K>> {
         self.put(name, "/status", data).await
     }
 
-    async fn put(&self, name: &str, sub: &str, data: &impl Serialize) -> Result<Item<K>> {
+    pub(super) async fn put(
+        &self,
+        name: &str,
+        subresource: &str,
+        data: &impl Serialize,
+    ) -> Result<Item<K>> {
         let (view, data) = self.prepare(data, Some(name))?;
-        let path = format!("{}{sub}", view.object_path(name)?);
+        let path = format!("{}{subresource}", view.object_path(name)?);
         let call = Call::new(Method::PUT, path)
             .queries(self.writing.query())
             .json(&data)?;
@@ -117,15 +125,25 @@ impl<K: Kind> View<K> {
     /// # Errors
     /// As [`View::patch`]; [`Error::Invalid`] for data without a name, before
     /// any request.
-    pub async fn apply(&self, data: &Value, manager: &str, force: bool) -> Result<Item<K>> {
+    pub async fn apply<Form>(
+        &self,
+        data: &impl Data<K, Form>,
+        manager: &str,
+        force: bool,
+    ) -> Result<Item<K>> {
+        let mut data = as_json(data)?;
         let name = data["metadata"]["name"].as_str().unwrap_or_default();
         if name.is_empty() {
             return Err(Error::Invalid(
                 "the object has no metadata.name: what is applied needs one".to_owned(),
             ));
         }
-        self.patch(name, &Patch::apply(data.clone(), manager, force))
-            .await
+        let name = name.to_owned();
+        // The server refuses them in what is applied. An object that was read has them.
+        if let Some(metadata) = data["metadata"].as_object_mut() {
+            metadata.remove("managedFields");
+        }
+        self.patch(&name, &Patch::apply(data, manager, force)).await
     }
 
     /// Changes an object's status and nothing else.
@@ -147,48 +165,6 @@ impl<K: Kind> View<K> {
             .json(&body)?;
         call.content_type = patch.kind.media_type();
         view.written(&call).await
-    }
-
-    /// Changes an object as a function says: reads it, lets `change` change it,
-    /// and replaces that version; when another client was faster, again, from
-    /// the newer version.
-    ///
-    /// # Errors
-    /// As `change`, [`View::fetch`] and [`View::replace`]; a conflict after
-    /// [`Timing::retries`](crate::Timing::retries) tries.
-    ///
-    /// ```
-    /// # longshore_embedded::example(async |cluster| {
-    /// let maps = cluster.configmaps().in_namespace("default")?;
-    /// # maps.create(&serde_json::json!({"metadata": {"name": "counter"}})).await?;
-    /// let counter = maps
-    ///     .update("counter", |object| {
-    ///         let count = object["data"]["count"].as_str().and_then(|count| count.parse().ok());
-    ///         object["data"]["count"] = (count.unwrap_or(0) + 1).to_string().into();
-    ///         Ok(())
-    ///     })
-    ///     .await?;
-    /// assert_eq!(counter.data()?["count"], "1");
-    /// # Ok(()) });
-    /// ```
-    pub async fn update(
-        &self,
-        name: &str,
-        mut change: impl FnMut(&mut Value) -> Result<()> + Send,
-    ) -> Result<Item<K>> {
-        let timing = self.cluster().transport.timing();
-        let mut attempt = 0;
-        loop {
-            let mut object = self.fetch(name).await?.raw()?;
-            change(&mut object)?;
-            match self.replace(name, &object).await {
-                Err(error) if error.is_conflict() && attempt < timing.retries => {
-                    tokio::time::sleep(timing.backoff().wait(attempt) / 10).await;
-                    attempt += 1;
-                }
-                outcome => return outcome,
-            }
-        }
     }
 
     async fn written(&self, call: &Call) -> Result<Item<K>> {
@@ -227,7 +203,7 @@ impl<K: Kind> View<K> {
 /// assert!(third.fetch().await.is_err_and(|error| error.is_not_found()));
 /// # Ok(()) });
 /// ```
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
     /// Changes the object; the new version.
     ///
     /// # Errors

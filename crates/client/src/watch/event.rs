@@ -1,6 +1,11 @@
 //! What a watch reports.
 
-use crate::{item::Item, kind::Kind, list::List};
+use crate::{
+    cluster::{Cluster, Connection},
+    item::Item,
+    kind::Object,
+    list::List,
+};
 
 /// A change that a [`Watch`](crate::Watch) saw.
 ///
@@ -25,22 +30,22 @@ use crate::{item::Item, kind::Kind, list::List};
 /// # Ok(()) });
 /// ```
 #[derive(Debug, Clone)]
-pub enum WatchEvent<K: Kind> {
+pub enum WatchEvent<K: Object, C: Connection = Cluster> {
     /// The object is new, or new to the view's selectors.
-    Added(Item<K>),
+    Added(Item<K, C>),
     /// The object has changed.
-    Modified(Item<K>),
+    Modified(Item<K, C>),
     /// The object is gone, or no longer matches; its last state.
-    Deleted(Item<K>),
+    Deleted(Item<K, C>),
     /// The server no longer has the history since the last event: here is
     /// everything as it is now. What is not in it is gone.
-    Resync(List<K>),
+    Resync(List<K, C>),
 }
 
-impl<K: Kind> WatchEvent<K> {
+impl<K: Object, C: Connection> WatchEvent<K, C> {
     /// The object of a single change.
     #[must_use]
-    pub fn item(&self) -> Option<&Item<K>> {
+    pub fn item(&self) -> Option<&Item<K, C>> {
         match self {
             Self::Added(item) | Self::Modified(item) | Self::Deleted(item) => Some(item),
             Self::Resync(_) => None,

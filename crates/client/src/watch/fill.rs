@@ -11,7 +11,7 @@ use super::request::request;
 use crate::{
     data::{self, Snapshot},
     error::{Error, Result},
-    kind::Kind,
+    kind::Object,
     transport::Lines,
     view::{View, read_consistent},
 };
@@ -53,7 +53,7 @@ enum Outcome {
 }
 
 /// Reads everything.
-pub(crate) async fn fill<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> {
+pub(crate) async fn fill<K: Object>(view: &View<K>, keep: Keep) -> Result<Filled> {
     let known = &view.cluster().shared.watch_lists;
     if known.are_refused() {
         return by_pages(view, keep).await;
@@ -73,7 +73,7 @@ pub(crate) async fn fill<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> 
     }
 }
 
-async fn by_pages<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> {
+async fn by_pages<K: Object>(view: &View<K>, keep: Keep) -> Result<Filled> {
     let (snapshots, version) = read_consistent(view.clone(), PAGE, |item| match keep {
         Keep::Whole => item.snapshot().clone(),
         Keep::Compact => item.snapshot().compact(),
@@ -86,7 +86,7 @@ async fn by_pages<K: Kind>(view: &View<K>, keep: Keep) -> Result<Filled> {
     })
 }
 
-async fn by_watch<K: Kind>(view: &View<K>, keep: Keep) -> Result<Outcome> {
+async fn by_watch<K: Object>(view: &View<K>, keep: Keep) -> Result<Outcome> {
     let mut call = request(view)?
         .with("sendInitialEvents", "true")
         .with("resourceVersionMatch", "NotOlderThan");

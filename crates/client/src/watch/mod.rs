@@ -19,7 +19,7 @@ use crate::{
     data::Snapshot,
     error::{Error, Result},
     item::Item,
-    kind::Kind,
+    kind::Object,
     list::List,
     transport::within,
     view::View,
@@ -55,14 +55,14 @@ pub(crate) use session::{Session, Step};
 /// assert!(matches!(watch.next(None).await, Err(Error::Closed)));
 /// # Ok(()) });
 /// ```
-pub struct Watch<K: Kind> {
+pub struct Watch<K: Object> {
     events: Option<BoxStream<'static, Result<WatchEvent<K>>>>,
     what: String,
 }
 
 /// The next event, with texts of its own: an item that is kept must not keep
 /// the connection's buffer.
-async fn next<K: Kind>(session: &mut Session<K>) -> Result<WatchEvent<K>> {
+async fn next<K: Object>(session: &mut Session<K>) -> Result<WatchEvent<K>> {
     let step = session.step().await?;
     let item = |snapshot: Snapshot| session.view().wrap(Arc::new(snapshot.own()));
     Ok(match step {
@@ -78,7 +78,7 @@ async fn next<K: Kind>(session: &mut Session<K>) -> Result<WatchEvent<K>> {
     })
 }
 
-impl<K: Kind> Watch<K> {
+impl<K: Object> Watch<K> {
     async fn open(view: View<K>, version: String) -> Result<Self> {
         let what = format!("waiting for a change of {}", view.kind().qualified());
         let session = Session::open(view, version).await?;
@@ -132,7 +132,7 @@ impl<K: Kind> Watch<K> {
     }
 }
 
-impl<K: Kind> View<K> {
+impl<K: Object> View<K> {
     /// Changes from now on.
     ///
     /// # Errors
@@ -152,7 +152,7 @@ impl<K: Kind> View<K> {
     }
 }
 
-impl<K: Kind> Item<K> {
+impl<K: Object> Item<K> {
     /// Changes to this object after this version.
     ///
     /// # Errors
@@ -163,7 +163,7 @@ impl<K: Kind> Item<K> {
     }
 }
 
-impl<K: Kind> Stream for Watch<K> {
+impl<K: Object> Stream for Watch<K> {
     type Item = Result<WatchEvent<K>>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -174,7 +174,7 @@ impl<K: Kind> Stream for Watch<K> {
     }
 }
 
-impl<K: Kind> std::fmt::Debug for Watch<K> {
+impl<K: Object> std::fmt::Debug for Watch<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Watch")
             .field("what", &self.what)

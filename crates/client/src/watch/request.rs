@@ -2,10 +2,10 @@
 
 use rand::RngExt;
 
-use crate::{error::Result, kind::Kind, transport::Call, view::View};
+use crate::{error::Result, kind::Object, transport::Call, view::View};
 
 /// A request for a watch of a view.
-pub(super) fn request<K: Kind>(view: &View<K>) -> Result<Call> {
+pub(super) fn request<K: Object>(view: &View<K>) -> Result<Call> {
     // Spread, so that many watches do not come back at once.
     let wanted = view.cluster().transport.timing().watch_connection;
     let spread = wanted.mul_f64(rand::rng().random_range(0.8..=1.0));

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     data::{self, Snapshot},
     error::{Error, Result},
-    kind::Kind,
+    kind::Object,
     transport::{self, Lines},
     view::View,
 };
@@ -33,7 +33,7 @@ pub(crate) enum Step {
     Expired,
 }
 
-pub(crate) struct Session<K: Kind> {
+pub(crate) struct Session<K: Object> {
     view: View<K>,
     /// Everything up to here is known.
     version: String,
@@ -46,7 +46,7 @@ pub(crate) struct Session<K: Kind> {
     unauthorized: u32,
 }
 
-impl<K: Kind> Session<K> {
+impl<K: Object> Session<K> {
     /// A session that has nothing yet.
     pub(crate) fn new(view: View<K>) -> Self {
         Self {

@@ -7,6 +7,7 @@ mod cache;
 mod corpus;
 mod fake;
 mod lists;
+mod objects;
 mod requests;
 mod typed;
 mod watches;

@@ -3,12 +3,12 @@
 use crate::fake::{Answer, Fake};
 use longshore_client::{
     Error, Item, Kind,
-    kinds::{Job, Namespace, Node, Pod, Secret, Service},
+    kinds::{Job, Namespace, Node, Pod, ReplicaSet, Secret, Service},
     typed::{AddressType, IngressPoint, NamespacePhase, PodPhase, SecretType},
 };
 use serde_json::{Value, json};
 
-async fn item<K: Kind + Default>(mut object: Value) -> Item<K> {
+async fn item<K: Kind>(mut object: Value) -> Item<K> {
     object["metadata"] = json!({"name": "x", "resourceVersion": "1"});
     let fake = Fake::new([Answer::json(200, &json!({"items": [object]}))]);
     fake.cluster()
@@ -118,7 +118,7 @@ async fn nodes_have_accessors_for_addresses_and_resources() {
     );
     assert_eq!(capacity.get("nvidia.com/gpu").unwrap().value(), 4.0);
     assert!(matches!(node.allocatable(), Err(Error::Decode { .. })));
-    assert!(node.is_ready().unwrap() && node.conditions().unwrap()[0].holds());
+    assert!(node.holds("Ready").unwrap() && node.conditions().unwrap()[0].holds());
     let empty: Item<Node> = item(json!({})).await;
     assert!(empty.addresses().unwrap().is_empty());
     absent(empty.capacity());
@@ -126,30 +126,30 @@ async fn nodes_have_accessors_for_addresses_and_resources() {
 }
 
 #[tokio::test]
-async fn jobs_have_accessors_for_their_progress() {
-    let job: Item<Job> = item(json!({"spec": {"completions": 4}, "status": {
-        "succeeded": 3, "completedIndexes": "0-2",
-        "conditions": [{"type": "Complete", "status": "False"}, {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}],
-    }}))
-    .await;
-    assert_eq!(
-        (job.completions().unwrap(), job.parallelism().unwrap()),
-        (Some(4), 1)
-    );
-    assert_eq!(
-        (
-            job.active().unwrap(),
-            job.succeeded().unwrap(),
-            job.failed().unwrap()
-        ),
-        (0, 3, 0)
-    );
-    assert_eq!(job.completed_indexes().unwrap(), "0-2");
-    assert_eq!(
-        (job.is_complete().unwrap(), job.is_failed().unwrap()),
-        (false, true)
-    );
-    absent(job.completion_time());
+async fn absent_counts_are_0() {
+    let set: Item<ReplicaSet> = item(json!({"status": {"replicas": 2}})).await;
+    assert_eq!(set.observed_replicas().unwrap(), 2);
+    assert_eq!(set.ready_replicas().unwrap(), 0);
+    let wrong: Item<ReplicaSet> = item(json!({"status": {"replicas": "2"}})).await;
+    assert!(matches!(
+        wrong.observed_replicas(),
+        Err(Error::Decode { .. })
+    ));
+}
+
+#[tokio::test]
+async fn objects_have_the_type_of_their_kind() {
+    let job: Item<Job> = item(json!({"spec": {"completions": 4, "template": {}}})).await;
+    let object: Job = job.object().unwrap();
+    assert_eq!(object.spec.unwrap().completions, Some(4));
+    // Items of lists lack both.
+    assert_eq!(job.raw().unwrap()["apiVersion"], "batch/v1");
+    assert_eq!(job.raw().unwrap()["kind"], "Job");
+    let wrong: Item<Job> = item(json!({"spec": 1})).await;
+    let text = wrong.object().unwrap_err().to_string();
+    assert!(text.contains("jobs x"), "{text}");
+    let another: Item<Job> = item(json!({"apiVersion": "batch/v2", "kind": "Job"})).await;
+    assert!(another.object().is_err());
 }
 
 #[tokio::test]
@@ -176,6 +176,11 @@ async fn secrets_are_decoded_and_never_printed() {
             text.contains("secrets x") && !text.contains("s3cret"),
             "{text}"
         );
+        let text = bad.object().unwrap_err().to_string();
+        assert!(
+            text.contains("secrets x") && !text.contains("s3cret"),
+            "{text}"
+        );
     }
 }
 
@@ -198,7 +203,6 @@ async fn services_and_namespaces_have_accessors() {
             IngressPoint::Hostname("lb.example.org".into())
         ]
     );
-    assert_eq!(service.cluster_ip().unwrap(), None);
     let namespace: Item<Namespace> = item(json!({"status": {"phase": "Terminating"}})).await;
     assert_eq!(namespace.phase().unwrap(), NamespacePhase::Terminating);
 }

@@ -55,8 +55,10 @@ fn point_21_blocking_items_are_read_and_changed() {
     assert_eq!(map.fetch().unwrap(), changed);
     let noted = changed.annotations().set("note", "text").unwrap();
     assert_eq!(noted.annotations().len(), 1);
-    let updated = blocking.maps().update("a", |object| {
-        object["data"]["k"] = "w".into();
+    let updated = blocking.maps().update("a", |map| {
+        map.data
+            .get_or_insert_default()
+            .insert("k".into(), "w".into());
         Ok(())
     });
     assert_eq!(updated.unwrap().data().unwrap()["k"], "w");

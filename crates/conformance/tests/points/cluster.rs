@@ -4,7 +4,7 @@ use longshore::{
     Cluster,
     client::{
         BuiltinKind, DeleteOptions, Error, Kind,
-        kinds::{ConfigMap, Secret},
+        kinds::{Any, ConfigMap, Secret},
     },
 };
 use serde_json::json;
@@ -266,12 +266,12 @@ async fn point_05_kinds_by_name_at_run_time() {
     let kind: BuiltinKind = "ConfigMap".parse().unwrap();
     let view = fixture
         .cluster
-        .view_of(kind)
+        .view_of::<Any>(kind)
         .in_namespace(fixture.namespace())
         .unwrap();
     let same = view.fetch("a").await.unwrap();
     assert_eq!((same.uid(), same.version()), (map.uid(), map.version()));
-    assert_eq!(same.kind(), ConfigMap.info());
+    assert_eq!(same.kind(), &*ConfigMap::info());
     let refused = invalid("configmap".parse::<BuiltinKind>());
     assert!(
         refused.starts_with("\"configmap\" is no built-in kind"),

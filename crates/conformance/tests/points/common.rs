@@ -40,7 +40,7 @@ impl Fixture {
     }
 
     /// A view of a kind in the test's namespace.
-    pub(crate) fn view<K: Kind + Default>(&self) -> View<K> {
+    pub(crate) fn view<K: Kind>(&self) -> View<K> {
         let view = self.cluster.view::<K>();
         view.in_namespace(self.namespace()).unwrap()
     }
@@ -54,7 +54,7 @@ impl Fixture {
     }
 
     /// Creates an object and sets its status.
-    pub(crate) async fn with_status<K: Kind + Default>(
+    pub(crate) async fn with_status<K: Kind>(
         &self,
         name: &str,
         spec: &Value,

@@ -29,7 +29,7 @@ async fn point_22_an_item_has_its_cluster_and_kind() {
     let fixture = Fixture::start().await;
     let map = fixture.config_map("a").await;
     assert_eq!(map.cluster().url(), fixture.cluster.url());
-    assert_eq!(map.kind(), ConfigMap.info());
+    assert_eq!(map.kind(), &*ConfigMap::info());
     assert_eq!(map.meta().name, "a");
     let raw = map.raw().unwrap();
     assert_eq!(
@@ -274,15 +274,12 @@ async fn point_31_missing_status_fields_and_connection_errors_are_reported() {
     let data = json!({"metadata": {"name": "a"}});
     let map = fixture.view::<ConfigMap>().create(&data).await.unwrap();
     assert!(map.conditions().is_err());
-    let data = json!({"metadata": {"name": "a"}, "spec": workload(1)});
-    let deployment = fixture
-        .view::<longshore::client::kinds::Deployment>()
-        .create(&data)
-        .await;
-    let error = deployment.unwrap().available_replicas().unwrap_err();
+    let error = map
+        .status_field::<u64>(&["observedGeneration"])
+        .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "Deployment a has no status.availableReplicas"
+        "ConfigMap a has no status.observedGeneration"
     );
     let unreachable = longshore::Cluster::from_url("http://127.0.0.1:1/").unwrap();
     let error = unreachable.view::<Namespace>().list().await.unwrap_err();

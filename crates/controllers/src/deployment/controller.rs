@@ -40,7 +40,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
     let Some((deployments, sets)) = deployments.zip(caches.of("apps", "ReplicaSet")) else {
         return;
     };
-    let view = |kind: &Arc<_>| cluster.view_of(Any::new(Arc::clone(kind)));
+    let view = |kind: &Arc<_>| cluster.view_of::<Any>(Arc::clone(kind));
     let controller = Controller {
         requests: Requests {
             deployments: view(&deployments.0),

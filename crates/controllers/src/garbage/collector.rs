@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use longshore_client::{
-    Cache, Change, Cluster, Error, Kind, OwnerReference, Propagation, View, kinds::Any,
+    Cache, Change, Cluster, Error, Kind, Object, OwnerReference, Propagation, View, kinds::Any,
 };
 use longshore_model::KindInfo;
 use parking_lot::Mutex;
@@ -50,16 +50,15 @@ impl Collector {
     }
 
     /// Like [`Collector::feed`], for a built-in kind.
-    pub(super) async fn feed_builtin<K: Kind + Default>(&self, cache: &Cache<K>) {
-        let kind = K::default();
-        let gvk = &kind.info().gvk;
+    pub(super) async fn feed_builtin<K: Kind>(&self, cache: &Cache<K>) {
+        let gvk = &K::info().gvk;
         if let Some(info) = longshore_model::kind::builtin(&gvk.group, &gvk.kind) {
             self.feed(&Arc::new(info.clone()), cache).await;
         }
     }
 
     /// Observes the objects of a kind until the cache is closed.
-    pub(super) async fn feed<K: Kind>(&self, kind: &Arc<KindInfo>, cache: &Cache<K>) {
+    pub(super) async fn feed<K: Object>(&self, kind: &Arc<KindInfo>, cache: &Cache<K>) {
         let note = |_, change: &Change<K>| {
             let affected = match change {
                 Change::Upsert(item) => self.graph.lock().put(Node {
@@ -100,7 +99,7 @@ impl Collector {
         kind: &Arc<KindInfo>,
         namespace: Option<&str>,
     ) -> Result<View<Any>, Error> {
-        let view = self.cluster.view_of(Any::new(kind.clone()));
+        let view = self.cluster.view_of::<Any>(kind.clone());
         match namespace {
             Some(namespace) if kind.is_namespaced() => view.in_namespace(namespace),
             _ => Ok(view),

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use longshore_client::{
-    DeleteOptions, Error, Item, Kind, OwnerReference, Patch, Propagation, View, kinds::Any,
+    DeleteOptions, Error, Item, Object, OwnerReference, Patch, Propagation, View, kinds::Any,
 };
 use longshore_model::ObjectMeta;
 use serde::Deserialize;
@@ -21,7 +21,7 @@ struct Slim {
 }
 
 /// Returns the metadata without fields that the garbage collector does not need.
-pub(super) fn slim<K: Kind>(item: &Item<K>) -> ObjectMeta {
+pub(super) fn slim<K: Object>(item: &Item<K>) -> ObjectMeta {
     let slim = item.field::<Slim>(&["metadata"]).unwrap_or_else(|error| {
         tracing::warn!(%error, "cannot read the owners of an object");
         None

@@ -7,7 +7,7 @@ use std::{
 
 use futures::future;
 use jiff::Timestamp;
-use k8s_openapi::api::{batch::v1 as batch, core::v1 as core};
+use k8s_openapi::api::batch::v1 as batch;
 use longshore_client::{
     Change, Cluster, Error,
     kinds::{Job, Pod},
@@ -88,7 +88,7 @@ impl Controller {
 
     fn put_job(&self, key: Key, change: &Change<Job>) {
         match change {
-            Change::Upsert(item) => match item.typed::<batch::Job>() {
+            Change::Upsert(item) => match item.object() {
                 Ok(job) => {
                     self.store().put_job(&key, job);
                     self.queue.add(Work::Job(key));
@@ -107,7 +107,7 @@ impl Controller {
             return;
         }
         let owner = match change {
-            Change::Upsert(item) => match item.typed::<core::Pod>() {
+            Change::Upsert(item) => match item.object() {
                 Ok(pod) => {
                     let facts = PodFacts::of(&pod);
                     let (owner, tracked) = (facts.owner.clone(), facts.tracked);

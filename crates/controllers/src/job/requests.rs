@@ -5,7 +5,7 @@ use std::{
     time::Instant,
 };
 
-use k8s_openapi::api::{batch::v1 as batch, core::v1 as core};
+use k8s_openapi::api::batch::v1 as batch;
 use longshore_client::{Cluster, DeleteOptions, Error, Item, Patch, Propagation, kinds::Pod};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -149,7 +149,7 @@ impl Requests {
             updated.status = Some(plan.status.clone());
             let view = self.cluster.jobs().in_namespace(&key.namespace)?;
             match view.replace_status(&key.name, &updated).await {
-                Ok(item) => self.store.lock().put_job_response(key, item.typed()?),
+                Ok(item) => self.store.lock().put_job_response(key, item.object()?),
                 Err(error) if error.is_not_found() => {
                     return Ok(Some(self.store.lock().remove_job(key, &subject.uid)));
                 }
@@ -187,7 +187,7 @@ impl Requests {
 }
 
 fn facts(item: &Item<Pod>) -> Result<PodFacts, Error> {
-    item.typed::<core::Pod>().map(|pod| PodFacts::of(&pod))
+    item.object().map(|pod| PodFacts::of(&pod))
 }
 
 fn subject(job: &batch::Job) -> Subject {

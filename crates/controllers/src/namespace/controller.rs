@@ -216,10 +216,7 @@ impl Controller {
         namespace: &str,
         kind: Arc<KindInfo>,
     ) -> Result<Vec<Item<Any>>, Error> {
-        let view = self
-            .cluster
-            .view_of(Any::new(kind))
-            .in_namespace(namespace)?;
+        let view = self.cluster.view_of::<Any>(kind).in_namespace(namespace)?;
         let items = view.list().await?.items;
         if items
             .iter()

@@ -50,7 +50,7 @@ pub(crate) async fn run(
     let controller = Controller {
         requests: Requests {
             flavor,
-            sets: cluster.view_of(Any::new(kind.clone())),
+            sets: cluster.view_of::<Any>(kind.clone()),
             cluster,
             events: events.named(flavor.component),
             store: Mutex::default(),

@@ -1,6 +1,5 @@
 //! The controller's requests. The store keeps the responses.
 
-use k8s_openapi::api::core::v1 as core;
 use longshore_client::{
     Cluster, DeleteOptions, Error, Item, Patch, View,
     kinds::{Any, Pod},
@@ -189,5 +188,5 @@ impl Requests {
 
 /// Reads the fields of a pod.
 pub(super) fn facts(item: &Item<Pod>) -> Result<PodFacts, Error> {
-    item.typed::<core::Pod>().map(PodFacts::of)
+    item.object().map(PodFacts::of)
 }

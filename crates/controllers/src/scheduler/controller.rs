@@ -5,7 +5,6 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1 as core;
 use longshore_client::{
     Change, Cluster, Error, Item, Patch,
     kinds::{Node, Pod},
@@ -141,7 +140,7 @@ impl Scheduler {
 
     fn note_node(&mut self, change: &Change<Node>) {
         match change {
-            Change::Upsert(item) => match item.typed::<core::Node>() {
+            Change::Upsert(item) => match item.object() {
                 Ok(node) => self.state.put_node(&node),
                 Err(error) => tracing::warn!(node = item.name(), %error, "cannot read a node"),
             },
@@ -153,7 +152,7 @@ impl Scheduler {
         match change {
             // In a busy cluster, most pods may belong to another scheduler.
             Change::Upsert(item) if is_foreign(item) => self.state.remove_pod(&key, item.uid()),
-            Change::Upsert(item) => match item.typed::<core::Pod>() {
+            Change::Upsert(item) => match item.object() {
                 Ok(pod) => self.state.put_pod(key, &pod),
                 Err(error) => tracing::warn!(?key, %error, "cannot read a pod"),
             },

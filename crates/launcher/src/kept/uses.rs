@@ -122,7 +122,7 @@ struct SetStatus {
 /// # Errors
 /// The cluster returns an error or does not answer, so that the bundles in use are unknown.
 pub async fn uses(cluster: &Cluster) -> Result<Uses, Error> {
-    let sets = cluster.view_of(Any::new(jobset().into()));
+    let sets = cluster.view_of::<Any>(jobset());
     let (jobs, pods, schedules, sets) = futures::try_join!(
         async { cluster.jobs().list().await },
         async { cluster.pods().list().await },

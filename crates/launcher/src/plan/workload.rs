@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use longshore_client::kinds::{CronJob, Job, Kind as _};
-use longshore_model::KindInfo;
+use longshore_client::{
+    Kind as _, KindRef,
+    kinds::{CronJob, Job},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -15,11 +17,11 @@ use crate::{
 
 impl Workload {
     /// The kind of the created objects.
-    pub(crate) fn kind(&self) -> KindInfo {
+    pub(crate) fn kind(&self) -> KindRef {
         match self {
-            Self::Jobs => Job.info().clone(),
-            Self::Scheduled(_) => CronJob.info().clone(),
-            Self::JobSet => jobset(),
+            Self::Jobs => Job::info(),
+            Self::Scheduled(_) => CronJob::info(),
+            Self::JobSet => jobset().into(),
         }
     }
 

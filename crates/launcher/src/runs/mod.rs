@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use longshore_client::{
-    Cluster, Item, Kind, LabelSelector, View,
+    Cluster, Item, LabelSelector, Object, View,
     kinds::{CronJob, Job, Pod},
 };
 use serde::de::DeserializeOwned;
@@ -206,14 +206,14 @@ fn user_labels(meta: &Meta) -> BTreeMap<String, String> {
 }
 
 /// Objects as evidence.
-fn read<K: Kind, T: DeserializeOwned>(
+fn read<K: Object, T: DeserializeOwned>(
     items: &[Item<K>],
 ) -> Result<Vec<T>, longshore_client::Error> {
     items.iter().map(Item::typed).collect()
 }
 
 /// Without permission to list CronJobs, the list of schedules is empty.
-pub(crate) fn if_allowed<K: Kind>(
+pub(crate) fn if_allowed<K: Object>(
     found: Result<longshore_client::List<K>, longshore_client::Error>,
 ) -> Result<Vec<Item<K>>, longshore_client::Error> {
     match found {

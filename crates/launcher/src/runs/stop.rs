@@ -168,7 +168,7 @@ async fn stop(
         .iter()
         .filter_map(|job| Some((job.jobset()?, is_queued(job))));
     let sets: BTreeSet<(&str, bool)> = sets.collect();
-    let view = cluster.view_of(Any::new(jobset().into()));
+    let view = cluster.view_of::<Any>(jobset());
     let view = view.in_namespace(&run.namespace)?;
     let patches = sets.iter().map(|(set, is_queued)| {
         let change = if *is_queued { &note } else { &suspension };
@@ -218,7 +218,7 @@ pub async fn remove(cluster: &Cluster, run: &Run) -> Result<(), super::RunsError
         schedule.delete(&options).await?;
     }
     let sets: BTreeSet<&str> = jobs.iter().filter_map(JobEvidence::jobset).collect();
-    let view = cluster.view_of(Any::new(jobset().into()));
+    let view = cluster.view_of::<Any>(jobset());
     let view = view.in_namespace(&run.namespace)?;
     for set in sets {
         view.delete(set, &options).await?;

@@ -160,7 +160,7 @@ impl<'a> PanickedPod<'a> {
         if found.uid() != self.uid {
             return Ok(false);
         }
-        let pod: Pod = found.typed()?;
+        let pod: Pod = found.object()?;
         let render = AssertUnwindSafe(|| failed_status(&pod, message, Timestamp::now()));
         // The code that panicked may panic again.
         let status = catch_unwind(render)

@@ -6,7 +6,7 @@ use futures::{Stream, StreamExt, stream};
 use serde::{Deserialize, de::IgnoredAny};
 
 use super::View;
-use crate::{data, error::Result, item::Item, kind::Kind, list::List, transport::Call};
+use crate::{data, error::Result, item::Item, kind::Object, list::List, transport::Call};
 use pages::Pages;
 pub(crate) use pages::read_consistent;
 
@@ -55,7 +55,7 @@ impl Default for Paging {
     }
 }
 
-impl<K: Kind> View<K> {
+impl<K: Object> View<K> {
     /// The same view, whose lists may come from the server's cache
     /// (`resourceVersion=0`): cheap for the server, and perhaps a little older
     /// than the latest state, or than what was read before.

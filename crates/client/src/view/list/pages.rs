@@ -14,7 +14,7 @@ use crate::{
     data,
     error::{Error, Result},
     item::Item,
-    kind::Kind,
+    kind::Object,
     list::List,
 };
 
@@ -23,7 +23,7 @@ const HEAD: usize = 64 * 1024;
 
 /// How the pages of a view are read.
 #[derive(Clone)]
-pub(super) struct Pages<K: Kind> {
+pub(super) struct Pages<K: Object> {
     view: View<K>,
     paging: Paging,
     /// The bytes of the latest page: the next will be about as large.
@@ -31,7 +31,7 @@ pub(super) struct Pages<K: Kind> {
 }
 
 /// A page that is wanted next.
-enum Next<K: Kind> {
+enum Next<K: Object> {
     /// It is not requested yet.
     Cursor(String),
     /// It is on its way; dropping the handle gives it up. The cursor that
@@ -60,7 +60,7 @@ impl Ahead {
     }
 }
 
-impl<K: Kind> Pages<K> {
+impl<K: Object> Pages<K> {
     pub(super) fn new(view: View<K>, paging: Paging) -> Self {
         let latest = Arc::default();
         Self {
@@ -168,7 +168,7 @@ fn offered(error: &Error) -> Option<&str> {
 /// Reads a consistent snapshot of all objects, maps each object with `keep`, and returns
 /// the resource version: in pages of `limit`, or in one response if the snapshot expires
 /// before the last page.
-pub(crate) async fn read_consistent<K: Kind, T>(
+pub(crate) async fn read_consistent<K: Object, T>(
     view: View<K>,
     limit: u32,
     keep: impl Fn(Item<K>) -> T,

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use longshore::client::{
-    BuiltinKind, Kind, NamespacePhase, PodPhase, SecretType,
-    kinds::{ConfigMap, Deployment, NamespaceList, Pod, PodList},
+    BuiltinKind, NamespacePhase, PodPhase, SecretType,
+    kinds::{Any, ConfigMap, Deployment, NamespaceList, Pod, PodList},
     manifest,
-    model::{Gvk, KindInfo, Scope},
+    model::{Gvk, Scope},
     typed,
 };
 use serde_json::json;
@@ -170,16 +170,6 @@ async fn point_12_the_paths_of_a_kind_the_preferred_one_first() {
     assert_eq!(list["kind"], "HatList");
 }
 
-/// A kind that this client expects in the version v2.
-#[derive(Debug, Clone)]
-struct Hat(KindInfo);
-
-impl Kind for Hat {
-    fn info(&self) -> &KindInfo {
-        &self.0
-    }
-}
-
 #[tokio::test]
 async fn point_13_an_older_version_is_used_where_the_newest_is_not_served() {
     let fixture = Fixture::start().await;
@@ -188,7 +178,8 @@ async fn point_13_an_older_version_is_used_where_the_newest_is_not_served() {
     info.gvk = Gvk::from_api_version(&format!("{group}/v2"), "Hat");
     (info.plural, info.singular) = ("hats".into(), "hat".into());
     assert_eq!(info.scope, Scope::Namespaced);
-    let hats = fixture.cluster.view_of(Hat(info.clone()));
+    // A kind that this client expects in the version v2.
+    let hats = fixture.cluster.view_of::<Any>(info.clone());
     let hats = hats.in_namespace(fixture.namespace()).unwrap();
     let data = json!({"metadata": {"name": "a"}, "spec": {"size": 7}});
     let made = hats.create(&data).await.unwrap();
@@ -206,7 +197,7 @@ async fn point_13_an_older_version_is_used_where_the_newest_is_not_served() {
 
     // No version is served.
     info.plural = "scarves".into();
-    let none = fixture.cluster.view_of(Hat(info)).list().await;
+    let none = fixture.cluster.view_of::<Any>(info).list().await;
     assert!(none.unwrap_err().is_not_found());
 }
 

@@ -69,7 +69,7 @@ async fn a_pod_whose_task_panics_fails_and_can_be_deleted() {
     let container = json!({"name": "main", "image": "any", "command": ["sleep", "1000"]});
     let spec = json!({"nodeName": "here", "containers": [container]});
     let made = json!({"metadata": {"name": "p"}, "spec": spec});
-    let pod: Pod = pods.create(&made).await.unwrap().typed().unwrap();
+    let pod: Pod = pods.create(&made).await.unwrap().object().unwrap();
     let uid = pod.metadata.uid.clone().unwrap();
     let (tell, mut messages) = mpsc::unbounded_channel();
 
@@ -106,7 +106,7 @@ async fn a_pod_whose_task_panics_fails_and_can_be_deleted() {
                 // Deletion still works.
                 pods.delete("p", &DeleteOptions::default()).await.unwrap();
                 if let Some(found) = pods.find("p").await.unwrap() {
-                    let pod = found.typed().unwrap();
+                    let pod = found.object().unwrap();
                     tell.send(Message::Updated(Box::new(pod))).unwrap();
                 }
                 let gone = async {
