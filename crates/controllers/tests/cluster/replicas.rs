@@ -141,7 +141,7 @@ async fn deleting_a_set_deletes_or_orphans_its_pods() {
 }
 
 #[tokio::test]
-async fn a_restart_creates_no_excess_pods() {
+async fn after_a_restart_the_number_of_pods_is_exact() {
     let mut fixture = Fixture::with_node().await;
     let [kind, _] = kinds();
     create(&fixture, &kind, 40).await;
@@ -160,7 +160,9 @@ async fn a_restart_creates_no_excess_pods() {
         (raw["status"]["readyReplicas"] == 40).then_some(())
     })
     .await;
-    assert_eq!(fixture.pods().await.len(), 40);
+    // Requests that were in flight at the stop may have created excess pods after the new
+    // controllers listed the pods; these are deleted.
+    has_pods(&fixture, 40).await;
 }
 
 /// A condition and an event report that the server rejects the pods.
