@@ -74,7 +74,7 @@ fn attacks(count: usize) -> Vec<(&'static str, Vec<PreparedRequest>)> {
         let body = vec![operation; 10_000].into();
         (Method::PATCH, format!("{CONFIGS}/moved"), OPERATIONS, body)
     };
-    let data: Map<String, Value> = (0..30_000)
+    let data: Map<String, Value> = (0..20_000)
         .map(|n| (format!("key-{n}"), json!("value")))
         .collect();
     let applied = json!({"apiVersion": "v1", "kind": "ConfigMap",
@@ -98,12 +98,13 @@ fn attacks(count: usize) -> Vec<(&'static str, Vec<PreparedRequest>)> {
     let definition = format!("{DEFINITIONS}/things.example.com");
     vec![
         (
-            "strategic merge of 20,000 and 40,000 conditions",
+            "strategic merge of 8,000 and 16,000 conditions",
             vec![
                 post("/api/v1/nodes", json!({"metadata": {"name": "hostile"}})),
-                merge(20_000, "True"),
-                merge(20_000, "False"),
-                merge(40_000, "True"),
+                merge(8_000, "True"),
+                merge(8_000, "False"),
+                // Larger objects are refused, as by etcd.
+                merge(16_000, "True"),
                 delete(NODE),
             ],
         ),
@@ -127,11 +128,11 @@ fn attacks(count: usize) -> Vec<(&'static str, Vec<PreparedRequest>)> {
             ],
         ),
         (
-            "apply of 30,000 fields by two managers",
+            "apply of 20,000 fields by two managers",
             vec![apply("one"), apply("two"), apply("one")],
         ),
         (
-            "merge patch of 30,000 fields",
+            "merge patch of 20,000 fields",
             vec![
                 post(CONFIGS, json!({"metadata": {"name": "merged"}})),
                 (
