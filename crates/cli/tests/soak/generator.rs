@@ -10,6 +10,12 @@ const DEPTH: u32 = 5;
 /// Fields that would affect something outside the cluster's own folders.
 const EXCLUDED_FIELDS: [&str; 3] = ["hostPath", "namespace", "generateName"];
 
+/// Fields with a number of pods.
+const POD_COUNTS: [&str; 2] = ["parallelism", "replicas"];
+/// Maximum number of pods of an object that the server accepts. More would fill the node, and
+/// the test's runs would wait.
+const MAX_PODS: i64 = 7;
+
 const STRINGS: &[&str] = &[
     "",
     " ",
@@ -318,6 +324,26 @@ impl Schemas {
             }
         }
         Value::Object(fields)
+    }
+}
+
+/// Limits the numbers of pods that an object requests. Numbers that the server refuses are
+/// unchanged.
+pub(crate) fn limit_pods(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let accepted = MAX_PODS..=i64::from(i32::MAX);
+                let count = value.as_i64().filter(|count| accepted.contains(count));
+                if POD_COUNTS.contains(&name.as_str()) && count.is_some() {
+                    *value = json!(MAX_PODS);
+                } else {
+                    limit_pods(value);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(limit_pods),
+        _ => {}
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Stage,
-    generator::{Schemas, Template, templates},
+    generator::{Schemas, Template, limit_pods, templates},
 };
 
 /// The namespace of the objects.
@@ -127,6 +127,7 @@ impl Actor<'_> {
         for _ in 0..rng.random_range(0..4) {
             self.schemas.mutate(object, &schema, rng);
         }
+        limit_pods(object);
     }
 
     async fn change(&mut self, rng: &mut StdRng) {
