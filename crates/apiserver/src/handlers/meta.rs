@@ -306,13 +306,18 @@ async fn openapi_v2(call: &Call) -> Reply {
 }
 
 /// Responds with a document that is rendered once, off the threads that serve
-/// requests.
+/// requests. Concurrent requests for it wait, and share its bytes.
 async fn cached(
     call: &Call,
     name: &str,
     make: impl FnOnce(&[Described]) -> Option<Bytes> + Send + 'static,
 ) -> Result<Document, StatusError> {
     let (document_cache, epoch, served) = document_cache(call);
+    if let Some(document) = get(document_cache, epoch, name) {
+        return Ok(document);
+    }
+    static RENDERING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    let _rendering = RENDERING.lock().await;
     if let Some(document) = get(document_cache, epoch, name) {
         return Ok(document);
     }

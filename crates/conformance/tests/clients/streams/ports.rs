@@ -23,14 +23,19 @@ spec:
 
 /// Forwards a port with a server and one without. Requests a small file, then a large one
 /// four times concurrently, then the port without a server.
+///
+/// The server must listen before: kubectl ends if it forwards a connection to a port without a
+/// server.
 const REQUESTS: &str = r#"
+listens='import os, socket; socket.create_connection((os.environ["POD_IP"], 8000))'
+for i in $(seq 100); do kubectl exec box -- python3 -c "$listens" < /dev/null 2> /dev/null && break; sleep 0.1; done
 ask='import sys, urllib.request; sys.stdout.buffer.write(urllib.request.urlopen(sys.argv[1]).read())'
 kubectl port-forward box :8000 :8001 > ports 2> errors & forward=$!
 trap "kill $forward" EXIT
 for i in $(seq 600); do [ "$(grep -c 127.0.0.1 ports)" = 2 ] && break; sleep 0.1; done
 port=$(sed -n 's/.*127.0.0.1:\([0-9]*\) -> 8000/\1/p' ports)
 none=$(sed -n 's/.*127.0.0.1:\([0-9]*\) -> 8001/\1/p' ports)
-for i in $(seq 100); do python3 -c "$ask" http://127.0.0.1:$port/ 2>/dev/null && break; sleep 0.1; done
+python3 -c "$ask" http://127.0.0.1:$port/
 kubectl exec box -- sha256sum < /dev/null big
 for i in 1 2 3 4; do python3 -c "$ask" http://127.0.0.1:$port/big | sha256sum & pids="$pids $!"; done
 wait $pids
