@@ -3,15 +3,19 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use longshore_client::{Cluster, DeleteOptions, Item, Patch, View, kinds::Any};
-use serde_json::{Value, json};
+use longshore_client::{
+    Cluster, DeleteOptions, Kind, Patch, View,
+    k8s_openapi::{Metadata, apimachinery::pkg::apis::meta::v1::ObjectMeta},
+    kinds::{Any, Secret},
+};
+use serde_json::json;
 use tokio::sync::oneshot;
 
 use crate::{
     config::Workload,
     names,
-    plan::Plan,
-    run::{Run, RunRole},
+    plan::{Plan, PlannedObject},
+    run::Run,
     runs,
 };
 
@@ -66,8 +70,8 @@ impl SubmitError {
     }
 }
 
-fn name_of(object: &Value) -> &str {
-    object["metadata"]["name"].as_str().unwrap_or_default()
+fn name_of(object: &impl Metadata<Ty = ObjectMeta>) -> &str {
+    object.metadata().name.as_deref().unwrap_or_default()
 }
 
 /// Creates the objects of a plan. If one fails, the objects created before it are deleted. The
@@ -99,7 +103,12 @@ async fn create(cluster: &Cluster, plan: &Plan) -> Result<Run, SubmitError> {
     let mut made = Made {
         cluster,
         plan,
-        run: run_of(plan),
+        run: Run {
+            name: plan.run.clone(),
+            namespace: plan.namespace.clone(),
+            roles: plan.roles.iter().map(|role| role.role.clone()).collect(),
+            schedule: None,
+        },
         workloads: Vec::new(),
         config: false,
         service: false,
@@ -114,47 +123,36 @@ async fn create(cluster: &Cluster, plan: &Plan) -> Result<Run, SubmitError> {
 }
 
 /// Records when a workload is submitted. Does not apply to the runs that a schedule creates.
-fn stamp(object: &mut Value, now: Timestamp) {
-    let note = json!(format!("{now:.6}"));
-    object["metadata"]["annotations"][names::SUBMITTED] = note.clone();
-    // The Jobs of a JobSet have the annotations of its templates.
-    let templates = object.pointer_mut("/spec/replicatedJobs");
-    let templates = templates.and_then(Value::as_array_mut);
-    for template in templates.into_iter().flatten() {
-        template["template"]["metadata"]["annotations"][names::SUBMITTED] = note.clone();
+fn stamp(object: &mut PlannedObject, now: Timestamp) {
+    let add = |metadata: &mut ObjectMeta| {
+        let annotations = metadata.annotations.get_or_insert_default();
+        annotations.insert(names::SUBMITTED.to_owned(), format!("{now:.6}"));
+    };
+    match object {
+        PlannedObject::Job(job) => add(&mut job.metadata),
+        PlannedObject::CronJob(schedule) => add(&mut schedule.metadata),
+        PlannedObject::JobSet(set) => {
+            add(&mut set.metadata);
+            // Its Jobs have the annotations of its templates.
+            for job in &mut set.spec.replicated_jobs {
+                add(job.template.metadata.get_or_insert_default());
+            }
+        }
+        PlannedObject::Secret(_) | PlannedObject::Service(_) => {}
     }
 }
 
-fn run_of(plan: &Plan) -> Run {
-    let role = |job: &Value| RunRole {
-        name: job["metadata"]["labels"][names::ROLE]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned(),
-        count: job["spec"]["completions"]
-            .as_u64()
-            .and_then(|n| n.try_into().ok())
-            .unwrap_or(1),
-        service: false,
-    };
-    // The annotation also contains which roles are services.
-    let declared = plan.jobs.first().and_then(|job| {
-        let text = job["metadata"]["annotations"][names::ROLES].as_str()?;
-        serde_json::from_str::<Vec<RunRole>>(text).ok()
-    });
-    Run {
-        name: plan.run.clone(),
-        namespace: plan.namespace.clone(),
-        roles: declared.unwrap_or_else(|| plan.jobs.iter().map(role).collect()),
-        schedule: None,
-    }
+/// A created Job, CronJob or JobSet.
+struct Created {
+    name: String,
+    uid: String,
 }
 
 struct Made<'a> {
     cluster: &'a Cluster,
     plan: &'a Plan,
     run: Run,
-    workloads: Vec<Item<Any>>,
+    workloads: Vec<Created>,
     config: bool,
     service: bool,
 }
@@ -172,9 +170,8 @@ impl Made<'_> {
         let namespace = &self.plan.namespace;
         let secrets = self.cluster.secrets().in_namespace(namespace)?;
         let services = self.cluster.services().in_namespace(namespace)?;
-        let view = self.view()?;
-        let failed = |kind: &str, object: &Value, source| SubmitError::Create {
-            what: format!("{kind} {}", name_of(object)),
+        let failed = |kind: &str, name: &str, source| SubmitError::Create {
+            what: format!("{kind} {name}"),
             source,
         };
 
@@ -192,23 +189,24 @@ impl Made<'_> {
         self.config = config.is_ok();
         self.service = matches!(service, Some(Ok(_)));
         bundle?;
-        config.map_err(|source| failed("Secret", &self.plan.config, source))?;
+        config.map_err(|source| failed("Secret", name_of(&self.plan.config), source))?;
         if let (Some(object), Some(Err(source))) = (&self.plan.service, service) {
-            return Err(failed("Service", object, source));
+            return Err(failed("Service", name_of(object), source));
         }
-        let mut workloads = self.plan.workloads().into_owned();
+        let mut workloads = self.plan.workloads();
         let now = Timestamp::now();
         for object in &mut workloads {
             stamp(object, now);
         }
-        let created =
-            futures::future::join_all(workloads.iter().map(|object| view.create(object))).await;
-        let kind = self.plan.workload.kind().gvk.kind.clone();
+        let created = workloads.iter().map(|object| self.create_object(object));
+        let created = futures::future::join_all(created).await;
         let mut problem = None;
         for (object, created) in workloads.iter().zip(created) {
             match created {
-                Ok(item) => self.workloads.push(item),
-                Err(source) => problem = problem.or(Some(failed(&kind, object, source))),
+                Ok(created) => self.workloads.push(created),
+                Err(source) => {
+                    problem = problem.or(Some(failed(object.kind(), object.name(), source)));
+                }
             }
         }
         if let Some(problem) = problem {
@@ -219,6 +217,31 @@ impl Made<'_> {
             Workload::JobSet => self.jobs_of_set().await,
             _ => Ok(()),
         }
+    }
+
+    async fn create_object(
+        &self,
+        object: &PlannedObject,
+    ) -> Result<Created, longshore_client::Error> {
+        match object {
+            PlannedObject::Secret(secret) => self.create_typed(&**secret).await,
+            PlannedObject::Service(service) => self.create_typed(&**service).await,
+            PlannedObject::Job(job) => self.create_typed(&**job).await,
+            PlannedObject::CronJob(schedule) => self.create_typed(&**schedule).await,
+            PlannedObject::JobSet(set) => self.create_typed(&**set).await,
+        }
+    }
+
+    async fn create_typed<K: Kind>(&self, object: &K) -> Result<Created, longshore_client::Error> {
+        let view = self
+            .cluster
+            .view::<K>()
+            .in_namespace(&self.plan.namespace)?;
+        let created = view.create(object).await?;
+        Ok(Created {
+            name: created.name().to_owned(),
+            uid: created.uid().to_owned(),
+        })
     }
 
     /// Waits for the first Job of JobSet's controller: without any, there is no run. It does not
@@ -266,8 +289,9 @@ impl Made<'_> {
             if meta.deletion_timestamp.is_some() {
                 continue;
             }
-            let wanted = bundle["metadata"]["annotations"][names::BUNDLE].as_str();
-            let says = meta.annotations.get(names::BUNDLE).map(String::as_str);
+            let wanted = bundle.metadata.annotations.as_ref();
+            let wanted = wanted.and_then(|annotations| annotations.get(names::BUNDLE));
+            let says = meta.annotations.get(names::BUNDLE);
             return match says == wanted {
                 true => Ok(()),
                 false => Err(SubmitError::OtherBundle {
@@ -289,15 +313,15 @@ impl Made<'_> {
         let owner = json!({
             "apiVersion": kind.api_version(),
             "kind": kind.gvk.kind,
-            "name": first.name(),
-            "uid": first.uid(),
+            "name": first.name,
+            "uid": first.uid,
         });
         // A strategic merge adds to the owners of a bundle that runs share.
         let patch = Patch::strategic(json!({"metadata": {"ownerReferences": [owner]}}));
         let namespace = &self.plan.namespace;
         let secrets = self.cluster.secrets().in_namespace(namespace)?;
         let services = self.cluster.services().in_namespace(namespace)?;
-        let own_secret = async |object: Option<&Value>| match object {
+        let own_secret = async |object: Option<&Secret>| match object {
             Some(object) => secrets.patch(name_of(object), &patch).await.map(drop),
             None => Ok(()),
         };
@@ -305,7 +329,9 @@ impl Made<'_> {
             Some(object) => services.patch(name_of(object), &patch).await.map(drop),
             None => Ok(()),
         };
-        let own_jobs = futures::future::try_join_all(others.iter().map(|job| job.patch(&patch)));
+        let view = self.view()?;
+        let own_jobs = others.iter().map(|other| view.patch(&other.name, &patch));
+        let own_jobs = futures::future::try_join_all(own_jobs);
         let (bundle, config, service, jobs) = futures::join!(
             own_secret(self.plan.bundle.as_ref()),
             own_secret(Some(&self.plan.config)),
@@ -334,8 +360,10 @@ impl Made<'_> {
                 tracing::warn!(%error, "an object of a failed submission is left");
             }
         };
-        for item in &self.workloads {
-            ignore(item.delete(&options).await);
+        if let Ok(view) = self.view() {
+            for created in &self.workloads {
+                ignore(view.delete(&created.name, &options).await);
+            }
         }
         let namespace = &self.plan.namespace;
         if self.config
