@@ -5,7 +5,7 @@ use longshore_client::k8s_openapi::api::batch::v1::Job;
 use super::{
     PlanError,
     container::field,
-    job::{pod_metadata_of, pod_spec_of},
+    pod_template::{pod_metadata_of, pod_spec_of},
     resources::accelerators,
 };
 use crate::{caller::Caller, config::RoleSpec, names};

@@ -3,12 +3,14 @@
 use longshore_client::k8s_openapi::{
     api::{
         batch::v1::{Job, JobSpec},
-        core::v1::{PodSpec, PodTemplateSpec},
+        core::v1::PodTemplateSpec,
     },
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 
-use super::{PlanError, Planner, caller, error::int32, restricted, template};
+use super::{
+    PlanError, Planner, caller, error::int32, pod_template::pod_spec_of, restricted, template,
+};
 use crate::{
     config::{RoleSpec, Workload},
     names,
@@ -74,16 +76,4 @@ impl Planner<'_> {
             ..Job::default()
         })
     }
-}
-
-/// The spec of a Job's pods, to change it.
-pub(super) fn pod_spec_of(job: &mut Job) -> &mut PodSpec {
-    let template = &mut job.spec.get_or_insert_default().template;
-    template.spec.get_or_insert_default()
-}
-
-/// The metadata of a Job's pods, to change it.
-pub(super) fn pod_metadata_of(job: &mut Job) -> &mut ObjectMeta {
-    let template = &mut job.spec.get_or_insert_default().template;
-    template.metadata.get_or_insert_default()
 }

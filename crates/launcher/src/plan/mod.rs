@@ -16,6 +16,7 @@ mod field_types;
 mod job;
 mod object;
 mod pod_spec;
+mod pod_template;
 mod resources;
 mod restricted;
 mod secrets;

@@ -9,7 +9,7 @@ use serde_json::{Map, json};
 
 use super::{
     PlanError, field_types,
-    job::{pod_metadata_of, pod_spec_of},
+    pod_template::{pod_metadata_of, pod_spec_of},
 };
 use crate::{config::RoleSpec, names};
 
