@@ -306,6 +306,32 @@ fn a_jobset_contains_the_jobs() {
 }
 
 #[test]
+fn a_cronjob_contains_the_job() {
+    let settings = "cron = '0 3 * * *'\ntime_zone = 'UTC'\nttl = '1h'";
+    let plan = planned(settings, &["train"], None);
+    let job = job(&plan, 0);
+    let objects = serde_json::to_value(plan.workloads()).unwrap();
+    let expected = json!([{
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": job["metadata"],
+        "spec": {
+            "schedule": "0 3 * * *",
+            "timeZone": "UTC",
+            "concurrencyPolicy": "Forbid",
+            "jobTemplate": {
+                "metadata": {
+                    "labels": job["metadata"]["labels"],
+                    "annotations": job["metadata"]["annotations"],
+                },
+                "spec": job["spec"],
+            },
+        },
+    }]);
+    assert_eq!(objects, expected);
+}
+
+#[test]
 fn the_command_is_escaped_where_kubernetes_would_expand_it() {
     let plan = planned("", &["sh", "-c", "echo $$ $(HOME) $HOME", ""], None);
     let command = &pod_spec(&plan)["containers"][0]["command"];
