@@ -29,11 +29,14 @@ pub fn check(data: &[u8]) {
     let Ok(plan) = plan(&spec, &spec.run_name("ab2cd"), namespace, None) else {
         return;
     };
-    let objects = plan.objects();
+    let objects = plan.objects().into_iter();
+    let objects: Vec<Value> = objects
+        .map(|object| serde_json::to_value(object).unwrap())
+        .collect();
     for object in &objects {
         check_object(object);
     }
-    let yaml = plan.to_yaml();
+    let yaml = plan.to_yaml().unwrap();
     let documents = serde_yaml_ng::Deserializer::from_str(&yaml);
     let read: Vec<Value> = documents
         .map(|document| serde::Deserialize::deserialize(document).unwrap())

@@ -1,19 +1,116 @@
 //! The JobSet kind of the Kubernetes project of the same name.
 
-use longshore_model::{Gvk, KindInfo, Scope};
+use longshore_client::k8s_openapi::{
+    Metadata, NamespaceResourceScope, Resource, api::batch::v1::JobTemplateSpec,
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
 
 use crate::names;
 
-/// JobSet, in the supported version.
-pub(crate) fn jobset() -> KindInfo {
-    KindInfo {
-        gvk: Gvk::from_api_version("jobset.x-k8s.io/v1alpha2", names::JOBSET),
-        plural: "jobsets".into(),
-        singular: "jobset".into(),
-        short_names: Default::default(),
-        categories: Default::default(),
-        scope: Scope::Namespaced,
-        subresources: Default::default(),
-        list_kind: None,
+/// A JobSet, in the supported version, with the fields that a run sets.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct JobSet {
+    /// Its metadata.
+    pub metadata: ObjectMeta,
+    /// Its Jobs, and when it has ended.
+    pub spec: JobSetSpec,
+}
+
+/// The spec of a [`JobSet`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct JobSetSpec {
+    /// Its Service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
+    /// When it has succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub success_policy: Option<SuccessPolicy>,
+    /// When it has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_policy: Option<FailurePolicy>,
+    /// Its Jobs.
+    pub replicated_jobs: Vec<ReplicatedJob>,
+    /// Whether its Jobs are suspended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspend: Option<bool>,
+    /// How long to keep it after its end, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_seconds_after_finished: Option<i32>,
+}
+
+/// The Service of a [`JobSet`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Network {
+    /// Whether pods have host names.
+    #[serde(rename = "enableDNSHostnames")]
+    pub enable_dns_hostnames: bool,
+    /// The name of the Service.
+    pub subdomain: String,
+    /// Whether the names of pods that are not ready resolve.
+    pub publish_not_ready_addresses: bool,
+}
+
+/// When a [`JobSet`] has succeeded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SuccessPolicy {
+    /// `All` or `Any` of the Jobs must succeed.
+    pub operator: String,
+    /// The names of the Jobs that count.
+    pub target_replicated_jobs: Vec<String>,
+}
+
+/// When a [`JobSet`] has failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct FailurePolicy {
+    /// How often all of its Jobs are created again.
+    pub max_restarts: i32,
+}
+
+/// A Job of a [`JobSet`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ReplicatedJob {
+    /// Its name within the JobSet.
+    pub name: String,
+    /// How many Jobs are created.
+    pub replicas: i32,
+    /// The Job.
+    pub template: JobTemplateSpec,
+}
+
+impl Resource for JobSet {
+    const API_VERSION: &'static str = "jobset.x-k8s.io/v1alpha2";
+    const GROUP: &'static str = "jobset.x-k8s.io";
+    const KIND: &'static str = names::JOBSET;
+    const VERSION: &'static str = "v1alpha2";
+    const URL_PATH_SEGMENT: &'static str = "jobsets";
+    type Scope = NamespaceResourceScope;
+}
+
+impl Metadata for JobSet {
+    type Ty = ObjectMeta;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+impl Serialize for JobSet {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct(Self::KIND, 4)?;
+        object.serialize_field("apiVersion", Self::API_VERSION)?;
+        object.serialize_field("kind", Self::KIND)?;
+        object.serialize_field("metadata", &self.metadata)?;
+        object.serialize_field("spec", &self.spec)?;
+        object.end()
     }
 }

@@ -24,8 +24,8 @@
 //! 1. [`config`]: `longshore.toml` and flags become a [`RunSpec`]. Pure.
 //! 2. [`bundle`]: a folder becomes a deterministic archive. `bundle::scan` finds the files to
 //!    pack, `bundle::pack` packs them.
-//! 3. [`PackedRun::plan`]: the objects to create, as plain values ([`plan`]). Pure. The roles
-//!    become Jobs, CronJobs or a JobSet, by `RunSpec::workload`.
+//! 3. [`PackedRun::plan`]: the objects to create, with k8s-openapi's types ([`plan`]). Pure. The
+//!    roles become Jobs, CronJobs or a JobSet ([`jobset`]), by `RunSpec::workload`.
 //! 4. [`preflight`]: `preflight::check` finds every problem of the plan, before anything is
 //!    created.
 //! 5. [`PackedRun::deliver`]: the archive goes to the [`store`], if there is one.
@@ -64,7 +64,7 @@ mod evidence;
 pub mod explain;
 mod fit;
 pub mod follow;
-mod jobset;
+pub mod jobset;
 pub mod kept;
 mod kueue;
 pub mod launch;

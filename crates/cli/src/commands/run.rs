@@ -11,7 +11,7 @@ mod submission;
 
 use std::{path::Path, process::ExitCode};
 
-use longshore::launcher::{Bundle, PackedRun, RunSpec, names};
+use longshore::launcher::{Bundle, LaunchError, PackedRun, RunSpec, names};
 
 pub(crate) use args::RunArgs;
 pub(crate) use misplaced::misplaced_command;
@@ -51,7 +51,8 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
     };
     let plan = packed.plan()?;
     if args.dry_run {
-        ui::bytes(plan.to_yaml().as_bytes());
+        let yaml = plan.to_yaml().map_err(LaunchError::from)?;
+        ui::bytes(yaml.as_bytes());
         return Ok(ExitCode::SUCCESS);
     }
     let launch = Launch {

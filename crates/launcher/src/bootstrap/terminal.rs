@@ -40,6 +40,6 @@ pub(super) fn give(child: Pid) {
     let given = tcsetpgrp(std::io::stdin(), child);
     let resumed = kill_process_group(child, Signal::CONT);
     for error in [given.err(), resumed.err()].into_iter().flatten() {
-        super::tell(&format!("the command does not have the terminal: {error}"));
+        super::messages::tell(&format!("the command does not have the terminal: {error}"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use longshore_client::k8s_openapi::api::core::v1::EnvVar;
 
 use super::{
     ConfigError, Flags, TaskOptions, Text, Variable, VariableSource,
@@ -72,9 +72,11 @@ impl<'a> Variables<'a> {
     }
 
     /// The variables with sources, as in a container's `env`.
-    pub(super) fn sources_to_json(&self) -> Result<Vec<Value>, ConfigError> {
+    pub(super) fn sources_to_kubernetes(&self) -> Result<Vec<EnvVar>, ConfigError> {
         let sources = self.sources.iter();
-        sources.map(|(name, source)| source.to_json(name)).collect()
+        sources
+            .map(|(name, source)| source.to_kubernetes(name))
+            .collect()
     }
 
     /// The variables with values.

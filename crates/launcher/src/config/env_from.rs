@@ -1,7 +1,9 @@
 //! Secrets and ConfigMaps whose keys all become variables.
 
+use longshore_client::k8s_openapi::api::core::v1::{
+    ConfigMapEnvSource, EnvFromSource, SecretEnvSource,
+};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::{
     ConfigError, Text,
@@ -22,24 +24,31 @@ pub struct EnvFrom {
 
 impl EnvFrom {
     /// The source as in a container's `envFrom`.
-    pub(super) fn to_json(&self) -> Result<Value, ConfigError> {
-        let mut source = match (&self.secret, &self.config_map) {
+    pub(super) fn to_kubernetes(&self) -> Result<EnvFromSource, ConfigError> {
+        let mut source = EnvFromSource {
+            prefix: self.prefix.clone(),
+            ..EnvFromSource::default()
+        };
+        match (&self.secret, &self.config_map) {
             (Some(secret), None) => {
                 subdomain("secret", secret)?;
-                json!({"secretRef": {"name": **secret}})
+                source.secret_ref = Some(SecretEnvSource {
+                    name: secret.to_string(),
+                    ..SecretEnvSource::default()
+                });
             }
             (None, Some(map)) => {
                 subdomain("config_map", map)?;
-                json!({"configMapRef": {"name": **map}})
+                source.config_map_ref = Some(ConfigMapEnvSource {
+                    name: map.to_string(),
+                    ..ConfigMapEnvSource::default()
+                });
             }
             _ => {
                 let name = self.secret.clone().unwrap_or_default();
                 let rule = "set exactly one of secret, config_map in each";
                 return Err(invalid_at("env_from", &name, rule));
             }
-        };
-        if let Some(prefix) = &self.prefix {
-            source["prefix"] = json!(prefix);
         }
         Ok(source)
     }

@@ -1,4 +1,4 @@
-//! Pod settings of a role: merged, checked, and converted to Kubernetes JSON.
+//! Pod settings of a role: merged, checked, and converted to Kubernetes' types.
 
 use std::{
     collections::BTreeMap,
@@ -6,6 +6,9 @@ use std::{
     time::Duration,
 };
 
+use longshore_client::k8s_openapi::{
+    api::core::v1 as core, apimachinery::pkg::api::resource::Quantity,
+};
 use longshore_model::name;
 use serde_json::{Value, json};
 
@@ -21,21 +24,22 @@ use super::{
 pub struct PodSpec {
     /// Labels that a node must have.
     pub node_selector: BTreeMap<String, String>,
-    /// Tolerations, as in a pod's spec.
-    pub tolerations: Vec<Value>,
-    /// Affinity, as in a pod's spec.
+    /// Tolerations of node taints.
+    pub tolerations: Vec<core::Toleration>,
+    /// Affinity, as the user wrote it. The plan checks its fields.
     pub affinity: Option<Value>,
-    /// Volumes and their mounts, as in a pod's spec and a container's.
-    pub volumes: Vec<(Value, Value)>,
-    /// Variables with a source, as in a container's `env`.
-    pub env: Vec<Value>,
-    /// Sources of variables, as in a container's `envFrom`.
-    pub env_from: Vec<Value>,
+    /// Volumes and their mounts.
+    pub volumes: Vec<(core::Volume, core::VolumeMount)>,
+    /// Variables with a source.
+    pub env: Vec<core::EnvVar>,
+    /// Objects whose keys all become variables.
+    pub env_from: Vec<core::EnvFromSource>,
     /// The name of a PriorityClass.
     pub priority_class: Option<String>,
     /// The grace period between SIGTERM and SIGKILL.
     pub termination_grace: Option<Duration>,
-    /// A pod template to merge over the generated one.
+    /// A pod template to merge over the generated one, as the user wrote it. The plan checks its
+    /// fields.
     pub template: Option<Value>,
 }
 
@@ -47,7 +51,7 @@ impl PodSpec {
         file: &TaskOptions,
         flags: &Flags,
         role: &TaskOptions,
-        env: Vec<Value>,
+        env: Vec<core::EnvVar>,
         folder: Option<&Path>,
     ) -> Result<Self, ConfigError> {
         let options = Layers([file, &flags.task, role]);
@@ -63,13 +67,13 @@ impl PodSpec {
         let mut spec = Self {
             node_selector: node_selector(options)?,
             tolerations: tolerations
-                .map(|toleration| toleration.to_json())
+                .map(|toleration| toleration.to_kubernetes())
                 .collect::<Result<_, _>>()?,
             affinity: affinity.map(|affinity| json!(affinity)),
-            volumes: volume::to_json(volumes(file, flags, role, folder))?,
+            volumes: volume::to_kubernetes(volumes(file, flags, role, folder))?,
             env,
             env_from: env_from
-                .map(|source| source.to_json())
+                .map(|source| source.to_kubernetes())
                 .collect::<Result<_, _>>()?,
             priority_class: priority_class.map(|class| class.to_string()),
             termination_grace: grace
@@ -82,8 +86,20 @@ impl PodSpec {
         if let Some(size) = options.value(|options| &options.shared_memory) {
             let size = quantity("shared_memory", size)?;
             spec.volumes.push((
-                json!({"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": size}}),
-                json!({"name": "shared-memory", "mountPath": "/dev/shm"}),
+                core::Volume {
+                    name: "shared-memory".to_owned(),
+                    empty_dir: Some(core::EmptyDirVolumeSource {
+                        medium: Some("Memory".to_owned()),
+                        size_limit: Some(Quantity(size.to_owned())),
+                        ..core::EmptyDirVolumeSource::default()
+                    }),
+                    ..core::Volume::default()
+                },
+                core::VolumeMount {
+                    name: "shared-memory".to_owned(),
+                    mount_path: "/dev/shm".to_owned(),
+                    ..core::VolumeMount::default()
+                },
             ));
         }
         Ok(spec)

@@ -97,9 +97,9 @@ fn flags_override_the_image_of_a_role_but_not_its_pod_settings() {
     };
     let claims = |role: &crate::RoleSpec| -> Vec<String> {
         let volumes = role.pods.volumes.iter();
-        let claims = volumes.map(|(volume, _)| &volume["persistentVolumeClaim"]["claimName"]);
+        let claims = volumes.map(|(volume, _)| volume.persistent_volume_claim.as_ref());
         claims
-            .map(|name| name.as_str().unwrap().to_owned())
+            .map(|claim| claim.unwrap().claim_name.clone())
             .collect()
     };
     assert_eq!((own.image.as_str(), plain.image.as_str()), ("flag", "flag"));
@@ -248,8 +248,7 @@ fn relative_host_folders_are_on_this_machine_or_rejected() {
         };
         let spec = resolve(&settings, &flags, "code").map_err(|error| error.to_string())?;
         let paths = spec.roles[0].pods.volumes.iter();
-        let paths =
-            paths.map(|(volume, _)| volume["hostPath"]["path"].as_str().unwrap().to_owned());
+        let paths = paths.map(|(volume, _)| volume.host_path.as_ref().unwrap().path.clone());
         Ok::<_, String>(paths.collect::<Vec<_>>())
     };
     let here = Some("/home/me");
@@ -362,7 +361,10 @@ fn flags_about_pods() {
         ..TaskOptions::default()
     };
     let spec = resolve(&Settings::default(), &flags(task), "code").unwrap();
-    insta::assert_debug_snapshot!(spec.roles[0].pods);
+    let pods = &spec.roles[0].pods;
+    insta::assert_json_snapshot!((&pods.tolerations, &pods.volumes));
+    assert_eq!(pods.node_selector, [("pool".into(), "gpu".into())].into());
+    assert_eq!(pods.priority_class.as_deref(), Some("low"));
     for (text, rule) in [
         ("data:/data", "write KIND:NAME:PATH"),
         ("disk:a:/data", "write KIND:NAME:PATH"),

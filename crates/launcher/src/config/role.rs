@@ -114,7 +114,7 @@ fn role(
     check_image("image", image)?;
     let source = settings.source.as_ref();
     let folder = source.and_then(|source| source.path.parent());
-    let sources = variables.sources_to_json()?;
+    let sources = variables.sources_to_kubernetes()?;
     Ok(RoleSpec {
         name: name.to_string(),
         count,

@@ -2,9 +2,9 @@
 
 use std::{convert::Infallible, str::FromStr};
 
+use longshore_client::k8s_openapi::api::core::v1 as core;
 use longshore_model::name;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
 
 use super::{ConfigError, Text, values::invalid_at};
 
@@ -29,7 +29,7 @@ const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 impl Toleration {
     /// The toleration as in a pod's spec.
-    pub(super) fn to_json(&self) -> Result<Value, ConfigError> {
+    pub(super) fn to_kubernetes(&self) -> Result<core::Toleration, ConfigError> {
         if let Some(key) = &self.key {
             let check = name::label_key(key);
             check.map_err(|error| invalid_at("toleration key", key, error.rule()))?;
@@ -49,18 +49,13 @@ impl Toleration {
             let rule = "a toleration without a key matches all taints: its operator must be Exists";
             return Err(invalid_at("toleration operator", &operator, rule));
         }
-        let mut fields = Map::new();
-        fields.insert("operator".into(), json!(*operator));
-        for (field, text) in [
-            ("key", self.key.as_deref()),
-            ("value", self.value.as_ref()),
-            ("effect", self.effect.as_deref()),
-        ] {
-            fields.extend(text.map(|text| (field.to_owned(), json!(text))));
-        }
-        let seconds = self.seconds.iter();
-        fields.extend(seconds.map(|seconds| ("tolerationSeconds".into(), json!(seconds))));
-        Ok(Value::Object(fields))
+        Ok(core::Toleration {
+            operator: Some(operator.into_inner()),
+            key: self.key.as_ref().map(|key| key.to_string()),
+            value: self.value.clone(),
+            effect: self.effect.as_ref().map(|effect| effect.to_string()),
+            toleration_seconds: self.seconds.map(i64::from),
+        })
     }
 }
 

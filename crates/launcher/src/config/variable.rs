@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use longshore_client::k8s_openapi::api::core::v1::{
+    ConfigMapKeySelector, EnvVar, EnvVarSource, ObjectFieldSelector, SecretKeySelector,
+};
 use serde::{
     Deserialize, Deserializer,
     de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
 };
-use serde_json::{Value, json};
 
 use super::{
     ConfigError, Scalar, Text,
@@ -38,28 +40,45 @@ pub struct VariableSource {
 
 impl VariableSource {
     /// The variable as in a container's `env`.
-    pub(super) fn to_json(&self, name: &Text) -> Result<Value, ConfigError> {
+    pub(super) fn to_kubernetes(&self, name: &Text) -> Result<EnvVar, ConfigError> {
         let key = self.key.as_deref().unwrap_or(name);
-        let mut sources = Vec::new();
-        for (what, field, object) in [
-            ("secret", "secretKeyRef", &self.secret),
-            ("config_map", "configMapKeyRef", &self.config_map),
-        ] {
-            if let Some(object) = object {
-                subdomain(what, object)?;
-                sources.push(json!({field: {"name": **object, "key": key}}));
-            }
+        let mut source = EnvVarSource::default();
+        if let Some(secret) = &self.secret {
+            subdomain("secret", secret)?;
+            source.secret_key_ref = Some(SecretKeySelector {
+                name: secret.to_string(),
+                key: key.to_owned(),
+                ..SecretKeySelector::default()
+            });
+        }
+        if let Some(map) = &self.config_map {
+            subdomain("config_map", map)?;
+            source.config_map_key_ref = Some(ConfigMapKeySelector {
+                name: map.to_string(),
+                key: key.to_owned(),
+                ..ConfigMapKeySelector::default()
+            });
         }
         if let Some(path) = &self.field {
-            sources.push(json!({"fieldRef": {"fieldPath": path}}));
+            source.field_ref = Some(ObjectFieldSelector {
+                field_path: path.clone(),
+                ..ObjectFieldSelector::default()
+            });
         }
-        match sources.as_slice() {
-            [source] => Ok(json!({"name": **name, "valueFrom": source})),
-            _ => {
-                let rule = "set exactly one of secret, config_map, field";
-                Err(invalid_at("env", name, rule))
-            }
+        let is_set = [
+            self.secret.is_some(),
+            self.config_map.is_some(),
+            self.field.is_some(),
+        ];
+        if is_set.into_iter().filter(|is_set| *is_set).count() != 1 {
+            let rule = "set exactly one of secret, config_map, field";
+            return Err(invalid_at("env", name, rule));
         }
+        Ok(EnvVar {
+            name: name.to_string(),
+            value_from: Some(source),
+            ..EnvVar::default()
+        })
     }
 }
 

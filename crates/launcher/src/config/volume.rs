@@ -6,8 +6,10 @@ use std::{
     str::FromStr,
 };
 
+use longshore_client::k8s_openapi::{
+    api::core::v1 as core, apimachinery::pkg::api::resource::Quantity,
+};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::{
     ConfigError, Located, Text,
@@ -107,11 +109,10 @@ fn without_parents(path: &Path) -> PathBuf {
     clean
 }
 
-/// Volumes with their mounts, as in a pod's spec and a container's; the last mount at a path
-/// wins.
-pub(super) fn to_json(
+/// Volumes with their mounts; the last mount at a path wins.
+pub(super) fn to_kubernetes(
     volumes: impl IntoIterator<Item = Volume>,
-) -> Result<Vec<(Value, Value)>, ConfigError> {
+) -> Result<Vec<(core::Volume, core::VolumeMount)>, ConfigError> {
     let mut by_path: BTreeMap<String, Volume> = BTreeMap::new();
     for volume in volumes {
         let path = volume.path.to_string_lossy();
@@ -136,20 +137,35 @@ pub(super) fn to_json(
         .collect()
 }
 
-fn mounted(index: usize, path: &str, volume: &Volume) -> Result<(Value, Value), ConfigError> {
-    let name = format!("volume-{index}");
-    let mut sources = Vec::new();
+fn mounted(
+    index: usize,
+    path: &str,
+    volume: &Volume,
+) -> Result<(core::Volume, core::VolumeMount), ConfigError> {
+    let mut planned = core::Volume {
+        name: format!("volume-{index}"),
+        ..core::Volume::default()
+    };
     if let Some(claim) = &volume.claim {
         subdomain("claim", claim)?;
-        sources.push(json!({"persistentVolumeClaim": {"claimName": **claim}}));
+        planned.persistent_volume_claim = Some(core::PersistentVolumeClaimVolumeSource {
+            claim_name: claim.to_string(),
+            ..core::PersistentVolumeClaimVolumeSource::default()
+        });
     }
     if let Some(secret) = &volume.secret {
         subdomain("secret", secret)?;
-        sources.push(json!({"secret": {"secretName": **secret}}));
+        planned.secret = Some(core::SecretVolumeSource {
+            secret_name: Some(secret.to_string()),
+            ..core::SecretVolumeSource::default()
+        });
     }
     if let Some(map) = &volume.config_map {
         subdomain("config_map", map)?;
-        sources.push(json!({"configMap": {"name": **map}}));
+        planned.config_map = Some(core::ConfigMapVolumeSource {
+            name: map.to_string(),
+            ..core::ConfigMapVolumeSource::default()
+        });
     }
     if let Some(host) = &volume.host {
         let has_parent = host.components().any(|part| part == Component::ParentDir);
@@ -158,30 +174,46 @@ fn mounted(index: usize, path: &str, volume: &Volume) -> Result<(Value, Value), 
             let shown = host.replaced(host.to_string_lossy());
             return Err(invalid_at("volumes host", &shown, rule));
         }
-        sources.push(json!({"hostPath": {"path": **host}}));
-    }
-    if let Some(size) = &volume.empty {
-        sources.push(match size.as_str() {
-            "" => json!({"emptyDir": {}}),
-            _ => json!({"emptyDir": {"sizeLimit": quantity("empty", size)?}}),
+        let path = host.to_str().ok_or_else(|| {
+            let shown = host.replaced(host.to_string_lossy());
+            invalid_at("volumes host", &shown, "use a path that is valid UTF-8")
+        })?;
+        planned.host_path = Some(core::HostPathVolumeSource {
+            path: path.to_owned(),
+            type_: None,
         });
     }
-    let [source] = sources.as_mut_slice() else {
+    if let Some(size) = &volume.empty {
+        let limit = match size.as_str() {
+            "" => None,
+            _ => Some(Quantity(quantity("empty", size)?.to_owned())),
+        };
+        planned.empty_dir = Some(core::EmptyDirVolumeSource {
+            size_limit: limit,
+            ..core::EmptyDirVolumeSource::default()
+        });
+    }
+    let is_set = [
+        volume.claim.is_some(),
+        volume.secret.is_some(),
+        volume.config_map.is_some(),
+        volume.host.is_some(),
+        volume.empty.is_some(),
+    ];
+    if is_set.into_iter().filter(|is_set| *is_set).count() != 1 {
         let rule = "set exactly one of claim, secret, config_map, host, empty";
         return Err(invalid_at(
             "volumes path",
             &volume.path.replaced(path),
             rule,
         ));
+    }
+    let mount = core::VolumeMount {
+        name: planned.name.clone(),
+        mount_path: path.to_owned(),
+        read_only: volume.read_only.then_some(true),
+        sub_path: volume.sub_path.clone(),
+        ..core::VolumeMount::default()
     };
-    let mut source = source.take();
-    source["name"] = json!(name);
-    let mut mount = json!({"name": name, "mountPath": path});
-    if volume.read_only {
-        mount["readOnly"] = json!(true);
-    }
-    if let Some(sub) = &volume.sub_path {
-        mount["subPath"] = json!(sub);
-    }
-    Ok((source, mount))
+    Ok((planned, mount))
 }

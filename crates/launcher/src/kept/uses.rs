@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use longshore_client::{Cluster, Error, kinds::Any};
+use longshore_client::{Cluster, Error, Kind as _, kinds::Any};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
     evidence::{CronJobEvidence, JobEvidence, Meta, PodEvidence},
-    jobset::jobset,
+    jobset::JobSet,
     names,
     runs::if_allowed,
 };
@@ -122,7 +122,7 @@ struct SetStatus {
 /// # Errors
 /// The cluster returns an error or does not answer, so that the bundles in use are unknown.
 pub async fn uses(cluster: &Cluster) -> Result<Uses, Error> {
-    let sets = cluster.view_of::<Any>(jobset());
+    let sets = cluster.view_of::<Any>(JobSet::info());
     let (jobs, pods, schedules, sets) = futures::try_join!(
         async { cluster.jobs().list().await },
         async { cluster.pods().list().await },

@@ -1,18 +1,18 @@
 //! Converts the Jobs of the roles to the workload: Jobs, one JobSet, or CronJobs.
 
-use std::borrow::Cow;
-
 use longshore_client::{
     Kind as _, KindRef,
-    kinds::{CronJob, Job},
+    k8s_openapi::{
+        api::batch::v1::{CronJob, CronJobSpec, Job, JobSpec, JobTemplateSpec},
+        apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    },
 };
-use serde_json::{Value, json};
 
+use super::{Plan, PlannedRole};
 use crate::{
     config::{Schedule, Workload},
-    jobset::jobset,
+    jobset::{FailurePolicy, JobSet, JobSetSpec, Network, ReplicatedJob, SuccessPolicy},
     names::{self, RunName},
-    run::RunRole,
 };
 
 impl Workload {
@@ -21,7 +21,7 @@ impl Workload {
         match self {
             Self::Jobs => Job::info(),
             Self::Scheduled(_) => CronJob::info(),
-            Self::JobSet => jobset().into(),
+            Self::JobSet => JobSet::info(),
         }
     }
 
@@ -35,103 +35,81 @@ impl Workload {
             Self::Scheduled(_) => format!("{name}-{}", names::EXECUTION),
         }
     }
-
-    /// The objects to create.
-    pub(super) fn objects<'a>(&self, run: &RunName, jobs: &'a [Value]) -> Cow<'a, [Value]> {
-        match self {
-            Self::Jobs => Cow::Borrowed(jobs),
-            Self::Scheduled(schedule) => jobs.iter().map(|job| cron_job(schedule, job)).collect(),
-            Self::JobSet => jobs
-                .first()
-                .map(|first| set(run, first, jobs))
-                .into_iter()
-                .collect(),
-        }
-    }
 }
 
-fn cron_job(schedule: &Schedule, job: &Value) -> Value {
-    let mut template = json!({
-        "metadata": {
-            "labels": job["metadata"]["labels"],
-            "annotations": job["metadata"]["annotations"],
+/// The CronJob that creates a role's Jobs.
+pub(super) fn cron_job(schedule: &Schedule, job: &Job) -> CronJob {
+    CronJob {
+        metadata: job.metadata.clone(),
+        spec: CronJobSpec {
+            schedule: schedule.cron.clone(),
+            time_zone: schedule.time_zone.clone(),
+            concurrency_policy: Some(schedule.concurrency_policy.clone()),
+            job_template: template(job, job.spec.clone()),
+            ..CronJobSpec::default()
         },
-        "spec": job["spec"],
-    });
-    let mut spec = json!({
-        "schedule": schedule.cron,
-        "concurrencyPolicy": schedule.concurrency_policy,
-        "jobTemplate": template.take(),
-    });
-    if let Some(zone) = &schedule.time_zone {
-        spec["timeZone"] = json!(zone);
+        ..CronJob::default()
     }
-    json!({
-        "apiVersion": "batch/v1",
-        "kind": "CronJob",
-        "metadata": job["metadata"],
-        "spec": spec,
-    })
 }
 
 /// One JobSet for all roles. It fails with the first failed Job, and succeeds with the last
 /// Job other than those of service roles.
-fn set(run: &RunName, first: &Value, jobs: &[Value]) -> Value {
-    let role = |job: &Value| job["metadata"]["labels"][names::ROLE].clone();
-    let roles = first["metadata"]["annotations"][names::ROLES].as_str();
-    let roles: Vec<RunRole> = roles
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default();
-    let ends = roles.iter().filter(|role| !role.service);
-    let ends: Vec<&str> = ends.map(|role| role.name.as_str()).collect();
-    let mut suspended = false;
-    let replicated = jobs.iter().map(|job| {
-        let mut spec = job["spec"].clone();
-        if let Some(spec) = spec.as_object_mut() {
-            // The JobSet has the queue, if there is one.
-            suspended |= spec.remove("suspend").is_some();
-            // The JobSet owns the Jobs, and has the TTL itself.
-            spec.remove("ttlSecondsAfterFinished");
-        }
-        // Kueue ignores the queue label of Jobs whose JobSet has one. The label shows which run
-        // waits.
-        let (labels, annotations) = (&job["metadata"]["labels"], &job["metadata"]["annotations"]);
-        json!({
-            "name": role(job),
-            "replicas": 1,
-            "template": {
-                "metadata": {"labels": labels, "annotations": annotations},
-                "spec": spec,
-            },
-        })
-    });
-    let replicated: Vec<Value> = replicated.collect();
-    let mut meta = first["metadata"].clone();
-    meta["name"] = json!(run.as_str());
-    if let Some(labels) = meta["labels"].as_object_mut() {
+pub(super) fn job_set(plan: &Plan) -> Option<JobSet> {
+    let first = &plan.roles.first()?.job;
+    let roles = plan.roles.iter().map(|role| &role.role);
+    let ends = roles.filter(|role| !role.service);
+    let mut metadata = first.metadata.clone();
+    metadata.name = Some(plan.run.to_string());
+    if let Some(labels) = &mut metadata.labels {
         labels.remove(names::ROLE);
     }
-    let mut spec = json!({
-        "network": {
-            "enableDNSHostnames": true,
-            "subdomain": run.as_str(),
+    let spec = JobSetSpec {
+        network: Some(Network {
+            enable_dns_hostnames: true,
+            subdomain: plan.run.to_string(),
             // Peers look for each other before they are ready.
-            "publishNotReadyAddresses": true,
-        },
-        "successPolicy": {"operator": "All", "targetReplicatedJobs": ends},
-        "failurePolicy": {"maxRestarts": 0},
-        "replicatedJobs": replicated,
+            publish_not_ready_addresses: true,
+        }),
+        success_policy: Some(SuccessPolicy {
+            operator: "All".to_owned(),
+            target_replicated_jobs: ends.map(|role| role.name.clone()).collect(),
+        }),
+        failure_policy: Some(FailurePolicy { max_restarts: 0 }),
+        replicated_jobs: plan.roles.iter().map(replicated_job).collect(),
+        // The JobSet has the queue, if there is one.
+        suspend: plan.queue.is_some().then_some(true),
+        ttl_seconds_after_finished: first
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.ttl_seconds_after_finished),
+    };
+    Some(JobSet { metadata, spec })
+}
+
+fn replicated_job(role: &PlannedRole) -> ReplicatedJob {
+    let spec = role.job.spec.clone().map(|spec| JobSpec {
+        // The JobSet owns the Jobs: it suspends them, and has the TTL itself.
+        suspend: None,
+        ttl_seconds_after_finished: None,
+        ..spec
     });
-    if suspended {
-        spec["suspend"] = json!(true);
+    ReplicatedJob {
+        name: role.role.name.clone(),
+        replicas: 1,
+        // Kueue ignores the queue label of Jobs whose JobSet has one. The label shows which run
+        // waits.
+        template: template(&role.job, spec),
     }
-    if let Some(ttl) = first["spec"].get("ttlSecondsAfterFinished") {
-        spec["ttlSecondsAfterFinished"] = ttl.clone();
+}
+
+/// The template of a Job, without its name.
+fn template(job: &Job, spec: Option<JobSpec>) -> JobTemplateSpec {
+    JobTemplateSpec {
+        metadata: Some(ObjectMeta {
+            labels: job.metadata.labels.clone(),
+            annotations: job.metadata.annotations.clone(),
+            ..ObjectMeta::default()
+        }),
+        spec,
     }
-    json!({
-        "apiVersion": jobset().api_version(),
-        "kind": names::JOBSET,
-        "metadata": meta,
-        "spec": spec,
-    })
 }

@@ -1,9 +1,9 @@
 //! Optional components that a plan needs: JobSet, and Kueue queues.
 
-use longshore_client::{Cluster, Error};
+use longshore_client::{Cluster, Error, Kind as _};
 
 use super::{Finding, Report};
-use crate::{explain::Cause, jobset::jobset, kueue};
+use crate::{explain::Cause, jobset::JobSet, kueue};
 
 /// An optional component of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,7 +36,7 @@ pub(super) async fn ask(cluster: &Cluster, namespace: &str, addon: &Addon) -> Pr
 }
 
 async fn version_has_jobsets(cluster: &Cluster) -> Result<Presence, Error> {
-    let path = jobset().api_path();
+    let path = JobSet::info().api_path();
     match cluster.proxy().get(&path, &[]).await {
         Ok(_) => Ok(Presence::There),
         Err(error) if error.is_not_found() => Ok(Presence::NoKind),
@@ -63,7 +63,10 @@ pub(super) fn check(namespace: &str, addons: &[(Addon, Presence)], report: &mut 
             (_, Presence::There | Presence::Unseen) => return None,
             (Addon::JobSet, _) => (
                 Cause::MissingKind,
-                format!("the cluster has no JobSets ({})", jobset().api_version()),
+                format!(
+                    "the cluster has no JobSets ({})",
+                    JobSet::info().api_version()
+                ),
                 "install JobSet, or remove `jobset` to create one Job per role".to_owned(),
             ),
             (Addon::Queue(name), Presence::NoKind) => (

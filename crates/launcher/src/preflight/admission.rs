@@ -1,13 +1,15 @@
 //! Checks whether the API server admits the pods: webhooks, policies, and the namespace's Pod
 //! Security level.
 
-use longshore_client::Cluster;
-use serde_json::{Map, Value, json};
+use longshore_client::{
+    Cluster,
+    k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::ObjectMeta},
+};
 
 use super::{Finding, Report, rights::Right};
 use crate::{
     explain::{Cause, cut},
-    plan::Plan,
+    plan::{Plan, PlannedRole},
 };
 
 /// The maximum length of a server's message, in characters.
@@ -27,24 +29,20 @@ pub(crate) struct RefusedPod {
 }
 
 /// One pod per role, as its Job would create it.
-pub(super) fn pods(plan: &Plan) -> Vec<(String, Value)> {
-    let pod = |job: &Value| {
-        let template = &job["spec"]["template"];
-        let role = &job["metadata"]["labels"][crate::names::ROLE];
-        let mut metadata = template["metadata"]
-            .as_object()
-            .cloned()
-            .unwrap_or_default();
-        metadata.extend(Map::from_iter([(
-            "generateName".into(),
-            json!("preflight-"),
-        )]));
-        let pod = json!({
-            "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"],
-        });
-        (role.as_str().unwrap_or_default().to_owned(), pod)
+pub(super) fn pods(plan: &Plan) -> Vec<(String, Pod)> {
+    let pod = |planned: &PlannedRole| {
+        let template = planned.job.spec.clone().unwrap_or_default().template;
+        let pod = Pod {
+            metadata: ObjectMeta {
+                generate_name: Some("preflight-".to_owned()),
+                ..template.metadata.unwrap_or_default()
+            },
+            spec: template.spec,
+            status: None,
+        };
+        (planned.role.name.clone(), pod)
     };
-    plan.jobs.iter().map(pod).collect()
+    plan.roles.iter().map(pod).collect()
 }
 
 /// Sends the pods to the server as a dry run. A missing permission to create pods is not a
@@ -52,15 +50,15 @@ pub(super) fn pods(plan: &Plan) -> Vec<(String, Value)> {
 pub(super) async fn ask(
     cluster: &Cluster,
     namespace: &str,
-    pods: &[(String, Value)],
+    pods: &[(String, Pod)],
 ) -> Vec<RefusedPod> {
     let right = Right::new("create", "", "pods");
     if right.is_given(cluster, namespace).await != Some(true) {
         return Vec::new();
     }
-    let path = format!("/api/v1/namespaces/{namespace}/pods");
     let asked = pods.iter().map(async |(role, pod)| {
-        let answer = cluster.proxy().post(&path, &[("dryRun", "All")], pod).await;
+        let view = cluster.pods().in_namespace(namespace).ok()?.dry_run();
+        let answer = view.create(pod).await;
         let error = answer.err().filter(|error| error.is_forbidden())?;
         let message = &error.status()?.message;
         // The pod has no name yet.

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use longshore_client::k8s_openapi::api::core::v1::Pod;
 use longshore_client::{Cluster, Error};
 use serde_json::Value;
 
@@ -22,7 +23,7 @@ const LIMIT: Duration = Duration::from_secs(3);
 pub(super) async fn ask(
     cluster: &Cluster,
     needs: &Needs,
-    pods: &[(String, Value)],
+    pods: &[(String, Pod)],
     purpose: Purpose,
 ) -> Result<Evidence, Error> {
     let namespace = needs.namespace.as_str();

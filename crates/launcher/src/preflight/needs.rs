@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize as _;
-use serde_json::Value;
 
 use super::{
     Addon,
@@ -13,7 +12,7 @@ use crate::{
     config::Workload,
     evidence::{Amounts, LimitRangeEvidence, PodSpec},
     fit, names,
-    plan::Plan,
+    plan::{Plan, PlannedRole},
 };
 
 /// The requirements of a plan for the cluster.
@@ -46,11 +45,7 @@ impl Needs {
     /// The requirements of a plan.
     pub(crate) fn of(plan: &Plan) -> Self {
         let own = plan.objects();
-        let own = own
-            .iter()
-            .map(|object| (word(&object["kind"]), word(&object["metadata"]["name"])));
-        let own: Vec<(String, String)> = own.collect();
-        let count = |kind: &str| own.iter().filter(|(known, _)| known == kind).count() as f64;
+        let count = |kind: &str| own.iter().filter(|object| object.kind() == kind).count() as f64;
         let mut objects = BTreeMap::new();
         for (kind, name) in [
             ("Job", "jobs.batch"),
@@ -64,13 +59,14 @@ impl Needs {
                 objects.insert(name.to_owned(), count(kind));
             }
         }
-        let roles: Vec<RoleNeed> = plan.jobs.iter().map(role).collect();
+        let roles: Vec<RoleNeed> = plan.roles.iter().map(role).collect();
         let mut references: Vec<Reference> = roles
             .iter()
             .flat_map(|role| references::of(&role.spec))
             .filter(|reference| {
-                let known = (reference.what.kind().to_owned(), reference.name.clone());
-                !own.contains(&known)
+                let known = (reference.what.kind(), reference.name.as_str());
+                !own.iter()
+                    .any(|object| (object.kind(), object.name()) == known)
             })
             .collect();
         references.sort();
@@ -139,10 +135,9 @@ impl Needs {
 /// The JobSets and queues that a plan needs.
 fn addons(plan: &Plan) -> Vec<Addon> {
     let set = (plan.workload == Workload::JobSet).then_some(Addon::JobSet);
-    let mut labels = plan.jobs.iter().map(|job| &job["metadata"]["labels"]);
-    let queue = labels.find_map(|labels| labels[names::QUEUE].as_str());
-    let queue = queue.map(|name| Addon::Queue(name.to_owned()));
-    set.into_iter().chain(queue).collect()
+    set.into_iter()
+        .chain(plan.queue.clone().map(Addon::Queue))
+        .collect()
 }
 
 fn fill(amounts: &mut Amounts, defaults: &Amounts) {
@@ -153,19 +148,17 @@ fn fill(amounts: &mut Amounts, defaults: &Amounts) {
     }
 }
 
-fn role(job: &Value) -> RoleNeed {
-    let label = &job["metadata"]["labels"][names::ROLE];
-    let spec = &job["spec"];
-    let tasks = spec["parallelism"].as_u64().unwrap_or(1);
-    // The plan is generated, so its pods can be parsed.
-    let pod = PodSpec::deserialize(&spec["template"]["spec"]).unwrap_or_default();
+fn role(planned: &PlannedRole) -> RoleNeed {
+    let pod = planned
+        .job
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.template.spec.as_ref());
+    // The evidence has the fields of any pod, so a planned one can be read as well.
+    let pod = serde_json::to_value(pod).and_then(PodSpec::deserialize);
     RoleNeed {
-        name: word(label),
-        tasks: tasks.try_into().unwrap_or(u32::MAX),
-        spec: pod,
+        name: planned.role.name.clone(),
+        tasks: planned.role.count,
+        spec: pod.unwrap_or_default(),
     }
-}
-
-fn word(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
 }

@@ -5,7 +5,7 @@ use std::{borrow::Borrow, collections::BTreeSet};
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use longshore_client::{
-    Cluster, DeleteOptions, Error, Patch, View,
+    Cluster, DeleteOptions, Error, Kind as _, Patch, View,
     kinds::{self, Any},
 };
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use super::{Run, RunState};
 use crate::{
     evidence::JobEvidence,
     explain::{Cause, Explanation},
-    jobset::jobset,
+    jobset::JobSet,
     kueue, names,
     outcome::{End, Ending, Outcome},
 };
@@ -168,7 +168,7 @@ async fn stop(
         .iter()
         .filter_map(|job| Some((job.jobset()?, is_queued(job))));
     let sets: BTreeSet<(&str, bool)> = sets.collect();
-    let view = cluster.view_of::<Any>(jobset());
+    let view = cluster.view_of::<Any>(JobSet::info());
     let view = view.in_namespace(&run.namespace)?;
     let patches = sets.iter().map(|(set, is_queued)| {
         let change = if *is_queued { &note } else { &suspension };
@@ -218,7 +218,7 @@ pub async fn remove(cluster: &Cluster, run: &Run) -> Result<(), super::RunsError
         schedule.delete(&options).await?;
     }
     let sets: BTreeSet<&str> = jobs.iter().filter_map(JobEvidence::jobset).collect();
-    let view = cluster.view_of::<Any>(jobset());
+    let view = cluster.view_of::<Any>(JobSet::info());
     let view = view.in_namespace(&run.namespace)?;
     for set in sets {
         view.delete(set, &options).await?;

@@ -19,7 +19,7 @@ mod tests;
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
 
-use serde_json::Value;
+use longshore_client::k8s_openapi::api::batch::v1::Job;
 
 pub use error::ZenmlError;
 pub use labels::FULL_LABELS;
@@ -106,8 +106,10 @@ impl FromStr for ImagePullPolicy {
 ///     "pipeline": {"args": {"name": "training_Digits_8c0b0e94-1111-4222-8333-0123456789ab"}},
 /// }))?;
 /// let job = backend.create_job_object(&config)?;
-/// assert_eq!(job["metadata"]["name"], "zenml-training-digits-8c0b0e94-1111-4222-8333-0123456789ab");
-/// assert_eq!(job["metadata"]["labels"]["pipeline-id"], "8c0b0e94-1111-4222-8333-0123456789ab");
+/// let name = job.metadata.name.as_deref();
+/// assert_eq!(name, Some("zenml-training-digits-8c0b0e94-1111-4222-8333-0123456789ab"));
+/// let labels = job.metadata.labels.unwrap_or_default();
+/// assert_eq!(labels["pipeline-id"], "8c0b0e94-1111-4222-8333-0123456789ab");
 /// # Ok::<(), longshore_launcher::zenml::ZenmlError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -153,11 +155,12 @@ impl OrchestratorKubernetesBackend {
     ///
     /// # Errors
     /// As [`plan`](Self::plan); [`ZenmlError::TarPath`].
-    pub fn create_job_object(&self, config: &PipelineConfig) -> Result<Value, ZenmlError> {
+    pub fn create_job_object(&self, config: &PipelineConfig) -> Result<Job, ZenmlError> {
         let sent = config.sent()?;
         let bundle = sent.map(|(store, sha256)| described(&store, sha256));
         let plan = self.plan(config, bundle.as_ref())?;
-        Ok(plan.jobs.into_iter().next().unwrap_or_default())
+        let job = plan.roles.into_iter().next().map(|role| role.job);
+        Ok(job.unwrap_or_default())
     }
 
     /// All objects of a pipeline's run: the Job, and the Secret with the config.

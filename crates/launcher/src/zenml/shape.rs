@@ -1,8 +1,7 @@
 //! The plan of a pipeline's run: a run of one task, in ZenML's shape. Pure.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use longshore_client::k8s_openapi::{ByteString, api::batch::v1::Job};
 use longshore_model::name;
-use serde_json::{Value, json};
 
 use super::{
     DEFAULT_NAMESPACE, OrchestratorKubernetesBackend, PipelineConfig, ZenmlError,
@@ -98,37 +97,33 @@ pub(super) fn plan(
     })?;
     let namespace = spec.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
     let mut plan = plan::plan(&spec, &run, namespace, bundle)?;
-    for planned in &mut plan.jobs {
+    for planned in &mut plan.roles {
+        let planned = &mut planned.job;
         reshape(planned, &job);
         // Longshore's annotations override the user's, because they describe the run.
         let mut annotations = backend.extra_annotations.clone();
         annotations.extend(labels.annotations());
-        put_below(&mut planned["metadata"]["annotations"], annotations);
+        annotations.extend(planned.metadata.annotations.take().unwrap_or_default());
+        planned.metadata.annotations = Some(annotations);
     }
-    let files = &mut plan.config["data"];
-    files[PIPELINE] = json!(STANDARD.encode(config.as_json()));
-    files[PROGRAM] = json!(STANDARD.encode(PROGRAM_TEXT));
+    let files = plan.config.data.get_or_insert_default();
+    for (name, text) in [(PIPELINE, config.as_json()), (PROGRAM, PROGRAM_TEXT)] {
+        files.insert(name.to_owned(), ByteString(text.as_bytes().to_vec()));
+    }
     Ok(plan)
 }
 
 /// The Job and the container of the command are called as the run.
-fn reshape(job: &mut Value, name: &str) {
-    job["metadata"]["name"] = json!(name);
-    let template = &mut job["spec"]["template"];
-    template["metadata"]["annotations"][names::CONTAINER] = json!(name);
-    let containers = template["spec"]["containers"].as_array_mut();
-    for container in containers.into_iter().flatten() {
-        if container["name"] == names::MAIN {
-            container["name"] = json!(name);
-        }
-    }
-}
-
-/// Adds missing fields.
-fn put_below(map: &mut Value, below: impl IntoIterator<Item = (String, String)>) {
-    for (key, value) in below {
-        if map[&key].is_null() {
-            map[&key] = json!(value);
+fn reshape(job: &mut Job, name: &str) {
+    job.metadata.name = Some(name.to_owned());
+    let template = &mut job.spec.get_or_insert_default().template;
+    let metadata = template.metadata.get_or_insert_default();
+    let annotations = metadata.annotations.get_or_insert_default();
+    annotations.insert(names::CONTAINER.to_owned(), name.to_owned());
+    let pod = template.spec.get_or_insert_default();
+    for container in &mut pod.containers {
+        if container.name == names::MAIN {
+            container.name = name.to_owned();
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Tests of the Job, its names and labels, and invalid input.
 #![allow(clippy::unwrap_used)]
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use longshore_model::name;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{labels::uuid, *};
 use crate::{
@@ -58,8 +57,13 @@ fn bundle() -> BundleInfo {
 }
 
 fn file(plan: &Plan, name: &str) -> String {
-    let data = plan.config["data"][name].as_str().unwrap();
-    String::from_utf8(STANDARD.decode(data).unwrap()).unwrap()
+    let data = plan.config.data.as_ref().unwrap();
+    String::from_utf8(data[name].0.clone()).unwrap()
+}
+
+/// The Job as JSON.
+fn job_of(backend: &OrchestratorKubernetesBackend, config: &PipelineConfig) -> Value {
+    serde_json::to_value(backend.create_job_object(config).unwrap()).unwrap()
 }
 
 #[test]
@@ -87,16 +91,18 @@ fn the_job() {
         ..backend()
     };
     let plan = backend.plan(&read(&config()), Some(&bundle())).unwrap();
-    insta::assert_snapshot!(longshore_model::yaml::write(&plan.jobs[0]));
+    let job = serde_json::to_value(&plan.roles[0].job).unwrap();
+    insta::assert_snapshot!(longshore_model::yaml::write(&job));
     assert_eq!(
-        (plan.jobs.len(), &plan.service, &plan.bundle),
+        (plan.roles.len(), &plan.service, &plan.bundle),
         (1, &None, &None)
     );
-    assert_eq!(plan.run.as_str(), plan.jobs[0]["metadata"]["name"]);
-    assert_eq!(plan.config["metadata"]["name"], plan.run.as_str());
+    assert_eq!(plan.run.as_str(), job["metadata"]["name"]);
+    let secret = plan.config.metadata.name.as_deref();
+    assert_eq!(secret, Some(plan.run.as_str()));
     // Only the Secret contains the config.
-    let jobs = plan.jobs[0].to_string();
-    assert!(!jobs.contains(SECRET) && !jobs.contains("mysql"));
+    let job = job.to_string();
+    assert!(!job.contains(SECRET) && !job.contains("mysql"));
     let pipeline: Value = serde_json::from_str(&file(&plan, "pipeline.json")).unwrap();
     assert_eq!(pipeline, config());
     let program = file(&plan, "run_pipeline.py");
@@ -112,10 +118,9 @@ fn the_pod_reads_the_original_text() {
     let plan = backend().plan(&config, None).unwrap();
     assert_eq!(file(&plan, "pipeline.json"), text);
     // Without a bundle there is no fetch container.
-    assert_eq!(
-        plan.jobs[0]["spec"]["template"]["spec"]["initContainers"],
-        Value::Null
-    );
+    let spec = plan.roles[0].job.spec.as_ref().unwrap();
+    let pod = spec.template.spec.as_ref().unwrap();
+    assert_eq!(pod.init_containers, None);
 }
 
 #[test]
@@ -130,7 +135,7 @@ fn settings_add_what_zenml_has_no_parameter_for() {
         extra_labels: [("team".to_owned(), "c".to_owned())].into(),
         ..backend()
     };
-    let job = backend.create_job_object(&read(&config())).unwrap();
+    let job = job_of(&backend, &read(&config()));
     let pod = &job["spec"]["template"]["spec"];
     let main = &pod["containers"][0];
     assert_eq!(job["metadata"]["namespace"], "ml");
@@ -175,7 +180,7 @@ fn settings_add_what_zenml_has_no_parameter_for() {
 #[test]
 fn labels_that_do_not_fit_are_kept_as_annotations() {
     let long = format!("training_{}_{UUID}", "My Model! ".repeat(8));
-    let job = backend().create_job_object(&named(&long)).unwrap();
+    let job = job_of(&backend(), &named(&long));
     let (metadata, pod) = (&job["metadata"], &job["spec"]["template"]["metadata"]);
     let label = metadata["labels"]["pipeline"].as_str().unwrap();
     assert!(label.starts_with("training_My-Model--My") && label.len() <= 63);
@@ -186,7 +191,7 @@ fn labels_that_do_not_fit_are_kept_as_annotations() {
     assert_eq!(metadata["annotations"][names::FULL_NAME], long);
     assert_eq!(pod["labels"], metadata["labels"]);
     // Labels that fit need no annotation.
-    let job = backend().create_job_object(&named("a")).unwrap();
+    let job = job_of(&backend(), &named("a"));
     assert_eq!(job["metadata"]["annotations"][FULL_LABELS], Value::Null);
 }
 
@@ -199,12 +204,12 @@ fn a_pipeline_without_data_or_id_has_no_such_labels() {
         backend
             .extra_labels
             .insert("datasource-id".into(), "x".into());
-        let labels = &backend.create_job_object(&read(&value)).unwrap()["metadata"]["labels"];
+        let labels = &job_of(&backend, &read(&value))["metadata"]["labels"];
         assert_eq!(labels["datasource-id"], Value::Null);
         assert_eq!(labels["pipeline-id"], UUID);
     }
     value["pipeline"]["args"]["name"] = json!("training_plain");
-    let labels = &backend().create_job_object(&read(&value)).unwrap()["metadata"]["labels"];
+    let labels = &job_of(&backend(), &read(&value))["metadata"]["labels"];
     assert_eq!(
         (&labels["app"], &labels["pipeline-id"]),
         (&json!("zenml"), &Value::Null)
@@ -333,7 +338,7 @@ fn code_goes_below_staging_and_is_found_again() {
         assert_eq!(config.value(), &value, "the caller's is as it was");
         assert_eq!(sent.sent().unwrap(), Some((store, sha256.clone())));
         // The Job contains the location and downloads the bundle.
-        let job = backend().create_job_object(&sent).unwrap();
+        let job = job_of(&backend(), &sent);
         let pod = &job["spec"]["template"]["spec"];
         assert_eq!(pod["initContainers"][0]["name"], "fetch");
         assert_eq!(job["metadata"]["annotations"][names::BUNDLE], sha256);
@@ -396,7 +401,7 @@ proptest! {
             extra_labels: [("extra".to_owned(), extra)].into(),
             ..backend()
         };
-        let job = backend.create_job_object(&read(&value)).unwrap();
+        let job = job_of(&backend, &read(&value));
         let metadata = &job["metadata"];
         let job_name = metadata["name"].as_str().unwrap();
         // With an index, it is still a valid host name.

@@ -4,11 +4,14 @@
 use std::path::Path;
 
 use bytes::Bytes;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::{
     config::{Flags, Settings, resolve},
-    store::SignedUrl,
+    names,
+    pod::{self, PodConfig},
+    store::{Delivery, SignedUrl},
 };
 
 fn bundle(delivery: Delivery) -> BundleInfo {
@@ -30,15 +33,25 @@ fn planned(settings: &str, command: &[&str], bundle: Option<&BundleInfo>) -> Pla
 }
 
 fn config(plan: &Plan) -> PodConfig {
-    let text = plan.config["data"][pod::FILE].as_str().unwrap();
-    serde_json::from_slice(&STANDARD.decode(text).unwrap()).unwrap()
+    let data = plan.config.data.as_ref().unwrap();
+    serde_json::from_slice(&data[pod::FILE].0).unwrap()
+}
+
+/// The Job of a role, as JSON.
+fn job(plan: &Plan, index: usize) -> Value {
+    serde_json::to_value(&plan.roles[index].job).unwrap()
+}
+
+/// The spec of the pods of the first role, as JSON.
+fn pod_spec(plan: &Plan) -> Value {
+    job(plan, 0)["spec"]["template"]["spec"].take()
 }
 
 #[test]
 fn one_task() {
     let bundle = bundle(Delivery::Secret(Bytes::from_static(b"tgz")));
     let plan = planned("", &["python", "train.py"], Some(&bundle));
-    insta::assert_snapshot!(plan.to_yaml());
+    insta::assert_snapshot!(plan.to_yaml().unwrap());
     assert_eq!(config(&plan).roles[0].tasks, ["localhost:8470"]);
 }
 
@@ -57,7 +70,7 @@ fn roles_with_everything() {
         &["python", "train.py"],
         Some(&bundle),
     );
-    insta::assert_snapshot!(plan.to_yaml());
+    insta::assert_snapshot!(plan.to_yaml().unwrap());
     let config = config(&plan);
     assert_eq!(
         config.roles[0].tasks,
@@ -75,7 +88,7 @@ fn roles_with_everything() {
         format!("bundles/{}.tar.gz", bundle.sha256)
     );
     assert!(
-        !plan.to_yaml().contains("hunter2"),
+        !plan.to_yaml().unwrap().contains("hunter2"),
         "values of variables stay in the Secret"
     );
 }
@@ -88,7 +101,7 @@ fn a_signed_url_is_only_in_the_runs_secret() {
     let download = config(&plan).bundle.unwrap().download.unwrap();
     assert_eq!((download.url, download.size), (url, 3));
     assert!(plan.bundle.is_none());
-    let pod = &plan.jobs[0]["spec"]["template"]["spec"];
+    let pod = pod_spec(&plan);
     let names = |values: &Value| -> Vec<String> {
         let values = values.as_array().unwrap().iter();
         values.map(|value| value["name"].to_string()).collect()
@@ -97,7 +110,7 @@ fn a_signed_url_is_only_in_the_runs_secret() {
     assert_eq!(names(&pod["volumes"]), ["\"longshore\"", "\"config\""]);
     let mounts = &pod["initContainers"][0]["volumeMounts"];
     assert_eq!(names(mounts), ["\"longshore\"", "\"config\""]);
-    assert!(!plan.to_yaml().contains("hush"));
+    assert!(!plan.to_yaml().unwrap().contains("hush"));
     assert!(!format!("{bundle:?} {:?}", config(&plan)).contains("hush"));
 }
 
@@ -105,11 +118,7 @@ fn a_signed_url_is_only_in_the_runs_secret() {
 fn without_code_there_is_no_bundle_and_no_fetch_container() {
     let plan = planned("code = false", &["true"], None);
     assert!(plan.bundle.is_none());
-    assert!(
-        plan.jobs[0]["spec"]["template"]["spec"]
-            .get("initContainers")
-            .is_none()
-    );
+    assert!(pod_spec(&plan).get("initContainers").is_none());
     assert!(plan.service.is_none());
 }
 
@@ -151,14 +160,14 @@ fn pods_with_everything() {
     };
     let spec = resolve(&settings, &flags, "code").unwrap();
     let plan = plan(&spec, &RunName::new("code", "ab2cd"), "default", None).unwrap();
-    insta::assert_snapshot!(plan.to_yaml());
+    insta::assert_snapshot!(plan.to_yaml().unwrap());
 }
 
 #[test]
 fn init_containers_request_no_more_than_the_command() {
     let settings = "launcher_image = 'longshore:1'\nresources = { cpu = '50m', memory = '100Mi' }";
     let plan = planned(settings, &["true"], None);
-    let pod = &plan.jobs[0]["spec"]["template"]["spec"];
+    let pod = pod_spec(&plan);
     let expected = json!({
         "requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "100Mi"},
     });
@@ -168,7 +177,7 @@ fn init_containers_request_no_more_than_the_command() {
 #[test]
 fn restricted_pods() {
     let plan = planned("restricted = true", &["true"], None);
-    let pod = &plan.jobs[0]["spec"]["template"]["spec"];
+    let pod = pod_spec(&plan);
     assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
     let main = &pod["containers"][0]["securityContext"];
     assert_eq!(main["allowPrivilegeEscalation"], false);
@@ -190,14 +199,142 @@ fn invalid_templates() {
     assert!(
         refused("metadata.labels]\n'longshore.dev/run' = 'x'").contains("is reserved for the run")
     );
+    // No field is lost on the way into the type of a Job.
+    assert_eq!(
+        refused("spec]\nrestartPolicyRules = 'a'\nactiveDeadlineSeconds = '1h'"),
+        "invalid pod template for role \"main\": unknown field \"spec.template.spec.restartPolicyRules\"; correct `template` or `affinity`"
+    );
+    assert_eq!(
+        refused("spec]\nactiveDeadlineSeconds = '1h'"),
+        "invalid pod template for role \"main\": field \"spec.template.spec.activeDeadlineSeconds\" must be an integer in the range of the field, not \"1h\"; correct `template` or `affinity`"
+    );
     let replaced = "spec]\ncontainers = [{ '$patch' = 'replace' }, { name = 'other' }]";
     assert!(refused(replaced).contains("the container \"main\" must stay"));
 }
 
 #[test]
+fn every_field_of_a_template_is_kept() {
+    let settings = "command = 'a'\n[template.spec]\nhostname = 'h'\noverhead = { cpu = 1 }\n\
+                    [template.spec.os]\nname = 'linux'\n\
+                    [affinity.nodeAffinity]\npreferredDuringSchedulingIgnoredDuringExecution = []";
+    let plan = planned(settings, &["true"], None);
+    let pod = pod_spec(&plan);
+    assert_eq!(pod["hostname"], "h");
+    assert_eq!(
+        pod["overhead"],
+        json!({"cpu": "1"}),
+        "a quantity is a string"
+    );
+    assert_eq!(pod["os"], json!({"name": "linux"}));
+    let none = json!({"preferredDuringSchedulingIgnoredDuringExecution": []});
+    assert_eq!(pod["affinity"]["nodeAffinity"], none);
+}
+
+#[test]
+fn numbers_that_do_not_fit_their_field_are_refused() {
+    let settings = Settings::parse("command = 'a'\nretries = 3000000000", Path::new("a")).unwrap();
+    let spec = resolve(&settings, &Flags::default(), "code").unwrap();
+    let refused = plan(&spec, &RunName::new("code", "ab2cd"), "default", None).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "invalid retries 3000000000: use at most 2147483647"
+    );
+}
+
+#[test]
+fn the_roles_of_a_plan_are_those_of_its_annotation() {
+    let settings = "queue = 'team-a'\n[roles.worker]\ncount = 2\n[roles.ps]\ncommand = ['serve']";
+    let plan = planned(settings, &["train"], None);
+    let roles: Vec<RunRole> = plan.roles.iter().map(|role| role.role.clone()).collect();
+    let role = |name: &str, count, service| RunRole {
+        name: name.to_owned(),
+        count,
+        service,
+    };
+    assert_eq!(roles, [role("ps", 1, true), role("worker", 2, false)]);
+    let job = job(&plan, 1);
+    let written = job["metadata"]["annotations"][names::ROLES].as_str();
+    let written: Vec<RunRole> = serde_json::from_str(written.unwrap()).unwrap();
+    assert_eq!(written, roles);
+    assert_eq!(job["metadata"]["labels"][names::QUEUE], "team-a");
+    assert_eq!(plan.queue.as_deref(), Some("team-a"));
+}
+
+#[test]
+fn a_jobset_contains_the_jobs() {
+    let settings = "queue = 'team-a'\nttl = '1h'\n[roles.worker]\ncount = 2\n[roles.ps]\ncommand = ['serve']\n";
+    let workloads = |option: &str| {
+        let plan = planned(&format!("{option}\n{settings}"), &["train"], None);
+        let objects = plan.workloads();
+        let job = job(&plan, 0);
+        (serde_json::to_value(objects).unwrap(), job)
+    };
+    let (set, job) = workloads("jobset = true");
+    let set = &set[0];
+    assert_eq!(set["apiVersion"], "jobset.x-k8s.io/v1alpha2");
+    assert_eq!(set["kind"], "JobSet");
+    assert_eq!(set["metadata"]["name"], "code-ab2cd");
+    assert_eq!(set["metadata"]["labels"].get(names::ROLE), None);
+    let spec = &set["spec"];
+    assert_eq!(spec["suspend"], true);
+    assert_eq!(spec["ttlSecondsAfterFinished"], 3600);
+    assert_eq!(
+        spec["network"],
+        json!({
+            "enableDNSHostnames": true, "subdomain": "code-ab2cd",
+            "publishNotReadyAddresses": true,
+        })
+    );
+    assert_eq!(
+        spec["successPolicy"],
+        json!({"operator": "All", "targetReplicatedJobs": ["worker"]})
+    );
+    assert_eq!(spec["failurePolicy"], json!({"maxRestarts": 0}));
+    let first = &spec["replicatedJobs"][0];
+    assert_eq!(
+        (&first["name"], &first["replicas"]),
+        (&json!("ps"), &json!(1))
+    );
+    let template = &first["template"];
+    assert_eq!(
+        template["metadata"]["annotations"],
+        job["metadata"]["annotations"]
+    );
+    assert_eq!(template["spec"]["template"], job["spec"]["template"]);
+    assert_eq!(template["spec"].get("suspend"), None);
+    assert_eq!(template["spec"].get("ttlSecondsAfterFinished"), None);
+}
+
+#[test]
+fn a_cronjob_contains_the_job() {
+    let settings = "cron = '0 3 * * *'\ntime_zone = 'UTC'\nttl = '1h'";
+    let plan = planned(settings, &["train"], None);
+    let job = job(&plan, 0);
+    let objects = serde_json::to_value(plan.workloads()).unwrap();
+    let expected = json!([{
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": job["metadata"],
+        "spec": {
+            "schedule": "0 3 * * *",
+            "timeZone": "UTC",
+            "concurrencyPolicy": "Forbid",
+            "jobTemplate": {
+                "metadata": {
+                    "labels": job["metadata"]["labels"],
+                    "annotations": job["metadata"]["annotations"],
+                },
+                "spec": job["spec"],
+            },
+        },
+    }]);
+    assert_eq!(objects, expected);
+}
+
+#[test]
 fn the_command_is_escaped_where_kubernetes_would_expand_it() {
     let plan = planned("", &["sh", "-c", "echo $$ $(HOME) $HOME", ""], None);
-    let command = &plan.jobs[0]["spec"]["template"]["spec"]["containers"][0]["command"];
+    let command = &pod_spec(&plan)["containers"][0]["command"];
     let words: Vec<&str> = command
         .as_array()
         .unwrap()
@@ -206,8 +343,8 @@ fn the_command_is_escaped_where_kubernetes_would_expand_it() {
         .collect();
     assert_eq!(words[4..], ["sh", "-c", "echo $$$ $$(HOME) $HOME", ""]);
     // The human-readable name is unchanged.
-    let shown = plan.jobs[0]["metadata"]["annotations"][names::COMMAND].as_str();
-    assert_eq!(shown, Some(r#"["sh","-c","echo $$ $(HOME) $HOME",""]"#));
+    let shown = &job(&plan, 0)["metadata"]["annotations"][names::COMMAND];
+    assert_eq!(shown, r#"["sh","-c","echo $$ $(HOME) $HOME",""]"#);
 }
 
 #[test]
@@ -220,7 +357,7 @@ fn standard_input_belongs_to_the_main_container() {
         };
         let spec = resolve(&Settings::default(), &flags, "code").unwrap();
         let plan = plan(&spec, &RunName::new("code", "ab2cd"), "default", None).unwrap();
-        let main = plan.jobs[0]["spec"]["template"]["spec"]["containers"][0].clone();
+        let main = pod_spec(&plan)["containers"][0].take();
         ["stdin", "stdinOnce", "tty"].map(|field| main[field] == true)
     };
     use crate::config::Input;
@@ -252,18 +389,18 @@ fn the_callers_environment_is_recorded_in_an_annotation() {
             .map(str::to_owned)
     };
     assert_eq!(
-        recorded(&plan.jobs[0]).unwrap(),
+        recorded(&job(&plan, 0)).unwrap(),
         r#"{"env":{"CUDA_VISIBLE_DEVICES":"x","VIRTUAL_ENV":"x"}}"#,
         "the template's PATH counts"
     );
     assert_eq!(
-        recorded(&plan.jobs[1]).unwrap(),
+        recorded(&job(&plan, 1)).unwrap(),
         r#"{"env":{"VIRTUAL_ENV":"x"}}"#,
         "the node allocates the devices"
     );
-    for job in &plan.jobs {
+    for job in [job(&plan, 0), job(&plan, 1)] {
         let template = &job["spec"]["template"];
-        assert_eq!(recorded(template), recorded(job));
+        assert_eq!(recorded(template), recorded(&job));
         let env = template["spec"]["containers"][0]["env"].as_array().unwrap();
         let variable = env
             .iter()

@@ -1,0 +1,86 @@
+//! The environment variables of a task. Pure, except for the path of this program.
+
+use std::path::Path;
+
+use super::BootstrapError;
+use crate::{caller::Caller, pod::PodConfig};
+
+/// The changes to the environment of a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// Names and values.
+    pub variables: Vec<(String, String)>,
+    /// Framework variables that the user sets and that stay unchanged.
+    pub kept: Vec<&'static str>,
+    /// Variables that the task must not have.
+    pub removed: Vec<String>,
+}
+
+/// The environment of a task: the caller's recorded shell variables, the run, the task's
+/// role and index, and the frameworks' variables. The user's own variables win.
+///
+/// # Errors
+/// [`BootstrapError::Task`] for a task that the run does not have.
+pub fn environment(
+    config: &PodConfig,
+    role: &str,
+    index: u32,
+    caller: &Caller,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Environment, BootstrapError> {
+    let job = config.job();
+    let own = config.roles.iter().find(|known| known.name == role);
+    let address = job.spec().task_address(role, index)?.to_owned();
+    let count = own.map_or(0, |own| own.tasks.len());
+    let mut environment = Environment::default();
+    for (name, value) in &caller.env {
+        match value {
+            Some(value) if name == "PATH" => {
+                let path = with_program(value);
+                environment.variables.push((name.clone(), path));
+            }
+            Some(value) => environment.variables.push((name.clone(), value.clone())),
+            None => environment.removed.push(name.clone()),
+        }
+    }
+    let mut set = |name: &str, value: String| environment.variables.push((name.to_owned(), value));
+    set("LONGSHORE_RUN", config.run.clone());
+    set("LONGSHORE_ROLE", role.to_owned());
+    set("LONGSHORE_INDEX", index.to_string());
+    set("LONGSHORE_COUNT", count.to_string());
+    set("LONGSHORE_CLUSTER", job.spec().as_dict().to_string());
+    set("LONGSHORE_ADDRESS", address);
+    let users = own.map(|own| &own.env);
+    let by_user = |name: &str| {
+        let planned = users.and_then(|env| env.get(name).cloned());
+        planned.or_else(|| variable(name))
+    };
+    // Otherwise Python buffers its output until the end.
+    if by_user("PYTHONUNBUFFERED").is_none() {
+        set("PYTHONUNBUFFERED", "1".to_owned());
+    }
+    for (name, value) in job.variables(role, index)? {
+        match by_user(name) {
+            None => set(name, value),
+            Some(own) if own == value => {}
+            Some(_) => environment.kept.push(name),
+        }
+    }
+    let users = users.into_iter().flatten();
+    let users = users.map(|(name, value)| (name.clone(), value.clone()));
+    environment.variables.extend(users);
+    Ok(environment)
+}
+
+/// The caller's `PATH`, with the folder of this program at its end, so that tasks find it.
+fn with_program(path: &str) -> String {
+    let program = std::env::current_exe().ok();
+    let folder = program
+        .as_deref()
+        .and_then(Path::parent)
+        .and_then(Path::to_str);
+    match folder {
+        Some(folder) if !path.split(':').any(|known| known == folder) => format!("{path}:{folder}"),
+        _ => path.to_owned(),
+    }
+}

@@ -1,0 +1,125 @@
+//! Why a task cannot run its command.
+
+use std::{io, path::PathBuf};
+
+use longshore_archive::UnpackError;
+use longshore_resolver::{SpecError, names::NamesError, render::RenderError};
+
+use crate::{names, store::DownloadError};
+
+/// Why a task cannot run its command.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BootstrapError {
+    /// The run's configuration file is missing or invalid.
+    #[error("cannot read the run's configuration {}: {problem}; this command only runs in the pods of a run", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A required variable is missing or invalid.
+    #[error("the variable {name} {problem}; this command only runs in the pods of a run")]
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The bundle was removed before the task read it.
+    #[error(
+        "the bundle {} no longer exists; submit the run again to upload its code again",
+        path.display()
+    )]
+    Gone {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The bundle cannot be read.
+    #[error("cannot read the bundle {}: {source}; check that the store is mounted on this node", path.display())]
+    Bundle {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The bundle is a pipe, a device or a folder: its content may change while it is
+    /// read.
+    #[error(
+        "the bundle {} is not a regular file; delete it from the store and submit the run again",
+        path.display()
+    )]
+    NotRegular {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The recorded environment of the caller cannot be read.
+    #[error("cannot read the variable {}: {source}", names::CALLER_VARIABLE)]
+    Caller {
+        /// The cause.
+        source: serde_json::Error,
+    },
+    /// The bundle cannot be fetched.
+    #[error(transparent)]
+    Download(#[from] DownloadError),
+    /// The bundle differs from the one that was uploaded.
+    #[error(
+        "the bundle {place} is damaged: its sha256 is {found}, not {expected}; delete it from the store and submit the run again"
+    )]
+    Damaged {
+        /// The file, or the location in the store.
+        place: String,
+        /// The sha256 of the bundle found.
+        found: String,
+        /// The sha256 of the uploaded bundle.
+        expected: String,
+    },
+    /// The bundle cannot be unpacked.
+    #[error(transparent)]
+    Unpack(#[from] UnpackError),
+    /// A folder cannot be created, or a file cannot be copied.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The run does not have this task.
+    #[error("this pod is not a task of the run: {0}")]
+    Task(#[from] SpecError),
+    /// The run's tasks do not form a valid cluster spec.
+    #[error(transparent)]
+    Render(#[from] RenderError),
+    /// Peers whose names did not resolve in time.
+    #[error(transparent)]
+    Peers(#[from] NamesError),
+    /// No command was given.
+    #[error("no command to run: give one after `--`")]
+    NoCommand,
+    /// The command does not exist.
+    #[error("command not found: {0}")]
+    NotFound(String),
+    /// The command cannot be run.
+    #[error("cannot run {command}: {source}")]
+    CannotRun {
+        /// The command.
+        command: String,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+impl BootstrapError {
+    /// The exit code: 127 if the command does not exist and 126 if it cannot be executed, as
+    /// in shells; 125 for earlier failures.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::NotFound(_) => 127,
+            Self::CannotRun { .. } => 126,
+            _ => 125,
+        }
+    }
+}

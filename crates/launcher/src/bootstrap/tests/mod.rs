@@ -1,0 +1,89 @@
+//! Tests of the bootstrap in a pod of temporary folders.
+#![allow(clippy::unwrap_used)]
+
+mod environment;
+mod fetch;
+mod prepare;
+
+use std::{collections::BTreeMap, ffi::OsString, fs, process::Command};
+
+use super::{BootstrapError, Places, prepare::prepare};
+use crate::{
+    bundle::{PackOptions, pack},
+    pod::{PodBundle, PodConfig, PodRole},
+};
+
+struct Pod {
+    folder: tempfile::TempDir,
+    places: Places,
+    config: PodConfig,
+    caller: Option<String>,
+}
+
+fn role(name: &str, tasks: &[&str]) -> PodRole {
+    let env = BTreeMap::from([("GREETING".to_owned(), format!("hello {name}"))]);
+    PodRole {
+        name: name.to_owned(),
+        tasks: tasks.iter().map(ToString::to_string).collect(),
+        env,
+        accelerators: 0,
+    }
+}
+
+/// A pod whose bundle contains `hello.txt`.
+fn pod(roles: Vec<PodRole>) -> Pod {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["home", "config", "bundle", "code"] {
+        fs::create_dir(at(name)).unwrap();
+    }
+    fs::write(at("code").join("hello.txt"), "hello").unwrap();
+    let bundle = pack(&at("code"), &PackOptions::default(), |_| {}).unwrap();
+    fs::write(at("bundle").join("bundle.tar.gz"), bundle.bytes().unwrap()).unwrap();
+    let config = PodConfig {
+        run: "demo-ab2cd".into(),
+        scheduled: false,
+        roles,
+        peer_timeout: 0,
+        bundle: Some(PodBundle {
+            sha256: bundle.sha256,
+            file: "bundle.tar.gz".into(),
+            download: None,
+        }),
+    };
+    let places = Places {
+        home: at("home"),
+        config: at("config"),
+        bundle: at("bundle"),
+    };
+    let pod = Pod {
+        folder,
+        places,
+        config,
+        caller: None,
+    };
+    pod.write();
+    pod
+}
+
+impl Pod {
+    fn write(&self) {
+        let text = serde_json::to_vec(&self.config).unwrap();
+        fs::write(self.folder.path().join("config/run.json"), text).unwrap();
+    }
+
+    fn prepare(
+        &self,
+        role: &str,
+        index: &str,
+        command: &[&str],
+    ) -> Result<Command, BootstrapError> {
+        let command: Vec<OsString> = command.iter().map(OsString::from).collect();
+        prepare(&self.places, &command, |name| match name {
+            "LONGSHORE_ROLE" => Some(role.to_owned()),
+            "JOB_COMPLETION_INDEX" => Some(index.to_owned()),
+            "LONGSHORE_CALLER" => self.caller.clone(),
+            _ => None,
+        })
+    }
+}

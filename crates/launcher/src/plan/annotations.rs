@@ -1,0 +1,53 @@
+//! The labels and annotations of a run's objects.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{PlanError, Planner, run_role};
+use crate::{names, run::RunRole};
+
+impl Planner<'_> {
+    /// The labels of all objects, or of those of a role.
+    pub(super) fn labels(&self, role: Option<&str>) -> BTreeMap<String, String> {
+        // Longshore's labels override the user's, because they identify the run.
+        let mut labels = self.spec.labels.clone();
+        labels.extend(texts([
+            (names::MANAGED_BY, names::LONGSHORE),
+            (names::RUN, self.run.as_str()),
+        ]));
+        labels.extend(role.map(|role| (names::ROLE.to_owned(), role.to_owned())));
+        labels
+    }
+
+    /// The annotations of a role's Job and pods.
+    pub(super) fn annotations(
+        &self,
+        command: &[String],
+    ) -> Result<BTreeMap<String, String>, PlanError> {
+        let mut annotations = self.spec.annotations.clone();
+        let roles: Vec<RunRole> = self.spec.roles.iter().map(run_role).collect();
+        annotations.extend(texts([
+            (names::FULL_NAME, self.spec.name.as_str()),
+            (names::COMMAND, &json(&command)?),
+            (names::ROLES, &json(&roles)?),
+        ]));
+        let sha256 = self
+            .bundle
+            .map(|bundle| (names::BUNDLE.to_owned(), bundle.sha256.clone()));
+        annotations.extend(sha256);
+        Ok(annotations)
+    }
+}
+
+/// JSON with sorted keys.
+fn json(value: &impl Serialize) -> Result<String, PlanError> {
+    let value = serde_json::to_value(value).map_err(PlanError::Json)?;
+    Ok(value.to_string())
+}
+
+fn texts<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
+    pairs
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into()
+}

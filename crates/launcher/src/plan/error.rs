@@ -1,0 +1,36 @@
+//! Why a plan cannot be made.
+
+/// Why a plan cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The pods' configuration file cannot be serialized.
+    #[error("cannot write the run's configuration: {0}")]
+    Config(#[source] serde_json::Error),
+    /// An object cannot be serialized.
+    #[error("cannot write an object of the run as JSON: {0}")]
+    Json(#[source] serde_json::Error),
+    /// The pod template of a role is invalid.
+    #[error(
+        "invalid pod template for role \"{role}\": {problem}; correct `template` or `affinity`"
+    )]
+    Pod {
+        /// The role.
+        role: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A number exceeds the range of its field.
+    #[error("invalid {option} {value}: use at most {}", i32::MAX)]
+    TooLarge {
+        /// The option of the run.
+        option: &'static str,
+        /// Its value.
+        value: u64,
+    },
+}
+
+/// A number for a field of 32 bits.
+pub(super) fn int32(option: &'static str, value: u64) -> Result<i32, PlanError> {
+    i32::try_from(value).map_err(|_| PlanError::TooLarge { option, value })
+}

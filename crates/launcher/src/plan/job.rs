@@ -1,0 +1,79 @@
+//! The Job of a role.
+
+use longshore_client::k8s_openapi::{
+    api::{
+        batch::v1::{Job, JobSpec},
+        core::v1::PodTemplateSpec,
+    },
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+
+use super::{
+    PlanError, Planner, caller, error::int32, pod_template::pod_spec_of, restricted, template,
+};
+use crate::{
+    config::{RoleSpec, Workload},
+    names,
+};
+
+impl Planner<'_> {
+    /// The Job of a role, with its template merged.
+    pub(super) fn job(&self, role: &RoleSpec) -> Result<Job, PlanError> {
+        let mut job = template::merge(role, self.generated_job(role)?)?;
+        if self.spec.restricted {
+            restricted::complete(pod_spec_of(&mut job));
+        }
+        if let Some(recorded) = &self.spec.caller {
+            caller::record(recorded, role, &mut job)?;
+        }
+        Ok(job)
+    }
+
+    pub(super) fn is_scheduled(&self) -> bool {
+        matches!(self.spec.workload, Workload::Scheduled(_))
+    }
+
+    /// The Job of a role, without what the user wrote in Kubernetes' notation.
+    fn generated_job(&self, role: &RoleSpec) -> Result<Job, PlanError> {
+        let labels = self.labels(Some(&role.name));
+        let annotations = self.annotations(&role.command)?;
+        let mut own = labels.clone();
+        if let Some(queue) = &self.spec.queue {
+            own.insert(names::QUEUE.to_owned(), queue.clone());
+        }
+        let count = int32("count of a role", role.count.into())?;
+        let timeout = self.spec.timeout.map(|timeout| timeout.as_secs());
+        let timeout = timeout.map(|timeout| int32("timeout", timeout));
+        let ttl = self.spec.ttl.map(|ttl| int32("ttl", ttl.as_secs()));
+        let template = PodTemplateSpec {
+            metadata: Some(ObjectMeta {
+                labels: Some(labels),
+                annotations: Some(annotations.clone()),
+                ..ObjectMeta::default()
+            }),
+            spec: Some(self.pod_spec(role)?),
+        };
+        Ok(Job {
+            metadata: ObjectMeta {
+                name: Some(self.run.job(&role.name)),
+                namespace: Some(self.namespace.to_owned()),
+                labels: Some(own),
+                annotations: Some(annotations),
+                ..ObjectMeta::default()
+            },
+            spec: Some(JobSpec {
+                completions: Some(count),
+                parallelism: Some(count),
+                completion_mode: Some("Indexed".to_owned()),
+                backoff_limit: Some(int32("retries", self.spec.retries.into())?),
+                active_deadline_seconds: timeout.transpose()?.map(i64::from),
+                ttl_seconds_after_finished: ttl.transpose()?,
+                // Kueue resumes it when it admits the run.
+                suspend: self.spec.queue.is_some().then_some(true),
+                template,
+                ..JobSpec::default()
+            }),
+            ..Job::default()
+        })
+    }
+}

@@ -1,0 +1,77 @@
+//! An object of a plan.
+
+use longshore_client::k8s_openapi::{
+    Metadata, Resource,
+    api::{
+        batch::v1::{CronJob, Job},
+        core::v1::{Secret, Service},
+    },
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use serde::Serialize;
+
+use crate::jobset::JobSet;
+
+/// An object of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum PlannedObject {
+    /// The configuration of the pods, or a bundle.
+    Secret(Box<Secret>),
+    /// The Service that resolves the host names of tasks.
+    Service(Box<Service>),
+    /// The Job of a role.
+    Job(Box<Job>),
+    /// The CronJob of a role.
+    CronJob(Box<CronJob>),
+    /// The JobSet of all roles.
+    JobSet(Box<JobSet>),
+}
+
+macro_rules! of_each_kind {
+    ($value:expr, $object:ident => $result:expr) => {
+        match $value {
+            PlannedObject::Secret($object) => $result,
+            PlannedObject::Service($object) => $result,
+            PlannedObject::Job($object) => $result,
+            PlannedObject::CronJob($object) => $result,
+            PlannedObject::JobSet($object) => $result,
+        }
+    };
+}
+
+impl PlannedObject {
+    /// Its kind, such as `Job`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        fn kind<K: Resource>(_: &K) -> &'static str {
+            K::KIND
+        }
+        of_each_kind!(self, object => kind(&**object))
+    }
+
+    /// Its metadata.
+    #[must_use]
+    pub fn metadata(&self) -> &ObjectMeta {
+        of_each_kind!(self, object => object.metadata())
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.metadata().name.as_deref().unwrap_or_default()
+    }
+}
+
+macro_rules! from_each_kind {
+    ($($kind:ident)*) => {$(
+        impl From<$kind> for PlannedObject {
+            fn from(object: $kind) -> Self {
+                Self::$kind(Box::new(object))
+            }
+        }
+    )*};
+}
+
+from_each_kind!(Secret Service Job CronJob JobSet);

@@ -1,0 +1,73 @@
+//! What the user wrote in Kubernetes' notation: the pod template and `affinity` of a role.
+
+use std::collections::BTreeMap;
+
+use longshore_client::k8s_openapi::api::batch::v1::Job;
+use longshore_model::Gvk;
+use longshore_schema::{registry, strategic, unknown_fields};
+use serde_json::{Map, json};
+
+use super::{
+    PlanError, field_types,
+    pod_template::{pod_metadata_of, pod_spec_of},
+};
+use crate::{config::RoleSpec, names};
+
+/// Merges the role's template over that of its Job, like `kubectl patch`. The container with
+/// the command is named `main`.
+///
+/// The merge takes place in JSON. Its result is read into a [`Job`] only if that type has all
+/// of its fields, so that nothing is lost: the schema that it is checked against describes the
+/// same version of Kubernetes.
+pub(super) fn merge(role: &RoleSpec, mut planned: Job) -> Result<Job, PlanError> {
+    // Everything else is generated.
+    if role.pods.template.is_none() && role.pods.affinity.is_none() {
+        return Ok(planned);
+    }
+    let wrong = |problem: String| PlanError::Pod {
+        role: role.name.clone(),
+        problem,
+    };
+    let kind = Gvk::from_api_version("batch/v1", "Job");
+    let root = registry().root(&kind);
+    let root = root.ok_or_else(|| wrong("the schema of Jobs is missing".to_owned()))?;
+    let ours = pod_metadata_of(&mut planned).labels.clone();
+    let ours = ours.unwrap_or_default();
+    let mut merged = serde_json::to_value(&planned).map_err(PlanError::Json)?;
+    if let Some(affinity) = &role.pods.affinity {
+        merged["spec"]["template"]["spec"]["affinity"] = affinity.clone();
+    }
+    if let Some(template) = &role.pods.template {
+        let patch = Map::from_iter([("spec".to_owned(), json!({"template": template}))]);
+        merged =
+            strategic::merge(root, merged, &patch).map_err(|error| wrong(error.to_string()))?;
+    }
+    let unknown = unknown_fields(&kind, &merged);
+    if !unknown.is_empty() {
+        return Err(wrong(unknown.join(", ")));
+    }
+    field_types::check(root, &mut merged).map_err(wrong)?;
+    let mut merged: Job =
+        serde_json::from_value(merged).map_err(|error| wrong(error.to_string()))?;
+    check_run(&mut merged, &ours).map_err(wrong)?;
+    Ok(merged)
+}
+
+/// Rejects a template that changes what the run needs.
+fn check_run(merged: &mut Job, ours: &BTreeMap<String, String>) -> Result<(), String> {
+    // These labels identify the run's pods.
+    let labels = pod_metadata_of(merged).labels.get_or_insert_default();
+    for key in [names::MANAGED_BY, names::RUN, names::ROLE] {
+        if labels.get(key) != ours.get(key) {
+            return Err(format!("the label {key} is reserved for the run"));
+        }
+    }
+    let mut containers = pod_spec_of(merged).containers.iter();
+    match containers.any(|container| container.name == names::MAIN) {
+        true => Ok(()),
+        false => Err(format!(
+            "the container {:?} must stay: it runs the command",
+            names::MAIN
+        )),
+    }
+}

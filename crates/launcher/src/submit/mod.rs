@@ -1,0 +1,52 @@
+//! Creates the objects of a plan: all of them, or none.
+
+mod bundle;
+mod cleanup;
+mod error;
+mod jobset;
+mod owner;
+mod stamp;
+mod submission;
+
+use longshore_client::Cluster;
+use tokio::sync::oneshot;
+
+use crate::{plan::Plan, run::Run, runs};
+pub use error::SubmitError;
+use submission::Submission;
+
+/// Creates the objects of a plan. If one fails, the objects created before it are deleted. The
+/// first Job, CronJob or JobSet owns the other objects, so that they are deleted with it.
+///
+/// If the future is dropped, no objects are left: a pending request cannot be cancelled, so it
+/// completes in the background, and its objects are removed.
+///
+/// # Errors
+/// Names the object and the cluster's error.
+pub async fn submit(cluster: &Cluster, plan: &Plan) -> Result<Run, SubmitError> {
+    let (sender, receiver) = oneshot::channel();
+    let (cluster, plan) = (cluster.clone(), plan.clone());
+    tokio::spawn(async move {
+        let result = create(&cluster, &plan).await;
+        if let Err(Ok(run)) = sender.send(result)
+            && let Err(error) = runs::remove(&cluster, &run).await
+        {
+            tracing::warn!(%error, run = %run.name, "cannot remove an abandoned run");
+        }
+    });
+    // The task sends its result, unless the runtime ends.
+    receiver
+        .await
+        .map_err(|_| longshore_client::Error::Closed)?
+}
+
+async fn create(cluster: &Cluster, plan: &Plan) -> Result<Run, SubmitError> {
+    let mut submission = Submission::new(cluster, plan);
+    match submission.create().await {
+        Ok(()) => Ok(submission.run),
+        Err(error) => {
+            submission.undo().await;
+            Err(error)
+        }
+    }
+}
