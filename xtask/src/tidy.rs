@@ -5,6 +5,7 @@ mod cycles;
 mod examples;
 mod features;
 mod modules;
+mod paths;
 mod source;
 mod words;
 
@@ -68,6 +69,7 @@ pub(crate) fn run() -> Outcome {
     }
     let sizes = check_sources(&root(), &mut problems)?;
     examples::check(&root(), &mut problems)?;
+    paths::check(&root(), &mut problems)?;
     words::check(&root(), &mut problems)?;
     let names: Vec<&str> = list(&metadata["packages"])
         .map(|package| text(package, "name"))

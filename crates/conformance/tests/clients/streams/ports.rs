@@ -30,9 +30,10 @@ const REQUESTS: &str = r#"
 listens='import os, socket; socket.create_connection((os.environ["POD_IP"], 8000))'
 for i in $(seq 100); do kubectl exec box -- python3 -c "$listens" < /dev/null 2> /dev/null && break; sleep 0.1; done
 ask='import sys, urllib.request; sys.stdout.buffer.write(urllib.request.urlopen(sys.argv[1]).read())'
+rm -f ports errors
 kubectl port-forward box :8000 :8001 > ports 2> errors & forward=$!
 trap "kill $forward" EXIT
-for i in $(seq 600); do [ "$(grep -c 127.0.0.1 ports)" = 2 ] && break; sleep 0.1; done
+for i in $(seq 600); do [ "$(grep -c 127.0.0.1 ports 2>/dev/null)" = 2 ] && break; sleep 0.1; done
 port=$(sed -n 's/.*127.0.0.1:\([0-9]*\) -> 8000/\1/p' ports)
 none=$(sed -n 's/.*127.0.0.1:\([0-9]*\) -> 8001/\1/p' ports)
 python3 -c "$ask" http://127.0.0.1:$port/
