@@ -43,7 +43,7 @@
 //!
 //! A module imports only from those before it:
 //!
-//! - bundles: `bundle`, `store`
+//! - bundles, a crate of their own: `bundle`, `store`
 //! - names: `names`, `escape`, `suggest`
 //! - diagnosis, pure: `evidence`, `fit`, `explain`
 //! - a run as data: `run`, `outcome`, `progress`
@@ -56,7 +56,6 @@
 
 mod around;
 pub mod bootstrap;
-pub mod bundle;
 pub mod caller;
 pub mod config;
 mod escape;
@@ -79,7 +78,6 @@ mod queries;
 mod ready_note;
 mod run;
 pub mod runs;
-pub mod store;
 pub mod submit;
 pub mod suggest;
 pub mod terminal_text;
@@ -87,13 +85,12 @@ mod track;
 pub mod why;
 pub mod zenml;
 
-pub use bundle::{Bundle, PackOptions};
 pub use caller::Caller;
 pub use config::{Flags, RoleSpec, RunOptions, RunSpec, Schedule, Settings, TaskOptions, Workload};
 pub use follow::{Event, Follow, FollowOptions, Outcome};
 pub use launch::{LaunchError, LaunchOptions, Launched, PackedRun};
+pub use longshore_bundles::{Bundle, BundleInfo, PackOptions, Store, bundle, store};
 pub use names::RunName;
 pub use plan::Plan;
 pub use preflight::Purpose;
 pub use runs::{Run, RunState, RunSummary};
-pub use store::{BundleInfo, Store};

@@ -23,10 +23,8 @@ use bytes::Bytes;
 
 pub use deliver::{deliver, describe};
 pub use delivered::again;
-pub use download::DownloadError;
-pub(crate) use download::{RetryPolicy, download};
-pub(crate) use error::FORMS;
-pub use error::StoreError;
+pub use download::{DownloadError, RetryPolicy, download};
+pub use error::{FORMS, StoreError};
 pub use options::{DeliverOptions, Sent, validity};
 pub use signed::SignedUrl;
 pub use url::{Remote, Service};

@@ -24,7 +24,7 @@ use std::{
 use bytes::Bytes;
 
 use archive::archive;
-pub(crate) use background::pack_in_background;
+pub use background::pack_in_background;
 use cache::Cache;
 use entry::Found;
 pub use environment::is_environment;
@@ -32,7 +32,7 @@ pub use error::BundleError;
 pub use scan::{Scan, scan};
 pub use secrets::SecretFile;
 use sink::Data;
-pub(crate) use sink::hexadecimal;
+pub use sink::hexadecimal;
 pub use walk::DEFAULT_IGNORES;
 
 /// The number of examples of large and excluded files in a report.

@@ -63,7 +63,7 @@ impl Write for Sink {
 }
 
 /// Bytes as lower-case hexadecimal digits.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+pub fn hexadecimal(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes
         .iter()

@@ -24,7 +24,7 @@ impl Drop for StopOnDrop {
 ///
 /// # Errors
 /// As [`pack`].
-pub(crate) async fn pack_in_background(
+pub async fn pack_in_background(
     folder: PathBuf,
     options: PackOptions,
     progress: impl FnMut(Progress) + Send + 'static,

@@ -15,7 +15,7 @@ impl From<BundleError> for StoreError {
 }
 
 /// The supported URLs of stores.
-pub(crate) const FORMS: &str =
+pub const FORMS: &str =
     "file:///an/absolute/path, s3://bucket/prefix, gs://bucket/prefix or az://container/prefix";
 
 /// Why a bundle cannot be stored.

@@ -92,7 +92,7 @@ impl Store {
     /// [`StoreError::Url`].
     ///
     /// ```
-    /// use longshore_launcher::Store;
+    /// use longshore_bundles::Store;
     /// assert_eq!(Store::parse("file:///srv/b").unwrap(), Store::Folder("/srv/b".into()));
     /// assert!(matches!(Store::parse("s3://bucket/prefix"), Ok(Store::Remote(_))));
     /// assert!(Store::parse("ftp://x").is_err());

@@ -102,13 +102,13 @@ pub enum DownloadError {
 
 /// How often to retry.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RetryPolicy {
+pub struct RetryPolicy {
     /// The maximum number of consecutive attempts without data.
-    pub(crate) attempts: u32,
+    pub attempts: u32,
     /// The pause after the first one. It doubles each time.
-    pub(crate) pause: Duration,
+    pub pause: Duration,
     /// The longest pause.
-    pub(crate) longest: Duration,
+    pub longest: Duration,
 }
 
 impl Default for RetryPolicy {
@@ -137,7 +137,7 @@ impl RetryPolicy {
 
 /// Downloads a bundle of `size` bytes into `target` and returns the sha256 of the data. Does
 /// not need a runtime.
-pub(crate) fn download(
+pub fn download(
     url: &SignedUrl,
     size: u64,
     target: &Path,

@@ -1,0 +1,12 @@
+//! Code bundles: packs a folder into a deterministic archive, and keeps it where pods can
+//! fetch it without credentials.
+//!
+//! 1. [`bundle`]: `bundle::scan` finds the files to pack, `bundle::pack` packs them.
+//! 2. [`store`]: `store::deliver` uploads the archive, unless the store has it already, and
+//!    signs a URL for it.
+
+pub mod bundle;
+pub mod store;
+
+pub use bundle::{Bundle, PackOptions};
+pub use store::{BundleInfo, Store};
