@@ -39,7 +39,6 @@
 //! [`caller`] records the environment of the caller's shell for runs on this machine.
 //! [`explain`] has the causes for which a task does not start or fails.
 //! [`why`] queries the cluster and explains: `why::why(&Cluster, &Run).await? -> Why`.
-//! [`zenml`] launches ZenML's pipelines in this way, with ZenML's own names.
 //!
 //! A module imports only from those before it:
 //!
@@ -52,7 +51,6 @@
 //! - queries: `queries`, `kueue`, `around`
 //! - actions: `preflight`, `runs`, `submit`, `lines`, `follow`, `why`, `launch`
 //! - in the pod and next to the cluster: `ready_note`, `bootstrap`, `kept`
-//! - `zenml`
 
 mod around;
 pub mod bootstrap;
@@ -83,7 +81,6 @@ pub mod suggest;
 pub mod terminal_text;
 mod track;
 pub mod why;
-pub mod zenml;
 
 pub use caller::Caller;
 pub use config::{Flags, RoleSpec, RunOptions, RunSpec, Schedule, Settings, TaskOptions, Workload};

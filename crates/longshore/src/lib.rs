@@ -1,6 +1,6 @@
 //! Longshore for Rust: a Kubernetes client. Features add the other parts:
-//! `resolver` the resolver for cluster specs, `launcher` the launcher of jobs, and
-//! `embedded` an embedded cluster.
+//! `resolver` the resolver for cluster specs, `launcher` the launcher of jobs, `zenml` the
+//! launcher of ZenML's pipelines, and `embedded` an embedded cluster.
 //!
 //! This crate only re-exports the other crates.
 
@@ -13,6 +13,8 @@ pub use longshore_launcher as launcher;
 pub use longshore_model as model;
 #[cfg(feature = "resolver")]
 pub use longshore_resolver as resolver;
+#[cfg(feature = "zenml")]
+pub use longshore_zenml as zenml;
 
 pub use longshore_client::{
     Cache, Cluster, Custom, Error, FieldSelector, Item, Kind, KindRef, LabelSelector, List, Object,
@@ -24,7 +26,8 @@ pub use longshore_client::{
     doctest,
     feature = "embedded",
     feature = "launcher",
-    feature = "resolver"
+    feature = "resolver",
+    feature = "zenml"
 ))]
 mod documents {
     #[doc = include_str!("../../../docs/client.md")]

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use longshore::{
     Error,
     embedded::Error as EmbeddedError,
-    launcher::{follow, runs::RunsError, zenml::ZenmlError},
+    launcher::{follow, runs::RunsError},
     resolver::{Error as ResolverError, PodError, SpecError, render::RenderError},
+    zenml::ZenmlError,
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 

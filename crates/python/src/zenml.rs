@@ -8,8 +8,8 @@ use longshore::{
     launcher::{
         Event, Follow, FollowOptions, Settings,
         runs::{self, Run as Inner},
-        zenml::{Launched, OrchestratorKubernetesBackend, PipelineConfig, ZenmlError},
     },
+    zenml::{Launched, OrchestratorKubernetesBackend, PipelineConfig, ZenmlError},
 };
 use pyo3::{prelude::*, types::PyDict};
 use tokio::sync::Mutex;

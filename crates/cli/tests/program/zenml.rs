@@ -9,10 +9,8 @@ use std::{
 
 use longshore::{
     Cluster,
-    launcher::{
-        Event, Follow, FollowOptions, Outcome, Run, runs,
-        zenml::{Launched, OrchestratorKubernetesBackend, PipelineConfig, ZenmlError},
-    },
+    launcher::{Event, Follow, FollowOptions, Outcome, Run, runs},
+    zenml::{Launched, OrchestratorKubernetesBackend, PipelineConfig, ZenmlError},
 };
 use serde_json::{Value, json};
 
@@ -37,8 +35,7 @@ impl Fixture {
         let machine = Machine::new();
         machine.longshore(&["up"]).expect(0);
         let repository = machine.code();
-        let stand_in =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../launcher/tests/zenml_stand_in/.");
+        let stand_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("../zenml/tests/stand_in/.");
         let mut copy = Command::new("cp");
         let copied = copy.arg("-r").arg(stand_in).arg(&repository).status();
         assert!(copied.unwrap().success());

@@ -208,7 +208,8 @@ impl RunSpec {
     }
 
     /// How long signed URLs of the run's bundle must be valid.
-    pub(crate) fn url_validity(&self) -> Duration {
+    #[must_use]
+    pub fn url_validity(&self) -> Duration {
         store::validity(self.start_timeout, self.retries, self.timeout)
     }
 

@@ -70,7 +70,8 @@ impl fmt::Display for Finding {
 }
 
 /// The problems in one line.
-pub(crate) fn listed(findings: &[Finding]) -> String {
+#[must_use]
+pub fn listed(findings: &[Finding]) -> String {
     let each: Vec<String> = findings.iter().map(ToString::to_string).collect();
     each.join("; ")
 }

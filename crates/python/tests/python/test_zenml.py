@@ -23,7 +23,7 @@ from longshore import OrchestratorKubernetesBackend, PipelineRun
 from longshore import zenml
 
 UUID = "8c0b0e94-3c1f-4a65-9d57-2f6d1c4b7a10"
-ZENML_STUB = Path(__file__).parents[3] / "launcher/tests/zenml_stand_in"
+ZENML_STUB = Path(__file__).parents[3] / "zenml/tests/stand_in"
 DOCUMENT = Path(__file__).parents[4] / "docs/zenml.md"
 
 

@@ -6,7 +6,7 @@ use longshore_model::name::{self, to_dns_label, to_label_value};
 use serde_json::Value;
 
 use super::{OrchestratorKubernetesBackend, PipelineConfig, ZenmlError};
-use crate::names;
+use longshore_launcher::names;
 
 /// Annotation of the Job: the original values of labels that had to be changed, as a JSON
 /// object.

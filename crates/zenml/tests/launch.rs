@@ -1,6 +1,7 @@
 //! Launching a pipeline on a fake cluster.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../launcher/tests/fake/mod.rs"]
 mod fake;
 
 use std::{
@@ -9,10 +10,8 @@ use std::{
 };
 
 use fake::{Answer, Fake, ReceivedRequest, list, status};
-use longshore_launcher::{
-    why::why,
-    zenml::{OrchestratorKubernetesBackend, PipelineConfig, ZenmlError},
-};
+use longshore_launcher::why::why;
+use longshore_zenml::{OrchestratorKubernetesBackend, PipelineConfig, ZenmlError};
 use serde_json::json;
 
 /// A cluster where every request succeeds, except as the test says.

@@ -4,7 +4,7 @@
 //! [`OrchestratorKubernetesBackend::run`] packs a repository, sends it to the
 //! pipeline's artifact store and launches a Job, which fetches and checks the code,
 //! and runs the pipeline with ZenML's local backend. The run is one like any other:
-//! followed with [`Follow`](crate::Follow), listed, explained, cancelled.
+//! followed with [`Follow`](longshore_launcher::Follow), listed, explained, cancelled.
 //!
 //! The config travels in the run's Secret, and never in arguments. The caller's
 //! config is not changed.
@@ -26,7 +26,7 @@ pub use labels::FULL_LABELS;
 pub use launch::Launched;
 pub use pipeline::PipelineConfig;
 
-use crate::{
+use longshore_launcher::{
     config::{DEFAULT_IMAGE, Settings},
     plan::Plan,
     store::{BundleInfo, Delivery, SignedUrl, Store},
@@ -78,7 +78,7 @@ impl FromStr for ImagePullPolicy {
     /// Rejects invalid policies, with the list of valid ones.
     ///
     /// ```
-    /// use longshore_launcher::zenml::ImagePullPolicy;
+    /// use longshore_zenml::ImagePullPolicy;
     /// assert_eq!("Never".parse::<ImagePullPolicy>().unwrap(), ImagePullPolicy::Never);
     /// let problem = "never".parse::<ImagePullPolicy>().unwrap_err().to_string();
     /// assert!(problem.ends_with("choose one of Always, Never, IfNotPresent"));
@@ -95,7 +95,7 @@ impl FromStr for ImagePullPolicy {
 /// Runs ZenML pipelines as Jobs.
 ///
 /// ```
-/// use longshore_launcher::zenml::{OrchestratorKubernetesBackend, PipelineConfig};
+/// use longshore_zenml::{OrchestratorKubernetesBackend, PipelineConfig};
 /// use serde_json::json;
 ///
 /// let backend = OrchestratorKubernetesBackend {
@@ -110,7 +110,7 @@ impl FromStr for ImagePullPolicy {
 /// assert_eq!(name, Some("zenml-training-digits-8c0b0e94-1111-4222-8333-0123456789ab"));
 /// let labels = job.metadata.labels.unwrap_or_default();
 /// assert_eq!(labels["pipeline-id"], "8c0b0e94-1111-4222-8333-0123456789ab");
-/// # Ok::<(), longshore_launcher::zenml::ZenmlError>(())
+/// # Ok::<(), longshore_zenml::ZenmlError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct OrchestratorKubernetesBackend {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{labels::uuid, *};
-use crate::{
+use longshore_launcher::{
     names,
     store::{SECRET_LIMIT, StoreError},
 };
@@ -358,7 +358,7 @@ fn code_goes_below_staging_and_is_found_again() {
 async fn a_deleted_bundle_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::Folder(folder.path().into());
-    let gone = crate::store::again(&"ab".repeat(32), &store, Default::default()).await;
+    let gone = longshore_launcher::store::again(&"ab".repeat(32), &store, Default::default()).await;
     assert!(matches!(gone, Err(StoreError::Gone { .. })));
 }
 

@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::ZenmlError;
-use crate::store::{self, Store};
+use longshore_launcher::store::{self, Store};
 
 /// The folder for code in the artifact store.
 const STAGING: &str = "staging";
@@ -42,7 +42,7 @@ impl PipelineConfig {
     /// there is no `pipeline.args.name`.
     ///
     /// ```
-    /// use longshore_launcher::zenml::PipelineConfig;
+    /// use longshore_zenml::PipelineConfig;
     /// let config = r#"{"pipeline": {"args": {"name": "training_digits_1"}}}"#;
     /// assert_eq!(PipelineConfig::from_json(config).unwrap().name(), "training_digits_1");
     /// let problem = PipelineConfig::from_json("{}").unwrap_err().to_string();

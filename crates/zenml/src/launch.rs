@@ -8,11 +8,11 @@ use super::{
     OrchestratorKubernetesBackend, PipelineConfig, ZenmlError, described, labels::Labels,
     pipeline::tar_path, shape,
 };
-use crate::{
+use longshore_launcher::{
+    Run,
     bundle::{Bundle, PackOptions, Report, pack_in_background},
     plan::Plan,
     preflight::{self, Purpose},
-    run::Run,
     store::{self, BundleInfo, DeliverOptions, Store},
     submit::{SubmitError, submit},
 };

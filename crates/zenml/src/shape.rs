@@ -7,7 +7,7 @@ use super::{
     DEFAULT_NAMESPACE, OrchestratorKubernetesBackend, PipelineConfig, ZenmlError,
     labels::{Labels, job_name},
 };
-use crate::{
+use longshore_launcher::{
     config::{self, Flags, RunOptions, RunSpec, Settings, TaskOptions, Text},
     names::{self, RunName},
     plan::{self, Plan},

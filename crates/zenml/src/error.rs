@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use longshore_model::name::NameError;
 
-use crate::{
+use longshore_launcher::{
     bundle::BundleError,
     config::ConfigError,
     plan::PlanError,
