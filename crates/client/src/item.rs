@@ -208,14 +208,17 @@ impl<K: Object, C: Connection> Item<K, C> {
 
     fn parse<T: DeserializeOwned>(&self, text: &[u8]) -> Result<T> {
         self.snapshot.intact()?;
-        serde_json::from_slice(text).map_err(|error| {
-            let gvk = &self.kind.gvk;
-            if gvk.group.is_empty() && gvk.kind == "Secret" {
-                // The parser's message could quote a value.
-                return Error::decode(self.described(), "it does not fit its type");
-            }
-            Error::decode(self.described(), error)
-        })
+        serde_json::from_slice(text).map_err(|error| self.misfit(self.described(), error))
+    }
+
+    /// The error for a part of the object that does not fit its type.
+    fn misfit(&self, what: String, error: serde_json::Error) -> Error {
+        let gvk = &self.kind.gvk;
+        if gvk.group.is_empty() && gvk.kind == "Secret" {
+            // The parser's message could quote a value.
+            return Error::decode(what, "it does not fit its type");
+        }
+        Error::decode(what, error)
     }
 
     /// The object as any type that serde reads: one that has only the fields that are
@@ -251,7 +254,7 @@ impl<K: Object, C: Connection> Item<K, C> {
             .map_err(|fault| Error::decode(what(), fault))?;
         text.map(serde_json::from_slice)
             .transpose()
-            .map_err(|error| Error::decode(what(), error))
+            .map_err(|error| self.misfit(what(), error))
     }
 
     /// One field of the status.

@@ -181,6 +181,11 @@ async fn secrets_are_decoded_and_never_printed() {
             text.contains("secrets x") && !text.contains("s3cret"),
             "{text}"
         );
+        let text = bad.field::<u8>(&["data"]).unwrap_err().to_string();
+        assert!(
+            text.contains("data of secrets x") && !text.contains("s3cret"),
+            "{text}"
+        );
     }
 }
 
