@@ -108,13 +108,18 @@ pub(crate) async fn object(
     offload(move || decode(&media_type, &bytes, &kind)).await?
 }
 
-/// Runs long work on a blocking thread.
+/// Runs long work on a blocking thread. The number of threads is limited, also if clients no
+/// longer wait for the work.
 pub(crate) async fn offload<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, StatusError> {
     static RESERVATIONS: Semaphore = Semaphore::const_new(limits::OFFLOADED_TASKS);
     // The semaphore is never closed.
-    let _room = RESERVATIONS.acquire().await;
+    let room = RESERVATIONS.acquire().await;
+    let work = move || {
+        let _room = room;
+        work()
+    };
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|_| StatusError::internal("the server met a fault of its own"))

@@ -6,6 +6,7 @@
 //!    signs a URL for it.
 
 pub mod bundle;
+mod stop_on_drop;
 pub mod store;
 
 pub use bundle::{Bundle, PackOptions};

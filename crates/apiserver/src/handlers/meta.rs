@@ -312,20 +312,28 @@ async fn cached(
     name: &str,
     make: impl FnOnce(&[Described]) -> Option<Bytes> + Send + 'static,
 ) -> Result<Document, StatusError> {
-    let (document_cache, epoch, served) = document_cache(call);
-    if let Some(document) = get(document_cache, epoch, name) {
+    static RENDERING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+    let (known, epoch, _) = document_cache(call);
+    if let Some(document) = get(known, epoch, name) {
         return Ok(document);
     }
-    static RENDERING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-    let _rendering = RENDERING.lock().await;
-    if let Some(document) = get(document_cache, epoch, name) {
+    let rendering = RENDERING.lock().await;
+    // The kinds may have changed in the meantime.
+    let (known, epoch, served) = document_cache(call);
+    if let Some(document) = get(known, epoch, name) {
         return Ok(document);
     }
     let kinds: Vec<Described> = served.into_iter().map(Described).collect();
-    let document = input::offload(move || make(&kinds).map(Document::new))
+    let render = move || {
+        // Until the end of the work, also if the client no longer waits for it.
+        let _rendering = rendering;
+        make(&kinds).map(Document::new)
+    };
+    let document = input::offload(render)
         .await?
         .ok_or_else(StatusError::unknown_path)?;
-    put(document_cache, epoch, name, &document);
+    put(known, epoch, name, &document);
     Ok(document)
 }
 

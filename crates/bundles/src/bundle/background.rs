@@ -1,24 +1,9 @@
 //! Packs a folder on a thread for blocking work.
 
-use std::{
-    io,
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{io, path::PathBuf, sync::Arc};
 
 use super::{Bundle, BundleError, PackOptions, Progress, pack};
-
-/// Sets the flag when it is dropped.
-struct StopOnDrop(Arc<AtomicBool>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
+use crate::stop_on_drop::StopOnDrop;
 
 /// Packs a folder without blocking other tasks. If the future is dropped, packing stops.
 ///

@@ -2,24 +2,13 @@
 
 use std::{
     io,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, atomic::AtomicBool},
 };
 
 use futures::future::{Either, select};
 
 use super::StoreError;
-
-/// Sets a flag when it is dropped.
-struct StopOnDrop(Arc<AtomicBool>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
+use crate::stop_on_drop::StopOnDrop;
 
 /// Runs blocking work on its own thread. If `stop` completes first, sets the flag that the work
 /// checks, and waits for the work to end. Dropping this future also sets the flag, but does

@@ -55,7 +55,7 @@ fn visit(at: TypeRef, value: &mut Value, path: &mut String) -> Result<(), String
         (Shape::Integer, Value::Number(number)) if is_in_range(number, at.is_narrow()) => {}
         (Shape::IntOrString, Value::Number(number)) if is_in_range(number, true) => {}
         (shape, found) => {
-            let (wanted, found) = (expected(shape), described(found));
+            let (wanted, found) = (expected(shape), described(shape, found));
             return Err(format!("field \"{path}\" must be {wanted}, not {found}"));
         }
     }
@@ -83,12 +83,21 @@ fn expected(shape: Shape) -> &'static str {
     }
 }
 
-fn described(value: &Value) -> String {
-    match value {
-        Value::Object(_) => "a mapping".to_owned(),
-        Value::Array(_) => "a list".to_owned(),
-        leaf => leaf.to_string(),
-    }
+/// Describes the value. Where the field can contain confidential text, only its type.
+fn described(wanted: Shape, value: &Value) -> String {
+    let is_text = matches!(
+        wanted,
+        Shape::String | Shape::Bytes | Shape::List | Shape::Map | Shape::Object
+    );
+    let kind = match value {
+        Value::Object(_) => "a mapping",
+        Value::Array(_) => "a list",
+        Value::String(_) if is_text => "a string",
+        Value::Bool(_) if is_text => "a boolean",
+        Value::Number(_) if is_text => "a number",
+        leaf => return leaf.to_string(),
+    };
+    kind.to_owned()
 }
 
 #[cfg(test)]
@@ -148,7 +157,7 @@ mod tests {
         };
         assert_eq!(
             problem(json!({"containers": [{"name": "main"}, {"image": 7}]})),
-            "field \"spec.template.spec.containers[1].image\" must be a string, not 7"
+            "field \"spec.template.spec.containers[1].image\" must be a string, not a number"
         );
         assert_eq!(
             problem(json!({"priority": 3_000_000_000_u32})),
