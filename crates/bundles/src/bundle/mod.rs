@@ -251,5 +251,3 @@ pub fn pack(
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod unchanged_tests;

@@ -17,4 +17,4 @@ pub(crate) use store::{LogStore, Progress};
 pub(crate) use writer::{LogWriter, capture};
 
 #[cfg(test)]
-mod rotation_tests;
+mod tests;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Stage, run_once};
+use super::{Stage, run_once};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn peers_resolve_each_others_names() {

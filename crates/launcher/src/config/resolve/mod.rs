@@ -198,5 +198,4 @@ fn check_input(spec: &RunSpec) -> Result<(), ConfigError> {
 }
 
 #[cfg(test)]
-#[path = "resolve_tests.rs"]
 mod tests;

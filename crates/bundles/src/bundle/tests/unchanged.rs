@@ -10,10 +10,7 @@ use std::{
 
 use rustix::{fs::inotify, io::Errno};
 
-use super::{
-    tests::{folder, noise},
-    *,
-};
+use super::{super::*, folder, noise};
 
 /// A folder of such files and an incompressible one, and a cache.
 struct Place {

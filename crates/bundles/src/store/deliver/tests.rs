@@ -304,7 +304,7 @@ async fn azure_signs() {
 
 #[tokio::test]
 async fn google_signs() {
-    let key = include_str!("gcs-key-of-tests.json");
+    let key = include_str!("../gcs-key-of-tests.json");
     let settings = [("GOOGLE_SERVICE_ACCOUNT_KEY", key)];
     let url = signed("gs://bucket/p", &settings).await.unwrap();
     assert_signed(

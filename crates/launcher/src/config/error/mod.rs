@@ -131,5 +131,4 @@ impl ConfigError {
 }
 
 #[cfg(test)]
-#[path = "error_tests.rs"]
 mod tests;

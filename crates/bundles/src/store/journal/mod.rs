@@ -259,5 +259,4 @@ fn hash(texts: &[&str]) -> String {
 }
 
 #[cfg(test)]
-#[path = "journal_tests.rs"]
 mod tests;

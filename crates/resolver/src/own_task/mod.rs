@@ -46,5 +46,4 @@ impl Identity {
 }
 
 #[cfg(test)]
-#[path = "own_task_tests.rs"]
 mod tests;

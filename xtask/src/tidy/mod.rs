@@ -4,6 +4,7 @@
 mod cycles;
 mod examples;
 mod features;
+mod layout;
 mod modules;
 mod paths;
 mod source;
@@ -69,7 +70,7 @@ pub(crate) fn run() -> Outcome {
         check_files(package, &mut problems)?;
         check_cycles(package, &mut problems)?;
     }
-    let sizes = check_sources(&root(), &mut problems)?;
+    let sizes = layout::check(&root(), &mut problems)?;
     examples::check(&root(), &mut problems)?;
     paths::check(&root(), &mut problems)?;
     words::check(&root(), &mut problems)?;
@@ -104,7 +105,7 @@ fn check_edges(package: &Value, problems: &mut Vec<String>) {
     let row = MAP.iter().find(|(from_name, ..)| *from_name == from);
     if row.is_none() && name != "xtask" {
         problems.push(format!(
-            "crate {name} is not in the list of dependencies: add it to ARCHITECTURE.md and to MAP in xtask/src/tidy.rs"
+            "crate {name} is not in the list of dependencies: add it to ARCHITECTURE.md and to MAP in xtask/src/tidy/mod.rs"
         ));
     }
     for dependency in list(&package["dependencies"]) {
@@ -128,7 +129,7 @@ fn check_edges(package: &Value, problems: &mut Vec<String>) {
         });
         if local && !allowed && !is_for_features {
             problems.push(format!(
-                "{from} depends on {}, which MAP does not permit: move the code to a crate that may depend on both, or change ARCHITECTURE.md and MAP in xtask/src/tidy.rs together",
+                "{from} depends on {}, which MAP does not permit: move the code to a crate that may depend on both, or change ARCHITECTURE.md and MAP in xtask/src/tidy/mod.rs together",
                 crate_name(to)
             ));
         }
@@ -203,35 +204,4 @@ fn check_modules(folder: &Path, problems: &mut Vec<String>) {
             ));
         }
     }
-}
-
-/// Checks that every Rust file starts with a `//!` comment. Returns a summary of the sizes.
-fn check_sources(root: &Path, problems: &mut Vec<String>) -> Outcome<String> {
-    let files = output(std::process::Command::new("git").current_dir(root).args([
-        "ls-files",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-        "*.rs",
-    ]))?;
-    let mut sizes = Vec::new();
-    for file in files.lines() {
-        let Ok(contents) = fs::read_to_string(root.join(file)) else {
-            continue;
-        };
-        let generated = contents.starts_with("#![no_main]");
-        if !contents.starts_with("//!") && !generated {
-            problems.push(format!(
-                "{file} does not state its purpose: start it with a `//!` line"
-            ));
-        }
-        sizes.push((contents.lines().count(), file.to_owned()));
-    }
-    sizes.sort();
-    let median = sizes.get(sizes.len() / 2).map_or(0, |(lines, _)| *lines);
-    let (longest, longest_file) = sizes.last().cloned().unwrap_or_default();
-    Ok(format!(
-        "{} files, median {median} lines, longest {longest} ({longest_file})",
-        sizes.len()
-    ))
 }

@@ -311,5 +311,4 @@ fn task(role: &str, index: u32, pod: &PodFacts, assembly: &Assembly) -> Result<T
 }
 
 #[cfg(test)]
-#[path = "tasks_tests.rs"]
 mod tests;

@@ -1,6 +1,8 @@
 //! Hostile archives.
 #![allow(clippy::unwrap_used)]
 
+mod headers;
+
 use proptest::prelude::*;
 
 use super::*;

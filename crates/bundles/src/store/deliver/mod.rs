@@ -89,5 +89,4 @@ async fn put(bundle: &Bundle, root: PathBuf, options: DeliverOptions) -> Result<
 }
 
 #[cfg(test)]
-#[path = "deliver_tests.rs"]
 mod tests;

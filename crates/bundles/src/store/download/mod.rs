@@ -404,5 +404,4 @@ fn not_kept(path: &Path, size: u64, error: io::Error) -> DownloadError {
 }
 
 #[cfg(test)]
-#[path = "download_tests.rs"]
 mod tests;

@@ -1,6 +1,8 @@
 //! Tests of packing.
 #![allow(clippy::unwrap_used)]
 
+mod unchanged;
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -16,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{sink::IN_MEMORY, *};
 
-pub(super) fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (path, content) in files {
         let path = folder.path().join(path);
@@ -300,7 +302,7 @@ fn a_large_bundle_is_stored_in_a_temporary_file() {
 }
 
 /// Incompressible content that is too large to stay in memory.
-pub(super) fn noise() -> Vec<u8> {
+fn noise() -> Vec<u8> {
     let mut seed = 1_u64;
     let noise = std::iter::repeat_with(|| {
         seed = seed

@@ -403,6 +403,4 @@ fn create_folder(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod header_tests;
-#[cfg(test)]
 mod tests;

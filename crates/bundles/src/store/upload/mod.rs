@@ -325,5 +325,4 @@ async fn read(mut reader: Reader, leave: u64, length: u64) -> io::Result<(Reader
 }
 
 #[cfg(test)]
-#[path = "upload_tests.rs"]
 mod tests;

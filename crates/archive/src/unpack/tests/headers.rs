@@ -11,7 +11,7 @@ use std::{
 use proptest::prelude::*;
 use tar::EntryType;
 
-use super::{ENTRY_HEADER_BYTES, Limits, Unpack, UnpackError};
+use super::super::{ENTRY_HEADER_BYTES, Limits, Unpack, UnpackError};
 use crate::{LEFT_OUT_NAMED, Moved};
 
 /// More than the headers of one entry may have, and far less than the archives below
@@ -70,7 +70,7 @@ fn unpack_into(
     options: &Unpack,
 ) -> (Result<Moved, UnpackError>, u64) {
     let mut archive = Counted(archive, 0);
-    let result = super::unpack(&mut archive, folder, options, |_| ());
+    let result = super::super::unpack(&mut archive, folder, options, |_| ());
     (result, archive.1)
 }
 

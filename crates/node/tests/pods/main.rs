@@ -1,0 +1,30 @@
+//! Pods on a real API server, bound by the tests, run as real processes.
+#![allow(clippy::unwrap_used)]
+
+mod contexts;
+mod fields;
+mod fill;
+mod gpus;
+mod grace;
+mod helpers;
+mod hostile;
+mod lifecycle;
+mod names;
+mod ports;
+mod stage;
+mod teardown;
+mod tokens;
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use futures::StreamExt;
+use longshore_apiserver::{ApiServer, NoLogs, NoStreams, TokenKey};
+use longshore_client::{Cluster, DeleteOptions, WatchEvent};
+use longshore_engine::Engine;
+use longshore_node::{ApiAccess, FillVolumes, LogLimits, NodeAgent, Options};
+use longshore_node_api::{
+    ContainerRef, LogError, LogRequest, NodeLogs as _, NodeStreams as _, StreamsWanted,
+};
+use serde_json::{Value, json};
+
+use stage::*;
