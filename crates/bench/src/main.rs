@@ -8,6 +8,7 @@
     reason = "a program for developers"
 )]
 
+mod build;
 mod chatty;
 mod client;
 mod pack;
@@ -28,7 +29,7 @@ use report::{Failure, Report};
 #[derive(Parser)]
 #[command(name = "cargo xtask bench")]
 struct Arguments {
-    /// start, store, client, resolver, pack, run, chatty, server, writer; launcher means
+    /// start, store, client, resolver, pack, run, chatty, server, writer, build; launcher means
     /// pack, run and chatty
     names: Vec<String>,
     /// Number of pods for `store`, `server`, `client` and `resolver`, and of objects for
@@ -40,8 +41,8 @@ struct Arguments {
     runs: usize,
 }
 
-const NAMES: [&str; 9] = [
-    "start", "client", "resolver", "pack", "run", "chatty", "store", "server", "writer",
+const NAMES: [&str; 10] = [
+    "start", "client", "resolver", "pack", "run", "chatty", "store", "server", "writer", "build",
 ];
 
 /// The benchmarks that the name `launcher` selects.
@@ -86,6 +87,7 @@ async fn benchmarks() -> Result<(), Failure> {
             "writer" => writer::run(&mut report, arguments.pods).await?,
             "server" => server::run(&mut report, arguments.runs, arguments.pods).await?,
             "pack" => pack::run(&mut report, arguments.runs)?,
+            "build" => build::run(&mut report)?,
             "chatty" => chatty::run(&mut report)?,
             "run" => run_true::run(&mut report, arguments.runs)?,
             _ => store::run(&mut report, arguments.runs, arguments.pods).await?,

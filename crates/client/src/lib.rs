@@ -20,11 +20,14 @@
 //! `longshore_request_seconds` until the answer begins, and
 //! `longshore_request_retries`.
 //!
+//! Exec, attach, port-forward and copy need the feature `exec`, which adds websockets and tar
+//! archives to a build.
+//!
 //! The objects of built-in kinds have k8s-openapi's types. Configuration, TLS and
 //! authentication are kube-client's; its types appear only in [`Cluster::kube_client`] and
 //! in the implementation of [`Kind`].
 
-// Each uses only those to its left: error, kind, custom, options · data · transport ·
+// Each uses only those to its left: error, locks, kind, custom, options · data · transport ·
 // discovery · versions · cluster · item, proxy · list, export · view · kinds, labels,
 // watch · cache, convert, wait, pods, relations, typed · until · manifest · dynamic,
 // blocking.
@@ -43,6 +46,7 @@ mod kind;
 pub mod kinds;
 mod labels;
 mod list;
+mod locks;
 pub mod manifest;
 mod options;
 mod pods;
@@ -70,13 +74,16 @@ pub use kinds::{
 };
 pub use labels::{Annotations, Labels, Part, ResourceAnnotations, ResourceLabels, Words};
 pub use list::List;
+#[cfg(feature = "exec")]
 pub use longshore_archive::Moved;
 pub use longshore_model as model;
 pub use longshore_model::{FieldSelector, KindInfo, LabelSelector, ObjectMeta, OwnerReference};
 pub use options::{DeleteOptions, LogOptions, Patch, Propagation};
+pub use pods::LogLine;
+#[cfg(feature = "exec")]
 pub use pods::{
-    Copied, CopyOptions, ExecOptions, Input, LogLine, Output, PortForward, PortStream, Progress,
-    Reader, Session,
+    Copied, CopyOptions, ExecOptions, Input, Output, PortForward, PortStream, Progress, Reader,
+    Session,
 };
 pub use proxy::{ApiPath, ApiServerProxy, ProxyWatch};
 pub use transport::Timing;

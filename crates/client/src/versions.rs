@@ -5,12 +5,12 @@
 
 use std::collections::HashMap;
 
-use parking_lot::RwLock;
 use serde_json::Value;
 
 use crate::{
     discovery::Discovery,
     error::{Error, Result},
+    locks::RwLock,
     transport::{Call, Transport},
 };
 

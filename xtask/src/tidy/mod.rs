@@ -8,6 +8,7 @@ mod layout;
 mod modules;
 mod paths;
 mod source;
+mod user_build;
 mod words;
 
 use std::{
@@ -78,6 +79,7 @@ pub(crate) fn run() -> Outcome {
         .map(|package| text(package, "name"))
         .collect();
     features::check(&names, &mut problems)?;
+    user_build::check(&mut problems)?;
     conformance::check(&mut problems);
     if problems.is_empty() {
         println!("tidy: {sizes}");

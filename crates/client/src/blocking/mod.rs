@@ -42,6 +42,7 @@ mod labels;
 mod pods;
 mod proxy;
 mod relations;
+#[cfg(feature = "exec")]
 mod session;
 mod view;
 mod watch;
@@ -57,6 +58,7 @@ pub use item::{Item, List};
 pub use labels::Words;
 pub use pods::Logs;
 pub use proxy::{ApiServerProxy, ProxyWatch};
+#[cfg(feature = "exec")]
 pub use session::{Input, PortForward, PortStream, Reader, Session};
 pub use view::View;
 pub use watch::{Watch, WatchEvent};

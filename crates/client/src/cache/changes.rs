@@ -5,7 +5,6 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::DropGuard;
 
@@ -15,6 +14,7 @@ use crate::{
     data::Snapshot,
     item::Item,
     kind::{KindOf, Object},
+    locks::Mutex,
 };
 
 /// A change of a [`Cache`](crate::Cache).

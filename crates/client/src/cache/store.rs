@@ -4,13 +4,12 @@
 use std::{collections::HashSet, sync::Arc};
 
 use arc_swap::ArcSwap;
-use parking_lot::Mutex;
 
 use super::{
     changes::{SnapshotChange, Subscriber, Subscribers},
     table::{self, Table},
 };
-use crate::data::Snapshot;
+use crate::{data::Snapshot, locks::Mutex};
 
 pub(super) struct Store {
     /// What readers see.

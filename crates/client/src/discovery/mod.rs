@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use longshore_model::{Gvk, KindInfo, kind};
-use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::{
     error::{Error, Result},
+    locks::Mutex,
     transport::{Call, JSON, Transport},
 };
 use answers::{Aggregated, CoreVersions, Group, Groups, Resources, Served};

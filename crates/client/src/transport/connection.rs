@@ -6,10 +6,10 @@ use futures::future::BoxFuture;
 use http::{Request, Response, StatusCode};
 use jiff::Timestamp;
 use kube_client::{Client, client::Body};
-use parking_lot::Mutex;
 use tower::{BoxError, Service};
 
 use super::{Transport, config};
+use crate::locks::Mutex;
 
 pub(super) type Make = Box<dyn FnOnce() -> Client + Send>;
 

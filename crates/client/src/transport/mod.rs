@@ -16,6 +16,7 @@ mod retry;
 mod send;
 mod stream;
 mod timing;
+#[cfg(feature = "exec")]
 mod upgrade;
 mod warnings;
 
@@ -24,7 +25,6 @@ use std::{path::PathBuf, sync::Arc};
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response};
 use kube_client::{Client, Config, client::Body};
-use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 use tower::{BoxError, Service};
 
@@ -40,7 +40,10 @@ use self::{
     explain::shown,
     warnings::Warnings,
 };
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    locks::{Mutex, RwLock},
+};
 pub use timing::Timing;
 
 /// The user agent where no other is given.

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use http::{HeaderMap, Method, StatusCode, header::RETRY_AFTER};
-use rand::RngExt;
 
 /// A server that asks for longer than this is not waited for.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
@@ -81,7 +80,7 @@ impl Backoff {
     }
 
     fn jitter(self, most: Duration) -> Duration {
-        most.mul_f64(rand::rng().random::<f64>())
+        most.mul_f64(fastrand::f64())
     }
 }
 

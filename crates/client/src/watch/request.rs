@@ -1,14 +1,12 @@
 //! The requests of watches.
 
-use rand::RngExt;
-
 use crate::{error::Result, kind::Object, transport::Call, view::View};
 
 /// A request for a watch of a view.
 pub(super) fn request<K: Object>(view: &View<K>) -> Result<Call> {
-    // Spread, so that many watches do not come back at once.
+    // A random part is removed, so that many watches do not reconnect at the same time.
     let wanted = view.cluster().transport.timing().watch_connection;
-    let spread = wanted.mul_f64(rand::rng().random_range(0.8..=1.0));
+    let spread = wanted.mul_f64(1.0 - 0.2 * fastrand::f64());
     Ok(view
         .selection()?
         .with("watch", "true")
