@@ -5,6 +5,7 @@
 //! The crate contains only values: no I/O, no clock, no async code. All other
 //! crates use its types.
 
+pub mod facts;
 pub mod kind;
 pub mod meta;
 pub mod name;

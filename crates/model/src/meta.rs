@@ -65,6 +65,12 @@ pub struct ObjectMeta {
 }
 
 impl ObjectMeta {
+    /// The namespace; empty for cluster-scoped objects.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or_default()
+    }
+
     /// The owner reference whose `controller` is true.
     #[must_use]
     pub fn controller(&self) -> Option<&OwnerReference> {
@@ -94,7 +100,8 @@ pub struct OwnerReference {
     pub block_owner_deletion: Option<bool>,
 }
 
-fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+/// Reads `null` as an absent value, as API servers do.
+pub(crate) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
     T: Default + Deserialize<'de>,

@@ -1,10 +1,11 @@
 //! Accelerators of tasks: the counts come from pod limits, the model from node
 //! labels.
 
+use longshore_model::facts::NodeFacts;
 use serde::Serialize;
 
 pub use crate::devices::{Accelerators, by_device, device, of};
-use crate::{facts::NodeFacts, tasks::Task};
+use crate::tasks::Task;
 
 /// Node labels with the accelerator model. Device plugins, node feature discovery
 /// and cloud providers set them.

@@ -2,10 +2,9 @@
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
-use crate::{
-    facts::{ContainerPort, Ip, PodFacts},
-    pod_error::PodError,
-};
+use longshore_model::facts::{ContainerPort, Ip, PodFacts};
+
+use crate::pod_error::PodError;
 
 /// The pod address that goes into the cluster spec.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -136,72 +135,70 @@ pub fn split(address: &str) -> (&str, Option<u16>) {
     (inner.unwrap_or(host), port)
 }
 
-impl PodFacts {
-    /// Returns the pod's host for the given kind of address. IPv6 addresses have no
-    /// brackets.
-    ///
-    /// # Errors
-    /// [`PodError::NoAddress`].
-    pub fn host(&self, address: Address, family: Family) -> Result<String, PodError> {
-        let missing = |what: String| PodError::NoAddress {
-            name: self.metadata.name.clone(),
-            what,
-        };
-        let status = &self.status;
-        let ip = |one: &Option<String>, all: &[Ip], what: &str| {
-            let found = in_family(one.as_deref(), all, family);
-            found.ok_or_else(|| {
-                missing(match family {
-                    Family::Primary => format!("status.{what}"),
-                    Family::V4 => format!("IPv4 address in status.{what}s"),
-                    Family::V6 => format!("IPv6 address in status.{what}s"),
-                })
+/// Returns the pod's host for the given kind of address. IPv6 addresses have no
+/// brackets.
+///
+/// # Errors
+/// [`PodError::NoAddress`].
+pub fn host(pod: &PodFacts, address: Address, family: Family) -> Result<String, PodError> {
+    let missing = |what: String| PodError::NoAddress {
+        name: pod.metadata.name.clone(),
+        what,
+    };
+    let status = &pod.status;
+    let ip = |one: &str, all: &[Ip], what: &str| {
+        let found = in_family(one, all, family);
+        found.ok_or_else(|| {
+            missing(match family {
+                Family::Primary => format!("status.{what}"),
+                Family::V4 => format!("IPv4 address in status.{what}s"),
+                Family::V6 => format!("IPv6 address in status.{what}s"),
             })
-        };
-        match address {
-            Address::PodIp => ip(&status.pod_ip, &status.pod_ips, "podIP"),
-            Address::HostIp => ip(&status.host_ip, &status.host_ips, "hostIP"),
-            Address::Hostname => Ok(self.hostname().to_owned()),
-            Address::Dns => {
-                let subdomain = self.spec.subdomain.as_deref();
-                let subdomain = subdomain
-                    .filter(|text| !text.is_empty())
-                    .ok_or_else(|| missing("spec.subdomain".to_owned()))?;
-                let (hostname, namespace) = (self.hostname(), &self.metadata.namespace);
-                Ok(format!("{hostname}.{subdomain}.{namespace}.svc"))
-            }
-        }
-    }
-
-    /// Returns the number of a port of the pod.
-    ///
-    /// # Errors
-    /// [`PodError::NoPort`] if no container has a port with this name.
-    pub fn port(&self, port: &Port, address: Address) -> Result<u16, PodError> {
-        let wanted = match port {
-            Port::Number(number) => return Ok(*number),
-            Port::Named(name) => name,
-        };
-        let ports = || self.spec.containers.iter().flat_map(|one| &one.ports);
-        let number = |port: &ContainerPort| match (address, port.host_port) {
-            (Address::HostIp, Some(bound)) if bound > 0 => bound,
-            _ => port.container_port,
-        };
-        let found = ports().find(|port| port.name == *wanted);
-        found.map(number).ok_or_else(|| PodError::NoPort {
-            name: self.metadata.name.clone(),
-            port: wanted.clone(),
-            known: ports()
-                .map(|port| port.name.clone())
-                .filter(|name| !name.is_empty())
-                .collect(),
         })
+    };
+    match address {
+        Address::PodIp => ip(&status.pod_ip, &status.pod_ips, "podIP"),
+        Address::HostIp => ip(&status.host_ip, &status.host_ips, "hostIP"),
+        Address::Hostname => Ok(pod.hostname().to_owned()),
+        Address::Dns => {
+            let subdomain = pod.spec.subdomain.as_str();
+            if subdomain.is_empty() {
+                return Err(missing("spec.subdomain".to_owned()));
+            }
+            let (hostname, namespace) = (pod.hostname(), pod.metadata.namespace());
+            Ok(format!("{hostname}.{subdomain}.{namespace}.svc"))
+        }
     }
 }
 
-fn in_family(one: Option<&str>, all: &[Ip], family: Family) -> Option<String> {
+/// Returns the number of a port of the pod.
+///
+/// # Errors
+/// [`PodError::NoPort`] if no container has a port with this name.
+pub fn port(pod: &PodFacts, port: &Port, address: Address) -> Result<u16, PodError> {
+    let wanted = match port {
+        Port::Number(number) => return Ok(*number),
+        Port::Named(name) => name,
+    };
+    let ports = || pod.spec.containers.iter().flat_map(|one| &one.ports);
+    let number = |port: &ContainerPort| match (address, port.host_port) {
+        (Address::HostIp, Some(bound)) if bound > 0 => bound,
+        _ => port.container_port,
+    };
+    let found = ports().find(|port| port.name == *wanted);
+    found.map(number).ok_or_else(|| PodError::NoPort {
+        name: pod.metadata.name.clone(),
+        port: wanted.clone(),
+        known: ports()
+            .map(|port| port.name.clone())
+            .filter(|name| !name.is_empty())
+            .collect(),
+    })
+}
+
+fn in_family(one: &str, all: &[Ip], family: Family) -> Option<String> {
     let all = all.iter().map(|ip| ip.ip.as_str());
-    let mut known = one.into_iter().chain(all).filter(|ip| !ip.is_empty());
+    let mut known = std::iter::once(one).chain(all).filter(|ip| !ip.is_empty());
     let found = known.find(|ip| match (family, ip.parse::<IpAddr>()) {
         (Family::Primary, _) => true,
         (Family::V4, Ok(ip)) => ip.is_ipv4(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::facts::PodFacts;
+use longshore_model::facts::PodFacts;
 
 /// Resource name → count for one task.
 pub type Accelerators = BTreeMap<String, u64>;
@@ -55,9 +55,7 @@ pub fn of(pod: &PodFacts) -> Accelerators {
     let mut found = Accelerators::new();
     for container in &pod.spec.containers {
         for (resource, quantity) in &container.resources.limits {
-            let number = quantity
-                .as_u64()
-                .or_else(|| quantity.as_str()?.parse().ok());
+            let number = quantity.parse().ok();
             if let (Some(_), Some(number @ 1..)) = (device(resource), number) {
                 let sum = found.entry(resource.clone()).or_insert(0_u64);
                 *sum = sum.saturating_add(number);

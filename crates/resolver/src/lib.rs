@@ -15,7 +15,6 @@ pub mod address;
 pub mod blocking;
 mod devices;
 mod error;
-pub mod facts;
 mod identity;
 mod missing;
 pub mod names;
@@ -30,8 +29,8 @@ mod tasks;
 
 pub use address::{Address, Family, Port};
 pub use error::Error;
-pub use facts::{NodeFacts, PodFacts, State};
 pub use identity::Identity;
+pub use longshore_model::facts::{NodeFacts, PodFacts, Stage};
 pub use missing::{Missing, missing};
 pub use order::{Order, natural_order};
 pub use pod_error::PodError;

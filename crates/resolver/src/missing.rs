@@ -2,8 +2,10 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use longshore_model::facts::{PodFacts, Stage};
+
 use crate::{
-    facts::{PodFacts, State},
+    address,
     order::natural_order,
     policy::Act,
     tasks::{Assembly, Selected},
@@ -107,20 +109,20 @@ pub(crate) fn is_complete(pod: &PodFacts, assembly: &Assembly) -> bool {
 fn reason_missing(pod: &PodFacts, assembly: &Assembly) -> Option<String> {
     let name = &pod.metadata.name;
     let policy = &assembly.policy;
-    let (act, state) = match pod.state() {
-        State::Ready => (Act::Keep, ""),
-        State::Pending => (policy.pending, pod.status.phase.as_str()),
-        State::Finished => (policy.finished, pod.status.phase.as_str()),
-        State::Unready => (policy.unready, "not ready"),
-        State::Terminating => (policy.terminating, "being deleted"),
+    let (act, state) = match pod.stage() {
+        Stage::Ready => (Act::Keep, ""),
+        Stage::Pending => (policy.pending, pod.status.phase.as_str()),
+        Stage::Finished => (policy.finished, pod.status.phase.as_str()),
+        Stage::Unready => (policy.unready, "not ready"),
+        Stage::Terminating => (policy.terminating, "being deleted"),
     };
     if act != Act::Keep {
-        return Some(match pod.hindrance() {
-            Some(hindrance) => format!("{name} is {state} ({hindrance})"),
+        return Some(match pod.blocking_reason() {
+            Some(reason) => format!("{name} is {state} ({reason})"),
             None => format!("{name} is {state}"),
         });
     }
-    let host = pod.host(assembly.address, assembly.family).map(drop);
-    let port = pod.port(&assembly.port, assembly.address).map(drop);
+    let host = address::host(pod, assembly.address, assembly.family).map(drop);
+    let port = address::port(pod, &assembly.port, assembly.address).map(drop);
     host.and(port).err().map(|error| error.to_string())
 }

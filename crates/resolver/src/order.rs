@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::facts::PodFacts;
+use longshore_model::facts::PodFacts;
 
 /// The order in which the pods of a selector become tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

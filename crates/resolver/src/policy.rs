@@ -1,9 +1,8 @@
 //! The policy for pods that are not running and ready.
 
-use crate::{
-    facts::{PodFacts, State},
-    pod_error::PodError,
-};
+use longshore_model::facts::{PodFacts, Stage};
+
+use crate::pod_error::PodError;
 
 /// What to do with a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,12 +161,12 @@ impl Policy {
     /// Whether a pod becomes a task.
     pub(crate) fn includes(&self, pod: &PodFacts) -> Result<bool, PodError> {
         let name = || pod.metadata.name.clone();
-        let (act, refusal): (_, fn(String, String) -> PodError) = match pod.state() {
-            State::Ready => return Ok(true),
-            State::Pending => (self.pending, not_running),
-            State::Finished => (self.finished, not_running),
-            State::Unready => (self.unready, |name, _| PodError::NotReady { name }),
-            State::Terminating => (self.terminating, |name, _| PodError::Terminating { name }),
+        let (act, refusal): (_, fn(String, String) -> PodError) = match pod.stage() {
+            Stage::Ready => return Ok(true),
+            Stage::Pending => (self.pending, not_running),
+            Stage::Finished => (self.finished, not_running),
+            Stage::Unready => (self.unready, |name, _| PodError::NotReady { name }),
+            Stage::Terminating => (self.terminating, |name, _| PodError::Terminating { name }),
         };
         match act {
             Act::Keep => Ok(true),

@@ -1,13 +1,11 @@
 //! Tests how a process in a pod finds its own task.
 #![allow(clippy::unwrap_used)]
 
+use longshore_model::facts::PodFacts;
 use serde_json::json;
 
 use super::*;
-use crate::{
-    facts::PodFacts,
-    tasks::{Assembly, Selected, assemble},
-};
+use crate::tasks::{Assembly, Selected, assemble};
 
 fn tasks() -> Tasks {
     let pod = |namespace: &str, name: &str, hostname: &str, ip: &str| -> PodFacts {

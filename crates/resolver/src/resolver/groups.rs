@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use longshore_client::LabelSelector;
+use longshore_model::facts::PodFacts;
 
-use crate::{facts::PodFacts, tasks::Selected};
+use crate::tasks::Selected;
 
 /// The roles and their selectors, in the given order.
 pub(super) type Mapping = Vec<(String, Vec<LabelSelector>)>;

@@ -14,13 +14,13 @@ use std::{
 
 use futures::{StreamExt, stream};
 use longshore_client::{Cluster, LabelSelector};
+use longshore_model::facts::NodeFacts;
 
 pub use watch::{Generation, Generations};
 
 use crate::{
     accelerators::TaskAccelerators,
     error::Error,
-    facts::NodeFacts,
     identity::Identity,
     spec::ClusterSpec,
     tasks::{Assembly, Task, Tasks},

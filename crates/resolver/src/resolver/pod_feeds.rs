@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, time::Duration};
 
 use futures::future::{select_all, try_join_all};
 use longshore_client::{Change, Changes, View, kinds::Pod};
+use longshore_model::facts::PodFacts;
 use tokio::time::Instant;
 
 use super::{Resolver, groups, select::facts};
-use crate::{error::Error, facts::PodFacts, tasks::Selected};
+use crate::{error::Error, tasks::Selected};
 
 /// How often pods are listed without a watch.
 const LIST_INTERVAL: Duration = Duration::from_secs(1);
@@ -23,7 +24,10 @@ enum Feed {
 }
 
 fn key(pod: &PodFacts) -> Key {
-    (pod.metadata.namespace.clone(), pod.metadata.name.clone())
+    (
+        pod.metadata.namespace().to_owned(),
+        pod.metadata.name.clone(),
+    )
 }
 
 fn by_key(pods: Vec<PodFacts>) -> BTreeMap<Key, PodFacts> {

@@ -2,11 +2,11 @@
 
 use futures::future::try_join_all;
 use longshore_client::{Item, LabelSelector, View, kinds::Pod};
+use longshore_model::facts::PodFacts;
 
 use super::{Resolver, groups};
 use crate::{
     error::Error,
-    facts::PodFacts,
     tasks::{Assembly, Tasks, assemble},
 };
 

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
+use longshore_model::facts::PodFacts;
 use serde::Serialize;
 
 use crate::{
-    address::{Address, Family, Port, bracketed},
+    address::{self, Address, Family, Port, bracketed},
     devices::{self, Accelerators},
-    facts::PodFacts,
     order::Order,
     pod_error::PodError,
     policy::{Doubled, Policy},
@@ -238,7 +238,7 @@ fn is_first<'a>(
     doubled: Doubled,
 ) -> Result<bool, PodError> {
     match (
-        seen.entry((&pod.metadata.namespace, &pod.metadata.name)),
+        seen.entry((pod.metadata.namespace(), &pod.metadata.name)),
         doubled,
     ) {
         (Entry::Vacant(entry), _) => {
@@ -291,18 +291,18 @@ fn task_indices<'a>(
 }
 
 fn task(role: &str, index: u32, pod: &PodFacts, assembly: &Assembly) -> Result<Task, PodError> {
-    let host = bracketed(&pod.host(assembly.address, assembly.family)?);
-    let port = pod.port(&assembly.port, assembly.address)?;
+    let host = bracketed(&address::host(pod, assembly.address, assembly.family)?);
+    let port = address::port(pod, &assembly.port, assembly.address)?;
     let meta = &pod.metadata;
     Ok(Task {
         role: role.to_owned(),
         index,
         address: format!("{host}:{port}"),
         pod: TaskPod {
-            namespace: meta.namespace.clone(),
+            namespace: meta.namespace().to_owned(),
             name: meta.name.clone(),
             uid: meta.uid.clone(),
-            node: pod.spec.node_name.clone(),
+            node: Some(pod.spec.node_name.clone()).filter(|name| !name.is_empty()),
             hostname: pod.hostname().to_owned(),
             ips: pod.ips().map(str::to_owned).collect(),
         },

@@ -5,11 +5,12 @@
 use std::{cmp::Ordering, collections::BTreeSet};
 
 use jiff::Timestamp;
+use longshore_model::facts::COMPLETION_INDEX;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{facts::COMPLETION_INDEX, missing::missing, order::natural_order, policy::Act};
+use crate::{missing::missing, order::natural_order, policy::Act};
 
 fn pod(value: Value) -> PodFacts {
     serde_json::from_value(value).unwrap()
@@ -236,7 +237,7 @@ fn a_pod_that_two_selectors_match_is_refused_or_counted_once() {
 #[test]
 fn pods_with_the_same_name_in_two_namespaces_are_two_tasks() {
     let mut other = running("a", "2.2.2.2");
-    other.metadata.namespace = "another".to_owned();
+    other.metadata.namespace = Some("another".to_owned());
     let pods = [vec![running("a", "1.1.1.1"), other]];
     assert_eq!(
         dict(&pods, &Assembly::default()),
@@ -402,7 +403,7 @@ prop_compose! {
         index in prop::option::weighted(0.5, "[0-9]{1,2}|x"),
     ) -> PodFacts {
         let mut pod = in_phase(&name, ip, phase);
-        pod.metadata.namespace = namespace;
+        pod.metadata.namespace = Some(namespace);
         pod.metadata.deletion_timestamp = deleted.then_some(Timestamp::UNIX_EPOCH);
         pod.metadata.labels.extend(index.map(|index| (COMPLETION_INDEX.to_owned(), index)));
         pod
@@ -503,7 +504,7 @@ proptest! {
                 Order::CompletionIndex => true,
                 Order::Natural => tasks.of_role(role).all(|task| {
                     let all = roles.iter().flatten().flatten();
-                    let mut own = all.filter(|pod| (&pod.metadata.namespace, &pod.metadata.name) == (&task.pod.namespace, &task.pod.name));
+                    let mut own = all.filter(|pod| (pod.metadata.namespace(), &pod.metadata.name) == (task.pod.namespace.as_str(), &task.pod.name));
                     own.any(|pod| pod.completion_index().is_some())
                 }),
             };

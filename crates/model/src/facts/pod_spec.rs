@@ -1,0 +1,107 @@
+//! The spec of a pod.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Quantities, ResourceNeeds};
+use crate::meta::null_as_default;
+
+/// The fields of a pod's `spec`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PodSpec {
+    /// The containers.
+    pub containers: Vec<Container>,
+    /// The init containers, including sidecars.
+    pub init_containers: Vec<Container>,
+    /// The host name inside the pod, if it is not the pod's name.
+    #[serde(deserialize_with = "null_as_default")]
+    pub hostname: String,
+    /// The headless Service whose domain contains the host name.
+    #[serde(deserialize_with = "null_as_default")]
+    pub subdomain: String,
+    /// The node that the pod is scheduled to.
+    #[serde(deserialize_with = "null_as_default")]
+    pub node_name: String,
+    /// Labels that the node must have.
+    pub node_selector: BTreeMap<String, String>,
+    /// The affinity, unparsed.
+    pub affinity: Value,
+    /// The tolerated taints.
+    pub tolerations: Vec<Toleration>,
+    /// The volumes, unparsed.
+    pub volumes: Vec<Value>,
+    /// The service account.
+    pub service_account_name: String,
+    /// The priority class.
+    pub priority_class_name: String,
+    /// The runtime class.
+    pub runtime_class_name: String,
+    /// The Secrets with credentials for image registries.
+    pub image_pull_secrets: Vec<LocalName>,
+    /// `Always`, `OnFailure` or `Never`.
+    pub restart_policy: String,
+    /// The maximum run time in seconds.
+    pub active_deadline_seconds: Option<i64>,
+    /// The resources of the pod itself, in addition to those of its containers.
+    #[serde(deserialize_with = "super::quantities")]
+    pub overhead: Quantities,
+}
+
+/// The name of an object in the same namespace.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct LocalName {
+    /// The name.
+    pub name: String,
+}
+
+/// A toleration of a taint.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Toleration {
+    /// The taint's key; empty tolerates all taints.
+    pub key: String,
+    /// `Equal` or `Exists`; empty is `Equal`.
+    pub operator: String,
+    /// The taint's value, for `Equal`.
+    pub value: String,
+    /// The taint's effect; empty tolerates all effects.
+    pub effect: String,
+}
+
+/// The fields of a container's spec.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Container {
+    /// The container's name.
+    pub name: String,
+    /// The image.
+    pub image: String,
+    /// The command, which replaces the image's entrypoint.
+    pub command: Vec<String>,
+    /// `Always` for sidecars.
+    pub restart_policy: String,
+    /// The ports.
+    pub ports: Vec<ContainerPort>,
+    /// The resource requirements.
+    pub resources: ResourceNeeds,
+    /// The environment variables, unparsed.
+    pub env: Vec<Value>,
+    /// The sources of environment variables, unparsed.
+    pub env_from: Vec<Value>,
+}
+
+/// A port of a container.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ContainerPort {
+    /// The port's name.
+    pub name: String,
+    /// The port number in the pod.
+    pub container_port: u16,
+    /// The port number on the node, if there is one.
+    pub host_port: Option<u16>,
+}

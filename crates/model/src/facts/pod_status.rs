@@ -1,0 +1,102 @@
+//! The status of a pod.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::Condition;
+use crate::meta::null_as_default;
+
+/// The fields of a pod's `status`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PodStatus {
+    /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
+    pub phase: String,
+    /// Why the pod has this phase, in CamelCase.
+    pub reason: String,
+    /// The same for people.
+    pub message: String,
+    /// `PodScheduled`, `Ready` and others.
+    pub conditions: Vec<Condition>,
+    /// The statuses of the containers.
+    pub container_statuses: Vec<ContainerStatus>,
+    /// The statuses of the init containers.
+    pub init_container_statuses: Vec<ContainerStatus>,
+    /// The pod's primary IP address.
+    #[serde(rename = "podIP", deserialize_with = "null_as_default")]
+    pub pod_ip: String,
+    /// The pod's IP addresses, one per family. The first is `podIP`.
+    #[serde(rename = "podIPs")]
+    pub pod_ips: Vec<Ip>,
+    /// The primary IP address of the pod's node.
+    #[serde(rename = "hostIP", deserialize_with = "null_as_default")]
+    pub host_ip: String,
+    /// The IP addresses of the pod's node.
+    #[serde(rename = "hostIPs")]
+    pub host_ips: Vec<Ip>,
+}
+
+/// An entry of `podIPs` or `hostIPs`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Ip {
+    /// The address.
+    pub ip: String,
+}
+
+/// The status of a container.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ContainerStatus {
+    /// The container's name.
+    pub name: String,
+    /// The container's state.
+    pub state: ContainerState,
+    /// The state before the last restart.
+    pub last_state: ContainerState,
+    /// How often the container was restarted.
+    pub restart_count: u32,
+}
+
+/// A container's state: at most one of the three is set.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ContainerState {
+    /// Set while the container is waiting.
+    pub waiting: Option<Waiting>,
+    /// Set while the container is running.
+    pub running: Option<Running>,
+    /// Set when the container has terminated.
+    pub terminated: Option<Terminated>,
+}
+
+/// Why a container is waiting.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Waiting {
+    /// The reason, for example `ImagePullBackOff`.
+    pub reason: String,
+    /// The same for people.
+    pub message: String,
+}
+
+/// A running container.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Running {}
+
+/// How a container terminated.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Terminated {
+    /// The exit code; 128 and the signal's number if a signal terminated the process.
+    pub exit_code: i32,
+    /// The signal that terminated the process, if the runtime reports it.
+    pub signal: i32,
+    /// The reason, for example `OOMKilled`.
+    pub reason: String,
+    /// The termination message.
+    pub message: String,
+    /// When it terminated.
+    pub finished_at: Option<Timestamp>,
+}
