@@ -20,7 +20,7 @@ async fn an_invalid_item_is_an_error_of_that_item() {
     assert_eq!(pods.items.len(), 3);
     assert_eq!((pods.items[0].name(), pods.items[2].name()), ("a", "b"));
     let bad = &pods.items[1];
-    let text = "items[1] of the answer to GET /api/v1/pods cannot be read: ";
+    let text = "items[1] of the response to GET /api/v1/pods cannot be read: ";
     for error in [
         bad.check().unwrap_err(),
         bad.phase().unwrap_err(),
