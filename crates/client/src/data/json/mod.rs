@@ -192,7 +192,7 @@ impl<'a> Scanner<'a> {
                         self.at += 1;
                     } else {
                         if open.depth == MAX_DEPTH {
-                            return self.error("the nesting is too deep");
+                            return self.error("values are nested too deeply");
                         }
                         open.push(is_object);
                         if is_object {
