@@ -281,7 +281,7 @@ async fn point_01_certificates_are_verified() {
         .to_string();
     assert!(
         broken.ends_with(
-            "the certificate authority of the kubeconfig holds no certificate: it must be PEM"
+            "the certificate authority in the kubeconfig has no certificate: it must be PEM"
         ),
         "{broken}"
     );
