@@ -15,6 +15,7 @@ const MAX_BYTES: u64 = 4 << 20;
 /// The maximum size of a file that a kubeconfig refers to (certificates, a key, a token),
 /// in bytes.
 const MAX_REFERENCED_BYTES: u64 = 1 << 20;
+const NOT_UTF8: &str = "it is not UTF-8 text";
 
 type Result<T> = std::result::Result<T, KubeconfigError>;
 
@@ -30,22 +31,22 @@ pub(super) fn read(path: &Path) -> Result<Kubeconfig> {
     yaml::check(text.as_bytes()).map_err(|error| invalid(error.to_string()))?;
     let mut config = Kubeconfig::from_yaml(&text)?;
     if let Some(folder) = path.parent() {
-        let mut parts = Vec::new();
-        for part in files(&mut config) {
-            *part = folder.join(&*part).to_string_lossy().into_owned();
-            parts.push(PathBuf::from(part.as_str()));
+        let mut paths = Vec::new();
+        for file in files(&mut config) {
+            *file = folder.join(&*file).to_string_lossy().into_owned();
+            paths.push(PathBuf::from(file.as_str()));
         }
-        for part in parts {
+        for path in paths {
             // kube-client reports a missing file when it reads it. Files of other users
             // and contexts may be missing.
-            let Ok(found) = std::fs::metadata(&part) else {
+            let Ok(metadata) = std::fs::metadata(&path) else {
                 continue;
             };
-            if !found.is_file() || found.len() > MAX_REFERENCED_BYTES {
+            if !metadata.is_file() || metadata.len() > MAX_REFERENCED_BYTES {
                 let text =
                     format!("it is not a regular file of at most {MAX_REFERENCED_BYTES} bytes");
                 let error = io::Error::new(io::ErrorKind::InvalidInput, text);
-                return Err(unreadable(&part, error));
+                return Err(unreadable(&path, error));
             }
         }
         for command in commands(&mut config) {
@@ -57,20 +58,18 @@ pub(super) fn read(path: &Path) -> Result<Kubeconfig> {
 
 /// Decodes a file: UTF-16 if it starts with a byte order mark of UTF-16, else UTF-8.
 fn decode(bytes: Vec<u8>) -> std::result::Result<String, &'static str> {
-    let wide = |of: fn([u8; 2]) -> u16| {
+    let utf16 = |from_bytes: fn([u8; 2]) -> u16| {
         let units = bytes.get(2..).unwrap_or_default().chunks_exact(2);
-        let units: Vec<u16> = units.map(|unit| of([unit[0], unit[1]])).collect();
+        let units: Vec<u16> = units.map(|unit| from_bytes([unit[0], unit[1]])).collect();
         String::from_utf16(&units).map_err(|_| "it is not UTF-16 text")
     };
     match bytes.as_slice() {
-        [0xff, 0xfe, ..] => wide(u16::from_le_bytes),
-        [0xfe, 0xff, ..] => wide(u16::from_be_bytes),
+        [0xff, 0xfe, ..] => utf16(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => utf16(u16::from_be_bytes),
         [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8(rest.to_vec()).map_err(|_| NOT_UTF8),
         _ => String::from_utf8(bytes).map_err(|_| NOT_UTF8),
     }
 }
-
-const NOT_UTF8: &str = "it is not UTF-8 text";
 
 /// The paths of the files that a kubeconfig refers to.
 fn files(config: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {

@@ -61,6 +61,7 @@ impl Open {
     }
 }
 
+/// A JSON text and the position of the next byte.
 pub(crate) struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
