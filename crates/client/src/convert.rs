@@ -41,7 +41,7 @@ impl<K: Object, C: Connection> Item<K, C> {
     pub fn into_kind<L: Kind>(self) -> Result<Item<L, C>> {
         let kind = L::info();
         check_kind(&kind, &self.kind().gvk)?;
-        Ok(self.moved(KindOf::new(kind), self.cluster().clone()))
+        Ok(self.rebind(KindOf::new(kind), self.cluster().clone()))
     }
 }
 

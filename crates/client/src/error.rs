@@ -1,100 +1,100 @@
-//! What can go wrong, said so that a person knows what to do.
+//! The error type of this crate.
 
 use std::time::Duration;
 
 use longshore_model::{Status, StatusReason};
 
-/// The result of this crate's functions.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A failed operation. Its text names the request, the server's message and
-/// the code; never a token, a password or the data of a Secret.
+/// Why an operation failed. The message contains the request, the server's message and the
+/// status code. It never contains a token, a password or the data of a Secret.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The server refused the request.
+    /// The server returned an error.
     #[error("{request}: {} ({})", .status.message, code_and_reason(.status))]
     Api {
-        /// Method and path.
+        /// The method and the path.
         request: String,
-        /// The server's answer.
+        /// The status in the response.
         status: Box<Status>,
     },
-    /// The server does not have what was asked for.
+    /// The object or the kind does not exist (404).
     #[error("{request}: {} ({})", .status.message, code_and_reason(.status))]
     NotFound {
-        /// Method and path.
+        /// The method and the path.
         request: String,
-        /// The server's answer.
+        /// The status in the response.
         status: Box<Status>,
     },
-    /// A namespace is missing, contradicts another, or is not allowed.
+    /// A namespace is missing, invalid or not allowed, or contradicts another one.
     #[error("{0}")]
     Namespace(String),
-    /// A status field is absent: the object has not come that far, or its
-    /// server does not set it.
+    /// A field of the status is absent: a controller has not set it yet, or the cluster does
+    /// not set it.
     #[error("{kind} {name} has no {field}")]
     Status {
         /// The object's kind.
         kind: String,
         /// The object's name.
         name: String,
-        /// Dotted path of the field.
+        /// The path of the field, with dots.
         field: String,
     },
-    /// No answer from the cluster.
+    /// The server did not respond, or the connection was lost.
     #[error(
-        "cannot reach the cluster at {url}: {problem}; check that it runs and that the kubeconfig's context is the one you mean"
+        "cannot reach the cluster at {url}: {problem}; check that it runs and that the context of the kubeconfig is the correct one"
     )]
     Unreachable {
-        /// Where the cluster should be.
+        /// The URL of the cluster.
         url: String,
-        /// Why, in words.
+        /// The reason.
         problem: String,
     },
-    /// Time ran out.
+    /// A wait ended before its condition was met.
     #[error("timed out after {after:?} {waiting_for}{}", last_seen(.last))]
     Timeout {
-        /// What was awaited: "waiting for …".
+        /// The condition, as "waiting for …".
         waiting_for: String,
-        /// How long.
+        /// The timeout.
         after: Duration,
-        /// The last state seen; empty when none.
+        /// The last observed state; empty if there is none.
         last: String,
     },
-    /// The [`Cluster`](crate::Cluster) or watch was closed.
-    #[error("the connection to the cluster is closed: make a new Cluster")]
+    /// The [`Cluster`](crate::Cluster) or the watch is closed.
+    #[error("the connection to the cluster is closed: create a new Cluster")]
     Closed,
-    /// An argument was refused before any request.
+    /// An argument is invalid. No request was sent.
     #[error("{0}")]
     Invalid(String),
-    /// An answer, or a part of one, is not what the API promises.
+    /// A response, or a part of it, does not conform to the API.
     #[error("{what} cannot be read: {problem}")]
     Decode {
-        /// What was being read.
+        /// The response or its part.
         what: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// Files could not be copied into a container or out of it.
+    /// Files could not be copied into or out of a container.
     #[error("cannot copy {what}: {problem}")]
     Copy {
-        /// What was to be copied, and where to.
+        /// The source and the destination.
         what: String,
-        /// Why it was not.
+        /// The reason.
         problem: String,
     },
-    /// The configuration does not lead to a cluster.
+    /// The kubeconfig, its credentials or the environment is invalid.
     #[error("{0}")]
     Config(String),
 }
 
-/// A field that an apply wanted and another manager owns.
+/// A field that a server-side apply would change and that another manager owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// The field, as `.data.colour`.
+    /// The path of the field, such as `.data.colour`.
     pub field: String,
-    /// Who owns it.
+    /// The owner of the field.
     pub manager: String,
 }
 
@@ -135,7 +135,7 @@ fn last_seen(last: &str) -> String {
 /// # Ok(()) });
 /// ```
 ///
-/// Refusals that have nothing to do with the object:
+/// Errors that do not depend on the object:
 ///
 /// ```
 /// # longshore_embedded::example(async |_| {
@@ -184,7 +184,7 @@ impl Error {
         }
     }
 
-    /// The server's answer, if it gave one.
+    /// The status that the server returned, if it responded.
     #[must_use]
     pub fn status(&self) -> Option<&Status> {
         match self {
@@ -193,44 +193,44 @@ impl Error {
         }
     }
 
-    /// The HTTP code, if the server answered.
+    /// The HTTP status code, if the server responded.
     #[must_use]
     pub fn code(&self) -> Option<u16> {
         self.status().map(|status| status.code)
     }
 
-    /// The server's machine-readable reason, if it answered.
+    /// The machine-readable reason of the status, if the server responded.
     #[must_use]
     pub fn reason(&self) -> Option<&StatusReason> {
         self.status().map(|status| &status.reason)
     }
 
-    /// How long the server asks to wait before the next try.
+    /// The delay before a retry that the server asks for.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         let seconds = self.status()?.details.as_ref()?.retry_after_seconds;
         (seconds > 0).then(|| Duration::from_secs(seconds.into()))
     }
 
-    /// Whether the object, or its kind, is not there (404).
+    /// Whether the object or its kind does not exist (404).
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })
     }
 
-    /// Whether another client changed the object first (409 `Conflict`).
+    /// Whether the request conflicts with a change by another client (409 `Conflict`).
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.code() == Some(409) && !self.is_already_exists()
     }
 
-    /// Whether an object of that name is there already (409 `AlreadyExists`).
+    /// Whether an object with this name already exists (409 `AlreadyExists`).
     #[must_use]
     pub fn is_already_exists(&self) -> bool {
         self.reason() == Some(&StatusReason::AlreadyExists)
     }
 
-    /// Whether the version asked for is no longer kept (410).
+    /// Whether the resource version or the `continue` token has expired (410).
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.code() == Some(410)
@@ -240,15 +240,15 @@ impl Error {
             )
     }
 
-    /// Whether the server refuses for now (429): too much is asked of it, or a
-    /// PodDisruptionBudget is used up.
+    /// Whether the server rejects the request for now (429): it is overloaded, or a
+    /// PodDisruptionBudget allows no eviction.
     #[must_use]
     pub fn is_too_many_requests(&self) -> bool {
         self.code() == Some(429)
     }
 
-    /// The fields that other managers own, when a server-side apply is refused
-    /// for them: apply with force to take them over, or leave them out.
+    /// The fields with conflicts of a server-side apply. Apply with force to become their
+    /// manager, or omit them from the configuration.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -269,7 +269,7 @@ impl Error {
             .filter(|cause| cause.reason == "FieldManagerConflict")
             .map(|cause| Conflict {
                 field: cause.field.clone(),
-                // The server says: conflict with "name" using v1 at …
+                // The format is: conflict with "MANAGER" using v1 at …
                 manager: cause
                     .message
                     .split('"')
@@ -280,25 +280,25 @@ impl Error {
             .collect()
     }
 
-    /// Whether the server does not know who asks (401).
+    /// Whether the credentials are missing, invalid or expired (401).
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
         self.code() == Some(401)
     }
 
-    /// Whether the server does not allow it (403).
+    /// Whether the user is not permitted to send this request (403).
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
         self.code() == Some(403)
     }
 
-    /// Whether the cluster did not answer at all.
+    /// Whether the server did not respond, or the connection was lost.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Self::Unreachable { .. })
     }
 
-    /// Whether time ran out.
+    /// Whether a wait has timed out.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::Timeout { .. })

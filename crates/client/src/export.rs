@@ -1,14 +1,14 @@
-//! Exports objects as they could be created again.
+//! Exports objects as manifests that can be created again.
 
 use serde_json::{Map, Value};
 
 use crate::{cluster::Connection, error::Result, item::Item, kind::Object};
 
-/// Metadata that clients set, not the server.
-const META: [&str; 3] = ["name", "labels", "annotations"];
+/// The metadata that a manifest keeps.
+const KEPT_METADATA: [&str; 3] = ["name", "labels", "annotations"];
 
-/// Annotations and labels that belong to one object alone.
-const OWN: [&str; 9] = [
+/// Annotations and labels that are only valid on the original object.
+const OBJECT_KEYS: [&str; 9] = [
     "kubectl.kubernetes.io/last-applied-configuration",
     "deployment.kubernetes.io/revision",
     "pv.kubernetes.io/bind-completed",
@@ -20,8 +20,8 @@ const OWN: [&str; 9] = [
     "batch.kubernetes.io/job-name",
 ];
 
-/// What the server sets in a spec, by kind.
-const SET: [(&str, &[&str]); 5] = [
+/// The fields of a spec that the server or a controller sets, by kind.
+const SERVER_FIELDS: [(&str, &[&str]); 5] = [
     ("Pod", &["nodeName"]),
     ("Namespace", &["finalizers"]),
     ("PersistentVolumeClaim", &["volumeName"]),
@@ -33,9 +33,9 @@ const SET: [(&str, &[&str]); 5] = [
 ];
 
 impl<K: Object, C: Connection> Item<K, C> {
-    /// The object as it could be created again, elsewhere or later: without its
-    /// status, and without what the server has set or what belongs to this
-    /// object alone, as its namespace, uid and node.
+    /// Returns a manifest from which the object can be created again, for example in another
+    /// namespace. It omits the status, the fields that the server or a controller has set,
+    /// and what is only valid for this object, such as its namespace, UID and node.
     ///
     /// # Errors
     /// As [`Item::raw`].
@@ -56,13 +56,13 @@ impl<K: Object, C: Connection> Item<K, C> {
     pub fn manifest(&self) -> Result<Value> {
         let mut object = self.raw()?;
         if let Some(metadata) = object["metadata"].as_object_mut() {
-            metadata.retain(|key, _| META.contains(&key.as_str()));
-            forget(metadata, "labels");
-            forget(metadata, "annotations");
+            metadata.retain(|key, _| KEPT_METADATA.contains(&key.as_str()));
+            remove_object_keys(metadata, "labels");
+            remove_object_keys(metadata, "annotations");
         }
         let kind = self.kind().gvk.kind.as_ref();
         if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
-            remake(kind, spec);
+            remove_server_fields(kind, spec);
         }
         if let Some(object) = object.as_object_mut() {
             object.remove("status");
@@ -71,23 +71,23 @@ impl<K: Object, C: Connection> Item<K, C> {
     }
 }
 
-/// Takes off the words of [`OWN`] from the map at `key`.
-fn forget(metadata: &mut Map<String, Value>, key: &str) {
-    if let Some(words) = metadata.get_mut(key).and_then(Value::as_object_mut) {
-        words.retain(|word, _| !OWN.contains(&word.as_str()));
-        if words.is_empty() {
-            metadata.remove(key);
+/// Removes [`OBJECT_KEYS`] from the labels or annotations in `field`.
+fn remove_object_keys(metadata: &mut Map<String, Value>, field: &str) {
+    if let Some(map) = metadata.get_mut(field).and_then(Value::as_object_mut) {
+        map.retain(|key, _| !OBJECT_KEYS.contains(&key.as_str()));
+        if map.is_empty() {
+            metadata.remove(field);
         }
     }
 }
 
-fn remake(kind: &str, spec: &mut Map<String, Value>) {
-    let set = SET.iter().find(|(of, _)| *of == kind);
-    let own_selector = spec.get("manualSelector") == Some(&Value::Bool(true));
+fn remove_server_fields(kind: &str, spec: &mut Map<String, Value>) {
+    let entry = SERVER_FIELDS.iter().find(|(name, _)| *name == kind);
+    let manual_selector = spec.get("manualSelector") == Some(&Value::Bool(true));
     let headless = spec.get("clusterIP").is_some_and(|ip| ip == "None");
-    for field in set.map_or(&[][..], |(_, fields)| fields) {
+    for field in entry.map_or(&[][..], |(_, fields)| fields) {
         let kept = match *field {
-            "selector" => own_selector,
+            "selector" => manual_selector,
             "clusterIP" | "clusterIPs" => headless,
             _ => false,
         };
@@ -97,9 +97,9 @@ fn remake(kind: &str, spec: &mut Map<String, Value>) {
     }
     let template = spec
         .get_mut("template")
-        .and_then(|it| it.get_mut("metadata"));
+        .and_then(|template| template.get_mut("metadata"));
     if let Some(metadata) = template.and_then(Value::as_object_mut) {
-        forget(metadata, "labels");
+        remove_object_keys(metadata, "labels");
         metadata.remove("creationTimestamp");
     }
     let ports = spec.get_mut("ports").and_then(Value::as_array_mut);

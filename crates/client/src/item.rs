@@ -1,5 +1,5 @@
-//! Items: immutable snapshots of objects. A part is parsed when it is read; requests
-//! are in the modules of their subjects.
+//! Items: immutable snapshots of objects. A part is parsed when it is read. The methods of
+//! [`Item`] that send requests are in the modules of their subjects.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -15,10 +15,10 @@ use crate::{
     kind::{KindOf, Object},
 };
 
-/// One version of one object. Cheap to clone; its text is a slice of the
-/// response it came in, and parts are parsed when they are asked for.
+/// An immutable snapshot of one version of an object. Cheap to clone. The text is a slice of
+/// the response, and parts are parsed when they are read.
 ///
-/// Two items are equal when they are the same version of the same object.
+/// Two items are equal if they are the same version of the same object.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -35,7 +35,7 @@ use crate::{
 /// println!("{} at version {}", pod.uid(), pod.version());
 /// assert_eq!(pod.cluster().default_namespace(), "default");
 ///
-/// // Single fields, of any type that fits; nothing else is parsed.
+/// // Single fields, as any type that fits. Nothing else is parsed.
 /// let policy: Option<String> = pod.field(&["spec", "restartPolicy"])?;
 /// assert_eq!(policy.as_deref(), Some("Always"));
 /// let phase: String = pod.status_field(&["phase"])?;
@@ -43,13 +43,13 @@ use crate::{
 /// // Larger parts.
 /// assert_eq!(pod.spec()?["containers"][0]["image"], "busybox");
 /// assert_eq!(pod.raw()?["kind"], "Pod");
-/// // The whole object, of the type of its kind.
+/// // The whole object, as the type of its kind.
 /// let object: k8s_openapi::api::core::v1::Pod = pod.object()?;
 /// assert_eq!(object.metadata.name.as_deref(), Some("web"));
 /// let any: serde_json::Value = pod.typed()?;
 /// assert_eq!(any["metadata"]["name"], "web");
 ///
-/// // Whether all of it, and the metadata, can be read.
+/// // Checks of the whole text, and of the metadata.
 /// pod.check()?;
 /// assert_eq!(pod.checked_meta()?.uid, pod.uid());
 /// println!("{} bytes", pod.bytes().len());
@@ -62,19 +62,19 @@ pub struct Item<K: Object, C = Cluster> {
 }
 
 impl<K: Object> Item<K> {
-    /// Reads a response that is one object.
+    /// Reads the response to a request for one object.
     pub(crate) fn read(
         cluster: Cluster,
         kind: KindOf<K>,
         body: &Bytes,
         request: &str,
     ) -> Result<Self> {
-        let what = format!("the answer to {request}");
+        let what = format!("the response to {request}");
         let snapshot = Snapshot::whole(body, &what)?;
         if snapshot.name().is_empty() {
             return Err(Error::decode(
                 what,
-                "it is no object: metadata.name is missing",
+                "it is not an object: it has no metadata.name",
             ));
         }
         Ok(Self::new(cluster, kind, Arc::new(snapshot)))
@@ -90,8 +90,8 @@ impl<K: Object, C: Connection> Item<K, C> {
         }
     }
 
-    /// The same item from another connection, read into another type.
-    pub(crate) fn moved<L: Object, D>(&self, kind: KindOf<L>, cluster: D) -> Item<L, D> {
+    /// Converts the item to another connection and another type for the same kind.
+    pub(crate) fn rebind<L: Object, D>(&self, kind: KindOf<L>, cluster: D) -> Item<L, D> {
         Item {
             snapshot: self.snapshot.clone(),
             kind,
@@ -107,81 +107,82 @@ impl<K: Object, C: Connection> Item<K, C> {
         &self.snapshot
     }
 
-    /// Reads the whole text once, to see whether all of it is sound: the rest
-    /// of this type's functions look at no more than they need.
+    /// Checks that the whole text is valid JSON. The other methods only check the parts that
+    /// they read.
     ///
     /// # Errors
-    /// [`Error::Decode`] names the item and says what is wrong, and where.
+    /// [`Error::Decode`] contains the item, the problem and its position.
     pub fn check(&self) -> Result<()> {
         self.snapshot.check(|| self.described())
     }
 
-    /// The object's name; empty when the text cannot be read.
+    /// The object's name; empty if the text cannot be read.
     #[must_use]
     pub fn name(&self) -> &str {
         self.snapshot.name()
     }
 
-    /// Its namespace; `None` for objects of the whole cluster.
+    /// The object's namespace; `None` for cluster-scoped objects.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         self.snapshot.namespace()
     }
 
-    /// Unique over time, also when the name is used again.
+    /// The object's UID. Objects that reuse a name have different UIDs.
     #[must_use]
     pub fn uid(&self) -> &str {
         self.snapshot.uid()
     }
 
-    /// This snapshot's resourceVersion: opaque, to be compared for equality.
+    /// The `resourceVersion` of this snapshot, an opaque string.
     #[must_use]
     pub fn version(&self) -> &str {
         self.snapshot.version()
     }
 
-    /// The metadata, parsed on the first call. A part that is not what the
-    /// API promises is left out; [`Item::checked_meta`] reports it instead.
+    /// The metadata, parsed at the first call. Parts that do not conform to the API are
+    /// omitted; [`Item::checked_meta`] returns an error instead.
     #[must_use]
     pub fn meta(&self) -> &ObjectMeta {
         self.snapshot.meta(|| self.described())
     }
 
-    /// The metadata, parsed anew.
+    /// The metadata, parsed at each call.
     ///
     /// # Errors
-    /// [`Error::Decode`] when a part is not what the API promises.
+    /// [`Error::Decode`] if a part does not conform to the API.
     pub fn checked_meta(&self) -> Result<ObjectMeta> {
         self.snapshot.checked_meta(|| self.described())
     }
 
-    /// The object's JSON text as it came. Items of lists may lack
-    /// `apiVersion` and `kind`.
+    /// The object's JSON text as the server sent it. Items of lists may lack `apiVersion` and
+    /// `kind`.
     #[must_use]
     pub fn bytes(&self) -> &Bytes {
         self.snapshot.bytes()
     }
 
-    /// The whole object as a value, with `apiVersion` and `kind`.
+    /// Parses the whole object, with `apiVersion` and `kind`.
     ///
     /// # Errors
-    /// [`Error::Decode`] for a text that cannot be a value, such as a number
-    /// out of range.
+    /// [`Error::Decode`] for a text that a [`Value`] cannot represent, such as a number out of
+    /// range.
     pub fn raw(&self) -> Result<Value> {
         self.parse(&self.text_with_type())
     }
 
-    /// The object as the type of its kind: a `Pod` of k8s-openapi for an item of pods,
-    /// a [`Value`] for an item of [`Any`](crate::kinds::Any). All of it is parsed, at
-    /// each call; [`Item::field`] parses a single field.
+    /// Parses the whole object as the type of its kind: k8s-openapi's `Pod` for an item of
+    /// pods, a [`Value`] for an item of [`Any`](crate::kinds::Any). [`Item::field`] parses a
+    /// single field.
     ///
     /// # Errors
-    /// [`Error::Decode`] when the type does not fit.
+    /// [`Error::Decode`] if the object does not fit the type.
     pub fn object(&self) -> Result<K> {
         self.parse(&self.text_with_type())
     }
 
-    /// The text with `apiVersion` and `kind`, which items of lists may lack.
+    /// The text with `apiVersion` and `kind`. Inserts them if they are missing, as in items
+    /// of lists.
     fn text_with_type(&self) -> Cow<'_, [u8]> {
         let text = self.bytes();
         let lacks = |key| matches!(self.snapshot.part(&[key]), Ok(None));
@@ -211,7 +212,7 @@ impl<K: Object, C: Connection> Item<K, C> {
         serde_json::from_slice(text).map_err(|error| self.misfit(self.described(), error))
     }
 
-    /// The error for a part of the object that does not fit its type.
+    /// Returns the error for a part of the object that does not fit its type.
     fn misfit(&self, what: String, error: serde_json::Error) -> Error {
         let gvk = &self.kind.gvk;
         if gvk.group.is_empty() && gvk.kind == "Secret" {
@@ -221,16 +222,16 @@ impl<K: Object, C: Connection> Item<K, C> {
         Error::decode(what, error)
     }
 
-    /// The object as any type that serde reads: one that has only the fields that are
-    /// needed, or one of another version of the kind.
+    /// Parses the object as any type, for example one with only some of the fields, or the
+    /// type of another version of the kind.
     ///
     /// # Errors
-    /// [`Error::Decode`] when the type does not fit.
+    /// [`Error::Decode`] if the object does not fit the type.
     pub fn typed<T: DeserializeOwned>(&self) -> Result<T> {
         self.parse(self.bytes())
     }
 
-    /// A copy of the desired state; empty when the kind has none.
+    /// Parses the spec; an empty object if the kind has none.
     ///
     /// # Errors
     /// As [`Item::raw`].
@@ -240,27 +241,26 @@ impl<K: Object, C: Connection> Item<K, C> {
             .unwrap_or_else(|| Value::Object(serde_json::Map::new())))
     }
 
-    /// One field by its path; `None` when it is absent or `null`. Nothing
-    /// else is parsed.
+    /// Parses one field, `None` if it is absent or `null`. Nothing else is parsed.
     ///
     /// # Errors
-    /// [`Error::Decode`] when the type does not fit.
+    /// [`Error::Decode`] if the field does not fit the type.
     pub fn field<T: DeserializeOwned>(&self, path: &[&str]) -> Result<Option<T>> {
         let what = || format!("{} of {}", path.join("."), self.described());
         self.snapshot.intact()?;
         let text = self
             .snapshot
             .part(path)
-            .map_err(|fault| Error::decode(what(), fault))?;
+            .map_err(|error| Error::decode(what(), error))?;
         text.map(serde_json::from_slice)
             .transpose()
             .map_err(|error| self.misfit(what(), error))
     }
 
-    /// One field of the status.
+    /// Parses one field of the status. The path is relative to the status.
     ///
     /// # Errors
-    /// [`Error::Status`] when it is absent, else as [`Item::field`].
+    /// [`Error::Status`] if the field is absent. As [`Item::field`].
     pub fn status_field<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T> {
         let full: Vec<&str> = std::iter::once("status")
             .chain(path.iter().copied())
@@ -269,6 +269,7 @@ impl<K: Object, C: Connection> Item<K, C> {
             .ok_or_else(|| self.lacks(&full.join(".")))
     }
 
+    /// Returns the error for an absent field of the status.
     pub(crate) fn lacks(&self, field: &str) -> Error {
         Error::Status {
             kind: self.kind.gvk.kind.to_string(),
@@ -277,19 +278,19 @@ impl<K: Object, C: Connection> Item<K, C> {
         }
     }
 
-    /// The kind's type and place in the API.
+    /// The object's kind: its group, version, names and scope.
     #[must_use]
     pub fn kind(&self) -> &KindInfo {
         &self.kind
     }
 
-    /// The cluster it came from.
+    /// The cluster that the item was read from.
     #[must_use]
     pub fn cluster(&self) -> &C {
         &self.cluster
     }
 
-    /// Its path in the API.
+    /// The path of the object in the API.
     #[must_use]
     pub fn link(&self) -> String {
         format!(
@@ -299,7 +300,7 @@ impl<K: Object, C: Connection> Item<K, C> {
         )
     }
 
-    /// `pods namespace/name`, for messages.
+    /// The object's name in messages: `pods namespace/name`.
     pub(crate) fn described(&self) -> String {
         match self.namespace() {
             Some(namespace) => format!("{} {namespace}/{}", self.kind.plural, self.name()),

@@ -1,4 +1,4 @@
-//! Lists of items.
+//! The results of list requests.
 
 use crate::{
     cluster::{Cluster, Connection},
@@ -6,23 +6,23 @@ use crate::{
     kind::Object,
 };
 
-/// A list response: items, and the version of the collection, from which a
-/// watch can go on.
+/// The result of a list request: the items, and the resource version at which a watch can
+/// start.
 #[derive(Debug, Clone)]
 pub struct List<K: Object, C: Connection = Cluster> {
     /// The items, in the server's order.
     ///
-    /// One that cannot be read does not spoil the others: it stands in its
-    /// place, has its bytes but no name, and what is asked of it is an error
-    /// that names the list and its position, as of [`Item::check`].
+    /// An item that cannot be read does not affect the others. It keeps its position and its
+    /// bytes, but has no name. Methods such as [`Item::check`] return an error with the list
+    /// and the position.
     pub items: Vec<Item<K, C>>,
-    /// The collection's resourceVersion.
+    /// The `resourceVersion` of the list.
     pub version: String,
 }
 
 impl<K: Object, C: Connection> List<K, C> {
-    /// The items by reference, in the server's order. A list is a loop's subject as
-    /// well, by reference or by value.
+    /// Iterates over the items by reference, in the server's order. `List` also implements
+    /// `IntoIterator`, by reference and by value.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {

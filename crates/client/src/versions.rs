@@ -1,7 +1,7 @@
-//! Kinds that a server has in another version than this crate expects: an old
-//! server has a kind in an older version, one of the future may have it in a
-//! newer one alone. Found out by discovery, when the server does not know the
-//! path of the usual version; and remembered.
+//! Kinds that the server has in another version than this crate expects: old servers have
+//! some kinds only in an older version, and future servers may have some only in a newer
+//! one. If the server does not know the path of a request, discovery finds the version that
+//! it serves. Later requests use that version.
 
 use std::collections::HashMap;
 
@@ -14,28 +14,28 @@ use crate::{
     transport::{Call, Transport},
 };
 
-/// What API servers say of a path that leads to no kind; of an object that is
-/// not there they say more.
-const NO_KIND: [&str; 2] = [
+/// The messages of API servers for an unknown path. The message for an object that does not
+/// exist contains its name.
+const UNKNOWN_PATH: [&str; 2] = [
     "404 page not found",
     "the server could not find the requested resource",
 ];
 
-/// Where a kind is, in paths.
+/// Group, version and resource, as in the path of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Place {
+struct Gvr {
     group: String,
     version: String,
     plural: String,
 }
 
-impl Place {
-    /// The kind that a path is about; the core group has one version only.
+impl Gvr {
+    /// Parses the path of a request. `None` for the core group, which has only one version.
     fn of(path: &str) -> Option<Self> {
-        let mut steps = path.strip_prefix("/apis/")?.split('/');
-        let (group, version) = (steps.next()?, steps.next()?);
-        let plural = match steps.next()? {
-            "namespaces" => steps.nth(1)?,
+        let mut segments = path.strip_prefix("/apis/")?.split('/');
+        let (group, version) = (segments.next()?, segments.next()?);
+        let plural = match segments.next()? {
+            "namespaces" => segments.nth(1)?,
             plural => plural,
         };
         let plural = plural.split('?').next()?;
@@ -51,46 +51,50 @@ impl Place {
     }
 }
 
-/// The version to use instead, by place.
+/// The versions that the server has instead of those that this crate expects.
 #[derive(Debug, Default)]
 pub(crate) struct Versions {
-    moved: RwLock<HashMap<Place, String>>,
+    served: RwLock<HashMap<Gvr, String>>,
 }
 
 impl Versions {
-    fn version(&self, place: &Place) -> Option<String> {
-        let moved = self.moved.read();
-        // Almost always empty: most requests end here.
-        if moved.is_empty() {
+    fn version(&self, gvr: &Gvr) -> Option<String> {
+        let served = self.served.read();
+        // Usually empty: avoids computing the hash.
+        if served.is_empty() {
             return None;
         }
-        moved.get(place).cloned()
+        served.get(gvr).cloned()
     }
 
-    /// The call as this server understands it, as far as is known.
+    /// Returns the call in the version that this server has, if it is known to have another
+    /// version.
     pub(crate) fn adapt(&self, call: &Call) -> Option<Call> {
-        if self.moved.read().is_empty() {
+        if self.served.read().is_empty() {
             return None;
         }
-        let place = Place::of(&call.path)?;
-        Some(moved(call, &place, &self.version(&place)?))
+        let gvr = Gvr::of(&call.path)?;
+        Some(with_version(call, &gvr, &self.version(&gvr)?))
     }
 
-    /// `apiVersion` of a kind of this server.
+    /// Returns the `apiVersion` of a kind on this server.
     pub(crate) fn api_version(&self, info: &longshore_model::KindInfo) -> String {
-        let place = Place {
+        let gvr = Gvr {
             group: info.gvk.group.to_string(),
             version: info.gvk.version.to_string(),
             plural: info.plural.to_string(),
         };
-        match self.version(&place) {
-            Some(version) => format!("{}/{version}", place.group),
+        match self.version(&gvr) {
+            Some(version) => format!("{}/{version}", gvr.group),
             None => info.api_version(),
         }
     }
 
-    /// The call to send instead of one that the server refused, if it has the
-    /// kind in another version.
+    /// Returns the call to send instead of one that failed with `error`, if the server has
+    /// the kind in another version.
+    ///
+    /// # Errors
+    /// Those of discovery requests.
     pub(crate) async fn instead(
         &self,
         discovery: &Discovery,
@@ -100,43 +104,43 @@ impl Versions {
     ) -> Result<Option<Call>> {
         let unknown = error
             .status()
-            .is_some_and(|status| NO_KIND.contains(&status.message.as_str()));
+            .is_some_and(|status| UNKNOWN_PATH.contains(&status.message.as_str()));
         if !unknown {
             return Ok(None);
         }
-        let Some(place) = Place::of(&call.path) else {
+        let Some(gvr) = Gvr::of(&call.path) else {
             return Ok(None);
         };
-        let served = discovery.of_place(transport, &place.group, &place.plural);
+        let served = discovery.of_resource(transport, &gvr.group, &gvr.plural);
         let Some(version) = served.await?.map(|info| info.gvk.version.to_string()) else {
             return Ok(None);
         };
-        if version == place.version {
+        if version == gvr.version {
             return Ok(None);
         }
         tracing::debug!(
-            group = place.group,
-            plural = place.plural,
+            group = gvr.group,
+            plural = gvr.plural,
             version,
-            "another version is served"
+            "the server has another version"
         );
-        let instead = moved(call, &place, &version);
-        self.moved.write().insert(place, version);
+        let instead = with_version(call, &gvr, &version);
+        self.served.write().insert(gvr, version);
         Ok(Some(instead))
     }
 }
 
-/// The same call of another version.
-fn moved(call: &Call, place: &Place, version: &str) -> Call {
+/// Changes the version in the path of a call, and in its body.
+fn with_version(call: &Call, gvr: &Gvr, version: &str) -> Call {
     let mut call = call.clone();
-    let rest = call.path.split_off(place.prefix(&place.version).len());
-    call.path = place.prefix(version) + &rest;
-    let usual = format!("{}/{}", place.group, place.version);
+    let rest = call.path.split_off(gvr.prefix(&gvr.version).len());
+    call.path = gvr.prefix(version) + &rest;
+    let old = format!("{}/{}", gvr.group, gvr.version);
     if let Ok(Value::Object(mut object)) = serde_json::from_slice(&call.body)
-        && object.get("apiVersion").is_some_and(|own| *own == usual)
+        && object.get("apiVersion").is_some_and(|found| *found == old)
     {
-        let own = format!("{}/{version}", place.group);
-        object.insert("apiVersion".to_owned(), own.into());
+        let new = format!("{}/{version}", gvr.group);
+        object.insert("apiVersion".to_owned(), new.into());
         call.body = Value::Object(object).to_string().into();
     }
     call
@@ -150,25 +154,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_found_in_paths() {
-        let place = |path| Place::of(path).map(|place| place.plural);
-        assert_eq!(place("/apis/batch/v1/cronjobs").unwrap(), "cronjobs");
+    fn resources_are_parsed_from_paths() {
+        let plural = |path| Gvr::of(path).map(|gvr| gvr.plural);
+        assert_eq!(plural("/apis/batch/v1/cronjobs").unwrap(), "cronjobs");
         assert_eq!(
-            place("/apis/batch/v1/namespaces/a/jobs/b/status").unwrap(),
+            plural("/apis/batch/v1/namespaces/a/jobs/b/status").unwrap(),
             "jobs"
         );
-        assert_eq!(place("/api/v1/pods"), None);
-        assert_eq!(place("/apis/batch"), None);
-        assert_eq!(place("/version"), None);
+        assert_eq!(plural("/api/v1/pods"), None);
+        assert_eq!(plural("/apis/batch"), None);
+        assert_eq!(plural("/version"), None);
     }
 
     #[test]
-    fn path_and_body_move_together() {
+    fn the_version_changes_in_path_and_body() {
         let call = Call::new(Method::POST, "/apis/batch/v1/namespaces/a/cronjobs")
             .json(&serde_json::json!({"apiVersion": "batch/v1", "kind": "CronJob"}))
             .unwrap();
-        let place = Place::of(&call.path).unwrap();
-        let call = moved(&call, &place, "v1beta1");
+        let gvr = Gvr::of(&call.path).unwrap();
+        let call = with_version(&call, &gvr, "v1beta1");
         assert_eq!(call.path, "/apis/batch/v1beta1/namespaces/a/cronjobs");
         let body: Value = serde_json::from_slice(&call.body).unwrap();
         assert_eq!(body["apiVersion"], "batch/v1beta1");

@@ -23,7 +23,7 @@ impl<K: Object> Mirror for item::Item<K> {
 
     fn mirror(self) -> Item<K> {
         let cluster = self.cluster().clone().mirror();
-        self.moved(self.marker().clone(), cluster)
+        self.rebind(self.marker().clone(), cluster)
     }
 }
 
@@ -41,7 +41,7 @@ impl<K: Object> Mirror for list::List<K> {
 impl<K: Object> Item<K> {
     /// The asynchronous item.
     pub(super) fn inner(&self) -> item::Item<K> {
-        self.moved(self.marker().clone(), self.cluster().as_ref().clone())
+        self.rebind(self.marker().clone(), self.cluster().as_ref().clone())
     }
 
     waits! {

@@ -1,21 +1,23 @@
-//! Where the most wanted parts of an object are in its JSON text.
+//! Indexes the most used parts of an object in its JSON text.
 
 use std::ops::Range;
 
 use bytes::Bytes;
 
 use super::{
-    json::{Fault, Scanner},
+    json::{Scanner, SyntaxError},
     web_page::unreadable,
 };
 use crate::error::{Error, Result};
 
-/// A text in a body; owned when it is escaped there.
+/// A string value in the text of an object or a list.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Text {
     #[default]
     Absent,
+    /// The start and the end of its bytes, without the quotes.
     At(u32, u32),
+    /// The unescaped string, if it has escapes.
     Owned(Box<str>),
 }
 
@@ -24,7 +26,7 @@ impl Text {
         !matches!(self, Self::Absent)
     }
 
-    /// `within` is the object's text, of which the place is part.
+    /// Returns the string. `within` is the text that was indexed.
     pub(super) fn get<'a>(&'a self, within: &'a [u8]) -> Option<&'a str> {
         match self {
             Self::Absent => None,
@@ -36,13 +38,13 @@ impl Text {
     }
 }
 
-/// The place of a part in an object's text; empty when absent.
+/// The start and the end of a value in an object's text; empty if the value is absent.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Place(u32, u32);
+pub(super) struct Span(u32, u32);
 
-impl Place {
+impl Span {
     fn new(range: Range<usize>, base: usize) -> Self {
-        // Items are checked to be shorter than 4 GiB.
+        // `check` has ensured that the text is shorter than 4 GiB.
         Self((range.start - base) as u32, (range.end - base) as u32)
     }
 
@@ -61,23 +63,23 @@ impl Place {
     }
 }
 
-/// Where an object's most wanted parts are in its text.
+/// The positions of an object's most used parts in its text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Index {
     pub(super) name: Text,
     pub(super) namespace: Text,
     pub(super) uid: Text,
     pub(super) version: Text,
-    pub(super) metadata: Place,
-    pub(super) spec: Place,
-    pub(super) status: Place,
+    pub(super) metadata: Span,
+    pub(super) spec: Span,
+    pub(super) status: Span,
     pub(super) api_version: Text,
     pub(super) kind: Text,
 }
 
 impl Index {
-    /// Whether a part of the object is known already: which of two counts is
-    /// undefined.
+    /// Whether a field of the object is already indexed. Duplicate fields are errors, because
+    /// their meaning is undefined.
     fn has(&self, key: &[u8]) -> bool {
         match key {
             b"metadata" => self.metadata.is_some(),
@@ -100,38 +102,44 @@ impl Index {
     }
 }
 
-const TOO_LARGE: usize = u32::MAX as usize;
+/// The maximum size of a text, in bytes. Positions have 32 bits.
+const MAX_BYTES: usize = u32::MAX as usize;
 
-pub(super) fn text(scanner: &mut Scanner<'_>, whole: &[u8], base: usize) -> Result<Text, Fault> {
+/// Takes a string or `null`. Positions in the result are relative to `base`.
+pub(super) fn text(
+    scanner: &mut Scanner<'_>,
+    whole: &[u8],
+    base: usize,
+) -> Result<Text, SyntaxError> {
     match scanner.peek() {
         Some(b'"') => {
-            let (place, escapes) = scanner.string()?;
+            let (range, escapes) = scanner.string()?;
             if !escapes {
-                if std::str::from_utf8(&whole[place.clone()]).is_err() {
-                    return scanner.fault("text that is not UTF-8");
+                if std::str::from_utf8(&whole[range.clone()]).is_err() {
+                    return scanner.error("the string is not UTF-8");
                 }
-                let Place(start, end) = Place::new(place, base);
+                let Span(start, end) = Span::new(range, base);
                 return Ok(Text::At(start, end));
             }
-            match serde_json::from_slice::<String>(&whole[place.start - 1..=place.end]) {
+            match serde_json::from_slice::<String>(&whole[range.start - 1..=range.end]) {
                 Ok(text) => Ok(Text::Owned(text.into())),
-                Err(_) => scanner.fault("an invalid escape"),
+                Err(_) => scanner.error("invalid escape"),
             }
         }
         Some(b'n') => scanner.value().map(|_| Text::Absent),
-        _ => scanner.fault("a string is expected"),
+        _ => scanner.error("expected a string"),
     }
 }
 
-/// Indexes the object that begins at the scanner. When `LAZY`, the objects and
-/// lists in it are only passed over.
+/// Indexes the object at the scanner's position. If `LAZY`, does not check nested objects and
+/// arrays.
 pub(super) fn index<const LAZY: bool>(
     scanner: &mut Scanner<'_>,
     whole: &[u8],
-) -> Result<(Range<usize>, Index), Fault> {
+) -> Result<(Range<usize>, Index), SyntaxError> {
     let take = |scanner: &mut Scanner<'_>| {
         if LAZY {
-            scanner.pass()
+            scanner.skip()
         } else {
             scanner.value()
         }
@@ -140,14 +148,14 @@ pub(super) fn index<const LAZY: bool>(
     let mut index = Index::default();
     scanner.members(|scanner, key| {
         if index.has(key) {
-            return scanner.fault("a part that is there twice");
+            return scanner.error("duplicate field");
         }
         match key {
             b"metadata" if scanner.peek() == Some(b'{') => {
                 let start = scanner.position();
                 scanner.members(|scanner, key| {
                     if index.metadata_has(key) {
-                        return scanner.fault("metadata that are there twice");
+                        return scanner.error("duplicate field in metadata");
                     }
                     match key {
                         b"name" => index.name = text(scanner, whole, base)?,
@@ -160,14 +168,14 @@ pub(super) fn index<const LAZY: bool>(
                     }
                     Ok(())
                 })?;
-                index.metadata = Place::new(start..scanner.offset(), base);
+                index.metadata = Span::new(start..scanner.offset(), base);
             }
-            b"spec" => index.spec = Place::new(take(scanner)?, base),
-            b"status" => index.status = Place::new(take(scanner)?, base),
+            b"spec" => index.spec = Span::new(take(scanner)?, base),
+            b"status" => index.status = Span::new(take(scanner)?, base),
             b"apiVersion" => index.api_version = text(scanner, whole, base)?,
             b"kind" => index.kind = text(scanner, whole, base)?,
             b"metadata" if scanner.peek() != Some(b'n') => {
-                return scanner.fault("metadata is no object");
+                return scanner.error("metadata is not an object");
             }
             _ => {
                 take(scanner)?;
@@ -178,21 +186,21 @@ pub(super) fn index<const LAZY: bool>(
     Ok((base..scanner.offset(), index))
 }
 
+/// Checks the size of a text.
 pub(super) fn check(body: &[u8], what: &str) -> Result<()> {
-    if body.len() > TOO_LARGE {
+    if body.len() > MAX_BYTES {
         return Err(Error::decode(what, "it is larger than 4 GiB"));
     }
     Ok(())
 }
 
-/// Reads one object and checks it whole; `what` names it in errors.
+/// Reads an object and checks all of it. `what` names it in errors.
 pub(super) fn object(body: &Bytes, what: &str) -> Result<(Bytes, Index)> {
     std::str::from_utf8(body).map_err(|error| Error::decode(what, error))?;
     one::<false>(body, what)
 }
 
-/// Reads one object of many. What is deep inside is checked when it is asked
-/// for.
+/// Reads an object that is part of a response. Nested values are checked when they are read.
 pub(super) fn part(body: &Bytes, what: &str) -> Result<(Bytes, Index)> {
     one::<true>(body, what)
 }
@@ -202,6 +210,6 @@ fn one<const LAZY: bool>(body: &Bytes, what: &str) -> Result<(Bytes, Index)> {
     let mut scanner = Scanner::new(body);
     let (range, index) = index::<LAZY>(&mut scanner, body)
         .and_then(|found| scanner.end().map(|()| found))
-        .map_err(|fault| unreadable(what, body, fault))?;
+        .map_err(|error| unreadable(what, body, error))?;
     Ok((body.slice(range), index))
 }

@@ -1,26 +1,31 @@
-//! Lists: where each item is, and which of them cannot be read.
+//! Reads list responses: locates each item and reports the items that cannot be read.
 
 use bytes::Bytes;
 
 use super::{
     index::{check, index, text},
-    json::{Fault, Scanner},
+    json::{Scanner, SyntaxError},
     snapshot::Snapshot,
     web_page::unreadable,
 };
 use crate::error::{Error, Result};
 
-/// A list response: its items, and its own metadata.
+/// A list response.
 #[derive(Default)]
 pub(crate) struct ListBody {
     pub(crate) items: Vec<Snapshot>,
+    /// The `resourceVersion` of the list.
     pub(crate) version: String,
+    /// The `continue` token; empty on the last page.
     pub(crate) cursor: String,
 }
 
-/// Reads a list; each item is a slice of `body`. What is deep inside an item
-/// is checked when it is asked for, and an item that cannot be read at all is
-/// kept with the reason, as long as it is clear where it ends.
+/// Reads a list. Each item is a slice of `body`. Nested values of items are checked when they
+/// are read. An item that cannot be read is kept with its error if its end can be found.
+/// `what` names the response in errors.
+///
+/// # Errors
+/// [`Error::Decode`]: `body` is not a list.
 pub(crate) fn list(body: &Bytes, what: &str) -> Result<ListBody> {
     check(body, what)?;
     let mut scanner = Scanner::new(body);
@@ -29,7 +34,7 @@ pub(crate) fn list(body: &Bytes, what: &str) -> Result<ListBody> {
     let outcome = scanner.members(|scanner, key| {
         match key {
             b"items" => {
-                // Of lists that are there twice the last counts.
+                // If the field occurs twice, the last one is used.
                 list.items.clear();
                 has_items = true;
                 if scanner.peek() == Some(b'n') {
@@ -42,13 +47,13 @@ pub(crate) fn list(body: &Bytes, what: &str) -> Result<ListBody> {
                 })?;
             }
             b"metadata" if scanner.peek() == Some(b'{') => scanner.members(|scanner, key| {
-                let place = match key {
+                let field = match key {
                     b"resourceVersion" => &mut list.version,
                     b"continue" => &mut list.cursor,
                     _ => return scanner.value().map(drop),
                 };
                 let found = text(scanner, body, 0)?;
-                found.get(body).unwrap_or_default().clone_into(place);
+                found.get(body).unwrap_or_default().clone_into(field);
                 Ok(())
             })?,
             _ => {
@@ -59,19 +64,19 @@ pub(crate) fn list(body: &Bytes, what: &str) -> Result<ListBody> {
     });
     outcome
         .and_then(|()| scanner.end())
-        .map_err(|fault| unreadable(what, body, fault))?;
+        .map_err(|error| unreadable(what, body, error))?;
     if !has_items {
-        return Err(Error::decode(what, "it is no list: items are missing"));
+        return Err(Error::decode(what, "it is not a list: it has no items"));
     }
     Ok(list)
 }
 
-/// The cursor of a list of which only the beginning is there: API servers send
-/// it before the items. `None` when it has not come.
+/// Returns the `continue` token of a list of which only the beginning has arrived. API
+/// servers send the token before the items. `None` if it has not arrived yet.
 pub(crate) fn cursor_ahead(begin: &[u8]) -> Option<String> {
     let mut scanner = Scanner::new(begin);
     let mut cursor = None;
-    // Its fault is that the list is not whole, or that enough was read.
+    // Ignores the error: it says that the list is incomplete, or stops the scan.
     let _ = scanner.members(|scanner, key| match key {
         b"metadata" => {
             let mut found = String::new();
@@ -84,9 +89,9 @@ pub(crate) fn cursor_ahead(begin: &[u8]) -> Option<String> {
                 Ok(())
             })?;
             cursor = Some(found);
-            scanner.fault("enough")
+            scanner.error("stop")
         }
-        b"items" => scanner.fault("enough"),
+        b"items" => scanner.error("stop"),
         _ => scanner.value().map(drop),
     });
     cursor
@@ -97,18 +102,18 @@ fn item(
     body: &Bytes,
     position: usize,
     what: &str,
-) -> Result<Snapshot, Fault> {
+) -> Result<Snapshot, SyntaxError> {
     let start = scanner.position();
-    let fault = match index::<true>(scanner, body) {
+    let error = match index::<true>(scanner, body) {
         Ok((range, index)) => return Ok(Snapshot::new((body.slice(range), index))),
-        Err(fault) => fault,
+        Err(error) => error,
     };
     scanner.back_to(start);
-    // Without an end, the list itself is truncated: report that fault.
-    let range = scanner.pass().map_err(|_| fault)?;
+    // An item without an end makes the whole list invalid.
+    let range = scanner.skip().map_err(|_| error)?;
     let what = format!("items[{position}] of {what}");
     Ok(Snapshot::broken(
         body.slice(range),
-        Error::decode(what, fault),
+        Error::decode(what, error),
     ))
 }

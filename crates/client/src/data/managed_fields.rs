@@ -1,10 +1,10 @@
-//! Objects without `metadata.managedFields`.
+//! Removes `metadata.managedFields` from the text of objects.
 
 use bytes::Bytes;
 
 use super::{index::Index, json::Scanner};
 
-/// A copy of an object's text without `metadata.managedFields`.
+/// Copies an object's text without `metadata.managedFields`.
 pub(super) fn without_managed_fields(text: &Bytes, index: &Index) -> Bytes {
     let Some(metadata) = index.metadata.get(text) else {
         return Bytes::copy_from_slice(text);
@@ -13,9 +13,9 @@ pub(super) fn without_managed_fields(text: &Bytes, index: &Index) -> Bytes {
     let mut cut = None;
     let mut scanner = Scanner::new(metadata);
     let outcome = scanner.members_at(|scanner, key| {
-        let value = scanner.pass()?;
+        let value = scanner.skip()?;
         if &metadata[key.clone()] == b"managedFields" {
-            // The quote before the key goes too.
+            // Includes the quote before the key.
             cut = Some(key.start - 1..value.end);
         }
         Ok(())
@@ -24,7 +24,7 @@ pub(super) fn without_managed_fields(text: &Bytes, index: &Index) -> Bytes {
         return Bytes::copy_from_slice(text);
     };
     let (before, after) = (&text[..base + cut.start], &text[base + cut.end..]);
-    // One comma goes as well: the one after the member, or else before it.
+    // Removes one comma, too: the one after the member, or else the one before it.
     let after_trimmed = after.trim_ascii_start();
     let (before, after) = match after_trimmed.strip_prefix(b",") {
         Some(rest) => (before, rest),

@@ -1,5 +1,5 @@
-//! Objects, lists and watch lines as JSON text: where their parts are, without
-//! parsing the rest. Pure: no I/O, no cluster.
+//! Locates the parts of objects, lists and watch events in their JSON text, without parsing
+//! the rest. All functions are pure.
 
 mod index;
 mod json;
@@ -12,7 +12,7 @@ mod web_page;
 pub(crate) use list::{cursor_ahead, list};
 pub(crate) use snapshot::Snapshot;
 pub(crate) use watch_line::watch_line;
-pub(crate) use web_page::{PAGE, page, unreadable};
+pub(crate) use web_page::{WEB_PAGE, describe_web_page, unreadable};
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! One version of one object: its text and the places of its most wanted
-//! parts. A part is parsed when it is read.
+//! Snapshots: one version of an object as JSON text, with an index of its most used parts. A
+//! part is parsed when it is read.
 
 use std::{
     collections::BTreeMap,
@@ -17,13 +17,14 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// The text is a slice of the answer it came in.
+/// One version of an object.
 pub(crate) struct Snapshot {
+    /// The JSON text, usually a slice of a response.
     bytes: Bytes,
     index: Index,
     meta: OnceLock<Box<ObjectMeta>>,
-    /// Why the index could not be made; it is empty then.
-    fault: Option<Box<Error>>,
+    /// Why the text cannot be read. The index is empty then.
+    error: Option<Box<Error>>,
 }
 
 impl Snapshot {
@@ -32,58 +33,59 @@ impl Snapshot {
             bytes,
             index,
             meta: OnceLock::new(),
-            fault: None,
+            error: None,
         }
     }
 
-    /// An object that cannot be read, and why.
-    pub(crate) fn broken(bytes: Bytes, fault: Error) -> Self {
+    /// An object that cannot be read, with the error that each access returns.
+    pub(crate) fn broken(bytes: Bytes, error: Error) -> Self {
         Self {
-            fault: Some(Box::new(fault)),
+            error: Some(Box::new(error)),
             ..Self::new((bytes, Index::default()))
         }
     }
 
-    /// An answer that is one object, checked whole.
+    /// Reads one object and checks all of it. `what` names it in errors.
     pub(crate) fn whole(body: &Bytes, what: &str) -> Result<Self> {
         index::object(body, what).map(Self::new)
     }
 
-    /// One object of many, checked as far as its metadata.
+    /// Reads an object that is part of a response. Nested values are checked when they are
+    /// read. `what` names the object in errors.
     pub(crate) fn part_of(body: &Bytes, what: &str) -> Result<Self> {
         index::part(body, what).map(Self::new)
     }
 
-    /// The same with a copy of the text.
+    /// Copies the snapshot and its text, so that it does not keep the response in memory.
     pub(crate) fn own(&self) -> Self {
         Self {
             bytes: Bytes::copy_from_slice(&self.bytes),
             index: self.index.clone(),
             meta: OnceLock::new(),
-            fault: self.fault.clone(),
+            error: self.error.clone(),
         }
     }
 
-    /// Its own copy of the text, without `managedFields`: for keeping.
+    /// As [`Snapshot::own`], but without `managedFields`. For snapshots that are kept.
     pub(crate) fn compact(&self) -> Arc<Self> {
-        if self.fault.is_some() {
+        if self.error.is_some() {
             return Arc::new(self.own());
         }
         let bytes = without_managed_fields(&self.bytes, &self.index);
-        // What could be read once can be read again.
+        // Cannot fail, because the original text was read before.
         let compact = Self::part_of(&bytes, "an item");
-        Arc::new(compact.unwrap_or_else(|fault| Self::broken(bytes, fault)))
+        Arc::new(compact.unwrap_or_else(|error| Self::broken(bytes, error)))
     }
 
-    /// That it could be read at all.
+    /// Returns the error of a snapshot whose text cannot be read.
     pub(crate) fn intact(&self) -> Result<()> {
-        match &self.fault {
+        match &self.error {
             None => Ok(()),
-            Some(fault) => Err((**fault).clone()),
+            Some(error) => Err((**error).clone()),
         }
     }
 
-    /// That all of it is sound JSON.
+    /// Checks that all of the text is valid JSON. `described` names the object in errors.
     pub(crate) fn check(&self, described: impl Fn() -> String) -> Result<()> {
         self.intact()?;
         std::str::from_utf8(&self.bytes).map_err(|error| Error::decode(described(), error))?;
@@ -91,7 +93,7 @@ impl Snapshot {
         scanner
             .value()
             .map(drop)
-            .map_err(|fault| Error::decode(described(), fault))
+            .map_err(|error| Error::decode(described(), error))
     }
 
     pub(crate) fn bytes(&self) -> &Bytes {
@@ -115,10 +117,11 @@ impl Snapshot {
         self.index.version.get(&self.bytes).unwrap_or_default()
     }
 
+    /// The metadata, parsed at the first call. If they are invalid, only their valid parts.
     pub(crate) fn meta(&self, described: impl Fn() -> String) -> &ObjectMeta {
         self.meta.get_or_init(|| {
             let meta = self.checked_meta(described).unwrap_or_else(|error| {
-                tracing::warn!(%error, "metadata are read in part");
+                tracing::warn!(%error, "invalid parts of the metadata are ignored");
                 self.lenient_meta()
             });
             Box::new(meta)
@@ -150,27 +153,27 @@ impl Snapshot {
             .unwrap_or_default()
     }
 
+    /// The JSON text of the labels; empty if there are none.
     pub(crate) fn labels_text(&self) -> &[u8] {
         let text = self.part(&["metadata", "labels"]);
         text.ok().flatten().unwrap_or_default()
     }
 
-    /// The labels, parsed anew; none when they are no texts.
+    /// Parses the labels at each call. Invalid labels are ignored.
     pub(crate) fn labels(&self) -> BTreeMap<String, String> {
         serde_json::from_slice(self.labels_text()).unwrap_or_default()
     }
 
-    /// The text of a part; `None` when it is absent or `null`. Of a key that
-    /// is there twice, which no API server sends, the first counts.
-    pub(crate) fn part(&self, path: &[&str]) -> Result<Option<&[u8]>, json::Fault> {
-        let place = match path.first() {
+    /// Returns the text of the value at `path`, `None` if it is absent or `null`. If a key
+    /// occurs twice, which API servers do not send, the first one is used.
+    pub(crate) fn part(&self, path: &[&str]) -> Result<Option<&[u8]>, json::SyntaxError> {
+        let span = match path.first() {
             Some(&"metadata") => self.index.metadata,
             Some(&"spec") => self.index.spec,
             Some(&"status") => self.index.status,
             _ => return json::find(&self.bytes, path),
         };
-        place
-            .get(&self.bytes)
+        span.get(&self.bytes)
             .map_or(Ok(None), |part| json::find(part, &path[1..]))
     }
 }

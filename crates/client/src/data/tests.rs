@@ -1,4 +1,4 @@
-//! Decoding, by examples and by noise.
+//! Tests of decoding with examples and with random input.
 #![allow(clippy::unwrap_used)]
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ fn indexes_a_list() {
 }
 
 #[test]
-fn refuses_what_is_no_list() {
+fn rejects_bodies_that_are_not_lists() {
     for body in [
         "",
         "[]",
@@ -54,7 +54,7 @@ fn refuses_what_is_no_list() {
 }
 
 #[test]
-fn a_bad_item_spoils_no_other() {
+fn an_invalid_item_does_not_affect_the_others() {
     for bad in [
         &b"1"[..],
         b"null",
@@ -71,7 +71,7 @@ fn a_bad_item_spoils_no_other() {
     ] {
         let good = br#"{"metadata":{"name":"a"}}"#;
         let body = [b"{\"items\":[", &good[..], b", ", bad, b" ,", good, b"]}"].concat();
-        let list = list(&Bytes::from(body), "the answer to GET /pods").unwrap();
+        let list = list(&Bytes::from(body), "the response to GET /pods").unwrap();
         let shown = String::from_utf8_lossy(bad).into_owned();
         assert_eq!(list.items.len(), 3, "{shown}");
         assert_eq!(list.items[1].bytes().as_ref(), bad);
@@ -79,7 +79,7 @@ fn a_bad_item_spoils_no_other() {
         assert!(list.items[2].intact().is_ok());
         let error = list.items[1].intact().unwrap_err().to_string();
         assert!(
-            error.starts_with("items[1] of the answer to GET /pods cannot be read: "),
+            error.starts_with("items[1] of the response to GET /pods cannot be read: "),
             "{error}"
         );
         assert!(list.items[1].check(String::new).is_err());
@@ -103,7 +103,7 @@ fn reads_watch_lines() {
 }
 
 #[test]
-fn managed_fields_are_cut_out() {
+fn managed_fields_are_removed() {
     for (text, expected) in [
         (
             r#"{"metadata":{"name":"a","managedFields":[{"x":1}]}}"#,
@@ -130,7 +130,7 @@ fn managed_fields_are_cut_out() {
 
 proptest! {
     #[test]
-    fn hostile_bodies_never_panic(body in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bodies_never_panic(body in prop::collection::vec(any::<u8>(), 0..200)) {
         let body = Bytes::from(body);
         let _ = object(&body, "x");
         let _ = part(&body, "x");
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn near_lists_never_panic(at in 0_usize..150, byte in any::<u8>(), cut in 0_usize..150) {
+    fn almost_valid_lists_never_panic(at in 0_usize..150, byte in any::<u8>(), cut in 0_usize..150) {
         let mut body = br#"{"metadata":{"resourceVersion":"1","continue":"\n"},"items":[{"metadata":{"name":"a\u0041","namespace":"n"},"status":{"phase":"Running"}}],"x":[1.5e3,true]}"#.to_vec();
         let len = body.len();
         body[at % len] = byte;

@@ -1,4 +1,4 @@
-//! The lines of a watch.
+//! Reads the lines of a watch response.
 
 use bytes::Bytes;
 
@@ -9,7 +9,8 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// A line of a watch: its type, and the place of its object.
+/// Reads a line of a watch. Returns the type of the event and the text of its object, which
+/// is not checked. `what` names the event in errors.
 pub(crate) fn watch_line<'a>(line: &'a Bytes, what: &str) -> Result<(&'a str, Bytes)> {
     check(line, what)?;
     let mut scanner = Scanner::new(line);
@@ -17,7 +18,7 @@ pub(crate) fn watch_line<'a>(line: &'a Bytes, what: &str) -> Result<(&'a str, By
     let outcome = scanner.members(|scanner, key| {
         match key {
             b"type" => kind = text(scanner, line, 0)?,
-            b"object" => object = Some(scanner.pass()?),
+            b"object" => object = Some(scanner.skip()?),
             _ => {
                 scanner.value()?;
             }
@@ -26,12 +27,12 @@ pub(crate) fn watch_line<'a>(line: &'a Bytes, what: &str) -> Result<(&'a str, By
     });
     outcome
         .and_then(|()| scanner.end())
-        .map_err(|fault| unreadable(what, line, fault))?;
+        .map_err(|error| unreadable(what, line, error))?;
     match (kind, object) {
         (Text::At(start, end), Some(object)) => {
             let kind = std::str::from_utf8(&line[start as usize..end as usize]).unwrap_or_default();
             Ok((kind, line.slice(object)))
         }
-        _ => Err(Error::decode(what, "a type and an object are expected")),
+        _ => Err(Error::decode(what, "expected the fields type and object")),
     }
 }

@@ -1,40 +1,43 @@
-//! Bodies that should be JSON of the API but are something else: what to say of
-//! them, above all of web pages.
+//! Errors for response bodies that are not valid JSON. Web pages, for example of a login
+//! page, are recognized.
 
 use crate::error::Error;
 
-/// What to say of a web page.
-pub(crate) const PAGE: &str =
-    "a web page answered, not Kubernetes: is a proxy or a login page on the way?";
-/// The most characters of a web page's text that an error quotes.
-const QUOTED: usize = 200;
+/// The message for a web page.
+pub(crate) const WEB_PAGE: &str = "received a web page instead of a Kubernetes response: check \
+     for a proxy or a login page in between";
+/// The maximum length of the text of a web page that an error quotes, in bytes.
+const MAX_QUOTED_BYTES: usize = 200;
 
-/// The error for a body with a `problem`; an empty body and a web page are named as
-/// such.
+/// Returns the error for an unreadable body. If the body is empty or a web page, the message
+/// says so instead of the `problem`.
 pub(crate) fn unreadable(what: &str, body: &[u8], problem: impl std::fmt::Display) -> Error {
     if body.trim_ascii().is_empty() {
         return Error::decode(what, "it is empty");
     }
-    match page(body) {
-        Some(page) => Error::decode(what, page),
+    match describe_web_page(body) {
+        Some(description) => Error::decode(what, description),
         None => Error::decode(what, problem),
     }
 }
 
-/// What to say of a body that is a web page.
-pub(crate) fn page(body: &[u8]) -> Option<String> {
+/// Returns the message for a body that is a web page, with the beginning of its text.
+pub(crate) fn describe_web_page(body: &[u8]) -> Option<String> {
     let is_page = body.trim_ascii_start().starts_with(b"<");
-    is_page.then(|| format!("{PAGE} It says: {}", text(&String::from_utf8_lossy(body))))
+    is_page.then(|| {
+        let text = text(&String::from_utf8_lossy(body));
+        format!("{WEB_PAGE}; the page says: {text}")
+    })
 }
 
-/// The beginning of what a page says, without its tags.
+/// Returns the beginning of a page's text, without its tags.
 fn text(page: &str) -> String {
     let mut text = String::new();
     let outside = page
         .split('<')
         .map(|part| part.split_once('>').map_or(part, |(_, after)| after));
     for word in outside.flat_map(str::split_whitespace) {
-        if text.len() + word.len() > QUOTED {
+        if text.len() + word.len() > MAX_QUOTED_BYTES {
             break;
         }
         if !text.is_empty() {
@@ -55,6 +58,6 @@ mod tests {
         assert_eq!(text(page), "Sign in Please log in");
         assert_eq!(text("<"), "");
         assert_eq!(text(&"word ".repeat(1000)).len(), 199);
-        assert!(super::page(b"{}").is_none());
+        assert!(describe_web_page(b"{}").is_none());
     }
 }

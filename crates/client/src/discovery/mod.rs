@@ -1,7 +1,7 @@
-//! Which kinds the cluster serves: asked once, when a kind is wanted that
-//! this crate does not know.
+//! Discovers the kinds that the cluster serves. The result is cached. It is requested when a
+//! kind is neither built in nor cached.
 
-mod answers;
+mod responses;
 
 use std::sync::Arc;
 
@@ -14,43 +14,51 @@ use crate::{
     locks::Mutex,
     transport::{Call, JSON, Transport},
 };
-use answers::{Aggregated, CoreVersions, Group, Groups, Resources, Served};
+use responses::{Aggregated, CoreVersions, Group, Groups, Resources, ServedKind};
 
-/// What to do about a kind that is not there.
-const LISTED: &str = "`kubectl api-resources` lists those it has";
-const NO_WORD: &str = "no kind is named: give one, as in \"pods\", or in \"v1\" and \"Pod\"";
+/// The remedy for a kind that the cluster does not serve.
+const LIST_HINT: &str = "`kubectl api-resources` lists the available kinds";
+const EMPTY_KIND: &str = "the kind is empty: give a name such as \"pods\", or \"v1\" and \"Pod\"";
 
-/// The kinds of a cluster, once they have been asked for: in each version, the
-/// preferred one first.
+/// The kinds of a cluster, once they have been discovered. Each version of a kind is an
+/// entry, the preferred one first.
 #[derive(Debug, Default)]
 pub(crate) struct Discovery {
-    known: Mutex<Option<Arc<Vec<Served>>>>,
-    asking: tokio::sync::Mutex<()>,
+    kinds: Mutex<Option<Arc<Vec<ServedKind>>>>,
+    /// Held during discovery requests, so that concurrent callers share them.
+    refresh: tokio::sync::Mutex<()>,
 }
 
 impl Discovery {
-    /// The kind a person means by `word`.
-    pub(crate) async fn called(&self, transport: &Transport, word: &str) -> Result<Arc<KindInfo>> {
-        if word.trim().is_empty() {
-            return Err(Error::Invalid(NO_WORD.to_owned()));
+    /// Returns the kind with a singular, plural or short name, with an optional group.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`]: the name is empty, or the cluster does not serve the kind. Those
+    /// of discovery requests.
+    pub(crate) async fn called(&self, transport: &Transport, name: &str) -> Result<Arc<KindInfo>> {
+        if name.trim().is_empty() {
+            return Err(Error::Invalid(EMPTY_KIND.to_owned()));
         }
-        if let Some(info) = kind::called(word) {
+        if let Some(info) = kind::called(name) {
             return Ok(Arc::new(info.clone()));
         }
-        self.find(transport, |served| served.is_called(word))
+        self.find(transport, |served| served.is_called(name))
             .await?
             .ok_or_else(|| {
                 Error::Invalid(format!(
-                    "the cluster at {} has no kind {word:?}: {LISTED}",
+                    "the cluster at {} has no kind {name:?}: {LIST_HINT}",
                     transport.url()
                 ))
             })
     }
 
-    /// The kind of an object's own words.
+    /// Returns the kind with this group, version and name.
+    ///
+    /// # Errors
+    /// As [`Discovery::called`].
     pub(crate) async fn of_type(&self, transport: &Transport, gvk: &Gvk) -> Result<Arc<KindInfo>> {
         if gvk.kind.trim().is_empty() || gvk.version.trim().is_empty() {
-            return Err(Error::Invalid(NO_WORD.to_owned()));
+            return Err(Error::Invalid(EMPTY_KIND.to_owned()));
         }
         let found = self
             .find(transport, |served| served.info.gvk == *gvk)
@@ -59,19 +67,22 @@ impl Discovery {
             return Ok(info);
         }
         let others: Vec<String> = self
-            .known_versions(gvk)
+            .cached_versions(gvk)
             .iter()
             .map(|info| info.api_version())
             .collect();
         let remedy = if others.is_empty() {
-            LISTED.to_owned()
+            LIST_HINT.to_owned()
         } else {
-            format!("it has it in {}", others.join(", "))
+            format!("it serves the kind in {}", others.join(", "))
         };
         Err(missing(transport, gvk, &remedy))
     }
 
-    /// A kind in each version that the cluster serves, the preferred one first.
+    /// Returns a kind in each version that the cluster serves, the preferred one first.
+    ///
+    /// # Errors
+    /// As [`Discovery::called`].
     pub(crate) async fn versions(
         &self,
         transport: &Transport,
@@ -79,19 +90,20 @@ impl Discovery {
     ) -> Result<Vec<Arc<KindInfo>>> {
         let any = self.find(transport, |served| is_same(&served.info, gvk));
         match any.await? {
-            Some(_) => Ok(self.known_versions(gvk)),
-            None => Err(missing(transport, gvk, LISTED)),
+            Some(_) => Ok(self.cached_versions(gvk)),
+            None => Err(missing(transport, gvk, LIST_HINT)),
         }
     }
 
-    fn known_versions(&self, gvk: &Gvk) -> Vec<Arc<KindInfo>> {
-        let known = self.known.lock().clone().unwrap_or_default();
-        let infos = known.iter().map(|served| &served.info);
+    fn cached_versions(&self, gvk: &Gvk) -> Vec<Arc<KindInfo>> {
+        let kinds = self.kinds.lock().clone().unwrap_or_default();
+        let infos = kinds.iter().map(|served| &served.info);
         infos.filter(|info| is_same(info, gvk)).cloned().collect()
     }
 
-    /// The kind at a place of the API, in whichever version.
-    pub(crate) async fn of_place(
+    /// Returns the kind of a resource in its preferred version, `None` if the cluster does
+    /// not serve it.
+    pub(crate) async fn of_resource(
         &self,
         transport: &Transport,
         group: &str,
@@ -103,39 +115,40 @@ impl Discovery {
         .await
     }
 
-    /// What is not known may have come since: then the cluster is asked anew.
+    /// Searches the cached kinds. If the kind is not found, discovers all kinds again, since
+    /// it may have been added to the cluster in the meantime.
     async fn find(
         &self,
         transport: &Transport,
-        wanted: impl Fn(&Served) -> bool,
+        matches: impl Fn(&ServedKind) -> bool,
     ) -> Result<Option<Arc<KindInfo>>> {
-        let search = |known: &[Served]| {
-            known
+        let search = |kinds: &[ServedKind]| {
+            kinds
                 .iter()
-                .find(|served| wanted(served))
+                .find(|served| matches(served))
                 .map(|served| served.info.clone())
         };
-        let before = self.known.lock().clone();
-        if let Some(found) = before.as_deref().and_then(|known| search(known)) {
+        let before = self.kinds.lock().clone();
+        if let Some(found) = before.as_deref().and_then(|kinds| search(kinds)) {
             return Ok(Some(found));
         }
-        let _one = self.asking.lock().await;
-        let now = self.known.lock().clone();
-        let asked_meanwhile = match (&before, &now) {
-            (Some(before), Some(now)) => !Arc::ptr_eq(before, now),
-            (None, now) => now.is_some(),
+        let _guard = self.refresh.lock().await;
+        let current = self.kinds.lock().clone();
+        let refreshed = match (&before, &current) {
+            (Some(before), Some(current)) => !Arc::ptr_eq(before, current),
+            (None, current) => current.is_some(),
             (Some(_), None) => false,
         };
-        if asked_meanwhile {
-            return Ok(now.as_deref().and_then(|known| search(known)));
+        if refreshed {
+            return Ok(current.as_deref().and_then(|kinds| search(kinds)));
         }
-        let known = Arc::new(ask(transport).await?);
-        *self.known.lock() = Some(known.clone());
-        Ok(search(&known))
+        let kinds = Arc::new(discover(transport).await?);
+        *self.kinds.lock() = Some(kinds.clone());
+        Ok(search(&kinds))
     }
 }
 
-/// Whether it is the kind, in any version.
+/// Whether two kinds are the same, ignoring the version.
 fn is_same(info: &KindInfo, gvk: &Gvk) -> bool {
     info.gvk.group == gvk.group && info.gvk.kind == gvk.kind
 }
@@ -148,20 +161,20 @@ fn missing(transport: &Transport, gvk: &Gvk, remedy: &str) -> Error {
 const AGGREGATED: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-async fn ask(transport: &Transport) -> Result<Vec<Served>> {
+async fn discover(transport: &Transport) -> Result<Vec<ServedKind>> {
     let (core, groups) = futures::try_join!(root(transport, "/api"), root(transport, "/apis"))?;
     Ok(core.into_iter().chain(groups).collect())
 }
 
-/// So many versions are asked for at a time.
-const AT_ONCE: usize = 8;
+/// The number of concurrent requests for group versions.
+const CONCURRENCY: usize = 8;
 
-/// One root: with all its resources when the server aggregates them, else
-/// with one request more for each version of each group.
-async fn root(transport: &Transport, path: &str) -> Result<Vec<Served>> {
+/// Discovers the kinds below `/api` or `/apis`. Sends one request if the server supports
+/// aggregated discovery, else one more for each group version.
+async fn root(transport: &Transport, path: &str) -> Result<Vec<ServedKind>> {
     let value = read(transport, path, AGGREGATED).await?;
     if value["kind"] == "APIGroupDiscoveryList" {
-        return parse::<Aggregated>(path, value).map(Aggregated::served);
+        return parse::<Aggregated>(path, value).map(Aggregated::kinds);
     }
     let versions: Vec<String> = if path == "/api" {
         parse::<CoreVersions>(path, value)?
@@ -173,20 +186,27 @@ async fn root(transport: &Transport, path: &str) -> Result<Vec<Served>> {
         let groups = parse::<Groups>(path, value)?.groups;
         groups.into_iter().flat_map(Group::versions).collect()
     };
-    let asked = versions.into_iter().map(|version| {
+    let requests = versions.into_iter().map(|version| {
         let path = format!("{path}/{version}");
-        of_version(transport.clone(), path, version)
+        group_version(transport.clone(), path, version)
     });
-    let answers: Vec<Vec<Served>> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
-    Ok(answers.into_iter().flatten().collect())
+    let kinds: Vec<Vec<ServedKind>> = stream::iter(requests)
+        .buffered(CONCURRENCY)
+        .try_collect()
+        .await?;
+    Ok(kinds.into_iter().flatten().collect())
 }
 
-async fn of_version(transport: Transport, path: String, version: String) -> Result<Vec<Served>> {
+async fn group_version(
+    transport: Transport,
+    path: String,
+    version: String,
+) -> Result<Vec<ServedKind>> {
     match read(&transport, &path, JSON).await {
-        Ok(value) => Ok(parse::<Resources>(&path, value)?.served(&version)),
-        // A group whose own server is away must not hide the others.
+        Ok(value) => Ok(parse::<Resources>(&path, value)?.kinds(&version)),
+        // An aggregated API server that is unavailable must not hide the other groups.
         Err(error) if error.code().is_some() => {
-            tracing::warn!(%error, "a group's kinds are not known");
+            tracing::warn!(%error, "cannot discover the kinds of a group version");
             Ok(Vec::new())
         }
         Err(error) => Err(error),
@@ -201,5 +221,5 @@ async fn read(transport: &Transport, path: &str, accept: &'static str) -> Result
 
 fn parse<T: serde::de::DeserializeOwned>(path: &str, value: Value) -> Result<T> {
     serde_json::from_value(value)
-        .map_err(|error| Error::decode(format!("the answer to GET {path}"), error))
+        .map_err(|error| Error::decode(format!("the response to GET {path}"), error))
 }

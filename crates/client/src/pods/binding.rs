@@ -1,4 +1,4 @@
-//! Bindings of pods to nodes.
+//! Binds pods to nodes.
 
 use http::Method;
 use serde_json::json;
@@ -6,10 +6,10 @@ use serde_json::json;
 use crate::{error::Result, kinds::Pod, transport::Call, view::View};
 
 impl View<Pod> {
-    /// Gives a pod its node, as a scheduler does.
+    /// Binds a pod to a node, as a scheduler does.
     ///
     /// # Errors
-    /// A conflict when it has one already.
+    /// A conflict if the pod already has a node.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {

@@ -1,4 +1,4 @@
-//! Evictions: deletions that respect PodDisruptionBudgets.
+//! Evicts pods.
 
 use http::Method;
 use serde_json::json;
@@ -8,13 +8,12 @@ use crate::{
 };
 
 impl View<Pod> {
-    /// Deletes a pod as far as its PodDisruptionBudget allows it. That it is
-    /// gone already is no error.
+    /// Evicts a pod: deletes it if its PodDisruptionBudget allows this. Succeeds if the pod
+    /// does not exist. The request is not retried.
     ///
     /// # Errors
-    /// [`Error::is_too_many_requests`](crate::Error::is_too_many_requests)
-    /// when the budget is used up: try again after
-    /// [`Error::retry_after`](crate::Error::retry_after).
+    /// [`Error::is_too_many_requests`](crate::Error::is_too_many_requests) if the budget
+    /// allows no eviction. Retry after [`Error::retry_after`](crate::Error::retry_after).
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -33,7 +32,7 @@ impl View<Pod> {
     /// let spec = json!({"minAvailable": 1, "selector": selector});
     /// budgets.create(&json!({"metadata": {"name": "guard"}, "spec": spec})).await?;
     ///
-    /// // The budget's pods are not counted yet.
+    /// // The status of the budget has not been set yet.
     /// let error = pods.evict("web", &DeleteOptions::default()).await.unwrap_err();
     /// assert!(error.is_too_many_requests() && error.retry_after().is_some());
     ///
@@ -66,7 +65,7 @@ impl View<Pod> {
 }
 
 impl Item<Pod> {
-    /// As [`View::evict`], of this pod.
+    /// As [`View::evict`], for this pod.
     ///
     /// # Errors
     /// As [`View::evict`].

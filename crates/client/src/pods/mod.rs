@@ -1,5 +1,5 @@
-//! What only pods have: logs, bindings and evictions, sessions in containers, copies
-//! of files, and ports.
+//! Operations of pods: logs, bindings, evictions, exec and attach, file copies, and port
+//! forwarding.
 
 mod binding;
 #[cfg(feature = "exec")]

@@ -1,4 +1,4 @@
-//! Ports of pods, reached through the API server.
+//! Connects to ports of pods through the API server.
 
 use std::{
     io,
@@ -25,13 +25,13 @@ use crate::{
     view::View,
 };
 
-/// Bytes that wait for whoever is slower, each way.
+/// The size of the buffer in each direction, in bytes.
 const BUFFER: usize = 64 * 1024;
-/// The channels of the one port of a connection.
+/// The channels of a connection's first and only port.
 const DATA: u8 = 0;
 const ERROR: u8 = 1;
 
-/// A port of a pod: see [`View::port_forward`].
+/// A port of a pod, returned by [`View::port_forward`].
 #[derive(Debug, Clone)]
 pub struct PortForward {
     transport: Transport,
@@ -39,24 +39,26 @@ pub struct PortForward {
     port: u16,
 }
 
-/// A connection to a port of a pod. When the pod refuses it, the error of reading says why.
+/// A connection to a port of a pod. If the pod rejects the connection, reading fails with the
+/// reason.
 ///
-/// The protocol has no half-closed connections: the pod does not see that
-/// nothing more is written until this is dropped.
+/// The protocol has no half-closed connections: the pod sees the end of the data only when
+/// the stream is dropped.
 #[derive(Debug)]
 pub struct PortStream {
     inner: DuplexStream,
-    /// Why it has ended, if not as it should.
-    refused: Arc<OnceLock<String>>,
+    /// The error that the node reported.
+    error: Arc<OnceLock<String>>,
     _tasks: [AbortOnDropHandle<()>; 2],
 }
 
 impl View<Pod> {
-    /// A port of a pod, to connect to. Nothing is sent yet. The view must have a
+    /// Returns a port of a pod to connect to. Sends no request. The view must have a
     /// namespace.
     ///
     /// # Errors
-    /// As [`View::fetch`], of its name and namespace alone.
+    /// [`Error::Invalid`](crate::Error::Invalid) or
+    /// [`Error::Namespace`](crate::Error::Namespace) if the name or the namespace is invalid.
     ///
     /// ```
     /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {
@@ -67,11 +69,11 @@ impl View<Pod> {
     /// let mut stream = port.connect().await?;
     /// assert!(stream.read_to_string(&mut String::new()).await.is_err());
     ///
-    /// // The same port on this machine, for other programs.
+    /// // Forwards a local port, for other programs.
     /// let listener = TcpListener::bind("127.0.0.1:0").await?;
-    /// let here = listener.local_addr()?;
+    /// let address = listener.local_addr()?;
     /// tokio::spawn(async move { port.serve(listener, |problem| eprintln!("{problem}")).await });
-    /// TcpStream::connect(here).await?;
+    /// TcpStream::connect(address).await?;
     /// # Ok(()) });
     /// ```
     pub fn port_forward(&self, name: &str, port: u16) -> Result<PortForward> {
@@ -84,7 +86,7 @@ impl View<Pod> {
 }
 
 impl Item<Pod> {
-    /// As [`View::port_forward`], of this pod.
+    /// As [`View::port_forward`], for this pod.
     ///
     /// # Errors
     /// As [`View::port_forward`].
@@ -94,22 +96,21 @@ impl Item<Pod> {
 }
 
 impl PortForward {
-    /// Connects to the port.
+    /// Connects to the port. If no process listens on the port, the first read fails.
     ///
     /// # Errors
-    /// As the server refuses: no such pod, or it does not run. That no
-    /// process listens there is an error of the first read.
+    /// Those of the server: the pod does not exist or is not running.
     pub async fn connect(&self) -> Result<PortStream> {
         let call = Call::new(Method::GET, self.path.as_str()).with("ports", self.port.to_string());
         let connection = self.transport.upgrade(&call).await?;
         let (mut sink, mut stream) = connection.into_stream().split();
         let (inner, outer) = tokio::io::duplex(BUFFER);
         let (mut read, mut write) = tokio::io::split(outer);
-        let refused = Arc::new(OnceLock::new());
-        let refusal = refused.clone();
+        let error = Arc::new(OnceLock::new());
+        let reported = error.clone();
         let receive = async move {
-            // The first message of each channel repeats the port.
-            let mut begun = [false; 2];
+            // The first message of each channel contains the port.
+            let mut started = [false; 2];
             while let Some(Ok(message)) = stream.next().await {
                 let Message::Binary(mut data) = message else {
                     continue;
@@ -118,11 +119,11 @@ impl PortForward {
                     continue;
                 };
                 data.advance(1);
-                if !std::mem::replace(&mut begun[usize::from(channel)], true) {
+                if !std::mem::replace(&mut started[usize::from(channel)], true) {
                     continue;
                 }
                 if channel == ERROR {
-                    let _ = refusal.set(String::from_utf8_lossy(&data).trim().to_owned());
+                    let _ = reported.set(String::from_utf8_lossy(&data).trim().to_owned());
                     break;
                 }
                 if write.write_all(&data).await.is_err() {
@@ -148,7 +149,7 @@ impl PortForward {
         };
         Ok(PortStream {
             inner,
-            refused,
+            error,
             _tasks: [
                 AbortOnDropHandle::new(tokio::spawn(receive)),
                 AbortOnDropHandle::new(tokio::spawn(send)),
@@ -156,11 +157,11 @@ impl PortForward {
         })
     }
 
-    /// Takes connections from a listener and forwards each, for ever. The
-    /// error of one is passed to `report`, and does not end the others.
+    /// Accepts connections from a listener and forwards each, until the future is dropped. An
+    /// error of a connection is passed to `report` and does not affect the others.
     ///
     /// # Errors
-    /// When the listener fails.
+    /// Those of the listener.
     ///
     /// ```no_run
     /// # async fn example(pod: longshore_client::PodItem) -> Result<(), Box<dyn std::error::Error>> {
@@ -182,10 +183,10 @@ impl PortForward {
                     Ok(remote) => remote,
                     Err(error) => return report(error.to_string()),
                 };
-                let moved = tokio::io::copy_bidirectional(&mut local, &mut remote).await;
-                if let Some(problem) = remote.refused.get() {
+                let copied = tokio::io::copy_bidirectional(&mut local, &mut remote).await;
+                if let Some(problem) = remote.error.get() {
                     report(problem.clone());
-                } else if let Err(error) = moved {
+                } else if let Err(error) = copied {
                     report(error.to_string());
                 }
             });
@@ -201,7 +202,7 @@ impl AsyncRead for PortStream {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
-        match self.refused.get() {
+        match self.error.get() {
             Some(problem) if buffer.filled().len() == before && buffer.remaining() > 0 => {
                 let error = io::Error::new(io::ErrorKind::ConnectionRefused, problem.as_str());
                 Poll::Ready(Err(error))

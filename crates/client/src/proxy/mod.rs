@@ -1,4 +1,4 @@
-//! Requests by path, for what has no view.
+//! Requests by path, for resources that have no view.
 
 mod path;
 mod watch;
@@ -12,15 +12,15 @@ use crate::{
     cluster::Cluster,
     error::Result,
     options::{Patch, Writing},
-    transport::{Call, Lines, Transport, parse, pieces},
+    transport::{Call, Lines, Transport, chunks, parse},
 };
 pub use path::ApiPath;
 pub use watch::ProxyWatch;
 
-/// Requests to the API server by path. Every 2xx is a success; anything else
-/// is an [`Error`](crate::Error).
+/// Requests to the API server by path. A status code other than 2xx is an
+/// [`Error`](crate::Error).
 ///
-/// A path is one text or an array of components, which are percent-encoded: see
+/// A path is a string, or an array of components, which are percent-encoded. See
 /// [`ApiPath`].
 ///
 /// ```
@@ -42,12 +42,12 @@ pub use watch::ProxyWatch;
 /// assert_eq!(read["data"], json!({"colour": "blue", "shape": "round"}));
 ///
 /// let mut events = Box::pin(proxy.watch(maps, &[("resourceVersion", "0")]).await?);
-/// let event = events.next().await.expect("what is there comes first")?;
+/// let event = events.next().await.expect("existing objects are sent first")?;
 /// assert_eq!(event["type"], "ADDED");
 /// assert_eq!(event["object"]["metadata"]["name"], "a");
 ///
-/// let pieces: Vec<_> = proxy.stream(&path, &[("pretty", "true")]).await?.try_collect().await?;
-/// assert!(!pieces.concat().is_empty());
+/// let chunks: Vec<_> = proxy.stream(&path, &[("pretty", "true")]).await?.try_collect().await?;
+/// assert!(!chunks.concat().is_empty());
 /// proxy.delete(&path, &[], Some(&json!({"propagationPolicy": "Background"}))).await?;
 /// # Ok(()) });
 /// ```
@@ -57,7 +57,7 @@ pub struct ApiServerProxy {
 }
 
 impl Cluster {
-    /// Requests by path, for what has no view.
+    /// Returns a client for requests by path, for resources that have no view.
     #[must_use]
     pub fn proxy(&self) -> ApiServerProxy {
         ApiServerProxy {
@@ -67,8 +67,8 @@ impl Cluster {
 }
 
 impl ApiServerProxy {
-    /// The full URL of a path given in parts; a part may hold several steps.
-    /// The base's own path is kept.
+    /// Returns the full URL of a path. A part can have several segments. The path of the
+    /// cluster's URL is preserved.
     ///
     /// ```
     /// # let cluster = longshore_client::Cluster::from_url("http://localhost:8001/base/")?;
@@ -79,14 +79,14 @@ impl ApiServerProxy {
     /// ```
     #[must_use]
     pub fn urljoin(&self, parts: &[&str]) -> String {
-        let steps = parts
+        let segments = parts
             .iter()
             .map(|part| part.trim_matches('/'))
             .filter(|part| !part.is_empty());
         let mut url = self.transport.url().to_owned();
-        for step in steps {
+        for segment in segments {
             url.push('/');
-            url.push_str(step);
+            url.push_str(segment);
         }
         url
     }
@@ -105,25 +105,26 @@ impl ApiServerProxy {
         parse(&call, &bytes)
     }
 
-    /// Reads JSON.
+    /// Sends a GET request and parses the JSON of the response.
     ///
     /// # Errors
-    /// As the server refuses; [`Error::Decode`](crate::Error::Decode) when the answer is no JSON.
+    /// Those of the server; [`Error::Decode`](crate::Error::Decode) if the response is not
+    /// JSON.
     pub async fn get(&self, path: impl ApiPath, query: &[(&str, &str)]) -> Result<Value> {
         self.value(Self::call(Method::GET, path, query)?).await
     }
 
-    /// Reads whatever is there.
+    /// Sends a GET request and returns the body of the response, of any media type.
     ///
     /// # Errors
-    /// As the server refuses.
+    /// Those of the server.
     pub async fn get_bytes(&self, path: impl ApiPath, query: &[(&str, &str)]) -> Result<Bytes> {
         let mut call = Self::call(Method::GET, path, query)?;
         call.accept = "*/*";
         self.transport.bytes(&call).await
     }
 
-    /// Makes something.
+    /// Sends a POST request, which creates an object.
     ///
     /// # Errors
     /// As [`ApiServerProxy::get`].
@@ -137,7 +138,7 @@ impl ApiServerProxy {
             .await
     }
 
-    /// Replaces something.
+    /// Sends a PUT request, which replaces an object.
     ///
     /// # Errors
     /// As [`ApiServerProxy::get`].
@@ -151,7 +152,7 @@ impl ApiServerProxy {
             .await
     }
 
-    /// Changes something.
+    /// Sends a PATCH request, which changes an object.
     ///
     /// # Errors
     /// As [`ApiServerProxy::get`].
@@ -167,7 +168,7 @@ impl ApiServerProxy {
         self.value(call.json(&patch.body)?).await
     }
 
-    /// Deletes something; `body` may hold `DeleteOptions`.
+    /// Sends a DELETE request. `body` may contain `DeleteOptions`.
     ///
     /// # Errors
     /// As [`ApiServerProxy::get`].
@@ -182,10 +183,10 @@ impl ApiServerProxy {
             .await
     }
 
-    /// Reads bit by bit.
+    /// Sends a GET request and streams the body of the response in chunks.
     ///
     /// # Errors
-    /// As the server refuses; later, in the stream, when the connection breaks.
+    /// Those of the server. An item of the stream is an error if the connection is lost.
     pub async fn stream(
         &self,
         path: impl ApiPath,
@@ -194,7 +195,7 @@ impl ApiServerProxy {
         let mut call = Self::call(Method::GET, path, query)?;
         call.accept = "*/*";
         let response = self.transport.send(&call).await?;
-        Ok(pieces(self.transport.clone(), response).boxed())
+        Ok(chunks(self.transport.clone(), response).boxed())
     }
 
     /// Watches a collection or object by path. The query can contain `resourceVersion`
@@ -209,11 +210,12 @@ impl ApiServerProxy {
         Ok(ProxyWatch::new(&call, lines))
     }
 
-    /// As [`ApiServerProxy::watch`], of changes after a resource version.
+    /// As [`ApiServerProxy::watch`], for changes after a resource version.
     ///
     /// # Errors
-    /// As [`ApiServerProxy::stream`]. A version that has expired is a first event of the
-    /// type `ERROR` or an error with [`Error::is_gone`](crate::Error::is_gone).
+    /// As [`ApiServerProxy::stream`]. If the version has expired, the first event has the type
+    /// `ERROR`, or the call returns an error with
+    /// [`Error::is_gone`](crate::Error::is_gone).
     pub async fn watch_since(&self, path: impl ApiPath, version: &str) -> Result<ProxyWatch> {
         self.watch(path, &[("resourceVersion", version)]).await
     }

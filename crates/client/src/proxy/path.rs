@@ -1,17 +1,16 @@
-//! Paths of requests: one text, or components.
+//! The paths of requests: strings or arrays of components.
 
 use crate::{
     error::{Error, Result},
     transport::escape,
 };
 
-/// The path of a request: one text such as `"/api/v1/nodes"`, which is sent as it is, or
-/// an array, slice, or `Vec` of components, which are percent-encoded and joined.
+/// The path of a request: a string such as `"/api/v1/nodes"`, which is sent unchanged, or an
+/// array, slice, or `Vec` of components, which are percent-encoded and joined.
 ///
 /// The first component can have several segments, as those of
-/// [`View::api_paths`](crate::View::api_paths) do. In all others, a slash is encoded, so
-/// that a name never addresses another object. Empty components, `.`, and `..` are
-/// [`Error::Invalid`].
+/// [`View::api_paths`](crate::View::api_paths) do. In all others, slashes are encoded, so that
+/// a name never addresses another object. Empty components, `.`, and `..` are invalid.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -32,10 +31,10 @@ use crate::{
 /// # Ok(()) });
 /// ```
 pub trait ApiPath: sealed::Sealed + Send {
-    /// The absolute path, percent-encoded.
+    /// Returns the absolute path, percent-encoded.
     ///
     /// # Errors
-    /// [`Error::Invalid`] names the component.
+    /// [`Error::Invalid`] for an invalid component. The message contains it.
     fn to_path(&self) -> Result<String>;
 }
 
@@ -119,13 +118,13 @@ mod tests {
         );
         assert_eq!(path(&[]), "/");
         assert_eq!(vec!["a".to_owned()].to_path().unwrap(), "/a");
-        for wrong in [&["api", ""][..], &["api", "."], &["api", "..", "x"], &[""]] {
-            assert!(wrong.to_path().is_err(), "{wrong:?}");
+        for invalid in [&["api", ""][..], &["api", "."], &["api", "..", "x"], &[""]] {
+            assert!(invalid.to_path().is_err(), "{invalid:?}");
         }
     }
 
     #[test]
-    fn one_path_is_sent_as_it_is() {
+    fn a_string_is_sent_unchanged() {
         assert_eq!("api/v1/a%2Fb".to_path().unwrap(), "/api/v1/a%2Fb");
         assert_eq!((&&"//version").to_path().unwrap(), "/version");
     }

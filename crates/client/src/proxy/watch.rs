@@ -1,4 +1,4 @@
-//! Watches by path: the events of one connection, as JSON.
+//! Watches by path. They use one connection and return events as JSON.
 
 use std::{
     pin::Pin,
@@ -15,11 +15,10 @@ use crate::{
     transport::{Call, Lines, within},
 };
 
-/// The events of a watch by path, each as the server's JSON:
-/// `{"type": …, "object": …}`.
+/// A watch by path. Its events are the JSON of the server: `{"type": …, "object": …}`.
 ///
-/// It ends when the server ends the connection; [`View::watch`](crate::View::watch)
-/// reconnects. Also a `Stream` of results.
+/// The watch ends when the server closes the connection; [`View::watch`](crate::View::watch)
+/// reconnects. Implements `Stream`.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -28,7 +27,7 @@ use crate::{
 /// let maps = cluster.configmaps().in_namespace("default")?;
 /// let version = maps.list().await?.version;
 ///
-/// // The server selects ConfigMaps by few fields; this client by any.
+/// // The server supports only a few field selectors; the client compares any field.
 /// let blue = FieldSelector::everything().with("data.colour", "blue");
 /// let path = ["api", "v1", "namespaces", "default", "configmaps"];
 /// let mut watch = cluster.proxy().watch_since(path, &version).await?.matching(blue)?;
@@ -36,9 +35,9 @@ use crate::{
 ///     let map = serde_json::json!({"metadata": {"name": name}, "data": {"colour": colour}});
 ///     maps.create(&map).await?;
 /// }
-/// let event = watch.next(Some(Duration::from_secs(20))).await?.expect("the watch goes on");
+/// let event = watch.next(Some(Duration::from_secs(20))).await?.expect("the watch continues");
 /// assert_eq!(event["object"]["metadata"]["name"], "b");
-/// // Zero does not wait.
+/// // A timeout of zero does not wait.
 /// assert!(watch.next(Some(Duration::ZERO)).await.unwrap_err().is_timeout());
 /// watch.close();
 /// assert!(watch.next(None).await?.is_none());
@@ -46,7 +45,8 @@ use crate::{
 /// ```
 pub struct ProxyWatch {
     events: Option<BoxStream<'static, Result<Value>>>,
-    what: String,
+    /// The condition in timeout errors.
+    waiting_for: String,
 }
 
 impl ProxyWatch {
@@ -65,16 +65,16 @@ impl ProxyWatch {
         });
         Self {
             events: Some(events.boxed()),
-            what: format!("waiting for an event of {}", call.name()),
+            waiting_for: format!("waiting for an event of {}", call.name()),
         }
     }
 
-    /// Only events of objects whose fields match. The fields are compared here, so that
-    /// any field can be selected by: its path is dotted, and its value is text, a number,
-    /// or a Boolean. An absent field has the empty value.
+    /// Returns only events of objects whose fields match. The client compares the fields, so
+    /// that any field is supported. A path has dots, and a value is a string, a number, or a
+    /// boolean. An absent field has the empty value.
     ///
-    /// An object that stops matching has no further events. `BOOKMARK` and `ERROR`
-    /// events are always returned, because their objects have no fields to match.
+    /// An object that no longer matches has no further events. `BOOKMARK` and `ERROR` events
+    /// are always returned, because their objects have no fields to match.
     ///
     /// # Errors
     /// [`Error::Invalid`] for an empty selector.
@@ -86,21 +86,21 @@ impl ProxyWatch {
             ));
         }
         self.events = self.events.map(|events| {
-            let wanted = move |event: &Result<Value>| {
-                future::ready(event.as_ref().map_or(true, |event| has(event, &fields)))
+            let filter = move |event: &Result<Value>| {
+                future::ready(event.as_ref().map_or(true, |event| matches(event, &fields)))
             };
-            events.filter(wanted).boxed()
+            events.filter(filter).boxed()
         });
         Ok(self)
     }
 
-    /// The next event; `None` when the watch has ended. A `timeout` of `None` waits
-    /// without a limit, and zero returns only an event that has already arrived.
-    /// It can be cancelled and called again; no event is lost.
+    /// Returns the next event, `None` when the watch has ended. A `timeout` of `None` waits
+    /// without a limit, and zero returns only an event that has already arrived. This method
+    /// is cancel safe: no event is lost if its future is dropped.
     ///
     /// # Errors
-    /// [`Error::Timeout`]: the watch goes on. Others end it: an event that is not JSON, or
-    /// a broken connection.
+    /// [`Error::Timeout`]; the watch continues. [`Error::Decode`] for an event that is not
+    /// JSON, and [`Error::Unreachable`] if the connection is lost; they end the watch.
     pub async fn next(&mut self, timeout: Option<Duration>) -> Result<Option<Value>> {
         let Some(events) = &mut self.events else {
             return Ok(None);
@@ -110,7 +110,7 @@ impl ProxyWatch {
             Some(after) => {
                 let event = within(after, events.next()).await;
                 event.ok_or_else(|| Error::Timeout {
-                    waiting_for: self.what.clone(),
+                    waiting_for: self.waiting_for.clone(),
                     after,
                     last: String::new(),
                 })?
@@ -122,13 +122,14 @@ impl ProxyWatch {
         event.transpose()
     }
 
-    /// Ends the watch and frees its connection.
+    /// Ends the watch and closes its connection.
     pub fn close(&mut self) {
         self.events = None;
     }
 }
 
-fn has(event: &Value, fields: &FieldSelector) -> bool {
+/// Whether the object of an event matches the selector.
+fn matches(event: &Value, fields: &FieldSelector) -> bool {
     if matches!(event["type"].as_str(), Some("BOOKMARK" | "ERROR")) {
         return true;
     }
@@ -159,7 +160,7 @@ impl Stream for ProxyWatch {
 impl std::fmt::Debug for ProxyWatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ProxyWatch")
-            .field("what", &self.what)
+            .field("waiting_for", &self.waiting_for)
             .finish_non_exhaustive()
     }
 }
@@ -172,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_compared_as_text() {
+    fn fields_are_compared_as_strings() {
         let event = json!({"type": "ADDED", "object": {
             "metadata": {"name": "a"}, "spec": {"replicas": 3, "paused": true, "x": null},
         }});
@@ -188,9 +189,9 @@ mod tests {
             ("metadata.name.more=a", false),
         ] {
             let fields = selector.parse().unwrap();
-            assert_eq!(has(&event, &fields), expected, "{selector}");
+            assert_eq!(matches(&event, &fields), expected, "{selector}");
         }
         let error = json!({"type": "ERROR", "object": {"kind": "Status", "code": 410}});
-        assert!(has(&error, &"metadata.name=a".parse().unwrap()));
+        assert!(matches(&error, &"metadata.name=a".parse().unwrap()));
     }
 }

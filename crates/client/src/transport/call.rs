@@ -1,4 +1,4 @@
-//! Requests as plain values: method, path, query, body.
+//! Requests as plain values: method, path, query and body.
 
 use bytes::Bytes;
 use http::{
@@ -11,14 +11,15 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 
-/// What stands for itself in a path segment or a query value.
+/// The characters that are percent-encoded in a path segment or a query value: all but
+/// the unreserved characters of RFC 3986.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// Escapes a text for a path segment or a query.
+/// Percent-encodes a path segment, or a name or value of a query.
 pub(crate) fn escape(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
 }
@@ -27,13 +28,14 @@ pub(crate) fn escape(text: &str) -> String {
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) method: Method,
-    /// Absolute, escaped.
+    /// The absolute path, percent-encoded.
     pub(crate) path: String,
     pub(crate) query: Vec<(String, String)>,
     pub(crate) content_type: &'static str,
     pub(crate) accept: &'static str,
     pub(crate) body: Bytes,
-    /// Whether a refusal of a busy server is final.
+    /// Whether the request is sent only once, even if the server is busy or the connection
+    /// is lost.
     pub(crate) once: bool,
 }
 
@@ -68,20 +70,20 @@ impl Call {
 
     pub(crate) fn json(mut self, data: &impl Serialize) -> Result<Self> {
         let text = serde_json::to_vec(data).map_err(|error| {
-            Error::Invalid(format!("the data cannot be written as JSON: {error}"))
+            Error::Invalid(format!("the data cannot be serialized as JSON: {error}"))
         })?;
         self.body = text.into();
         Ok(self)
     }
 
-    /// How errors name the request: without the query, which may be long.
+    /// The request's name in errors. It omits the query, which may be long.
     pub(crate) fn name(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
 
-    /// How errors name the answer to the request.
-    pub(crate) fn answer(&self) -> String {
-        format!("the answer to {}", self.name())
+    /// The response's name in errors.
+    pub(crate) fn response_name(&self) -> String {
+        format!("the response to {}", self.name())
     }
 
     fn target(&self) -> String {
@@ -100,9 +102,9 @@ impl Call {
     }
 
     pub(super) fn uri(&self) -> Result<http::Uri> {
-        self.target().parse().map_err(|error| {
-            Error::Invalid(format!("{} is no valid request path: {error}", self.path))
-        })
+        self.target()
+            .parse()
+            .map_err(|error| Error::Invalid(format!("invalid request path {}: {error}", self.path)))
     }
 
     pub(super) fn request(&self) -> Result<Request<Body>> {

@@ -1,5 +1,5 @@
-//! Which cluster: kubeconfig, in-cluster configuration, or a plain URL. Turns
-//! them into kube-client's clients; no secret passes into an error's text.
+//! Loads the configuration of a cluster from a kubeconfig or from inside the cluster, and
+//! creates kube-client's clients from it. Error messages contain no secrets.
 
 use std::path::{Path, PathBuf};
 
@@ -12,20 +12,20 @@ use kube_client::{
 
 use super::{
     credentials,
-    explain::{explain, shown},
+    explain::{display_url, explain},
     kubeconfig, proxies,
 };
 use crate::error::{Error, Result};
 
-/// Where a configuration comes from, so that it can be read anew when its
-/// credentials no longer serve.
+/// The source of a configuration. It is read again when the credentials expire.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
-    /// The ecosystem's order: KUBECONFIG, ~/.kube/config, in-cluster.
+    /// The first of `KUBECONFIG`, `~/.kube/config` and the in-cluster configuration.
     Infer,
-    /// A file or the default ones, and a context or the current one.
     Kubeconfig {
+        /// `None`: the default files.
         path: Option<PathBuf>,
+        /// `None`: the current context.
         context: Option<String>,
     },
 }
@@ -47,7 +47,7 @@ async fn infer() -> Result<Config> {
         KubeconfigError::ReadConfig(error, _) => error.kind() == std::io::ErrorKind::NotFound,
         _ => false,
     };
-    match usual(&KubeConfigOptions::default()).await {
+    match load_default(&KubeConfigOptions::default()).await {
         Ok(config) => Ok(config),
         Err(error) if absent(&error) && in_cluster() => Config::incluster().map_err(|error| {
             Error::Config(format!(
@@ -58,21 +58,21 @@ async fn infer() -> Result<Config> {
     }
 }
 
-/// What the files say that are used where none is named.
-async fn usual(options: &KubeConfigOptions) -> Result<Config, KubeconfigError> {
-    of(kubeconfig::usual()?, options).await
+/// Loads the default kubeconfig files.
+async fn load_default(options: &KubeConfigOptions) -> Result<Config, KubeconfigError> {
+    to_config(kubeconfig::read_default()?, options).await
 }
 
-/// What a kubeconfig says. Its own proxy counts whatever the environment says.
-async fn of(
+/// Converts a kubeconfig. Its `proxy-url` takes precedence over the environment.
+async fn to_config(
     kubeconfig: Kubeconfig,
     options: &KubeConfigOptions,
 ) -> Result<Config, KubeconfigError> {
-    let own = kubeconfig::proxy(&kubeconfig, options);
+    let proxy_url = kubeconfig::proxy(&kubeconfig, options);
     let mut config = Config::from_custom_kubeconfig(kubeconfig, options).await?;
-    config.proxy_url = match own {
+    config.proxy_url = match proxy_url {
         Some(proxy) => Some(proxy.parse().map_err(KubeconfigError::ParseProxyUrl)?),
-        None => proxies::of_environment(&config.cluster_url, |name| std::env::var(name).ok())
+        None => proxies::from_environment(&config.cluster_url, |name| std::env::var(name).ok())
             .map_err(KubeconfigError::ParseProxyUrl)?,
     };
     Ok(config)
@@ -88,17 +88,17 @@ async fn from_kubeconfig(path: Option<&Path>, context: Option<&str>) -> Result<C
         ..KubeConfigOptions::default()
     };
     let config = match path {
-        None => usual(&options).await,
+        None => load_default(&options).await,
         Some(path) => match kubeconfig::read(path) {
-            Ok(kubeconfig) => of(kubeconfig, &options).await,
+            Ok(kubeconfig) => to_config(kubeconfig, &options).await,
             Err(error) => Err(error),
         },
     };
     config.map_err(|error| kubeconfig_error(path, &error))
 }
 
-/// Says what is wrong with a kubeconfig. Parser messages may quote the text,
-/// and with it a token, so they are left out.
+/// Returns the error for an invalid kubeconfig. It omits parser messages, which may quote
+/// a token from the file.
 fn kubeconfig_error(path: Option<&Path>, error: &KubeconfigError) -> Error {
     let which = path.map_or_else(
         || "the kubeconfig (KUBECONFIG or ~/.kube/config)".to_owned(),
@@ -112,7 +112,7 @@ fn kubeconfig_error(path: Option<&Path>, error: &KubeconfigError) -> Error {
         }
         KubeconfigError::LoadContext(name) => format!("it has no context {name:?}"),
         KubeconfigError::LoadClusterOfContext(name) => format!("it has no cluster {name:?}"),
-        KubeconfigError::FindPath => "there is no home directory to look in".to_owned(),
+        KubeconfigError::FindPath => "the user has no home directory".to_owned(),
         KubeconfigError::ReadConfig(error, path) => format!("{}: {error}", path.display()),
         KubeconfigError::LoadCertificateAuthority(_)
         | KubeconfigError::LoadClientCertificate(_)
@@ -123,76 +123,79 @@ fn kubeconfig_error(path: Option<&Path>, error: &KubeconfigError) -> Error {
             )
         }
         KubeconfigError::ParseProxyUrl(_) => {
-            "its proxy-url, or HTTPS_PROXY, is not a URL: write it as http://proxy:3128".to_owned()
+            "proxy-url or HTTPS_PROXY is not a valid URL: write it as http://proxy:3128".to_owned()
         }
-        KubeconfigError::ParseNoProxy(_) => "NO_PROXY cannot be read: it is a list of names, \
-             addresses and networks with a comma between each two"
+        KubeconfigError::ParseNoProxy(_) => "NO_PROXY is not valid: write host names, IP \
+             addresses and CIDR blocks, separated by commas"
             .to_owned(),
         other => other.to_string(),
     };
     Error::Config(format!("{which} cannot be used: {problem}"))
 }
 
+/// The message of an error up to the first colon, without the path or data that follows.
 fn without_detail(error: &KubeconfigError) -> String {
     let text = error.to_string();
     text.split(':').next().unwrap_or_default().to_owned()
 }
 
-/// A client over the network.
+/// Creates a client for a server on the network.
 ///
-/// Retries are ours (`retry.rs`): kube-client's own would repeat writes.
+/// kube-client's retries are off, because they would repeat writes. `retry.rs` has the
+/// retries of this crate.
 pub(super) fn client(mut config: Config) -> Result<Client> {
     ensure_crypto();
     config.default_retry = false;
-    let url = shown(&config.cluster_url);
+    let url = display_url(&config.cluster_url);
     let failed =
-        |problem: String| Error::Config(format!("no connection to {url} can be set up: {problem}"));
+        |problem: String| Error::Config(format!("cannot set up a connection to {url}: {problem}"));
     if config.root_cert.as_ref().is_some_and(Vec::is_empty) {
         return Err(failed(
-            "the certificate authority of the kubeconfig holds no certificate: it must be PEM"
+            "the certificate authority in the kubeconfig has no certificate: it must be PEM"
                 .to_owned(),
         ));
     }
     if config.cluster_url.scheme_str() == Some("http") {
-        // Nothing to verify: a machine without any certificates will do.
+        // There is nothing to verify, so the machine needs no certificates.
         config.root_cert.get_or_insert_default();
     }
     match ClientBuilder::try_from(config) {
         Ok(builder) => Ok(builder.build()),
         Err(kube_client::Error::ProxyProtocolUnsupported { proxy_url }) => {
-            let proxy = shown(&proxy_url);
+            let proxy = display_url(&proxy_url);
             Err(failed(format!(
-                "the proxy {proxy} is of no known kind: it must be http, https or socks5"
+                "the scheme of the proxy {proxy} is not supported: use http, https or socks5"
             )))
         }
         Err(error) => Err(failed(explain(&error))),
     }
 }
 
-/// A client with the credentials of its user's program, and when they expire.
-fn client_of_user(mut config: Config) -> Result<(Client, Option<Timestamp>)> {
+/// Creates a client. Runs the credential plugin of its user, if any, and returns when the
+/// plugin's credentials expire. Blocks until the plugin ends.
+fn client_with_credentials(mut config: Config) -> Result<(Client, Option<Timestamp>)> {
     let expires = credentials::fetch(&mut config.auth_info).map_err(|problem| {
-        let url = shown(&config.cluster_url);
+        let url = display_url(&config.cluster_url);
         Error::Config(format!("no credentials for {url}: {problem}"))
     })?;
     Ok((client(config)?, expires))
 }
 
-/// As [`client_of_user`], where a program may take its time.
+/// As [`client_with_credentials`], on a thread for blocking work.
 pub(super) async fn client_in_background(config: Config) -> Result<(Client, Option<Timestamp>)> {
-    match tokio::task::spawn_blocking(move || client_of_user(config)).await {
+    match tokio::task::spawn_blocking(move || client_with_credentials(config)).await {
         Ok(outcome) => outcome,
         Err(error) => Err(Error::Config(format!(
-            "the connection cannot be set up: {error}"
+            "cannot set up the connection: {error}"
         ))),
     }
 }
 
-/// Makes ring the process's TLS provider unless it has one: with none, or
-/// with two compiled in, rustls would panic on its first use.
+/// Installs ring as the TLS provider of the process, unless the process has one. Without an
+/// installed provider, rustls panics at its first use if none or two are compiled in.
 fn ensure_crypto() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // A lost race is fine: another thread has installed one.
+        // Fails only if another thread has just installed a provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }
@@ -216,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_missing_kubeconfig_is_named() {
+    async fn a_missing_kubeconfig_is_reported_with_its_path() {
         let error = from_kubeconfig(Some(Path::new("/nowhere/config")), None)
             .await
             .unwrap_err();

@@ -1,4 +1,4 @@
-//! kube-client's client, and the credentials it has.
+//! The client of kube-client and the renewal of its credentials.
 
 use std::task::{Context, Poll};
 
@@ -11,19 +11,22 @@ use tower::{BoxError, Service};
 use super::{Transport, config};
 use crate::locks::Mutex;
 
-pub(super) type Make = Box<dyn FnOnce() -> Client + Send>;
+pub(super) type CreateClient = Box<dyn FnOnce() -> Client + Send>;
 
-/// kube-client's client needs a runtime to be made, so that is put off until
-/// the first request. `generation` counts renewals of credentials.
+/// A client and its credentials. Creating kube-client's client requires a runtime, so it is
+/// delayed until the first request.
 pub(super) struct Connection {
     pub(super) client: Option<Client>,
-    pub(super) make: Mutex<Option<Make>>,
+    /// Creates the client at the first request.
+    pub(super) create: Mutex<Option<CreateClient>>,
+    /// The number of renewals of the credentials.
     pub(super) generation: u64,
-    /// When the credentials no longer serve.
+    /// When the credentials expire, if they do.
     pub(super) expires: Option<Timestamp>,
 }
 
-/// Sends requests of others with the credentials of now.
+/// A service that sends each request with unexpired credentials. The client that
+/// [`Transport::kube_client`] returns uses it.
 #[derive(Clone)]
 pub(super) struct Renewing(pub(super) Transport);
 
@@ -39,10 +42,11 @@ impl Service<Request<Body>> for Renewing {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let transport = self.0.clone();
         Box::pin(async move {
-            let (client, generation) = transport.fresh().await;
+            let (client, generation) = transport.unexpired_client().await;
             let response = client.send(request).await?;
             if response.status() == StatusCode::UNAUTHORIZED {
-                // The request cannot be sent again, but the next one is better off.
+                // The body is consumed, so this request is not sent again. The next
+                // request uses the renewed credentials.
                 transport.renew(generation).await;
             }
             Ok(response)
@@ -51,19 +55,19 @@ impl Service<Request<Body>> for Renewing {
 }
 
 impl Transport {
-    /// As [`Transport::current`], with credentials that have not expired, if any
-    /// can be had.
-    pub(super) async fn fresh(&self) -> (Client, u64) {
-        let (client, generation) = self.current();
+    /// As [`Transport::current_client`], but renews expired credentials first. If the
+    /// renewal fails, returns the client with the expired credentials.
+    pub(super) async fn unexpired_client(&self) -> (Client, u64) {
+        let (client, generation) = self.current_client();
         let expires = self.shared.connection.read().expires;
         if expires.is_some_and(|time| time <= Timestamp::now()) && self.renew(generation).await {
-            return self.current();
+            return self.current_client();
         }
         (client, generation)
     }
 
-    /// The client, and which generation of credentials it has.
-    pub(super) fn current(&self) -> (Client, u64) {
+    /// Returns the client and the generation of its credentials.
+    pub(super) fn current_client(&self) -> (Client, u64) {
         {
             let connection = self.shared.connection.read();
             if let Some(client) = &connection.client {
@@ -71,23 +75,24 @@ impl Transport {
             }
         }
         let mut connection = self.shared.connection.write();
-        if let Some(make) = connection.make.get_mut().take() {
-            connection.client = Some(make());
+        let create = connection.create.lock().take();
+        if let Some(create) = create {
+            connection.client = Some(create());
         }
         let client = connection
             .client
             .clone()
-            .expect("either made before, or just now");
+            .expect("the client was created before or just now");
         (client, connection.generation)
     }
 
-    /// Reads the credentials anew, once for all who ask at the same time;
-    /// whether there is now something newer than `generation`.
+    /// Loads the credentials again, only once for concurrent callers. Returns whether the
+    /// current credentials are newer than `generation`.
     pub(super) async fn renew(&self, generation: u64) -> bool {
         let Some(source) = &self.shared.source else {
             return false;
         };
-        let _one = self.shared.renewing.lock().await;
+        let _guard = self.shared.renewal.lock().await;
         if self.shared.connection.read().generation > generation {
             return true;
         }
@@ -104,7 +109,7 @@ impl Transport {
                 true
             }
             Err(error) => {
-                tracing::warn!(%error, "credentials cannot be renewed");
+                tracing::warn!(%error, "cannot renew the credentials");
                 false
             }
         }

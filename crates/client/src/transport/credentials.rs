@@ -1,8 +1,8 @@
-//! Programs that return credentials: `users[].user.exec` of a kubeconfig.
+//! Credential plugins: the programs in `users[].user.exec` of a kubeconfig.
 //!
-//! kube-client would run such a program three times for a connection, and each
-//! run may take a second or ask a person; here it is run once, and again when
-//! its credentials have expired or are refused. The protocol:
+//! kube-client would run a plugin three times for each connection, and each run may take a
+//! second or prompt the user. This module runs it once, and again when its credentials
+//! expire or the server rejects them. The protocol:
 //! <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins>
 
 use std::{
@@ -16,11 +16,11 @@ use kube_client::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
 use serde::Deserialize;
 use serde_json::json;
 
-/// The variable with the program's input.
-const INFO: &str = "KUBERNETES_EXEC_INFO";
+/// The environment variable with the plugin's input.
+const EXEC_INFO: &str = "KUBERNETES_EXEC_INFO";
 const KIND: &str = "ExecCredential";
 
-/// What a program answers.
+/// The output of a plugin.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Credential {
@@ -39,9 +39,12 @@ struct Status {
     client_key_data: Option<String>,
 }
 
-/// Runs a user's program, if there is one, and puts its credentials in its place;
-/// returns when these expire, if ever. Waits for the program. What it prints and what it
-/// is given may be secret: an error has nothing of it.
+/// Runs the user's credential plugin, if there is one, and replaces it with its
+/// credentials. Returns when they expire, if they do. Blocks until the plugin ends.
+///
+/// # Errors
+/// The reason, which contains neither the plugin's output nor its arguments and
+/// environment: they may be secret.
 pub(super) fn fetch(user: &mut AuthInfo) -> Result<Option<Timestamp>, String> {
     let Some(program) = user.exec.take() else {
         return Ok(None);
@@ -69,7 +72,7 @@ fn run(name: &str, program: &ExecConfig) -> Result<Status, String> {
         .map_err(|error| not_started(program, &error))?;
     if !output.status.success() {
         let status = output.status;
-        return Err(format!("failed with {status}: run it by hand"));
+        return Err(format!("failed with {status}: run it manually"));
     }
     read(&output.stdout, program.api_version.as_deref())
 }
@@ -79,7 +82,7 @@ fn command(name: &str, program: &ExecConfig) -> Result<Command, String> {
     let interactive = match program.interactive_mode {
         Some(ExecInteractiveMode::Never) => false,
         Some(ExecInteractiveMode::Always) if !terminal => {
-            return Err("must ask a person, and there is no terminal to ask on".to_owned());
+            return Err("requires interactive input, but stdin is not a terminal".to_owned());
         }
         Some(ExecInteractiveMode::Always | ExecInteractiveMode::IfAvailable) | None => terminal,
     };
@@ -96,11 +99,11 @@ fn command(name: &str, program: &ExecConfig) -> Result<Command, String> {
             command.env(name, value);
         }
     }
-    command.env(INFO, info.to_string());
+    command.env(EXEC_INFO, info.to_string());
     if !interactive {
         command.stdin(Stdio::null());
     }
-    // What it has to say to people, it says to them.
+    // The plugin's messages and prompts are for the user.
     command.stderr(Stdio::inherit());
     Ok(command)
 }
@@ -115,34 +118,34 @@ fn not_started(program: &ExecConfig, error: &std::io::Error) -> String {
     format!("cannot be started: {error}; {hint}")
 }
 
-/// Reads an answer. Some programs write YAML, which JSON is a part of.
-fn read(answer: &[u8], version: Option<&str>) -> Result<Status, String> {
-    let unreadable = || format!("wrote something else than an {KIND}: run it by hand");
-    longshore_model::yaml::check(answer).map_err(|_| unreadable())?;
-    let credential: Credential = serde_yaml_ng::from_slice(answer).map_err(|_| unreadable())?;
+/// Reads the output of a plugin. Some plugins print YAML, of which JSON is a subset.
+fn read(output: &[u8], version: Option<&str>) -> Result<Status, String> {
+    let unreadable = || format!("printed something other than an {KIND}: run it manually");
+    longshore_model::yaml::check(output).map_err(|_| unreadable())?;
+    let credential: Credential = serde_yaml_ng::from_slice(output).map_err(|_| unreadable())?;
     if credential.kind.is_some_and(|kind| kind != KIND) {
         return Err(unreadable());
     }
-    if let (Some(own), Some(version)) = (&credential.api_version, version)
-        && own != version
+    if let (Some(found), Some(expected)) = (&credential.api_version, version)
+        && found != expected
     {
         return Err(format!(
-            "speaks {own}, and the kubeconfig says {version}: make them agree"
+            "returned apiVersion {found}, but the kubeconfig has {expected}: use one version"
         ));
     }
     let status = credential
         .status
-        .ok_or_else(|| format!("wrote an {KIND} without a status: run it by hand"))?;
+        .ok_or_else(|| format!("printed an {KIND} without a status: run it manually"))?;
     match (
         &status.token,
         &status.client_certificate_data,
         &status.client_key_data,
     ) {
         (None, None, None) => {
-            Err("returned neither a token nor a certificate: run it by hand".to_owned())
+            Err("returned neither a token nor a certificate: run it manually".to_owned())
         }
         (_, Some(_), None) | (_, None, Some(_)) => Err(
-            "returned a certificate without a private key, or a key without a certificate: run it by hand".to_owned(),
+            "returned a certificate without a private key, or a key without a certificate: run it manually".to_owned(),
         ),
         _ => Ok(status),
     }
@@ -155,12 +158,12 @@ mod tests {
 
     const VERSION: &str = "client.authentication.k8s.io/v1";
 
-    fn error(answer: &str) -> String {
-        read(answer.as_bytes(), Some(VERSION)).err().unwrap()
+    fn error(output: &str) -> String {
+        read(output.as_bytes(), Some(VERSION)).err().unwrap()
     }
 
     #[test]
-    fn answers_are_json_or_yaml() {
+    fn output_is_json_or_yaml() {
         let yaml =
             "kind: ExecCredential\nstatus: {token: t, expirationTimestamp: 2026-01-02T03:04:05Z}";
         let status = read(yaml.as_bytes(), Some(VERSION)).unwrap();
@@ -172,11 +175,11 @@ mod tests {
     }
 
     #[test]
-    fn other_output_is_reported_without_its_content() {
+    fn invalid_output_is_reported_without_its_content() {
         for other in ["", "s3cret", "{", "kind: Pod", "status: {token: [1]}"] {
             let error = error(other);
             assert!(
-                error.starts_with("wrote ") && !error.contains("s3cret"),
+                error.starts_with("printed ") && !error.contains("s3cret"),
                 "{error}"
             );
         }
@@ -184,7 +187,7 @@ mod tests {
             error(
                 r#"{"apiVersion": "client.authentication.k8s.io/v1beta1", "status": {"token": "t"}}"#
             ),
-            "speaks client.authentication.k8s.io/v1beta1, and the kubeconfig says client.authentication.k8s.io/v1: make them agree"
+            "returned apiVersion client.authentication.k8s.io/v1beta1, but the kubeconfig has client.authentication.k8s.io/v1: use one version"
         );
         assert!(error("status: {}").starts_with("returned neither a token"));
         let half = error("status: {clientKeyData: s3cret}");

@@ -1,9 +1,9 @@
-//! URLs and the causes of errors in words, without credentials.
+//! Formats URLs and errors for messages, without credentials.
 
 use kube_client::client::AuthError;
 
-/// A URL without user name and password.
-pub(super) fn shown(url: &http::Uri) -> String {
+/// Formats a URL without user name, password and query.
+pub(super) fn display_url(url: &http::Uri) -> String {
     let scheme = url.scheme_str().unwrap_or("http");
     let host = url.host().unwrap_or_default();
     let port = url
@@ -16,7 +16,7 @@ pub(super) fn shown(url: &http::Uri) -> String {
     )
 }
 
-/// The causes of an error in words, each once, without credentials.
+/// Formats an error and its sources, each once, without credentials.
 pub(super) fn explain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut texts: Vec<String> = Vec::new();
     let mut next = Some(error);
@@ -26,14 +26,14 @@ pub(super) fn explain(error: &(dyn std::error::Error + 'static)) -> String {
         }
         let io = error.downcast_ref::<std::io::Error>();
         let text = match io.map(std::io::Error::kind) {
-            // The words of a TLS library are for those who write servers.
+            // The TLS library's message helps only developers of servers.
             Some(std::io::ErrorKind::UnexpectedEof) => {
                 texts.push("the server closed the connection".to_owned());
                 break;
             }
             _ => error.to_string(),
         };
-        // Outer errors often repeat the inner one's words: keep the inner's.
+        // The messages of many errors contain the message of their source.
         texts.retain(|outer| !outer.contains(&text));
         if !texts.iter().any(|known| known == &text) {
             texts.push(text);
@@ -43,13 +43,13 @@ pub(super) fn explain(error: &(dyn std::error::Error + 'static)) -> String {
     texts.join(": ")
 }
 
-/// Authentication failures: what a provider's program was given or has printed
-/// may hold a token.
+/// Formats an authentication error. Omits the arguments and the output of a credential
+/// plugin, which may contain a token.
 fn auth(error: &AuthError) -> String {
     match error {
         AuthError::AuthExecRun { out, .. } => {
             let status = out.status;
-            format!("the credential program failed with {status}: run it by hand")
+            format!("the credential program failed with {status}: run it manually")
         }
         AuthError::AuthExecStart(error) => {
             format!("the credential program cannot be started: {error}")
@@ -67,15 +67,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shown_urls_have_no_password() {
+    fn displayed_urls_have_no_password() {
         let url = "https://user:secret@example.org:6443/base/"
             .parse()
             .unwrap();
-        assert_eq!(shown(&url), "https://example.org:6443/base");
+        assert_eq!(display_url(&url), "https://example.org:6443/base");
     }
 
     #[test]
-    fn causes_are_named_once() {
+    fn each_cause_is_named_once() {
         #[derive(Debug, thiserror::Error)]
         #[error("outer: inner")]
         struct Outer(#[source] Inner);

@@ -1,4 +1,5 @@
-//! Kubeconfig files: read within limits, whoever wrote them.
+//! Reads kubeconfig files, with limits on their size and on the size of the files they
+//! refer to. The content is untrusted.
 
 use std::{
     io,
@@ -9,10 +10,12 @@ use kube_client::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use longshore_files::read_limited;
 use longshore_model::yaml;
 
-/// The largest kubeconfig, in bytes.
-const LARGEST: u64 = 4 << 20;
-/// The largest file that a kubeconfig names, in bytes: certificates, a key, a token.
-const LARGEST_PART: u64 = 1 << 20;
+/// The maximum size of a kubeconfig, in bytes.
+const MAX_BYTES: u64 = 4 << 20;
+/// The maximum size of a file that a kubeconfig refers to (certificates, a key, a token),
+/// in bytes.
+const MAX_REFERENCED_BYTES: u64 = 1 << 20;
+const NOT_UTF8: &str = "it is not UTF-8 text";
 
 type Result<T> = std::result::Result<T, KubeconfigError>;
 
@@ -20,28 +23,30 @@ fn unreadable(path: &Path, error: io::Error) -> KubeconfigError {
     KubeconfigError::ReadConfig(error, path.to_owned())
 }
 
-/// Reads one file. Paths in it are relative to its folder.
+/// Reads one file. Resolves relative paths in it against its folder.
 pub(super) fn read(path: &Path) -> Result<Kubeconfig> {
-    let bytes = read_limited(path, LARGEST).map_err(|error| unreadable(path, error))?;
+    let bytes = read_limited(path, MAX_BYTES).map_err(|error| unreadable(path, error))?;
     let invalid = |text: String| unreadable(path, io::Error::new(io::ErrorKind::InvalidData, text));
     let text = decode(bytes).map_err(|problem| invalid(problem.to_owned()))?;
     yaml::check(text.as_bytes()).map_err(|error| invalid(error.to_string()))?;
     let mut config = Kubeconfig::from_yaml(&text)?;
     if let Some(folder) = path.parent() {
-        let mut parts = Vec::new();
-        for part in files(&mut config) {
-            *part = folder.join(&*part).to_string_lossy().into_owned();
-            parts.push(PathBuf::from(part.as_str()));
+        let mut paths = Vec::new();
+        for file in files(&mut config) {
+            *file = folder.join(&*file).to_string_lossy().into_owned();
+            paths.push(PathBuf::from(file.as_str()));
         }
-        for part in parts {
-            // What is not there is found by who uses it.
-            let Ok(found) = std::fs::metadata(&part) else {
+        for path in paths {
+            // kube-client reports a missing file when it reads it. Files of other users
+            // and contexts may be missing.
+            let Ok(metadata) = std::fs::metadata(&path) else {
                 continue;
             };
-            if !found.is_file() || found.len() > LARGEST_PART {
-                let text = format!("it is not a regular file of at most {LARGEST_PART} bytes");
+            if !metadata.is_file() || metadata.len() > MAX_REFERENCED_BYTES {
+                let text =
+                    format!("it is not a regular file of at most {MAX_REFERENCED_BYTES} bytes");
                 let error = io::Error::new(io::ErrorKind::InvalidInput, text);
-                return Err(unreadable(&part, error));
+                return Err(unreadable(&path, error));
             }
         }
         for command in commands(&mut config) {
@@ -51,24 +56,22 @@ pub(super) fn read(path: &Path) -> Result<Kubeconfig> {
     Ok(config)
 }
 
-/// The text of a file, in any of Unicode's encodings that say so at their begin.
+/// Decodes a file: UTF-16 if it starts with a byte order mark of UTF-16, else UTF-8.
 fn decode(bytes: Vec<u8>) -> std::result::Result<String, &'static str> {
-    let wide = |of: fn([u8; 2]) -> u16| {
+    let utf16 = |from_bytes: fn([u8; 2]) -> u16| {
         let units = bytes.get(2..).unwrap_or_default().chunks_exact(2);
-        let units: Vec<u16> = units.map(|unit| of([unit[0], unit[1]])).collect();
+        let units: Vec<u16> = units.map(|unit| from_bytes([unit[0], unit[1]])).collect();
         String::from_utf16(&units).map_err(|_| "it is not UTF-16 text")
     };
     match bytes.as_slice() {
-        [0xff, 0xfe, ..] => wide(u16::from_le_bytes),
-        [0xfe, 0xff, ..] => wide(u16::from_be_bytes),
-        [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8(rest.to_vec()).map_err(|_| NO_TEXT),
-        _ => String::from_utf8(bytes).map_err(|_| NO_TEXT),
+        [0xff, 0xfe, ..] => utf16(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => utf16(u16::from_be_bytes),
+        [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8(rest.to_vec()).map_err(|_| NOT_UTF8),
+        _ => String::from_utf8(bytes).map_err(|_| NOT_UTF8),
     }
 }
 
-const NO_TEXT: &str = "it is not UTF-8 text";
-
-/// The files that a kubeconfig names.
+/// The paths of the files that a kubeconfig refers to.
 fn files(config: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
     let clusters = config.clusters.iter_mut();
     let authorities = clusters
@@ -89,7 +92,8 @@ fn files(config: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
         .filter(|path| !path.is_empty())
 }
 
-/// The programs that a kubeconfig names by a path, not for the `PATH` to find.
+/// The credential plugins that a kubeconfig refers to by path. Plugins without a slash in
+/// their name are searched in `PATH`.
 fn commands(config: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
     let users = config.auth_infos.iter_mut();
     let users = users.filter_map(|named| named.auth_info.as_mut());
@@ -97,10 +101,10 @@ fn commands(config: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
     commands.filter(|command| command.contains('/'))
 }
 
-/// The files that are used where none is named: those of `KUBECONFIG`, or the one
-/// in the home directory. Of several in `KUBECONFIG` those that are not there are
-/// left out, as kubectl does.
-pub(super) fn usual() -> Result<Kubeconfig> {
+/// Reads and merges the files in `KUBECONFIG`, or reads `~/.kube/config` if the variable is
+/// empty. As in kubectl, if `KUBECONFIG` has several files, those that do not exist are
+/// ignored.
+pub(super) fn read_default() -> Result<Kubeconfig> {
     let list = std::env::var_os("KUBECONFIG").unwrap_or_default();
     let mut paths: Vec<PathBuf> = std::env::split_paths(&list).collect();
     paths.retain(|path| !path.as_os_str().is_empty());
@@ -109,14 +113,14 @@ pub(super) fn usual() -> Result<Kubeconfig> {
         return read(&home.join(".kube/config"));
     }
     if paths.len() > 1 && paths.iter().any(|path| path.exists()) {
-        // What cannot be looked at is no less an error than what cannot be read.
+        // Keeps files whose existence cannot be checked: reading them reports the error.
         paths.retain(|path| path.try_exists().unwrap_or(true));
     }
     let merge = |all: Kubeconfig, path: &PathBuf| all.merge(read(path)?);
     paths.iter().try_fold(Kubeconfig::default(), merge)
 }
 
-/// The proxy that a kubeconfig names for a context's cluster.
+/// The `proxy-url` of the cluster that the options or the context select.
 pub(super) fn proxy(config: &Kubeconfig, options: &KubeConfigOptions) -> Option<String> {
     let context = options.context.as_ref().or(config.current_context.as_ref());
     let context = config

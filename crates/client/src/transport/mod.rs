@@ -1,17 +1,17 @@
-//! Sends requests: the only place that talks to a server. It knows bytes and
-//! paths, and nothing of the objects in them.
+//! Sends requests to the API server. No other module does I/O with a server. This module
+//! handles paths and bytes, and does not know the objects in them.
 
-mod answer;
 mod body;
 mod call;
 mod config;
 mod connection;
 mod credentials;
+mod error_response;
 mod explain;
 mod kubeconfig;
 mod proxies;
-mod refusal;
 mod request_metrics;
+mod response;
 mod retry;
 mod send;
 mod stream;
@@ -29,15 +29,15 @@ use tokio_util::sync::CancellationToken;
 use tower::{BoxError, Service};
 
 pub(crate) use self::{
-    answer::parse,
     call::{Call, JSON, escape},
-    refusal::status,
-    stream::{Lines, pieces, within},
+    error_response::status,
+    response::parse,
+    stream::{Lines, chunks, within},
 };
 use self::{
     config::Source,
-    connection::{Connection, Make, Renewing},
-    explain::shown,
+    connection::{Connection, CreateClient, Renewing},
+    explain::display_url,
     warnings::Warnings,
 };
 use crate::{
@@ -46,18 +46,17 @@ use crate::{
 };
 pub use timing::Timing;
 
-/// The user agent where no other is given.
-const AGENT: &str = concat!("longshore/", env!("CARGO_PKG_VERSION"));
+/// The default user agent.
+const USER_AGENT: &str = concat!("longshore/", env!("CARGO_PKG_VERSION"));
 
-/// A connection to a server. Clones share one pool of connections and are closed
-/// together.
+/// A connection to an API server. Clones share one connection pool and are closed together.
 #[derive(Clone)]
 pub(crate) struct Transport {
     shared: Arc<Shared>,
     settings: Arc<Settings>,
 }
 
-/// What clones may have each of their own.
+/// The settings, which can differ between clones.
 #[derive(Clone)]
 struct Settings {
     timing: Timing,
@@ -67,8 +66,8 @@ struct Settings {
 
 struct Shared {
     connection: RwLock<Connection>,
-    /// One renewal of credentials at a time.
-    renewing: tokio::sync::Mutex<()>,
+    /// Held during a renewal of credentials.
+    renewal: tokio::sync::Mutex<()>,
     source: Option<Source>,
     url: String,
     closed: CancellationToken,
@@ -78,14 +77,14 @@ impl Transport {
     fn new(connection: Connection, source: Option<Source>, url: String) -> Self {
         let shared = Shared {
             connection: RwLock::new(connection),
-            renewing: tokio::sync::Mutex::new(()),
+            renewal: tokio::sync::Mutex::new(()),
             source,
             url,
             closed: CancellationToken::new(),
         };
         let settings = Settings {
             timing: Timing::default(),
-            agent: HeaderValue::from_static(AGENT),
+            agent: HeaderValue::from_static(USER_AGENT),
             warnings: Warnings::default(),
         };
         Self {
@@ -94,13 +93,13 @@ impl Transport {
         }
     }
 
-    /// To the cluster that the environment names, and the namespace of its
-    /// context.
+    /// Connects to the cluster of the default kubeconfig, or of the pod that this process
+    /// runs in. Also returns the namespace of the context.
     pub(crate) async fn infer() -> Result<(Self, String)> {
         Self::from_source(Source::Infer).await
     }
 
-    /// To the cluster of a kubeconfig, and the namespace of its context.
+    /// Connects to the cluster of a kubeconfig. Also returns the namespace of the context.
     pub(crate) async fn from_kubeconfig(
         path: Option<PathBuf>,
         context: Option<String>,
@@ -110,61 +109,61 @@ impl Transport {
 
     async fn from_source(source: Source) -> Result<(Self, String)> {
         let config = source.load().await?;
-        let (url, namespace) = (shown(&config.cluster_url), config.default_namespace.clone());
+        let (url, namespace) = (
+            display_url(&config.cluster_url),
+            config.default_namespace.clone(),
+        );
         let (client, expires) = config::client_in_background(config).await?;
         let connection = Connection {
             client: Some(client),
-            make: Mutex::new(None),
+            create: Mutex::new(None),
             generation: 0,
             expires,
         };
         Ok((Self::new(connection, Some(source), url), namespace))
     }
 
-    /// To a plain URL.
+    /// Connects to a URL, without credentials.
     pub(crate) fn from_url(url: &str) -> Result<Self> {
-        let wrong = || {
+        let invalid = || {
             Error::Config(
                 "the cluster's URL is not valid: write it as http://localhost:8001/".to_owned(),
             )
         };
         let text = url.trim_end_matches('/');
-        let mut uri: http::Uri = text.parse().map_err(|_| wrong())?;
-        // Some clients take the URL of the API root, which is part of every path here.
+        let mut uri: http::Uri = text.parse().map_err(|_| invalid())?;
+        // Some clients expect the URL of the API root. Here, paths contain `/api`.
         if uri.path().ends_with("/api")
             && let Some(base) = text.strip_suffix("/api")
         {
-            uri = base.parse().map_err(|_| wrong())?;
+            uri = base.parse().map_err(|_| invalid())?;
         }
         if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
-            return Err(wrong());
+            return Err(invalid());
         }
-        let shown = shown(&uri);
+        let url = display_url(&uri);
         let config = Config::new(uri);
-        let refused = Arc::new(RwLock::new(None));
-        let make: Make = {
-            let refused = refused.clone();
-            Box::new(move || {
-                config::client(config).unwrap_or_else(|error| {
-                    *refused.write() = Some(error.to_string());
-                    let failing = tower::service_fn(move |_| {
-                        let problem = refused.read().clone().unwrap_or_default();
-                        async move { Err::<Response<Body>, BoxError>(problem.into()) }
-                    });
-                    Client::new(failing, "default")
-                })
+        // If the client cannot be created, each request fails with the reason.
+        let create: CreateClient = Box::new(move || {
+            config::client(config).unwrap_or_else(|error| {
+                let problem = error.to_string();
+                let failing = tower::service_fn(move |_| {
+                    let problem = problem.clone();
+                    async move { Err::<Response<Body>, BoxError>(problem.into()) }
+                });
+                Client::new(failing, "default")
             })
-        };
+        });
         let connection = Connection {
             client: None,
-            make: Mutex::new(Some(make)),
+            create: Mutex::new(Some(create)),
             generation: 0,
             expires: None,
         };
-        Ok(Self::new(connection, None, shown))
+        Ok(Self::new(connection, None, url))
     }
 
-    /// To a service in the same process.
+    /// Connects to a server in this process.
     pub(crate) fn from_service<S, B>(service: S, namespace: &str) -> Self
     where
         S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
@@ -174,10 +173,10 @@ impl Transport {
         B::Error: Into<BoxError>,
     {
         let namespace = namespace.to_owned();
-        let make: Make = Box::new(move || Client::new(service, namespace));
+        let create: CreateClient = Box::new(move || Client::new(service, namespace));
         let connection = Connection {
             client: None,
-            make: Mutex::new(Some(make)),
+            create: Mutex::new(Some(create)),
             generation: 0,
             expires: None,
         };
@@ -188,7 +187,8 @@ impl Transport {
         Arc::make_mut(&mut self.settings).timing = timing;
     }
 
-    /// A name that cannot stand in a header changes nothing.
+    /// Sets the user agent to `name` and the version of this crate. Does nothing if `name`
+    /// is not valid in a header.
     pub(crate) fn set_user_agent(&mut self, name: &str) {
         let agent = format!("{name}/{}", env!("CARGO_PKG_VERSION"));
         if let Ok(agent) = HeaderValue::from_str(&agent) {
@@ -197,14 +197,14 @@ impl Transport {
     }
 
     pub(crate) fn set_warning_handler(&mut self, handler: impl Fn(&str) + Send + Sync + 'static) {
-        Arc::make_mut(&mut self.settings).warnings = Warnings::to(handler);
+        Arc::make_mut(&mut self.settings).warnings = Warnings::with_handler(handler);
     }
 
-    /// kube-client's client on the same connection.
+    /// Returns a client of kube-client that uses the same connection.
     pub(crate) fn kube_client(&self, namespace: &str) -> Client {
         match self.shared.source {
             Some(_) => Client::new(Renewing(self.clone()), namespace),
-            None => self.current().0,
+            None => self.current_client().0,
         }
     }
 
@@ -212,12 +212,12 @@ impl Transport {
         &self.settings.timing
     }
 
-    /// Where the server is, without credentials.
+    /// The URL of the server, without credentials.
     pub(crate) fn url(&self) -> &str {
         &self.shared.url
     }
 
-    /// Cancelled once the connection is closed.
+    /// The token that is cancelled when the connection is closed.
     pub(crate) fn closed(&self) -> &CancellationToken {
         &self.shared.closed
     }

@@ -1,18 +1,18 @@
-//! Which HTTP proxy requests go through, by the environment. As by kubectl, none
-//! leads to this machine itself. kube-client has another rule: it compares
-//! `NO_PROXY` with the proxy's address, and knows no exception.
+//! Selects the HTTP proxy from the environment variables, as kubectl does: loopback
+//! addresses never use a proxy. kube-client's own selection differs: it compares `NO_PROXY`
+//! with the address of the proxy, and makes no exception for loopback addresses.
 
 use std::net::IpAddr;
 
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 
-/// The proxy for a cluster's URL; `None`: no proxy. Plain `http` URLs have none: a
-/// proxy would read the token.
+/// Returns the proxy for a cluster's URL, `None` for a direct connection. `http` URLs have
+/// no proxy, because it could read the token.
 ///
 /// # Errors
-/// What `HTTPS_PROXY` says is no URL.
-pub(super) fn of_environment(
+/// `HTTPS_PROXY` is not a URL.
+pub(super) fn from_environment(
     url: &Uri,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Option<Uri>, http::uri::InvalidUri> {
@@ -24,7 +24,7 @@ pub(super) fn of_environment(
         return Ok(None);
     };
     let excluded = first(["NO_PROXY", "no_proxy"]).unwrap_or_default();
-    if url.scheme_str() != Some("https") || is_this_machine(url) || is_excluded(url, &excluded) {
+    if url.scheme_str() != Some("https") || is_loopback(url) || is_excluded(url, &excluded) {
         return Ok(None);
     }
     let proxy = proxy.trim();
@@ -40,7 +40,7 @@ fn host(url: &Uri) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-fn is_this_machine(url: &Uri) -> bool {
+fn is_loopback(url: &Uri) -> bool {
     let host = host(url).trim_end_matches('.').to_ascii_lowercase();
     match host.parse::<IpAddr>() {
         Ok(IpAddr::V6(address)) => {
@@ -51,8 +51,8 @@ fn is_this_machine(url: &Uri) -> bool {
     }
 }
 
-/// Whether `NO_PROXY` names the host: by name, as a subdomain, by address or
-/// network, perhaps with the port.
+/// Whether the list in `NO_PROXY` matches the host. An entry is a domain, which includes its
+/// subdomains, an address or a CIDR block, with an optional port.
 fn is_excluded(url: &Uri, list: &str) -> bool {
     let port = url.port_u16().unwrap_or(443);
     let entries = list.split([',', ' ']).filter_map(|entry| {
@@ -61,7 +61,7 @@ fn is_excluded(url: &Uri, list: &str) -> bool {
             .filter(|rest| !rest.is_empty())
             .unwrap_or(entry);
         match entry.rsplit_once(':') {
-            // Not the last part of an IPv6 address.
+            // The colon is not part of an IPv6 address.
             Some((name, number)) if !name.contains(':') || name.ends_with(']') => {
                 let name = name.trim_start_matches('[').trim_end_matches(']');
                 (number.parse() == Ok(port)).then_some(name)
@@ -70,7 +70,7 @@ fn is_excluded(url: &Uri, list: &str) -> bool {
         }
     });
     let list = entries.collect::<Vec<_>>().join(",");
-    // Any proxy will do to ask.
+    // The matcher requires a proxy; its address does not matter.
     let matcher = Matcher::builder().https("http://proxy").no(list).build();
     matcher.intercept(url).is_none()
 }
@@ -80,17 +80,17 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn chosen(url: &str, variables: &[(&str, &str)]) -> Option<String> {
+    fn selected(url: &str, variables: &[(&str, &str)]) -> Option<String> {
         let variable = |name: &str| {
             let found = variables.iter().find(|(other, _)| *other == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        let proxy = of_environment(&url.parse().unwrap(), variable).unwrap();
+        let proxy = from_environment(&url.parse().unwrap(), variable).unwrap();
         proxy.map(|proxy| proxy.to_string())
     }
 
     #[test]
-    fn this_machine_is_never_reached_through_a_proxy() {
+    fn loopback_addresses_use_no_proxy() {
         let proxy = ("HTTPS_PROXY", "http://proxy:3128");
         for url in [
             "https://127.0.0.1:6443",
@@ -101,17 +101,17 @@ mod tests {
             "https://LOCALHOST.",
             "https://api.localhost",
         ] {
-            assert_eq!(chosen(url, &[proxy]), None, "{url}");
+            assert_eq!(selected(url, &[proxy]), None, "{url}");
         }
-        let far = chosen("https://example.org:6443", &[proxy]);
-        assert_eq!(far.as_deref(), Some("http://proxy:3128/"));
-        assert_eq!(chosen("http://example.org", &[proxy]), None);
+        let remote = selected("https://example.org:6443", &[proxy]);
+        assert_eq!(remote.as_deref(), Some("http://proxy:3128/"));
+        assert_eq!(selected("http://example.org", &[proxy]), None);
         let others = [("HTTP_PROXY", "http://a"), ("ALL_PROXY", "http://b")];
-        assert_eq!(chosen("https://example.org", &others), None);
+        assert_eq!(selected("https://example.org", &others), None);
     }
 
     #[test]
-    fn no_proxy_names_clusters() {
+    fn no_proxy_excludes_hosts() {
         for (list, url, excluded) in [
             ("example.org", "https://example.org:6443", true),
             ("example.org", "https://api.example.org", true),
@@ -131,11 +131,11 @@ mod tests {
             ("", "https://example.org", false),
         ] {
             let variables = [("https_proxy", "proxy:3128"), ("no_proxy", list)];
-            let proxy = chosen(url, &variables);
+            let proxy = selected(url, &variables);
             assert_eq!(proxy.is_none(), excluded, "{list} {url}");
-            // The proxy's own name is of no account.
-            let own = [("https_proxy", "proxy:3128"), ("NO_PROXY", "proxy")];
-            assert!(chosen(url, &own).is_some());
+            // NO_PROXY is compared with the cluster's host, not with the proxy's.
+            let proxy_host = [("https_proxy", "proxy:3128"), ("NO_PROXY", "proxy")];
+            assert!(selected(url, &proxy_host).is_some());
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Spans of requests, and metrics with the feature `metrics`. They hold paths
-//! and codes alone: a query or a body may be confidential.
+//! Tracing spans of requests, and metrics with the feature `metrics`. They contain only
+//! methods, paths and status codes, because a query or a body may be confidential.
 
 use std::{future::Future, time::Duration};
 
@@ -10,7 +10,7 @@ use tracing::{Instrument, field::Empty};
 use super::call::Call;
 use crate::error::Error;
 
-/// Records a request around sending it.
+/// Runs `sending` in a span and records its outcome. The code is 0 without a response.
 pub(super) async fn request<B>(
     call: &Call,
     sending: impl Future<Output = Result<Response<B>, Error>>,
@@ -21,7 +21,7 @@ where
     let span =
         tracing::debug_span!("request", method = %call.method, path = call.path, code = Empty);
     #[cfg(feature = "metrics")]
-    let begun = std::time::Instant::now();
+    let start = std::time::Instant::now();
     let outcome = sending.instrument(span.clone()).await;
     let code = match &outcome {
         Ok(response) => response.status().as_u16(),
@@ -34,13 +34,12 @@ where
         metrics::counter!("longshore_requests", "method" => method.clone(), "code" => code.to_string())
             .increment(1);
         metrics::histogram!("longshore_request_seconds", "method" => method)
-            .record(begun.elapsed());
+            .record(start.elapsed());
     }
     outcome
 }
 
-/// Records that a request is retried. The cause is a status code or a problem
-/// of the connection.
+/// Records a retry of a request. The cause is a status code or a connection error.
 pub(super) fn retry(call: &Call, cause: &str, wait: Duration) {
     tracing::debug!(request = call.name(), cause, ?wait, "retry");
     #[cfg(feature = "metrics")]

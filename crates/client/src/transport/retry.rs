@@ -1,14 +1,14 @@
-//! When a request is retried, and after which wait: pure rules.
+//! Decides whether and when to retry a request. All rules are pure functions.
 
 use std::time::Duration;
 
 use http::{HeaderMap, Method, StatusCode, header::RETRY_AFTER};
 
-/// A server that asks for longer than this is not waited for.
-const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
+/// The maximum `Retry-After`. Requests are not retried after a longer one.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
-/// The server's `Retry-After`, in seconds; its date form is not used by
-/// Kubernetes and counts as absent.
+/// Returns the value of `Retry-After` in seconds. A date counts as absent; Kubernetes does
+/// not send dates.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     headers
         .get(RETRY_AFTER)?
@@ -20,11 +20,10 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         .map(Duration::from_secs)
 }
 
-/// How long to wait before a retry after this response; `None` if there is no
-/// retry. Reads are retried on 429 and 503. Other requests are retried only if
-/// the response has `Retry-After`, because then the server has not started
-/// them.
-pub(super) fn after(
+/// Returns the delay before a retry after this error response, `None` for no retry. Reads
+/// are retried on 429 and 503. Other requests are retried only if the response has
+/// `Retry-After`, because then the server has not processed them.
+pub(super) fn delay(
     method: &Method,
     code: StatusCode,
     headers: &HeaderMap,
@@ -33,9 +32,7 @@ pub(super) fn after(
 ) -> Option<Duration> {
     let busy = code == StatusCode::TOO_MANY_REQUESTS || code.is_server_error();
     match retry_after(headers) {
-        Some(wait) if busy => {
-            (wait <= LONGEST_RETRY_AFTER).then(|| wait + backoff.jitter(wait / 4))
-        }
+        Some(wait) if busy => (wait <= MAX_RETRY_AFTER).then(|| wait + backoff.jitter(wait / 4)),
         _ => {
             let temporary = matches!(code.as_u16(), 429 | 503);
             (is_read(method) && temporary).then(|| backoff.wait(attempt))
@@ -43,13 +40,9 @@ pub(super) fn after(
     }
 }
 
-/// Whether a request can be sent again after this error, as in client-go: it is
-/// a read, and the connection was lost after it had been established, for
-/// example because the server restarts.
-pub(super) fn after_lost_connection(
-    method: &Method,
-    error: &(dyn std::error::Error + 'static),
-) -> bool {
+/// Whether to retry a request after this error. As in client-go, only reads are retried, and
+/// only if an established connection was lost, for example because the server restarts.
+pub(super) fn is_retryable(method: &Method, error: &(dyn std::error::Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |error| error.source());
     let lost = causes
         .find_map(|cause| cause.downcast_ref::<hyper_util::client::legacy::Error>())
@@ -61,26 +54,26 @@ fn is_read(method: &Method) -> bool {
     *method == Method::GET || *method == Method::HEAD
 }
 
-/// Waits that double from `first` to `most`, each shortened at random by up to
-/// half so that many clients do not retry at the same time.
+/// Exponential backoff: delays double from `initial` up to `max`. Each is shortened at
+/// random by up to half, so that many clients do not retry at the same time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Backoff {
-    pub(super) first: Duration,
-    pub(super) most: Duration,
+    pub(super) initial: Duration,
+    pub(super) max: Duration,
 }
 
 impl Backoff {
-    /// The wait before retry `attempt`, which counts from 0.
+    /// Returns the delay before the retry with this number. The first retry is 0.
     pub(crate) fn wait(self, attempt: u32) -> Duration {
         let full = self
-            .first
+            .initial
             .saturating_mul(1 << attempt.min(16))
-            .min(self.most);
+            .min(self.max);
         full / 2 + self.jitter(full / 2)
     }
 
-    fn jitter(self, most: Duration) -> Duration {
-        most.mul_f64(fastrand::f64())
+    fn jitter(self, max: Duration) -> Duration {
+        max.mul_f64(fastrand::f64())
     }
 }
 
@@ -90,8 +83,8 @@ mod tests {
     use super::*;
 
     const BACKOFF: Backoff = Backoff {
-        first: Duration::from_millis(100),
-        most: Duration::from_secs(5),
+        initial: Duration::from_millis(100),
+        max: Duration::from_secs(5),
     };
 
     fn headers(seconds: &str) -> HeaderMap {
@@ -99,38 +92,42 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_up_to_a_bound() {
+    fn delays_double_up_to_a_maximum() {
         for attempt in 0..80 {
             let full = Duration::from_millis(100 << attempt.min(10)).min(Duration::from_secs(5));
-            let wait = BACKOFF.wait(attempt);
-            assert!(full / 2 <= wait && wait <= full, "{attempt}: {wait:?}");
+            let delay = BACKOFF.wait(attempt);
+            assert!(full / 2 <= delay && delay <= full, "{attempt}: {delay:?}");
         }
     }
 
     #[test]
-    fn reads_are_tried_again_when_the_server_is_busy() {
+    fn reads_are_retried_if_the_server_is_busy() {
         let none = HeaderMap::new();
-        let tried = |method: &Method, code: StatusCode, headers: &HeaderMap| {
-            after(method, code, headers, 0, BACKOFF).is_some()
+        let retried = |method: &Method, code: StatusCode, headers: &HeaderMap| {
+            delay(method, code, headers, 0, BACKOFF).is_some()
         };
-        assert!(tried(&Method::GET, StatusCode::SERVICE_UNAVAILABLE, &none));
-        assert!(tried(&Method::GET, StatusCode::TOO_MANY_REQUESTS, &none));
-        assert!(!tried(
+        assert!(retried(
+            &Method::GET,
+            StatusCode::SERVICE_UNAVAILABLE,
+            &none
+        ));
+        assert!(retried(&Method::GET, StatusCode::TOO_MANY_REQUESTS, &none));
+        assert!(!retried(
             &Method::GET,
             StatusCode::INTERNAL_SERVER_ERROR,
             &none
         ));
-        assert!(!tried(
+        assert!(!retried(
             &Method::POST,
             StatusCode::SERVICE_UNAVAILABLE,
             &none
         ));
-        assert!(!tried(&Method::GET, StatusCode::NOT_FOUND, &headers("1")));
+        assert!(!retried(&Method::GET, StatusCode::NOT_FOUND, &headers("1")));
     }
 
     #[test]
     fn writes_are_retried_only_with_retry_after() {
-        let wait = after(
+        let wait = delay(
             &Method::POST,
             StatusCode::TOO_MANY_REQUESTS,
             &headers("2"),
@@ -138,7 +135,7 @@ mod tests {
             BACKOFF,
         );
         assert!(wait.unwrap() >= Duration::from_secs(2));
-        let long = after(
+        let long = delay(
             &Method::GET,
             StatusCode::SERVICE_UNAVAILABLE,
             &headers("600"),
@@ -148,7 +145,7 @@ mod tests {
         assert_eq!(long, None);
         let date = headers("Fri, 31 Dec 1999 23:59:59 GMT");
         assert_eq!(
-            after(
+            delay(
                 &Method::PUT,
                 StatusCode::SERVICE_UNAVAILABLE,
                 &date,

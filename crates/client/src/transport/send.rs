@@ -1,5 +1,5 @@
-//! Sends requests. Retries as `retry.rs` says, renews credentials once, and turns
-//! refusals into errors.
+//! Sends requests. Retries them by the rules in `retry.rs`, renews rejected credentials
+//! once, and converts error responses into errors.
 
 use bytes::Bytes;
 use http::{Response, StatusCode, header::USER_AGENT};
@@ -7,16 +7,21 @@ use kube_client::client::Body;
 use serde::de::DeserializeOwned;
 
 use super::{
-    Transport, answer, body, call::Call, explain::explain, refusal::refusal, request_metrics, retry,
+    Transport, body, call::Call, error_response::error_response, explain::explain, request_metrics,
+    response, retry,
 };
 use crate::error::{Error, Result};
 
 impl Transport {
-    /// Sends a request; an answer other than 2xx is an error.
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// [`Error::Api`] or [`Error::NotFound`] for a status code other than 2xx,
+    /// [`Error::Unreachable`] without a response, [`Error::Closed`] after a close.
     pub(crate) async fn send(&self, call: &Call) -> Result<Response<Body>> {
-        // Boxed: the futures that hold this one, up to the callers', are
-        // smaller and less deep, which compilers limit.
-        let sending = Box::pin(self.send_open(call));
+        // Boxed to keep the futures of all callers small and their nesting below the
+        // compiler's limit.
+        let sending = Box::pin(self.send_with_retries(call));
         tokio::select! {
             biased;
             () = self.closed().cancelled() => Err(Error::Closed),
@@ -24,43 +29,43 @@ impl Transport {
         }
     }
 
-    /// Sends a request and reads the whole answer.
+    /// Sends a request and reads the whole response.
     pub(crate) async fn bytes(&self, call: &Call) -> Result<Bytes> {
         let response = self.send(call).await?;
         self.read(response, 0, |_| false).await
     }
 
-    /// Sends a request and reads the JSON of the answer.
+    /// Sends a request and parses the JSON of the response.
     pub(crate) async fn json<T: DeserializeOwned>(&self, call: &Call) -> Result<T> {
-        answer::parse(call, &self.bytes(call).await?)
+        response::parse(call, &self.bytes(call).await?)
     }
 
-    /// Reads a whole answer, of about so many bytes as are `expected`; `look` sees
-    /// what of it has come so far, as long as it wants to.
+    /// Reads the whole body of a response, of about `expected` bytes. `inspect` is called
+    /// with the body read so far, until it returns false.
     pub(crate) async fn read(
         &self,
         response: Response<Body>,
         expected: usize,
-        look: impl FnMut(&[u8]) -> bool,
+        inspect: impl FnMut(&[u8]) -> bool,
     ) -> Result<Bytes> {
         tokio::select! {
             biased;
             () = self.closed().cancelled() => Err(Error::Closed),
-            bytes = body::read_with(response, expected, look) => {
+            bytes = body::read_with(response, expected, inspect) => {
                 bytes.map_err(|error| self.unreachable(&error))
             }
         }
     }
 
-    async fn send_open(&self, call: &Call) -> Result<Response<Body>> {
+    async fn send_with_retries(&self, call: &Call) -> Result<Response<Body>> {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(Error::Config(
-                "requests need a tokio runtime: run inside one".to_owned(),
+                "requests need a tokio runtime: call this function inside one".to_owned(),
             ));
         }
         let (mut attempt, mut renewed) = (0, false);
         loop {
-            let (client, generation) = self.fresh().await;
+            let (client, generation) = self.unexpired_client().await;
             let mut request = call.request()?;
             request
                 .headers_mut()
@@ -68,7 +73,7 @@ impl Transport {
             let may_retry = attempt < self.timing().retries && !call.once;
             let response = match client.send(request).await {
                 Ok(response) => response,
-                Err(error) if may_retry && retry::after_lost_connection(&call.method, &error) => {
+                Err(error) if may_retry && retry::is_retryable(&call.method, &error) => {
                     let wait = self.timing().backoff().wait(attempt);
                     request_metrics::retry(call, &explain(&error), wait);
                     attempt += 1;
@@ -86,7 +91,7 @@ impl Transport {
                 renewed = true;
                 continue;
             }
-            let wait = retry::after(
+            let wait = retry::delay(
                 &call.method,
                 code,
                 response.headers(),
@@ -99,11 +104,12 @@ impl Transport {
                     attempt += 1;
                     tokio::time::sleep(wait).await;
                 }
-                _ => return Err(refusal(call, response).await),
+                _ => return Err(error_response(call, response).await),
             }
         }
     }
 
+    /// Returns the error for a request without a response.
     pub(super) fn unreachable(&self, error: &kube_client::Error) -> Error {
         if let kube_client::Error::Auth(_) = error {
             return Error::Config(format!(

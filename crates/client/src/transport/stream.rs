@@ -1,4 +1,4 @@
-//! Streams over the bodies of responses that come bit by bit.
+//! Reads the bodies of streaming responses, in chunks or in lines.
 
 use std::{pin::pin, task::Poll, time::Duration};
 
@@ -8,24 +8,24 @@ use http::Response;
 use http_body_util::BodyExt;
 use kube_client::client::Body;
 
-use super::{Transport, answer, call::Call};
+use super::{Transport, call::Call, response};
 use crate::{
-    data::PAGE,
+    data::WEB_PAGE,
     error::{Error, Result},
 };
 
-/// No line of an API server is as long, in bytes.
-const LONGEST: usize = 256 << 20;
+/// The maximum length of a line, in bytes. API servers send no lines of this length.
+const MAX_LINE_BYTES: usize = 256 << 20;
 
-/// The pieces of a body as they come; closing the cluster ends it with an
-/// error.
-pub(crate) fn pieces(
+/// Streams the chunks of a body as they arrive. The stream ends with [`Error::Closed`] if
+/// the connection is closed.
+pub(crate) fn chunks(
     transport: Transport,
     response: Response<Body>,
 ) -> impl Stream<Item = Result<Bytes>> + Send + 'static {
     stream::unfold(Some((transport, response.into_body())), |state| async {
         let (transport, mut body) = state?;
-        match piece(&transport, &mut body).await {
+        match next_chunk(&transport, &mut body).await {
             Ok(Some(data)) => Some((Ok(data), Some((transport, body)))),
             Ok(None) => None,
             Err(error) => Some((Err(error), None)),
@@ -33,7 +33,7 @@ pub(crate) fn pieces(
     })
 }
 
-async fn piece(transport: &Transport, body: &mut Body) -> Result<Option<Bytes>> {
+async fn next_chunk(transport: &Transport, body: &mut Body) -> Result<Option<Bytes>> {
     loop {
         let frame = tokio::select! {
             biased;
@@ -59,15 +59,18 @@ pub(crate) struct Lines {
     transport: Transport,
     body: Body,
     buffer: BytesMut,
-    /// So many bytes of the buffer hold no line end.
+    /// The number of bytes at the start of the buffer that contain no line end.
     searched: usize,
 }
 
 impl Lines {
-    /// The answer to `call`, which is no web page.
+    /// Reads the response to `call`.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if the response is a web page.
     pub(crate) fn new(transport: Transport, call: &Call, response: Response<Body>) -> Result<Self> {
-        if answer::is_page(response.headers()) {
-            return Err(Error::decode(call.answer(), PAGE));
+        if response::is_web_page(response.headers()) {
+            return Err(Error::decode(call.response_name(), WEB_PAGE));
         }
         Ok(Self {
             transport,
@@ -77,8 +80,8 @@ impl Lines {
         })
     }
 
-    /// The next whole line without its end; `None` at the end of the body,
-    /// where a part of a line is dropped.
+    /// Returns the next line without its line end, `None` at the end of the body. Skips
+    /// blank lines, and discards an incomplete line at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
             if let Some(at) = line_end(&self.buffer[self.searched..]) {
@@ -91,9 +94,10 @@ impl Lines {
                 return Ok(Some(line.freeze()));
             }
             self.searched = self.buffer.len();
-            match piece(&self.transport, &mut self.body).await? {
-                Some(_) if self.buffer.len() > LONGEST => {
-                    return Err(Error::decode("a line of an answer", "it does not end"));
+            match next_chunk(&self.transport, &mut self.body).await? {
+                Some(_) if self.buffer.len() > MAX_LINE_BYTES => {
+                    let problem = format!("it is longer than {MAX_LINE_BYTES} bytes");
+                    return Err(Error::decode("a line of a response", problem));
                 }
                 Some(data) => self.buffer.extend_from_slice(&data),
                 None => return Ok(None),
@@ -102,7 +106,8 @@ impl Lines {
     }
 }
 
-/// The first line end, searched in blocks that the compiler can vectorise.
+/// Returns the position of the first line end. Searches in blocks, which the compiler
+/// vectorizes.
 fn line_end(text: &[u8]) -> Option<usize> {
     const BLOCK: usize = 64;
     let block = text.chunks(BLOCK).position(|block| {
@@ -117,8 +122,9 @@ fn line_end(text: &[u8]) -> Option<usize> {
         .map(|at| start + at)
 }
 
-/// What comes of `work` in time. Without time it still gets to see what the
-/// connection's own task has received: also for a caller who asks in a loop.
+/// Returns the output of `work`, or `None` if it takes longer than `time`. With a `time` of
+/// zero, `work` is polled twice and yields in between, so that the task of the connection
+/// can deliver data that has already arrived, even if the caller polls in a loop.
 pub(crate) async fn within<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
     if !time.is_zero() {
         return tokio::time::timeout(time, work).await.ok();
@@ -138,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn line_ends_are_found_anywhere() {
+    fn line_ends_are_found_at_any_position() {
         for length in 0..200 {
             let mut text = vec![b'x'; length];
             assert_eq!(line_end(&text), None);

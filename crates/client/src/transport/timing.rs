@@ -1,10 +1,11 @@
-//! Retries, back-off and timeouts of a cluster's requests.
+//! Settings for retries, backoff and timeouts.
 
 use std::time::Duration;
 
 use super::retry::Backoff;
 
-/// Retries, back-off and timeouts of a [`Cluster`](crate::Cluster)'s requests.
+/// Settings for the retries, the backoff and the timeouts of a
+/// [`Cluster`](crate::Cluster)'s requests.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -20,18 +21,20 @@ use super::retry::Backoff;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Timing {
-    /// How often a request is retried when the server is busy or the connection
-    /// is lost.
+    /// The maximum number of retries of a request if the server is busy or the connection is
+    /// lost. The default is 6.
     pub retries: u32,
-    /// The first wait before a retry.
+    /// The delay before the first retry, which doubles with each further retry. Each delay
+    /// is shortened at random by up to half. The default is 200 ms.
     pub first_wait: Duration,
-    /// The longest wait before a retry.
+    /// The maximum delay before a retry. The default is 20 seconds.
     pub longest_wait: Duration,
-    /// A watch that receives nothing for so long, not even a bookmark, reconnects:
-    /// its connection may be dead.
+    /// A watch reconnects if it receives nothing for this time, not even a bookmark, because
+    /// its connection may be lost. The default is 150 seconds.
     pub watch_idle: Duration,
-    /// The server is asked to end a watch's connection after this time, which
-    /// spreads load over servers; the watch continues over a new one.
+    /// The timeout that a watch requests from the server, after which the watch continues on
+    /// a new connection. This spreads the load over the API servers. The default is 290
+    /// seconds.
     pub watch_connection: Duration,
 }
 
@@ -50,8 +53,8 @@ impl Default for Timing {
 impl Timing {
     pub(crate) fn backoff(&self) -> Backoff {
         Backoff {
-            first: self.first_wait,
-            most: self.longest_wait,
+            initial: self.first_wait,
+            max: self.longest_wait,
         }
     }
 }

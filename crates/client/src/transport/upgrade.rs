@@ -1,4 +1,4 @@
-//! Requests for websockets.
+//! Upgrades requests to WebSocket connections.
 
 use http::{Request, header::USER_AGENT};
 use kube_client::client::Connection;
@@ -7,11 +7,14 @@ use super::{Transport, call::Call};
 use crate::error::{Error, Result};
 
 impl Transport {
-    /// Asks for a websocket; a refusal is reported in the server's words.
+    /// Opens a WebSocket connection.
+    ///
+    /// # Errors
+    /// As [`Transport::send`].
     pub(crate) async fn upgrade(&self, call: &Call) -> Result<Connection> {
         let mut renewed = false;
         loop {
-            let (client, generation) = self.fresh().await;
+            let (client, generation) = self.unexpired_client().await;
             let mut request = Request::new(Vec::new());
             *request.uri_mut() = call.uri()?;
             request
@@ -30,10 +33,10 @@ impl Transport {
                     renewed = true;
                 }
                 Err(kube_client::Error::Api(status)) => {
-                    return Err(refused(call, &status));
+                    return Err(api_error(call, &status));
                 }
                 Err(kube_client::Error::UpgradeConnection(error)) => {
-                    return Err(Error::decode(call.answer(), error));
+                    return Err(Error::decode(call.response_name(), error));
                 }
                 Err(error) => return Err(self.unreachable(&error)),
             }
@@ -41,11 +44,11 @@ impl Transport {
     }
 }
 
-/// The error of a refusal that kube-client has read.
-fn refused(call: &Call, status: &impl serde::Serialize) -> Error {
+/// Converts the `Status` that kube-client has read.
+fn api_error(call: &Call, status: &impl serde::Serialize) -> Error {
     let status = serde_json::to_value(status).and_then(serde_json::from_value);
     match status {
         Ok(status) => Error::from_status(call.name(), status),
-        Err(error) => Error::decode(call.answer(), error),
+        Err(error) => Error::decode(call.response_name(), error),
     }
 }

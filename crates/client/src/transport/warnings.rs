@@ -1,16 +1,16 @@
-//! Warnings that a server sends with its answers, in `Warning` headers (RFC 7234,
-//! section 5.5): of fields that nothing reads, of versions that will go, of policies.
+//! Parses and reports the `Warning` headers (RFC 7234, section 5.5) of responses. API servers
+//! send warnings for unknown fields, deprecated API versions and policy violations.
 
 use std::{fmt, sync::Arc};
 
 use http::{HeaderMap, header::WARNING};
 
-/// The code of the warnings that are for people, and the only one that Kubernetes sends.
-const MISCELLANEOUS: &str = "299";
+/// The warn-code "miscellaneous persistent warning", the only one that Kubernetes sends.
+const PERSISTENT_WARNING: &str = "299";
 
 type Handler = dyn Fn(&str) + Send + Sync;
 
-/// What is called with the warnings of a cluster.
+/// The handler of a cluster's warnings. Without one, they are logged.
 #[derive(Clone, Default)]
 pub(crate) struct Warnings(Option<Arc<Handler>>);
 
@@ -21,30 +21,30 @@ impl fmt::Debug for Warnings {
 }
 
 impl Warnings {
-    pub(crate) fn to(handler: impl Fn(&str) + Send + Sync + 'static) -> Self {
+    pub(crate) fn with_handler(handler: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(handler)))
     }
 
-    /// Reports the warnings of an answer.
+    /// Reports the warnings in the headers of a response.
     pub(crate) fn report(&self, headers: &HeaderMap) {
         for value in headers.get_all(WARNING) {
             let value = String::from_utf8_lossy(value.as_bytes());
             for text in texts(&value) {
                 match &self.0 {
                     Some(handler) => handler(&text),
-                    None => tracing::warn!("the server warns: {text}"),
+                    None => tracing::warn!("warning from the server: {text}"),
                 }
             }
         }
     }
 }
 
-/// The texts of a header's value, up to what is no warning.
+/// Parses the texts of the warnings in a header value. Stops at the first invalid warning.
 fn texts(value: &str) -> Vec<String> {
     let mut texts = Vec::new();
     let mut rest = value;
-    while let Some((code, text, after)) = one(rest) {
-        if code == MISCELLANEOUS {
+    while let Some((code, text, after)) = parse_warning(rest) {
+        if code == PERSISTENT_WARNING {
             texts.push(text);
         }
         let Some(next) = after.trim_start().strip_prefix(',') else {
@@ -55,25 +55,25 @@ fn texts(value: &str) -> Vec<String> {
     texts
 }
 
-/// A warning's code and text, and what follows it.
-fn one(value: &str) -> Option<(&str, String, &str)> {
+/// Parses a warning. Returns its code, its text and the rest of the value.
+fn parse_warning(value: &str) -> Option<(&str, String, &str)> {
     let (code, rest) = value.trim_start().split_once(' ')?;
     let (_agent, rest) = rest.split_once(' ')?;
     let (text, rest) = quoted(rest)?;
-    // A date may stand at the end.
+    // The date is optional.
     let after_date = rest.strip_prefix(' ').and_then(quoted);
     Some((code, text, after_date.map_or(rest, |(_, rest)| rest)))
 }
 
-/// A text in quotes, and what follows it.
+/// Parses a quoted string. Returns its text and the rest of the value.
 fn quoted(value: &str) -> Option<(String, &str)> {
-    let mut letters = value.strip_prefix('"')?.chars();
+    let mut chars = value.strip_prefix('"')?.chars();
     let mut text = String::new();
     loop {
-        match letters.next()? {
-            '"' => return Some((text, letters.as_str())),
-            '\\' => text.push(letters.next()?),
-            letter => text.push(letter),
+        match chars.next()? {
+            '"' => return Some((text, chars.as_str())),
+            '\\' => text.push(chars.next()?),
+            char => text.push(char),
         }
     }
 }
@@ -85,14 +85,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_in_one_header() {
+    fn a_header_can_have_several_warnings() {
         let date = r#""Wed, 21 Oct 2015 07:28:00 GMT""#;
         let value = format!(r#"299 - "a, \"b\" \\" {date}, 112 kube "offline", 299 - "ü""#);
         assert_eq!(texts(&value), [r#"a, "b" \"#, "ü"]);
     }
 
     #[test]
-    fn what_is_no_warning_is_left_out() {
+    fn invalid_warnings_are_ignored() {
         for value in ["", "299", "299 -", r#"299 - "open"#, r#"299 - "\"#, "x"] {
             assert_eq!(texts(value), [""; 0], "{value}");
         }
@@ -101,7 +101,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_comes_through(all in prop::collection::vec(".*", 0..4)) {
+        fn any_text_round_trips(all in prop::collection::vec(".*", 0..4)) {
             let quote = |text: &String| {
                 let text = text.replace('\\', r"\\").replace('"', "\\\"");
                 format!("299 - \"{text}\"")
@@ -111,7 +111,7 @@ mod tests {
         }
 
         #[test]
-        fn no_value_is_too_odd(value in r#"[29 ,"\\a-]*"#) {
+        fn parsing_never_panics(value in r#"[29 ,"\\a-]*"#) {
             let _ = texts(&value);
         }
     }

@@ -229,7 +229,7 @@ async fn objects_without_a_name_cannot_be_cached() {
     let cluster = fake.cluster();
     let error = cluster.pods().cache().await.unwrap_err().to_string();
     assert!(
-        error.starts_with("items[1] of the answer to GET"),
+        error.starts_with("items[1] of the response to GET"),
         "{error}"
     );
 }

@@ -20,7 +20,7 @@ async fn an_invalid_item_is_an_error_of_that_item() {
     assert_eq!(pods.items.len(), 3);
     assert_eq!((pods.items[0].name(), pods.items[2].name()), ("a", "b"));
     let bad = &pods.items[1];
-    let text = "items[1] of the answer to GET /api/v1/pods cannot be read: ";
+    let text = "items[1] of the response to GET /api/v1/pods cannot be read: ";
     for error in [
         bad.check().unwrap_err(),
         bad.phase().unwrap_err(),
@@ -101,7 +101,7 @@ async fn deeply_nested_values_are_read_by_path_without_a_stack_overflow() {
     let fake = Fake::new([text(one), text(body), text(open.clone()), text(open)]);
     let view = fake.cluster().pods().in_namespace("n").unwrap();
     let error = view.fetch("deep").await.unwrap_err().to_string();
-    assert!(error.contains("nested too deep"), "{error}");
+    assert!(error.contains("nested too deeply"), "{error}");
     let listed = view.list().await.unwrap();
     assert_eq!(listed.items[0].name(), "deep");
     assert!(listed.items[0].check().is_err() && listed.items[0].raw().is_err());
@@ -111,13 +111,13 @@ async fn deeply_nested_values_are_read_by_path_without_a_stack_overflow() {
 
 #[tokio::test]
 async fn a_duplicate_field_of_an_item_is_an_error() {
-    let twice = r#"{"metadata":{"name":"a"},"status":{"phase":"Failed"},"status":{}}"#;
+    let duplicate = r#"{"metadata":{"name":"a"},"status":{"phase":"Failed"},"status":{}}"#;
     let inside = r#"{"metadata":{"name":"b"},"status":{"phase":"Failed","phase":"Running"}}"#;
-    let body = format!(r#"{{"items":[{twice},{inside}]}}"#);
+    let body = format!(r#"{{"items":[{duplicate},{inside}]}}"#);
     let fake = Fake::new([text(body)]);
     let pods = fake.cluster().pods().list().await.unwrap();
     let error = pods.items[0].phase().unwrap_err().to_string();
-    assert!(error.contains("twice"), "{error}");
+    assert!(error.contains("duplicate field"), "{error}");
     // Duplicates of nested fields are not detected: the first one is used.
     assert_eq!(pods.items[1].phase().unwrap().as_str(), "Failed");
 }

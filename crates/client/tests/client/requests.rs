@@ -326,7 +326,7 @@ async fn a_continue_token_that_repeats_is_an_error() {
     let fake = Fake::new((0..4).map(|_| Answer::json(200, &same)));
     let view = fake.cluster().pods();
     let error = view.list().await.unwrap_err().to_string();
-    let wanted = "the answer to GET /api/v1/pods cannot be read: it leads to the same page again";
+    let wanted = "the response to GET /api/v1/pods cannot be read: it leads to the same page again";
     assert_eq!(error, wanted);
     let items: Vec<_> = view.stream().collect().await;
     assert!(items.len() == 2 && items[1].is_err());

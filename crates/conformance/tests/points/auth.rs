@@ -138,7 +138,7 @@ async fn point_01_a_credential_plugin_failure_is_reported_without_its_output() {
     user["exec"]["env"][0]["value"] = "fail".into();
     let error = auth.client(json!({}), &user).await.unwrap_err().to_string();
     assert!(
-        error.contains("/program\" failed with exit status: 3: run it by hand"),
+        error.contains("/program\" failed with exit status: 3: run it manually"),
         "{error}"
     );
     assert!(!error.contains("s3cret"), "{error}");
@@ -160,7 +160,7 @@ async fn point_01_a_credential_plugin_failure_is_reported_without_its_output() {
     let error = auth.client(json!({}), &printed).await.unwrap_err();
     let error = error.to_string();
     assert!(
-        error.ends_with("\"echo\" wrote something else than an ExecCredential: run it by hand"),
+        error.ends_with("\"echo\" printed something other than an ExecCredential: run it manually"),
         "{error}"
     );
     auth.server.stop().await;
@@ -281,7 +281,7 @@ async fn point_01_certificates_are_verified() {
         .to_string();
     assert!(
         broken.ends_with(
-            "the certificate authority of the kubeconfig holds no certificate: it must be PEM"
+            "the certificate authority in the kubeconfig has no certificate: it must be PEM"
         ),
         "{broken}"
     );
@@ -371,7 +371,8 @@ async fn point_01_requests_use_the_proxy_of_the_kubeconfig() {
         .count_namespaces(json!({"proxy-url": "ftp://ann:s3cret@there"}))
         .await;
     let odd = odd.unwrap_err().to_string();
-    let expected = "the proxy ftp://there is of no known kind: it must be http, https or socks5";
+    let expected =
+        "the scheme of the proxy ftp://there is not supported: use http, https or socks5";
     assert!(odd.ends_with(expected), "{odd}");
     auth.server.stop().await;
 }

@@ -149,7 +149,9 @@ async fn point_03_a_kind_is_available_in_each_served_version() {
     let other = fixture.cluster.kind_in(&format!("{group}/v2"), "Hat").await;
     let text = invalid(other);
     assert!(
-        text.ends_with(&format!("it has it in {group}/v1, {group}/v1beta1")),
+        text.ends_with(&format!(
+            "it serves the kind in {group}/v1, {group}/v1beta1"
+        )),
         "{text}"
     );
     definition.delete(&DeleteOptions::default()).await.unwrap();

@@ -130,7 +130,7 @@ async fn point_45_files_are_copied_out_and_stay_within_the_target_folder() {
     );
 
     // An existing folder is not merged with the copy; an existing file is replaced.
-    assert!(problem(folders.fetch("tree", "").await).contains("is a folder that is there already"));
+    assert!(problem(folders.fetch("tree", "").await).contains("already exists: delete it"));
     let renamed = folders.fetch("tree", "other").await.unwrap();
     assert_eq!(renamed.path, folders.local("other"));
     fs::write(folders.local("-x"), "old").unwrap();
@@ -139,10 +139,10 @@ async fn point_45_files_are_copied_out_and_stay_within_the_target_folder() {
 
     for (from, to, words) in [
         ("none", "", "none"),
-        ("top", "", "it is a link to tree: copy that"),
+        ("top", "", "it is a symbolic link to tree: copy the target"),
         ("tree/pipe", "", "it is a named pipe"),
-        ("tree/..", "", "name the file or folder itself"),
-        ("tree", "no/such/place", "no/such is not there"),
+        ("tree/..", "", "specify the file or folder itself"),
+        ("tree", "no/such/place", "no/such does not exist"),
     ] {
         let message = problem(folders.fetch(from, to).await);
         assert!(message.contains(words), "{from}: {message}");
@@ -211,8 +211,8 @@ async fn point_45_files_are_copied_into_containers() {
     for (from, to, words) in [
         ("none", "", "No such file"),
         ("data", "no/such/place", "no/such"),
-        ("data", "new/", "no such folder is in the container"),
-        ("data", "data/..none/", "no such folder is in the container"),
+        ("data", "new/", "the container has no such folder"),
+        ("data", "data/..none/", "the container has no such folder"),
     ] {
         let message = problem(folders.send(from, to).await);
         assert!(message.contains(words), "{from}: {message}");
@@ -253,7 +253,7 @@ async fn point_45_archives_of_untrusted_containers_are_checked() {
         (String::new(), "the container has no tar"),
         (make("../x"), "../x has `..` in its path"),
         (make("/tmp/x"), "/tmp/x has an absolute path"),
-        (make("other"), "nothing came of it"),
+        (make("other"), "the archive does not contain it"),
         (
             "head -c 2000 /dev/urandom".to_owned(),
             "the archive cannot be read",

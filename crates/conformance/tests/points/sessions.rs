@@ -199,7 +199,10 @@ async fn point_45_invalid_commands_are_reported() {
     );
     let nothing: [&str; 0] = [];
     let refused = invalid(running.pod.exec(nothing, &ExecOptions::default()).await);
-    assert_eq!(refused, "a command is needed: its program and arguments");
+    assert_eq!(
+        refused,
+        "the command is empty: give a program and its arguments"
+    );
     let pods = running
         .pod
         .cluster()

@@ -1,8 +1,7 @@
-//! Finds the end of a JSON object or list 64 bytes at a time: counts brackets
-//! outside strings and looks at nothing else. What is inside is checked when
-//! it is read.
+//! Finds the end of a JSON object or array in blocks of 64 bytes. Only counts brackets
+//! outside strings; values inside are checked when they are read.
 
-/// Where the bytes of a block that matter are: bit `i` stands for byte `i`.
+/// The positions of quotes, backslashes and brackets in a block. Bit `i` stands for byte `i`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Masks {
     quotes: u64,
@@ -11,8 +10,8 @@ struct Masks {
     closes: u64,
 }
 
-/// A bracket differs from a brace in one bit, which is set before comparing.
-const CASE: u8 = 0x20;
+/// The bit in which `[` differs from `{`, and `]` from `}`. It is set before the comparison.
+const BRACE_BIT: u8 = 0x20;
 
 #[inline]
 fn masks(block: &[u8; 64]) -> Masks {
@@ -24,7 +23,7 @@ fn masks(block: &[u8; 64]) -> Masks {
     let mut masks = Masks::default();
     for (i, part) in block.as_chunks::<16>().0.iter().enumerate() {
         let bytes = i8x16::new(part.map(u8::cast_signed));
-        let folded = bytes | i8x16::splat(CASE.cast_signed());
+        let folded = bytes | i8x16::splat(BRACE_BIT.cast_signed());
         let shift = 16 * i;
         masks.quotes |= equal(bytes, b'"') << shift;
         masks.backslashes |= equal(bytes, b'\\') << shift;
@@ -35,18 +34,18 @@ fn masks(block: &[u8; 64]) -> Masks {
 }
 
 #[cfg(test)]
-fn plain_masks(block: &[u8; 64]) -> Masks {
+fn simple_masks(block: &[u8; 64]) -> Masks {
     let mut masks = Masks::default();
     for (i, byte) in block.iter().enumerate() {
         masks.quotes |= u64::from(*byte == b'"') << i;
         masks.backslashes |= u64::from(*byte == b'\\') << i;
-        masks.opens |= u64::from(*byte | CASE == b'{') << i;
-        masks.closes |= u64::from(*byte | CASE == b'}') << i;
+        masks.opens |= u64::from(*byte | BRACE_BIT == b'{') << i;
+        masks.closes |= u64::from(*byte | BRACE_BIT == b'}') << i;
     }
     masks
 }
 
-/// Bit `i` of the result is the parity of the bits up to and including `i`.
+/// Returns the prefix parity: bit `i` of the result is the parity of the bits 0 to `i`.
 #[inline]
 fn parity(mut bits: u64) -> u64 {
     for shift in [1, 2, 4, 8, 16, 32] {
@@ -55,8 +54,8 @@ fn parity(mut bits: u64) -> u64 {
     bits
 }
 
-/// Which bytes a backslash escapes; `first` says whether the first is, and
-/// afterwards whether the next block's first is.
+/// Returns which bytes of a block are escaped by a backslash. `first` is whether the first
+/// byte of this block is escaped; it is set to whether the first byte of the next block is.
 fn escaped(backslashes: u64, first: &mut bool) -> u64 {
     let mut escaped = u64::from(*first);
     let mut rest = backslashes & !escaped;
@@ -68,14 +67,14 @@ fn escaped(backslashes: u64, first: &mut bool) -> u64 {
             break;
         }
         escaped |= 1 << (at + 1);
-        // An escaped backslash escapes nothing.
+        // An escaped backslash does not escape the next byte.
         rest &= !(0b11 << at);
     }
     escaped
 }
 
-/// The length of the object or list that `text` begins with; `None` when it
-/// has no end. The kinds of brackets are not distinguished.
+/// Returns the length of the object or array at the start of `text`, `None` if it has no
+/// end. Does not distinguish brackets from braces.
 #[inline]
 pub(super) fn length(text: &[u8]) -> Option<usize> {
     let (mut depth, mut in_string, mut escape) = (0_u32, 0_u64, false);
@@ -95,10 +94,10 @@ pub(super) fn length(text: &[u8]) -> Option<usize> {
             masks.quotes &= !escaped(masks.backslashes, &mut escape);
         }
         let strings = parity(masks.quotes) ^ in_string;
-        // All ones when the block ends inside a string.
+        // All ones if the block ends inside a string.
         in_string = 0_u64.wrapping_sub(strings >> 63);
         let (opens, closes) = (masks.opens & !strings, masks.closes & !strings);
-        // A deep value cannot end here: no need to look at single brackets.
+        // The value cannot end in a block with fewer closing brackets than its depth.
         if depth > closes.count_ones() {
             depth = depth + opens.count_ones() - closes.count_ones();
         } else {
@@ -129,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_are_found() {
+    fn finds_the_end() {
         assert_eq!(length(b"{}"), Some(2));
         assert_eq!(length(b"[]]"), Some(2));
         assert_eq!(length(br#"{"a":"}"}, "#), Some(9));
@@ -151,9 +150,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn masks_agree_with_the_plain_way(block in prop::collection::vec(any::<u8>(), 64)) {
+        fn masks_agree_with_the_simple_implementation(block in prop::collection::vec(any::<u8>(), 64)) {
             let block: [u8; 64] = block.try_into().unwrap();
-            prop_assert_eq!(masks(&block), plain_masks(&block));
+            prop_assert_eq!(masks(&block), simple_masks(&block));
         }
 
         #[test]
@@ -166,7 +165,7 @@ mod tests {
         }
 
         #[test]
-        fn noise_never_panics(text in prop::collection::vec(prop::sample::select(b"{}[]\"\\a ".to_vec()), 0..300)) {
+        fn random_text_never_panics(text in prop::collection::vec(prop::sample::select(b"{}[]\"\\a ".to_vec()), 0..300)) {
             let _ = length(&text);
         }
     }

@@ -1,35 +1,34 @@
-//! A scanner over JSON text: checks the grammar and finds where values begin
-//! and end, without making values of them. Whether strings are UTF-8 is left
-//! to who reads them.
+//! A scanner for JSON text. It checks the syntax and finds the positions of values, without
+//! building them. It does not check that strings are UTF-8; their readers do.
 //!
-//! One pass over a list gives the place of every item and of the parts that
-//! are asked for most; the rest is parsed when it is wanted.
+//! One pass over a list finds the positions of all items and of their most used parts. The
+//! rest is parsed when it is read.
 
 mod blocks;
 
 use std::ops::Range;
 
-/// What is wrong with a text, and where.
+/// A syntax error and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct SyntaxError {
     at: usize,
     problem: &'static str,
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} at byte {}", self.problem, self.at)
     }
 }
 
-type Scan<T> = Result<T, Fault>;
+type Scan<T> = Result<T, SyntaxError>;
 
-/// Objects and lists may be nested so deep, as in answers of a real API server.
-/// Nothing here recurses, so this costs no stack.
-const DEPTH: usize = 10_000;
+/// The maximum nesting depth, as in the API server of Kubernetes. The scanner does not
+/// recurse, so that the depth uses no stack.
+const MAX_DEPTH: usize = 10_000;
 
-/// Which of the values that are open are objects: a bit for each, those of the
-/// innermost 64 at hand.
+/// The stack of open values. One bit each: 1 for an object, 0 for an array. `word` has the
+/// innermost values, at most 64.
 #[derive(Default)]
 struct Open {
     depth: usize,
@@ -62,6 +61,7 @@ impl Open {
     }
 }
 
+/// A JSON text and the position of the next byte.
 pub(crate) struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
@@ -72,14 +72,15 @@ impl<'a> Scanner<'a> {
         Self { text, at: 0 }
     }
 
-    pub(crate) fn fault<T>(&self, problem: &'static str) -> Scan<T> {
-        Err(Fault {
+    /// Returns an error at the current position.
+    pub(crate) fn error<T>(&self, problem: &'static str) -> Scan<T> {
+        Err(SyntaxError {
             at: self.at,
             problem,
         })
     }
 
-    /// The next byte that is no space, not yet taken.
+    /// Skips whitespace and returns the next byte without taking it.
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<u8> {
         loop {
@@ -90,32 +91,32 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Nothing but space is left.
+    /// Checks that only whitespace is left.
     pub(crate) fn end(&mut self) -> Scan<()> {
         if self.peek().is_none() {
             Ok(())
         } else {
-            self.fault("text after the value")
+            self.error("unexpected text after the value")
         }
     }
 
-    /// The position of the next byte that is no space.
+    /// Skips whitespace and returns the position.
     pub(crate) fn position(&mut self) -> usize {
         self.peek();
         self.at
     }
 
-    /// Begins again at a position there was.
+    /// Returns to an earlier position.
     pub(crate) fn back_to(&mut self, position: usize) {
         self.at = position;
     }
 
-    /// The position of the next byte, space or not.
+    /// The current position.
     pub(crate) fn offset(&self) -> usize {
         self.at
     }
 
-    /// Visits the members of an object; `visit` must take the value.
+    /// Calls `visit` with the key of each member of an object. `visit` must take the value.
     #[inline]
     pub(crate) fn members(
         &mut self,
@@ -124,14 +125,14 @@ impl<'a> Scanner<'a> {
         self.members_at(|scanner, key| visit(scanner, &scanner.text[key]))
     }
 
-    /// As [`Scanner::members`], with the place of the key between its quotes.
+    /// As [`Scanner::members`], with the position of the key, without its quotes.
     #[inline]
     pub(crate) fn members_at(
         &mut self,
         mut visit: impl FnMut(&mut Self, Range<usize>) -> Scan<()>,
     ) -> Scan<()> {
         if self.peek() != Some(b'{') {
-            return self.fault("an object is expected");
+            return self.error("expected an object");
         }
         self.at += 1;
         if self.peek() == Some(b'}') {
@@ -147,15 +148,15 @@ impl<'a> Scanner<'a> {
                     self.at += 1;
                     return Ok(());
                 }
-                _ => return self.fault("',' or '}' is expected"),
+                _ => return self.error("expected ',' or '}'"),
             }
         }
     }
 
-    /// Visits the elements of a list; `visit` must take the value.
+    /// Calls `visit` for each element of an array. `visit` must take the value.
     pub(crate) fn elements(&mut self, mut visit: impl FnMut(&mut Self) -> Scan<()>) -> Scan<()> {
         if self.peek() != Some(b'[') {
-            return self.fault("a list is expected");
+            return self.error("expected an array");
         }
         self.at += 1;
         if self.peek() == Some(b']') {
@@ -170,12 +171,12 @@ impl<'a> Scanner<'a> {
                     self.at += 1;
                     return Ok(());
                 }
-                _ => return self.fault("',' or ']' is expected"),
+                _ => return self.error("expected ',' or ']'"),
             }
         }
     }
 
-    /// Takes a value of any type; its place, without space around it.
+    /// Takes a value of any type. Returns its position, without whitespace around it.
     #[inline]
     pub(crate) fn value(&mut self) -> Scan<Range<usize>> {
         let start = self.position();
@@ -191,8 +192,8 @@ impl<'a> Scanner<'a> {
                     if self.peek() == Some(if is_object { b'}' } else { b']' }) {
                         self.at += 1;
                     } else {
-                        if open.depth == DEPTH {
-                            return self.fault("values are nested too deep");
+                        if open.depth == MAX_DEPTH {
+                            return self.error("values are nested too deeply");
                         }
                         open.push(is_object);
                         if is_object {
@@ -202,10 +203,10 @@ impl<'a> Scanner<'a> {
                     }
                 }
                 Some(b'-' | b'0'..=b'9') => self.number()?,
-                Some(b't') => self.word(b"true")?,
-                Some(b'f') => self.word(b"false")?,
-                Some(b'n') => self.word(b"null")?,
-                _ => return self.fault("a value is expected"),
+                Some(b't') => self.literal(b"true")?,
+                Some(b'f') => self.literal(b"false")?,
+                Some(b'n') => self.literal(b"null")?,
+                _ => return self.error("expected a value"),
             }
             loop {
                 if open.depth == 0 {
@@ -222,18 +223,17 @@ impl<'a> Scanner<'a> {
                     }
                     Some(b'}') if in_object => self.at += 1,
                     Some(b']') if !in_object => self.at += 1,
-                    _ => return self.fault("',' or the end of an object or list is expected"),
+                    _ => return self.error("expected ',' or the end of an object or array"),
                 }
                 open.pop();
             }
         }
     }
 
-    /// Takes a value as [`Scanner::value`] does, but of an object or list only
-    /// finds the end, by its brackets: much faster. For what is checked when
-    /// it is read.
+    /// As [`Scanner::value`], but only counts the brackets of an object or array, which is
+    /// much faster. For values that are checked when they are read.
     #[inline]
-    pub(crate) fn pass(&mut self) -> Scan<Range<usize>> {
+    pub(crate) fn skip(&mut self) -> Scan<Range<usize>> {
         if !matches!(self.peek(), Some(b'{' | b'[')) {
             return self.value();
         }
@@ -243,33 +243,33 @@ impl<'a> Scanner<'a> {
                 self.at = start + length;
                 Ok(start..self.at)
             }
-            None => self.fault("an object or list without an end"),
+            None => self.error("unterminated object or array"),
         }
     }
 
-    /// Takes a key and its colon; the place of the text between the quotes.
+    /// Takes a key and its colon. Returns the position of the key, without its quotes.
     #[inline]
     fn key(&mut self) -> Scan<Range<usize>> {
         if self.peek() != Some(b'"') {
-            return self.fault("a key is expected");
+            return self.error("expected a key");
         }
         let (key, _) = self.string()?;
         if self.peek() != Some(b':') {
-            return self.fault("':' is expected");
+            return self.error("expected ':'");
         }
         self.at += 1;
         Ok(key)
     }
 
-    /// Takes a string that begins here; the place between the quotes, and
-    /// whether it has escapes.
+    /// Takes the string that starts at the current position. Returns its position, without
+    /// the quotes, and whether it has escapes.
     #[inline]
     pub(crate) fn string(&mut self) -> Scan<(Range<usize>, bool)> {
         let start = self.at + 1;
         self.at = start;
         let mut escapes = false;
         loop {
-            // Eight bytes at a time while none of them is special.
+            // Skips eight bytes at a time if none of them is special.
             while let Some(chunk) = self.text.get(self.at..).and_then(<[u8]>::first_chunk::<8>) {
                 let special = special_bytes(u64::from_le_bytes(*chunk));
                 if special == 0 {
@@ -289,9 +289,9 @@ impl<'a> Scanner<'a> {
                     escapes = true;
                     self.escape()?;
                 }
-                Some(0..0x20) => return self.fault("a control character in a string"),
+                Some(0..0x20) => return self.error("control character in a string"),
                 Some(_) => self.at += 1,
-                None => return self.fault("a string without an end"),
+                None => return self.error("unterminated string"),
             }
         }
     }
@@ -302,11 +302,11 @@ impl<'a> Scanner<'a> {
             Some(b'u') => {
                 let digits = self.text.get(self.at + 2..self.at + 6);
                 if !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
-                    return self.fault("\\u without four hexadecimal digits");
+                    return self.error("\\u without four hexadecimal digits");
                 }
                 self.at += 6;
             }
-            _ => return self.fault("an unknown escape"),
+            _ => return self.error("invalid escape"),
         }
         Ok(())
     }
@@ -317,7 +317,7 @@ impl<'a> Scanner<'a> {
             self.at += 1;
         }
         if self.at == start {
-            self.fault("a digit is expected")
+            self.error("expected a digit")
         } else {
             Ok(())
         }
@@ -346,22 +346,22 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn word(&mut self, word: &'static [u8]) -> Scan<()> {
+    fn literal(&mut self, literal: &'static [u8]) -> Scan<()> {
         if self
             .text
             .get(self.at..)
-            .is_some_and(|rest| rest.starts_with(word))
+            .is_some_and(|rest| rest.starts_with(literal))
         {
-            self.at += word.len();
+            self.at += literal.len();
             Ok(())
         } else {
-            self.fault("a value is expected")
+            self.error("expected a value")
         }
     }
 }
 
-/// The high bit of each byte that is a quote, a backslash or a control
-/// character; exact up to and including the lowest such byte.
+/// Returns the high bit of each byte that is a quote, a backslash or a control character.
+/// Only the lowest set bit is exact.
 #[inline]
 fn special_bytes(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -373,33 +373,33 @@ fn special_bytes(word: u64) -> u64 {
     (quote | backslash | control) & HIGH
 }
 
-/// The value at a path of object keys; `None` when it, or an object on the
-/// way, is absent or `null`.
+/// Returns the value at a path of object keys, `None` if it or one of its parents is absent
+/// or `null`.
 pub(crate) fn find<'a>(text: &'a [u8], path: &[&str]) -> Scan<Option<&'a [u8]>> {
-    let mut here = text;
-    for step in path {
-        let mut scanner = Scanner::new(here);
+    let mut value = text;
+    for name in path {
+        let mut scanner = Scanner::new(value);
         if scanner.peek() == Some(b'n') {
             return Ok(None);
         }
         let mut found = None;
-        // The first match ends the search, and what is passed over is not
-        // checked: only what is found will be parsed.
+        // An error stops the scan at the first match. Other values are skipped without
+        // checks, because only the match is parsed.
         let outcome = scanner.members(|scanner, key| {
-            let place = scanner.pass()?;
-            if key == step.as_bytes() {
-                found = Some(place);
-                return scanner.fault("");
+            let range = scanner.skip()?;
+            if key == name.as_bytes() {
+                found = Some(range);
+                return scanner.error("stop");
             }
             Ok(())
         });
         match (found, outcome) {
-            (Some(place), _) => here = &here[place],
+            (Some(range), _) => value = &value[range],
             (None, Ok(())) => return Ok(None),
-            (None, Err(fault)) => return Err(fault),
+            (None, Err(error)) => return Err(error),
         }
     }
-    Ok((here != b"null").then_some(here))
+    Ok((value != b"null").then_some(value))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The scanner beside serde_json.
+//! Compares the scanner with serde_json.
 #![allow(clippy::unwrap_used)]
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -30,16 +30,17 @@ fn finds_by_path() {
 fn depth_is_limited() {
     let deep = |n: usize| "[".repeat(n) + &"]".repeat(n);
     assert!(accepts(&deep(100)));
-    // The innermost list is empty and does not count.
+    // The innermost array is empty and does not count.
     assert!(accepts(&deep(10_001)));
     assert!(!accepts(&deep(10_002)));
     assert!(!accepts(&"{\"a\":".repeat(1_000_000)));
 }
 
 #[test]
-fn brackets_match_at_any_depth() {
+fn brackets_must_match_at_any_depth() {
     for depth in [1, 63, 64, 65, 127, 128, 129, 200, 1_000] {
-        // Objects and lists in turns that no period of two hides.
+        // The pattern of objects and arrays is not periodic in two, so that a mistake at any
+        // depth is found.
         let object = |level: usize| level.is_multiple_of(3) || level.is_multiple_of(7);
         let mut text = String::new();
         for level in 0..depth {
@@ -79,12 +80,12 @@ pub(crate) fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn agrees_with_serde_json_on_noise(text in r#"[\[\]{}",:\\ 0-9eE+.\-a-u\x00-\x1f\n]{0,24}"#) {
+    fn agrees_with_serde_json_on_random_text(text in r#"[\[\]{}",:\\ 0-9eE+.\-a-u\x00-\x1f\n]{0,24}"#) {
         prop_assert_eq!(accepts(&text), serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok());
     }
 
     #[test]
-    fn accepts_all_json_and_no_part_of_an_object(value in any_json(), cut in any::<prop::sample::Index>()) {
+    fn accepts_json_and_rejects_truncated_objects(value in any_json(), cut in any::<prop::sample::Index>()) {
         let text = json!({ "v": value }).to_string();
         prop_assert!(accepts(&text));
         prop_assert!(accepts(&serde_json::to_string_pretty(&json!([value])).unwrap()));

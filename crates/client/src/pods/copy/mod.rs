@@ -1,7 +1,7 @@
-//! Files into containers and out of them, by the container's own `tar`.
+//! Copies files into and out of containers with the container's `tar`.
 
-mod inward;
-mod outward;
+mod copy_in;
+mod copy_out;
 mod path;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -13,39 +13,40 @@ use tokio_util::task::AbortOnDropHandle;
 use super::session::{ExecOptions, Reader, Session};
 use crate::error::{Error, Result};
 
-/// The most bytes of `tar`'s messages that an error quotes.
-const QUOTED: usize = 1000;
-/// How long to wait for the other side's reason after a failure of this one.
+/// The maximum length of `tar`'s messages that an error quotes, in bytes.
+const MAX_QUOTED_BYTES: usize = 1000;
+/// The timeout for the message of `tar` after a failure on this side.
 const REASON_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Called with what was copied so far.
+/// A callback that reports the number of files and bytes copied so far.
 pub type Progress = Arc<dyn Fn(&Moved) + Send + Sync>;
 
-/// How files are copied.
+/// Options of [`View::copy_in`](crate::View::copy_in) and
+/// [`View::copy_out`](crate::View::copy_out).
 ///
 /// ```
 /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {
-/// # let place = tempfile::tempdir()?;
-/// # let (here, there) = (place.path().join("here"), place.path().join("there"));
-/// # for folder in [&here, &there] { std::fs::create_dir(folder)?; }
-/// # let there = there.to_str().unwrap();
+/// # let temporary = tempfile::tempdir()?;
+/// # let (local, remote) = (temporary.path().join("local"), temporary.path().join("remote"));
+/// # for folder in [&local, &remote] { std::fs::create_dir(folder)?; }
+/// # let remote = remote.to_str().unwrap();
 /// use longshore_client::CopyOptions;
 ///
-/// std::fs::write(here.join("data.csv"), "a,b\n")?;
+/// std::fs::write(local.join("data.csv"), "a,b\n")?;
 /// let options = CopyOptions::default();
-/// let copied = pods.copy_in("web", &here.join("data.csv"), there, &options).await?;
-/// assert_eq!(copied.path, std::path::Path::new(there).join("data.csv"));
+/// let copied = pods.copy_in("web", &local.join("data.csv"), remote, &options).await?;
+/// assert_eq!(copied.path, std::path::Path::new(remote).join("data.csv"));
 ///
-/// let back = pods.copy_out("web", there, &here.join("back"), &options).await?;
+/// let back = pods.copy_out("web", remote, &local.join("back"), &options).await?;
 /// assert_eq!((back.moved.files, back.moved.bytes), (1, 4));
-/// assert_eq!(std::fs::read(here.join("back/data.csv"))?, b"a,b\n");
+/// assert_eq!(std::fs::read(local.join("back/data.csv"))?, b"a,b\n");
 /// # Ok(()) });
 /// ```
 #[derive(Clone, Default)]
 pub struct CopyOptions {
-    /// The container; needed when the pod has several and names no default.
+    /// The container. Required if the pod has several containers and no default container.
     pub container: Option<String>,
-    /// Called after each file, on a thread of its own.
+    /// Called after each file, on a thread for blocking work.
     pub progress: Option<Progress>,
 }
 
@@ -76,34 +77,35 @@ impl std::fmt::Debug for CopyOptions {
     }
 }
 
-/// What was copied.
+/// The result of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copied {
-    /// Where it is now: on this machine, or in the container.
+    /// The path of the copy, on this machine or in the container.
     pub path: PathBuf,
-    /// Files, bytes, and what was left out.
+    /// The number of files and bytes, and the entries that were skipped.
     pub moved: Moved,
 }
 
-/// How a `tar` in a container ended; collected while its data moves.
+/// A running `tar` in a container. A task collects its messages and its exit code while the
+/// data is transferred.
 struct Tar(AbortOnDropHandle<Result<Option<String>>>);
 
 impl Tar {
     fn follow(mut session: Session) -> Self {
         let stderr = session.stderr();
         let end = async move {
-            let (said, code) = tokio::join!(said(stderr), session.wait_for_end());
+            let (message, code) = tokio::join!(read_message(stderr), session.wait_for_end());
             Ok(match code? {
                 0 => None,
-                127 => Some(MISSING.to_owned()),
-                code if said.is_empty() => Some(format!("tar ended with {code}")),
-                _ => Some(said),
+                127 => Some(NO_TAR.to_owned()),
+                code if message.is_empty() => Some(format!("tar failed with exit code {code}")),
+                _ => Some(message),
             })
         };
         Self(AbortOnDropHandle::new(tokio::spawn(end)))
     }
 
-    /// What it complains of, if it failed.
+    /// Waits for the end of `tar` and returns its messages if it failed.
     async fn end(self) -> Result<Option<String>> {
         let outcome = self.0.await.unwrap_or(Err(Error::Closed));
         outcome.or_else(|error| {
@@ -112,50 +114,50 @@ impl Tar {
                     || status.message.contains("no such file or directory")
             });
             if missing {
-                Ok(Some(MISSING.to_owned()))
+                Ok(Some(NO_TAR.to_owned()))
             } else {
                 Err(error)
             }
         })
     }
 
-    /// As `end`, for the failure of this side: what the other has to say of it
-    /// may be the cause.
+    /// As [`Tar::end`], with a timeout. After a failure on this side, the messages of `tar`
+    /// may contain the cause.
     async fn failure_reason(self) -> Option<String> {
         let end = tokio::time::timeout(REASON_TIMEOUT, self.end()).await;
         end.ok()?.unwrap_or_else(|error| Some(error.to_string()))
     }
 }
 
-const MISSING: &str = "the container has no tar, which copies need";
+const NO_TAR: &str = "the container has no tar, which is required to copy files";
 
-/// The beginning of what comes; the rest is read and dropped.
-async fn said(reader: Option<Reader>) -> String {
-    let (mut said, mut buffer) = (Vec::new(), [0; 1024]);
+/// Reads an output to its end and returns the beginning.
+async fn read_message(reader: Option<Reader>) -> String {
+    let (mut message, mut buffer) = (Vec::new(), [0; 1024]);
     if let Some(mut reader) = reader {
         while let Ok(length @ 1..) = reader.read(&mut buffer).await {
-            let room = QUOTED - said.len();
-            said.extend_from_slice(&buffer[..length.min(room)]);
+            let remaining = MAX_QUOTED_BYTES - message.len();
+            message.extend_from_slice(&buffer[..length.min(remaining)]);
         }
     }
-    String::from_utf8_lossy(&said).trim().to_owned()
+    String::from_utf8_lossy(&message).trim().to_owned()
 }
 
-/// Words of the other side may be meant for the terminal they are shown on:
-/// no sign of control is among them.
-fn failed(what: &str, problem: impl std::fmt::Display) -> Error {
-    let plain = |sign: char| match sign {
-        '\n' | '\t' => sign,
-        sign if sign.is_control() => char::REPLACEMENT_CHARACTER,
-        sign => sign,
+/// Returns the error for a failed copy. The problem may contain text from the container, which
+/// is not trusted: replaces control characters, which could control the user's terminal.
+fn copy_error(what: &str, problem: impl std::fmt::Display) -> Error {
+    let printable = |char: char| match char {
+        '\n' | '\t' => char,
+        char if char.is_control() => char::REPLACEMENT_CHARACTER,
+        char => char,
     };
     Error::Copy {
         what: what.to_owned(),
         problem: problem
             .to_string()
             .chars()
-            .take(QUOTED)
-            .map(plain)
+            .take(MAX_QUOTED_BYTES)
+            .map(printable)
             .collect(),
     }
 }

@@ -1,9 +1,9 @@
-//! Paths in containers, which are Linux's.
+//! Paths in containers. They are Linux paths.
 
-/// The folder above a path, and the name in it.
+/// Splits a path into its parent and its file name.
 pub(super) fn split(path: &str) -> Result<(&str, &str), &'static str> {
     if path.contains('\0') {
-        return Err("no path has a zero byte");
+        return Err("the path contains a null byte");
     }
     let trimmed = path.trim_end_matches('/');
     let (parent, name) = match trimmed.rsplit_once('/') {
@@ -12,7 +12,9 @@ pub(super) fn split(path: &str) -> Result<(&str, &str), &'static str> {
         None => (".", trimmed),
     };
     match name {
-        "" | "." | ".." => Err("name the file or folder itself: the path's last part is no name"),
+        "" | "." | ".." => {
+            Err("the path does not end with a name: specify the file or folder itself")
+        }
         name => Ok((parent, name)),
     }
 }
@@ -22,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_have_a_folder_and_a_name() {
+    fn paths_have_a_parent_and_a_name() {
         for (path, parts) in [
             ("/data/out.csv", ("/data", "out.csv")),
             ("/data/", ("/", "data")),

@@ -1,4 +1,4 @@
-//! Logs of all containers of a pod, line by line.
+//! Reads the logs of all containers of a pod, line by line.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
     item::Item,
     kinds::Pod,
     options::LogOptions,
-    transport::pieces,
+    transport::chunks,
     view::View,
 };
 
@@ -26,7 +26,8 @@ const LISTS: [(&str, &str); 3] = [
     ("containers", "containerStatuses"),
     ("ephemeralContainers", "ephemeralContainerStatuses"),
 ];
-/// A container that has not started can take as long as its pod waits for a node.
+/// The timeout for the start of a container: one year, because a pod can be pending for an
+/// unlimited time.
 const START_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A line of a container's log.
@@ -34,15 +35,15 @@ const START_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 pub struct LogLine {
     /// The container's name.
     pub container: String,
-    /// The line without its end. Bytes that are not UTF-8 are replaced; a line of more
-    /// than 1 MiB comes in parts.
+    /// The line without its line end. Invalid UTF-8 is replaced. A line of more than 1 MiB is
+    /// split.
     pub line: String,
 }
 
 type LogLines = BoxStream<'static, Result<LogLine>>;
 
 impl View<Pod> {
-    /// The logs of all containers of a pod, each line with the name of its container.
+    /// Streams the logs of all containers of a pod, each line with the name of its container.
     ///
     /// The logs are in the order in which containers start: init containers, including
     /// sidecars, then the others, then ephemeral containers. Containers that have not
@@ -51,8 +52,8 @@ impl View<Pod> {
     /// all of them have ended. The other options apply to each container.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the options name a container. As [`View::logs`], at the call
-    /// if no container has a log, and later in the stream.
+    /// [`Error::Invalid`] if the options name a container. Those of [`View::logs`] if no
+    /// container has a log. Later errors are items of the stream.
     pub async fn logs_all(
         &self,
         name: &str,
@@ -65,16 +66,20 @@ impl View<Pod> {
         }
         let containers = containers(&self.fetch(name).await?)?;
         Ok(if options.follow {
-            let followed = containers
-                .into_iter()
-                .map(|container| follow(self.clone(), name.to_owned(), of(options, container)));
+            let followed = containers.into_iter().map(|container| {
+                follow(
+                    self.clone(),
+                    name.to_owned(),
+                    for_container(options, container),
+                )
+            });
             Either::Left(stream::select_all(followed))
         } else {
             Either::Right(self.logs_in_order(name, containers, options).await?)
         })
     }
 
-    /// The logs one after the other. The first one that is there is opened at once.
+    /// Streams one log after the other. Opens the first one that exists before it returns.
     async fn logs_in_order(
         &self,
         name: &str,
@@ -84,7 +89,7 @@ impl View<Pod> {
         let mut containers = containers.into_iter();
         let mut none = None;
         for container in containers.by_ref() {
-            match self.lines_of(name, of(options, container)).await {
+            match self.lines_of(name, for_container(options, container)).await {
                 Err(error) if has_no_log(&error) => {
                     none.get_or_insert(error);
                 }
@@ -94,7 +99,7 @@ impl View<Pod> {
                     let (pods, name, options) = (self.clone(), name.to_owned(), options.clone());
                     let others = stream::iter(containers).then(move |container| {
                         let (pods, name) = (pods.clone(), name.clone());
-                        let options = of(&options, container);
+                        let options = for_container(&options, container);
                         async move { pods.lines_or_none(&name, options).await }
                     });
                     return Ok(first.chain(others.flatten()).boxed());
@@ -105,6 +110,8 @@ impl View<Pod> {
         Err(none.unwrap_or(Error::Closed))
     }
 
+    /// As [`View::lines_of`]. The lines are empty if the container has no log, and an error
+    /// is their only item.
     async fn lines_or_none(&self, name: &str, options: LogOptions) -> LogLines {
         match self.lines_of(name, options).await {
             Ok(Some(lines)) => lines,
@@ -114,14 +121,14 @@ impl View<Pod> {
         }
     }
 
-    /// `None` if the pod has no node yet.
+    /// Streams the lines of one container, `None` if the pod has no node.
     async fn lines_of(&self, name: &str, options: LogOptions) -> Result<Option<LogLines>> {
         let container: Arc<str> = options.container.as_deref().unwrap_or_default().into();
         let response = self.log_response(name, &options).await?;
         if response.status() == StatusCode::NO_CONTENT {
             return Ok(None);
         }
-        let log = pieces(self.cluster().transport.clone(), response);
+        let log = chunks(self.cluster().transport.clone(), response);
         let line = move |line: Result<String>| {
             line.map(|line| LogLine {
                 container: container.to_string(),
@@ -133,7 +140,7 @@ impl View<Pod> {
 }
 
 impl Item<Pod> {
-    /// As [`View::logs_all`], of this pod.
+    /// As [`View::logs_all`], for this pod.
     ///
     /// # Errors
     /// As [`View::logs_all`].
@@ -145,20 +152,20 @@ impl Item<Pod> {
     }
 }
 
-/// The log of one container, from when it starts.
+/// Waits until a container starts, and follows its log.
 fn follow(pods: View<Pod>, name: String, options: LogOptions) -> LogLines {
     let lines = async move {
         match pods.lines_of(&name, options.clone()).await {
             Ok(Some(lines)) => return Ok(lines),
-            // A node that does not know the pod yet answers 404.
+            // A node that does not know the pod yet returns 404.
             Err(error) if !has_no_log(&error) && !error.is_not_found() => return Err(error),
             Ok(None) | Err(_) => {}
         }
         let container = options.container.clone().unwrap_or_default();
         let started = pods.wait_for(&name, START_TIMEOUT, " to start", |pod| match pod {
             Some(pod) if has_started(pod, &container) => Some(true),
-            Some(pod) if !is_over(pod) => None,
-            // It never starts.
+            Some(pod) if !is_finished(pod) => None,
+            // The container never starts.
             _ => Some(false),
         });
         match started.await {
@@ -178,7 +185,7 @@ fn follow(pods: View<Pod>, name: String, options: LogOptions) -> LogLines {
         .boxed()
 }
 
-fn of(options: &LogOptions, container: String) -> LogOptions {
+fn for_container(options: &LogOptions, container: String) -> LogOptions {
     LogOptions {
         container: Some(container),
         ..options.clone()
@@ -196,13 +203,13 @@ fn containers(pod: &Item<Pod>) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Servers answer 400 for a container that has not started, or that has no previous
-/// instance.
+/// Whether the error says that a container has no log. Servers return 400 if it has not
+/// started, or has no previous instance.
 fn has_no_log(error: &Error) -> bool {
     error.code() == Some(400)
 }
 
-fn is_over(pod: &Item<Pod>) -> bool {
+fn is_finished(pod: &Item<Pod>) -> bool {
     pod.phase().is_ok_and(|phase| phase.is_final())
 }
 

@@ -1,4 +1,4 @@
-//! The lines of a log that comes in pieces.
+//! Splits the chunks of a log into lines.
 
 use std::collections::VecDeque;
 
@@ -10,15 +10,15 @@ use futures::{
 
 use crate::error::Result;
 
-/// A longer line comes in parts, so that memory is bounded.
-const LONGEST_LINE: usize = 1 << 20;
+/// The maximum length of a line, in bytes. Longer lines are split to limit memory.
+const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// The lines, each without its end. The last one can lack its end.
+/// Streams the lines of a log without their line ends. The last line may lack a line end.
 pub(super) fn lines(
-    pieces: impl Stream<Item = Result<Bytes>> + Send + 'static,
+    chunks: impl Stream<Item = Result<Bytes>> + Send + 'static,
 ) -> impl Stream<Item = Result<String>> + Send + 'static {
     let state = Splitter {
-        pieces: Some(pieces.boxed()),
+        chunks: Some(chunks.boxed()),
         rest: Vec::new(),
         ready: VecDeque::new(),
     };
@@ -29,9 +29,10 @@ pub(super) fn lines(
 }
 
 struct Splitter {
-    pieces: Option<BoxStream<'static, Result<Bytes>>>,
-    /// The beginning of a line.
+    chunks: Option<BoxStream<'static, Result<Bytes>>>,
+    /// The beginning of an incomplete line.
     rest: Vec<u8>,
+    /// Complete lines.
     ready: VecDeque<String>,
 }
 
@@ -41,22 +42,22 @@ impl Splitter {
             if let Some(line) = self.ready.pop_front() {
                 return Some(Ok(line));
             }
-            match self.pieces.as_mut()?.next().await {
-                Some(Ok(piece)) => self.add(&piece),
+            match self.chunks.as_mut()?.next().await {
+                Some(Ok(chunk)) => self.add(&chunk),
                 Some(Err(error)) => {
-                    self.pieces = None;
+                    self.chunks = None;
                     return Some(Err(error));
                 }
                 None => {
-                    self.pieces = None;
+                    self.chunks = None;
                     return (!self.rest.is_empty()).then(|| Ok(self.take()));
                 }
             }
         }
     }
 
-    fn add(&mut self, piece: &[u8]) {
-        let mut parts = piece.split(|byte| *byte == b'\n');
+    fn add(&mut self, chunk: &[u8]) {
+        let mut parts = chunk.split(|byte| *byte == b'\n');
         let unfinished = parts.next_back().unwrap_or_default();
         for end in parts {
             self.rest.extend_from_slice(end);
@@ -64,12 +65,13 @@ impl Splitter {
             self.ready.push_back(line);
         }
         self.rest.extend_from_slice(unfinished);
-        if self.rest.len() > LONGEST_LINE {
+        if self.rest.len() > MAX_LINE_BYTES {
             let part = self.take();
             self.ready.push_back(part);
         }
     }
 
+    /// Takes the incomplete line.
     fn take(&mut self) -> String {
         let text = String::from_utf8_lossy(&self.rest);
         let line = text.strip_suffix('\r').unwrap_or(&text).to_owned();
@@ -85,16 +87,16 @@ mod tests {
 
     use super::*;
 
-    async fn split(pieces: &[&[u8]]) -> Vec<String> {
-        let pieces: Vec<_> = pieces
+    async fn split(chunks: &[&[u8]]) -> Vec<String> {
+        let chunks: Vec<_> = chunks
             .iter()
-            .map(|piece| Ok(Bytes::copy_from_slice(piece)))
+            .map(|chunk| Ok(Bytes::copy_from_slice(chunk)))
             .collect();
-        lines(stream::iter(pieces)).try_collect().await.unwrap()
+        lines(stream::iter(chunks)).try_collect().await.unwrap()
     }
 
     #[tokio::test]
-    async fn lines_end_anywhere() {
+    async fn lines_can_end_at_any_position_of_a_chunk() {
         assert_eq!(
             split(&[b"one\ntw", b"o\n\nth", b"ree"]).await,
             ["one", "two", "", "three"]
@@ -104,9 +106,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_very_long_line_comes_in_parts() {
-        let piece = vec![b'x'; LONGEST_LINE];
-        let parts = split(&[&piece, b"y", b"z\n"]).await;
+    async fn a_very_long_line_is_split() {
+        let chunk = vec![b'x'; MAX_LINE_BYTES];
+        let parts = split(&[&chunk, b"y", b"z\n"]).await;
         assert_eq!(parts.len(), 2);
         assert_eq!(parts[1], "z");
     }

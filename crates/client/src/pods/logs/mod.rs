@@ -1,4 +1,4 @@
-//! Logs of containers.
+//! Reads the logs of containers.
 
 mod all;
 mod lines;
@@ -13,7 +13,7 @@ use crate::{
     item::Item,
     kinds::Pod,
     options::LogOptions,
-    transport::{Call, pieces},
+    transport::{Call, chunks},
     view::View,
 };
 pub use all::LogLine;
@@ -30,11 +30,11 @@ pub use all::LogLine;
 /// # pods.create(&serde_json::json!({"metadata": {"name": "talker"}, "spec": spec})).await?;
 /// let pod = pods.wait("talker", until::finished, Duration::from_secs(60)).await?;
 ///
-/// let pieces: Vec<_> = pods.logs("talker", &LogOptions::default()).await?.try_collect().await?;
-/// assert_eq!(pieces.concat(), b"one\ntwo\n");
+/// let chunks: Vec<_> = pods.logs("talker", &LogOptions::default()).await?.try_collect().await?;
+/// assert_eq!(chunks.concat(), b"one\ntwo\n");
 /// let last = LogOptions { tail_lines: Some(1), ..LogOptions::default() };
-/// let pieces: Vec<_> = pod.logs(&last).await?.try_collect().await?;
-/// assert_eq!(pieces.concat(), b"two\n");
+/// let chunks: Vec<_> = pod.logs(&last).await?.try_collect().await?;
+/// assert_eq!(chunks.concat(), b"two\n");
 ///
 /// // All containers, line by line.
 /// let lines: Vec<_> = pod.logs_all(&last).await?.try_collect().await?;
@@ -42,20 +42,20 @@ pub use all::LogLine;
 /// # Ok(()) });
 /// ```
 impl View<Pod> {
-    /// A container's log, as it comes; pieces do not end at lines. The view
-    /// must have a namespace. The log of a pod that has no node yet is empty, also with
+    /// Streams the log of a container in chunks, which do not end at line ends. The view must
+    /// have a namespace. The log of a pod without a node is empty, also with
     /// [`LogOptions::follow`].
     ///
     /// # Errors
-    /// At the call as the server refuses: a container that still waits is a
-    /// 400. Later, in the stream, when the connection breaks.
+    /// Those of the server, for example 400 if the container has not started. An item of the
+    /// stream is an error if the connection is lost.
     pub async fn logs(
         &self,
         name: &str,
         options: &LogOptions,
     ) -> Result<impl Stream<Item = Result<Bytes>> + Send + use<>> {
         let response = self.log_response(name, options).await?;
-        Ok(pieces(self.cluster().transport.clone(), response))
+        Ok(chunks(self.cluster().transport.clone(), response))
     }
 
     async fn log_response(&self, name: &str, options: &LogOptions) -> Result<Response<Body>> {
@@ -67,7 +67,7 @@ impl View<Pod> {
 }
 
 impl Item<Pod> {
-    /// As [`View::logs`], of this pod.
+    /// As [`View::logs`], for this pod.
     ///
     /// # Errors
     /// As [`View::logs`].

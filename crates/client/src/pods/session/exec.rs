@@ -1,4 +1,4 @@
-//! Runs commands in containers, and attaches to containers.
+//! Runs commands in containers and attaches to containers.
 
 use http::Method;
 use tokio::io::AsyncReadExt;
@@ -16,7 +16,8 @@ impl View<Pod> {
     /// Runs a command in a container of a pod. The view must have a namespace.
     ///
     /// # Errors
-    /// As the server refuses: no such pod or container, or it does not run.
+    /// [`Error::Invalid`] for an empty command. Those of the server: the pod or the container
+    /// does not exist or is not running.
     ///
     /// ```
     /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {
@@ -45,16 +46,16 @@ impl View<Pod> {
         let command: Vec<String> = command.into_iter().map(Into::into).collect();
         if command.is_empty() {
             return Err(Error::Invalid(
-                "a command is needed: its program and arguments".to_owned(),
+                "the command is empty: give a program and its arguments".to_owned(),
             ));
         }
-        let words = command.into_iter().map(|word| ("command".to_owned(), word));
-        let call = self.session_call(name, "exec", options)?.queries(words);
+        let query = command.into_iter().map(|arg| ("command".to_owned(), arg));
+        let call = self.session_call(name, "exec", options)?.queries(query);
         Session::open(&self.cluster().transport, &call, options).await
     }
 
-    /// Takes the input and output of a container's own program, from now on. A
-    /// container has input only when its spec says `stdin: true`.
+    /// Attaches to the main process of a container. Output from before the call is not
+    /// included. The process has input only if the container's spec has `stdin: true`.
     ///
     /// # Errors
     /// As [`View::exec`].
@@ -75,10 +76,11 @@ impl View<Pod> {
         Session::open(&self.cluster().transport, &call, options).await
     }
 
-    /// Runs a command in a container of a pod to its end.
+    /// Runs a command in a container of a pod, waits for its end, and returns its output. An
+    /// exit code other than 0 is not an error.
     ///
     /// # Errors
-    /// As [`View::exec`]; a code other than 0 is none.
+    /// As [`View::exec`] and [`Session::wait`].
     ///
     /// ```
     /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {
@@ -101,7 +103,8 @@ impl View<Pod> {
         };
         let mut session = self.exec(name, command, &options).await?;
         let (stdout, stderr) = (session.stdout(), session.stderr());
-        let (stdout, stderr, code) = tokio::join!(all(stdout), all(stderr), session.wait_for_end());
+        let (stdout, stderr, code) =
+            tokio::join!(read_all(stdout), read_all(stderr), session.wait_for_end());
         Ok(Output {
             code: code?,
             stdout,
@@ -109,19 +112,19 @@ impl View<Pod> {
         })
     }
 
-    fn session_call(&self, name: &str, what: &str, options: &ExecOptions) -> Result<Call> {
-        let path = format!("{}/{what}", self.object_path(name)?);
+    fn session_call(&self, name: &str, subresource: &str, options: &ExecOptions) -> Result<Call> {
+        let path = format!("{}/{subresource}", self.object_path(name)?);
         let mut call = Call::new(Method::GET, path);
         if let Some(container) = &options.container {
             call = call.with("container", container.as_str());
         }
-        for (name, wanted) in [
+        for (name, enabled) in [
             ("stdin", options.stdin),
             ("stdout", true),
             ("stderr", !options.tty),
             ("tty", options.tty),
         ] {
-            call = call.with(name, wanted.to_string());
+            call = call.with(name, enabled.to_string());
         }
         Ok(call)
     }
@@ -167,11 +170,11 @@ impl Item<Pod> {
     }
 }
 
-/// All of an output; that it broke off is part of how the session ends.
-async fn all(reader: Option<Reader>) -> Vec<u8> {
-    let mut whole = Vec::new();
+/// Reads an output to its end. Ignores errors: the end of the session reports them.
+async fn read_all(reader: Option<Reader>) -> Vec<u8> {
+    let mut output = Vec::new();
     if let Some(mut reader) = reader {
-        let _ = reader.read_to_end(&mut whole).await;
+        let _ = reader.read_to_end(&mut output).await;
     }
-    whole
+    output
 }

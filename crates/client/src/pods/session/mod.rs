@@ -1,4 +1,4 @@
-//! Sessions with containers: commands run in them, and their own input and output.
+//! Sessions with containers: exec and attach.
 
 mod exec;
 mod open;
@@ -19,34 +19,33 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::{Error, Result};
 
-/// How a command is run in a container, or its own input and output taken.
+/// Options of [`View::exec`](crate::View::exec) and [`View::attach`](crate::View::attach).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExecOptions {
-    /// The container; needed when the pod has several and names no default.
+    /// The container. Required if the pod has several containers and no default container.
     pub container: Option<String>,
-    /// Whether input is sent.
+    /// Whether to send input.
     pub stdin: bool,
-    /// Whether there is a terminal: then all output comes as standard output.
+    /// Whether to allocate a terminal. All output is then standard output.
     pub tty: bool,
 }
 
-/// What a command in a container has written, and how it ended.
+/// The output and the exit code of a command in a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// Its exit code; 128 and more when a signal ended it.
+    /// The exit code; 128 plus the signal's number if a signal ended the command.
     pub code: i32,
-    /// Its standard output.
+    /// The standard output.
     pub stdout: Vec<u8>,
-    /// Its standard error.
+    /// The standard error.
     pub stderr: Vec<u8>,
 }
 
-/// A command that runs in a container, or a container that one is attached to.
-/// Dropping it ends the connection; what was sent is delivered, and the command
-/// goes on, as in Kubernetes.
+/// A session with a container, from exec or attach. Dropping it closes the connection. Input
+/// that was already sent is delivered, and the command continues to run, as in Kubernetes.
 ///
-/// Output that is not read blocks the command: take it and read it, or call
-/// [`Session::wait`], which discards what was not taken.
+/// The command blocks if its output is not read. Take the outputs and read them, or call
+/// [`Session::wait`], which discards the outputs that were not taken.
 ///
 /// ```
 /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {
@@ -56,7 +55,7 @@ pub struct Output {
 /// let options = ExecOptions { stdin: true, tty: true, ..ExecOptions::default() };
 /// let mut shell = pods.exec("web", ["sh"], &options).await?;
 /// shell.resize(100, 40).await?;
-/// // With a terminal, all output comes as standard output.
+/// // With a terminal, all output is standard output.
 /// assert!(shell.stderr().is_none());
 /// let (mut keys, mut screen) = (shell.stdin().unwrap(), shell.stdout().unwrap());
 /// keys.write_all(b"stty -echo; echo $((6 * 7)); exit 3\n").await?;
@@ -72,18 +71,19 @@ pub struct Session {
     stderr: Option<Reader>,
     frames: mpsc::Sender<pump::Frame>,
     ended: oneshot::Receiver<Result<Status>>,
+    /// Whether the protocol can signal the end of the input.
     ends_input: bool,
+    /// The name of the request in errors.
     request: String,
     _tasks: Vec<AbortOnDropHandle<()>>,
 }
 
-/// The input of a [`Session`]. Shutting it down or dropping it is the end of the
-/// input; with the protocol of before Kubernetes 1.30, the server does not see
-/// that.
+/// The standard input of a [`Session`]. Shutting it down or dropping it ends the input. Servers
+/// before Kubernetes 1.30 do not recognize the end of the input.
 #[derive(Debug)]
 pub struct Input(DuplexStream);
 
-/// An output of a [`Session`].
+/// The standard output or the standard error of a [`Session`].
 #[derive(Debug)]
 pub struct Reader(DuplexStream);
 
@@ -116,42 +116,42 @@ impl AsyncWrite for Input {
 }
 
 impl Session {
-    /// The input, once; `None` when none was asked for.
+    /// Takes the standard input. `None` if it was taken before, or without
+    /// [`ExecOptions::stdin`].
     pub fn stdin(&mut self) -> Option<Input> {
         self.input.take()
     }
 
-    /// The standard output, once.
+    /// Takes the standard output. `None` if it was taken before.
     pub fn stdout(&mut self) -> Option<Reader> {
         self.stdout.take()
     }
 
-    /// The standard error, once; `None` with a terminal.
+    /// Takes the standard error. `None` if it was taken before, or with a terminal.
     pub fn stderr(&mut self) -> Option<Reader> {
         self.stderr.take()
     }
 
-    /// Sets the size of the terminal. Without a terminal it changes nothing.
+    /// Sets the size of the terminal. Does nothing without a terminal.
     ///
     /// # Errors
-    /// [`Error::Closed`] when the session has ended.
+    /// [`Error::Closed`] if the session has ended.
     pub async fn resize(&self, columns: u16, rows: u16) -> Result<()> {
         let frame = pump::Frame::Size { columns, rows };
         self.frames.send(frame).await.map_err(|_| Error::Closed)
     }
 
-    /// Waits for the end; the exit code. Of an attached container it is 0 when
-    /// the session ended as it should. Output that was not taken is discarded.
+    /// Waits for the end of the session and returns the exit code. After attach, 0 means that
+    /// the session ended without an error. Discards the outputs that were not taken.
     ///
     /// # Errors
-    /// [`Error::Api`] when the command could not be run, [`Error::Unreachable`]
-    /// when the connection broke.
+    /// [`Error::Api`] if the command could not be run, [`Error::Unreachable`] if the
+    /// connection is lost.
     pub async fn wait(mut self) -> Result<i32> {
         self.input = None;
         self.stdout = None;
         self.stderr = None;
-        let broken = || Err(Error::Closed);
-        let status = self.ended.await.unwrap_or_else(|_| broken())?;
+        let status = self.ended.await.unwrap_or(Err(Error::Closed))?;
         code(self.request, status)
     }
 }
@@ -164,7 +164,7 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// The exit code of a session's final status.
+/// Returns the exit code in the final status of a session.
 fn code(request: String, status: Status) -> Result<i32> {
     if status.status == "Success" {
         return Ok(0);

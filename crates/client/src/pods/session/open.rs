@@ -1,4 +1,4 @@
-//! Opens a session: a websocket and the tasks that move its bytes.
+//! Opens sessions: a WebSocket connection and the tasks that transfer its data.
 
 use futures::StreamExt;
 use tokio::sync::{mpsc, oneshot};
@@ -10,10 +10,10 @@ use crate::{
     transport::{Call, Transport},
 };
 
-/// Bytes of each stream that wait for whoever is slower.
+/// The size of each stream's buffer, in bytes.
 const BUFFER: usize = 64 * 1024;
-/// Frames that wait to be sent.
-const FRAMES: usize = 8;
+/// The maximum number of frames in the queue of the sender.
+const QUEUED_FRAMES: usize = 8;
 
 impl Session {
     pub(super) async fn open(
@@ -22,11 +22,11 @@ impl Session {
         options: &ExecOptions,
     ) -> Result<Self> {
         let connection = transport.upgrade(call).await?;
-        let closes = connection.supports_stream_close();
+        let ends_input = connection.supports_stream_close();
         let (sink, stream) = connection.into_stream().split();
-        let (frames, queued) = mpsc::channel(FRAMES);
+        let (frames, queued) = mpsc::channel(QUEUED_FRAMES);
         let (end, ended) = oneshot::channel();
-        let (input, typed) = if options.stdin {
+        let (input, stdin) = if options.stdin {
             let (read, write) = tokio::io::duplex(BUFFER);
             (Some(Input(write)), Some(read))
         } else {
@@ -39,8 +39,8 @@ impl Session {
             tokio::spawn(pump::send(sink, queued)),
             tokio::spawn(pump::receive(stream, [out, err], end, url)),
         ];
-        if let Some(typed) = typed {
-            tasks.push(tokio::spawn(pump::input(typed, frames.clone(), closes)));
+        if let Some(stdin) = stdin {
+            tasks.push(tokio::spawn(pump::input(stdin, frames.clone(), ends_input)));
         }
         Ok(Self {
             input,
@@ -48,18 +48,18 @@ impl Session {
             stderr: (!options.tty).then_some(Reader(stderr)),
             frames,
             ended,
-            ends_input: closes,
+            ends_input,
             request: call.name(),
             _tasks: tasks.into_iter().map(AbortOnDropHandle::new).collect(),
         })
     }
 
-    /// Whether the protocol has a message for the end of the input.
+    /// Whether the protocol can signal the end of the input.
     pub(crate) fn ends_input(&self) -> bool {
         self.ends_input
     }
 
-    /// As [`Session::wait`], while the outputs are read elsewhere.
+    /// As [`Session::wait`], for callers that read the outputs.
     pub(crate) async fn wait_for_end(&mut self) -> Result<i32> {
         let ended = (&mut self.ended).await;
         let status = ended.unwrap_or(Err(Error::Closed))?;

@@ -1,8 +1,8 @@
-//! Moves the bytes of a session: one task sends, one receives, one reads the
-//! input, so that no direction waits for another.
+//! Transfers the data of a session. One task sends, one receives, and one reads the input, so
+//! that no direction blocks another.
 //!
-//! The protocol is `v5.channel.k8s.io`, or v4: each message is binary, and its
-//! first byte says which stream it is of.
+//! The protocol is `v5.channel.k8s.io` or v4. Each message is binary, and its first byte is
+//! the number of its stream.
 
 use std::time::Duration;
 
@@ -23,18 +23,21 @@ const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
 const STATUS: u8 = 3;
 const RESIZE: u8 = 4;
-/// Of v5: the stream with the number that follows has ended.
+/// Signals the end of the stream with the number that follows. Only in v5.
 const CLOSE: u8 = 255;
 
-/// Keeps an idle connection from being closed on the way.
-const PING: Duration = Duration::from_secs(30);
-/// Bytes of input in a message.
-const PIECE: usize = 32 * 1024;
+/// The interval of pings, which prevent proxies from closing an idle connection.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+/// The maximum size of the input in a message, in bytes.
+const INPUT_CHUNK: usize = 32 * 1024;
 
-/// What is to be sent.
+/// A message to send.
 pub(super) enum Frame {
+    /// Data of a stream.
     Data(u8, Bytes),
+    /// The size of the terminal.
     Size { columns: u16, rows: u16 },
+    /// The end of a stream.
     End(u8),
 }
 
@@ -55,12 +58,12 @@ impl Frame {
     }
 }
 
-/// Sends what is queued; ends with the connection, or when all senders are gone.
+/// Sends the queued frames. Returns when the connection is lost or all senders are dropped.
 pub(super) async fn send(
     mut sink: impl Sink<Message, Error = SocketError> + Unpin,
     mut queued: mpsc::Receiver<Frame>,
 ) {
-    let mut pings = tokio::time::interval(PING);
+    let mut pings = tokio::time::interval(PING_INTERVAL);
     pings.reset();
     loop {
         let message = tokio::select! {
@@ -77,12 +80,12 @@ pub(super) async fn send(
     let _ = sink.close().await;
 }
 
-/// Reads the input to its end, and sends its end if the protocol has that.
-pub(super) async fn input(mut typed: DuplexStream, frames: mpsc::Sender<Frame>, closes: bool) {
+/// Sends the input up to its end. If `ends_input`, also sends the end.
+pub(super) async fn input(mut stdin: DuplexStream, frames: mpsc::Sender<Frame>, ends_input: bool) {
     let mut buffer = BytesMut::new();
     loop {
-        buffer.reserve(PIECE);
-        match typed.read_buf(&mut buffer).await {
+        buffer.reserve(INPUT_CHUNK);
+        match stdin.read_buf(&mut buffer).await {
             Ok(1..) => {
                 let frame = Frame::Data(STDIN, buffer.split().freeze());
                 if frames.send(frame).await.is_err() {
@@ -92,28 +95,28 @@ pub(super) async fn input(mut typed: DuplexStream, frames: mpsc::Sender<Frame>, 
             Ok(0) | Err(_) => break,
         }
     }
-    if closes {
+    if ends_input {
         let _ = frames.send(Frame::End(STDIN)).await;
     }
 }
 
-/// Receives to the end of the session, and passes on its status.
+/// Receives the outputs up to the end of the session, and sends its status to `ended`.
 pub(super) async fn receive(
     stream: impl Stream<Item = Result<Message, SocketError>> + Unpin,
     outputs: [DuplexStream; 2],
     ended: oneshot::Sender<Result<Status>>,
     url: String,
 ) {
-    let end = take(stream, outputs, url).await;
-    let _ = ended.send(end);
+    let status = receive_status(stream, outputs, url).await;
+    let _ = ended.send(status);
 }
 
-async fn take(
+async fn receive_status(
     mut stream: impl Stream<Item = Result<Message, SocketError>> + Unpin,
     [mut out, mut err]: [DuplexStream; 2],
     url: String,
 ) -> Result<Status> {
-    let broken = |problem: String| {
+    let lost = |problem: String| {
         Err(Error::Unreachable {
             url: url.clone(),
             problem,
@@ -124,10 +127,10 @@ async fn take(
             Some(Ok(Message::Binary(data))) => data,
             Some(Ok(Message::Text(text))) => Bytes::from(text),
             Some(Ok(Message::Close(_))) | None => {
-                return broken("the session broke off before its end".to_owned());
+                return lost("the connection was closed before the session ended".to_owned());
             }
             Some(Ok(_)) => continue,
-            Some(Err(error)) => return broken(format!("the session broke off: {error}")),
+            Some(Err(error)) => return lost(format!("the connection was lost: {error}")),
         };
         let Some((&channel, data)) = data.split_first() else {
             continue;
@@ -138,7 +141,7 @@ async fn take(
             STDERR => drop(err.write_all(data).await),
             STATUS => {
                 return serde_json::from_slice(data)
-                    .map_err(|error| Error::decode("the end of a session", error));
+                    .map_err(|error| Error::decode("the status of a session", error));
             }
             _ => {}
         }

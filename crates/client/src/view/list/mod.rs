@@ -142,7 +142,7 @@ impl<K: Object> View<K> {
     pub(crate) async fn version(&self) -> Result<String> {
         let call = self.selection()?.with("limit", "1");
         let body = self.cluster().bytes(&call).await?;
-        data::list(&body, &call.answer()).map(|list| list.version)
+        data::list(&body, &call.response_name()).map(|list| list.version)
     }
 
     /// Reads all objects page by page, the next page while this one is used;

@@ -145,7 +145,7 @@ impl<K: Object> Pages<K> {
         let expected = latest + latest / 16;
         let body = view.cluster().bytes_with(&call, expected, look).await?;
         self.latest.store(body.len(), Relaxed);
-        let what = call.answer();
+        let what = call.response_name();
         let list = data::list(&body, &what)?;
         if !list.cursor.is_empty() && list.cursor == cursor {
             return Err(Error::decode(what, "it leads to the same page again"));

@@ -1,4 +1,4 @@
-//! The errors that refusing answers stand for.
+//! Converts error responses into errors.
 
 use std::borrow::Cow;
 
@@ -7,23 +7,26 @@ use kube_client::client::Body;
 use longshore_model::{Status, StatusReason};
 
 use super::{body, call::Call, retry};
-use crate::{data::page, error::Error};
+use crate::{data::describe_web_page, error::Error};
 
-/// The usual cause of a redirection.
-const ASK: &str = "is a proxy or a login page on the way?";
+/// The maximum number of characters of a response body that an error quotes.
+const MAX_QUOTED_CHARS: usize = 300;
 
-/// The error that a refusing answer stands for.
-pub(super) async fn refusal(call: &Call, response: Response<Body>) -> Error {
+/// Returns the error for a response with a status code other than 2xx.
+pub(super) async fn error_response(call: &Call, response: Response<Body>) -> Error {
     let code = response.status();
     let headers = response.headers().clone();
     let seconds = retry::retry_after(&headers).map_or(0, |wait| wait.as_secs());
     let body = body::read(response).await.unwrap_or_default();
     let mut status = status(code, &body);
     if let Some(to) = headers.get(LOCATION).filter(|_| code.is_redirection()) {
-        // A query may hold what is secret.
+        // A query may contain secrets.
         let to = String::from_utf8_lossy(to.as_bytes());
         let to = to.split(['?', '#']).next().unwrap_or_default();
-        status.message = format!("it redirects to {to}, which is not followed: {}", ASK);
+        status.message = format!(
+            "the server redirects to {to}: check for a proxy or a login page in between; \
+             redirects are not followed"
+        );
     }
     if seconds > 0 {
         let details = status.details.get_or_insert_default();
@@ -34,15 +37,17 @@ pub(super) async fn refusal(call: &Call, response: Response<Body>) -> Error {
     Error::from_status(call.name(), status)
 }
 
-/// A `Status` from a body that should be one, or else made of its text.
+/// Parses the body of an error response. If it is not a `Status`, returns one with the
+/// beginning of the body as its message.
 pub(crate) fn status(code: StatusCode, body: &[u8]) -> Status {
     let mut status = serde_json::from_slice::<Status>(body)
         .ok()
         .filter(|status| status.kind == "Status" && status.status != "Success")
         .unwrap_or_else(|| {
-            let start = |text: Cow<'_, str>| text.trim().chars().take(300).collect();
-            let text: String = page(body).unwrap_or_else(|| start(String::from_utf8_lossy(body)));
-            let usual = code.canonical_reason().unwrap_or("no message").to_owned();
+            let start = |text: Cow<'_, str>| text.trim().chars().take(MAX_QUOTED_CHARS).collect();
+            let text: String =
+                describe_web_page(body).unwrap_or_else(|| start(String::from_utf8_lossy(body)));
+            let default = code.canonical_reason().unwrap_or("no message").to_owned();
             let reason = match code.as_u16() {
                 400 => StatusReason::BadRequest,
                 401 => StatusReason::Unauthorized,
@@ -53,7 +58,7 @@ pub(crate) fn status(code: StatusCode, body: &[u8]) -> Status {
                 503 => StatusReason::ServiceUnavailable,
                 _ => StatusReason::Unknown,
             };
-            Status::failure(reason, if text.is_empty() { usual } else { text })
+            Status::failure(reason, if text.is_empty() { default } else { text })
         });
     status.code = code.as_u16();
     status
@@ -64,13 +69,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_without_a_status_quote_their_text() {
-        let made = status(StatusCode::BAD_GATEWAY, b"<html>proxy says no</html>");
+    fn errors_without_a_status_quote_the_body() {
+        let page = status(StatusCode::BAD_GATEWAY, b"<html>proxy says no</html>");
         assert_eq!(
-            (made.code, made.message.as_str()),
+            (page.code, page.message.as_str()),
             (
                 502,
-                "a web page answered, not Kubernetes: is a proxy or a login page on the way? It says: proxy says no"
+                "received a web page instead of a Kubernetes response: check for a proxy or a login page in between; the page says: proxy says no"
             )
         );
         let empty = status(StatusCode::NOT_FOUND, b"");

@@ -1,34 +1,36 @@
-//! The answers of a server's discovery, in both forms, and the kinds they list.
+//! The discovery responses of API servers, aggregated and not, and the kinds they list.
 
 use std::sync::Arc;
 
 use longshore_model::{Gvk, KindInfo, Scope, kind::Words};
 use serde::Deserialize;
 
-/// A kind that the cluster serves, and its short names.
+/// A kind that the cluster serves, in one version.
 #[derive(Debug, Clone)]
-pub(super) struct Served {
+pub(super) struct ServedKind {
     pub(super) info: Arc<KindInfo>,
     short_names: Vec<String>,
 }
 
-impl Served {
-    pub(super) fn is_called(&self, word: &str) -> bool {
-        let word = word.to_ascii_lowercase();
-        let (name, group) = word.split_once('.').unwrap_or((&word, ""));
-        self.info.is_called(&word)
+impl ServedKind {
+    /// Whether `name` names this kind: its singular, plural or short name, with an optional
+    /// group, as in `deploy.apps`.
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        let full_name = name.to_ascii_lowercase();
+        let (name, group) = full_name.split_once('.').unwrap_or((&full_name, ""));
+        self.info.is_called(&full_name)
             || (self.short_names.iter().any(|short| short == name)
                 && (group.is_empty() || group == self.info.gvk.group))
     }
 }
 
-fn served(
+fn served_kind(
     (group, version, kind): (&str, &str, &str),
     (plural, singular): (&str, &str),
     namespaced: bool,
     subresources: &[&str],
     short_names: Vec<String>,
-) -> Served {
+) -> ServedKind {
     let info = KindInfo {
         gvk: Gvk {
             group: group.to_owned().into(),
@@ -42,7 +44,7 @@ fn served(
             singular.to_owned()
         }
         .into(),
-        // Short names known only at run time are kept beside.
+        // `ServedKind` has the short names: those of `KindInfo` are static.
         short_names: Words::default(),
         categories: Words::default(),
         scope: if namespaced {
@@ -53,7 +55,7 @@ fn served(
         subresources: subresources.iter().map(|name| (*name).to_owned()).collect(),
         list_kind: None,
     };
-    Served {
+    ServedKind {
         info: Arc::new(info),
         short_names,
     }
@@ -114,10 +116,9 @@ struct AggregatedSubresource {
 }
 
 impl Aggregated {
-    /// Versions come newest and preferred first: a kind's first one is the one
-    /// meant by its name alone.
-    pub(super) fn served(self) -> Vec<Served> {
-        let mut all: Vec<Served> = Vec::new();
+    /// The kinds in each of their versions. Servers list the preferred version first.
+    pub(super) fn kinds(self) -> Vec<ServedKind> {
+        let mut all: Vec<ServedKind> = Vec::new();
         for group in self.items {
             for version in group.versions {
                 for resource in version.resources {
@@ -126,7 +127,7 @@ impl Aggregated {
                         .iter()
                         .map(|sub| sub.subresource.as_str())
                         .collect();
-                    all.push(served(
+                    all.push(served_kind(
                         (
                             &group.metadata.name,
                             &version.version,
@@ -171,7 +172,7 @@ struct GroupVersion {
 }
 
 impl Group {
-    /// Group and version, the preferred one first.
+    /// The group versions, such as `apps/v1`, the preferred one first.
     pub(super) fn versions(self) -> Vec<String> {
         let preferred = self.preferred_version.into_iter();
         let mut names: Vec<String> = Vec::new();
@@ -205,7 +206,8 @@ struct Resource {
 }
 
 impl Resources {
-    pub(super) fn served(self, group_version: &str) -> Vec<Served> {
+    /// The kinds of the response for a group version.
+    pub(super) fn kinds(self, group_version: &str) -> Vec<ServedKind> {
         let (group, version) = group_version.split_once('/').unwrap_or(("", group_version));
         let subresources_of = |plural: &str| -> Vec<&str> {
             self.resources
@@ -217,7 +219,7 @@ impl Resources {
             .iter()
             .filter(|resource| !resource.name.contains('/'))
             .map(|resource| {
-                served(
+                served_kind(
                     (group, version, &resource.kind),
                     (&resource.name, &resource.singular_name),
                     resource.namespaced,

@@ -1,4 +1,4 @@
-//! From this machine to a container.
+//! Copies files into containers.
 
 use std::{
     io::BufWriter,
@@ -8,7 +8,7 @@ use std::{
 use longshore_archive::{Moved, PackError, pack};
 use tokio_util::io::SyncIoBridge;
 
-use super::{super::session::Input, Copied, CopyOptions, Tar, failed, path::split};
+use super::{super::session::Input, Copied, CopyOptions, Tar, copy_error, path::split};
 use crate::{
     error::{Error, Result},
     item::Item,
@@ -16,20 +16,22 @@ use crate::{
     view::View,
 };
 
-/// Bytes that go to the container at once.
-const PIECE: usize = 64 * 1024;
+/// The size of the write buffer, in bytes.
+const BUFFER: usize = 64 * 1024;
 
 impl View<Pod> {
-    /// Copies a file or a folder into a container. Into `to`, when that is a
-    /// folder there, under its own name; else it becomes `to`, in a folder that
-    /// is there; what is there is written over, and an error leaves there what
-    /// was copied before it. Permissions and times are kept, links stay links, sockets,
-    /// pipes and devices are left out and reported. The container needs `tar` and
-    /// `test`, and the server must be of Kubernetes 1.30 or later.
+    /// Copies a file or a folder into a container. If `to` is an existing folder, the copy is
+    /// created in it, with the name of `from`. Otherwise the copy is created as `to`, whose
+    /// parent must exist.
+    ///
+    /// Existing files are overwritten. If the copy fails, the files that were already copied
+    /// remain. Permissions, times and symbolic links are preserved. Sockets, pipes and devices
+    /// are skipped and reported. The container needs `tar` and `test`, and the server must
+    /// have Kubernetes 1.30 or later.
     ///
     /// # Errors
-    /// [`Error::Copy`] when a file cannot be read here or written there;
-    /// [`Error::Invalid`] on an older server; as [`View::exec`].
+    /// [`Error::Copy`] if a file cannot be read on this machine or written in the container,
+    /// [`Error::Invalid`] on an older server, and those of [`View::exec`].
     ///
     /// [`CopyOptions`] has an example.
     pub async fn copy_in(
@@ -40,25 +42,27 @@ impl View<Pod> {
         options: &CopyOptions,
     ) -> Result<Copied> {
         let what = format!("{} to {name}:{to}", from.display());
-        let problem = |problem: &str| failed(&what, problem);
+        let problem = |problem: &str| copy_error(&what, problem);
         if let Err(error) = from.metadata() {
-            return Err(failed(&what, error));
+            return Err(copy_error(&what, error));
         }
         let test = ["test", "-d", to];
         let test = self
             .output(name, test, options.container.as_deref())
             .await?;
-        let own;
+        let source_name;
         let (parent, file) = if test.code == 0 {
-            // Also of `.` and links the name is what they stand for.
-            let from = from.canonicalize().map_err(|error| failed(&what, error))?;
+            // Resolves `.` and symbolic links to the name of their target.
+            let from = from
+                .canonicalize()
+                .map_err(|error| copy_error(&what, error))?;
             let name = from.file_name().and_then(|name| name.to_str());
-            own = name
-                .ok_or_else(|| problem("its name is no text"))?
+            source_name = name
+                .ok_or_else(|| problem("the name of the source is not UTF-8"))?
                 .to_owned();
-            (to, own.as_str())
+            (to, source_name.as_str())
         } else if to.ends_with('/') {
-            return Err(problem("no such folder is in the container"));
+            return Err(problem("the container has no such folder"));
         } else {
             split(to).map_err(problem)?
         };
@@ -71,16 +75,16 @@ impl View<Pod> {
         }
         let stdin = session.stdin();
         let tar = Tar::follow(session);
-        let moved = match sent(stdin, from.to_owned(), file.to_owned(), options).await? {
+        let moved = match pack_into(stdin, from.to_owned(), file.to_owned(), options).await? {
             Ok(moved) => match tar.end().await? {
-                Some(problem) => return Err(failed(&what, problem)),
+                Some(problem) => return Err(copy_error(&what, problem)),
                 None => moved,
             },
             Err(error @ PackError::Write(_)) => {
                 let problem = tar.failure_reason().await;
-                return Err(failed(&what, problem.unwrap_or(error.to_string())));
+                return Err(copy_error(&what, problem.unwrap_or(error.to_string())));
             }
-            Err(error) => return Err(failed(&what, error)),
+            Err(error) => return Err(copy_error(&what, error)),
         };
         let path = PathBuf::from(parent).join(file);
         Ok(Copied { path, moved })
@@ -88,7 +92,7 @@ impl View<Pod> {
 }
 
 impl Item<Pod> {
-    /// As [`View::copy_in`], into this pod.
+    /// As [`View::copy_in`], for this pod.
     ///
     /// # Errors
     /// As [`View::copy_in`].
@@ -97,9 +101,10 @@ impl Item<Pod> {
     }
 }
 
-/// Packs and sends, on a thread for things that block. When it gives up, the
-/// input has no end that the other side would take for one: the session goes.
-async fn sent(
+/// Packs the files and sends the archive, on a thread for blocking work. After a failure, the
+/// session is closed without the end of the input, so that `tar` does not take the truncated
+/// archive for a complete one.
+async fn pack_into(
     stdin: Option<Input>,
     from: PathBuf,
     file: String,
@@ -108,7 +113,7 @@ async fn sent(
     let input = SyncIoBridge::new(stdin.ok_or(Error::Closed)?);
     let report = options.report();
     let work = move || {
-        let mut input = BufWriter::with_capacity(PIECE, input);
+        let mut input = BufWriter::with_capacity(BUFFER, input);
         pack(&from, &file, &mut input, report)
     };
     tokio::task::spawn_blocking(work)

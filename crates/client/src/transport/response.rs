@@ -1,0 +1,21 @@
+//! Reads responses that must be JSON.
+
+use http::{HeaderMap, header::CONTENT_TYPE};
+use serde::de::DeserializeOwned;
+
+use super::call::Call;
+use crate::{data::unreadable, error::Result};
+
+/// Parses the JSON body of the response to `call`.
+///
+/// # Errors
+/// [`Error::Decode`](crate::Error::Decode) names the request.
+pub(crate) fn parse<T: DeserializeOwned>(call: &Call, body: &[u8]) -> Result<T> {
+    serde_json::from_slice(body).map_err(|error| unreadable(&call.response_name(), body, error))
+}
+
+/// Whether the headers of a response declare a web page.
+pub(super) fn is_web_page(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(CONTENT_TYPE);
+    media_type.is_some_and(|value| value.as_bytes().starts_with(b"text/html"))
+}
