@@ -1,7 +1,7 @@
 //! Launching a pipeline on a fake cluster.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../launcher/tests/fake/mod.rs"]
+#[path = "../../launcher/tests/launcher/fake/mod.rs"]
 mod fake;
 
 use std::{

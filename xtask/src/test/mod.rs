@@ -90,12 +90,14 @@ fn test(arguments: &Arguments) -> Outcome {
     let kubectls = env::join_paths(clients.kubectls.iter().flatten());
     let kubectls = kubectls.map_err(|error| error.to_string())?;
     let profile = profile(arguments);
-    run_command(
-        cargo()
-            .arg("build")
-            .args(profile)
-            .args(["--workspace", "--bins"]),
-    )?;
+    if arguments.package.as_deref().is_none_or(starts_program) {
+        run_command(
+            cargo()
+                .arg("build")
+                .args(profile)
+                .args(["--package", "longshore-cli"]),
+        )?;
+    }
     let mut command = cargo();
     command.args(["test", "--no-fail-fast"]).args(profile);
     match &arguments.package {
@@ -128,6 +130,11 @@ fn test(arguments: &Arguments) -> Outcome {
         eprintln!("warning: some reference clients are missing: {problem}");
     }
     result
+}
+
+/// Whether the tests of another package start the program `longshore`.
+fn starts_program(package: &str) -> bool {
+    ["longshore", "longshore-conformance", "longshore-python"].contains(&package)
 }
 
 fn test_frameworks(arguments: &Arguments) -> Outcome {

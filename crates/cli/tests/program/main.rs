@@ -35,7 +35,7 @@ mod pseudoterminal;
 mod resolve;
 mod run;
 mod rust_launcher;
-#[path = "../../../launcher/tests/s3/mod.rs"]
+#[path = "../../../launcher/tests/launcher/s3/mod.rs"]
 mod s3;
 mod schedules;
 mod shell;

@@ -16,7 +16,7 @@ mod queues;
 mod resolver;
 mod resolver_watch;
 mod rights;
-#[path = "../../../launcher/tests/s3/mod.rs"]
+#[path = "../../../launcher/tests/launcher/s3/mod.rs"]
 mod s3;
 mod servers;
 mod stage;

@@ -82,7 +82,7 @@ async fn simultaneous_changes_are_one_generation() {
 async fn conflicting_pods_are_reported_and_the_watch_continues() {
     let fixture = Fixture::start().await;
     let index =
-        |index: u32| json!({longshore_resolver::facts::COMPLETION_INDEX: index.to_string()});
+        |index: u32| json!({longshore_model::facts::COMPLETION_INDEX: index.to_string()});
     fixture
         .pod_with("w-a", "tensorflow", "10.0.0.1", index(0))
         .await;

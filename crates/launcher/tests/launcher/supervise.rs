@@ -1,6 +1,5 @@
 //! The first process of a container: it forwards signals to the command, returns its exit
 //! code, and reaps every process that has ended.
-#![allow(clippy::unwrap_used)]
 
 use std::{
     env,
@@ -41,7 +40,7 @@ fn supervisor() {
 fn started(script: &str) -> (Child, String, BufReader<std::process::ChildStdout>) {
     let mut child = Command::new(env::current_exe().unwrap())
         .args([
-            "supervisor",
+            "supervise::supervisor",
             "--exact",
             "--ignored",
             "--nocapture",
@@ -165,7 +164,7 @@ impl AtTerminal {
             .arg("--ctty")
             .arg(env::current_exe().unwrap())
             .args([
-                "supervisor",
+                "supervise::supervisor",
                 "--exact",
                 "--ignored",
                 "--nocapture",

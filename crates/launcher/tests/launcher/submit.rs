@@ -1,10 +1,7 @@
 //! Submission: all or nothing, and reuse of existing bundles.
-#![allow(clippy::unwrap_used)]
 
-mod fake;
-
+use super::fake::{Answer, Fake, ReceivedRequest, status};
 use bytes::Bytes;
-use fake::{Answer, Fake, ReceivedRequest, status};
 use longshore_launcher::{
     BundleInfo, Flags, Plan, RunName, Settings, config,
     plan::plan,

@@ -1,8 +1,5 @@
 //! Following a run over a connection that breaks: no line is lost or doubled, and the
 //! result is right.
-#![allow(clippy::unwrap_used)]
-
-mod fake;
 
 use std::{
     sync::{
@@ -12,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fake::{
+use super::fake::{
     Answer, End, Fake, ReceivedRequest, Script, list,
     run::{ended, event, follow, follow_with, job, pod, run, texts},
     status,
@@ -176,7 +173,7 @@ async fn a_missing_command_is_recognized_by_its_log() {
 #[tokio::test]
 async fn a_deleted_log_does_not_delay_the_result() {
     let fake = cluster(vec![job("main")], vec![ended("main", 5)], vec![], |_| {
-        fake::status(404, "NotFound", "pods \"demo-main\" not found")
+        super::fake::status(404, "NotFound", "pods \"demo-main\" not found")
     });
     let (lines, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
     let gap = "lines may be missing: the pod was deleted before its log was read to the end";
@@ -402,7 +399,7 @@ async fn a_log_is_read_when_the_server_is_reachable_again() {
 #[tokio::test]
 async fn a_log_request_is_retried_while_the_node_does_not_know_its_pods() {
     let running = pod("main", "8", json!({"running": {}}), "Running");
-    let unknown = || fake::status(404, "NotFound", "pods \"x\" not found");
+    let unknown = || super::fake::status(404, "NotFound", "pods \"x\" not found");
     let one = || Answer::Stream(texts(&["2026-01-01T00:00:01Z one\n"]), End::StaysOpen);
     let log = first(5, unknown, one);
     let events = stream::once(async {

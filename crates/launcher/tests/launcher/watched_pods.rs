@@ -1,11 +1,8 @@
 //! The pods of a run, as a client waits for their end.
-#![allow(clippy::unwrap_used)]
-
-mod fake;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fake::{
+use super::fake::{
     Answer, End, Fake, list,
     run::{ended, event, pod, run},
     status,

@@ -1,9 +1,6 @@
 //! Preflight: its requests, and its results when they fail.
-#![allow(clippy::unwrap_used)]
 
-mod fake;
-
-use fake::{Answer, Fake, ReceivedRequest, list, status};
+use super::fake::{Answer, Fake, ReceivedRequest, list, status};
 use longshore_launcher::{
     Flags, Plan, RunName, RunOptions, Settings, TaskOptions, config,
     plan::plan,

@@ -1,7 +1,4 @@
 //! Launching a folder in one call: the order of the steps, and what is left if one fails.
-#![allow(clippy::unwrap_used)]
-
-mod fake;
 
 use std::{
     fs,
@@ -10,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fake::{Answer, End, Fake, ReceivedRequest, list, status};
+use super::fake::{Answer, End, Fake, ReceivedRequest, list, status};
 use futures::{StreamExt, stream};
 use longshore_launcher::{
     Flags, LaunchError, LaunchOptions, RunOptions, RunSpec, launch::LaunchProgress,

@@ -1,17 +1,16 @@
 //! Replays the corpora of the fuzz targets `plans`, `archives` and `terminals` (`cargo
 //! xtask fuzz`), so that fixed bugs stay fixed.
-#![allow(clippy::unwrap_used)]
 
 use std::{fs, path::Path};
 
 #[allow(unreachable_pub, reason = "the fuzz target uses it as a library")]
-#[path = "../../../fuzz/src/archives.rs"]
+#[path = "../../../../fuzz/src/archives.rs"]
 mod archives;
 #[allow(unreachable_pub, reason = "the fuzz target uses it as a library")]
-#[path = "../../../fuzz/src/plans.rs"]
+#[path = "../../../../fuzz/src/plans.rs"]
 mod plans;
 #[allow(unreachable_pub, reason = "the fuzz target uses it as a library")]
-#[path = "../../../fuzz/src/terminals.rs"]
+#[path = "../../../../fuzz/src/terminals.rs"]
 mod terminals;
 
 fn replay(target: &str, check: fn(&[u8])) {

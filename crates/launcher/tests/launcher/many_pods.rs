@@ -1,8 +1,5 @@
 //! Many chatty pods, followed concurrently while their logs are rotated, their connections
 //! break, and some of the pods are replaced.
-#![allow(clippy::unwrap_used)]
-
-mod fake;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -11,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use fake::{
+use super::fake::{
     Answer, Fake, ReceivedRequest, list,
     run::{event, job, run},
     status,

@@ -1,8 +1,5 @@
 //! Bundles in an S3 store: uploaded once, in parts, and downloaded by a signed URL, with
 //! the error message of each failure.
-#![allow(clippy::unwrap_used)]
-
-mod s3;
 
 use std::{
     collections::BTreeMap,
@@ -12,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::s3::{BUCKET, Fault, S3, SECRET};
 use longshore_launcher::{
     Bundle, BundleInfo, PackOptions, Store,
     bootstrap::{BootstrapError, Places, fetch_into},
@@ -20,7 +18,6 @@ use longshore_launcher::{
     store::{DeliverOptions, Delivery, Sent, SignedUrl, StoreError, again, deliver},
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
-use s3::{BUCKET, Fault, S3, SECRET};
 
 /// Two parts and a remainder.
 const SIZE: usize = (16 << 20) + 1000;

@@ -1,0 +1,14 @@
+//! Tests of the launcher: with a cluster and stores that are stand-ins, and with real processes.
+#![allow(clippy::unwrap_used)]
+
+mod corpus;
+mod fake;
+mod follow;
+mod launch;
+mod many_pods;
+mod preflight;
+mod s3;
+mod store;
+mod submit;
+mod supervise;
+mod watched_pods;
