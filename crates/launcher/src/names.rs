@@ -3,8 +3,8 @@
 
 use std::fmt;
 
+pub use longshore_model::meta::COMPLETION_INDEX;
 use longshore_model::name::{self, NameError};
-pub use longshore_resolver::facts::COMPLETION_INDEX;
 use rand::RngExt;
 use serde::Serialize;
 

@@ -3,11 +3,9 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use jiff::Timestamp;
+use longshore_model::meta::COMPLETION_INDEX;
 use serde::Deserialize;
 use serde_json::Value;
-
-/// Label and annotation that carry the index of an Indexed Job's pod.
-pub const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
 /// The fields of a pod that a resolver reads.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

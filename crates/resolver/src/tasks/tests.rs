@@ -5,11 +5,12 @@
 use std::{cmp::Ordering, collections::BTreeSet};
 
 use jiff::Timestamp;
+use longshore_model::meta::COMPLETION_INDEX;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{facts::COMPLETION_INDEX, missing::missing, order::natural_order, policy::Act};
+use crate::{missing::missing, order::natural_order, policy::Act};
 
 fn pod(value: Value) -> PodFacts {
     serde_json::from_value(value).unwrap()
