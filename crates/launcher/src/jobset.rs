@@ -4,9 +4,8 @@ use longshore_client::k8s_openapi::{
     Metadata, NamespaceResourceScope, Resource, api::batch::v1::JobTemplateSpec,
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
+use longshore_diagnosis::names;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
-
-use crate::names;
 
 /// A JobSet, in the supported version, with the fields that a run sets.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

@@ -3,12 +3,10 @@
 use std::collections::BTreeSet;
 
 use longshore_client::{Cluster, Error, Patch};
+use longshore_diagnosis::evidence::{JobEvidence, WorkloadEvidence};
 use serde_json::json;
 
-use crate::{
-    evidence::{JobEvidence, WorkloadEvidence},
-    queries,
-};
+use crate::queries;
 
 const GROUP: &str = "/apis/kueue.x-k8s.io";
 /// Label of a Workload: the uid of its Job or JobSet.

@@ -43,35 +43,29 @@
 //! A module imports only from those before it:
 //!
 //! - bundles, a crate of their own: `bundle`, `store`
-//! - names: `names`, `escape`, `suggest`
-//! - diagnosis, pure: `evidence`, `fit`, `explain`
-//! - a run as data: `run`, `outcome`, `progress`
+//! - diagnosis, a crate of its own, pure: `names`, `escape`, `evidence`, `fit`, `explain`,
+//!   `outcome`, `progress`
+//! - names: `suggest`
+//! - a run as data: `run`
 //! - planning, pure: `caller`, `config`, `pod`, `jobset`, `plan`
 //! - following, pure: `track`, `terminal_text`
-//! - queries: `queries`, `kueue`, `around`
+//! - queries: `queries`, `kueue`, `cluster_evidence`
 //! - actions: `preflight`, `runs`, `submit`, `lines`, `follow`, `why`, `launch`
 //! - in the pod and next to the cluster: `ready_note`, `bootstrap`, `kept`
 
-mod around;
 pub mod bootstrap;
 pub mod caller;
+mod cluster_evidence;
 pub mod config;
-mod escape;
-mod evidence;
-pub mod explain;
-mod fit;
 pub mod follow;
 pub mod jobset;
 pub mod kept;
 mod kueue;
 pub mod launch;
 mod lines;
-pub mod names;
-mod outcome;
 pub mod plan;
 pub mod pod;
 pub mod preflight;
-mod progress;
 mod queries;
 mod ready_note;
 mod run;
@@ -87,7 +81,7 @@ pub use config::{Flags, RoleSpec, RunOptions, RunSpec, Schedule, Settings, TaskO
 pub use follow::{Event, Follow, FollowOptions, Outcome};
 pub use launch::{LaunchError, LaunchOptions, Launched, PackedRun};
 pub use longshore_bundles::{Bundle, BundleInfo, PackOptions, Store, bundle, store};
-pub use names::RunName;
+pub use longshore_diagnosis::{explain, names, names::RunName};
 pub use plan::Plan;
 pub use preflight::Purpose;
 pub use runs::{Run, RunState, RunSummary};

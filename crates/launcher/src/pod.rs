@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use longshore_diagnosis::names;
 use longshore_resolver::{ClusterSpec, address::split, render::Job};
 use serde::{Deserialize, Serialize};
 
-use crate::{names, store::SignedUrl};
+use crate::store::SignedUrl;
 
-/// The file's name, in [`crate::names::CONFIG`].
+/// The file's name, in [`names::CONFIG`].
 pub const FILE: &str = "run.json";
 
 /// The configuration of a run for its pods.
@@ -46,7 +47,7 @@ pub struct PodRole {
 pub struct PodBundle {
     /// Its sha256, in hexadecimal.
     pub sha256: String,
-    /// The file, within [`crate::names::BUNDLE_DIR`].
+    /// The file, within [`names::BUNDLE_DIR`].
     pub file: String,
     /// The download, if it is not mounted.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,13 +3,12 @@
 use std::{future::Future, time::Duration};
 
 use longshore_client::{Cluster, Error};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-
-use crate::{
+use longshore_diagnosis::{
     evidence::{NodeEvidence, QuotaEvidence},
     fit::Nodes,
 };
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// The page size. Further nodes of larger clusters are not listed.
 const NODES: &str = "500";

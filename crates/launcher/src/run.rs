@@ -4,12 +4,11 @@ use longshore_client::{
     Cluster, Item, LabelSelector, View,
     kinds::{Job, Pod},
 };
-use serde::{Deserialize, Serialize};
-
-use crate::{
+use longshore_diagnosis::{
     evidence::{JobEvidence, Meta, PodEvidence},
     names::{self, RunName},
 };
+use serde::{Deserialize, Serialize};
 
 /// A role of an existing run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

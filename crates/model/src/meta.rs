@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+/// Label and annotation that carry the completion index of an Indexed Job's pod.
+pub const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+
 /// The `metadata` of an object, without `managedFields`. Missing fields are
 /// empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

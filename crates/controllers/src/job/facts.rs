@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use longshore_client::{Item, OwnerReference, kinds};
+use longshore_model::meta::COMPLETION_INDEX;
 use serde::Deserialize;
 
 use super::names;
@@ -181,7 +182,7 @@ impl PodFacts {
             ready: conditions
                 .iter()
                 .any(|(kind, status)| kind == "Ready" && status == "True"),
-            index: annotation(names::INDEX).and_then(|text| text.parse().ok()),
+            index: annotation(COMPLETION_INDEX).and_then(|text| text.parse().ok()),
             restarts: containers()
                 .iter()
                 .map(|c| i64::from(c.restart_count))

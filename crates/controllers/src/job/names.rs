@@ -2,8 +2,6 @@
 
 /// The finalizer of pods that have not been counted yet.
 pub(crate) const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
-/// The label and annotation with the completion index.
-pub(crate) const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 /// The annotation with the number of earlier failures of the index.
 pub(crate) const INDEX_FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
 /// The annotation with the number of earlier ignored failures of the index.

@@ -7,6 +7,7 @@ use k8s_openapi::{
     },
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
 };
+use longshore_model::meta::COMPLETION_INDEX;
 
 use super::names;
 
@@ -68,8 +69,8 @@ pub(crate) fn build(job: &Job, new: NewPod, name: String) -> Pod {
     }
     let mut spec = template.spec.unwrap_or_default();
     if let Some(index) = new.index {
-        labels.insert(names::INDEX.to_owned(), index.to_string());
-        annotations.insert(names::INDEX.to_owned(), index.to_string());
+        labels.insert(COMPLETION_INDEX.to_owned(), index.to_string());
+        annotations.insert(COMPLETION_INDEX.to_owned(), index.to_string());
         spec.hostname = Some(format!("{job_name}-{index}"));
         let containers = spec.containers.iter_mut();
         containers
@@ -118,7 +119,7 @@ fn add_index_variable(container: &mut Container) {
         value_from: Some(EnvVarSource {
             field_ref: Some(ObjectFieldSelector {
                 api_version: Some("v1".to_owned()),
-                field_path: format!("metadata.labels['{}']", names::INDEX),
+                field_path: format!("metadata.labels['{COMPLETION_INDEX}']"),
             }),
             ..EnvVarSource::default()
         }),

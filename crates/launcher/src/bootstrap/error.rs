@@ -3,9 +3,10 @@
 use std::{io, path::PathBuf};
 
 use longshore_archive::UnpackError;
+use longshore_diagnosis::names;
 use longshore_resolver::{SpecError, names::NamesError, render::RenderError};
 
-use crate::{names, store::DownloadError};
+use crate::store::DownloadError;
 
 /// Why a task cannot run its command.
 #[derive(Debug, thiserror::Error)]

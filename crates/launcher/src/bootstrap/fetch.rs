@@ -7,10 +7,11 @@ use std::{
 
 use flate2::read::MultiGzDecoder;
 use longshore_archive::{Unpack, unpack};
+use longshore_diagnosis::names;
 
 use super::{BootstrapError, Places, messages::with_termination_message, source};
 use crate::{
-    names, ready_note,
+    ready_note,
     store::{RetryPolicy, download},
 };
 

@@ -2,11 +2,11 @@
 
 use std::{fs, path::PathBuf};
 
+use longshore_diagnosis::names;
+
 use super::BootstrapError;
-use crate::{
-    names,
-    pod::{self, PodConfig},
-};
+
+use crate::pod::{self, PodConfig};
 
 /// The folders in a pod. Tests use other ones.
 #[derive(Debug, Clone)]

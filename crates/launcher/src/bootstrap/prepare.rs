@@ -2,10 +2,11 @@
 
 use std::{ffi::OsString, fs, io, path::Path, process::Command, time::Duration};
 
+use longshore_diagnosis::names;
 use longshore_resolver::{ClusterSpec, address::split, render};
 
 use super::{BootstrapError, Environment, Places, environment, messages::tell};
-use crate::{caller::Caller, names, pod::PodConfig};
+use crate::{caller::Caller, pod::PodConfig};
 
 /// Prepares the command of a task: waits for its peers, and sets its variables and its folder.
 pub(super) fn prepare(

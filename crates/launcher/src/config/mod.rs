@@ -29,7 +29,9 @@ mod workload;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crate::{caller::Caller, names::RunName};
+use longshore_diagnosis::names::RunName;
+
+use crate::caller::Caller;
 
 pub use command::Command;
 pub use env_file::{EnvFile, pass_through};

@@ -9,13 +9,13 @@ use std::{
 use longshore_client::k8s_openapi::{
     api::core::v1 as core, apimachinery::pkg::api::resource::Quantity,
 };
+use longshore_diagnosis::names;
 use serde::Deserialize;
 
 use super::{
     ConfigError, Located, Text,
     values::{invalid, invalid_at, quantity, subdomain},
 };
-use crate::names;
 
 /// A volume and its mount path. Exactly one of claim, secret, `config_map`, host and empty
 /// is set.

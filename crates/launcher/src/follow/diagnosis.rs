@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use longshore_client::Cluster;
+use longshore_diagnosis::explain::{Cause, ClusterEvidence};
 use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
-    around::{self, Look},
-    explain::{Around, Cause},
+    cluster_evidence::{self, Query},
     run::Run,
 };
 
@@ -45,7 +45,7 @@ impl Schedule {
 /// Queries repeatedly while a task waits, one query at a time.
 #[derive(Debug)]
 pub(super) struct Diagnosis {
-    pending: JoinSet<Option<Around>>,
+    pending: JoinSet<Option<ClusterEvidence>>,
     schedule: Schedule,
 }
 
@@ -67,22 +67,23 @@ impl Diagnosis {
 
     /// Starts a query.
     pub(super) fn start(&mut self, cluster: &Cluster, run: &Run, now: Instant) {
-        let look = Look {
+        let query = Query {
             warnings: true,
             // There may be many nodes, and they rarely change: list them once.
             nodes: self.schedule.record(now),
             quotas: false,
         };
         let (cluster, run) = (cluster.clone(), run.clone());
-        self.pending
-            .spawn(async move { around::answered(&cluster, &run, look, QUERY_TIMEOUT).await });
+        self.pending.spawn(async move {
+            cluster_evidence::answered(&cluster, &run, query, QUERY_TIMEOUT).await
+        });
     }
 
-    /// The facts from the cluster, once a query got an answer. Cancel-safe.
-    pub(super) async fn answer(&mut self) -> Around {
+    /// The evidence from the cluster, once a query got an answer. Cancel-safe.
+    pub(super) async fn answer(&mut self) -> ClusterEvidence {
         loop {
             match self.pending.join_next().await {
-                Some(Ok(Some(around))) => return around,
+                Some(Ok(Some(evidence))) => return evidence,
                 Some(_) => {}
                 None => std::future::pending().await,
             }
@@ -90,18 +91,22 @@ impl Diagnosis {
     }
 }
 
-/// Queries the facts that make the explanation of a decided outcome more specific. `None` if
+/// Queries the evidence that makes the explanation of a decided outcome more specific. `None` if
 /// there are none, or if the cluster does not answer.
-pub(super) async fn facts(cluster: &Cluster, run: &Run, kind: Cause) -> Option<Around> {
+pub(super) async fn cluster_evidence(
+    cluster: &Cluster,
+    run: &Run,
+    kind: Cause,
+) -> Option<ClusterEvidence> {
     if kind.is_plain() {
         return None;
     }
-    let look = Look {
+    let query = Query {
         warnings: false,
         nodes: kind.family() == Cause::Unschedulable || kind == Cause::Signal,
         quotas: false,
     };
-    around::answered(cluster, run, look, QUERY_TIMEOUT).await
+    cluster_evidence::answered(cluster, run, query, QUERY_TIMEOUT).await
 }
 
 #[cfg(test)]

@@ -3,14 +3,13 @@
 use std::fmt;
 
 use jiff::Timestamp;
-use serde::Serialize;
-
-use crate::{
+use longshore_diagnosis::{
     explain::Explanation,
     names::Task,
     outcome::{Outcome, Retry},
     progress::Progress,
 };
+use serde::Serialize;
 
 /// An event of a run. In JSON, an object whose `event` names the variant.
 ///
@@ -131,7 +130,7 @@ impl fmt::Display for LogGap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{explain::Cause, outcome::Ending};
+    use longshore_diagnosis::{explain::Cause, outcome::Ending};
 
     /// Where its kind stands in the list.
     fn place(event: &Event) -> usize {

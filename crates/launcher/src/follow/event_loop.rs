@@ -5,6 +5,10 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use longshore_client::{Cache, Change, Changes, Cluster, kinds};
+use longshore_diagnosis::{
+    evidence::{JobEvidence, PodEvidence},
+    outcome::{Ending, Outcome},
+};
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{
@@ -19,8 +23,6 @@ use super::{
     stop::stop_rest,
 };
 use crate::{
-    evidence::{JobEvidence, PodEvidence},
-    outcome::{Ending, Outcome},
     run::Run,
     runs,
     track::{Seen, Step, Track},
@@ -133,8 +135,8 @@ impl EventLoop {
                     None => return Ok(Err(Error::Closed)),
                 },
                 () = self.logs.reader_ended() => {}
-                around = self.diagnosis.answer() => {
-                    self.see(Seen::Around(Box::new(around))).await?;
+                evidence = self.diagnosis.answer() => {
+                    self.see(Seen::Cluster(Box::new(evidence))).await?;
                 }
                 _ = ticks.tick() => self.tick(Instant::now()).await?,
                 () = self.events.closed() => return Err(ReceiverDropped),
@@ -219,7 +221,7 @@ impl EventLoop {
 
     async fn decide(&mut self, outcome: Outcome, evidence: BTreeSet<String>) {
         // Before the rest of the run is stopped, which deletes pods.
-        let outcome = self.with_cluster_facts(outcome).await;
+        let outcome = self.with_cluster_evidence(outcome).await;
         let is_bad = matches!(outcome.ending, Ending::Failed | Ending::NotStarted);
         let decided = runs::Decided {
             by_task: is_bad && !evidence.is_empty(),
@@ -236,15 +238,16 @@ impl EventLoop {
         });
     }
 
-    /// Adds facts from the cluster to the outcome.
-    async fn with_cluster_facts(&mut self, outcome: Outcome) -> Outcome {
+    /// Decides the outcome again with evidence from the cluster.
+    async fn with_cluster_evidence(&mut self, outcome: Outcome) -> Outcome {
         let Some(kind) = outcome.explanation.as_ref().map(|known| known.kind) else {
             return outcome;
         };
-        let Some(around) = diagnosis::facts(&self.cluster, &self.run, kind).await else {
+        let Some(evidence) = diagnosis::cluster_evidence(&self.cluster, &self.run, kind).await
+        else {
             return outcome;
         };
-        let decided = self.track.redecide(around, Timestamp::now());
+        let decided = self.track.redecide(evidence, Timestamp::now());
         decided
             .filter(|decided| decided.ending == outcome.ending)
             .unwrap_or(outcome)

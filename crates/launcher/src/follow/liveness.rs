@@ -10,10 +10,10 @@ use std::{
     time::Duration,
 };
 
+use longshore_diagnosis::names::Task;
 use tokio::{sync::Semaphore, time::Instant};
 
 use super::Unfinished;
-use crate::names::Task;
 
 /// The number of readers that may query the first lines of a log file at the same time.
 const PROBES: usize = 8;

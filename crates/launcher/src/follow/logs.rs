@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use longshore_diagnosis::names::Task;
 use tokio::{sync::watch, task::JoinSet};
 
 use super::{
     liveness::Source,
     reader::{Reader, ReaderContext},
 };
-use crate::names::Task;
 
 /// A container whose log is read.
 pub(super) struct Container {

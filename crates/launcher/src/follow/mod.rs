@@ -23,7 +23,7 @@ pub use event::{Event, GapCause, LogGap, LogLine, Unfinished};
 use event_loop::EventLoop;
 use liveness::Liveness;
 
-pub use crate::{
+pub use longshore_diagnosis::{
     outcome::{Ending, Outcome, Retry},
     progress::{Progress, RoleProgress},
 };

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use longshore_client::Error;
+use longshore_diagnosis::explain::{Cause, Explanation};
 use tokio::time::Instant;
-
-use crate::explain::{Cause, Explanation};
 
 /// How long a cluster may be unreachable before a request fails.
 const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(60);

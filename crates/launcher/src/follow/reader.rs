@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use jiff::Timestamp;
 use longshore_client::{LogOptions, View, kinds::Pod};
+use longshore_diagnosis::names::Task;
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, timeout},
@@ -15,10 +16,7 @@ use super::{
     Error, Event, GapCause, LogGap, LogLine,
     liveness::{Liveness, Source},
 };
-use crate::{
-    lines::{Found, Lines},
-    names::Task,
-};
+use crate::lines::{Found, Lines};
 
 /// The first pause before reconnecting. It doubles while no data arrives.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);

@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 use longshore_client::Cluster;
+use longshore_diagnosis::{evidence::JobEvidence, outcome::Ending};
 
 use super::outage;
-use crate::{evidence::JobEvidence, outcome::Ending, run::Run, runs};
+use crate::{run::Run, runs};
 
 /// Stops the Jobs that are still active.
 pub(super) async fn stop_rest(

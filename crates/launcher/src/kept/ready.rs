@@ -16,11 +16,11 @@ use std::{
 
 use flate2::read::MultiGzDecoder;
 use longshore_archive::{Limits, Unpack, UnpackError, unpack};
+use longshore_diagnosis::names;
 
 use super::Kept;
 use crate::{
     bootstrap::copy_bundle,
-    names,
     ready_note::{boot_id, note},
 };
 

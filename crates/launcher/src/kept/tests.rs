@@ -3,6 +3,8 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
+use longshore_diagnosis::names;
+
 use super::{
     collect::{Removal, choose},
     ready::NoCopy,
@@ -169,9 +171,9 @@ fn a_copy_is_used_once_and_removed_with_its_bundle() {
     // A non-empty volume is not changed.
     kept.make_copy(&sha256, 1000).unwrap();
     fs::write(first.join("work/own"), "").unwrap();
-    fs::remove_file(first.join(crate::names::READY)).unwrap();
+    fs::remove_file(first.join(names::READY)).unwrap();
     assert!(!kept.give(&sha256, &first));
-    assert!(first.join("work/own").exists() && !first.join(crate::names::READY).exists());
+    assert!(first.join("work/own").exists() && !first.join(names::READY).exists());
     assert_eq!(kept.copies().len(), 1, "it is still there");
 
     let bundles = kept.bundles().unwrap();

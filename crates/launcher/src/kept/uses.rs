@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 
 use longshore_client::{Cluster, Error, Kind as _, kinds::Any};
+use longshore_diagnosis::{
+    evidence::{CronJobEvidence, JobEvidence, Meta, PodEvidence},
+    names,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{
-    evidence::{CronJobEvidence, JobEvidence, Meta, PodEvidence},
-    jobset::JobSet,
-    names,
-    runs::if_allowed,
-};
+use crate::{jobset::JobSet, runs::if_allowed};
 
 /// The bundles in use, by their sha256.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

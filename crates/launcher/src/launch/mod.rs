@@ -11,12 +11,12 @@ use std::{
 };
 
 use longshore_client::Cluster;
+use longshore_diagnosis::names;
 
 use crate::{
     bundle::{self, Bundle, PackOptions, Report, pack_in_background},
     config::{self, ConfigError, Flags, RunSpec, Settings},
     follow::{self, Follow, FollowOptions},
-    names,
     preflight::{self, Finding, Purpose},
     run::Run,
     store::{self, DeliverOptions, Sent, Store},

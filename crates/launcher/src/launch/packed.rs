@@ -1,12 +1,12 @@
 //! A run whose code is packed: its plan before and after the upload.
 
+use longshore_diagnosis::names::RunName;
 use tokio::sync::oneshot;
 
 use super::LaunchError;
 use crate::{
     bundle::Bundle,
     config::RunSpec,
-    names::RunName,
     plan::{Plan, plan},
     store::{self, BundleInfo, DeliverOptions, Store, StoreError},
 };

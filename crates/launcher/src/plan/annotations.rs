@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use longshore_diagnosis::names;
 use serde::Serialize;
 
 use super::{PlanError, Planner, run_role};
-use crate::{names, run::RunRole};
+use crate::run::RunRole;
 
 impl Planner<'_> {
     /// The labels of all objects, or of those of a role.

@@ -1,6 +1,7 @@
 //! The recorded environment of the caller, in a role's Job.
 
 use longshore_client::k8s_openapi::api::batch::v1::Job;
+use longshore_diagnosis::names;
 
 use super::{
     PlanError,
@@ -8,7 +9,7 @@ use super::{
     pod_template::{pod_metadata_of, pod_spec_of},
     resources::accelerators,
 };
-use crate::{caller::Caller, config::RoleSpec, names};
+use crate::{caller::Caller, config::RoleSpec};
 
 /// Adds the recorded environment of the caller to a role: as a visible annotation of the Job
 /// and its pods, and as a variable for the bootstrap.

@@ -3,17 +3,14 @@
 use longshore_client::k8s_openapi::api::core::v1::{
     Container, EnvVar, EnvVarSource, ObjectFieldSelector, VolumeMount,
 };
+use longshore_diagnosis::{escape::escape, names};
 
 use super::{
     Planner,
     pod_spec::{BUNDLE_VOLUME, CONFIG_VOLUME, unless_empty},
     resources,
 };
-use crate::{
-    config::{Input, RoleSpec},
-    escape::escape,
-    names,
-};
+use crate::config::{Input, RoleSpec};
 
 impl Planner<'_> {
     /// The container that runs the command.

@@ -7,14 +7,12 @@ use longshore_client::k8s_openapi::{
     },
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
+use longshore_diagnosis::names;
 
 use super::{
     PlanError, Planner, caller, error::int32, pod_template::pod_spec_of, restricted, template,
 };
-use crate::{
-    config::{RoleSpec, Workload},
-    names,
-};
+use crate::config::{RoleSpec, Workload};
 
 impl Planner<'_> {
     /// The Job of a role, with its template merged.

@@ -30,12 +30,12 @@ use longshore_client::k8s_openapi::api::{
     batch::v1::Job,
     core::v1::{Secret, Service},
 };
+use longshore_diagnosis::names::RunName;
 use longshore_model::yaml;
 
 use crate::{
     config::{RoleSpec, RunSpec, Workload},
     jobset::JobSet,
-    names::RunName,
     run::RunRole,
     store::BundleInfo,
 };

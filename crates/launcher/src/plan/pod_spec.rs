@@ -4,9 +4,10 @@ use longshore_client::k8s_openapi::api::core::v1::{
     EmptyDirVolumeSource, HostPathVolumeSource, LocalObjectReference, PodSpec, SecretVolumeSource,
     Volume,
 };
+use longshore_diagnosis::names;
 
 use super::{PlanError, Planner, bundle_secret_name, error::int32};
-use crate::{config::RoleSpec, names, store::Delivery};
+use crate::{config::RoleSpec, store::Delivery};
 
 /// The volume with the run's Secret.
 pub(super) const CONFIG_VOLUME: &str = "config";

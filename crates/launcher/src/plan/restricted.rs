@@ -5,8 +5,7 @@
 use longshore_client::k8s_openapi::api::core::v1::{
     Capabilities, Container, EnvVar, PodSpec, SeccompProfile,
 };
-
-use crate::names;
+use longshore_diagnosis::names;
 
 /// The default user and group of containers. Images rarely have a user with this ID; it owns
 /// the content of the pod's volumes.

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use longshore_client::k8s_openapi::{
     ByteString, api::core::v1::Secret, apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
+use longshore_diagnosis::names;
 
 use super::{PlanError, Planner, resources::accelerators};
 use crate::{
     config::RoleSpec,
-    names,
     pod::{self, Download, PodBundle, PodConfig, PodRole},
     store::{self, BundleInfo, Delivery},
 };

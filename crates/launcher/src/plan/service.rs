@@ -4,9 +4,9 @@ use longshore_client::k8s_openapi::{
     api::core::v1::{Service, ServicePort, ServiceSpec},
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
+use longshore_diagnosis::names;
 
 use super::Planner;
-use crate::names;
 
 impl Planner<'_> {
     pub(super) fn service(&self) -> Service {

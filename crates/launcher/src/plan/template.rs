@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use longshore_client::k8s_openapi::api::batch::v1::Job;
+use longshore_diagnosis::names;
 use longshore_model::Gvk;
 use longshore_schema::{registry, strategic, unknown_fields};
 use serde_json::{Map, json};
@@ -11,7 +12,7 @@ use super::{
     PlanError, field_types,
     pod_template::{pod_metadata_of, pod_spec_of},
 };
-use crate::{config::RoleSpec, names};
+use crate::config::RoleSpec;
 
 /// Merges the role's template over that of its Job, like `kubectl patch`. The container with
 /// the command is named `main`.

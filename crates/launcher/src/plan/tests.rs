@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use bytes::Bytes;
+use longshore_diagnosis::names;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{
     config::{Flags, Settings, resolve},
-    names,
     pod::{self, PodConfig},
     store::{Delivery, SignedUrl},
 };

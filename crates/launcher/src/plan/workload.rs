@@ -7,12 +7,12 @@ use longshore_client::{
         apimachinery::pkg::apis::meta::v1::ObjectMeta,
     },
 };
+use longshore_diagnosis::names::{self, RunName};
 
 use super::{Plan, PlannedRole};
 use crate::{
     config::{Schedule, Workload},
     jobset::{FailurePolicy, JobSet, JobSetSpec, Network, ReplicatedJob, SuccessPolicy},
-    names::{self, RunName},
 };
 
 impl Workload {

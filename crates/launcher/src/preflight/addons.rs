@@ -1,9 +1,10 @@
 //! Optional components that a plan needs: JobSet, and Kueue queues.
 
 use longshore_client::{Cluster, Error, Kind as _};
+use longshore_diagnosis::explain::Cause;
 
 use super::{Finding, Report};
-use crate::{explain::Cause, jobset::JobSet, kueue};
+use crate::{jobset::JobSet, kueue};
 
 /// An optional component of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

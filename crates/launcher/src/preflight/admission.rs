@@ -5,12 +5,10 @@ use longshore_client::{
     Cluster,
     k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::ObjectMeta},
 };
+use longshore_diagnosis::explain::{Cause, cut};
 
 use super::{Finding, Report, rights::Right};
-use crate::{
-    explain::{Cause, cut},
-    plan::{Plan, PlannedRole},
-};
+use crate::plan::{Plan, PlannedRole};
 
 /// The maximum length of a server's message, in characters.
 const MESSAGE: usize = 2000;

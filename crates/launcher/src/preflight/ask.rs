@@ -7,7 +7,7 @@ use longshore_client::{Cluster, Error};
 use serde_json::Value;
 
 use super::{
-    Addon, Evidence, NamespaceState, Needs, Presence, Purpose, addons, admission,
+    Addon, ClusterState, NamespaceState, Needs, Presence, Purpose, addons, admission,
     references::{Found, Reference, What},
     rights::{self, Right},
     server,
@@ -25,7 +25,7 @@ pub(super) async fn ask(
     needs: &Needs,
     pods: &[(String, Pod)],
     purpose: Purpose,
-) -> Result<Evidence, Error> {
+) -> Result<ClusterState, Error> {
     let namespace = needs.namespace.as_str();
     let references = needs.references.iter().map(async |reference| {
         let question = find(cluster, namespace, reference);
@@ -50,7 +50,7 @@ pub(super) async fn ask(
             futures::future::join_all(references),
             futures::future::join_all(addons),
         );
-        Ok(Evidence {
+        Ok(ClusterState {
             version: version.0.flatten(),
             namespace: NamespaceState::Unseen,
             lacks: lacks.unwrap_or_default(),
@@ -64,7 +64,7 @@ pub(super) async fn ask(
     };
     // An unreachable cluster is reported as soon as one query fails.
     let (namespace, others) = futures::try_join!(state(cluster, namespace), others)?;
-    Ok(Evidence {
+    Ok(ClusterState {
         namespace,
         ..others
     })

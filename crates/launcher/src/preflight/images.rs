@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use longshore_diagnosis::{evidence::PodSpec, explain::Cause, names};
+
 use super::{Finding, Needs, Report};
-use crate::{evidence::PodSpec, explain::Cause};
 
 /// The default registry and owner of image names.
 const OFFICIAL: &str = "docker.io/library/";
@@ -32,7 +33,7 @@ pub(super) fn of(spec: &PodSpec) -> impl Iterator<Item = &str> {
             .command
             .first()
             .is_some_and(|word| word == "longshore")
-            && container.name != crate::names::INSTALL
+            && container.name != names::INSTALL
     });
     own.map(|container| container.image.as_str())
 }

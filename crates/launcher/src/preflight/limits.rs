@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Finding, Needs, Report};
-use crate::{
+use longshore_diagnosis::{
     evidence::{Amounts, LimitItem, LimitRangeEvidence, number},
     explain::Cause,
     fit,
 };
+
+use super::{Finding, Needs, Report};
 
 /// `needs` include the defaults of the LimitRanges.
 pub(super) fn check(needs: &Needs, ranges: &[LimitRangeEvidence], report: &mut Report) {

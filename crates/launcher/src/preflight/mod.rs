@@ -18,6 +18,11 @@ mod tests;
 use std::{collections::BTreeMap, fmt};
 
 use longshore_client::{Cluster, Error};
+use longshore_diagnosis::{
+    evidence::{LimitRangeEvidence, QuotaEvidence},
+    explain::Cause,
+    fit::{self, Need, Nodes},
+};
 
 use addons::{Addon, Presence};
 use admission::RefusedPod;
@@ -26,12 +31,7 @@ use references::{Found, Reference};
 use rights::Right;
 use server::ServerVersion;
 
-use crate::{
-    evidence::{LimitRangeEvidence, QuotaEvidence},
-    explain::Cause,
-    fit::{self, Need, Nodes},
-    plan::Plan,
-};
+use crate::plan::Plan;
 
 /// The use of the run, which determines the required permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ enum NamespaceState {
 /// The state of the cluster, as input of [`evaluate`]. Facts that could not be read are `None`
 /// and do not cause problems.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Evidence {
+struct ClusterState {
     /// The server's version.
     version: Option<ServerVersion>,
     /// The namespace.
@@ -130,14 +130,14 @@ struct Evidence {
 pub async fn check(cluster: &Cluster, plan: &Plan, purpose: Purpose) -> Result<Report, Error> {
     let needs = Needs::of(plan);
     let pods = admission::pods(plan);
-    let evidence = ask::ask(cluster, &needs, &pods, purpose).await?;
-    Ok(evaluate(&needs, &evidence))
+    let state = ask::ask(cluster, &needs, &pods, purpose).await?;
+    Ok(evaluate(&needs, &state))
 }
 
 /// Finds the problems. Pure.
-fn evaluate(needs: &Needs, evidence: &Evidence) -> Report {
+fn evaluate(needs: &Needs, state: &ClusterState) -> Report {
     let namespace = &needs.namespace;
-    let gone = match evidence.namespace {
+    let gone = match state.namespace {
         NamespaceState::Missing => Some(Finding::new(
             Cause::Namespace,
             format!("the cluster has no namespace {namespace:?}"),
@@ -160,28 +160,28 @@ fn evaluate(needs: &Needs, evidence: &Evidence) -> Report {
     let mut report = Report::default();
     report
         .refusals
-        .extend(rights::check(namespace, &evidence.lacks));
-    server::check(evidence.version, &mut report);
-    let nodes_seen = evidence.nodes.as_ref().map(|nodes| nodes.seen.as_slice());
+        .extend(rights::check(namespace, &state.lacks));
+    server::check(state.version, &mut report);
+    let nodes_seen = state.nodes.as_ref().map(|nodes| nodes.seen.as_slice());
     let is_embedded = server::is_embedded(nodes_seen);
     images::check(needs, is_embedded, &mut report);
     let has_claims = is_embedded != Some(true);
     if !has_claims {
         references::refuse_claims(&needs.references, &mut report);
     }
-    addons::check(namespace, &evidence.addons, &mut report);
-    references::check(&evidence.references, has_claims, &mut report);
+    addons::check(namespace, &state.addons, &mut report);
+    references::check(&state.references, has_claims, &mut report);
     // Quotas count the defaults of LimitRanges.
-    let ranges = evidence.limit_ranges.as_deref().unwrap_or_default();
+    let ranges = state.limit_ranges.as_deref().unwrap_or_default();
     let filled = needs.with_defaults(ranges);
     limits::check(&filled, ranges, &mut report);
     quota::check(
         &filled,
-        evidence.quotas.as_deref().unwrap_or_default(),
+        state.quotas.as_deref().unwrap_or_default(),
         &mut report,
     );
-    nodes(&filled, evidence.nodes.as_ref(), &mut report);
-    admission::check(&evidence.refused, &mut report);
+    nodes(&filled, state.nodes.as_ref(), &mut report);
+    admission::check(&state.refused, &mut report);
     report
 }
 

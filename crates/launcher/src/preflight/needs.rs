@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use longshore_diagnosis::{
+    evidence::{Amounts, LimitRangeEvidence, PodSpec},
+    fit, names,
+};
 use serde::Deserialize as _;
 
 use super::{
@@ -10,8 +14,6 @@ use super::{
 };
 use crate::{
     config::Workload,
-    evidence::{Amounts, LimitRangeEvidence, PodSpec},
-    fit, names,
     plan::{Plan, PlannedRole},
 };
 

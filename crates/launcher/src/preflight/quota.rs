@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Needs, Report};
-use crate::{
+use longshore_diagnosis::{
     evidence::QuotaEvidence,
     explain::{
         Cause,
         quota::{Demand, counts, shortage},
     },
 };
+
+use super::{Finding, Needs, Report};
 
 /// `needs` include the defaults of the LimitRanges.
 pub(super) fn check(needs: &Needs, quotas: &[QuotaEvidence], report: &mut Report) {

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
-use super::{Finding, Report};
-use crate::{
+use longshore_diagnosis::{
     evidence::{Container, PodSpec},
     explain::Cause,
 };
+use serde_json::Value;
+
+use super::{Finding, Report};
 
 /// The kind of a referenced object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

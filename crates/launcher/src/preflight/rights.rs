@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use longshore_client::Cluster;
+use longshore_diagnosis::explain::Cause;
 use serde_json::{Value, json};
 
 use super::{Finding, Needs, Purpose};
-use crate::explain::Cause;
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 

@@ -1,9 +1,9 @@
 //! The server's version, and whether its node runs pods on this machine.
 
 use longshore_client::{Cluster, Error};
+use longshore_diagnosis::{evidence::NodeEvidence, explain::Cause};
 
 use super::{Finding, Report};
-use crate::{evidence::NodeEvidence, explain::Cause};
 
 /// The first minor version of Kubernetes 1 with Indexed Jobs enabled by default.
 const INDEXED_JOBS_SINCE: u32 = 22;

@@ -1,10 +1,11 @@
 //! Problems of plans, case by case.
 #![allow(clippy::unwrap_used)]
 
+use longshore_diagnosis::evidence::PodSpec;
 use serde_json::{Value, json};
 
 use super::{needs::RoleNeed, references::What, *};
-use crate::{Flags, RunName, Settings, config, evidence::PodSpec, plan};
+use crate::{Flags, RunName, Settings, config, plan};
 
 fn needs(resources: Value, tasks: u32) -> Needs {
     let spec = json!({"containers": [{"name": "main", "resources": resources}]});
@@ -25,8 +26,8 @@ fn of_spec(spec: Value, tasks: u32) -> Needs {
     }
 }
 
-fn findings(needs: &Needs, evidence: &Evidence) -> Vec<String> {
-    let report = evaluate(needs, evidence);
+fn findings(needs: &Needs, state: &ClusterState) -> Vec<String> {
+    let report = evaluate(needs, state);
     let refusals = report.refusals.iter().map(|known| format!("no: {known}"));
     let warnings = report
         .warnings
@@ -35,16 +36,16 @@ fn findings(needs: &Needs, evidence: &Evidence) -> Vec<String> {
     refusals.chain(warnings).collect()
 }
 
-fn quotas(quota: Value) -> Evidence {
+fn quotas(quota: Value) -> ClusterState {
     let mut whole = json!({"metadata": {"name": "compute"}, "status": quota});
     whole["spec"] = whole["status"]["spec"].take();
     if whole["spec"].is_null() {
         whole["spec"] = json!({});
     }
-    Evidence {
+    ClusterState {
         quotas: Some(vec![serde_json::from_value(whole).unwrap()]),
         nodes: Some(Nodes::default()),
-        ..Evidence::default()
+        ..ClusterState::default()
     }
 }
 
@@ -53,32 +54,32 @@ fn ranges(item: Value) -> Vec<LimitRangeEvidence> {
     vec![serde_json::from_value(range).unwrap()]
 }
 
-fn nodes(nodes: Value, more: bool) -> Evidence {
-    Evidence {
+fn nodes(nodes: Value, more: bool) -> ClusterState {
+    ClusterState {
         nodes: Some(Nodes {
             seen: serde_json::from_value(nodes).unwrap(),
             more,
         }),
-        ..Evidence::default()
+        ..ClusterState::default()
     }
 }
 
 #[test]
 fn unreadable_facts_are_not_problems() {
-    let evidence = Evidence::default();
-    assert_eq!(findings(&needs(json!({}), 3), &evidence), [""; 0]);
+    let state = ClusterState::default();
+    assert_eq!(findings(&needs(json!({}), 3), &state), [""; 0]);
 }
 
 #[test]
 fn namespaces() {
-    let mut evidence = Evidence {
+    let mut state = ClusterState {
         namespace: NamespaceState::Missing,
         ..quotas(json!({"hard": {"pods": "0"}}))
     };
     let needs = needs(json!({}), 1);
-    insta::assert_snapshot!(findings(&needs, &evidence).join("\n"), @r#"no: the cluster has no namespace "team"; create it with `kubectl create namespace team`, or choose another"#);
-    evidence.namespace = NamespaceState::Ends;
-    insta::assert_snapshot!(findings(&needs, &evidence).join("\n"), @r#"no: the namespace "team" is being deleted; choose another"#);
+    insta::assert_snapshot!(findings(&needs, &state).join("\n"), @r#"no: the cluster has no namespace "team"; create it with `kubectl create namespace team`, or choose another"#);
+    state.namespace = NamespaceState::Ends;
+    insta::assert_snapshot!(findings(&needs, &state).join("\n"), @r#"no: the namespace "team" is being deleted; choose another"#);
 }
 
 #[test]
@@ -92,7 +93,7 @@ fn missing_permissions() {
         *found.unwrap()
     };
     let log = *all.iter().find(|right| right.subresource == "log").unwrap();
-    let evidence = Evidence {
+    let state = ClusterState {
         lacks: vec![
             is("create", "jobs"),
             is("patch", "jobs"),
@@ -100,12 +101,12 @@ fn missing_permissions() {
             is("patch", "secrets"),
             log,
         ],
-        ..Evidence::default()
+        ..ClusterState::default()
     };
-    insta::assert_snapshot!(findings(&needs, &evidence).join("\n"), @r#"no: you are not allowed to create, patch jobs.batch, secrets; get pods/log in the namespace "team"; have an administrator run `kubectl create role longshore-1 --namespace team --verb=create,patch --resource=jobs.batch,secrets` and `kubectl create role longshore-2 --namespace team --verb=get --resource=pods/log`, and bind it to you, each with `kubectl create rolebinding`"#);
-    let one = Evidence {
+    insta::assert_snapshot!(findings(&needs, &state).join("\n"), @r#"no: you are not allowed to create, patch jobs.batch, secrets; get pods/log in the namespace "team"; have an administrator run `kubectl create role longshore-1 --namespace team --verb=create,patch --resource=jobs.batch,secrets` and `kubectl create role longshore-2 --namespace team --verb=get --resource=pods/log`, and bind it to you, each with `kubectl create rolebinding`"#);
+    let one = ClusterState {
         lacks: vec![is("watch", "pods")],
-        ..Evidence::default()
+        ..ClusterState::default()
     };
     insta::assert_snapshot!(findings(&needs, &one).join("\n"), @r#"no: you are not allowed to watch pods in the namespace "team"; have an administrator run `kubectl create role longshore --namespace team --verb=watch --resource=pods`, and bind it to you, with `kubectl create rolebinding`"#);
     // Without following, no permission to read is necessary.
@@ -223,13 +224,13 @@ fn limit_ranges() {
         ),
     ];
     let lines = table.map(|(name, resources, item)| {
-        let evidence = Evidence {
+        let state = ClusterState {
             limit_ranges: Some(ranges(item)),
-            ..Evidence::default()
+            ..ClusterState::default()
         };
         format!(
             "{name}: {}",
-            findings(&needs(resources, 2), &evidence).join(" | ")
+            findings(&needs(resources, 2), &state).join(" | ")
         )
     });
     insta::assert_snapshot!(lines.join("\n"), @r#"
@@ -245,13 +246,13 @@ fn limit_ranges() {
 
 #[test]
 fn defaults_are_counted_by_quotas() {
-    let evidence = Evidence {
+    let state = ClusterState {
         limit_ranges: Some(ranges(
             json!({"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"cpu": "1"}}),
         )),
         ..quotas(json!({"hard": {"requests.cpu": "2", "limits.cpu": "9"}, "used": {}}))
     };
-    insta::assert_snapshot!(findings(&needs(json!({}), 3), &evidence).join("\n"), @r#"no: the quota "compute" allows 2 of requests.cpu in total, and the run needs 3; request less requests.cpu, or have the quota raised"#);
+    insta::assert_snapshot!(findings(&needs(json!({}), 3), &state).join("\n"), @r#"no: the quota "compute" allows 2 of requests.cpu in total, and the run needs 3; request less requests.cpu, or have the quota raised"#);
 }
 
 #[test]
@@ -265,10 +266,10 @@ fn nodes_that_could_run_a_task() {
         ("may grow", nodes(json!([managed]), false)),
         ("seen in part", nodes(json!([small]), true)),
         ("none", nodes(json!([]), false)),
-        ("not to be listed", Evidence::default()),
+        ("not to be listed", ClusterState::default()),
     ];
     let lines =
-        table.map(|(name, evidence)| format!("{name}: {}", findings(&gpu, &evidence).join(" | ")));
+        table.map(|(name, state)| format!("{name}: {}", findings(&gpu, &state).join(" | ")));
     insta::assert_snapshot!(lines.join("\n"), @r#"
     too small: no: worker: it fits on no node: it requests 2 of nvidia.com/gpu, and the largest node, a, has 1; request at most 1 of nvidia.com/gpu, or add a larger node
     may grow: warning: worker: it fits on no node: it requests 2 of nvidia.com/gpu, and the largest node, a, has 1; request at most 1 of nvidia.com/gpu, or add a larger node; its tasks stay pending until the cluster adds a node that fits
@@ -322,11 +323,11 @@ fn missing_references() {
         };
         (reference, found)
     });
-    let evidence = Evidence {
+    let state = ClusterState {
         references: references.collect(),
-        ..Evidence::default()
+        ..ClusterState::default()
     };
-    insta::assert_snapshot!(findings(&of_spec(spec, 1), &evidence).join("\n"), @r#"
+    insta::assert_snapshot!(findings(&of_spec(spec, 1), &state).join("\n"), @r#"
     no: the Secret "keys" has no key "user", which the tasks refer to; add the key "user" to the Secret, or correct the name of the key
     no: the ConfigMap "more" is missing, which the tasks refer to; create it with `kubectl create configmap more …`, or correct its name
     no: the ConfigMap "settings" is missing, which the tasks refer to; create it with `kubectl create configmap settings …`, or correct its name

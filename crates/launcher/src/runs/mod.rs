@@ -18,6 +18,7 @@ use longshore_client::{
     Cluster, Item, LabelSelector, Object, View,
     kinds::{CronJob, Job, Pod},
 };
+use longshore_diagnosis::{evidence::Meta, names, outcome::Outcome};
 use serde::de::DeserializeOwned;
 
 pub use code::{CodePlace, code_place};
@@ -32,8 +33,6 @@ pub use task_pod::TaskPod;
 pub use watch::WatchedRuns;
 
 pub use crate::run::{Run, RunRole};
-
-use crate::{evidence::Meta, names, outcome::Outcome};
 
 /// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -81,10 +81,8 @@ fn nearest<'a>(runs: &'a [RunSummary], word: &str) -> Option<&'a str> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::{
-        names::RunName,
-        runs::{Run, RunState, ScheduleSummary},
-    };
+    use crate::runs::{Run, RunState, ScheduleSummary};
+    use longshore_diagnosis::names::RunName;
 
     fn run(name: &str, made_by: Option<&str>) -> RunSummary {
         RunSummary {

@@ -1,14 +1,14 @@
 //! Schedules, which create runs repeatedly.
 
 use jiff::{Timestamp, tz::TimeZone};
+use longshore_diagnosis::{
+    evidence::CronJobEvidence,
+    names::{self, RunName},
+};
 use longshore_model::schedule::{self, Schedule};
 use serde::Serialize;
 
 use super::{Run, RunState, RunSummary, summary};
-use crate::{
-    evidence::CronJobEvidence,
-    names::{self, RunName},
-};
 
 /// The state of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -8,16 +8,16 @@ use longshore_client::{
     Cluster, DeleteOptions, Error, Kind as _, Patch, View,
     kinds::{self, Any},
 };
+use longshore_diagnosis::{
+    evidence::JobEvidence,
+    explain::{Cause, Explanation},
+    names,
+    outcome::{End, Ending, Outcome},
+};
 use serde_json::{Value, json};
 
 use super::{Run, RunState};
-use crate::{
-    evidence::JobEvidence,
-    explain::{Cause, Explanation},
-    jobset::JobSet,
-    kueue, names,
-    outcome::{End, Ending, Outcome},
-};
+use crate::{jobset::JobSet, kueue};
 
 /// Stops a run and keeps its record: marks its Jobs as cancelled and suspends them, so that
 /// their pods end and the Jobs remain for `runs`. Roles that have ended are not changed. A

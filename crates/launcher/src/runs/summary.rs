@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-
-use super::{Run, RunRole, RunState, RunSummary};
-use crate::{
+use longshore_diagnosis::{
     evidence::{JobEvidence, Meta, PodEvidence},
-    explain::Around,
+    explain::ClusterEvidence,
     names::{self, RunName},
     outcome::Ending,
-    track,
 };
+
+use super::{Run, RunRole, RunState, RunSummary};
+use crate::track;
 
 /// The namespace and name of a run, and the execution if it belongs to a schedule.
 type Key<'a> = (&'a str, &'a str, Option<&'a str>);
@@ -151,7 +151,7 @@ fn summary(
     }
     // The same decision as a follower's, from the same evidence.
     let began = first.metadata.creation_timestamp.unwrap_or(Timestamp::MIN);
-    let seen = track::decide_now(&roles, jobs, pods, &Around::default(), began);
+    let seen = track::decide_now(&roles, jobs, pods, &ClusterEvidence::default(), began);
     let started = pods.iter().any(|pod| pod.has_started());
     let succeeded = seen.succeeded();
     let state = match &seen.outcome {

@@ -2,8 +2,9 @@
 
 use crate::suggest;
 
+use longshore_diagnosis::names::Task;
+
 use super::Run;
-use crate::names::Task;
 
 /// Why a selection does not match exactly one task.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -132,7 +133,8 @@ impl Run {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::{names::RunName, runs::RunRole};
+    use crate::runs::RunRole;
+    use longshore_diagnosis::names::RunName;
 
     fn run(roles: &[(&str, u32)]) -> Run {
         let role = |(name, count): &(&str, u32)| RunRole {

@@ -1,8 +1,7 @@
 //! A pod as the task of a run.
 
+use longshore_diagnosis::{evidence::PodEvidence, names::Task};
 use serde::Deserialize;
-
-use crate::{evidence::PodEvidence, names::Task};
 
 /// A pod as the task of a run, to be read with `Item::typed`.
 ///

@@ -1,10 +1,10 @@
 //! Tests of grouping Jobs and pods into runs.
 #![allow(clippy::unwrap_used)]
 
+use longshore_diagnosis::evidence::{JobEvidence, PodEvidence};
 use serde_json::{Value, json};
 
 use super::{summary::summaries, *};
-use crate::evidence::{JobEvidence, PodEvidence};
 
 fn job(run: &str, role: &str, created: &str, more: Value) -> JobEvidence {
     let mut value = json!({

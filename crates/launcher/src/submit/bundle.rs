@@ -1,10 +1,11 @@
 //! The Secret with the bundle, which runs with the same bundle share.
 
+use longshore_diagnosis::names;
+
 use super::{
     SubmitError,
     submission::{Submission, name_of},
 };
-use crate::names;
 
 impl Submission<'_> {
     /// Creates the bundle's Secret unless it exists.

@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 use longshore_client::k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use longshore_diagnosis::names;
 
-use crate::{names, plan::PlannedObject};
+use crate::plan::PlannedObject;
 
 /// Records when a workload is submitted. Does not apply to the runs that a schedule creates.
 pub(super) fn stamp(object: &mut PlannedObject, now: Timestamp) {

@@ -3,13 +3,13 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
+use longshore_diagnosis::{
+    explain::{self, Cause, ClusterEvidence, Explanation, WaitLimit},
+    outcome::Outcome,
+};
 
 use super::{Step, Track, waited};
-use crate::{
-    explain::{self, Around, Cause, Explanation, WaitLimit},
-    outcome::Outcome,
-    run::RunRole,
-};
+use crate::run::RunRole;
 
 /// A blocked pod or role.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,14 +57,14 @@ impl Track {
         self.stuck.insert(who, Stuck { why, limit, since });
     }
 
-    /// Re-evaluates everything that has not started, with the facts from the cluster.
+    /// Re-evaluates everything that has not started, with the evidence from the cluster.
     pub(super) fn recheck_waits(&mut self, now: Timestamp, steps: &mut Vec<Step>) {
         let pods = self.pods.iter().map(|(uid, pod)| {
-            let found = explain::stuck(pod, &self.around);
+            let found = explain::stuck(pod, &self.cluster);
             (Held::Pod(uid.clone()), found)
         });
         let jobs = self.jobs.iter().map(|(role, job)| {
-            let found = explain::no_pods(job, &self.around);
+            let found = explain::no_pods(job, &self.cluster);
             (Held::Role(role.clone()), found)
         });
         let found: Vec<_> = pods.chain(jobs).collect();
@@ -106,11 +106,11 @@ impl Track {
         gone.map(|(uid, _)| uid.clone()).collect()
     }
 
-    /// Repeats the decision with further facts from the cluster.
-    pub(crate) fn redecide(&mut self, around: Around, now: Timestamp) -> Option<Outcome> {
-        let nodes = self.around.nodes.take();
-        self.around = around;
-        self.around.nodes = self.around.nodes.take().or(nodes);
+    /// Repeats the decision with further evidence from the cluster.
+    pub(crate) fn redecide(&mut self, cluster: ClusterEvidence, now: Timestamp) -> Option<Outcome> {
+        let nodes = self.cluster.nodes.take();
+        self.cluster = cluster;
+        self.cluster.nodes = self.cluster.nodes.take().or(nodes);
         self.recheck_waits(now, &mut Vec::new());
         let mut steps = Vec::new();
         self.decided = false;

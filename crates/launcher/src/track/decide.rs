@@ -3,16 +3,16 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
+use longshore_diagnosis::{
+    evidence::JobEvidence,
+    explain::{self, Cause, Explanation, WaitLimit},
+    outcome::{Ending, Outcome},
+};
 
 use super::{
     Held, State, Step, Stuck, Track, finished,
     outcome::{job_outcome, not_started, noted_outcome, stopped_with_cluster, was_killed},
     waited,
-};
-use crate::{
-    evidence::JobEvidence,
-    explain::{self, Cause, Explanation, WaitLimit},
-    outcome::{Ending, Outcome},
 };
 
 impl Track {
@@ -69,7 +69,7 @@ impl Track {
             .iter()
             .filter(|(role, _)| self.settled.contains(*role) && !self.is_removed_by_set(role))
             .find_map(|(_, job)| Some((job, job.failure()?)))?;
-        Some((job_outcome(job, condition, &self.around), BTreeSet::new()))
+        Some((job_outcome(job, condition, &self.cluster), BTreeSet::new()))
     }
 
     /// Whether a finished JobSet deletes the Job of a service role. Killing its tasks is not a
@@ -86,7 +86,7 @@ impl Track {
             let failure = job.failure()?;
             (failure.reason == "DeadlineExceeded").then_some((job, failure))
         })?;
-        Some((job_outcome(job, condition, &self.around), BTreeSet::new()))
+        Some((job_outcome(job, condition, &self.cluster), BTreeSet::new()))
     }
 
     fn cancelled(&self) -> Option<(Outcome, BTreeSet<String>)> {
@@ -172,7 +172,7 @@ impl Track {
             if let Some(pod) = self.pods.get(uid)
                 && waited(*since, now) >= self.start_timeout
             {
-                let why = explain::slow(pod, self.start_timeout, &self.around);
+                let why = explain::slow(pod, self.start_timeout, &self.cluster);
                 return Some((not_started(why), BTreeSet::new()));
             }
         }

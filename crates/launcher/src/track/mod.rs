@@ -14,15 +14,15 @@ use std::{
 };
 
 use jiff::Timestamp;
-
-use crate::{
+use longshore_diagnosis::{
     evidence::{JobEvidence, PodEvidence},
-    explain::{self, Around, Explanation},
+    explain::{self, ClusterEvidence, Explanation},
     names::Task,
     outcome::{Outcome, Retry},
     progress::{Progress, RoleProgress},
-    run::RunRole,
 };
+
+use crate::run::RunRole;
 
 use blocked::{Held, Stuck};
 pub(crate) use verdict::{Verdict, decide_now};
@@ -34,8 +34,8 @@ pub(crate) enum Seen {
     PodGone(String),
     Job(Box<JobEvidence>),
     JobGone(String),
-    /// Further facts from the cluster, queried because something waits.
-    Around(Box<Around>),
+    /// Further evidence from the cluster, queried because something waits.
+    Cluster(Box<ClusterEvidence>),
     /// All objects that existed at the start have been processed.
     Synced,
     /// Time has passed.
@@ -78,7 +78,7 @@ pub(crate) struct Track {
     synced: bool,
     pods: BTreeMap<String, PodEvidence>,
     jobs: BTreeMap<String, JobEvidence>,
-    around: Around,
+    cluster: ClusterEvidence,
     /// What blocks a pod, or the Job of a role.
     stuck: BTreeMap<Held, Stuck>,
     /// When a pod that has not started was first seen.
@@ -120,7 +120,7 @@ impl Track {
             synced: false,
             pods: BTreeMap::new(),
             jobs: BTreeMap::new(),
-            around: Around::default(),
+            cluster: ClusterEvidence::default(),
             stuck: BTreeMap::new(),
             unstarted: BTreeMap::new(),
             admitted: BTreeMap::new(),
@@ -172,7 +172,7 @@ impl Track {
                     if before.is_some_and(|before| before.spec.suspend) && !job.spec.suspend {
                         self.admitted.insert(role.clone(), now);
                     }
-                    let found = explain::no_pods(&job, &self.around);
+                    let found = explain::no_pods(&job, &self.cluster);
                     self.hold(Held::Role(role.clone()), found, now, &mut steps);
                     self.jobs.insert(role, *job);
                 }
@@ -181,10 +181,10 @@ impl Track {
                 self.jobs.remove(&role);
                 self.stuck.remove(&Held::Role(role));
             }
-            Seen::Around(around) => {
-                let nodes = self.around.nodes.take();
-                self.around = *around;
-                self.around.nodes = self.around.nodes.take().or(nodes);
+            Seen::Cluster(cluster) => {
+                let nodes = self.cluster.nodes.take();
+                self.cluster = *cluster;
+                self.cluster.nodes = self.cluster.nodes.take().or(nodes);
                 self.recheck_waits(now, &mut steps);
             }
             Seen::Synced => self.synced = true,
@@ -234,7 +234,7 @@ impl Track {
         if pod.is_over() {
             self.end(&uid, steps);
         }
-        let found = explain::stuck(&pod, &self.around);
+        let found = explain::stuck(&pod, &self.cluster);
         self.hold(Held::Pod(uid.clone()), found, now, steps);
         if explain::is_idle(&pod) {
             self.unstarted.entry(uid.clone()).or_insert(now);

@@ -1,8 +1,8 @@
 //! Builds outcomes from explanations.
 
-use crate::{
+use longshore_diagnosis::{
     evidence::{Condition, JobEvidence, PodEvidence},
-    explain::{self, Around, Cause, Explanation},
+    explain::{self, Cause, ClusterEvidence, Explanation},
     names,
     outcome::{Ending, Outcome},
 };
@@ -24,8 +24,12 @@ fn explained(ending: Ending, exit_code: i32, explanation: Explanation) -> Outcom
     }
 }
 
-pub(super) fn job_outcome(job: &JobEvidence, condition: &Condition, around: &Around) -> Outcome {
-    let explanation = explain::job_failure(job, condition, around);
+pub(super) fn job_outcome(
+    job: &JobEvidence,
+    condition: &Condition,
+    cluster: &ClusterEvidence,
+) -> Outcome {
+    let explanation = explain::job_failure(job, condition, cluster);
     explained(Ending::Failed, 1, explanation)
 }
 
@@ -45,7 +49,7 @@ impl Track {
         others: u32,
         last_line: Option<&str>,
     ) -> Outcome {
-        let (mut explanation, ran) = explain::failure(pod, last_line, &self.around);
+        let (mut explanation, ran) = explain::failure(pod, last_line, &self.cluster);
         explanation.others = others;
         let job = explanation
             .role

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use longshore_diagnosis::{explain, outcome::Retry};
+
 use super::{Step, Track, finished};
-use crate::{explain, outcome::Retry};
 
 /// The default backoff limit of a Job.
 const DEFAULT_BACKOFF_LIMIT: u32 = 6;
@@ -38,7 +39,7 @@ impl Track {
                 let is_old = is_first && !last.contains(uid.as_str());
                 if known.insert(uid.clone()) && !is_old {
                     steps.push(Step::Retry(Retry {
-                        explanation: explain::failure(pod, None, &self.around).0,
+                        explanation: explain::failure(pod, None, &self.cluster).0,
                         attempt,
                         attempts: limit.saturating_add(1),
                     }));

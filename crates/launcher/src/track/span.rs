@@ -1,12 +1,10 @@
 //! The start and end times of a run.
 
 use jiff::Timestamp;
+use longshore_diagnosis::evidence::{JobEvidence, PodEvidence};
 
 use super::Track;
-use crate::{
-    evidence::{JobEvidence, PodEvidence},
-    run::RunRole,
-};
+use crate::run::RunRole;
 
 /// When a run was submitted, and when its last task ended.
 ///

@@ -1,12 +1,12 @@
 //! Tests of the state machine: sequences of inputs and the resulting steps.
 #![allow(clippy::unwrap_used)]
 
+use longshore_diagnosis::evidence;
 use serde_json::{Value, json};
 
 use super::span::span;
 use super::*;
-use crate::evidence;
-use crate::outcome::Ending;
+use longshore_diagnosis::outcome::Ending;
 
 const BEGIN: i64 = 1_700_000_000;
 
@@ -587,11 +587,11 @@ fn unrelated_pods_are_ignored() {
     assert_eq!(going_on(&track), ["run-main"]);
 }
 
-fn around(event: Value) -> Seen {
+fn cluster(event: Value) -> Seen {
     let event = serde_json::from_value(event).unwrap();
-    Seen::Around(Box::new(Around {
+    Seen::Cluster(Box::new(ClusterEvidence {
         events: vec![event],
-        ..Around::default()
+        ..ClusterEvidence::default()
     }))
 }
 
@@ -607,7 +607,7 @@ fn causes_from_events_are_reported_and_given_up() {
         "message": "MountVolume.SetUp failed for volume \"keys\" : secret \"keys\" not found",
         "involvedObject": {"kind": "Pod", "name": "run-main-0-x", "uid": "main-0"},
     });
-    let steps = track.see(around(mount), at(3));
+    let steps = track.see(cluster(mount), at(3));
     assert!(
         matches!(&steps[..], [Step::Waiting(why)] if why.sentence() == "main/0: the Secret \"keys\" is missing"),
         "{steps:?}"
@@ -630,7 +630,7 @@ fn pods_blocked_by_a_quota_are_reported() {
         "message": "Error creating: pods \"x\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1",
         "involvedObject": {"kind": "Job", "name": "run-main"},
     });
-    let steps = track.see(around(quota), at(3));
+    let steps = track.see(cluster(quota), at(3));
     assert!(
         matches!(&steps[..], [Step::Waiting(why)] if why.kind == explain::Cause::Quota),
         "{steps:?}"
@@ -673,9 +673,9 @@ fn a_decision_is_repeated_with_further_facts() {
         "reason": "NodeNotReady", "type": "Warning", "message": "Node is not ready",
         "involvedObject": {"kind": "Pod", "name": "run-main-0-x", "uid": "main-0"},
     }));
-    let known = Around {
+    let known = ClusterEvidence {
         events: vec![lost.unwrap()],
-        ..Around::default()
+        ..ClusterEvidence::default()
     };
     let outcome = track.redecide(known, at(1)).unwrap();
     assert_eq!(outcome.reason, "main/0: its node was lost");

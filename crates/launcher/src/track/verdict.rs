@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-
-use super::{Seen, Step, Track, finished};
-use crate::{
+use longshore_diagnosis::{
     evidence::{JobEvidence, PodEvidence},
-    explain::{self, Around, Explanation},
+    explain::{self, ClusterEvidence, Explanation},
     outcome::Outcome,
     progress::Progress,
-    run::RunRole,
 };
+
+use super::{Seen, Step, Track, finished};
+use crate::run::RunRole;
 
 /// The result of evaluating a run.
 #[derive(Debug, Default)]
@@ -35,12 +35,12 @@ pub(crate) fn decide_now(
     roles: &[RunRole],
     jobs: &[&JobEvidence],
     pods: &[&PodEvidence],
-    around: &Around,
+    cluster: &ClusterEvidence,
     began: Timestamp,
 ) -> Verdict {
     let mut track = Track::new(roles.to_vec(), Duration::MAX, began);
     track.grace = Duration::ZERO;
-    track.around = around.clone();
+    track.cluster = cluster.clone();
     for job in jobs {
         track.see(Seen::Job(Box::new((*job).clone())), began);
     }
@@ -61,6 +61,6 @@ pub(crate) fn decide_now(
     let failed = pods.iter().filter(|pod| pod.has_failed());
     verdict.retried = failed
         .max_by_key(|pod| finished(pod))
-        .map(|pod| explain::failure(pod, None, around).0);
+        .map(|pod| explain::failure(pod, None, cluster).0);
     verdict
 }

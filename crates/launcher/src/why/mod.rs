@@ -4,16 +4,18 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use longshore_client::{Cluster, Item, LogOptions};
+use longshore_diagnosis::{
+    evidence::{JobEvidence, PodEvidence},
+    explain::{self, Cause, ClusterEvidence, Explanation},
+    names,
+    outcome::Ending,
+    progress::RoleProgress,
+};
 use serde::Serialize;
 
 use crate::{
-    around::{self, Look},
-    evidence::{JobEvidence, PodEvidence},
-    explain::{self, Around, Cause, Explanation},
-    kueue, names,
-    outcome::Ending,
-    progress::RoleProgress,
-    queries,
+    cluster_evidence::{self, Query},
+    kueue, queries,
     run::Run,
     track::{self, Verdict},
 };
@@ -79,13 +81,13 @@ impl Why {
 
 /// The state of a run in the cluster: the input of [`diagnose`].
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Evidence {
+struct RunEvidence {
     /// Its Jobs.
     jobs: Vec<JobEvidence>,
     /// Its pods.
     pods: Vec<PodEvidence>,
-    /// Further facts from the cluster.
-    around: Around,
+    /// Further evidence from the cluster.
+    cluster: ClusterEvidence,
     /// The last line of a pod's log: the pod's name, and the line.
     last_line: Option<(String, String)>,
     /// What could not be read, and why.
@@ -98,16 +100,16 @@ struct Evidence {
 /// # Errors
 /// The run's Jobs or pods cannot be listed.
 pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::Error> {
-    let everything = Look {
+    let everything = Query {
         warnings: false,
         nodes: true,
         quotas: true,
     };
     let (pods, jobs) = (run.pods(cluster)?, run.jobs(cluster)?);
-    let (pods, jobs, (around, unseen)) = futures::join!(
+    let (pods, jobs, (mut cluster_evidence, mut unseen)) = futures::join!(
         pods.list(),
         jobs.list(),
-        around::ask(cluster, run, everything, QUERY_TIMEOUT),
+        cluster_evidence::ask(cluster, run, everything, QUERY_TIMEOUT),
     );
     let read = |items: &[Item<_>]| items.iter().map(Item::typed).collect::<Result<_, _>>();
     let jobs: Result<Vec<JobEvidence>, _> = jobs?.items.iter().map(Item::typed).collect();
@@ -118,15 +120,14 @@ pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::
     let suspended: Vec<&JobEvidence> = jobs.iter().filter(waits).collect();
     let workloads = kueue::workloads(cluster, &run.namespace, &suspended);
     let (workloads, problem) = queries::seen("workloads", QUERY_TIMEOUT, workloads).await;
-    let (mut around, mut unseen) = (around, unseen);
-    around.workloads = workloads.unwrap_or_default();
+    cluster_evidence.workloads = workloads.unwrap_or_default();
     unseen.extend(problem);
-    let mut evidence = Evidence {
+    let mut evidence = RunEvidence {
         pods,
         jobs,
-        around,
+        cluster: cluster_evidence,
         unseen,
-        ..Evidence::default()
+        ..RunEvidence::default()
     };
     let now = Timestamp::now();
     let first = diagnose(run, &evidence, now);
@@ -192,14 +193,14 @@ async fn last_line(
 }
 
 /// Explains the evidence. Pure.
-fn diagnose(run: &Run, evidence: &Evidence, now: Timestamp) -> Why {
+fn diagnose(run: &Run, evidence: &RunEvidence, now: Timestamp) -> Why {
     let jobs: Vec<&JobEvidence> = evidence.jobs.iter().collect();
     let pods: Vec<&PodEvidence> = evidence.pods.iter().collect();
     let created = jobs
         .iter()
         .filter_map(|job| job.metadata.creation_timestamp);
     let began = created.min().unwrap_or(now);
-    let verdict = track::decide_now(&run.roles, &jobs, &pods, &evidence.around, began);
+    let verdict = track::decide_now(&run.roles, &jobs, &pods, &evidence.cluster, began);
     let Verdict {
         outcome,
         progress,
@@ -241,7 +242,7 @@ fn diagnose(run: &Run, evidence: &Evidence, now: Timestamp) -> Why {
     }
     let mut away = pods
         .iter()
-        .filter_map(|pod| explain::away(pod, &evidence.around));
+        .filter_map(|pod| explain::away(pod, &evidence.cluster));
     if let Some(mut first) = away.next() {
         first.others = away.count().try_into().unwrap_or(u32::MAX);
         return tell(State::Running, first.sentence(), None, Some(first));
@@ -263,7 +264,7 @@ fn diagnose(run: &Run, evidence: &Evidence, now: Timestamp) -> Why {
 
 /// Extends the explanation with the last line of the log. Also returns whether the command had
 /// started.
-fn with_log(known: Explanation, began: bool, evidence: &Evidence) -> (Explanation, bool) {
+fn with_log(known: Explanation, began: bool, evidence: &RunEvidence) -> (Explanation, bool) {
     let line = evidence.last_line.as_ref();
     let Some((name, line)) = line.filter(|(name, _)| known.pod.as_ref() == Some(name)) else {
         return (known, began);
@@ -273,7 +274,7 @@ fn with_log(known: Explanation, began: bool, evidence: &Evidence) -> (Explanatio
     let Some(pod) = pod else {
         return (known, began);
     };
-    let (mut updated, began) = explain::failure(pod, Some(line), &evidence.around);
+    let (mut updated, began) = explain::failure(pod, Some(line), &evidence.cluster);
     updated.others = known.others;
     for fact in known.evidence {
         updated = updated.seen(fact);

@@ -4,17 +4,17 @@
 
 use std::fmt::Write as _;
 
+use longshore_diagnosis::{
+    evidence::{EventEvidence, JobEvidence, PodEvidence, WorkloadEvidence},
+    explain::ClusterEvidence,
+    fit::Nodes,
+    names::RunName,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Evidence, Why, diagnose};
-use crate::{
-    evidence::{EventEvidence, JobEvidence, PodEvidence, WorkloadEvidence},
-    explain::Around,
-    fit::Nodes,
-    names::RunName,
-    run::{Run, RunRole},
-};
+use super::{RunEvidence, Why, diagnose};
+use crate::run::{Run, RunRole};
 
 /// One case of the file. Pods, Jobs and events contain the differences from plain ones.
 #[derive(Deserialize)]
@@ -150,11 +150,11 @@ impl Case {
             .map(|(n, over)| pod(n, over))
             .collect();
         let log = self.log.clone().zip(pods.first());
-        let evidence = Evidence {
+        let evidence = RunEvidence {
             jobs: vec![job(self)],
             last_line: log.map(|(line, pod)| (pod.metadata.name.clone(), line)),
             pods,
-            around: Around {
+            cluster: ClusterEvidence {
                 events: (0..)
                     .zip(&self.events)
                     .map(|(n, over)| event(n, over))
@@ -166,7 +166,7 @@ impl Case {
                     .map(|quotas| serde_json::from_value(quotas).unwrap()),
                 workloads: self.workload.iter().map(workload).collect(),
             },
-            ..Evidence::default()
+            ..RunEvidence::default()
         };
         let now = "2026-01-05T10:02:00Z".parse().unwrap();
         diagnose(&run(self.tasks()), &evidence, now)

@@ -24,7 +24,7 @@ mod resources;
 
 pub use condition::Condition;
 pub use node::{NodeFacts, NodeInfo, NodeSpec, NodeStatus, Taint};
-pub use pod::{COMPLETION_INDEX, PodFacts, Stage};
+pub use pod::{PodFacts, Stage};
 pub use pod_spec::{Container, ContainerPort, LocalName, PodSpec, Toleration};
 pub use pod_status::{
     ContainerState, ContainerStatus, Ip, PodStatus, Running, Terminated, Waiting,

@@ -5,10 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::{Condition, PodSpec, PodStatus};
-use crate::ObjectMeta;
-
-/// Label and annotation that carry the index of an Indexed Job's pod.
-pub const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+use crate::{ObjectMeta, meta::COMPLETION_INDEX};
 
 /// The fields of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

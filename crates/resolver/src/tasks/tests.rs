@@ -5,7 +5,7 @@
 use std::{cmp::Ordering, collections::BTreeSet};
 
 use jiff::Timestamp;
-use longshore_model::facts::COMPLETION_INDEX;
+use longshore_model::meta::COMPLETION_INDEX;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use longshore_embedded::{FaultRule, WatchEnd};
+use longshore_model::meta::COMPLETION_INDEX;
 use longshore_resolver::{Error, Generation, Resolver, Task};
 use serde_json::json;
 
@@ -81,8 +82,7 @@ async fn simultaneous_changes_are_one_generation() {
 #[tokio::test]
 async fn conflicting_pods_are_reported_and_the_watch_continues() {
     let fixture = Fixture::start().await;
-    let index =
-        |index: u32| json!({longshore_model::facts::COMPLETION_INDEX: index.to_string()});
+    let index = |index: u32| json!({COMPLETION_INDEX: index.to_string()});
     fixture
         .pod_with("w-a", "tensorflow", "10.0.0.1", index(0))
         .await;

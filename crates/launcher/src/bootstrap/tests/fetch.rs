@@ -2,11 +2,14 @@
 
 use std::{fs, process::Command};
 
+use longshore_diagnosis::names;
+
 use super::{pod, role};
+
 use crate::{
     bootstrap::fetch_into,
     bundle::{PackOptions, pack},
-    names, ready_note,
+    ready_note,
 };
 
 #[test]

@@ -1,0 +1,200 @@
+//! Jobs.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Condition, Meta, PodSpec};
+use crate::names;
+
+/// A Job.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct JobEvidence {
+    /// The Job's metadata.
+    pub metadata: Meta,
+    /// The Job's spec.
+    pub spec: JobSpec,
+    /// The Job's status.
+    pub status: JobStatus,
+}
+
+/// A Job's spec.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct JobSpec {
+    /// The number of tasks.
+    pub completions: Option<u32>,
+    pub(crate) parallelism: Option<u32>,
+    pub(crate) active_deadline_seconds: Option<i64>,
+    /// The number of failures that are retried.
+    pub backoff_limit: Option<u32>,
+    /// Whether its pods are deleted and none are created.
+    pub suspend: bool,
+    pub(crate) pod_failure_policy: Option<Value>,
+    /// The template of its pods.
+    pub template: Template,
+}
+
+/// A Job's pod template.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Template {
+    /// The spec of the pods.
+    pub spec: PodSpec,
+}
+
+/// A Job's status.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct JobStatus {
+    pub(crate) conditions: Vec<Condition>,
+    pub(crate) active: u32,
+    pub(crate) succeeded: u32,
+    pub(crate) failed: u32,
+    /// When the Job was started or resumed.
+    pub start_time: Option<Timestamp>,
+    /// When the Job completed.
+    pub completion_time: Option<Timestamp>,
+}
+
+/// A CronJob.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct CronJobEvidence {
+    /// The CronJob's metadata.
+    pub metadata: Meta,
+    /// The CronJob's spec.
+    pub spec: CronJobSpec,
+    /// The CronJob's status.
+    pub status: CronJobStatus,
+}
+
+/// A CronJob's spec.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CronJobSpec {
+    /// The schedule in cron format.
+    pub schedule: String,
+    /// The time zone of the schedule.
+    pub time_zone: Option<String>,
+    /// Whether no further Jobs are created.
+    pub suspend: bool,
+}
+
+/// A CronJob's status.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CronJobStatus {
+    /// References to its active Jobs.
+    pub active: Vec<Value>,
+    /// The last time for which it created a Job.
+    pub last_schedule_time: Option<Timestamp>,
+}
+
+impl JobEvidence {
+    /// The JobSet that owns it.
+    #[must_use]
+    pub fn jobset(&self) -> Option<&str> {
+        self.metadata.owner(names::JOBSET)
+    }
+
+    /// The Kueue queue that admits it or its JobSet.
+    #[must_use]
+    pub fn queue(&self) -> Option<&str> {
+        self.metadata.labels.get(names::QUEUE).map(String::as_str)
+    }
+
+    /// The uid of the object in the queue: the JobSet that owns it, or itself.
+    #[must_use]
+    pub fn queued_uid(&self) -> &str {
+        let set = self.metadata.controller();
+        let set = set.filter(|owner| owner.kind == names::JOBSET);
+        set.map_or(&self.metadata.uid, |owner| &owner.uid)
+    }
+
+    /// The role that it runs.
+    #[must_use]
+    pub fn role(&self) -> Option<&str> {
+        self.metadata.labels.get(names::ROLE).map(String::as_str)
+    }
+
+    fn condition(&self, kinds: [&str; 2]) -> Option<&Condition> {
+        let mut conditions = self.status.conditions.iter();
+        conditions.find(|condition| {
+            condition.status == "True" && kinds.contains(&condition.kind.as_str())
+        })
+    }
+
+    /// Whether all its tasks have succeeded.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.condition(["Complete", "SuccessCriteriaMet"]).is_some()
+    }
+
+    /// Why it failed, if it did.
+    #[must_use]
+    pub fn failure(&self) -> Option<&Condition> {
+        self.condition(["Failed", "FailureTarget"])
+    }
+
+    /// When it completed or failed.
+    #[must_use]
+    pub fn over_since(&self) -> Option<Timestamp> {
+        let ends = self.status.conditions.iter().filter(|condition| {
+            condition.status == "True" && matches!(condition.kind.as_str(), "Complete" | "Failed")
+        });
+        ends.filter_map(|condition| condition.last_transition_time)
+            .min()
+    }
+
+    /// Whether it has completed or failed.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.is_complete() || self.failure().is_some()
+    }
+
+    /// Whether the user cancelled it.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.metadata.annotations.contains_key(names::CANCELLED)
+    }
+
+    /// Whether it was stopped with its run before it ended by itself.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        let noted = self.metadata.annotations.contains_key(names::STOPPED);
+        noted && self.spec.suspend && !self.is_over()
+    }
+
+    /// When it was stopped with its run, see [`names::STOPPED`].
+    #[must_use]
+    pub fn stopped_at(&self) -> Option<Timestamp> {
+        let text = self.metadata.annotations.get(names::STOPPED)?;
+        text.split_once(": ")?.0.parse().ok()
+    }
+
+    /// When the user cancelled it.
+    #[must_use]
+    pub fn cancelled_at(&self) -> Option<Timestamp> {
+        self.metadata
+            .annotations
+            .get(names::CANCELLED)?
+            .parse()
+            .ok()
+    }
+
+    /// Whether the Job does not restart failed tasks.
+    #[must_use]
+    pub fn gives_up(&self) -> bool {
+        self.spec.backoff_limit == Some(0) || self.failure().is_some()
+    }
+
+    /// Whether it fails by itself when a task has failed.
+    #[must_use]
+    pub fn fails_by_itself(&self) -> bool {
+        self.spec.backoff_limit == Some(0)
+            && self.spec.pod_failure_policy.is_none()
+            && self.jobset().is_none()
+    }
+}

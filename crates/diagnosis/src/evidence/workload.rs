@@ -1,0 +1,53 @@
+//! Kueue's Workloads, which represent a Job or JobSet in a queue.
+
+use serde::Deserialize;
+
+use super::{Condition, JobEvidence, Meta};
+
+/// A Kueue Workload.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct WorkloadEvidence {
+    /// The Workload's metadata.
+    pub metadata: Meta,
+    pub(crate) spec: WorkloadSpec,
+    pub(crate) status: WorkloadStatus,
+}
+
+/// A Workload's spec.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct WorkloadSpec {
+    pub(crate) active: bool,
+}
+
+impl Default for WorkloadSpec {
+    fn default() -> Self {
+        Self { active: true }
+    }
+}
+
+/// A Workload's status.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct WorkloadStatus {
+    pub(crate) conditions: Vec<Condition>,
+}
+
+impl WorkloadEvidence {
+    /// Whether it represents this Job, or the JobSet that owns the Job.
+    #[must_use]
+    pub fn is_of(&self, job: &JobEvidence) -> bool {
+        let mut owners = self.metadata.owner_references.iter();
+        owners.any(|owner| owner.controller && owner.uid == job.queued_uid())
+    }
+
+    /// Why Kueue has not admitted it: no quota is reserved, or an admission check has not
+    /// passed yet.
+    pub(crate) fn pending(&self) -> Option<&Condition> {
+        ["QuotaReserved", "Admitted"].iter().find_map(|kind| {
+            let mut conditions = self.status.conditions.iter();
+            conditions.find(|condition| condition.kind == *kind && condition.status == "False")
+        })
+    }
+}

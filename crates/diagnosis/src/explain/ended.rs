@@ -1,0 +1,172 @@
+//! Why a pod failed.
+
+use super::{
+    Cause, ClusterEvidence, Explanation, code, disrupted, port,
+    text::{last_line as last_of, or, short, with_message},
+};
+use crate::{
+    evidence::{PodEvidence, Terminated},
+    names,
+};
+
+/// Why a failed pod failed, and whether its command had started. `last_line` is the last
+/// line of its log.
+#[must_use]
+pub fn failure(
+    pod: &PodEvidence,
+    last_line: Option<&str>,
+    cluster: &ClusterEvidence,
+) -> (Explanation, bool) {
+    let (explanation, ran) = why(pod, last_line, cluster);
+    (explanation.of_pod(pod), ran)
+}
+
+fn why(
+    pod: &PodEvidence,
+    last_line: Option<&str>,
+    cluster: &ClusterEvidence,
+) -> (Explanation, bool) {
+    if let Some(found) = disrupted::refused(pod) {
+        return (found, false);
+    }
+    if let Some(found) = disrupted::disrupted(pod, cluster) {
+        return (found, true);
+    }
+    if let Some((name, ended)) = pod.failed_init() {
+        return (init(pod, name, ended, last_line), false);
+    }
+    match pod.ended() {
+        Some(ended) if ended.reason == "ContainerStatusUnknown" => {
+            let cause = with_message(
+                "its exit status is unknown: the node lost track of the container".to_owned(),
+                &short(&ended.message),
+            );
+            let remedy = "check the node, `longshore describe nodes`, and try again";
+            let found = Explanation::new(Cause::NodeLost, cause, remedy);
+            (found.seen("ContainerStatusUnknown"), true)
+        }
+        Some(ended) => {
+            let (explanation, ran) = container(pod, pod.main_name(), ended, last_line);
+            let explanation = port::taken(pod, explanation, ended, last_line, cluster);
+            (disrupted::killed(pod, explanation, cluster), ran)
+        }
+        None => {
+            let cause = with_message(
+                format!("it failed ({})", or(&pod.status.reason, "no reason given")),
+                &pod.status.message,
+            );
+            let name = &pod.metadata.name;
+            let remedy = format!("check its events: `longshore describe pod {name}`");
+            (Explanation::new(Cause::Unknown, cause, remedy), true)
+        }
+    }
+}
+
+fn init(pod: &PodEvidence, name: &str, ended: &Terminated, log: Option<&str>) -> Explanation {
+    let said = [ended.message.as_str(), log.unwrap_or_default()];
+    let said = said
+        .into_iter()
+        .find(|text| !text.trim().is_empty())
+        .unwrap_or_default();
+    if is_start_error(&ended.reason) {
+        return code::not_started(pod, name, said);
+    }
+    let (kind, remedy) = if ended.reason == "OOMKilled" {
+        (
+            Cause::OutOfMemory,
+            "raise the memory limit of init containers, which a LimitRange may set".to_owned(),
+        )
+    } else {
+        (
+            Cause::InitFailed,
+            format!("read the log of its container {name:?}"),
+        )
+    };
+    let what = if name == names::FETCH {
+        "the code could not be fetched".to_owned()
+    } else if name == names::INSTALL {
+        "the program `longshore` could not be installed".to_owned()
+    } else {
+        format!(
+            "its init container {name:?} failed with exit code {}",
+            ended.exit_code
+        )
+    };
+    let what = match kind {
+        Cause::OutOfMemory => format!("{what}, out of memory"),
+        _ => what,
+    };
+    let line = last_of(said);
+    let line = line.strip_prefix("longshore: ").unwrap_or(line);
+    Explanation::new(kind, with_message(what, &short(line)), remedy).seen(format!(
+        "{name}: {} {}",
+        or(&ended.reason, "Error"),
+        ended.exit_code
+    ))
+}
+
+/// Explains how a container ended, and whether its command had started.
+pub(super) fn container(
+    pod: &PodEvidence,
+    name: &str,
+    ended: &Terminated,
+    last_line: Option<&str>,
+) -> (Explanation, bool) {
+    let seen = format!("{name}: {} {}", or(&ended.reason, "Error"), ended.exit_code);
+    if is_start_error(&ended.reason) {
+        return (
+            code::not_started(pod, name, &ended.message).seen(seen),
+            false,
+        );
+    }
+    if ended.reason == "OOMKilled" {
+        let main = pod.spec.containers.iter().find(|known| known.name == name);
+        let limit = main.and_then(|main| main.resources.limits.get("memory"));
+        let cause = match limit {
+            Some(limit) => format!("killed: out of memory (limit {limit})"),
+            None => "killed: out of memory".to_owned(),
+        };
+        let remedy = "raise its `memory`, or reduce its memory use (smaller batches)";
+        let found = Explanation::new(Cause::OutOfMemory, cause, remedy);
+        return (found.seen(seen), true);
+    }
+    // The bootstrap writes its error to the termination message and to the last line of its
+    // log.
+    let said = [ended.message.as_str(), last_line.unwrap_or_default()];
+    let ours = said
+        .into_iter()
+        .find_map(|text| last_of(text).strip_prefix("longshore: "));
+    if let (125..=127, Some(ours)) = (ended.exit_code, ours) {
+        return (
+            code::bootstrap(pod, ended.exit_code, ours).seen(seen),
+            false,
+        );
+    }
+    let last = said.into_iter().rev().map(last_of);
+    let last = last.into_iter().find(|line| !line.is_empty());
+    let found = code::ended(
+        ended.exit_code,
+        ended.signal,
+        last.unwrap_or_default(),
+        &read_log(pod),
+    );
+    (found.seen(seen), true)
+}
+
+/// The remedy to read the log.
+fn read_log(pod: &PodEvidence) -> String {
+    match (pod.metadata.labels.get(names::RUN), pod.task()) {
+        (Some(run), Some(task)) => format!(
+            "read its log: `longshore logs {run} --role {} --index {}`",
+            task.role, task.index
+        ),
+        _ => "read its log".to_owned(),
+    }
+}
+
+fn is_start_error(reason: &str) -> bool {
+    matches!(
+        reason,
+        "StartError" | "ContainerCannotRun" | "ContainerCreateError" | "RunContainerError"
+    )
+}

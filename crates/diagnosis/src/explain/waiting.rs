@@ -1,0 +1,176 @@
+//! Why a task has not started.
+
+use std::time::Duration;
+
+use super::{
+    Cause, ClusterEvidence, Explanation, WaitLimit, code, container, ended, image, missing, mount,
+    port, schedule,
+    text::{short, with_message},
+};
+use crate::evidence::{ContainerStatus, PodEvidence};
+
+/// Why a pod has not started, if something blocks it.
+#[must_use]
+pub fn stuck(pod: &PodEvidence, cluster: &ClusterEvidence) -> Option<(Explanation, WaitLimit)> {
+    if pod.is_over() || pod.has_started() {
+        return None;
+    }
+    let found = pod
+        .statuses()
+        .find_map(|status| waiting(pod, status, cluster))
+        .or_else(|| unscheduled(pod, cluster))
+        .or_else(|| {
+            is_idle(pod)
+                .then(|| mount::by_events(pod, cluster))
+                .flatten()
+        });
+    found.map(|(explanation, limit)| (explanation.of_pod(pod), limit))
+}
+
+fn waiting(
+    pod: &PodEvidence,
+    status: &ContainerStatus,
+    cluster: &ClusterEvidence,
+) -> Option<(Explanation, WaitLimit)> {
+    let waiting = status.state.waiting.as_ref()?;
+    let message = waiting.message.as_str();
+    let name = container::image(pod, &status.name);
+    let (explanation, limit) = match waiting.reason.as_str() {
+        "ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable" => {
+            image::not_pulled(&name, &pull_message(pod, &waiting.reason, message, cluster))
+        }
+        "InvalidImageName" => (
+            Explanation::new(
+                Cause::ImageName,
+                with_message(format!("the image name {name:?} is not valid"), message),
+                "correct `image`",
+            ),
+            WaitLimit::None,
+        ),
+        "ErrImageNeverPull" => (
+            Explanation::new(
+                Cause::ImageNeverPulled,
+                format!("the image {name:?} is not on the node, and the pull policy is Never"),
+                "load the image onto the node, or set `image_pull_policy = \"IfNotPresent\"`",
+            ),
+            WaitLimit::None,
+        ),
+        "CreateContainerConfigError" => missing::config(message),
+        "CreateContainerError" | "RunContainerError" | "StartError" => (
+            code::not_started(pod, &status.name, message),
+            WaitLimit::seconds(20),
+        ),
+        "CrashLoopBackOff" => {
+            let last = status.last_state.terminated.as_ref();
+            let explanation = match last {
+                Some(last) => {
+                    let known = ended::container(pod, &status.name, last, None).0;
+                    port::taken(pod, known, last, None, cluster)
+                }
+                None => code::not_started(pod, &status.name, message),
+            };
+            (explanation, WaitLimit::seconds(20))
+        }
+        // Reported by the embedded cluster's node while a pod that uses them terminates.
+        "WaitingForDevices" => (
+            Explanation::new(
+                Cause::InsufficientResource,
+                format!("its devices are still in use: {message}"),
+                "wait until the pods that use them have ended",
+            ),
+            WaitLimit::StartTimeout,
+        ),
+        _ => return None,
+    };
+    let seen = format!("{}: {}", status.name, waiting.reason);
+    Some((explanation.seen(seen), limit))
+}
+
+/// During back-off, older kubelets report only the back-off; an event has the registry's
+/// message.
+fn pull_message(
+    pod: &PodEvidence,
+    reason: &str,
+    message: &str,
+    cluster: &ClusterEvidence,
+) -> String {
+    let says_nothing = message.is_empty()
+        || (message.starts_with("Back-off pulling image") && !message.contains("rpc error"));
+    let events = cluster.of_pod(&pod.metadata);
+    let from_event = events
+        .iter()
+        .find(|event| event.reason == "Failed" && event.message.starts_with("Failed to pull image"))
+        .map(|event| event.message.clone());
+    match from_event {
+        Some(from_event) if says_nothing => from_event,
+        _ if reason == "RegistryUnavailable" => format!("registry is unavailable {message}"),
+        _ => message.to_owned(),
+    }
+}
+
+fn unscheduled(pod: &PodEvidence, cluster: &ClusterEvidence) -> Option<(Explanation, WaitLimit)> {
+    let mut conditions = pod.status.conditions.iter();
+    let condition = conditions
+        .find(|condition| condition.kind == "PodScheduled" && condition.status == "False")?;
+    if condition.reason == "SchedulingGated" {
+        let explanation = Explanation::new(
+            Cause::Gated,
+            "scheduling gates hold it back",
+            "the controller that set them, such as a queue, removes them when it admits the run",
+        );
+        let seen = explanation.seen("PodScheduled: SchedulingGated");
+        return Some((seen, WaitLimit::StartTimeout));
+    }
+    let mut message = condition.message.as_str();
+    let events = cluster.of_pod(&pod.metadata);
+    if message.is_empty() {
+        let from_event = events
+            .iter()
+            .find(|event| event.reason == "FailedScheduling");
+        message = from_event.map_or("", |event| event.message.as_str());
+    }
+    Some(schedule::unscheduled(pod, message, cluster))
+}
+
+/// Whether no container of a pod has started, not even an init container.
+#[must_use]
+pub fn is_idle(pod: &PodEvidence) -> bool {
+    let has_begun = pod
+        .statuses()
+        .any(|status| status.state.running.is_some() || status.state.terminated.is_some());
+    !has_begun && !pod.is_over()
+}
+
+/// The explanation for a pod that has not started in time, without a known cause.
+#[must_use]
+pub fn slow(pod: &PodEvidence, limit: Duration, cluster: &ClusterEvidence) -> Explanation {
+    if let Some((explanation, _)) = stuck(pod, cluster) {
+        return explanation;
+    }
+    let waiting = pod
+        .statuses()
+        .filter_map(|status| status.state.waiting.as_ref());
+    let state = waiting
+        .map(|waiting| waiting.reason.as_str())
+        .find(|reason| !reason.is_empty());
+    let cause = format!(
+        "it did not start within {} s ({})",
+        limit.as_secs(),
+        state.unwrap_or("no reason given")
+    );
+    let remedy = format!(
+        "check its events, `longshore describe pod {}`; or raise `start_timeout`",
+        pod.metadata.name
+    );
+    let newest = cluster.of_pod(&pod.metadata);
+    let warning = newest.iter().find(|event| event.kind == "Warning");
+    let explanation = Explanation::new(Cause::SlowStart, cause, remedy).of_pod(pod);
+    match warning {
+        Some(event) => {
+            let mut explanation = mount::seen(explanation, event);
+            explanation.cause = with_message(explanation.cause, &short(&event.message));
+            explanation
+        }
+        None => explanation,
+    }
+}

@@ -1,0 +1,37 @@
+//! Explains the state of a run from the objects of the cluster. Pure: the caller queries the
+//! cluster.
+//!
+//! - [`names`]: names, labels, annotations and paths of a run. [`escape`]: text that
+//!   Kubernetes would expand.
+//! - [`evidence`]: the fields of objects that an explanation needs, parsed from JSON.
+//! - [`fit`]: whether a node could ever run a task.
+//! - [`explain`]: why a task does not start, or failed: one cause and one remedy.
+//! - [`outcome`] and [`progress`]: how a run ended, and how far it is.
+//!
+//! A module imports only from those before it.
+//!
+//! ```
+//! use longshore_diagnosis::{
+//!     evidence::PodEvidence,
+//!     explain::{Cause, ClusterEvidence, failure},
+//! };
+//!
+//! let pod: PodEvidence = serde_json::from_value(serde_json::json!({
+//!     "metadata": {"name": "digits-worker-0"},
+//!     "status": {"phase": "Failed", "containerStatuses": [
+//!         {"name": "main", "state": {"terminated": {"exitCode": 3}}},
+//!     ]},
+//! }))?;
+//! let (why, _) = failure(&pod, None, &ClusterEvidence::default());
+//! assert_eq!(why.kind, Cause::ExitCode);
+//! assert_eq!(why.cause, "its command ended with exit code 3");
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+pub mod escape;
+pub mod evidence;
+pub mod explain;
+pub mod fit;
+pub mod names;
+pub mod outcome;
+pub mod progress;

@@ -1,0 +1,187 @@
+//! Names that a run gives to its objects: run names, labels, annotations,
+//! paths and variables inside the pod.
+
+use std::fmt;
+
+pub use longshore_model::meta::COMPLETION_INDEX;
+use longshore_model::name::{self, NameError};
+use rand::RngExt;
+use serde::Serialize;
+
+/// Label: who made the object.
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// The value of [`MANAGED_BY`].
+pub const LONGSHORE: &str = "longshore";
+/// Label: the run's name.
+pub const RUN: &str = "longshore.dev/run";
+/// Label: the role's name.
+pub const ROLE: &str = "longshore.dev/role";
+/// Annotation: the name that the user specified.
+pub const FULL_NAME: &str = "longshore.dev/name";
+/// Annotation: the command, as a JSON list.
+pub const COMMAND: &str = "longshore.dev/command";
+/// Annotation: the recorded environment of the caller, as JSON. See
+/// `longshore_launcher::Caller`.
+pub const CALLER: &str = "longshore.dev/caller";
+/// Variable of a container: the value of [`CALLER`].
+pub const CALLER_VARIABLE: &str = "LONGSHORE_CALLER";
+/// Annotation: the bundle's sha256, in hexadecimal.
+pub const BUNDLE: &str = "longshore.dev/bundle-sha256";
+/// Annotation: the roles of the run, as a JSON list.
+pub const ROLES: &str = "longshore.dev/roles";
+/// Annotation: when the run was submitted, by the submitter's clock: the server's
+/// times are whole seconds.
+pub const SUBMITTED: &str = "longshore.dev/submitted";
+/// Annotation: when the user cancelled the run.
+pub const CANCELLED: &str = "longshore.dev/cancelled";
+/// Annotation: when and why the role was stopped with its run.
+pub const STOPPED: &str = "longshore.dev/stopped";
+/// Annotation: the explanation that goes with [`STOPPED`], as JSON.
+pub const WHY: &str = "longshore.dev/why";
+
+/// Annotation: the end of the run that goes with [`STOPPED`], as JSON.
+pub const ENDED: &str = "longshore.dev/ended";
+
+/// Label of Kueue: the queue that admits a Job.
+pub const QUEUE: &str = "kueue.x-k8s.io/queue-name";
+
+/// The kind of JobSets.
+pub const JOBSET: &str = "JobSet";
+/// A placeholder in host names for the execution of a schedule.
+pub const EXECUTION: &str = "$(EXECUTION)";
+/// Label of a pod: its Job.
+pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
+
+/// The volume of the run, in the pod.
+pub const HOME: &str = "/longshore";
+/// The folder into which the code is unpacked and in which the command runs.
+pub const WORK: &str = "/longshore/work";
+/// The folder of [`WORK`] in the run's volume.
+pub const WORK_FOLDER: &str = "work";
+/// The name of the run's volume.
+pub const HOME_VOLUME: &str = "longshore";
+/// In the run's volume: the note of a node that has placed the unpacked code there.
+pub const READY: &str = ".ready-copy";
+/// Where the run's Secret is mounted.
+pub const CONFIG: &str = "/longshore/config";
+/// Where the bundle's Secret, or the store's folder, is mounted.
+pub const BUNDLE_DIR: &str = "/longshore/bundle";
+/// The hostfile in the run's volume.
+pub const HOSTFILE: &str = "hostfile";
+/// The folder into which the program is copied if the image does not contain it.
+pub const BIN: &str = "/longshore/bin";
+/// The init container that fetches the code.
+pub const FETCH: &str = "fetch";
+/// The init container that installs the program.
+pub const INSTALL: &str = "install";
+/// The container that runs the command, unless [`CONTAINER`] names another one.
+pub const MAIN: &str = "main";
+/// Annotation of a pod: the container that runs the command.
+pub const CONTAINER: &str = "longshore.dev/container";
+
+const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// Five random letters and digits, like the suffix of Kubernetes' generated names.
+#[must_use]
+pub fn random_suffix() -> String {
+    let mut random = rand::rng();
+    (0..5)
+        .map(|_| char::from(ALPHABET[random.random_range(0..ALPHABET.len())]))
+        .collect()
+}
+
+/// The name of a run: `<name>-<suffix>`. It is valid for a Service and, followed by a role and
+/// an index, for a host name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunName(String);
+
+/// The maximum length of a run's name: a host name has 63 characters, including role and
+/// index.
+const LIMIT: usize = 40;
+/// The same with a schedule's execution or a JobSet's index in between.
+const SHORT: usize = 30;
+
+impl RunName {
+    /// Creates a name from any text and a suffix of lower-case letters and digits.
+    ///
+    /// ```
+    /// use longshore_diagnosis::names::RunName;
+    /// assert_eq!(RunName::new("My Model", "ab2cd").as_str(), "my-model-ab2cd");
+    /// assert_eq!(RunName::new("2024", "ab2cd").as_str(), "run-2024-ab2cd");
+    /// assert!(RunName::new(&"x".repeat(90), "ab2cd").as_str().len() <= 40);
+    /// ```
+    #[must_use]
+    pub fn new(name: &str, suffix: &str) -> Self {
+        Self::limited(name, suffix, LIMIT)
+    }
+
+    /// Creates a shorter name of at most 30 characters, for workloads that extend the names of
+    /// Jobs.
+    #[must_use]
+    pub fn short(name: &str, suffix: &str) -> Self {
+        Self::limited(name, suffix, SHORT)
+    }
+
+    fn limited(name: &str, suffix: &str, limit: usize) -> Self {
+        let suffix: String = suffix
+            .chars()
+            .filter(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+            .take(8)
+            .collect();
+        let limit = limit - 1 - suffix.len();
+        let mut label = name::to_dns_label(name, limit);
+        if !label.starts_with(|c: char| c.is_ascii_lowercase()) {
+            // Names of Services must begin with a letter.
+            label = name::to_dns_label(&format!("run-{label}"), limit);
+        }
+        Self(format!("{label}-{suffix}"))
+    }
+
+    /// Wraps the name of an existing run.
+    ///
+    /// # Errors
+    /// The text is not a DNS label.
+    pub fn existing(text: &str) -> Result<Self, NameError> {
+        name::dns_label("run name", text)?;
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name of the Job of one role.
+    #[must_use]
+    pub fn job(&self, role: &str) -> String {
+        format!("{}-{role}", self.0)
+    }
+
+    /// The host name of a task of a Job, which resolves through the run's Service.
+    #[must_use]
+    pub fn host(&self, job: &str, index: u32) -> String {
+        format!("{job}-{index}.{}", self.0)
+    }
+}
+
+impl fmt::Display for RunName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A task of a run: `worker/1`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Task {
+    /// The role's name.
+    pub role: String,
+    /// The index within the role.
+    pub index: u32,
+}
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.role, self.index)
+    }
+}

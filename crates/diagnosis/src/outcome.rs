@@ -1,0 +1,82 @@
+//! The outcome of a run or of a failed attempt, and the record of the end on Jobs.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    evidence::JobEvidence,
+    explain::Explanation,
+    names::{self, Task},
+};
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Ending {
+    /// All tasks other than those of service roles succeeded.
+    Succeeded,
+    /// A task failed.
+    Failed,
+    /// A task could not start.
+    NotStarted,
+    /// The user cancelled or removed it.
+    Cancelled,
+}
+
+/// The end of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcome {
+    /// How it ended.
+    pub ending: Ending,
+    /// 0; the exit code of the task that failed first; 3 when the cluster was
+    /// stopped; 4 when a task could not start; 130 when the run was cancelled.
+    pub exit_code: i32,
+    /// The task that failed first.
+    #[serde(flatten)]
+    pub task: Option<Task>,
+    /// Why, in one sentence that names the task.
+    pub reason: String,
+    /// What to do about it.
+    pub remedy: Option<String>,
+    /// The structured explanation, for programs.
+    pub explanation: Option<Explanation>,
+    /// The number of reported gaps in the logs.
+    pub gaps: u32,
+    /// When the run was submitted.
+    pub began: Option<Timestamp>,
+    /// When its last task ended, if known.
+    pub finished: Option<Timestamp>,
+}
+
+/// A failed attempt that is retried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Retry {
+    /// Why the attempt failed.
+    #[serde(flatten)]
+    pub explanation: Explanation,
+    /// The number of the attempt, counted from 1 over the role's tasks.
+    pub attempt: u32,
+    /// The maximum number of attempts before the run fails.
+    pub attempts: u32,
+}
+
+/// The end of a run, as recorded on the Jobs that were stopped with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct End {
+    /// How the run ended.
+    pub ending: Ending,
+    /// The exit code of the run.
+    pub exit_code: i32,
+}
+
+impl JobEvidence {
+    /// The recorded end of the run with which it was stopped.
+    #[must_use]
+    pub fn end(&self) -> Option<End> {
+        let text = self.metadata.annotations.get(names::ENDED)?;
+        serde_json::from_str(text).ok()
+    }
+}
