@@ -6,7 +6,8 @@
 //! - [`evidence`]: the fields of objects that an explanation needs, parsed from JSON.
 //! - [`fit`]: whether a node could ever run a task.
 //! - [`explain`]: why a task does not start, or failed: one cause and one remedy.
-//! - [`outcome`] and [`progress`]: how a run ended, and how far it is.
+//! - [`outcome`], [`progress`] and [`role`]: how a run ended, how far it is, and its roles.
+//! - [`track`]: the state machine that derives them from the evidence.
 //!
 //! A module imports only from those before it.
 //!
@@ -35,3 +36,5 @@ pub mod fit;
 pub mod names;
 pub mod outcome;
 pub mod progress;
+pub mod role;
+pub mod track;

@@ -74,8 +74,7 @@ pub struct End {
 
 impl JobEvidence {
     /// The recorded end of the run with which it was stopped.
-    #[must_use]
-    pub fn end(&self) -> Option<End> {
+    pub(crate) fn end(&self) -> Option<End> {
         let text = self.metadata.annotations.get(names::ENDED)?;
         serde_json::from_str(text).ok()
     }

@@ -44,11 +44,10 @@
 //!
 //! - bundles, a crate of their own: `bundle`, `store`
 //! - diagnosis, a crate of its own, pure: `names`, `escape`, `evidence`, `fit`, `explain`,
-//!   `outcome`, `progress`
-//! - names: `suggest`
-//! - a run as data: `run`
-//! - planning, pure: `caller`, `config`, `pod`, `jobset`, `plan`
-//! - following, pure: `track`, `terminal_text`
+//!   `outcome`, `progress`, `role`, `track`
+//! - an existing run: `run`
+//! - planning, pure: `suggest`, `caller`, `config`, `pod`, `jobset`, `plan`
+//! - text of tasks, pure: `terminal_text`
 //! - queries: `queries`, `kueue`, `cluster_evidence`
 //! - actions: `preflight`, `runs`, `submit`, `lines`, `follow`, `why`, `launch`
 //! - in the pod and next to the cluster: `ready_note`, `bootstrap`, `kept`
@@ -73,7 +72,6 @@ pub mod runs;
 pub mod submit;
 pub mod suggest;
 pub mod terminal_text;
-mod track;
 pub mod why;
 
 pub use caller::Caller;

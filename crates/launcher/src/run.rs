@@ -7,20 +7,8 @@ use longshore_client::{
 use longshore_diagnosis::{
     evidence::{JobEvidence, Meta, PodEvidence},
     names::{self, RunName},
+    role::RunRole,
 };
-use serde::{Deserialize, Serialize};
-
-/// A role of an existing run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunRole {
-    /// The role's name.
-    pub name: String,
-    /// How many tasks it has.
-    pub count: u32,
-    /// Whether it is a service role, which is stopped when the others have ended.
-    #[serde(default)]
-    pub service: bool,
-}
 
 /// An existing run, with the data to follow it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -28,7 +28,7 @@ pub struct JobSpec {
     pub(crate) parallelism: Option<u32>,
     pub(crate) active_deadline_seconds: Option<i64>,
     /// The number of failures that are retried.
-    pub backoff_limit: Option<u32>,
+    pub(crate) backoff_limit: Option<u32>,
     /// Whether its pods are deleted and none are created.
     pub suspend: bool,
     pub(crate) pod_failure_policy: Option<Value>,
@@ -53,7 +53,7 @@ pub struct JobStatus {
     pub(crate) succeeded: u32,
     pub(crate) failed: u32,
     /// When the Job was started or resumed.
-    pub start_time: Option<Timestamp>,
+    pub(crate) start_time: Option<Timestamp>,
     /// When the Job completed.
     pub completion_time: Option<Timestamp>,
 }
@@ -161,8 +161,7 @@ impl JobEvidence {
     }
 
     /// Whether it was stopped with its run before it ended by itself.
-    #[must_use]
-    pub fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         let noted = self.metadata.annotations.contains_key(names::STOPPED);
         noted && self.spec.suspend && !self.is_over()
     }
@@ -185,8 +184,7 @@ impl JobEvidence {
     }
 
     /// Whether the Job does not restart failed tasks.
-    #[must_use]
-    pub fn gives_up(&self) -> bool {
+    pub(crate) fn gives_up(&self) -> bool {
         self.spec.backoff_limit == Some(0) || self.failure().is_some()
     }
 

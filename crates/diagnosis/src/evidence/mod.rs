@@ -33,7 +33,7 @@ pub struct Meta {
     /// The object's namespace.
     pub namespace: String,
     /// The object's uid.
-    pub uid: String,
+    pub(crate) uid: String,
     /// The object's labels.
     pub labels: BTreeMap<String, String>,
     /// The object's annotations.
@@ -41,7 +41,7 @@ pub struct Meta {
     /// When the object was created.
     pub creation_timestamp: Option<Timestamp>,
     /// Set while the object is being deleted.
-    pub deletion_timestamp: Option<Timestamp>,
+    pub(crate) deletion_timestamp: Option<Timestamp>,
     pub(crate) owner_references: Vec<Owner>,
 }
 
@@ -63,7 +63,7 @@ impl Meta {
 /// An owner of an object.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Owner {
+pub(crate) struct Owner {
     pub(crate) kind: String,
     pub(crate) name: String,
     pub(crate) uid: String,

@@ -150,7 +150,7 @@ pub struct Terminated {
     pub exit_code: i32,
     pub(crate) signal: i32,
     /// The reason in one word.
-    pub reason: String,
+    pub(crate) reason: String,
     pub(crate) message: String,
     pub(crate) finished_at: Option<Timestamp>,
 }
@@ -234,8 +234,7 @@ impl PodEvidence {
     }
 
     /// The init container that failed.
-    #[must_use]
-    pub fn failed_init(&self) -> Option<(&str, &Terminated)> {
+    pub(crate) fn failed_init(&self) -> Option<(&str, &Terminated)> {
         self.status
             .init_container_statuses
             .iter()

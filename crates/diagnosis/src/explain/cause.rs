@@ -190,14 +190,12 @@ impl Cause {
     }
 
     /// Whether it is less specific than the others of its family.
-    #[must_use]
-    pub fn is_general(self) -> bool {
+    pub(crate) fn is_general(self) -> bool {
         matches!(self, Self::ImagePull | Self::Unschedulable)
     }
 
     /// Whether the wait is intended and not a failure of the run.
-    #[must_use]
-    pub fn is_meant(self) -> bool {
+    pub(crate) fn is_meant(self) -> bool {
         matches!(
             self,
             Self::Suspended | Self::Queued | Self::Cancelled | Self::Gated

@@ -10,8 +10,7 @@ use crate::{
 };
 
 /// Why a Job failed, if no pod shows the cause.
-#[must_use]
-pub fn job_failure(
+pub(crate) fn job_failure(
     job: &JobEvidence,
     condition: &Condition,
     cluster: &ClusterEvidence,
@@ -84,8 +83,10 @@ fn gone(job: &JobEvidence, cluster: &ClusterEvidence) -> Option<Explanation> {
 }
 
 /// Why a Job has fewer pods than desired, if known.
-#[must_use]
-pub fn no_pods(job: &JobEvidence, cluster: &ClusterEvidence) -> Option<(Explanation, WaitLimit)> {
+pub(crate) fn no_pods(
+    job: &JobEvidence,
+    cluster: &ClusterEvidence,
+) -> Option<(Explanation, WaitLimit)> {
     if job.is_over() {
         return None;
     }

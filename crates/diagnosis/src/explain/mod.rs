@@ -33,9 +33,9 @@ pub use cause::Cause;
 pub use cluster::ClusterEvidence;
 pub use disrupted::away;
 pub use ended::failure;
-pub use job::{job_failure, no_pods};
+pub(crate) use job::{job_failure, no_pods};
 pub use text::cut;
-pub use waiting::{is_idle, slow, stuck};
+pub(crate) use waiting::{is_idle, slow, stuck};
 
 /// One cause and one remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,7 +137,7 @@ impl fmt::Display for Explanation {
 
 /// How long a cause may last before the run is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WaitLimit {
+pub(crate) enum WaitLimit {
     /// It does not resolve by itself.
     None,
     /// It may resolve by itself soon: an object is created, or a registry answers again.

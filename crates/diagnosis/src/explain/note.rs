@@ -5,8 +5,7 @@ use crate::{evidence::JobEvidence, names};
 
 impl JobEvidence {
     /// The explanation that a client recorded on it when it stopped it.
-    #[must_use]
-    pub fn note(&self) -> Option<Explanation> {
+    pub(crate) fn note(&self) -> Option<Explanation> {
         let text = self.metadata.annotations.get(names::WHY)?;
         serde_json::from_str(text).ok()
     }

@@ -10,8 +10,10 @@ use super::{
 use crate::evidence::{ContainerStatus, PodEvidence};
 
 /// Why a pod has not started, if something blocks it.
-#[must_use]
-pub fn stuck(pod: &PodEvidence, cluster: &ClusterEvidence) -> Option<(Explanation, WaitLimit)> {
+pub(crate) fn stuck(
+    pod: &PodEvidence,
+    cluster: &ClusterEvidence,
+) -> Option<(Explanation, WaitLimit)> {
     if pod.is_over() || pod.has_started() {
         return None;
     }
@@ -133,8 +135,7 @@ fn unscheduled(pod: &PodEvidence, cluster: &ClusterEvidence) -> Option<(Explanat
 }
 
 /// Whether no container of a pod has started, not even an init container.
-#[must_use]
-pub fn is_idle(pod: &PodEvidence) -> bool {
+pub(crate) fn is_idle(pod: &PodEvidence) -> bool {
     let has_begun = pod
         .statuses()
         .any(|status| status.state.running.is_some() || status.state.terminated.is_some());
@@ -142,8 +143,7 @@ pub fn is_idle(pod: &PodEvidence) -> bool {
 }
 
 /// The explanation for a pod that has not started in time, without a known cause.
-#[must_use]
-pub fn slow(pod: &PodEvidence, limit: Duration, cluster: &ClusterEvidence) -> Explanation {
+pub(crate) fn slow(pod: &PodEvidence, limit: Duration, cluster: &ClusterEvidence) -> Explanation {
     if let Some((explanation, _)) = stuck(pod, cluster) {
         return explanation;
     }

@@ -8,6 +8,7 @@ use longshore_client::{Cache, Change, Changes, Cluster, kinds};
 use longshore_diagnosis::{
     evidence::{JobEvidence, PodEvidence},
     outcome::{Ending, Outcome},
+    track::{Seen, Step, Track},
 };
 use tokio::{sync::mpsc, time::Instant};
 
@@ -22,11 +23,7 @@ use super::{
     recheck::{self, Recheck},
     stop::stop_rest,
 };
-use crate::{
-    run::Run,
-    runs,
-    track::{Seen, Step, Track},
-};
+use crate::{run::Run, runs};
 
 /// The interval of checks that depend on time.
 const TICK: Duration = Duration::from_millis(500);

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use longshore_diagnosis::names;
+use longshore_diagnosis::{names, role::RunRole};
 use serde::Serialize;
 
 use super::{PlanError, Planner, run_role};
-use crate::run::RunRole;
 
 impl Planner<'_> {
     /// The labels of all objects, or of those of a role.

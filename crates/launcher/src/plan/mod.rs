@@ -30,13 +30,12 @@ use longshore_client::k8s_openapi::api::{
     batch::v1::Job,
     core::v1::{Secret, Service},
 };
-use longshore_diagnosis::names::RunName;
+use longshore_diagnosis::{names::RunName, role::RunRole};
 use longshore_model::yaml;
 
 use crate::{
     config::{RoleSpec, RunSpec, Workload},
     jobset::JobSet,
-    run::RunRole,
     store::BundleInfo,
 };
 pub use error::PlanError;

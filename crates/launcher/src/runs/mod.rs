@@ -18,6 +18,7 @@ use longshore_client::{
     Cluster, Item, LabelSelector, Object, View,
     kinds::{CronJob, Job, Pod},
 };
+pub use longshore_diagnosis::role::RunRole;
 use longshore_diagnosis::{evidence::Meta, names, outcome::Outcome};
 use serde::de::DeserializeOwned;
 
@@ -32,7 +33,7 @@ pub use task::TaskError;
 pub use task_pod::TaskPod;
 pub use watch::WatchedRuns;
 
-pub use crate::run::{Run, RunRole};
+pub use crate::run::Run;
 
 /// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,10 +8,10 @@ use longshore_diagnosis::{
     explain::ClusterEvidence,
     names::{self, RunName},
     outcome::Ending,
+    track,
 };
 
 use super::{Run, RunRole, RunState, RunSummary};
-use crate::track;
 
 /// The namespace and name of a run, and the execution if it belongs to a schedule.
 type Key<'a> = (&'a str, &'a str, Option<&'a str>);

@@ -10,6 +10,7 @@ use longshore_diagnosis::{
     names,
     outcome::Ending,
     progress::RoleProgress,
+    track::{self, Verdict},
 };
 use serde::Serialize;
 
@@ -17,7 +18,6 @@ use crate::{
     cluster_evidence::{self, Query},
     kueue, queries,
     run::Run,
-    track::{self, Verdict},
 };
 
 /// The timeout of optional queries.

@@ -9,12 +9,13 @@ use longshore_diagnosis::{
     explain::ClusterEvidence,
     fit::Nodes,
     names::RunName,
+    role::RunRole,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{RunEvidence, Why, diagnose};
-use crate::run::{Run, RunRole};
+use crate::run::Run;
 
 /// One case of the file. Pods, Jobs and events contain the differences from plain ones.
 #[derive(Deserialize)]

@@ -1,10 +1,12 @@
 //! The start and end times of a run.
 
 use jiff::Timestamp;
-use longshore_diagnosis::evidence::{JobEvidence, PodEvidence};
 
 use super::Track;
-use crate::run::RunRole;
+use crate::{
+    evidence::{JobEvidence, PodEvidence},
+    role::RunRole,
+};
 
 /// When a run was submitted, and when its last task ended.
 ///
@@ -45,7 +47,7 @@ pub(super) fn span(
 
 impl Track {
     /// When the run was submitted, and when its last task ended.
-    pub(crate) fn span(&self) -> (Option<Timestamp>, Option<Timestamp>) {
+    pub fn span(&self) -> (Option<Timestamp>, Option<Timestamp>) {
         let jobs: Vec<_> = self.jobs.values().collect();
         let pods: Vec<_> = self.pods.values().collect();
         span(&self.roles, &jobs, &pods)

@@ -3,35 +3,38 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use longshore_diagnosis::{
+
+use super::{Seen, Step, Track, finished};
+use crate::{
     evidence::{JobEvidence, PodEvidence},
     explain::{self, ClusterEvidence, Explanation},
     outcome::Outcome,
     progress::Progress,
+    role::RunRole,
 };
-
-use super::{Seen, Step, Track, finished};
-use crate::run::RunRole;
 
 /// The result of evaluating a run.
 #[derive(Debug, Default)]
-pub(crate) struct Verdict {
-    pub(crate) outcome: Option<Outcome>,
-    pub(crate) progress: Progress,
+pub struct Verdict {
+    /// The outcome, if it is decided.
+    pub outcome: Option<Outcome>,
+    /// The progress of the roles.
+    pub progress: Progress,
     /// What waits the longest, and why.
-    pub(crate) waits: Option<Explanation>,
+    pub waits: Option<Explanation>,
     /// Why the latest retried attempt failed.
-    pub(crate) retried: Option<Explanation>,
+    pub retried: Option<Explanation>,
 }
 
 impl Verdict {
-    pub(crate) fn succeeded(&self) -> u32 {
+    /// The number of tasks that succeeded.
+    pub fn succeeded(&self) -> u32 {
         self.progress.roles.iter().map(|role| role.succeeded).sum()
     }
 }
 
 /// Decides a run from all its evidence at once, like a follower, but without start timeouts.
-pub(crate) fn decide_now(
+pub fn decide_now(
     roles: &[RunRole],
     jobs: &[&JobEvidence],
     pods: &[&PodEvidence],

@@ -1,6 +1,6 @@
 //! Builds outcomes from explanations.
 
-use longshore_diagnosis::{
+use crate::{
     evidence::{Condition, JobEvidence, PodEvidence},
     explain::{self, Cause, ClusterEvidence, Explanation},
     names,
@@ -43,7 +43,7 @@ pub(super) fn was_killed(pod: &PodEvidence) -> bool {
 impl Track {
     /// The outcome of a run whose first failed task is this pod, with the number of other failed
     /// tasks. `last_line` is the last line of its log, if it has been read.
-    pub(crate) fn failed_outcome(
+    pub fn failed_outcome(
         &self,
         pod: &PodEvidence,
         others: u32,

@@ -3,16 +3,16 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
-use longshore_diagnosis::{
-    evidence::JobEvidence,
-    explain::{self, Cause, Explanation, WaitLimit},
-    outcome::{Ending, Outcome},
-};
 
 use super::{
     Held, State, Step, Stuck, Track, finished,
     outcome::{job_outcome, not_started, noted_outcome, stopped_with_cluster, was_killed},
     waited,
+};
+use crate::{
+    evidence::JobEvidence,
+    explain::{self, Cause, Explanation, WaitLimit},
+    outcome::{Ending, Outcome},
 };
 
 impl Track {

@@ -3,13 +3,13 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
-use longshore_diagnosis::{
-    explain::{self, Cause, ClusterEvidence, Explanation, WaitLimit},
-    outcome::Outcome,
-};
 
 use super::{Step, Track, waited};
-use crate::run::RunRole;
+use crate::{
+    explain::{self, Cause, ClusterEvidence, Explanation, WaitLimit},
+    outcome::Outcome,
+    role::RunRole,
+};
 
 /// A blocked pod or role.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,7 +74,7 @@ impl Track {
     }
 
     /// Whether something has waited so long that the cluster should be queried for the cause.
-    pub(crate) fn needs_cause(&self, now: Timestamp) -> bool {
+    pub fn needs_cause(&self, now: Timestamp) -> bool {
         const SOON: Duration = Duration::from_secs(2);
         if !self.synced || self.decided {
             return false;
@@ -95,19 +95,19 @@ impl Track {
     }
 
     /// Reverts a premature decision.
-    pub(crate) fn reconsider(&mut self) {
+    pub fn reconsider(&mut self) {
         self.decided = false;
     }
 
     /// The active pods that are not among these.
-    pub(crate) fn pods_but(&self, there: &BTreeSet<&str>) -> Vec<String> {
+    pub fn pods_but(&self, there: &BTreeSet<&str>) -> Vec<String> {
         let pods = self.pods.iter();
         let gone = pods.filter(|(uid, pod)| !pod.is_over() && !there.contains(uid.as_str()));
         gone.map(|(uid, _)| uid.clone()).collect()
     }
 
     /// Repeats the decision with further evidence from the cluster.
-    pub(crate) fn redecide(&mut self, cluster: ClusterEvidence, now: Timestamp) -> Option<Outcome> {
+    pub fn redecide(&mut self, cluster: ClusterEvidence, now: Timestamp) -> Option<Outcome> {
         let nodes = self.cluster.nodes.take();
         self.cluster = cluster;
         self.cluster.nodes = self.cluster.nodes.take().or(nodes);

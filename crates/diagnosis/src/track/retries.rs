@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use longshore_diagnosis::{explain, outcome::Retry};
-
 use super::{Step, Track, finished};
+use crate::{explain, outcome::Retry};
 
 /// The default backoff limit of a Job.
 const DEFAULT_BACKOFF_LIMIT: u32 = 6;

@@ -1,5 +1,5 @@
-//! The state machine of a followed run: evidence in, steps out. Pure: time is an argument, and
-//! `follow` executes the steps.
+//! The state machine of a followed run: evidence in, steps out. Time is an argument, and the
+//! caller executes the steps.
 
 mod blocked;
 mod decide;
@@ -14,25 +14,29 @@ use std::{
 };
 
 use jiff::Timestamp;
-use longshore_diagnosis::{
+
+use crate::{
     evidence::{JobEvidence, PodEvidence},
     explain::{self, ClusterEvidence, Explanation},
     names::Task,
     outcome::{Outcome, Retry},
     progress::{Progress, RoleProgress},
+    role::RunRole,
 };
 
-use crate::run::RunRole;
-
 use blocked::{Held, Stuck};
-pub(crate) use verdict::{Verdict, decide_now};
+pub use verdict::{Verdict, decide_now};
 
 /// An input of the state machine.
 #[derive(Debug, Clone)]
-pub(crate) enum Seen {
+pub enum Seen {
+    /// A pod was created or changed.
     Pod(Box<PodEvidence>),
+    /// The pod with this uid was deleted.
     PodGone(String),
+    /// A Job was created or changed.
     Job(Box<JobEvidence>),
+    /// The Job of this role was deleted.
     JobGone(String),
     /// Further evidence from the cluster, queried because something waits.
     Cluster(Box<ClusterEvidence>),
@@ -44,26 +48,36 @@ pub(crate) enum Seen {
 
 /// An output of the state machine.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Step {
+pub enum Step {
+    /// The progress has changed.
     Progress(Progress),
+    /// A task cannot start, or the cause for it has changed.
     Waiting(Explanation),
+    /// An attempt has failed and is retried.
     Retry(Retry),
     /// Read the log of a pod's container.
     Read {
+        /// The uid of the pod.
         uid: String,
+        /// The name of the pod.
         pod: String,
+        /// The task that the pod runs.
         task: Task,
+        /// The name of the container.
         container: String,
+        /// Whether the container runs the command.
         is_main: bool,
     },
     /// The pod has ended, so its log is complete.
     Ended {
+        /// The uid of the pod.
         uid: String,
     },
-    /// The outcome is decided. `evidence` are the pods whose logs belong to the decision and must
-    /// be read to the end.
+    /// The outcome is decided.
     Decided {
+        /// The outcome.
         outcome: Outcome,
+        /// The uids of the pods whose logs belong to the decision and must be read to the end.
         evidence: BTreeSet<String>,
         /// Whether it depends on missing pods. The watch may lag behind, for example after an
         /// outage of the server.
@@ -71,7 +85,36 @@ pub(crate) enum Step {
     },
 }
 
-pub(crate) struct Track {
+/// The state of a followed run.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use longshore_diagnosis::{
+///     explain::Cause,
+///     outcome::Ending,
+///     role::RunRole,
+///     track::{Seen, Step, Track},
+/// };
+///
+/// let worker = RunRole { name: "worker".into(), count: 1, service: false };
+/// let began = jiff::Timestamp::UNIX_EPOCH;
+/// let mut track = Track::new(vec![worker], Duration::from_secs(600), began);
+/// let job = serde_json::from_value(serde_json::json!({
+///     "metadata": {"name": "digits-worker", "labels": {"longshore.dev/role": "worker"}},
+/// }))?;
+/// track.see(Seen::Job(Box::new(job)), began);
+/// track.see(Seen::Synced, began);
+/// // No pod is created within ten minutes.
+/// let steps = track.see(Seen::Tick, began + Duration::from_secs(601));
+/// let [Step::Decided { outcome, .. }] = &steps[..] else {
+///     panic!("{steps:?}")
+/// };
+/// assert_eq!(outcome.ending, Ending::NotStarted);
+/// assert_eq!(outcome.explanation.as_ref().map(|why| why.kind), Some(Cause::NoPods));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub struct Track {
     roles: Vec<RunRole>,
     start_timeout: Duration,
     began: Timestamp,
@@ -112,7 +155,9 @@ enum State<'a> {
 }
 
 impl Track {
-    pub(crate) fn new(roles: Vec<RunRole>, start_timeout: Duration, began: Timestamp) -> Self {
+    /// The state before any evidence is known. `start_timeout` is the maximum time until a task
+    /// starts, counted from `began` at the earliest.
+    pub fn new(roles: Vec<RunRole>, start_timeout: Duration, began: Timestamp) -> Self {
         Self {
             roles,
             start_timeout,
@@ -135,12 +180,13 @@ impl Track {
         }
     }
 
-    pub(crate) fn pod(&self, uid: &str) -> Option<&PodEvidence> {
+    /// The pod with this uid.
+    pub fn pod(&self, uid: &str) -> Option<&PodEvidence> {
         self.pods.get(uid)
     }
 
     /// The active Jobs.
-    pub(crate) fn going_on(&self) -> Vec<&JobEvidence> {
+    pub fn going_on(&self) -> Vec<&JobEvidence> {
         let is_over = |role: &RunRole| {
             self.jobs.get(&role.name).is_none_or(|job| {
                 job.is_over() || job.is_cancelled() || job.spec.suspend || self.all_succeeded(role)
@@ -153,7 +199,8 @@ impl Track {
             .collect()
     }
 
-    pub(crate) fn see(&mut self, seen: Seen, now: Timestamp) -> Vec<Step> {
+    /// Processes an input. Returns what the caller has to do.
+    pub fn see(&mut self, seen: Seen, now: Timestamp) -> Vec<Step> {
         let mut steps = Vec::new();
         match seen {
             Seen::Pod(pod) => self.see_pod(*pod, now, &mut steps),

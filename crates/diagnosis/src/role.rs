@@ -1,0 +1,15 @@
+//! The roles of a run.
+
+use serde::{Deserialize, Serialize};
+
+/// A role of an existing run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRole {
+    /// The role's name.
+    pub name: String,
+    /// How many tasks it has.
+    pub count: u32,
+    /// Whether it is a service role, which is stopped when the others have ended.
+    #[serde(default)]
+    pub service: bool,
+}

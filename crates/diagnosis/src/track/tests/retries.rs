@@ -1,0 +1,87 @@
+//! Attempts that a Job replaces.
+
+use super::*;
+
+#[test]
+fn with_retries_a_failed_pod_does_not_end_the_run() {
+    let mut track = track(&[role("main", 1)]);
+    track.see(changed_job("main", json!({}), json!({}), 1), at(0));
+    assert_eq!(
+        outcome(&track.see(pod("main", 0, ended(1, 1)), at(1))),
+        None
+    );
+    let status = condition("Failed", "BackoffLimitExceeded");
+    let steps = track.see(changed_job("main", status, json!({}), 1), at(2));
+    assert_eq!(outcome(&steps).unwrap().0.exit_code, 1);
+}
+
+#[test]
+fn a_replaced_deleted_pod_is_not_the_cause_of_the_failure() {
+    for order in [[0, 1], [1, 0]] {
+        let mut track = track(&[role("main", 1)]);
+        track.see(changed_job("main", json!({}), json!({}), 3), at(0));
+        let pods = [
+            attempt(1, true, 0, ended(143, 2)),
+            attempt(3, false, 0, ended(7, 5)),
+        ];
+        for which in order {
+            assert_eq!(outcome(&track.see(pods[which].clone(), at(5))), None);
+        }
+        track.see(Seen::PodGone("8-0".into()), at(5));
+        let status = condition("Failed", "PodFailurePolicy");
+        let steps = track.see(changed_job("main", status, json!({}), 3), at(6));
+        let (found, evidence) = outcome(&steps).unwrap();
+        assert_eq!((found.exit_code, evidence), (7, vec!["6-0"]));
+    }
+}
+
+#[test]
+fn a_retried_attempt_is_not_the_cause_of_the_failure() {
+    let mut track = track(&[role("main", 2)]);
+    track.see(changed_job("main", json!({}), json!({}), 1), at(0));
+    track.see(attempt(1, false, 0, ended(1, 2)), at(2));
+    let steps = track.see(attempt(3, false, 0, running()), at(3));
+    assert_eq!(counts(&steps), [(1, 1, 0, 0)]);
+    track.see(attempt(1, false, 1, ended(7, 4)), at(4));
+    let status = condition("Failed", "BackoffLimitExceeded");
+    let steps = track.see(changed_job("main", status, json!({}), 1), at(5));
+    let (found, _) = outcome(&steps).unwrap();
+    assert_eq!(
+        (found.exit_code, found.task.as_ref().unwrap().index),
+        (7, 1)
+    );
+    assert_eq!(counts(&steps), [(0, 1, 0, 1)]);
+}
+
+fn retries(steps: &[Step]) -> Vec<(u32, u32, &str)> {
+    let retries = steps.iter().filter_map(|step| match step {
+        Step::Retry(retry) => Some(retry),
+        _ => None,
+    });
+    retries
+        .map(|retry| {
+            (
+                retry.attempt,
+                retry.attempts,
+                retry.explanation.cause.as_str(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn a_retried_attempt_is_reported_once() {
+    let mut track = track(&[role("main", 1)]);
+    track.see(changed_job("main", json!({}), json!({}), 2), at(0));
+    let steps = track.see(attempt(1, false, 0, ended(3, 5)), at(5));
+    let cause = "its command ended with exit code 3";
+    assert_eq!(retries(&steps), [(1, 3, cause)]);
+    let steps = track.see(attempt(1, false, 0, ended(3, 5)), at(6));
+    assert_eq!(retries(&steps), []);
+    track.see(attempt(2, false, 0, running()), at(10));
+    let steps = track.see(attempt(2, false, 0, ended(3, 20)), at(20));
+    assert_eq!(retries(&steps), [(2, 3, cause)]);
+    // The last failure ends the run, before the Job's status reports it.
+    let steps = track.see(attempt(3, false, 0, ended(3, 40)), at(40));
+    assert_eq!(retries(&steps), []);
+}
