@@ -12,12 +12,10 @@
 //! A module imports only from those before it.
 //!
 //! ```
-//! use longshore_diagnosis::{
-//!     evidence::PodEvidence,
-//!     explain::{Cause, ClusterEvidence, failure},
-//! };
+//! use longshore_diagnosis::explain::{Cause, ClusterEvidence, failure};
+//! use longshore_model::facts::PodFacts;
 //!
-//! let pod: PodEvidence = serde_json::from_value(serde_json::json!({
+//! let pod: PodFacts = serde_json::from_value(serde_json::json!({
 //!     "metadata": {"name": "digits-worker-0"},
 //!     "status": {"phase": "Failed", "containerStatuses": [
 //!         {"name": "main", "state": {"terminated": {"exitCode": 3}}},

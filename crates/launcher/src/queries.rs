@@ -3,10 +3,8 @@
 use std::{future::Future, time::Duration};
 
 use longshore_client::{Cluster, Error};
-use longshore_diagnosis::{
-    evidence::{NodeEvidence, QuotaEvidence},
-    fit::Nodes,
-};
+use longshore_diagnosis::{evidence::QuotaEvidence, fit::Nodes};
+use longshore_model::facts::NodeFacts;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -42,7 +40,7 @@ pub(crate) async fn nodes(cluster: &Cluster) -> Result<Nodes, Error> {
         .as_str()
         .is_some_and(|next| !next.is_empty());
     Ok(Nodes {
-        seen: items::<NodeEvidence>(answer),
+        seen: items::<NodeFacts>(answer),
         more,
     })
 }

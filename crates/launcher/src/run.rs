@@ -5,10 +5,11 @@ use longshore_client::{
     kinds::{Job, Pod},
 };
 use longshore_diagnosis::{
-    evidence::{JobEvidence, Meta, PodEvidence},
+    evidence::JobEvidence,
     names::{self, RunName},
     role::RunRole,
 };
+use longshore_model::{ObjectMeta, facts::PodFacts};
 
 /// An existing run, with the data to follow it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,11 +33,11 @@ impl Run {
 
     /// Whether a pod or Job with the run's label belongs to this run, and not to another run of
     /// the same schedule.
-    pub(crate) fn has(&self, meta: &Meta) -> bool {
+    pub(crate) fn has(&self, meta: &ObjectMeta) -> bool {
         if self.schedule.is_none() {
             return true;
         }
-        let job = meta.owner("Job").unwrap_or(&meta.name);
+        let job = meta.controller_name("Job").unwrap_or(&meta.name);
         let end = job.rsplit_once('-').map(|(_, end)| end);
         end == self.execution()
     }
@@ -68,7 +69,7 @@ impl Run {
     pub(crate) fn has_pod(&self, pod: &Item<Pod>) -> bool {
         self.schedule.is_none()
             || pod
-                .typed::<PodEvidence>()
+                .typed::<PodFacts>()
                 .is_ok_and(|pod| self.has(&pod.metadata))
     }
 

@@ -74,6 +74,13 @@ impl ObjectMeta {
         self.namespace.as_deref().unwrap_or_default()
     }
 
+    /// The name of the controller if it has this kind.
+    #[must_use]
+    pub fn controller_name(&self, kind: &str) -> Option<&str> {
+        let owner = self.controller().filter(|owner| owner.kind == kind);
+        owner.map(|owner| owner.name.as_str())
+    }
+
     /// The owner reference whose `controller` is true.
     #[must_use]
     pub fn controller(&self) -> Option<&OwnerReference> {

@@ -1,15 +1,14 @@
 //! Events, with which components of the cluster report about an object.
 
 use jiff::Timestamp;
+use longshore_model::ObjectMeta;
 use serde::Deserialize;
-
-use super::Meta;
 
 /// An event.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct EventEvidence {
-    pub(crate) metadata: Meta,
+    pub(crate) metadata: ObjectMeta,
     /// The object that it refers to.
     pub involved_object: Regarding,
     #[serde(rename = "type")]
@@ -54,7 +53,7 @@ impl EventEvidence {
     }
 
     /// Whether it refers to this object. A recreated object of the same name has another uid.
-    pub(crate) fn is_about(&self, kind: &str, meta: &Meta) -> bool {
+    pub(crate) fn is_about(&self, kind: &str, meta: &ObjectMeta) -> bool {
         let about = &self.involved_object;
         about.kind == kind
             && about.name == meta.name

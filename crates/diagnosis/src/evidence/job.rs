@@ -1,10 +1,13 @@
 //! Jobs.
 
 use jiff::Timestamp;
+use longshore_model::{
+    ObjectMeta,
+    facts::{Condition, PodSpec},
+};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Condition, Meta, PodSpec};
 use crate::names;
 
 /// A Job.
@@ -12,7 +15,7 @@ use crate::names;
 #[serde(default)]
 pub struct JobEvidence {
     /// The Job's metadata.
-    pub metadata: Meta,
+    pub metadata: ObjectMeta,
     /// The Job's spec.
     pub spec: JobSpec,
     /// The Job's status.
@@ -63,7 +66,7 @@ pub struct JobStatus {
 #[serde(default)]
 pub struct CronJobEvidence {
     /// The CronJob's metadata.
-    pub metadata: Meta,
+    pub metadata: ObjectMeta,
     /// The CronJob's spec.
     pub spec: CronJobSpec,
     /// The CronJob's status.
@@ -96,7 +99,7 @@ impl JobEvidence {
     /// The JobSet that owns it.
     #[must_use]
     pub fn jobset(&self) -> Option<&str> {
-        self.metadata.owner(names::JOBSET)
+        self.metadata.controller_name(names::JOBSET)
     }
 
     /// The Kueue queue that admits it or its JobSet.

@@ -1,16 +1,15 @@
 //! Limits of a namespace: ResourceQuotas and LimitRanges.
 
+use longshore_model::{ObjectMeta, facts::Quantities};
 use serde::Deserialize;
 use serde_json::Value;
-
-use super::{Amounts, Meta};
 
 /// A ResourceQuota.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct QuotaEvidence {
     /// The quota's metadata.
-    pub metadata: Meta,
+    pub metadata: ObjectMeta,
     pub(crate) spec: QuotaSpec,
     /// The quota's status.
     pub status: QuotaStatus,
@@ -20,8 +19,8 @@ pub struct QuotaEvidence {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct QuotaSpec {
-    #[serde(deserialize_with = "super::amounts")]
-    pub(crate) hard: Amounts,
+    #[serde(deserialize_with = "longshore_model::facts::quantities")]
+    pub(crate) hard: Quantities,
     pub(crate) scopes: Vec<String>,
     pub(crate) scope_selector: Value,
 }
@@ -31,10 +30,10 @@ pub(crate) struct QuotaSpec {
 #[serde(default)]
 pub struct QuotaStatus {
     /// The limits, by resource.
-    #[serde(deserialize_with = "super::amounts")]
-    pub hard: Amounts,
-    #[serde(deserialize_with = "super::amounts")]
-    pub(crate) used: Amounts,
+    #[serde(deserialize_with = "longshore_model::facts::quantities")]
+    pub hard: Quantities,
+    #[serde(deserialize_with = "longshore_model::facts::quantities")]
+    pub(crate) used: Quantities,
 }
 
 /// A LimitRange.
@@ -42,7 +41,7 @@ pub struct QuotaStatus {
 #[serde(default)]
 pub struct LimitRangeEvidence {
     /// The LimitRange's metadata.
-    pub metadata: Meta,
+    pub metadata: ObjectMeta,
     /// The LimitRange's spec.
     pub spec: LimitSpec,
 }
@@ -63,18 +62,21 @@ pub struct LimitItem {
     #[serde(rename = "type")]
     pub kind: String,
     /// The upper bounds.
-    #[serde(deserialize_with = "super::amounts")]
-    pub max: Amounts,
+    #[serde(deserialize_with = "longshore_model::facts::quantities")]
+    pub max: Quantities,
     /// The lower bounds.
-    #[serde(deserialize_with = "super::amounts")]
-    pub min: Amounts,
+    #[serde(deserialize_with = "longshore_model::facts::quantities")]
+    pub min: Quantities,
     /// The default limits of containers.
-    #[serde(rename = "default", deserialize_with = "super::amounts")]
-    pub default_limit: Amounts,
+    #[serde(
+        rename = "default",
+        deserialize_with = "longshore_model::facts::quantities"
+    )]
+    pub default_limit: Quantities,
     /// The default requests of containers.
-    #[serde(deserialize_with = "super::amounts")]
-    pub default_request: Amounts,
+    #[serde(deserialize_with = "longshore_model::facts::quantities")]
+    pub default_request: Quantities,
     /// The highest ratios of limit to request.
-    #[serde(deserialize_with = "super::amounts")]
-    pub max_limit_request_ratio: Amounts,
+    #[serde(deserialize_with = "longshore_model::facts::quantities")]
+    pub max_limit_request_ratio: Quantities,
 }

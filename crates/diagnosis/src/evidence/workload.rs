@@ -1,15 +1,16 @@
 //! Kueue's Workloads, which represent a Job or JobSet in a queue.
 
+use longshore_model::{ObjectMeta, facts::Condition};
 use serde::Deserialize;
 
-use super::{Condition, JobEvidence, Meta};
+use super::JobEvidence;
 
 /// A Kueue Workload.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct WorkloadEvidence {
     /// The Workload's metadata.
-    pub metadata: Meta,
+    pub metadata: ObjectMeta,
     pub(crate) spec: WorkloadSpec,
     pub(crate) status: WorkloadStatus,
 }
@@ -39,7 +40,7 @@ impl WorkloadEvidence {
     #[must_use]
     pub fn is_of(&self, job: &JobEvidence) -> bool {
         let mut owners = self.metadata.owner_references.iter();
-        owners.any(|owner| owner.controller && owner.uid == job.queued_uid())
+        owners.any(|owner| owner.controller == Some(true) && owner.uid == job.queued_uid())
     }
 
     /// Why Kueue has not admitted it: no quota is reserved, or an admission check has not

@@ -1,9 +1,10 @@
 //! Evidence about a run other than its pods and Jobs.
 
 use crate::{
-    evidence::{EventEvidence, JobEvidence, Meta, QuotaEvidence, WorkloadEvidence},
+    evidence::{EventEvidence, JobEvidence, QuotaEvidence, WorkloadEvidence},
     fit::Nodes,
 };
+use longshore_model::ObjectMeta;
 
 /// Further evidence from the cluster: events, nodes and quotas, as far as permissions allow.
 /// Empty until the cluster has been queried.
@@ -21,12 +22,12 @@ pub struct ClusterEvidence {
 
 impl ClusterEvidence {
     /// The events about a pod, the newest first.
-    pub(super) fn of_pod(&self, meta: &Meta) -> Vec<&EventEvidence> {
+    pub(super) fn of_pod(&self, meta: &ObjectMeta) -> Vec<&EventEvidence> {
         self.about("Pod", meta)
     }
 
     /// The events about a Job, the newest first.
-    pub(super) fn of_job(&self, meta: &Meta) -> Vec<&EventEvidence> {
+    pub(super) fn of_job(&self, meta: &ObjectMeta) -> Vec<&EventEvidence> {
         self.about("Job", meta)
     }
 
@@ -50,7 +51,7 @@ impl ClusterEvidence {
         found
     }
 
-    fn about(&self, kind: &str, meta: &Meta) -> Vec<&EventEvidence> {
+    fn about(&self, kind: &str, meta: &ObjectMeta) -> Vec<&EventEvidence> {
         let mut found: Vec<_> = self
             .events
             .iter()

@@ -5,10 +5,12 @@ use super::{
     container::{command, image},
     text::{has_any, short, with_message},
 };
-use crate::{evidence::PodEvidence, names};
+use crate::evidence::RunPod as _;
+use crate::names;
+use longshore_model::facts::PodFacts;
 
 /// A container that the runtime could not start.
-pub(super) fn not_started(pod: &PodEvidence, container: &str, message: &str) -> Explanation {
+pub(super) fn not_started(pod: &PodFacts, container: &str, message: &str) -> Explanation {
     let image = image(pod, container);
     // The run's containers execute `longshore`, which then executes the command.
     let ours = [pod.main_name(), names::FETCH, names::INSTALL].contains(&container);
@@ -63,7 +65,7 @@ const ARCHITECTURE: &str =
 
 /// A command that the bootstrap could not execute, as reported by its termination message
 /// and exit code.
-pub(super) fn bootstrap(pod: &PodEvidence, code: i32, said: &str) -> Explanation {
+pub(super) fn bootstrap(pod: &PodFacts, code: i32, said: &str) -> Explanation {
     let command = command(pod);
     let cause = if command.is_empty() {
         said.to_owned()

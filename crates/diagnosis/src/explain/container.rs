@@ -1,9 +1,11 @@
 //! The command and images of a pod's containers.
 
-use crate::{escape::unescape, evidence::PodEvidence};
+use crate::escape::unescape;
+use crate::evidence::RunPod as _;
+use longshore_model::facts::PodFacts;
 
 /// The command of the main container, without the bootstrap command before it.
-pub(super) fn command(pod: &PodEvidence) -> String {
+pub(super) fn command(pod: &PodFacts) -> String {
     let main = pod
         .spec
         .containers
@@ -18,7 +20,7 @@ pub(super) fn command(pod: &PodEvidence) -> String {
 }
 
 /// The image of a container.
-pub(super) fn image(pod: &PodEvidence, container: &str) -> String {
+pub(super) fn image(pod: &PodFacts, container: &str) -> String {
     let all = pod.spec.containers.iter().chain(&pod.spec.init_containers);
     let image = all
         .into_iter()

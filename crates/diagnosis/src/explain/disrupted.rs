@@ -4,10 +4,11 @@ use super::{
     Cause, ClusterEvidence, Explanation,
     text::{between, has_any, short, with_message},
 };
-use crate::evidence::PodEvidence;
+use crate::evidence::RunPod as _;
+use longshore_model::facts::PodFacts;
 
 /// A pod that its node rejected, so that it never ran.
-pub(super) fn refused(pod: &PodEvidence) -> Option<Explanation> {
+pub(super) fn refused(pod: &PodFacts) -> Option<Explanation> {
     let (reason, message) = (pod.status.reason.as_str(), pod.status.message.as_str());
     let remedy = match reason {
         "UnexpectedAdmissionError" => {
@@ -34,7 +35,7 @@ pub(super) fn refused(pod: &PodEvidence) -> Option<Explanation> {
 }
 
 /// A pod whose status reports a disruption.
-pub(super) fn disrupted(pod: &PodEvidence, cluster: &ClusterEvidence) -> Option<Explanation> {
+pub(super) fn disrupted(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<Explanation> {
     let (reason, message) = (pod.status.reason.as_str(), pod.status.message.as_str());
     let target = pod.condition("DisruptionTarget");
     let target_reason = target.map_or("", |condition| condition.reason.as_str());
@@ -69,7 +70,7 @@ pub(super) fn disrupted(pod: &PodEvidence, cluster: &ClusterEvidence) -> Option<
 
 /// A command that a signal terminated. Events may show the sender.
 pub(super) fn killed(
-    pod: &PodEvidence,
+    pod: &PodFacts,
     explanation: Explanation,
     cluster: &ClusterEvidence,
 ) -> Explanation {
@@ -142,14 +143,14 @@ pub(super) fn evicted(message: &str) -> Explanation {
     Explanation::new(kind, with_message(what, &short(message)), remedy)
 }
 
-fn node(pod: &PodEvidence) -> String {
+fn node(pod: &PodFacts) -> String {
     match pod.spec.node_name.as_str() {
         "" => "its node".to_owned(),
         name => format!("its node {name:?}"),
     }
 }
 
-pub(super) fn lost(pod: &PodEvidence, message: &str) -> Explanation {
+pub(super) fn lost(pod: &PodFacts, message: &str) -> Explanation {
     Explanation::new(
         Cause::NodeLost,
         with_message(format!("{} was lost", node(pod)), &short(message)),
@@ -159,7 +160,7 @@ pub(super) fn lost(pod: &PodEvidence, message: &str) -> Explanation {
 
 /// A pod that was last seen running on a node that no longer answers.
 #[must_use]
-pub fn away(pod: &PodEvidence, cluster: &ClusterEvidence) -> Option<Explanation> {
+pub fn away(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<Explanation> {
     if !pod.has_started() || pod.is_over() {
         return None;
     }
@@ -184,7 +185,7 @@ pub fn away(pod: &PodEvidence, cluster: &ClusterEvidence) -> Option<Explanation>
     is_away.then(|| found.of_pod(pod).seen("NodeNotReady"))
 }
 
-fn shutdown(pod: &PodEvidence, message: &str) -> Explanation {
+fn shutdown(pod: &PodFacts, message: &str) -> Explanation {
     Explanation::new(
         Cause::NodeShutdown,
         with_message(format!("{} shut down", node(pod)), &short(message)),
@@ -200,7 +201,7 @@ pub(super) fn preempted() -> Explanation {
     )
 }
 
-fn drained(pod: &PodEvidence) -> Explanation {
+fn drained(pod: &PodFacts) -> Explanation {
     Explanation::new(
         Cause::Drained,
         format!(
@@ -212,7 +213,7 @@ fn drained(pod: &PodEvidence) -> Explanation {
 }
 
 /// A NoExecute taint, usually set by the cluster on a lost node.
-pub(super) fn tainted(pod: &PodEvidence, cluster: &ClusterEvidence) -> Explanation {
+pub(super) fn tainted(pod: &PodFacts, cluster: &ClusterEvidence) -> Explanation {
     let nodes = cluster.nodes.iter().flat_map(|nodes| &nodes.seen);
     let mut own = nodes.filter(|node| node.metadata.name == pod.spec.node_name);
     let taint = own.find_map(|node| {

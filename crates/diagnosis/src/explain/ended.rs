@@ -4,16 +4,15 @@ use super::{
     Cause, ClusterEvidence, Explanation, code, disrupted, port,
     text::{last_line as last_of, or, short, with_message},
 };
-use crate::{
-    evidence::{PodEvidence, Terminated},
-    names,
-};
+use crate::evidence::RunPod as _;
+use crate::names;
+use longshore_model::facts::{PodFacts, Terminated};
 
 /// Why a failed pod failed, and whether its command had started. `last_line` is the last
 /// line of its log.
 #[must_use]
 pub fn failure(
-    pod: &PodEvidence,
+    pod: &PodFacts,
     last_line: Option<&str>,
     cluster: &ClusterEvidence,
 ) -> (Explanation, bool) {
@@ -21,11 +20,7 @@ pub fn failure(
     (explanation.of_pod(pod), ran)
 }
 
-fn why(
-    pod: &PodEvidence,
-    last_line: Option<&str>,
-    cluster: &ClusterEvidence,
-) -> (Explanation, bool) {
+fn why(pod: &PodFacts, last_line: Option<&str>, cluster: &ClusterEvidence) -> (Explanation, bool) {
     if let Some(found) = disrupted::refused(pod) {
         return (found, false);
     }
@@ -62,7 +57,7 @@ fn why(
     }
 }
 
-fn init(pod: &PodEvidence, name: &str, ended: &Terminated, log: Option<&str>) -> Explanation {
+fn init(pod: &PodFacts, name: &str, ended: &Terminated, log: Option<&str>) -> Explanation {
     let said = [ended.message.as_str(), log.unwrap_or_default()];
     let said = said
         .into_iter()
@@ -107,7 +102,7 @@ fn init(pod: &PodEvidence, name: &str, ended: &Terminated, log: Option<&str>) ->
 
 /// Explains how a container ended, and whether its command had started.
 pub(super) fn container(
-    pod: &PodEvidence,
+    pod: &PodFacts,
     name: &str,
     ended: &Terminated,
     last_line: Option<&str>,
@@ -154,7 +149,7 @@ pub(super) fn container(
 }
 
 /// The remedy to read the log.
-fn read_log(pod: &PodEvidence) -> String {
+fn read_log(pod: &PodFacts) -> String {
     match (pod.metadata.labels.get(names::RUN), pod.task()) {
         (Some(run), Some(task)) => format!(
             "read its log: `longshore logs {run} --role {} --index {}`",

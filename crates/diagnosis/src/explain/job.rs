@@ -5,9 +5,10 @@ use super::{
     text::{or, short, with_message},
 };
 use crate::{
-    evidence::{Condition, JobEvidence, WorkloadEvidence},
+    evidence::{JobEvidence, WorkloadEvidence},
     names,
 };
+use longshore_model::facts::Condition;
 
 /// Why a Job failed, if no pod shows the cause.
 pub(crate) fn job_failure(
@@ -62,7 +63,7 @@ fn backoff(job: &JobEvidence, condition: &Condition) -> Explanation {
 fn gone(job: &JobEvidence, cluster: &ClusterEvidence) -> Option<Explanation> {
     let events = cluster.of_pods_named(&job.metadata.name);
     for event in &events {
-        let mut pod = crate::evidence::PodEvidence::default();
+        let mut pod = longshore_model::facts::PodFacts::default();
         pod.metadata.name = event.involved_object.name.clone();
         let found = match event.reason.as_str() {
             "Evicted" => disrupted::evicted(&event.message),

@@ -23,12 +23,11 @@ mod waiting;
 
 use std::{fmt, time::Duration};
 
+use longshore_model::facts::PodFacts;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    evidence::{JobEvidence, PodEvidence},
-    names::Task,
-};
+use crate::evidence::RunPod as _;
+use crate::{evidence::JobEvidence, names::Task};
 pub use cause::Cause;
 pub use cluster::ClusterEvidence;
 pub use disrupted::away;
@@ -91,7 +90,7 @@ impl Explanation {
     }
 
     /// The task.
-    fn of_pod(mut self, pod: &PodEvidence) -> Self {
+    fn of_pod(mut self, pod: &PodFacts) -> Self {
         let task = pod.task();
         self.role = task.as_ref().map(|task| task.role.clone());
         self.index = task.map(|task| task.index);

@@ -4,11 +4,12 @@ use super::{
     Cause, ClusterEvidence, Explanation, WaitLimit, missing,
     text::{between, short, with_message},
 };
-use crate::evidence::{EventEvidence, PodEvidence};
+use crate::evidence::EventEvidence;
+use longshore_model::facts::PodFacts;
 
 /// The cause from the newest relevant event.
 pub(super) fn by_events(
-    pod: &PodEvidence,
+    pod: &PodFacts,
     cluster: &ClusterEvidence,
 ) -> Option<(Explanation, WaitLimit)> {
     let events = cluster.of_pod(&pod.metadata);

@@ -1,7 +1,7 @@
 //! Ports that another program uses.
 
 use super::{Cause, ClusterEvidence, Explanation, mount, text::has_any};
-use crate::evidence::{PodEvidence, Terminated};
+use longshore_model::facts::{PodFacts, Terminated};
 
 /// The number of last lines of a container's log to check.
 const LINES: usize = 5;
@@ -10,7 +10,7 @@ const LINES: usize = 5;
 /// its port. The embedded cluster's node reports this in an event; on other clusters, the
 /// last lines of the log show it.
 pub(super) fn taken(
-    pod: &PodEvidence,
+    pod: &PodFacts,
     known: Explanation,
     ended: &Terminated,
     last_line: Option<&str>,

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    evidence::{Amounts, PodSpec, QuotaEvidence, number},
-    fit,
-};
+use crate::{evidence::QuotaEvidence, fit};
+use longshore_model::facts::{PodSpec, Quantities, quantity};
 
 /// The resources that count against quotas.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -74,7 +72,7 @@ pub fn counts(quota: &QuotaEvidence, spec: &PodSpec) -> bool {
     let mut all = spec.containers.iter().chain(&spec.init_containers);
     let best_effort = all.all(|container| {
         let plain =
-            |amounts: &Amounts| !amounts.contains_key("cpu") && !amounts.contains_key("memory");
+            |amounts: &Quantities| !amounts.contains_key("cpu") && !amounts.contains_key("memory");
         plain(&container.resources.requests) && plain(&container.resources.limits)
     });
     let scope = |scope: &str| match scope {
@@ -106,8 +104,8 @@ pub fn counts(quota: &QuotaEvidence, spec: &PodSpec) -> bool {
 /// message.
 #[must_use]
 pub fn shortage(demand: &Demand, quota: &QuotaEvidence, name: &str, who: &str) -> Option<Shortage> {
-    let hard = number(&quota.status.hard, name)?;
-    let used = number(&quota.status.used, name).unwrap_or(0.0);
+    let hard = quantity(&quota.status.hard, name)?;
+    let used = quantity(&quota.status.used, name).unwrap_or(0.0);
     let object = name.strip_prefix("count/").unwrap_or(name);
     let is_object = demand.objects.contains_key(object);
     let scoped = !quota.spec.scopes.is_empty() || !quota.spec.scope_selector.is_null();

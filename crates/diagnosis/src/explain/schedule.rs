@@ -4,15 +4,13 @@ use super::{
     Cause, ClusterEvidence, Explanation, WaitLimit, missing,
     text::{between, has_any, short, with_message},
 };
-use crate::{
-    evidence::{NodeEvidence, PodEvidence},
-    fit::{self, Misfit, Need},
-};
+use crate::fit::{self, Misfit, Need};
+use longshore_model::facts::{NodeFacts, PodFacts};
 
 /// `message` is that of the condition PodScheduled, or of an event
 /// FailedScheduling.
 pub(super) fn unscheduled(
-    pod: &PodEvidence,
+    pod: &PodFacts,
     message: &str,
     cluster: &ClusterEvidence,
 ) -> (Explanation, WaitLimit) {
@@ -106,7 +104,7 @@ fn no_nodes(message: &str, cluster: &ClusterEvidence) -> Option<(Explanation, Wa
         );
     }
     let nodes = cluster.nodes.as_ref().filter(|nodes| !nodes.more)?;
-    if nodes.seen.is_empty() || nodes.seen.iter().any(NodeEvidence::is_ready) {
+    if nodes.seen.is_empty() || nodes.seen.iter().any(NodeFacts::is_ready) {
         return None;
     }
     explained(
@@ -119,7 +117,7 @@ fn no_nodes(message: &str, cluster: &ClusterEvidence) -> Option<(Explanation, Wa
 }
 
 /// The task fits on no node, even an empty one.
-fn never(pod: &PodEvidence, cluster: &ClusterEvidence) -> Option<(Explanation, WaitLimit)> {
+fn never(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<(Explanation, WaitLimit)> {
     let nodes = cluster.nodes.as_ref().filter(|nodes| !nodes.more)?;
     let misfit = fit::check(&Need::of(&pod.spec), &nodes.seen).err()?;
     let kind = match misfit {
@@ -154,7 +152,7 @@ fn short_of(message: &str) -> Option<(Explanation, WaitLimit)> {
 }
 
 fn labels(
-    pod: &PodEvidence,
+    pod: &PodFacts,
     message: &str,
     cluster: &ClusterEvidence,
 ) -> Option<(Explanation, WaitLimit)> {
@@ -193,7 +191,7 @@ fn labels(
 }
 
 fn taints(
-    pod: &PodEvidence,
+    pod: &PodFacts,
     message: &str,
     cluster: &ClusterEvidence,
 ) -> Option<(Explanation, WaitLimit)> {

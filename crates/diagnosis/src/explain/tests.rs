@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn pod(status: Value) -> PodEvidence {
+fn pod(status: Value) -> PodFacts {
     serde_json::from_value(json!({
         "spec": {
             "initContainers": [{"name": "fetch", "image": "trainer:1"}],

@@ -7,13 +7,11 @@ use super::{
     port, schedule,
     text::{short, with_message},
 };
-use crate::evidence::{ContainerStatus, PodEvidence};
+use crate::evidence::RunPod as _;
+use longshore_model::facts::{ContainerStatus, PodFacts};
 
 /// Why a pod has not started, if something blocks it.
-pub(crate) fn stuck(
-    pod: &PodEvidence,
-    cluster: &ClusterEvidence,
-) -> Option<(Explanation, WaitLimit)> {
+pub(crate) fn stuck(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<(Explanation, WaitLimit)> {
     if pod.is_over() || pod.has_started() {
         return None;
     }
@@ -30,7 +28,7 @@ pub(crate) fn stuck(
 }
 
 fn waiting(
-    pod: &PodEvidence,
+    pod: &PodFacts,
     status: &ContainerStatus,
     cluster: &ClusterEvidence,
 ) -> Option<(Explanation, WaitLimit)> {
@@ -90,12 +88,7 @@ fn waiting(
 
 /// During back-off, older kubelets report only the back-off; an event has the registry's
 /// message.
-fn pull_message(
-    pod: &PodEvidence,
-    reason: &str,
-    message: &str,
-    cluster: &ClusterEvidence,
-) -> String {
+fn pull_message(pod: &PodFacts, reason: &str, message: &str, cluster: &ClusterEvidence) -> String {
     let says_nothing = message.is_empty()
         || (message.starts_with("Back-off pulling image") && !message.contains("rpc error"));
     let events = cluster.of_pod(&pod.metadata);
@@ -110,7 +103,7 @@ fn pull_message(
     }
 }
 
-fn unscheduled(pod: &PodEvidence, cluster: &ClusterEvidence) -> Option<(Explanation, WaitLimit)> {
+fn unscheduled(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<(Explanation, WaitLimit)> {
     let mut conditions = pod.status.conditions.iter();
     let condition = conditions
         .find(|condition| condition.kind == "PodScheduled" && condition.status == "False")?;
@@ -135,7 +128,7 @@ fn unscheduled(pod: &PodEvidence, cluster: &ClusterEvidence) -> Option<(Explanat
 }
 
 /// Whether no container of a pod has started, not even an init container.
-pub(crate) fn is_idle(pod: &PodEvidence) -> bool {
+pub(crate) fn is_idle(pod: &PodFacts) -> bool {
     let has_begun = pod
         .statuses()
         .any(|status| status.state.running.is_some() || status.state.terminated.is_some());
@@ -143,7 +136,7 @@ pub(crate) fn is_idle(pod: &PodEvidence) -> bool {
 }
 
 /// The explanation for a pod that has not started in time, without a known cause.
-pub(crate) fn slow(pod: &PodEvidence, limit: Duration, cluster: &ClusterEvidence) -> Explanation {
+pub(crate) fn slow(pod: &PodFacts, limit: Duration, cluster: &ClusterEvidence) -> Explanation {
     if let Some((explanation, _)) = stuck(pod, cluster) {
         return explanation;
     }

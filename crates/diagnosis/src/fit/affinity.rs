@@ -1,9 +1,8 @@
 //! The required node affinity of a pod.
 
 use longshore_model::Quantity;
+use longshore_model::facts::NodeFacts;
 use serde_json::Value;
-
-use crate::evidence::NodeEvidence;
 
 fn terms(affinity: &Value) -> &[Value] {
     let required = "/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
@@ -18,7 +17,7 @@ fn rules(term: &Value) -> impl Iterator<Item = (&Value, bool)> {
 }
 
 /// Whether a node matches the affinity: all rules of at least one term.
-pub(super) fn allows(affinity: &Value, node: &NodeEvidence) -> bool {
+pub(super) fn allows(affinity: &Value, node: &NodeFacts) -> bool {
     let terms = terms(affinity);
     let holds = |term: &Value| {
         let mut rules = rules(term).peekable();
@@ -29,7 +28,7 @@ pub(super) fn allows(affinity: &Value, node: &NodeEvidence) -> bool {
 
 /// A rule that no node meets, in words, if there is only one term. Several terms are
 /// alternatives, so that no single rule is the cause.
-pub(super) fn unmet(affinity: &Value, nodes: &[NodeEvidence]) -> Option<String> {
+pub(super) fn unmet(affinity: &Value, nodes: &[NodeFacts]) -> Option<String> {
     let [term] = terms(affinity) else {
         return None;
     };
@@ -50,7 +49,7 @@ fn values(rule: &Value) -> impl Iterator<Item = &str> {
     values.filter_map(Value::as_str)
 }
 
-fn is_met(rule: &Value, of_fields: bool, node: &NodeEvidence) -> bool {
+fn is_met(rule: &Value, of_fields: bool, node: &NodeFacts) -> bool {
     let key = rule["key"].as_str().unwrap_or_default();
     let found = match of_fields {
         // The only supported field.

@@ -1,6 +1,7 @@
 //! Checks whether any node could ever run a task: compares the task's needs with empty
 //! nodes. Pure.
 
+use longshore_model::facts::{NodeFacts, Taint, quantity};
 mod affinity;
 mod need;
 #[cfg(test)]
@@ -8,14 +9,13 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use crate::evidence::{NodeEvidence, Taint, number};
 pub use need::{Asked, Need, exact, limits, people, requests};
 
 /// The visible nodes of a cluster.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Nodes {
     /// The nodes.
-    pub seen: Vec<NodeEvidence>,
+    pub seen: Vec<NodeFacts>,
     /// Whether there are more nodes than those.
     pub more: bool,
 }
@@ -96,12 +96,12 @@ impl Misfit {
 ///
 /// # Errors
 /// Why no node can run it.
-pub fn check(need: &Need, nodes: &[NodeEvidence]) -> Result<(), Misfit> {
+pub fn check(need: &Need, nodes: &[NodeFacts]) -> Result<(), Misfit> {
     if nodes.is_empty() || nodes.iter().any(|node| fits(need, node)) {
         return Ok(());
     }
     for (resource, asks) in &need.amounts {
-        let most = |node: &&NodeEvidence| number(&node.status.allocatable, resource).unwrap_or(0.0);
+        let most = |node: &&NodeFacts| quantity(&node.status.allocatable, resource).unwrap_or(0.0);
         let largest = nodes.iter().max_by(|a, b| most(a).total_cmp(&most(b)));
         let has = largest.as_ref().map_or(0.0, most);
         if has < asks.number {
@@ -141,28 +141,28 @@ pub fn check(need: &Need, nodes: &[NodeEvidence]) -> Result<(), Misfit> {
 }
 
 /// Whether a node could run the task when it is empty and healthy.
-fn fits(need: &Need, node: &NodeEvidence) -> bool {
+fn fits(need: &Need, node: &NodeFacts) -> bool {
     has_room(need, node)
         && is_selected(need, node)
         && lasting(node).all(|taint| need.tolerates(taint))
 }
 
-fn has_room(need: &Need, node: &NodeEvidence) -> bool {
+fn has_room(need: &Need, node: &NodeFacts) -> bool {
     // A node that has not reported its resources may have any amount.
     if node.status.allocatable.is_empty() {
         return true;
     }
     need.amounts.iter().all(|(resource, asks)| {
-        number(&node.status.allocatable, resource).unwrap_or(0.0) >= asks.number
+        quantity(&node.status.allocatable, resource).unwrap_or(0.0) >= asks.number
     })
 }
 
-fn is_selected(need: &Need, node: &NodeEvidence) -> bool {
+fn is_selected(need: &Need, node: &NodeFacts) -> bool {
     let mut labels = need.node_selector.iter();
     labels.all(|(key, value)| has_label(node, key, value)) && affinity::allows(&need.affinity, node)
 }
 
-fn has_label(node: &NodeEvidence, key: &str, value: &str) -> bool {
+fn has_label(node: &NodeFacts, key: &str, value: &str) -> bool {
     node.metadata
         .labels
         .get(key)
@@ -170,7 +170,7 @@ fn has_label(node: &NodeEvidence, key: &str, value: &str) -> bool {
 }
 
 /// Taints other than the temporary ones that the cluster sets on unhealthy or cordoned nodes.
-fn lasting(node: &NodeEvidence) -> impl Iterator<Item = &Taint> {
+fn lasting(node: &NodeFacts) -> impl Iterator<Item = &Taint> {
     node.spec
         .taints
         .iter()
@@ -200,7 +200,7 @@ pub(crate) fn taint_text(taint: &Taint) -> String {
 
 /// Whether an autoscaler may add nodes, based on labels and annotations of the nodes.
 #[must_use]
-pub fn may_grow(nodes: &[NodeEvidence]) -> bool {
+pub fn may_grow(nodes: &[NodeFacts]) -> bool {
     const LABELS: [&str; 6] = [
         "karpenter.sh/",
         "eks.amazonaws.com/nodegroup",

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use longshore_model::Quantity;
+use longshore_model::facts::{Container, PodSpec, Quantities, Taint, Toleration};
 use serde_json::Value;
-
-use crate::evidence::{Amounts, Container, PodSpec, Taint, Toleration};
 
 /// A requested amount of a resource.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,7 +23,7 @@ impl Asked {
 /// The requirements of a task for its node.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Need {
-    /// Amounts of resources, by name.
+    /// Quantities of resources, by name.
     pub amounts: BTreeMap<String, Asked>,
     /// Labels that the node must have.
     pub(crate) node_selector: BTreeMap<String, String>,
@@ -85,7 +84,7 @@ pub fn limits(spec: &PodSpec) -> BTreeMap<String, f64> {
     sum
 }
 
-fn total(spec: &PodSpec, of: impl Fn(&Container) -> Amounts) -> BTreeMap<String, f64> {
+fn total(spec: &PodSpec, of: impl Fn(&Container) -> Quantities) -> BTreeMap<String, f64> {
     let mut sum = BTreeMap::new();
     for container in &spec.containers {
         add(&mut sum, &of(container));
@@ -114,7 +113,7 @@ fn total(spec: &PodSpec, of: impl Fn(&Container) -> Amounts) -> BTreeMap<String,
     sum
 }
 
-fn add(sum: &mut BTreeMap<String, f64>, amounts: &Amounts) {
+fn add(sum: &mut BTreeMap<String, f64>, amounts: &Quantities) {
     for (name, text) in amounts {
         if let Ok(quantity) = text.parse::<Quantity>() {
             *sum.entry(name.clone()).or_default() += quantity.value();

@@ -1,12 +1,12 @@
 //! Whether tasks fit nodes, case by case.
 #![allow(clippy::unwrap_used)]
 
+use longshore_model::facts::PodSpec;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::evidence::PodSpec;
 
-fn node(name: &str, allocatable: Value, extra: Value) -> NodeEvidence {
+fn node(name: &str, allocatable: Value, extra: Value) -> NodeFacts {
     let labels = extra["labels"].clone();
     let taints = extra["taints"].clone();
     let value = json!({
@@ -29,7 +29,7 @@ fn asks(amounts: Value) -> Value {
     json!({"containers": [{"name": "main", "resources": {"requests": amounts}}]})
 }
 
-fn verdict(spec: Value, nodes: &[NodeEvidence]) -> String {
+fn verdict(spec: Value, nodes: &[NodeFacts]) -> String {
     match check(&need(spec), nodes) {
         Ok(()) => "fits".to_owned(),
         Err(misfit) => misfit.tell().0,

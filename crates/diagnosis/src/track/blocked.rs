@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use jiff::Timestamp;
 
 use super::{Step, Track, waited};
+use crate::evidence::RunPod as _;
 use crate::{
     explain::{self, Cause, ClusterEvidence, Explanation, WaitLimit},
     outcome::Outcome,

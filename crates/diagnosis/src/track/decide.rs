@@ -9,6 +9,7 @@ use super::{
     outcome::{job_outcome, not_started, noted_outcome, stopped_with_cluster, was_killed},
     waited,
 };
+use crate::evidence::RunPod as _;
 use crate::{
     evidence::JobEvidence,
     explain::{self, Cause, Explanation, WaitLimit},

@@ -14,9 +14,11 @@ use std::{
 };
 
 use jiff::Timestamp;
+use longshore_model::facts::PodFacts;
 
+use crate::evidence::RunPod as _;
 use crate::{
-    evidence::{JobEvidence, PodEvidence},
+    evidence::JobEvidence,
     explain::{self, ClusterEvidence, Explanation},
     names::Task,
     outcome::{Outcome, Retry},
@@ -31,7 +33,7 @@ pub use verdict::{Verdict, decide_now};
 #[derive(Debug, Clone)]
 pub enum Seen {
     /// A pod was created or changed.
-    Pod(Box<PodEvidence>),
+    Pod(Box<PodFacts>),
     /// The pod with this uid was deleted.
     PodGone(String),
     /// A Job was created or changed.
@@ -119,7 +121,7 @@ pub struct Track {
     start_timeout: Duration,
     began: Timestamp,
     synced: bool,
-    pods: BTreeMap<String, PodEvidence>,
+    pods: BTreeMap<String, PodFacts>,
     jobs: BTreeMap<String, JobEvidence>,
     cluster: ClusterEvidence,
     /// What blocks a pod, or the Job of a role.
@@ -151,7 +153,7 @@ enum State<'a> {
     Pending,
     Running,
     Succeeded,
-    Failed(&'a PodEvidence),
+    Failed(&'a PodFacts),
 }
 
 impl Track {
@@ -181,7 +183,7 @@ impl Track {
     }
 
     /// The pod with this uid.
-    pub fn pod(&self, uid: &str) -> Option<&PodEvidence> {
+    pub fn pod(&self, uid: &str) -> Option<&PodFacts> {
         self.pods.get(uid)
     }
 
@@ -258,7 +260,7 @@ impl Track {
         }
     }
 
-    fn see_pod(&mut self, pod: PodEvidence, now: Timestamp, steps: &mut Vec<Step>) {
+    fn see_pod(&mut self, pod: PodFacts, now: Timestamp, steps: &mut Vec<Step>) {
         let Some(task) = pod.task() else { return };
         let uid = pod.metadata.uid.clone();
         let main = pod.main_name();
@@ -299,7 +301,7 @@ impl Track {
         }
     }
 
-    fn pods_of(&self, role: &str) -> impl Iterator<Item = (u32, &PodEvidence)> {
+    fn pods_of(&self, role: &str) -> impl Iterator<Item = (u32, &PodFacts)> {
         self.pods.values().filter_map(move |pod| {
             let task = pod.task().filter(|task| task.role == role)?;
             Some((task.index, pod))
@@ -356,8 +358,8 @@ impl Track {
     }
 
     /// The pods of each task of a role, the oldest first.
-    fn attempts(&self, role: &str) -> BTreeMap<u32, Vec<&PodEvidence>> {
-        let mut attempts: BTreeMap<u32, Vec<&PodEvidence>> = BTreeMap::new();
+    fn attempts(&self, role: &str) -> BTreeMap<u32, Vec<&PodFacts>> {
+        let mut attempts: BTreeMap<u32, Vec<&PodFacts>> = BTreeMap::new();
         for (index, pod) in self.pods_of(role) {
             attempts.entry(index).or_default().push(pod);
         }
@@ -405,7 +407,7 @@ fn waited(since: Timestamp, now: Timestamp) -> Duration {
         .unwrap_or(Duration::ZERO)
 }
 
-fn finished(pod: &PodEvidence) -> Timestamp {
+fn finished(pod: &PodFacts) -> Timestamp {
     pod.finished_at().unwrap_or(Timestamp::MAX)
 }
 

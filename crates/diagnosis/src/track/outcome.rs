@@ -1,11 +1,13 @@
 //! Builds outcomes from explanations.
 
+use crate::evidence::RunPod as _;
 use crate::{
-    evidence::{Condition, JobEvidence, PodEvidence},
+    evidence::JobEvidence,
     explain::{self, Cause, ClusterEvidence, Explanation},
     names,
     outcome::{Ending, Outcome},
 };
+use longshore_model::facts::{Condition, PodFacts};
 
 use super::Track;
 
@@ -33,7 +35,7 @@ pub(super) fn job_outcome(
     explained(Ending::Failed, 1, explanation)
 }
 
-pub(super) fn was_killed(pod: &PodEvidence) -> bool {
+pub(super) fn was_killed(pod: &PodFacts) -> bool {
     pod.metadata.deletion_timestamp.is_some()
         || pod.ended().is_some_and(|ended| {
             matches!(ended.exit_code, 137 | 143) && ended.reason != "OOMKilled"
@@ -43,12 +45,7 @@ pub(super) fn was_killed(pod: &PodEvidence) -> bool {
 impl Track {
     /// The outcome of a run whose first failed task is this pod, with the number of other failed
     /// tasks. `last_line` is the last line of its log, if it has been read.
-    pub fn failed_outcome(
-        &self,
-        pod: &PodEvidence,
-        others: u32,
-        last_line: Option<&str>,
-    ) -> Outcome {
+    pub fn failed_outcome(&self, pod: &PodFacts, others: u32, last_line: Option<&str>) -> Outcome {
         let (mut explanation, ran) = explain::failure(pod, last_line, &self.cluster);
         explanation.others = others;
         let job = explanation

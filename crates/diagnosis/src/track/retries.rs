@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Step, Track, finished};
+use crate::evidence::RunPod as _;
 use crate::{explain, outcome::Retry};
 
 /// The default backoff limit of a Job.

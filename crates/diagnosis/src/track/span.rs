@@ -1,12 +1,11 @@
 //! The start and end times of a run.
 
 use jiff::Timestamp;
+use longshore_model::facts::PodFacts;
 
 use super::Track;
-use crate::{
-    evidence::{JobEvidence, PodEvidence},
-    role::RunRole,
-};
+use crate::evidence::RunPod as _;
+use crate::{evidence::JobEvidence, role::RunRole};
 
 /// When a run was submitted, and when its last task ended.
 ///
@@ -16,7 +15,7 @@ use crate::{
 pub(super) fn span(
     roles: &[RunRole],
     jobs: &[&JobEvidence],
-    pods: &[&PodEvidence],
+    pods: &[&PodFacts],
 ) -> (Option<Timestamp>, Option<Timestamp>) {
     let created = jobs
         .iter()

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use longshore_model::facts::PodFacts;
 
 use super::{Seen, Step, Track, finished};
+use crate::evidence::RunPod as _;
 use crate::{
-    evidence::{JobEvidence, PodEvidence},
+    evidence::JobEvidence,
     explain::{self, ClusterEvidence, Explanation},
     outcome::Outcome,
     progress::Progress,
@@ -37,7 +39,7 @@ impl Verdict {
 pub fn decide_now(
     roles: &[RunRole],
     jobs: &[&JobEvidence],
-    pods: &[&PodEvidence],
+    pods: &[&PodFacts],
     cluster: &ClusterEvidence,
     began: Timestamp,
 ) -> Verdict {

@@ -6,10 +6,11 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use longshore_client::{Cache, Change, Changes, Cluster, kinds};
 use longshore_diagnosis::{
-    evidence::{JobEvidence, PodEvidence},
+    evidence::JobEvidence,
     outcome::{Ending, Outcome},
     track::{Seen, Step, Track},
 };
+use longshore_model::facts::PodFacts;
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{
@@ -153,7 +154,7 @@ impl EventLoop {
 
     async fn see_pod(&mut self, change: &Change<kinds::Pod>) -> Result<(), ReceiverDropped> {
         let seen = match change {
-            Change::Upsert(item) => match item.typed::<PodEvidence>() {
+            Change::Upsert(item) => match item.typed::<PodFacts>() {
                 Ok(pod) if !self.run.has(&pod.metadata) => return Ok(()),
                 Ok(pod) => Seen::Pod(Box::new(pod)),
                 Err(error) => {

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use longshore_client::{Cluster, Error, Kind as _, kinds::Any};
 use longshore_diagnosis::{
-    evidence::{CronJobEvidence, JobEvidence, Meta, PodEvidence},
+    evidence::{CronJobEvidence, JobEvidence},
     names,
 };
+use longshore_model::{ObjectMeta, facts::PodFacts};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -68,7 +69,7 @@ impl Uses {
         self.add(bundles, true, !job.is_over() && !is_stopped);
     }
 
-    fn pod(&mut self, pod: &PodEvidence) {
+    fn pod(&mut self, pod: &PodFacts) {
         let is_over = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
         self.add([bundle(&pod.metadata), None], false, !is_over);
         // An init container unpacks the code, so the pod is pending until then.
@@ -92,7 +93,7 @@ impl Uses {
     }
 }
 
-fn bundle(meta: &Meta) -> Option<&String> {
+fn bundle(meta: &ObjectMeta) -> Option<&String> {
     meta.annotations.get(names::BUNDLE)
 }
 
@@ -100,13 +101,13 @@ fn bundle(meta: &Meta) -> Option<&String> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Template {
-    metadata: Meta,
+    metadata: ObjectMeta,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Set {
-    metadata: Meta,
+    metadata: ObjectMeta,
     status: SetStatus,
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use longshore_diagnosis::{evidence::PodSpec, explain::Cause, names};
+use longshore_diagnosis::{explain::Cause, names};
+use longshore_model::facts::PodSpec;
 
 use super::{Finding, Needs, Report};
 

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use longshore_diagnosis::{
-    evidence::{Amounts, LimitItem, LimitRangeEvidence, number},
+    evidence::{LimitItem, LimitRangeEvidence},
     explain::Cause,
     fit,
 };
+use longshore_model::facts::{Quantities, quantity};
 
 use super::{Finding, Needs, Report};
 
@@ -47,10 +48,10 @@ pub(super) fn check(needs: &Needs, ranges: &[LimitRangeEvidence], report: &mut R
     report.refusals.extend(findings);
 }
 
-fn sums(amounts: &Amounts) -> BTreeMap<String, f64> {
+fn sums(amounts: &Quantities) -> BTreeMap<String, f64> {
     let names = amounts.keys();
     names
-        .filter_map(|name| Some((name.clone(), number(amounts, name)?)))
+        .filter_map(|name| Some((name.clone(), quantity(amounts, name)?)))
         .collect()
 }
 
@@ -62,7 +63,7 @@ fn bounds(
     let mut problems = Vec::new();
     let text = |name: &str, number: f64| fit::people(name, &fit::exact(number));
     for name in item.max.keys() {
-        let Some(max) = number(&item.max, name) else {
+        let Some(max) = quantity(&item.max, name) else {
             continue;
         };
         match limits.get(name) {
@@ -79,7 +80,7 @@ fn bounds(
         }
     }
     for name in item.min.keys() {
-        let Some(min) = number(&item.min, name) else {
+        let Some(min) = quantity(&item.min, name) else {
             continue;
         };
         match requests.get(name) {
@@ -109,7 +110,7 @@ fn ratios(
         amounts.get(name).copied().filter(|number| *number > 0.0)
     };
     let of_one = |name: &String| {
-        let most = number(&item.max_limit_request_ratio, name)?;
+        let most = quantity(&item.max_limit_request_ratio, name)?;
         match (given(requests, name), given(limits, name)) {
             (Some(request), Some(limit)) if limit / request > most => Some(format!(
                 "a limit of {name} that is {:.1} times the request is more than the {most} times allowed for",

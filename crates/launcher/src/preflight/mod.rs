@@ -158,6 +158,14 @@ fn evaluate(needs: &Needs, state: &ClusterState) -> Report {
         };
     }
     let mut report = Report::default();
+    let unreadable = needs.unreadable.iter().map(|(role, error)| {
+        Finding::new(
+            Cause::AdmissionRefused,
+            format!("the pod template of role {role:?} is invalid: {error}"),
+            "correct the template",
+        )
+    });
+    report.refusals.extend(unreadable);
     report
         .refusals
         .extend(rights::check(namespace, &state.lacks));

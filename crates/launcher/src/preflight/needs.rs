@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use longshore_diagnosis::{
-    evidence::{Amounts, LimitRangeEvidence, PodSpec},
-    fit, names,
-};
+use longshore_diagnosis::{evidence::LimitRangeEvidence, fit, names};
+use longshore_model::facts::{PodSpec, Quantities};
 use serde::Deserialize as _;
 
 use super::{
@@ -30,6 +28,8 @@ pub(crate) struct Needs {
     pub(crate) references: Vec<Reference>,
     /// The optional components.
     pub(crate) addons: Vec<Addon>,
+    /// Roles with a pod template that cannot be read, each with the reason.
+    pub(crate) unreadable: Vec<(String, String)>,
 }
 
 /// The requirements of a role.
@@ -61,7 +61,14 @@ impl Needs {
                 objects.insert(name.to_owned(), count(kind));
             }
         }
-        let roles: Vec<RoleNeed> = plan.roles.iter().map(role).collect();
+        let mut roles = Vec::new();
+        let mut unreadable = Vec::new();
+        for planned in &plan.roles {
+            match role(planned) {
+                Ok(need) => roles.push(need),
+                Err(error) => unreadable.push((planned.role.name.clone(), error.to_string())),
+            }
+        }
         let mut references: Vec<Reference> = roles
             .iter()
             .flat_map(|role| references::of(&role.spec))
@@ -79,6 +86,7 @@ impl Needs {
             objects,
             references,
             addons: addons(plan),
+            unreadable,
         }
     }
 
@@ -95,7 +103,7 @@ impl Needs {
                     fill(&mut resources.limits, &item.default_limit);
                     // A specified limit is the default of the request.
                     let limits = resources.limits.clone();
-                    let requests: Amounts = item.default_request.clone();
+                    let requests: Quantities = item.default_request.clone();
                     fill(&mut resources.requests, &requests);
                     fill(&mut resources.requests, &limits);
                 }
@@ -142,7 +150,7 @@ fn addons(plan: &Plan) -> Vec<Addon> {
         .collect()
 }
 
-fn fill(amounts: &mut Amounts, defaults: &Amounts) {
+fn fill(amounts: &mut Quantities, defaults: &Quantities) {
     for (name, amount) in defaults {
         amounts
             .entry(name.clone())
@@ -150,17 +158,18 @@ fn fill(amounts: &mut Amounts, defaults: &Amounts) {
     }
 }
 
-fn role(planned: &PlannedRole) -> RoleNeed {
+/// The requirements of a role. Its pod is read as those of a cluster are; the error names a
+/// value out of range.
+fn role(planned: &PlannedRole) -> Result<RoleNeed, serde_json::Error> {
     let pod = planned
         .job
         .spec
         .as_ref()
         .and_then(|spec| spec.template.spec.as_ref());
-    // The evidence has the fields of any pod, so a planned one can be read as well.
-    let pod = serde_json::to_value(pod).and_then(PodSpec::deserialize);
-    RoleNeed {
+    let spec = serde_json::to_value(pod).and_then(Option::<PodSpec>::deserialize)?;
+    Ok(RoleNeed {
         name: planned.role.name.clone(),
         tasks: planned.role.count,
-        spec: pod.unwrap_or_default(),
-    }
+        spec: spec.unwrap_or_default(),
+    })
 }

@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use longshore_diagnosis::{
-    evidence::{Container, PodSpec},
-    explain::Cause,
-};
+use longshore_diagnosis::explain::Cause;
+use longshore_model::facts::{Container, PodSpec};
 use serde_json::Value;
 
 use super::{Finding, Report};

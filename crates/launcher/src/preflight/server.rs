@@ -1,7 +1,8 @@
 //! The server's version, and whether its node runs pods on this machine.
 
 use longshore_client::{Cluster, Error};
-use longshore_diagnosis::{evidence::NodeEvidence, explain::Cause};
+use longshore_diagnosis::explain::Cause;
+use longshore_model::facts::NodeFacts;
 
 use super::{Finding, Report};
 
@@ -52,9 +53,9 @@ pub(super) fn check(version: Option<ServerVersion>, report: &mut Report) {
 }
 
 /// Whether pods run on the embedded cluster's node; `None` if no node is visible.
-pub(super) fn is_embedded(nodes: Option<&[NodeEvidence]>) -> Option<bool> {
+pub(super) fn is_embedded(nodes: Option<&[NodeFacts]>) -> Option<bool> {
     let nodes = nodes.filter(|nodes| !nodes.is_empty())?;
-    let is_ours = |node: &NodeEvidence| {
+    let is_ours = |node: &NodeFacts| {
         let runtime = &node.status.node_info.container_runtime_version;
         runtime.starts_with(EMBEDDED_RUNTIME)
     };

@@ -1,7 +1,8 @@
 //! Problems of plans, case by case.
 #![allow(clippy::unwrap_used)]
 
-use longshore_diagnosis::evidence::PodSpec;
+use longshore_client::k8s_openapi::api::core::v1::ContainerPort;
+use longshore_model::facts::PodSpec;
 use serde_json::{Value, json};
 
 use super::{needs::RoleNeed, references::What, *};
@@ -22,6 +23,7 @@ fn of_spec(spec: Value, tasks: u32) -> Needs {
         }],
         objects: [("jobs.batch".to_owned(), 1.0), ("secrets".to_owned(), 2.0)].into(),
         addons: Vec::new(),
+        unreadable: Vec::new(),
         references: Vec::new(),
     }
 }
@@ -357,4 +359,22 @@ fn the_requirements_of_a_plan() {
     assert_eq!(needs.objects["services"], 1.0);
     // Objects that the plan creates are not missing.
     assert_eq!(needs.references, []);
+}
+
+#[test]
+fn a_template_with_a_port_out_of_range_is_refused() {
+    let flags = Flags {
+        command: vec!["true".into()],
+        ..Flags::default()
+    };
+    let spec = config::resolve(&Settings::default(), &flags, "demo").unwrap();
+    let mut plan = plan::plan(&spec, &RunName::new("demo", "ab2cd"), "team", None).unwrap();
+    let template = &mut plan.roles[0].job.spec.as_mut().unwrap().template;
+    let container = &mut template.spec.as_mut().unwrap().containers[0];
+    container.ports = Some(vec![ContainerPort {
+        container_port: 70_000,
+        ..ContainerPort::default()
+    }]);
+    let report = evaluate(&Needs::of(&plan), &ClusterState::default());
+    insta::assert_snapshot!(listed(&report.refusals), @"");
 }

@@ -19,7 +19,8 @@ use longshore_client::{
     kinds::{CronJob, Job, Pod},
 };
 pub use longshore_diagnosis::role::RunRole;
-use longshore_diagnosis::{evidence::Meta, names, outcome::Outcome};
+use longshore_diagnosis::{names, outcome::Outcome};
+use longshore_model::ObjectMeta;
 use serde::de::DeserializeOwned;
 
 pub use code::{CodePlace, code_place};
@@ -186,12 +187,12 @@ fn newest_first(runs: &mut [RunSummary]) {
 }
 
 /// When a run was submitted, by the submitter's clock.
-fn submitted(meta: &Meta) -> Option<Timestamp> {
+fn submitted(meta: &ObjectMeta) -> Option<Timestamp> {
     meta.annotations.get(names::SUBMITTED)?.parse().ok()
 }
 
 /// The labels other than those of Longshore, Kubernetes and Kueue.
-fn user_labels(meta: &Meta) -> BTreeMap<String, String> {
+fn user_labels(meta: &ObjectMeta) -> BTreeMap<String, String> {
     let is_users = |key: &str| {
         let domain = key.split_once('/').map_or("", |(domain, _)| domain);
         !["longshore.dev", "kubernetes.io", "x-k8s.io"]

@@ -35,7 +35,7 @@ pub(super) fn summaries(found: &[CronJobEvidence], now: Timestamp) -> Vec<RunSum
             continue;
         };
         let known = all.iter_mut().find(|known| {
-            known.run.name.as_str() == run && known.run.namespace == one.metadata.namespace
+            known.run.name.as_str() == run && known.run.namespace == one.metadata.namespace()
         });
         if let Some(known) = known.and_then(|known| known.schedule.as_mut()) {
             // The CronJob of another role.
@@ -63,7 +63,7 @@ fn of(one: &CronJobEvidence, run: &str, now: Timestamp) -> Option<RunSummary> {
     Some(RunSummary {
         run: Run {
             name: RunName::existing(run).ok()?,
-            namespace: meta.namespace.clone(),
+            namespace: meta.namespace().to_owned(),
             roles: summary::declared(meta).unwrap_or_default(),
             schedule: None,
         },

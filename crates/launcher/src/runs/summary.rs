@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use longshore_diagnosis::evidence::RunPod as _;
 use longshore_diagnosis::{
-    evidence::{JobEvidence, Meta, PodEvidence},
+    evidence::JobEvidence,
     explain::ClusterEvidence,
     names::{self, RunName},
     outcome::Ending,
     track,
 };
+use longshore_model::{ObjectMeta, facts::PodFacts};
 
 use super::{Run, RunRole, RunState, RunSummary};
 
@@ -17,45 +19,45 @@ use super::{Run, RunRole, RunState, RunSummary};
 type Key<'a> = (&'a str, &'a str, Option<&'a str>);
 
 /// Which run a Job belongs to.
-fn key<'a>(meta: &'a Meta, job: &'a str, schedule: bool) -> Option<Key<'a>> {
+fn key<'a>(meta: &'a ObjectMeta, job: &'a str, schedule: bool) -> Option<Key<'a>> {
     let run = meta.labels.get(names::RUN)?;
     let execution = schedule.then(|| job.rsplit_once('-')).flatten();
     Some((
-        &meta.namespace,
+        meta.namespace(),
         run,
         execution.map(|(_, execution)| execution),
     ))
 }
 
 /// The roles as recorded by the plan.
-pub(super) fn declared(meta: &Meta) -> Option<Vec<RunRole>> {
+pub(super) fn declared(meta: &ObjectMeta) -> Option<Vec<RunRole>> {
     serde_json::from_str(meta.annotations.get(names::ROLES)?).ok()
 }
 
 /// The command as recorded by the plan.
-pub(super) fn command(meta: &Meta) -> Vec<String> {
+pub(super) fn command(meta: &ObjectMeta) -> Vec<String> {
     let text = meta.annotations.get(names::COMMAND);
     text.and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_default()
 }
 
 /// Groups Jobs and pods into runs, newest first. Pure.
-pub(super) fn summaries(jobs: &[JobEvidence], pods: &[PodEvidence]) -> Vec<RunSummary> {
-    type Parts<'a> = (Vec<&'a JobEvidence>, Vec<&'a PodEvidence>);
+pub(super) fn summaries(jobs: &[JobEvidence], pods: &[PodFacts]) -> Vec<RunSummary> {
+    type Parts<'a> = (Vec<&'a JobEvidence>, Vec<&'a PodFacts>);
     let mut runs: BTreeMap<Key<'_>, Parts<'_>> = BTreeMap::new();
     let mut of_jobs: BTreeMap<(&str, &str), Key<'_>> = BTreeMap::new();
     for job in jobs {
         let meta = &job.metadata;
-        let scheduled = meta.owner("CronJob").is_some();
+        let scheduled = meta.controller_name("CronJob").is_some();
         if let Some(key) = key(meta, &meta.name, scheduled) {
             runs.entry(key).or_default().0.push(job);
-            of_jobs.insert((&meta.namespace, &meta.name), key);
+            of_jobs.insert((meta.namespace(), &meta.name), key);
         }
     }
     for pod in pods {
         let meta = &pod.metadata;
-        let job = meta.owner("Job").unwrap_or_default();
-        let known = of_jobs.get(&(meta.namespace.as_str(), job)).copied();
+        let job = meta.controller_name("Job").unwrap_or_default();
+        let known = of_jobs.get(&(meta.namespace(), job)).copied();
         if let Some(known) = known
             .or_else(|| key(meta, "", false))
             .and_then(|key| runs.get_mut(&key))
@@ -73,7 +75,7 @@ pub(super) fn summaries(jobs: &[JobEvidence], pods: &[PodEvidence]) -> Vec<RunSu
 
 /// When a run ended. A Job's times may be much later than its pods': a cluster that was down
 /// writes them when it starts again.
-fn finished(roles: &[RunRole], jobs: &[&JobEvidence], pods: &[&PodEvidence]) -> Option<Timestamp> {
+fn finished(roles: &[RunRole], jobs: &[&JobEvidence], pods: &[&PodFacts]) -> Option<Timestamp> {
     let is_service = |job: &JobEvidence| {
         let mut roles = roles.iter();
         roles.any(|role| role.service && job.role() == Some(role.name.as_str()))
@@ -90,11 +92,11 @@ fn finished(roles: &[RunRole], jobs: &[&JobEvidence], pods: &[&PodEvidence]) -> 
         .max()
 }
 
-fn job_finished(job: &JobEvidence, pods: &[&PodEvidence]) -> Option<Timestamp> {
+fn job_finished(job: &JobEvidence, pods: &[&PodFacts]) -> Option<Timestamp> {
     let own = || {
         let role = job.role();
         let of_role =
-            move |pod: &&&PodEvidence| pod.task().as_ref().map(|task| task.role.as_str()) == role;
+            move |pod: &&&PodFacts| pod.task().as_ref().map(|task| task.role.as_str()) == role;
         pods.iter().filter(of_role)
     };
     let last = own().filter_map(|pod| pod.finished_at()).max();
@@ -119,7 +121,7 @@ fn job_finished(job: &JobEvidence, pods: &[&PodEvidence]) -> Option<Timestamp> {
 fn summary(
     (namespace, label, execution): Key<'_>,
     jobs: &[&JobEvidence],
-    pods: &[&PodEvidence],
+    pods: &[&PodFacts],
 ) -> Option<RunSummary> {
     let first = jobs.first()?;
     let annotation = |key: &str| first.metadata.annotations.get(key).cloned();

@@ -1,6 +1,8 @@
 //! A pod as the task of a run.
 
-use longshore_diagnosis::{evidence::PodEvidence, names::Task};
+use longshore_diagnosis::evidence::RunPod as _;
+use longshore_diagnosis::names::Task;
+use longshore_model::facts::PodFacts;
 use serde::Deserialize;
 
 /// A pod as the task of a run, to be read with `Item::typed`.
@@ -26,7 +28,7 @@ use serde::Deserialize;
 /// ```
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
-pub struct TaskPod(PodEvidence);
+pub struct TaskPod(PodFacts);
 
 impl TaskPod {
     /// The pod's name.

@@ -1,7 +1,8 @@
 //! Tests of grouping Jobs and pods into runs.
 #![allow(clippy::unwrap_used)]
 
-use longshore_diagnosis::evidence::{JobEvidence, PodEvidence};
+use longshore_diagnosis::evidence::JobEvidence;
+use longshore_model::facts::PodFacts;
 use serde_json::{Value, json};
 
 use super::{summary::summaries, *};
@@ -28,7 +29,7 @@ fn job(run: &str, role: &str, created: &str, more: Value) -> JobEvidence {
     serde_json::from_value(value).unwrap()
 }
 
-fn pod(run: &str, role: &str, index: u32, code: Option<i32>) -> PodEvidence {
+fn pod(run: &str, role: &str, index: u32, code: Option<i32>) -> PodFacts {
     let state = code.map_or_else(
         || json!({"running": {}}),
         |code| json!({"terminated": {"exitCode": code, "finishedAt": "2026-01-01T00:00:09Z"}}),
@@ -92,7 +93,7 @@ fn a_run_consists_of_its_jobs_and_pods() {
 
 #[test]
 fn ends_have_their_exit_codes() {
-    let state = |pods: &[PodEvidence]| {
+    let state = |pods: &[PodFacts]| {
         let found = summaries(&pair("a-1"), pods);
         (found[0].state, found[0].exit_code)
     };
@@ -156,7 +157,7 @@ fn cancelled_runs_have_the_state_cancelled() {
 
 #[test]
 fn jobs_that_are_not_runs_are_omitted() {
-    assert!(summaries(&[JobEvidence::default()], &[PodEvidence::default()]).is_empty());
+    assert!(summaries(&[JobEvidence::default()], &[PodFacts::default()]).is_empty());
 }
 
 #[test]
@@ -172,7 +173,7 @@ fn a_run_ends_with_its_tasks_not_with_the_restart_of_its_cluster() {
         pod("a-1", "worker", 0, Some(0)),
         pod("a-1", "worker", 1, Some(0)),
     ];
-    let finished = |pods: &[PodEvidence]| summaries(&jobs, pods)[0].finished.unwrap().to_string();
+    let finished = |pods: &[PodFacts]| summaries(&jobs, pods)[0].finished.unwrap().to_string();
     assert_eq!(finished(&pods), "2026-01-01T00:00:09Z");
     // A deleted pod may have been the last.
     assert_eq!(finished(&pods[..1]), LATE);

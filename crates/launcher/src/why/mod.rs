@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use longshore_client::{Cluster, Item, LogOptions};
+use longshore_diagnosis::evidence::RunPod as _;
 use longshore_diagnosis::{
-    evidence::{JobEvidence, PodEvidence},
+    evidence::JobEvidence,
     explain::{self, Cause, ClusterEvidence, Explanation},
     names,
     outcome::Ending,
     progress::RoleProgress,
     track::{self, Verdict},
 };
+use longshore_model::facts::PodFacts;
 use serde::Serialize;
 
 use crate::{
@@ -85,7 +87,7 @@ struct RunEvidence {
     /// Its Jobs.
     jobs: Vec<JobEvidence>,
     /// Its pods.
-    pods: Vec<PodEvidence>,
+    pods: Vec<PodFacts>,
     /// Further evidence from the cluster.
     cluster: ClusterEvidence,
     /// The last line of a pod's log: the pod's name, and the line.
@@ -113,7 +115,7 @@ pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::
     );
     let read = |items: &[Item<_>]| items.iter().map(Item::typed).collect::<Result<_, _>>();
     let jobs: Result<Vec<JobEvidence>, _> = jobs?.items.iter().map(Item::typed).collect();
-    let (mut jobs, mut pods): (_, Vec<PodEvidence>) = (jobs?, read(&pods?.items)?);
+    let (mut jobs, mut pods): (_, Vec<PodFacts>) = (jobs?, read(&pods?.items)?);
     jobs.retain(|job| run.has(&job.metadata));
     pods.retain(|pod| run.has(&pod.metadata));
     let waits = |job: &&JobEvidence| job.spec.suspend && !job.is_over();
@@ -138,7 +140,7 @@ pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::
         .pods
         .iter()
         .find(|known| known.metadata.name == pod);
-    let container = known.map_or(names::MAIN, PodEvidence::main_name);
+    let container = known.map_or(names::MAIN, PodFacts::main_name);
     let line = queries::seen(
         "logs",
         QUERY_TIMEOUT,
@@ -195,7 +197,7 @@ async fn last_line(
 /// Explains the evidence. Pure.
 fn diagnose(run: &Run, evidence: &RunEvidence, now: Timestamp) -> Why {
     let jobs: Vec<&JobEvidence> = evidence.jobs.iter().collect();
-    let pods: Vec<&PodEvidence> = evidence.pods.iter().collect();
+    let pods: Vec<&PodFacts> = evidence.pods.iter().collect();
     let created = jobs
         .iter()
         .filter_map(|job| job.metadata.creation_timestamp);

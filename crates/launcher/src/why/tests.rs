@@ -5,12 +5,13 @@
 use std::fmt::Write as _;
 
 use longshore_diagnosis::{
-    evidence::{EventEvidence, JobEvidence, PodEvidence, WorkloadEvidence},
+    evidence::{EventEvidence, JobEvidence, WorkloadEvidence},
     explain::ClusterEvidence,
     fit::Nodes,
     names::RunName,
     role::RunRole,
 };
+use longshore_model::facts::PodFacts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -70,7 +71,7 @@ fn labels() -> Value {
     json!({"longshore.dev/run": "digits-x7k2p", "longshore.dev/role": "worker"})
 }
 
-fn pod(index: usize, over: &Value) -> PodEvidence {
+fn pod(index: usize, over: &Value) -> PodFacts {
     let mut pod = json!({
         "metadata": {
             "name": format!("digits-x7k2p-worker-{index}-abcde"),
@@ -146,7 +147,7 @@ impl Case {
                 .collect(),
             more: false,
         });
-        let pods: Vec<PodEvidence> = (0..)
+        let pods: Vec<PodFacts> = (0..)
             .zip(&self.pods)
             .map(|(n, over)| pod(n, over))
             .collect();

@@ -112,7 +112,7 @@ fn unrelated_pods_are_ignored() {
     let mut track = track(&[role("main", 1)]);
     track.see(pod("main", 7, ended(1, 1)), at(1));
     track.see(pod("other", 0, ended(1, 1)), at(1));
-    let blank = PodEvidence::default();
+    let blank = PodFacts::default();
     assert_eq!(outcome(&track.see(Seen::Pod(Box::new(blank)), at(1))), None);
     assert_eq!(going_on(&track), ["run-main"]);
 }
