@@ -6,7 +6,7 @@
 //! - [`evidence`]: the fields of objects that an explanation needs, parsed from JSON.
 //! - [`fit`]: whether a node could ever run a task.
 //! - [`explain`]: why a task does not start, or failed: one cause and one remedy.
-//! - [`outcome`], [`progress`] and [`role`]: how a run ended, how far it is, and its roles.
+//! - [`outcome`], [`progress`] and [`role`]: the end of a run, its progress, and its roles.
 //! - [`track`]: the state machine that derives them from the evidence.
 //!
 //! A module imports only from those before it.

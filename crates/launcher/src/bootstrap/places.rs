@@ -5,7 +5,6 @@ use std::{fs, path::PathBuf};
 use longshore_diagnosis::names;
 
 use super::BootstrapError;
-
 use crate::pod::{self, PodConfig};
 
 /// The folders in a pod. Tests use other ones.

@@ -16,17 +16,16 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use longshore_client::Cluster;
+pub use longshore_diagnosis::{
+    outcome::{Ending, Outcome, Retry},
+    progress::{Progress, RoleProgress},
+};
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::run::Run;
 pub use event::{Event, GapCause, LogGap, LogLine, Unfinished};
 use event_loop::EventLoop;
 use liveness::Liveness;
-
-pub use longshore_diagnosis::{
-    outcome::{Ending, Outcome, Retry},
-    progress::{Progress, RoleProgress},
-};
 
 /// Why a run can no longer be followed.
 #[derive(Debug, thiserror::Error)]

@@ -1,10 +1,9 @@
 //! Selects a task of a run. Pure.
 
-use crate::suggest;
-
 use longshore_diagnosis::names::Task;
 
 use super::Run;
+use crate::suggest;
 
 /// Why a selection does not match exactly one task.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -132,9 +131,9 @@ impl Run {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use longshore_diagnosis::{names::RunName, role::RunRole};
+
     use super::*;
-    use crate::runs::RunRole;
-    use longshore_diagnosis::names::RunName;
 
     fn run(roles: &[(&str, u32)]) -> Run {
         let role = |(name, count): &(&str, u32)| RunRole {

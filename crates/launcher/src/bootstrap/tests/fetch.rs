@@ -5,7 +5,6 @@ use std::{fs, process::Command};
 use longshore_diagnosis::names;
 
 use super::{pod, role};
-
 use crate::{
     bootstrap::fetch_into,
     bundle::{PackOptions, pack},
