@@ -376,5 +376,8 @@ fn a_template_with_a_port_out_of_range_is_refused() {
         ..ContainerPort::default()
     }]);
     let report = evaluate(&Needs::of(&plan), &ClusterState::default());
-    insta::assert_snapshot!(listed(&report.refusals), @"");
+    insta::assert_snapshot!(
+        listed(&report.refusals),
+        @r#"the pod template of role "main" is invalid: invalid value: integer `70000`, expected u16; correct the template"#
+    );
 }
