@@ -17,11 +17,11 @@ use crate::{
 };
 
 impl<K: Object, C: Connection> Item<K, C> {
-    /// The same item with the type of its kind, which has the methods of that kind. Of
-    /// an item that [`Cluster::create`] returns, for example.
+    /// Returns the same item with the type of its kind and that kind's methods, for example
+    /// for an item that [`Cluster::create`] returned.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for another kind; it names both.
+    /// [`Error::Invalid`] for another kind. It names both kinds.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -46,12 +46,12 @@ impl<K: Object, C: Connection> Item<K, C> {
 }
 
 impl<K: Object> View<K> {
-    /// An item from an object's JSON, such as a response to
-    /// [`ApiServerProxy::get`](crate::ApiServerProxy::get). No request is sent.
+    /// Creates an item from an object's JSON, for example from a response to
+    /// [`ApiServerProxy::get`](crate::ApiServerProxy::get). Sends no request.
     ///
     /// # Errors
     /// [`Error::Invalid`] for another kind and for an object without a name;
-    /// [`Error::Namespace`] for an object in another namespace than the view's.
+    /// [`Error::Namespace`] for an object that is not in the view's namespace.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -85,11 +85,11 @@ impl<K: Object> View<K> {
         }
     }
 
-    /// A list from its JSON, such as a `PodList` that
-    /// [`ApiServerProxy::get`](crate::ApiServerProxy::get) returns. No request is sent.
+    /// Creates a list from its JSON, for example from a `PodList` that
+    /// [`ApiServerProxy::get`](crate::ApiServerProxy::get) returned. Sends no request.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a list of another kind; [`Error::Decode`] for what is not a
+    /// [`Error::Invalid`] for a list of another kind; [`Error::Decode`] if it is not a
     /// list.
     ///
     /// ```
@@ -119,8 +119,8 @@ impl<K: Object> View<K> {
 }
 
 impl Cluster {
-    /// An item of any kind from an object's JSON, by its `apiVersion` and `kind`. A kind
-    /// that this crate does not know is looked up in the cluster.
+    /// Creates an item of any kind from an object's JSON, by its `apiVersion` and `kind`. A
+    /// kind that this crate does not know is looked up in the cluster.
     ///
     /// # Errors
     /// As [`Cluster::create`] for the kind, and as [`View::item_from`].
@@ -139,14 +139,14 @@ impl Cluster {
     }
 }
 
-/// The type that a value names; `None` when it names none, as items of lists do.
+/// The kind that a value names. Items of lists have none.
 fn gvk(object: &Value) -> Option<Gvk> {
     let kind = object["kind"].as_str()?;
     let api_version = object["apiVersion"].as_str().unwrap_or_default();
     Some(Gvk::from_api_version(api_version, kind))
 }
 
-/// Whether it is the kind; the version may be another one of its group.
+/// Whether a value has the kind. The version may be another one of its group.
 fn check_kind(expected: &KindInfo, found: &Gvk) -> Result<()> {
     if expected.gvk.group == found.group && expected.gvk.kind == found.kind {
         return Ok(());

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// An object of a custom resource, with the types of its spec and status.
 ///
-/// Types derived with kube's `CustomResource` need no `Custom`: they are used as they are.
+/// Types derived with kube's `CustomResource` do not need `Custom`.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -44,17 +44,17 @@ use serde_json::Value;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Custom<Spec, Status = Value> {
-    /// Its metadata.
+    /// The metadata.
     pub metadata: ObjectMeta,
     /// The desired state.
     pub spec: Spec,
-    /// The state as its controller reports it.
+    /// The state that the controller reports.
     #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
 }
 
 impl<Spec, Status> Custom<Spec, Status> {
-    /// An object to create or apply.
+    /// Creates an object for `create` or `apply`.
     pub fn new(name: &str, spec: Spec) -> Self {
         Self {
             metadata: ObjectMeta {

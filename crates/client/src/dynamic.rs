@@ -1,5 +1,5 @@
-//! Objects of any kind, by their `apiVersion` and `kind`: created and applied,
-//! singly or as a manifest.
+//! Creates and applies objects of any kind by their `apiVersion` and `kind`, one by one or
+//! as a manifest.
 
 use longshore_model::Gvk;
 use serde_json::Value;
@@ -17,9 +17,8 @@ impl Cluster {
     /// Creates an object of any kind, by its `apiVersion` and `kind`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] without a known kind; [`Error::Namespace`] when
-    /// `namespace` contradicts the data's, or neither is there for a kind
-    /// that needs one.
+    /// [`Error::Invalid`] if the kind is missing or unknown; [`Error::Namespace`] if
+    /// `namespace` contradicts the data, or both are missing for a namespaced kind.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -34,12 +33,12 @@ impl Cluster {
         self.view_for(data, namespace).await?.create(data).await
     }
 
-    /// Creates all objects of a manifest, in its order: see [`manifest::read`].
-    /// A namespace in the manifest stands before `namespace`, unless they
-    /// contradict each other; where neither is there, [`Cluster::home`] chooses it.
+    /// Creates all objects of a manifest in its order: see [`manifest::read`]. `namespace`
+    /// is the namespace of objects that have none; another namespace in the manifest is an
+    /// error. If both are missing, the namespace is [`Cluster::home`].
     ///
-    /// Nothing is sent unless the whole manifest can be read. The first object
-    /// that is refused ends it; those before it are there.
+    /// No request is sent unless the whole manifest is valid. The first rejected object
+    /// ends the operation; the objects before it have been created.
     ///
     /// # Errors
     /// As [`manifest::read`] and [`Cluster::create`].
@@ -73,9 +72,8 @@ impl Cluster {
         Ok(made)
     }
 
-    /// Applies an object of any kind: server-side, as `manager`, which then
-    /// owns the fields given here and no others. `force` takes over fields
-    /// that others own.
+    /// Applies an object of any kind on the server. `manager` then owns the given fields
+    /// and no others. `force` takes over fields of other managers.
     ///
     /// # Errors
     /// As [`Cluster::create`], and [`Error::conflicts`].
@@ -88,7 +86,7 @@ impl Cluster {
     /// });
     /// let made = cluster.apply(&data, Some("default"), "painter", false).await?;
     /// let again = cluster.apply(&data, Some("default"), "painter", false).await?;
-    /// // An object that matches already is not written.
+    /// // An unchanged object is not written.
     /// assert_eq!(made.version(), again.version());
     /// # Ok(()) });
     /// ```
@@ -103,8 +101,8 @@ impl Cluster {
         view.apply(data, manager, force).await
     }
 
-    /// Applies all objects of a manifest, in its order, as
-    /// [`Cluster::create_manifest`] makes them.
+    /// Applies all objects of a manifest in its order, as [`Cluster::create_manifest`]
+    /// creates them.
     ///
     /// # Errors
     /// As [`manifest::read`] and [`Cluster::apply`].
@@ -121,7 +119,7 @@ impl Cluster {
     /// metadata: {name: settings}
     /// data: {colour: blue}
     /// ";
-    /// // A Namespace is in no namespace; the ConfigMap goes into shop.
+    /// // The Namespace is cluster-scoped; the ConfigMap is created in shop.
     /// let applied = cluster.apply_manifest(manifest, Some("shop"), "painter", false).await?;
     /// assert_eq!(applied[0].namespace(), None);
     /// assert_eq!(applied[1].namespace(), Some("shop"));
@@ -151,8 +149,7 @@ impl Cluster {
         }
     }
 
-    /// The view that an object of a manifest belongs into: in `namespace`, if
-    /// its kind lives in namespaces.
+    /// The view of an object of a manifest: in `namespace`, if its kind is namespaced.
     ///
     /// # Errors
     /// As [`Cluster::create`].
@@ -164,7 +161,7 @@ impl Cluster {
     /// assert_eq!(cluster.place(&map, "shop").await?.namespace(), Some("shop"));
     /// let namespace = json!({"apiVersion": "v1", "kind": "Namespace"});
     /// assert_eq!(cluster.place(&namespace, "shop").await?.namespace(), None);
-    /// // Who names a namespace outright must be right.
+    /// // An explicit namespace must match.
     /// assert!(cluster.view_for(&namespace, Some("shop")).await.is_err());
     /// # Ok(()) });
     /// ```
@@ -177,8 +174,8 @@ impl Cluster {
         }
     }
 
-    /// The view that an object belongs into for who names no namespace: its own, or
-    /// else the cluster's default, as kubectl takes it.
+    /// The view of an object without an explicit namespace: that of the object, otherwise
+    /// the cluster's default, as in kubectl.
     ///
     /// # Errors
     /// As [`Cluster::create`].
@@ -203,7 +200,7 @@ impl Cluster {
         }
     }
 
-    /// The view that an object belongs into.
+    /// The view of an object.
     ///
     /// # Errors
     /// As [`Cluster::create`].

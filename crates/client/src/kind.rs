@@ -10,27 +10,27 @@ use longshore_model::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// A Rust type that objects are read into: any type that implements serde's traits.
-/// A [`View`](crate::View) and its [`Item`](crate::Item)s have one as their parameter.
+/// A Rust type for objects: any type with serde's traits. It is the parameter of a
+/// [`View`](crate::View) and its [`Item`](crate::Item)s.
 ///
-/// The kind of the objects need not be known at compile time: [`Any`] reads the objects
-/// of every kind.
+/// The kind of the objects need not be known at compile time: [`Any`] is a type for every
+/// kind.
 pub trait Object: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static {}
 
 impl<T: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static> Object for T {}
 
-/// Objects of any kind, as JSON: the type of objects whose kind is known only at run
-/// time, by discovery or by an object's `apiVersion` and `kind`.
+/// Objects of any kind as JSON. For kinds that are known only at run time, by discovery or
+/// by an object's `apiVersion` and `kind`.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
 /// use longshore_client::kinds::Any;
 ///
-/// // A word of a user gives the view, and the view the kind's description.
+/// // The name of a kind gives a view, and the view has the kind's description.
 /// let info = cluster.kind("deploy").await?.kind().clone();
 /// assert_eq!(info.gvk.kind, "Deployment");
 ///
-/// // The description gives views again, without a request.
+/// // The description gives views without a request.
 /// let deployments = cluster.view_of::<Any>(info).in_namespace("default")?;
 /// assert_eq!(deployments.kind().api_path(), "/apis/apps/v1");
 /// assert!(deployments.list().await?.items.is_empty());
@@ -38,11 +38,11 @@ impl<T: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static> Ob
 /// ```
 pub type Any = Value;
 
-/// A Rust type of the objects of one kind.
+/// A Rust type for the objects of one kind.
 ///
-/// Every type with kube's trait [`Resource`] is one: the types of k8s-openapi, which are
-/// in [`kinds`](crate::kinds) as well, and those derived with kube's `CustomResource`.
-/// Any other serde type becomes one by naming its kind:
+/// Every type with kube's trait [`Resource`] implements it: the types of k8s-openapi, which
+/// are also in [`kinds`](crate::kinds), and those derived with kube's `CustomResource`. Any
+/// other serde type implements it by naming its kind:
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -92,7 +92,7 @@ pub type Any = Value;
     note = "implement `Kind` for `{Self}`, or pass the kind to `Cluster::view_of`"
 )]
 pub trait Kind: Object {
-    /// Its type and its place in the API.
+    /// The kind and its place in the API.
     ///
     /// ```
     /// use longshore_client::{Kind, kinds::Deployment};
@@ -124,7 +124,7 @@ where
     }
 }
 
-/// kube's scopes, except those that are known only at run time.
+/// kube's scopes that are known at compile time.
 pub trait ResourceScope {
     /// The scope as a value.
     const SCOPE: Scope;
@@ -138,7 +138,7 @@ impl ResourceScope for ClusterResourceScope {
     const SCOPE: Scope = Scope::Cluster;
 }
 
-/// A kind: its type and its place in the API. Cheap to clone.
+/// A kind and its place in the API. Cheap to clone.
 ///
 /// ```
 /// use longshore_client::{BuiltinKind, KindRef};
@@ -160,13 +160,13 @@ enum Inner {
 }
 
 impl KindRef {
-    /// A kind of objects that are in namespaces.
+    /// Creates a namespaced kind.
     #[must_use]
     pub fn namespaced(api_version: &str, kind: &str, plural: &str) -> Self {
         Self::new(api_version, kind, plural, Scope::Namespaced)
     }
 
-    /// A kind of objects that belong to the whole cluster.
+    /// Creates a cluster-scoped kind.
     #[must_use]
     pub fn cluster_scoped(api_version: &str, kind: &str, plural: &str) -> Self {
         Self::new(api_version, kind, plural, Scope::Cluster)
@@ -216,7 +216,7 @@ impl From<KindInfo> for KindRef {
     }
 }
 
-/// A [`KindRef`] with the type that its objects are read into.
+/// A [`KindRef`] with the Rust type of its objects.
 #[derive(Debug)]
 pub(crate) struct KindOf<T> {
     kind: KindRef,
@@ -231,7 +231,7 @@ impl<T> KindOf<T> {
         }
     }
 
-    /// The same kind, whose objects are read into another type.
+    /// The same kind with another Rust type.
     pub(crate) fn read_as<U>(&self) -> KindOf<U> {
         KindOf::new(self.kind.clone())
     }
@@ -253,8 +253,8 @@ impl<T> Deref for KindOf<T> {
 
 /// The data of an object that a view of `T` can write: a `T`, or JSON.
 ///
-/// JSON may leave out `apiVersion` and `kind`, and may contain fields that the type
-/// lacks. Objects of other types are refused by the compiler:
+/// JSON may omit `apiVersion` and `kind`, and may contain fields that the type does not
+/// have. The compiler rejects objects of other types:
 ///
 /// ```compile_fail,E0277
 /// # async fn create(cluster: longshore_client::Cluster) -> longshore_client::Result<()> {
@@ -271,15 +271,15 @@ impl<T> Deref for KindOf<T> {
 )]
 pub trait Data<T, Form>: Serialize {}
 
-/// The [`Data`] of an object as its type.
+/// The [`Data`] of a typed object.
 #[derive(Debug, Clone, Copy)]
 pub enum Typed {}
 
-/// The [`Data`] of an object as JSON.
+/// The [`Data`] of a JSON object.
 #[derive(Debug, Clone, Copy)]
 pub enum Json {}
 
 impl<T: Object> Data<T, Typed> for T {}
 
-// Not for every `Object`: a JSON object of a view of JSON would be both forms.
+// Not for every `Object`: the JSON of a view of JSON would have both forms.
 impl<T: Kind> Data<T, Json> for Value {}

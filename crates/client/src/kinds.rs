@@ -1,66 +1,65 @@
-//! The kinds: for each built-in one the type of its objects, which is k8s-openapi's;
-//! [`BuiltinKind`] for a choice among them at run time, and [`Any`] for all others.
+//! The kinds: the Rust type of each built-in kind, which is k8s-openapi's; [`BuiltinKind`]
+//! to select one at run time, and [`Any`] for all others.
 
 use longshore_model::{KindInfo, kind::BUILTIN};
 
 pub use crate::kind::{Any, Kind};
 use crate::{cluster::Cluster, error::Error, item::Item, kind::KindRef, list::List, view::View};
 
-/// Calls a macro with all built-in kinds: of each its documentation, its module in
-/// k8s-openapi, its type, that of its items, that of its lists, and the function of its
-/// view.
+/// Calls a macro with all built-in kinds. Each has its documentation, its module in
+/// k8s-openapi, its type, the types of its items and lists, and the function of its view.
 macro_rules! builtin_kinds {
     ($then:ident) => {
         $then! {
-            /// A set of configuration values.
+            /// Configuration values.
             api::core::v1, ConfigMap, ConfigMapItem, ConfigMapList, configmaps;
-            /// Addresses behind a Service, in the older form.
+            /// Addresses behind a Service, in the old form.
             api::core::v1, Endpoints, EndpointsItem, EndpointsList, endpoints;
             /// Report of an event about an object.
             api::core::v1, Event, EventItem, EventList, events;
-            /// Bounds and defaults of what pods of a namespace may ask for.
+            /// Limits and defaults of the resources of pods in a namespace.
             api::core::v1, LimitRange, LimitRangeItem, LimitRangeList, limitranges;
             /// Scope for resource names.
             api::core::v1, Namespace, NamespaceItem, NamespaceList, namespaces;
             /// A worker machine of the cluster.
             api::core::v1, Node, NodeItem, NodeList, nodes;
-            /// A piece of storage.
+            /// A storage volume.
             api::core::v1, PersistentVolume, PersistentVolumeItem, PersistentVolumeList, persistentvolumes;
-            /// A claim to storage.
+            /// A request for storage.
             api::core::v1, PersistentVolumeClaim, PersistentVolumeClaimItem, PersistentVolumeClaimList, persistentvolumeclaims;
             /// Containers that run together.
             api::core::v1, Pod, PodItem, PodList, pods;
             /// Template for pods.
             api::core::v1, PodTemplate, PodTemplateItem, PodTemplateList, podtemplates;
-            /// A number of pods of a template, in the older form.
+            /// Pods of one template, in the old form.
             api::core::v1, ReplicationController, ReplicationControllerItem, ReplicationControllerList, replicationcontrollers;
-            /// What a namespace may use in all.
+            /// Limits of the total resources of a namespace.
             api::core::v1, ResourceQuota, ResourceQuotaItem, ResourceQuotaList, resourcequotas;
             /// Confidential values.
             api::core::v1, Secret, SecretItem, SecretList, secrets;
             /// A stable name for a set of pods.
             api::core::v1, Service, ServiceItem, ServiceList, services;
-            /// Identity of a pod's processes to the API.
+            /// Identity of a pod's processes for the API.
             api::core::v1, ServiceAccount, ServiceAccountItem, ServiceAccountList, serviceaccounts;
             /// Webhooks that may change objects before they are stored.
             api::admissionregistration::v1, MutatingWebhookConfiguration, MutatingWebhookConfigurationItem, MutatingWebhookConfigurationList, mutatingwebhookconfigurations;
-            /// Webhooks that may refuse objects before they are stored.
+            /// Webhooks that may reject objects before they are stored.
             api::admissionregistration::v1, ValidatingWebhookConfiguration, ValidatingWebhookConfigurationItem, ValidatingWebhookConfigurationList, validatingwebhookconfigurations;
             /// Definition of a custom kind.
             apiextensions_apiserver::pkg::apis::apiextensions::v1, CustomResourceDefinition, CustomResourceDefinitionItem, CustomResourceDefinitionList, customresourcedefinitions;
-            /// A version of a group, and the Service that serves it.
+            /// A version of an API group, and the Service that serves it.
             kube_aggregator::pkg::apis::apiregistration::v1, APIService, APIServiceItem, APIServiceList, apiservices;
-            /// A past state of a StatefulSet or DaemonSet.
+            /// An earlier version of a StatefulSet or DaemonSet.
             api::apps::v1, ControllerRevision, ControllerRevisionItem, ControllerRevisionList, controllerrevisions;
-            /// A pod on every node.
+            /// One pod per node.
             api::apps::v1, DaemonSet, DaemonSetItem, DaemonSetList, daemonsets;
-            /// A number of pods of a template, rolled out when it changes.
+            /// Replicated pods of a template, with rolling updates.
             api::apps::v1, Deployment, DeploymentItem, DeploymentList, deployments;
-            /// A number of pods of a template.
+            /// Replicated pods of a template.
             api::apps::v1, ReplicaSet, ReplicaSetItem, ReplicaSetList, replicasets;
-            /// Pods with names and storage of their own.
+            /// Pods with stable names and storage.
             api::apps::v1, StatefulSet, StatefulSetItem, StatefulSetList, statefulsets;
-            /// How many pods a workload has, by metrics.
+            /// Automatic scaling of a workload by metrics.
             api::autoscaling::v2, HorizontalPodAutoscaler, HorizontalPodAutoscalerItem, HorizontalPodAutoscalerList, horizontalpodautoscalers;
             /// Jobs on a schedule.
             api::batch::v1, CronJob, CronJobItem, CronJobList, cronjobs;
@@ -68,23 +67,23 @@ macro_rules! builtin_kinds {
             api::batch::v1, Job, JobItem, JobList, jobs;
             /// A request for a certificate.
             api::certificates::v1, CertificateSigningRequest, CertificateSigningRequestItem, CertificateSigningRequestList, certificatesigningrequests;
-            /// Leader election: who holds the lease, until when.
+            /// A lease, for leader election.
             api::coordination::v1, Lease, LeaseItem, LeaseList, leases;
             /// Addresses behind a Service.
             api::discovery::v1, EndpointSlice, EndpointSliceItem, EndpointSliceList, endpointslices;
-            /// An address that a Service has taken.
+            /// An IP address that a Service uses.
             api::networking::v1, IPAddress, IPAddressItem, IPAddressList, ipaddresses;
-            /// Ways into the cluster by host and path.
+            /// HTTP routes into the cluster by host and path.
             api::networking::v1, Ingress, IngressItem, IngressList, ingresses;
-            /// Which controller serves an Ingress.
+            /// The controller of an Ingress.
             api::networking::v1, IngressClass, IngressClassItem, IngressClassList, ingressclasses;
             /// Traffic that pods may receive and send.
             api::networking::v1, NetworkPolicy, NetworkPolicyItem, NetworkPolicyList, networkpolicies;
-            /// A range of addresses for Services.
+            /// A range of IP addresses for Services.
             api::networking::v1, ServiceCIDR, ServiceCIDRItem, ServiceCIDRList, servicecidrs;
-            /// A container runtime that pods can name.
+            /// A container runtime that pods can select.
             api::node::v1, RuntimeClass, RuntimeClassItem, RuntimeClassList, runtimeclasses;
-            /// How many pods may be disrupted at a time.
+            /// A limit of concurrent disruptions of pods.
             api::policy::v1, PodDisruptionBudget, PodDisruptionBudgetItem, PodDisruptionBudgetList, poddisruptionbudgets;
             /// Permissions in the whole cluster.
             api::rbac::v1, ClusterRole, ClusterRoleItem, ClusterRoleList, clusterroles;
@@ -96,17 +95,17 @@ macro_rules! builtin_kinds {
             api::rbac::v1, RoleBinding, RoleBindingItem, RoleBindingList, rolebindings;
             /// Pod scheduling priority.
             api::scheduling::v1, PriorityClass, PriorityClassItem, PriorityClassList, priorityclasses;
-            /// A driver of storage.
+            /// A storage driver.
             api::storage::v1, CSIDriver, CSIDriverItem, CSIDriverList, csidrivers;
-            /// The drivers of storage on a node.
+            /// The storage drivers of a node.
             api::storage::v1, CSINode, CSINodeItem, CSINodeList, csinodes;
-            /// How much storage is left where.
+            /// The available storage capacity.
             api::storage::v1, CSIStorageCapacity, CSIStorageCapacityItem, CSIStorageCapacityList, csistoragecapacities;
-            /// Class of storage.
+            /// A class of storage.
             api::storage::v1, StorageClass, StorageClassItem, StorageClassList, storageclasses;
-            /// That a volume is to be attached to a node.
+            /// The intent to attach a volume to a node.
             api::storage::v1, VolumeAttachment, VolumeAttachmentItem, VolumeAttachmentList, volumeattachments;
-            /// Changeable settings of a volume.
+            /// A class of mutable volume settings.
             api::storage::v1, VolumeAttributesClass, VolumeAttributesClassItem, VolumeAttributesClassList, volumeattributesclasses;
         }
     };
@@ -126,7 +125,7 @@ macro_rules! define {
             pub type $list = List<$name>;
         )*
 
-        /// A built-in kind, chosen at run time. Its text is its name.
+        /// A built-in kind, selected at run time. Its text is its name.
         ///
         /// ```
         /// # longshore_embedded::example(async |cluster| {
@@ -136,12 +135,12 @@ macro_rules! define {
         /// assert_eq!(kind.to_string(), "DaemonSet");
         /// assert!("Shoe".parse::<BuiltinKind>().is_err());
         ///
-        /// // The kind of a list means the kind of its items.
+        /// // The kind of a list selects the kind of its items.
         /// assert_eq!("DaemonSetList".parse::<BuiltinKind>()?, kind);
         /// assert_eq!(kind.list_kind(), "DaemonSetList");
         /// assert_eq!(kind.info().plural, "daemonsets");
         ///
-        /// // A view of the kind; its items are read as JSON.
+        /// // A view of the kind, with items as JSON.
         /// let view = cluster.view_of::<longshore_client::kinds::Any>(kind);
         /// assert!(view.list().await?.items.is_empty());
         /// # Ok(()) });
@@ -153,10 +152,10 @@ macro_rules! define {
         }
 
         impl BuiltinKind {
-            /// All of them.
+            /// All built-in kinds.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// Its name, as in an object's `kind`.
+            /// The name, as in an object's `kind`.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -164,7 +163,7 @@ macro_rules! define {
                 }
             }
 
-            /// The kind of its lists, as in `PodList`.
+            /// The kind of its lists, for example `PodList`.
             #[must_use]
             pub fn list_kind(self) -> &'static str {
                 match self {
@@ -188,7 +187,7 @@ macro_rules! define {
 builtin_kinds!(define);
 
 impl BuiltinKind {
-    /// Its type and its place in the API.
+    /// The kind and its place in the API.
     #[must_use]
     pub fn info(self) -> &'static KindInfo {
         // A test compares the order of the kinds with that of the table.
@@ -211,9 +210,9 @@ impl std::fmt::Display for BuiltinKind {
 impl std::str::FromStr for BuiltinKind {
     type Err = Error;
 
-    /// Reads the name of a kind, or of the kind of its lists.
+    /// Parses the name of a kind, or of the kind of its lists.
     ///
-    /// [`Error::Invalid`] for what is no built-in kind.
+    /// [`Error::Invalid`] if the kind is not built-in.
     fn from_str(name: &str) -> Result<Self, Error> {
         let is_called = |kind: &&Self| kind.as_str() == name || kind.list_kind() == name;
         let found = Self::ALL.iter().find(is_called);

@@ -1,4 +1,4 @@
-//! The labels and annotations of an item, to read and to change.
+//! Reads and changes the labels and annotations of an item.
 
 use std::{collections::BTreeMap, marker::PhantomData};
 
@@ -21,24 +21,24 @@ pub struct Labels;
 #[derive(Debug, Clone, Copy)]
 pub struct Annotations;
 
-/// Which words of the metadata are meant.
+/// Selects labels or annotations.
 pub trait Part: Clone + Send + Sync + 'static + sealed::Sealed {
-    /// Their name in the metadata.
+    /// The name of the field in the metadata.
     const FIELD: &'static str;
 
-    /// They.
+    /// Returns the values.
     fn of(meta: &ObjectMeta) -> &BTreeMap<String, String>;
 
-    /// Checks a key.
+    /// Validates a key.
     ///
     /// # Errors
-    /// Names the key and the rule.
+    /// The key violates the rule that the error names.
     fn key(text: &str) -> Result<()>;
 
-    /// Checks a value.
+    /// Validates a value.
     ///
     /// # Errors
-    /// Names the value and the rule.
+    /// The value violates the rule that the error names.
     fn value(text: &str) -> Result<()>;
 }
 
@@ -86,8 +86,8 @@ pub type ResourceLabels<K> = Words<K, Labels>;
 /// An item's annotations: see [`Words`].
 pub type ResourceAnnotations<K> = Words<K, Annotations>;
 
-/// An item's labels, or annotations, as they were in its snapshot; changes go
-/// to the cluster and give the new item.
+/// An item's labels or annotations, as of its version. Changes are sent to the cluster and
+/// return the new item.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -101,7 +101,7 @@ pub type ResourceAnnotations<K> = Words<K, Annotations>;
 /// let pod = pod.labels().set("tier", "front").await?;
 /// assert_eq!(pod.labels().get("tier"), Some("front"));
 ///
-/// // Several in one request.
+/// // Several labels in one request.
 /// let more = [("app", "web"), ("track", "stable")];
 /// let pod = pod.labels().set_many(more).await?;
 /// assert_eq!(pod.labels().len(), 3);
@@ -113,7 +113,7 @@ pub type ResourceAnnotations<K> = Words<K, Annotations>;
 /// assert!(pod.labels().get("tier").is_none());
 /// assert_eq!(pod.labels().to_map()["app"], "web");
 ///
-/// // The values of annotations are free.
+/// // The values of annotations have no format.
 /// let pod = pod.annotations().set("note", "any text, at length").await?;
 /// assert_eq!(pod.annotations().get("note"), Some("any text, at length"));
 /// assert!(pod.labels().set("note", "any text").await.is_err());
@@ -126,13 +126,13 @@ pub struct Words<K: Object, P: Part, C: Connection = Cluster> {
 }
 
 impl<K: Object, C: Connection> Item<K, C> {
-    /// Its labels, to read and to change.
+    /// Its labels.
     #[must_use]
     pub fn labels(&self) -> Words<K, Labels, C> {
         Words::new(self.clone())
     }
 
-    /// Its annotations, to read and to change.
+    /// Its annotations.
     #[must_use]
     pub fn annotations(&self) -> Words<K, Annotations, C> {
         Words::new(self.clone())
@@ -161,25 +161,25 @@ impl<K: Object, P: Part, C: Connection> Words<K, P, C> {
         self.words().get(key).map(String::as_str)
     }
 
-    /// All of them, by key.
+    /// Returns all of them, ordered by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.words().iter();
         pairs.map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// How many there are.
+    /// Returns the number of them.
     #[must_use]
     pub fn len(&self) -> usize {
         self.words().len()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A copy of all of them.
+    /// Returns a copy of all of them.
     #[must_use]
     pub fn to_map(&self) -> BTreeMap<String, String> {
         self.words().clone()
@@ -187,16 +187,16 @@ impl<K: Object, P: Part, C: Connection> Words<K, P, C> {
 }
 
 impl<K: Object, P: Part> Words<K, P> {
-    /// Sets one; the new item.
+    /// Sets one and returns the new item.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) for an invalid key or value,
-    /// before any request.
+    /// [`Error::Invalid`](crate::Error::Invalid) for an invalid key or value, before any
+    /// request.
     pub async fn set(&self, key: &str, value: &str) -> Result<Item<K>> {
         self.set_many([(key, value)]).await
     }
 
-    /// Sets several in one request; the new item.
+    /// Sets several in one request and returns the new item.
     ///
     /// # Errors
     /// As [`Words::set`]; then none is set.
@@ -217,11 +217,10 @@ impl<K: Object, P: Part> Words<K, P> {
         self.merge(wanted).await
     }
 
-    /// Takes one off; the new item. That it is not there is no error.
+    /// Removes one and returns the new item. Succeeds if it does not exist.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) for an invalid key, before
-    /// any request.
+    /// [`Error::Invalid`](crate::Error::Invalid) for an invalid key, before any request.
     pub async fn delete(&self, key: &str) -> Result<Item<K>> {
         P::key(key)?;
         self.merge(serde_json::Map::from_iter([(key.to_owned(), Value::Null)]))

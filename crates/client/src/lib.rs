@@ -1,5 +1,5 @@
-//! See and change what is in a Kubernetes cluster: a [`Cluster`], its
-//! [`View`]s, and lazy, immutable [`Item`]s.
+//! Reads and changes the objects of a Kubernetes cluster: a [`Cluster`], its [`View`]s, and
+//! lazy, immutable [`Item`]s.
 //!
 //! ```no_run
 //! # async fn pods() -> longshore_client::Result<()> {
@@ -13,12 +13,11 @@
 //! # }
 //! ```
 //!
-//! Each request is a `tracing` span, `request`, of level DEBUG: `method`, `path`
-//! without the query, `code`. With the feature `metrics`, requests are counted,
-//! too, by the recorder that the program has installed for the `metrics` crate:
-//! `longshore_requests` by `method` and `code` (0: no answer),
-//! `longshore_request_seconds` until the answer begins, and
-//! `longshore_request_retries`.
+//! Each request is a `tracing` span, `request`, of level DEBUG, with `method`, `path`
+//! (without the query) and `code`. The feature `metrics` also counts requests with the
+//! recorder that the program has installed for the `metrics` crate: `longshore_requests` by
+//! `method` and `code` (0: no response), `longshore_request_seconds` until the response
+//! begins, and `longshore_request_retries`.
 //!
 //! Exec, attach, port-forward and copy need the feature `exec`, which adds websockets and tar
 //! archives to a build.
@@ -27,10 +26,10 @@
 //! authentication are kube-client's; its types appear only in [`Cluster::kube_client`] and
 //! in the implementation of [`Kind`].
 
-// Each uses only those to its left: error, locks, kind, custom, options · data · transport ·
-// discovery · versions · cluster · item, proxy · list, export · view · kinds, labels,
-// watch · cache, convert, wait, pods, relations, typed · until · manifest · dynamic,
-// blocking.
+// Each module imports only from those to its left: error, locks, kind, custom, options ·
+// data · transport · discovery · versions · cluster · item, proxy · list, export · view ·
+// kinds, labels, watch · cache, convert, wait, pods, relations, typed · until · manifest ·
+// dynamic, blocking.
 pub mod blocking;
 mod cache;
 mod cluster;

@@ -1,4 +1,4 @@
-//! Objects written down in YAML or JSON: one text, several documents.
+//! Manifests: objects in YAML or JSON, one or several per text.
 
 use std::time::Duration;
 
@@ -14,17 +14,16 @@ use crate::{
     until,
 };
 
-/// A new kind is served so soon, or not at all.
+/// The time after which a new kind is considered not served.
 const ESTABLISHED: Duration = Duration::from_secs(30);
 
-/// Reads the objects of a text: YAML documents between `---` lines, or JSON. Of a
-/// `List`, or of a list of one kind such as a `PodList`, the items are returned. Empty
-/// documents are passed over.
+/// Parses the objects of a text: YAML documents separated by `---` lines, or JSON. Returns
+/// the items of a `List`, and of a list of one kind such as a `PodList`. Ignores empty
+/// documents.
 ///
 /// # Errors
-/// [`Error::Invalid`] names the document, the line and what is wrong with it;
-/// also when there is no object at all, and when one lacks `apiVersion` or
-/// `kind`.
+/// [`Error::Invalid`] names the document, the line and the problem; also if there is no
+/// object, or an object has no `apiVersion` or `kind`.
 ///
 /// ```
 /// let objects = longshore_client::manifest::read("
@@ -63,9 +62,8 @@ pub fn read(text: &str) -> Result<Vec<Value>> {
     Ok(objects)
 }
 
-/// Waits until what comes after an object in a manifest can rely on it: a new
-/// kind is served a moment after its definition is made. Other objects need
-/// nothing.
+/// Waits until later objects of a manifest can depend on this one: a new kind is served
+/// shortly after its definition is created. Returns at once for other objects.
 ///
 /// # Errors
 /// As [`Item::wait`].
@@ -91,7 +89,7 @@ pub fn read(text: &str) -> Result<Vec<Value>> {
 ///     let made = cluster.create(&object, None).await?;
 ///     manifest::settled(&made).await?;
 /// }
-/// // Now there are shoes.
+/// // The kind is served now.
 /// let shoe = serde_json::json!({"metadata": {"name": "boot"}});
 /// cluster.kind("shoes").await?.in_namespace("default")?.create(&shoe).await?;
 /// # Ok(()) });
@@ -122,7 +120,7 @@ fn take(mut value: Value, number: usize, objects: &mut Vec<Value>) -> Result<()>
         }
     }
     let is_list = value["apiVersion"] == "v1" && value["kind"] == "List";
-    // A list of one kind, as servers send it. Its items can lack their kind.
+    // A list of one kind, as servers return it. Its items may have no kind.
     let of_kind = value["kind"].as_str().and_then(|kind| {
         let kind = kind.strip_suffix("List")?;
         (!kind.is_empty() && value["items"].is_array()).then(|| kind.to_owned())

@@ -1,10 +1,10 @@
-//! What requests may carry: patches, and the options of deletes and logs.
+//! Options of requests: patches, deletes and logs.
 
 use jiff::Timestamp;
 use longshore_model::PatchKind;
 use serde_json::{Value, json};
 
-/// A change to an object, in one of the four forms the API reads.
+/// A change to an object, in one of the four formats of the API.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// # maps.create(&json!({"metadata": {"name": "a"}})).await?;
 /// maps.patch("a", &Patch::merge(json!({"data": {"colour": "red", "shape": "round"}}))).await?;
 /// maps.patch("a", &Patch::strategic(json!({"data": {"shape": null}}))).await?;
-/// // Only if it is red.
+/// // Only if the color is red.
 /// let repaint = json!([
 ///     {"op": "test", "path": "/data/colour", "value": "red"},
 ///     {"op": "replace", "path": "/data/colour", "value": "blue"},
@@ -43,28 +43,27 @@ impl Patch {
         }
     }
 
-    /// A document merged in; `null` deletes (RFC 7386).
+    /// A JSON merge patch; `null` deletes (RFC 7386).
     #[must_use]
     pub fn merge(body: Value) -> Self {
         Self::new(PatchKind::Merge, body)
     }
 
-    /// Kubernetes' own merge: lists of objects merge by their key.
+    /// A strategic merge patch: lists of objects are merged by their key.
     #[must_use]
     pub fn strategic(body: Value) -> Self {
         Self::new(PatchKind::Strategic, body)
     }
 
-    /// A list of operations (RFC 6902).
+    /// A JSON patch: a list of operations (RFC 6902).
     #[must_use]
     pub fn json(operations: Value) -> Self {
         Self::new(PatchKind::Json, operations)
     }
 
-    /// Server-side apply: the fields that `manager` wants to own. `force`
-    /// takes fields over that another manager owns; without it, such a field
-    /// is a conflict. `apiVersion`, `kind` and `metadata.name` are filled in
-    /// from the request.
+    /// Server-side apply: the fields that `manager` wants to own. `force` takes over fields
+    /// of other managers; without it, they are a conflict. `apiVersion`, `kind` and
+    /// `metadata.name` are added from the request.
     #[must_use]
     pub fn apply(body: Value, manager: &str, force: bool) -> Self {
         Self {
@@ -74,8 +73,8 @@ impl Patch {
         }
     }
 
-    /// The query of the patch, of a view that writes so; its own manager
-    /// stands before the view's.
+    /// The query of the patch for a view with these write options. The patch's manager
+    /// overrides that of the view.
     pub(crate) fn query(&self, writing: &Writing) -> Vec<(String, String)> {
         let mut writing = writing.clone();
         writing.manager = self.manager.clone().or(writing.manager);
@@ -87,7 +86,7 @@ impl Patch {
     }
 }
 
-/// How a view writes.
+/// The write options of a view.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Writing {
     pub(crate) dry_run: bool,
@@ -112,18 +111,18 @@ impl Writing {
     }
 }
 
-/// What becomes of the objects that an object owns when it is deleted.
+/// How the objects are treated that a deleted object owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
-    /// They go after it.
+    /// They are deleted after it.
     Background,
-    /// They go before it.
+    /// They are deleted before it.
     Foreground,
-    /// They stay.
+    /// They are kept.
     Orphan,
 }
 
-/// Options of a delete; by default the server's own.
+/// Options of a delete. The defaults are those of the server.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -131,7 +130,7 @@ pub enum Propagation {
 /// let maps = cluster.configmaps().in_namespace("default")?;
 /// let map = maps.create(&serde_json::json!({"metadata": {"name": "a"}})).await?;
 ///
-/// // Not another one of that name.
+/// // Not another object of that name.
 /// let other = DeleteOptions { uid: Some("7c9e".to_owned()), ..DeleteOptions::default() };
 /// assert!(maps.delete("a", &other).await.unwrap_err().is_conflict());
 /// let this = DeleteOptions { uid: Some(map.uid().to_owned()), ..DeleteOptions::background() };
@@ -141,18 +140,18 @@ pub enum Propagation {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeleteOptions {
-    /// What becomes of owned objects.
+    /// How owned objects are treated.
     pub propagation: Option<Propagation>,
-    /// Seconds to end gracefully in; 0 deletes at once.
+    /// The grace period in seconds; 0 deletes immediately.
     pub grace_seconds: Option<u32>,
     /// Delete only the object with this uid.
     pub uid: Option<String>,
-    /// Delete only this version.
+    /// Delete only this resource version.
     pub version: Option<String>,
 }
 
 impl DeleteOptions {
-    /// Owned objects go after it, whatever the kind's default.
+    /// Deletes owned objects after it, regardless of the kind's default.
     #[must_use]
     pub fn background() -> Self {
         Self {
@@ -161,8 +160,7 @@ impl DeleteOptions {
         }
     }
 
-    /// As the server reads them: beside a body, the query of a delete counts
-    /// for nothing.
+    /// The body of the request. With a body, servers ignore the query of a delete.
     pub(crate) fn body(&self, writing: &Writing) -> Value {
         let mut body = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
         if writing.dry_run {
@@ -189,24 +187,24 @@ impl DeleteOptions {
     }
 }
 
-/// Which part of a container's log is wanted; by default all there is.
+/// The requested part of a container's log. The default is everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogOptions {
-    /// The container; needed when the pod has several.
+    /// The container; required if the pod has several.
     pub container: Option<String>,
-    /// Go on until the container ends.
+    /// Follow the log until the container terminates.
     pub follow: bool,
-    /// Of the container's previous run.
+    /// Read the log of the previous instance of the container.
     pub previous: bool,
-    /// Only so many lines from the end.
+    /// Only this number of lines from the end.
     pub tail_lines: Option<u64>,
-    /// Only what is younger than so many seconds.
+    /// Only lines of the last seconds.
     pub since_seconds: Option<u64>,
-    /// Only what is younger than this.
+    /// Only lines after this time.
     pub since_time: Option<Timestamp>,
-    /// Each line begins with its time.
+    /// Begin each line with its time.
     pub timestamps: bool,
-    /// At most so many bytes.
+    /// The maximum number of bytes.
     pub limit_bytes: Option<u64>,
 }
 

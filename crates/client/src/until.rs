@@ -1,16 +1,15 @@
 //! Conditions to wait for: `view.wait(name, until::ready, timeout)`.
 //!
-//! Any function from an item to `bool` is one; here are those that are wanted
-//! most.
+//! A condition is any function from an item to `bool`. This module has the most frequent
+//! ones.
 
 use crate::{cluster::Connection, item::Item, kind::Object};
 
-/// Whether the object does what it is for: a Pod or Node is `Ready`, a
-/// Deployment, StatefulSet, DaemonSet or ReplicaSet has all its pods, of the
-/// newest template and ready, a Job is complete, a claim is bound, a
-/// CustomResourceDefinition is established. Another kind is ready when its
-/// condition `Ready`, or else `Available`, holds; without conditions, when it
-/// is there.
+/// Whether the object is ready: a Pod or Node is `Ready`; a Deployment, StatefulSet,
+/// DaemonSet or ReplicaSet has all its pods, ready and of the current template; a Job is
+/// complete; a claim is bound; a CustomResourceDefinition is established. Objects of other
+/// kinds are ready if their condition `Ready`, otherwise `Available`, is true, or if they
+/// have no conditions.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -46,8 +45,8 @@ pub fn ready<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
     }
 }
 
-/// Whether the object has come to its end, well or badly: a Job is complete or
-/// has failed, a Pod has succeeded or failed. Other kinds have no end.
+/// Whether the object has finished: a Job is complete or has failed, a Pod has succeeded or
+/// failed. Other kinds do not finish.
 ///
 /// ```
 /// # longshore_embedded::example_with_pods(async |cluster| {
@@ -72,7 +71,7 @@ pub fn finished<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
     }
 }
 
-/// Whether a condition of the object holds, as `condition("Available")`.
+/// Whether a condition of the object is true, for example `condition("Available")`.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -112,7 +111,7 @@ fn number<K: Object, C: Connection>(item: &Item<K, C>, path: &[&str]) -> Option<
     item.field(path).ok().flatten()
 }
 
-/// The controller has seen the newest generation.
+/// The controller has observed the current generation.
 fn observed<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
     let seen = number(item, &["status", "observedGeneration"]);
     seen >= item.meta().generation
@@ -121,7 +120,7 @@ fn observed<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
 fn replicas<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
     let wanted = number(item, &["spec", "replicas"]).unwrap_or(1);
     let count = |field| number(item, &["status", field]).unwrap_or(0);
-    // Without templates that change, all pods are of the newest.
+    // Kinds whose template cannot change have only pods of the current one.
     let has_updates = matches!(item.kind().gvk.kind.as_ref(), "Deployment" | "StatefulSet");
     observed(item)
         && count("replicas") == wanted

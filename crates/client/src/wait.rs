@@ -1,4 +1,4 @@
-//! Waiting until an object is as one wants it.
+//! Waits for conditions of objects.
 
 use std::time::Duration;
 
@@ -35,12 +35,12 @@ use crate::{
 /// # Ok(()) });
 /// ```
 impl<K: Object> View<K> {
-    /// Waits until an object is there and `until` holds for it; that version.
-    /// That it is not there yet, or deleted meanwhile, only means more
-    /// waiting. See [`until`](crate::until) for conditions.
+    /// Waits until an object exists and `until` returns true for it, and returns that
+    /// version. Continues to wait if the object does not exist yet or is deleted. See
+    /// [`until`](crate::until) for conditions.
     ///
     /// # Errors
-    /// [`Error::Timeout`] names the last state seen; else as [`View::list`].
+    /// [`Error::Timeout`] names the last observed state; otherwise as [`View::list`].
     pub async fn wait(
         &self,
         name: &str,
@@ -55,7 +55,7 @@ impl<K: Object> View<K> {
         Ok(found)
     }
 
-    /// Waits until an object is gone.
+    /// Waits until an object is deleted.
     ///
     /// # Errors
     /// As [`View::wait`].
@@ -128,16 +128,15 @@ impl<K: Object> View<K> {
 /// # Ok(()) });
 /// ```
 impl<K: Object> Item<K> {
-    /// The state of the object in a few words: its phase, how many replicas
-    /// are ready, or the conditions that hold.
+    /// The state of the object in a few words: its phase, the number of ready replicas, or
+    /// the conditions that are true.
     #[must_use]
     pub fn state(&self) -> String {
         state(self)
     }
 
-    /// Waits until this object meets the condition, and returns it. See
-    /// [`until`](crate::until) for conditions. That the object is deleted
-    /// meanwhile only means more waiting.
+    /// Waits until this object meets the condition, and returns it. Continues to wait if
+    /// the object is deleted. See [`until`](crate::until) for conditions.
     ///
     /// # Errors
     /// As [`View::wait`].
@@ -149,8 +148,7 @@ impl<K: Object> Item<K> {
         self.view().wait(self.name(), until, timeout).await
     }
 
-    /// Waits until this object is gone, though there may be a new one of its
-    /// name.
+    /// Waits until this object is deleted. Ignores a new object of the same name.
     ///
     /// # Errors
     /// As [`View::wait`].

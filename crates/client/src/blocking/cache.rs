@@ -11,7 +11,7 @@ use crate::{
     kind::Object,
 };
 
-/// A copy of a view's objects, kept fresh: see [`Cache`](crate::Cache).
+/// A cached copy of a view's objects: see [`Cache`](crate::Cache).
 #[derive(Clone)]
 pub struct Cache<K: Object> {
     inner: cache::Cache<K>,
@@ -28,7 +28,7 @@ impl<K: Object> Mirror for cache::Cache<K> {
 /// A change of a [`Cache`]: see [`Change`](crate::Change).
 pub type Change<K> = cache::Change<K, Cluster>;
 
-/// What a [`Cache`] held at one moment: see [`CacheSnapshot`](crate::CacheSnapshot).
+/// The contents of a [`Cache`] at one time: see [`CacheSnapshot`](crate::CacheSnapshot).
 pub type CacheSnapshot<K> = cache::CacheSnapshot<K, Cluster>;
 
 impl<K: Object> Mirror for cache::Change<K> {
@@ -84,11 +84,11 @@ pub struct Changes<K: Object> {
 }
 
 impl<K: Object> Changes<K> {
-    /// The next change. `None` waits for ever, zero takes only what is there.
+    /// Returns the next change. `None` waits without limit; a timeout of zero returns only
+    /// a change that has already arrived.
     ///
     /// # Errors
-    /// [`Error::Timeout`] when the time runs out, [`Error::Closed`] once the
-    /// cache has ended.
+    /// [`Error::Timeout`] after the timeout; [`Error::Closed`] if the cache has ended.
     pub fn next(&mut self, timeout: Option<Duration>) -> Result<Change<K>> {
         run(async {
             let next = self.inner.next();

@@ -39,7 +39,7 @@ impl Cluster {
 }
 
 impl<K: Object> View<K> {
-    /// The cluster it looks at.
+    /// The cluster of the view.
     #[must_use]
     pub fn cluster(&self) -> Cluster {
         self.inner().cluster().clone().mirror()

@@ -12,7 +12,7 @@ use crate::{
     view::Scale,
 };
 
-/// One version of one object: see [`Item`](crate::Item).
+/// A version of an object: see [`Item`](crate::Item).
 pub type Item<K> = item::Item<K, Cluster>;
 
 /// A list response: see [`List`](crate::List).

@@ -1,8 +1,9 @@
-//! The same client without `async`, for scripts and small programs: the same
-//! names, and each function waits for its answer.
+//! The client without `async`, for scripts and small programs. It has the same names, and
+//! each function blocks until the response arrives.
 //!
-//! Items, lists, events and labels are the same types as there, of another connection:
-//! functions that read them are the same, and functions with requests block.
+//! Items, lists, events and labels are the types of the asynchronous client with another
+//! connection. Functions that only read them are the same; functions that send requests
+//! block.
 //!
 //! ```
 //! # longshore_embedded::blocking_example(|cluster| {
@@ -28,10 +29,9 @@
 //! # Ok(()) });
 //! ```
 //!
-//! The work is done by threads of this process that start with the first
-//! request. Inside an asynchronous runtime, where waiting would stop others,
-//! every function is an [`Error::Config`]: use the asynchronous
-//! [`Cluster`](crate::Cluster) there.
+//! Threads of this process do the work; they start with the first request. Inside an
+//! asynchronous runtime, which a blocking call would stop, every function returns
+//! [`Error::Config`]: use the asynchronous [`Cluster`](crate::Cluster) there.
 
 mod cache;
 mod cluster;
@@ -65,8 +65,8 @@ pub use watch::{Watch, WatchEvent};
 
 use crate::error::{Error, Result};
 
-/// Threads that drive connections: little work, but a slow one must not hold
-/// up the rest.
+/// The number of threads that drive connections. They have little work, but a slow one must
+/// not delay the others.
 const THREADS: usize = 2;
 
 fn runtime() -> Result<&'static Runtime> {
@@ -91,8 +91,8 @@ fn runtime() -> Result<&'static Runtime> {
     Ok(RUNTIME.get_or_init(|| made))
 }
 
-/// Waits for a future, on the threads that all of this module uses: for those who
-/// offer something of their own without `async`.
+/// Blocks until a future completes, on the threads of this module. For libraries with
+/// blocking functions of their own.
 ///
 /// # Errors
 /// Those of the future; [`Error::Config`] inside an asynchronous runtime.
@@ -112,12 +112,12 @@ pub fn wait_for<T, E: From<Error>>(future: impl Future<Output = Result<T, E>>) -
     runtime()?.block_on(future)
 }
 
-/// Waits for a result.
+/// Blocks until a result arrives.
 fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     wait_for(future)
 }
 
-/// What an asynchronous value is here.
+/// The blocking counterpart of an asynchronous value.
 trait Mirror {
     type Here;
 
@@ -140,7 +140,7 @@ impl<T: Mirror> Mirror for Vec<T> {
     }
 }
 
-/// Values that are the same in both.
+/// Values that are the same in both clients.
 macro_rules! same {
     ($($kind:ty),* $(,)?) => {
         $(impl Mirror for $kind {
@@ -173,7 +173,8 @@ impl<T: ?Sized> Mirror for &T {
     }
 }
 
-/// Functions that return what those of the same names return, without a request.
+/// Generates functions that return the result of the function of the same name, without a
+/// request.
 macro_rules! reads {
     ($($of:literal: $name:ident($($argument:ident: $kind:ty),*) -> $here:ty;)*) => {
         $(
@@ -186,7 +187,7 @@ macro_rules! reads {
 }
 use reads;
 
-/// Functions that wait for those of the same names.
+/// Generates functions that block on the function of the same name.
 macro_rules! waits {
     ($($of:literal: $name:ident($($argument:ident: $kind:ty),*) -> $here:ty;)*) => {
         $(
@@ -203,7 +204,7 @@ macro_rules! waits {
 }
 use waits;
 
-/// A stream, one after the other.
+/// An iterator over a stream.
 struct Taken<T> {
     stream: BoxStream<'static, Result<T>>,
 }

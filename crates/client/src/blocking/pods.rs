@@ -1,4 +1,4 @@
-//! Pods: their nodes, evictions, and logs to read from.
+//! Pods: binding, eviction, and logs as readers.
 
 use std::io::{self, Read};
 
@@ -63,7 +63,7 @@ impl Item<Pod> {
     }
 }
 
-/// A container's log, to read from.
+/// A reader of a container's log.
 ///
 /// ```no_run
 /// use std::io::{BufRead, BufReader};
@@ -76,7 +76,7 @@ impl Item<Pod> {
 /// ```
 pub struct Logs {
     pieces: Taken<Bytes>,
-    /// What is not read yet of the last piece.
+    /// The unread part of the last chunk.
     rest: Bytes,
 }
 

@@ -73,8 +73,8 @@ impl ApiServerProxy {
     }
 }
 
-/// The events of a watch by path: see [`ProxyWatch`](crate::ProxyWatch). Also an
-/// iterator, which waits without a limit and ends with the watch.
+/// The events of a watch by path: see [`ProxyWatch`](crate::ProxyWatch). As an iterator, it
+/// blocks without a limit and ends with the watch.
 #[derive(Debug)]
 pub struct ProxyWatch {
     inner: proxy::ProxyWatch,
@@ -105,7 +105,7 @@ impl ProxyWatch {
         run(self.inner.next(timeout))
     }
 
-    /// Ends the watch and frees its connection.
+    /// Ends the watch and closes its connection.
     pub fn close(&mut self) {
         self.inner.close();
     }

@@ -1,4 +1,4 @@
-//! Commands in containers, and ports of pods, to read from and write to.
+//! Commands in containers, and ports of pods, as readers and writers.
 
 use std::{
     io::{self, Read, Write},
@@ -15,15 +15,15 @@ use crate::{
     pods::{self, Copied, CopyOptions, ExecOptions, Output},
 };
 
-/// A command that runs in a container, or a container that one is attached to:
-/// see [`Session`](crate::Session). Read its outputs while it is written to,
-/// each in a thread of its own: output that is not read blocks the command.
+/// A command that runs in a container, or a container that the session is attached to: see
+/// [`Session`](crate::Session). Read each output in a thread of its own while you write the
+/// input: output that is not read blocks the command.
 #[derive(Debug)]
 pub struct Session {
     inner: pods::Session,
 }
 
-/// The input of a [`Session`]. Dropping it is the end of the input.
+/// The input of a [`Session`]. Dropping it closes the input.
 #[derive(Debug)]
 pub struct Input(pods::Input);
 
@@ -41,12 +41,12 @@ pub struct PortForward {
 #[derive(Debug)]
 pub struct PortStream(pods::PortStream);
 
-/// Waits for what reads or writes.
+/// Blocks until a read or write completes.
 fn io<T>(future: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     runtime().map_err(io::Error::other)?.block_on(future)
 }
 
-/// Reads and writes that wait.
+/// Blocking reads and writes.
 macro_rules! streams {
     ($($name:ty: $($which:ident)+;)*) => {
         $($(streams!(@$which $name);)+)*
@@ -78,17 +78,18 @@ streams! {
 }
 
 impl Session {
-    /// The input, once; `None` when none was asked for.
+    /// Takes the input. Returns `None` if no input was requested, or if it was taken
+    /// before.
     pub fn stdin(&mut self) -> Option<Input> {
         self.inner.stdin().map(Input)
     }
 
-    /// The standard output, once.
+    /// Takes the standard output. Returns `None` if it was taken before.
     pub fn stdout(&mut self) -> Option<Reader> {
         self.inner.stdout().map(Reader)
     }
 
-    /// The standard error, once; `None` with a terminal.
+    /// Takes the standard error. Returns `None` with a terminal, or if it was taken before.
     pub fn stderr(&mut self) -> Option<Reader> {
         self.inner.stderr().map(Reader)
     }
@@ -137,7 +138,7 @@ impl PortForward {
     }
 }
 
-/// The functions of a view with a pod's name, and those of an item without.
+/// The functions of a view, which take a pod's name, and those of an item, which do not.
 macro_rules! sessions {
     ($kind:ident, $of:literal, $($name:ident: $named:ty)?) => {
         impl $kind<Pod> {

@@ -14,7 +14,7 @@ use crate::{
     view::{self, Scale, Table},
 };
 
-/// The objects of a kind, of one namespace or all, that selectors match: see
+/// The objects of a kind, in one namespace or all, that match selectors: see
 /// [`View`](crate::View).
 #[derive(Debug, Clone)]
 pub struct View<K: Object> {
@@ -184,7 +184,7 @@ impl<K: Object> View<K> {
 
     /// As [`View::stream`](crate::View::stream), one after the other.
     pub fn stream(&self) -> impl Iterator<Item = Result<Item<K>>> + use<K> {
-        // Pages are read ahead by a task, which needs the runtime around it.
+        // A task reads the pages ahead. It needs a runtime.
         let view = self.inner.clone();
         let stream = async move { view.stream() };
         let stream = futures::FutureExt::flatten_stream(stream);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Cluster, Item, Mirror, View, run, waits};
 use crate::{error::Result, kind::Object, watch};
 
-/// A change that a [`Watch`] saw: see [`WatchEvent`](crate::WatchEvent).
+/// A change that a [`Watch`] received: see [`WatchEvent`](crate::WatchEvent).
 pub type WatchEvent<K> = watch::WatchEvent<K, Cluster>;
 
 impl<K: Object> Mirror for watch::WatchEvent<K> {
@@ -21,8 +21,8 @@ impl<K: Object> Mirror for watch::WatchEvent<K> {
     }
 }
 
-/// Changes to the objects of a view: see [`Watch`](crate::Watch). Also an
-/// iterator, which waits as long as it takes and ends with the watch.
+/// Changes to the objects of a view: see [`Watch`](crate::Watch). As an iterator, it blocks
+/// without a limit and ends with the watch.
 #[derive(Debug)]
 pub struct Watch<K: Object> {
     inner: watch::Watch<K>,
@@ -56,7 +56,7 @@ impl<K: Object> Watch<K> {
         run(self.inner.next(timeout)).map(Mirror::mirror)
     }
 
-    /// Ends the watch and frees its connection.
+    /// Ends the watch and closes its connection.
     pub fn close(&mut self) {
         self.inner.close();
     }

@@ -1,4 +1,4 @@
-//! Changes that a cache's subscribers have not taken yet.
+//! Changes that the subscribers of a cache have not received yet.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -20,9 +20,9 @@ use crate::{
 /// A change of a [`Cache`](crate::Cache).
 #[derive(Debug, Clone)]
 pub enum Change<K: Object, C: Connection = Cluster> {
-    /// The object is there, as here.
+    /// The object exists, with this state.
     Upsert(Item<K, C>),
-    /// The object is gone; the last state known.
+    /// The object was deleted; its last known state.
     Gone(Item<K, C>),
 }
 
@@ -51,9 +51,9 @@ impl SnapshotChange {
     }
 }
 
-/// Per object only the latest state is kept, so a slow subscriber costs no more
-/// than the objects there are; but each deletion is reported, also when the
-/// name is used again.
+/// Only the latest state of each object is kept, so a slow subscriber needs no more memory
+/// than the objects. Each deletion is reported, even if an object of the same name was
+/// created again.
 #[derive(Default)]
 pub(super) struct Subscriber {
     waiting: Mutex<Waiting>,
@@ -111,7 +111,7 @@ impl Subscriber {
         change.map_or(Taken::Nothing, Taken::Change)
     }
 
-    /// The next change; `None` at the end. May be given up and called again.
+    /// Returns the next change, or `None` at the end. Cancel safe.
     pub(super) async fn next(&self) -> Option<SnapshotChange> {
         loop {
             match self.take() {
@@ -123,7 +123,7 @@ impl Subscriber {
     }
 }
 
-/// The receivers of changes.
+/// The queues of the subscribers.
 #[derive(Default)]
 pub(super) struct Subscribers {
     all: Vec<Weak<Subscriber>>,
@@ -154,8 +154,8 @@ impl Subscribers {
 }
 
 /// The changes of a [`Cache`](crate::Cache), from
-/// [`Cache::subscribe`](crate::Cache::subscribe). Several changes of one object,
-/// not yet taken, become one: the latest. Keeps the cache alive.
+/// [`Cache::subscribe`](crate::Cache::subscribe). Several changes of one object that were
+/// not received yet become one: the latest. Keeps the cache alive.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -183,7 +183,7 @@ impl Subscribers {
 pub struct Changes<K: Object> {
     pub(super) cluster: Cluster,
     pub(super) kind: KindOf<K>,
-    /// What was there at the beginning, and the last key of it that was given out.
+    /// The objects at the time of the subscription, and the last key that was returned.
     pub(super) initial: Option<(Table, String)>,
     pub(super) subscriber: Arc<Subscriber>,
     pub(super) _guard: Arc<DropGuard>,
@@ -196,8 +196,8 @@ enum Taken {
 }
 
 impl<K: Object> Changes<K> {
-    /// The next change; `None` once the [`Cluster`] is closed. May be given
-    /// up and called again; no change is lost.
+    /// Returns the next change, or `None` after the [`Cluster`] was closed. Cancel safe: no
+    /// change is lost.
     pub async fn next(&mut self) -> Option<Change<K>> {
         let change = match self.initial() {
             Some(change) => Some(change),
@@ -206,7 +206,7 @@ impl<K: Object> Changes<K> {
         change.map(|change| self.wrap(change))
     }
 
-    /// The next change if there is one now.
+    /// Returns the next change if it has already arrived.
     pub fn try_next(&mut self) -> Option<Change<K>> {
         let change = self.initial().or_else(|| match self.subscriber.take() {
             Taken::Change(change) => Some(change),
@@ -215,7 +215,7 @@ impl<K: Object> Changes<K> {
         change.map(|change| self.wrap(change))
     }
 
-    /// The next of what was there at the beginning.
+    /// Returns the next of the objects at the time of the subscription.
     fn initial(&mut self) -> Option<SnapshotChange> {
         let (table, last) = self.initial.as_mut()?;
         let Some((key, snapshot)) = table.after(last) else {

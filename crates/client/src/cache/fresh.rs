@@ -1,4 +1,4 @@
-//! Fills a cache and keeps it fresh, in the background.
+//! Fills a cache and updates it in the background.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::{
     watch::{Filled, Keep, Session, Step, fill},
 };
 
-/// Everything as it is now, each object with a text of its own.
+/// The current state of all objects, each with a buffer of its own.
 pub(super) async fn first<K: Object>(view: &View<K>) -> Result<Filled> {
     let filled = fill(view, Keep::Compact).await?;
     check(&filled.snapshots)?;
     Ok(filled)
 }
 
-/// What cannot be read has no name to be kept by.
+/// An object that cannot be parsed has no name to store it under.
 fn check(snapshots: &[Arc<Snapshot>]) -> Result<()> {
     snapshots.iter().try_for_each(|one| one.intact())
 }
@@ -38,8 +38,8 @@ pub(super) async fn run<K: Object>(
     store.end();
 }
 
-/// What ends a watch, a lost permission for instance, may come right again:
-/// then all is listed anew.
+/// The cause of the error may be temporary, for example a missing permission: list all
+/// objects again.
 async fn keep_fresh<K: Object>(session: &mut Session<K>, store: &Store) {
     let transport = session.view().cluster().transport.clone();
     let mut failures = 0;

@@ -1,5 +1,5 @@
-//! A copy of a view's objects, kept fresh by a watch in the background, and
-//! the changes to it.
+//! A copy of a view's objects that a watch updates in the background, and the changes to
+//! it.
 
 mod changes;
 mod fresh;
@@ -24,12 +24,12 @@ pub use changes::{Change, Changes};
 pub use snapshot::CacheSnapshot;
 use store::Store;
 
-/// A copy of a view's objects, kept fresh. Clones share it; the watch behind
-/// it ends when the last clone and the last [`Changes`] are gone.
+/// A copy of a view's objects that a watch updates in the background. Clones share it. The
+/// watch ends when the last clone and the last [`Changes`] are dropped.
 ///
-/// Each object is one copy of its text, without `managedFields`, and is parsed
-/// as far as it is asked. Readers never wait for the watch. Several questions
-/// about one moment are put to a [`Cache::snapshot`].
+/// Each object is stored as text, without `managedFields`, and is parsed only as far as it
+/// is read. Readers never wait for the watch. Use [`Cache::snapshot`] to read several
+/// objects in a consistent state.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -77,7 +77,7 @@ impl<K: Object> Cache<K> {
         })
     }
 
-    /// What is there now, to be asked several things: it stays as it is.
+    /// Returns the current contents, which do not change.
     #[must_use]
     pub fn snapshot(&self) -> CacheSnapshot<K> {
         CacheSnapshot {
@@ -87,51 +87,51 @@ impl<K: Object> Cache<K> {
         }
     }
 
-    /// All objects, by namespace and name.
+    /// Returns all objects, ordered by namespace and name.
     #[must_use]
     pub fn items(&self) -> Vec<Item<K>> {
         self.snapshot().iter().collect()
     }
 
-    /// One object.
+    /// Returns one object.
     #[must_use]
     pub fn get(&self, namespace: Option<&str>, name: &str) -> Option<Item<K>> {
         self.snapshot().get(namespace, name)
     }
 
-    /// The objects of a namespace, by name.
+    /// Returns the objects of a namespace, ordered by name.
     #[must_use]
     pub fn by_namespace(&self, namespace: &str) -> Vec<Item<K>> {
         self.snapshot().by_namespace(namespace).collect()
     }
 
-    /// The objects with a label, by namespace and name. There is an index.
+    /// Returns the objects with a label, ordered by namespace and name. Uses an index.
     #[must_use]
     pub fn by_label(&self, key: &str, value: &str) -> Vec<Item<K>> {
         self.snapshot().by_label(key, value)
     }
 
-    /// The objects whose labels match, by namespace and name. The index serves
-    /// selectors with a requirement such as `a=b` or `a in (b,c)`.
+    /// Returns the objects whose labels match, ordered by namespace and name. Selectors
+    /// with a requirement such as `a=b` or `a in (b,c)` use the index.
     #[must_use]
     pub fn matching(&self, selector: &LabelSelector) -> Vec<Item<K>> {
         self.snapshot().matching(selector)
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.store.current().len()
     }
 
-    /// Whether there is no object.
+    /// Whether the cache contains no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The changes from here on, beginning with an [`Change::Upsert`] for
-    /// each object that is there.
+    /// Returns the changes from now on. They begin with a [`Change::Upsert`] for each
+    /// object in the cache.
     #[must_use]
     pub fn subscribe(&self) -> Changes<K> {
         let (table, subscriber) = self.store.subscribe();
@@ -154,7 +154,7 @@ impl<K: Object> std::fmt::Debug for Cache<K> {
 }
 
 impl<K: Object> View<K> {
-    /// A copy of all objects, kept fresh by a watch in the background.
+    /// Returns a copy of all objects that a watch updates in the background.
     ///
     /// # Errors
     /// As [`View::list`], at the first list.

@@ -1,4 +1,4 @@
-//! What a cache held at one moment.
+//! The contents of a cache at one time.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::{
     kind::{KindOf, Object},
 };
 
-/// What a [`Cache`](crate::Cache) held at one moment. Cheap to make and to clone; as long as
-/// it lives it keeps what has changed since.
+/// The contents of a [`Cache`](crate::Cache) at one time. Cheap to create and to clone. It
+/// keeps the objects that have changed since in memory.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -25,12 +25,12 @@ use crate::{
 /// let before = cache.snapshot();
 /// let mut changes = cache.subscribe();
 /// maps.delete("a", &DeleteOptions::default()).await?;
-/// // First what was there, then that it went.
+/// // The object existed, then it was deleted.
 /// changes.next().await;
 /// changes.next().await;
 /// assert!(cache.is_empty());
 ///
-/// // Several answers about one moment agree, whatever happens meanwhile.
+/// // A snapshot is consistent, even if the cache changes in the meantime.
 /// assert!(!before.is_empty());
 /// assert_eq!(before.iter().count(), before.len());
 /// assert!(before.get(Some("default"), "a").is_some());
@@ -66,7 +66,7 @@ impl<K: Object, C: Connection> CacheSnapshot<K, C> {
         Item::new(self.cluster.clone(), self.kind.clone(), snapshot.clone())
     }
 
-    /// All objects, by namespace and name.
+    /// Returns all objects, ordered by namespace and name.
     pub fn iter(&self) -> impl Iterator<Item = Item<K, C>> {
         self.table.iter().map(|(_, snapshot)| self.wrap(snapshot))
     }
@@ -98,13 +98,13 @@ impl<K: Object, C: Connection> CacheSnapshot<K, C> {
         found.map(|snapshot| self.wrap(snapshot)).collect()
     }
 
-    /// How many objects there were.
+    /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether there was no object.
+    /// Whether the snapshot contains no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -1,5 +1,5 @@
-//! One writer, the watch, and any number of readers who never wait for it, nor
-//! it for them.
+//! The contents of a cache: one writer, the watch, and any number of readers. Neither waits
+//! for the other.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -12,16 +12,17 @@ use super::{
 use crate::{data::Snapshot, locks::Mutex};
 
 pub(super) struct Store {
-    /// What readers see.
+    /// The contents that readers see.
     current: ArcSwap<Table>,
-    /// Taken by the watch, and for a moment by those who subscribe.
+    /// Locked by the watch, and briefly by new subscribers.
     writer: Mutex<Writer>,
 }
 
 struct Writer {
     table: Table,
     subscribers: Subscribers,
-    /// Reported once readers see them: a subscriber finds each change in the cache.
+    /// Changes to report after readers see them, so that a subscriber finds each change in
+    /// the cache.
     news: Vec<SnapshotChange>,
 }
 
@@ -45,7 +46,7 @@ impl Store {
         self.current.load_full()
     }
 
-    /// The subscriber receives every change after the table given back.
+    /// The subscriber receives every change after the returned table.
     pub(super) fn subscribe(&self) -> (Table, Arc<Subscriber>) {
         let mut writer = self.writer.lock();
         (writer.table.clone(), writer.subscribers.add())
@@ -66,7 +67,8 @@ impl Store {
         self.change(|writer| writer.upsert(snapshot));
     }
 
-    /// `last` is its last state; nothing happens when the name is another's.
+    /// Removes an object. `last` is its last state. Does nothing if the name belongs to
+    /// another object.
     pub(super) fn remove(&self, last: Arc<Snapshot>) {
         self.change(|writer| {
             let key = table::key_of(&last);
@@ -78,8 +80,8 @@ impl Store {
         });
     }
 
-    /// Makes the cache equal to a list; only differences are reported. Readers see
-    /// all of it at once.
+    /// Replaces the contents with a list and reports the differences. Readers see all
+    /// changes at once.
     pub(super) fn replace(&self, snapshots: Vec<Arc<Snapshot>>) {
         self.change(|writer| {
             let present: HashSet<String> = snapshots.iter().map(|s| table::key_of(s)).collect();
@@ -114,7 +116,7 @@ impl Writer {
         if let Some(before) = before
             && before.uid() != snapshot.uid()
         {
-            // Its deletion was missed while the watch was away.
+            // The object was deleted while the watch was interrupted.
             self.news.push(SnapshotChange::Gone(before));
         }
         self.news.push(SnapshotChange::Upsert(snapshot));
@@ -143,7 +145,7 @@ mod tests {
         Arc::new(Snapshot::whole(&Bytes::from(text), "a pod").unwrap())
     }
 
-    /// What readers see at the moment a subscriber is woken.
+    /// Records what readers see when a subscriber is notified.
     struct Looks {
         store: Store,
         seen: Mutex<Vec<Option<String>>>,
@@ -163,7 +165,8 @@ mod tests {
         }
     }
 
-    /// A controller looks at once when a change is reported, and must find it.
+    /// A controller reads the cache as soon as a change is reported, and must find the
+    /// change.
     #[test]
     fn readers_see_a_change_before_it_is_reported() {
         let looks = Arc::new(Looks {

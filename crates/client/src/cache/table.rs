@@ -1,5 +1,5 @@
-//! What a cache holds at one moment: a persistent map, so that readers keep
-//! theirs while the next one is made, and an index by labels.
+//! The contents of a cache at one time: a persistent map, so that readers keep their
+//! version while the next one is created, and an index of labels.
 
 use std::{
     collections::BTreeMap,
@@ -13,8 +13,8 @@ use longshore_model::LabelSelector;
 
 use crate::data::Snapshot;
 
-/// Namespace and name, in this order, with a byte between them that no name
-/// has. Shared by the map and the index.
+/// Namespace and name, in this order, separated by a byte that no name contains. Shared by
+/// the map and the index.
 pub(super) type Key = Arc<str>;
 
 const BETWEEN: char = '\0';
@@ -28,7 +28,7 @@ fn key(namespace: Option<&str>, name: &str) -> String {
     key
 }
 
-/// The key of an object.
+/// Returns the key of an object.
 pub(super) fn key_of(snapshot: &Snapshot) -> String {
     key(snapshot.namespace(), snapshot.name())
 }
@@ -36,7 +36,7 @@ pub(super) fn key_of(snapshot: &Snapshot) -> String {
 #[derive(Clone, Default)]
 pub(super) struct Table {
     items: OrdMap<Key, Arc<Snapshot>>,
-    /// For each label of each object, the label's hash and the object's key.
+    /// The hash of each label of each object, with the object's key.
     labels: OrdSet<(u64, Key)>,
     hasher: RandomState,
 }
@@ -54,12 +54,12 @@ impl Table {
         self.items.get(key)
     }
 
-    /// All of them, by namespace and name.
+    /// Returns all objects, ordered by namespace and name.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &Arc<Snapshot>)> {
         self.items.iter()
     }
 
-    /// The first behind a key.
+    /// Returns the first object after a key.
     pub(super) fn after(&self, key: &str) -> Option<(&Key, &Arc<Snapshot>)> {
         let behind = (Bound::Excluded(key), Bound::Unbounded);
         self.items
@@ -79,7 +79,7 @@ impl Table {
             .map(|(_, snapshot)| snapshot)
     }
 
-    /// Those with a label, by namespace and name.
+    /// Returns the objects with a label, ordered by namespace and name.
     pub(super) fn by_label(&self, name: &str, value: &str) -> impl Iterator<Item = &Arc<Snapshot>> {
         let hash = self.hash(name, value);
         self.labels
@@ -90,7 +90,7 @@ impl Table {
             .filter(move |snapshot| snapshot.labels().get(name).is_some_and(|v| v == value))
     }
 
-    /// Those whose labels match, by namespace and name.
+    /// Returns the objects whose labels match, ordered by namespace and name.
     pub(super) fn matching(&self, selector: &LabelSelector) -> Vec<&Arc<Snapshot>> {
         let matches = |snapshot: &&Arc<Snapshot>| selector.matches(&snapshot.labels());
         match selector.narrowest() {
@@ -109,7 +109,7 @@ impl Table {
         }
     }
 
-    /// What was there before under that name.
+    /// Returns the object that had this name before.
     pub(super) fn insert(&mut self, snapshot: Arc<Snapshot>) -> Option<Arc<Snapshot>> {
         let key = key_of(&snapshot);
         let known = self.items.get_key_value(key.as_str());
@@ -182,7 +182,7 @@ mod tests {
             let mut table = Table::default();
             let mut plain: BTreeMap<(String, String), BTreeMap<String, String>> = BTreeMap::new();
             for (namespace, name, labels) in steps {
-                // One namespace begins as another, and sorts before its slash.
+                // One namespace is a prefix of another, and sorts before its slash.
                 let namespace = ["n", "n-1", "o"][namespace].to_owned();
                 let name = format!("p{name}");
                 match labels {

@@ -1,4 +1,4 @@
-//! A connection to a cluster: its transport, and what is known of the server.
+//! A connection to a cluster: its transport, and what is known about the server.
 
 mod send;
 mod watch_lists;
@@ -21,10 +21,10 @@ use crate::{
     versions::Versions,
 };
 
-/// A connection to a cluster. Cheap to clone; clones share one pool of
-/// connections and are closed together.
+/// A connection to a cluster. Cheap to clone. Clones share one pool of connections and are
+/// closed together.
 ///
-/// Its requests need a running tokio runtime.
+/// Requests need a running tokio runtime.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -35,7 +35,7 @@ use crate::{
 /// let map = maps.create(&data).await?;
 /// assert_eq!(map.raw()?["metadata"]["managedFields"][0]["manager"], "painter");
 ///
-/// // Three ways to say which kind.
+/// // Three ways to specify a kind.
 /// let deployments = cluster.view::<Deployment>();
 /// let by_word = cluster.kind("deploy").await?;
 /// assert_eq!(by_word.kind(), deployments.kind());
@@ -54,8 +54,7 @@ pub struct Cluster {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// The connection that an item came from: a [`Cluster`], or one of
-/// [`blocking`](crate::blocking).
+/// The connection of an item: a [`Cluster`], or one of [`blocking`](crate::blocking).
 pub trait Connection: AsRef<Cluster> + Clone + Send + Sync + 'static {}
 
 impl Connection for Cluster {}
@@ -87,11 +86,13 @@ impl Cluster {
         }
     }
 
-    /// The cluster that the environment names: `KUBECONFIG`, else
-    /// `~/.kube/config`, else, in a pod, its own cluster. No request is sent.
+    /// Connects to the cluster that the environment selects: that of `KUBECONFIG`,
+    /// otherwise of `~/.kube/config`, otherwise, in a pod, the cluster of the pod. Sends no
+    /// request.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) when none is configured, or not rightly.
+    /// [`Error::Config`](crate::Error::Config) if no cluster is configured, or its
+    /// configuration is invalid.
     ///
     /// ```no_run
     /// # tokio::runtime::Runtime::new()?.block_on(async {
@@ -106,11 +107,11 @@ impl Cluster {
         Ok(Self::new(transport, &namespace))
     }
 
-    /// The cluster of a kubeconfig: of the file `path` or the default ones,
-    /// and of `context` or the current one. No request is sent.
+    /// Connects to the cluster of a kubeconfig: of the file `path` or the default files,
+    /// and of `context` or the current context. Sends no request.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) names the file and what is wrong with it.
+    /// [`Error::Config`](crate::Error::Config) names the file and the problem.
     ///
     /// ```
     /// # longshore_embedded::example(async |_| {
@@ -138,12 +139,12 @@ impl Cluster {
         Ok(Self::new(transport, &namespace))
     }
 
-    /// The cluster at a plain URL, as `kubectl proxy` gives one. A path in the URL is
-    /// the prefix of every request's path; `/api` at its end is ignored, because
-    /// requests contain it already.
+    /// Connects to the cluster at a URL without authentication, for example that of
+    /// `kubectl proxy`. A path in the URL is the prefix of every request's path. `/api` at
+    /// its end is ignored, because requests contain it already.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) when it is no http or https URL.
+    /// [`Error::Config`](crate::Error::Config) if the URL is not an http or https URL.
     ///
     /// ```
     /// let cluster = longshore_client::Cluster::from_url("http://localhost:8001")?;
@@ -156,8 +157,8 @@ impl Cluster {
         Ok(Self::new(Transport::from_url(url)?, "default"))
     }
 
-    /// A cluster in the same process: any service that answers HTTP requests
-    /// as an API server does. No socket is opened.
+    /// Connects to a cluster in the same process: any service that answers HTTP requests as
+    /// an API server does. No socket is opened.
     ///
     /// ```
     /// # longshore_embedded::example(async |_| {
@@ -188,26 +189,26 @@ impl Cluster {
         Self::new(transport, default_namespace)
     }
 
-    /// The same connection with other retries, back-off and timeouts.
+    /// Returns the same connection with other retries, back-off and timeouts.
     #[must_use]
     pub fn with_timing(mut self, timing: Timing) -> Self {
         self.transport.set_timing(timing);
         self
     }
 
-    /// With another name for this client: the part of its user agent before the
-    /// slash. Servers record what it writes under that name. The default is
-    /// `longshore`; a name that cannot stand in a header changes nothing.
+    /// Returns the same connection with another client name: the part of the user agent
+    /// before the slash. Servers record changes under this name. The default is
+    /// `longshore`. A name that is not valid in a header changes nothing.
     #[must_use]
     pub fn with_user_agent(mut self, name: &str) -> Self {
         self.transport.set_user_agent(name);
         self
     }
 
-    /// With a handler for the server's warnings: unknown fields, deprecated versions,
-    /// violated policies. `handler` is called with the text of each warning, which is
-    /// not trusted: it may be of any length and hold control characters. Without a
-    /// handler, warnings are logged.
+    /// Returns the same connection with a handler for the server's warnings: unknown
+    /// fields, deprecated versions, violated policies. `handler` is called with the text of
+    /// each warning. Do not trust the text: it may have any length and contain control
+    /// characters. Without a handler, warnings are logged.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -231,8 +232,8 @@ impl Cluster {
         self
     }
 
-    /// kube-client's client on the same connection, for what this crate does
-    /// not do.
+    /// Returns kube-client's client on the same connection, for features that this crate
+    /// does not have.
     ///
     /// # Panics
     /// Outside a tokio runtime, if no request has been sent yet.
@@ -250,31 +251,31 @@ impl Cluster {
         self.transport.kube_client(self.default_namespace())
     }
 
-    /// The namespace of the context; `default` if it names none.
+    /// The namespace of the context; `default` if the context has none.
     #[must_use]
     pub fn default_namespace(&self) -> &str {
         &self.shared.default_namespace
     }
 
-    /// Where the cluster is, without credentials.
+    /// The URL of the cluster, without credentials.
     #[must_use]
     pub fn url(&self) -> String {
         self.transport.url().to_owned()
     }
 
-    /// Ends the watches and caches of this cluster and its clones, and
-    /// refuses further requests.
+    /// Ends the watches and caches of this cluster and its clones, and rejects further
+    /// requests.
     pub fn close(&self) {
         self.transport.closed().cancel();
     }
 
-    /// Whether it was closed.
+    /// Whether the cluster was closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.transport.closed().is_cancelled()
     }
 
-    /// The kind that a person means by `word`.
+    /// Finds the kind for a word as kubectl accepts it.
     pub(crate) async fn kind_called(&self, word: &str) -> Result<KindRef> {
         let of_items = builtin_of_list(word, |_| true);
         if let Some(info) = of_items {
@@ -284,7 +285,7 @@ impl Cluster {
         Ok(discovery.called(&self.transport, word).await?.into())
     }
 
-    /// The kind of an object's `apiVersion` and `kind`.
+    /// Finds the kind with this `apiVersion` and `kind`.
     pub(crate) async fn kind_of(&self, gvk: &Gvk) -> Result<KindRef> {
         let known = BUILTIN.iter().find(|info| info.gvk == *gvk);
         match known {
@@ -310,14 +311,14 @@ impl Cluster {
         }
     }
 
-    /// The built-in kind of the items, if `gvk` is the kind of their lists.
+    /// The built-in kind of the items, if `gvk` is the kind of a list.
     pub(crate) fn items_of(gvk: &Gvk) -> Option<&'static KindInfo> {
         builtin_of_list(&gvk.kind, |info| {
             info.gvk.group == gvk.group && info.gvk.version == gvk.version
         })
     }
 
-    /// The paths of a kind, in each version that the cluster serves.
+    /// The paths of a kind, one for each version that the cluster serves.
     pub(crate) async fn api_paths(&self, info: &KindInfo) -> Result<Vec<String>> {
         let discovery = &self.shared.discovery;
         let versions = discovery.versions(&self.transport, &info.gvk).await?;
@@ -325,7 +326,7 @@ impl Cluster {
     }
 }
 
-/// The built-in kind of the items of a list, as `Pod` of `PodList`.
+/// The built-in kind of the items of a list: `Pod` for `PodList`.
 fn builtin_of_list(
     list_kind: &str,
     wanted: impl Fn(&KindInfo) -> bool,

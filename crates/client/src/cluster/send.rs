@@ -1,5 +1,5 @@
-//! Sends requests. A kind that the server has in another version is asked for in
-//! that.
+//! Sends requests. If the server has a kind only in another version, the request uses that
+//! version.
 
 use bytes::Bytes;
 use http::Response;
@@ -13,14 +13,14 @@ use crate::{
 };
 
 impl Cluster {
-    /// Sends a request; an answer other than 2xx is an error.
+    /// Sends a request. A status code other than 2xx is an error.
     pub(crate) async fn send(&self, call: &Call) -> Result<Response<Body>> {
         let (versions, discovery) = (&self.shared.versions, &self.shared.discovery);
         let adapted = versions.adapt(call);
         let call = adapted.as_ref().unwrap_or(call);
         match self.transport.send(call).await {
             Err(error) if error.is_not_found() => {
-                // Boxed: it is rare, and larger than all else here.
+                // Boxed, because it is rare and larger than everything else here.
                 let instead = versions.instead(discovery, &self.transport, call, &error);
                 match Box::pin(instead).await? {
                     Some(call) => self.transport.send(&call).await,
@@ -31,7 +31,7 @@ impl Cluster {
         }
     }
 
-    /// Sends a request and reads the whole answer.
+    /// Sends a request and reads the whole response.
     pub(crate) async fn bytes(&self, call: &Call) -> Result<Bytes> {
         self.bytes_with(call, 0, |_| false).await
     }
@@ -48,7 +48,7 @@ impl Cluster {
         self.transport.read(response, expected, look).await
     }
 
-    /// Sends a request and reads the JSON of the answer.
+    /// Sends a request and reads the JSON of the response.
     pub(crate) async fn json<T: DeserializeOwned>(&self, call: &Call) -> Result<T> {
         parse(call, &self.bytes(call).await?)
     }

@@ -1,5 +1,5 @@
-//! What belongs to what: owners, children, the pods of a workload, the events
-//! of an object.
+//! Relations between objects: owners, children, the pods of a workload, the events of an
+//! object.
 
 mod workloads;
 
@@ -17,13 +17,12 @@ use crate::{
 };
 
 impl<K: Object> Item<K> {
-    /// The object that this one belongs to: the one that controls it, or else
-    /// the first of its owners. `None` when it belongs to nothing, or its owner
-    /// is gone.
+    /// Returns the owner of this object: its controller, otherwise the first owner. Returns
+    /// `None` if it has no owner, or the owner was deleted.
     ///
     /// # Errors
-    /// As the server refuses; [`Error::Invalid`] when the cluster does not know
-    /// the owner's kind.
+    /// The server rejects the request; [`Error::Invalid`] if the cluster does not know the
+    /// owner's kind.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -42,7 +41,7 @@ impl<K: Object> Item<K> {
     /// assert_eq!(owner.kind().gvk.kind, "ConfigMap");
     /// assert_eq!(owner.name(), "settings");
     /// assert!(owner.owner().await?.is_none());
-    /// // All of them, for an object may have several.
+    /// // All owners: an object may have several.
     /// assert_eq!(pod.owners().await?, [owner]);
     /// # Ok(()) });
     /// ```
@@ -54,7 +53,7 @@ impl<K: Object> Item<K> {
         self.referred(owner).await
     }
 
-    /// All objects that this one belongs to and that are still there.
+    /// Returns all owners of this object that still exist.
     ///
     /// # Errors
     /// As [`Item::owner`].
@@ -73,11 +72,11 @@ impl<K: Object> Item<K> {
         let namespaced = view.kind().is_namespaced();
         let view = view.with_namespace(namespace.filter(|_| namespaced));
         let found = view.find(&owner.name).await?;
-        // A name that is used again is another object.
+        // An object with the same name and another uid is another object.
         Ok(found.filter(|found| found.uid() == owner.uid))
     }
 
-    /// The objects of a kind that belong to this one directly.
+    /// Returns the objects of a kind that this object owns directly.
     ///
     /// # Errors
     /// As [`View::list`].
@@ -115,8 +114,8 @@ impl<K: Object> Item<K> {
         self.children_in(&self.cluster().view()).await
     }
 
-    /// The objects of a view that belong to this one directly; for kinds that
-    /// have no type here.
+    /// Returns the objects of a view that this object owns directly; for kinds without a
+    /// Rust type here.
     ///
     /// # Errors
     /// As [`View::list`].
@@ -153,8 +152,8 @@ impl<K: Object> Item<K> {
         Ok(list.into_iter().filter(owned).collect())
     }
 
-    /// What happened to this object, oldest first. The cluster forgets events
-    /// after an hour or so.
+    /// Returns the events of this object, oldest first. Clusters delete events after about
+    /// an hour.
     ///
     /// # Errors
     /// As [`View::list`].
@@ -190,7 +189,7 @@ impl<K: Object> Item<K> {
         Ok(events)
     }
 
-    /// The selector in the spec, in either form; without one, everything.
+    /// The selector in the spec, in either form. Without a selector, it selects everything.
     fn selector(&self) -> Result<LabelSelector> {
         let what = || format!("spec.selector of {}", self.described());
         let selector: Option<Value> = self.field(&["spec", "selector"])?;

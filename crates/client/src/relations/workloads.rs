@@ -1,4 +1,4 @@
-//! The pods of workloads, Services and nodes, and the objects between them.
+//! The pods of workloads, Services and nodes, and the objects in between.
 
 use longshore_model::{FieldSelector, LabelSelector};
 
@@ -14,8 +14,7 @@ use crate::{
 };
 
 impl<K: Object> Item<K> {
-    /// The pods that belong to this object and that the selector in its spec
-    /// matches.
+    /// Returns the pods that this object owns and that the selector in its spec matches.
     async fn selected(&self) -> Result<Vec<Item<Pod>>> {
         let pods = narrow(self.cluster().pods(), self.selector()?);
         self.children_in(&pods).await
@@ -25,7 +24,7 @@ impl<K: Object> Item<K> {
 macro_rules! pods {
     ($($kind:ty,)*) => {
         $(impl Item<$kind> {
-            /// Its pods, in the server's order.
+            /// Returns its pods, in the order of the server.
             ///
             /// # Errors
             /// As [`View::list`](crate::View::list).
@@ -64,12 +63,12 @@ pods! { DaemonSet, Job, ReplicaSet, ReplicationController, StatefulSet, }
 /// assert_eq!(sets[0].name(), "web-5d4c");
 /// let pods = web.pods().await?;
 /// assert_eq!(pods[0].name(), "web-5d4c-x2k7p");
-/// // There is one ReplicaSet, so all the pods are its own.
+/// // There is only one ReplicaSet, so all pods belong to it.
 /// assert_eq!(sets[0].pods().await?, pods);
 /// # Ok(()) });
 /// ```
 impl Item<Deployment> {
-    /// Its ReplicaSets: one for each of its templates that is remembered.
+    /// Returns its ReplicaSets: one for each template in its history.
     ///
     /// # Errors
     /// As [`View::list`](crate::View::list).
@@ -78,7 +77,7 @@ impl Item<Deployment> {
         self.children_in(&sets).await
     }
 
-    /// The pods of all its ReplicaSets.
+    /// Returns the pods of all its ReplicaSets.
     ///
     /// # Errors
     /// As [`View::list`](crate::View::list).
@@ -118,7 +117,7 @@ impl Item<Deployment> {
 /// # Ok(()) });
 /// ```
 impl Item<CronJob> {
-    /// The Jobs it has made and that are still there.
+    /// Returns its Jobs that still exist.
     ///
     /// # Errors
     /// As [`View::list`](crate::View::list).
@@ -126,7 +125,7 @@ impl Item<CronJob> {
         self.children().await
     }
 
-    /// The pods of all its Jobs.
+    /// Returns the pods of all its Jobs.
     ///
     /// # Errors
     /// As [`View::list`](crate::View::list).
@@ -151,12 +150,12 @@ impl Item<CronJob> {
 /// # pods.create(&json!({"metadata": meta, "spec": {"containers": containers}})).await?;
 /// let behind = services.fetch("web").await?.pods().await?;
 /// assert_eq!(behind.iter().map(|pod| pod.name()).collect::<Vec<_>>(), ["web-1"]);
-/// // A Service without a selector has none.
+/// // A Service without a selector has no pods.
 /// assert!(services.fetch("outside").await?.pods().await?.is_empty());
 /// # Ok(()) });
 /// ```
 impl Item<Service> {
-    /// The pods that its selector matches; none for a Service without one.
+    /// Returns the pods that its selector matches; none without a selector.
     ///
     /// # Errors
     /// As [`View::list`](crate::View::list).
@@ -187,7 +186,7 @@ impl Item<Service> {
 /// # Ok(()) });
 /// ```
 impl Item<Node> {
-    /// The pods that are on it, of all namespaces.
+    /// Returns the pods that are bound to the node, in all namespaces.
     ///
     /// # Errors
     /// As [`View::list`](crate::View::list).
@@ -197,7 +196,7 @@ impl Item<Node> {
     }
 }
 
-/// The view with the selector, unless that selects everything: owners decide then.
+/// The view with the selector, unless it selects everything: then only the owners decide.
 fn narrow<K: Object>(view: View<K>, selector: LabelSelector) -> View<K> {
     if selector.is_everything() {
         return view;

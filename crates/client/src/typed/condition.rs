@@ -1,32 +1,32 @@
-//! Conditions: what is true of an object, and since when.
+//! Conditions of objects.
 
 use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::{cluster::Connection, error::Result, item::Item, kind::Object};
 
-/// One condition of an object.
+/// A condition of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// What it is about, as `Ready`.
+    /// The type, for example `Ready`.
     #[serde(rename = "type")]
     pub kind: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// Why, in a word.
+    /// The reason in CamelCase.
     #[serde(default)]
     pub reason: Option<String>,
-    /// Why, for people.
+    /// The human-readable message.
     #[serde(default)]
     pub message: Option<String>,
-    /// Since when.
+    /// When the status last changed.
     #[serde(default)]
     pub last_transition_time: Option<Timestamp>,
 }
 
 impl Condition {
-    /// Whether it holds.
+    /// Whether the status is `True`.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.status == "True"
@@ -48,7 +48,7 @@ impl Condition {
 /// assert!(ready.holds());
 /// assert_eq!(ready.reason.as_deref(), Some("KubeletReady"));
 ///
-/// // In short; what is not known does not hold.
+/// // A shortcut; a missing condition is not true.
 /// assert!(node.holds("Ready")? && !node.holds("DiskPressure")?);
 /// assert!(node.condition("MemoryPressure")?.is_none());
 /// for condition in node.conditions()? {
@@ -57,26 +57,26 @@ impl Condition {
 /// # Ok(()) });
 /// ```
 impl<K: Object, C: Connection> Item<K, C> {
-    /// All its conditions.
+    /// Returns all conditions.
     ///
     /// # Errors
-    /// [`Error::Status`](crate::Error::Status) when it has none yet,
-    /// [`Error::Decode`](crate::Error::Decode) when they are malformed.
+    /// [`Error::Status`](crate::Error::Status) if the object has no conditions yet,
+    /// [`Error::Decode`](crate::Error::Decode) if they are malformed.
     pub fn conditions(&self) -> Result<Vec<Condition>> {
         self.status_field(&["conditions"])
     }
 
-    /// One condition by its type, as `Ready`; `None` while nothing is known of
-    /// it.
+    /// Returns the condition of a type, for example `Ready`, or `None` if the object does
+    /// not have it.
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) when they are malformed.
+    /// [`Error::Decode`](crate::Error::Decode) if the conditions are malformed.
     pub fn condition(&self, kind: &str) -> Result<Option<Condition>> {
         let all: Vec<Condition> = self.field(&["status", "conditions"])?.unwrap_or_default();
         Ok(all.into_iter().find(|condition| condition.kind == kind))
     }
 
-    /// Whether a condition holds; while nothing is known of it, it does not.
+    /// Whether a condition is true. A missing condition is not.
     ///
     /// # Errors
     /// As [`Item::condition`].

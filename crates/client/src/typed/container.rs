@@ -1,4 +1,4 @@
-//! Containers of pods, as in the pods' status.
+//! Containers of pods, from the pods' status.
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -11,7 +11,7 @@ use crate::{
     kinds::Pod,
 };
 
-/// The status of one container of a pod.
+/// The status of a container of a pod.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -35,11 +35,11 @@ use crate::{
 /// assert_eq!(main.id()?, "cri://7a");
 /// assert!(main.ready()? && main.state()?.running());
 ///
-/// // It has failed before.
+/// // The container has failed before.
 /// assert_eq!(main.restart_count()?, 1);
 /// assert_eq!(main.last_state()?.exit_code()?, 1);
 ///
-/// // Fields that have no function here:
+/// // Fields without a method:
 /// assert!(main.raw().get("volumeMounts").is_none());
 /// # Ok(()) });
 /// ```
@@ -54,13 +54,13 @@ impl<C: Connection> Container<C> {
         Self { pod, raw }
     }
 
-    /// The pod it belongs to.
+    /// The pod of the container.
     #[must_use]
     pub fn pod(&self) -> &Item<Pod, C> {
         &self.pod
     }
 
-    /// The whole status.
+    /// The whole status as JSON.
     #[must_use]
     pub fn raw(&self) -> &Value {
         &self.raw
@@ -73,55 +73,55 @@ impl<C: Connection> Container<C> {
     /// The container's name.
     ///
     /// # Errors
-    /// [`Error::Status`] when it is absent; so for all the others.
+    /// [`Error::Status`] if it is absent, as for all methods below.
     pub fn name(&self) -> Result<String> {
         self.get("name")
     }
 
-    /// The runtime's id of the container.
+    /// The container's ID in the runtime.
     ///
     /// # Errors
-    /// [`Error::Status`] when it is absent.
+    /// [`Error::Status`] if it is absent.
     pub fn id(&self) -> Result<String> {
         self.get("containerID")
     }
 
-    /// The image that runs.
+    /// The image.
     ///
     /// # Errors
-    /// [`Error::Status`] when it is absent.
+    /// [`Error::Status`] if it is absent.
     pub fn image(&self) -> Result<String> {
         self.get("image")
     }
 
-    /// The image's id.
+    /// The image's ID.
     ///
     /// # Errors
-    /// [`Error::Status`] when it is absent.
+    /// [`Error::Status`] if it is absent.
     pub fn image_id(&self) -> Result<String> {
         self.get("imageID")
     }
 
-    /// Whether it is ready to serve.
+    /// Whether the container is ready.
     ///
     /// # Errors
-    /// [`Error::Status`] when it is absent.
+    /// [`Error::Status`] if it is absent.
     pub fn ready(&self) -> Result<bool> {
         self.get("ready")
     }
 
-    /// How often it was started again.
+    /// How often the container was restarted.
     ///
     /// # Errors
-    /// [`Error::Status`] when it is absent.
+    /// [`Error::Status`] if it is absent.
     pub fn restart_count(&self) -> Result<u64> {
         self.get("restartCount")
     }
 
-    /// Its state now.
+    /// The current state.
     ///
     /// # Errors
-    /// [`Error::Status`] when it is absent.
+    /// [`Error::Status`] if it is absent.
     pub fn state(&self) -> Result<ContainerState<C>> {
         self.get("state").map(|raw| ContainerState {
             pod: self.pod.clone(),
@@ -129,10 +129,10 @@ impl<C: Connection> Container<C> {
         })
     }
 
-    /// The state its last run ended in.
+    /// The state before the last restart.
     ///
     /// # Errors
-    /// [`Error::Status`] when it has had no run before.
+    /// [`Error::Status`] if it was not restarted.
     pub fn last_state(&self) -> Result<ContainerState<C>> {
         let raw: Value = self.get("lastState")?;
         if raw.as_object().is_none_or(serde_json::Map::is_empty) {
@@ -145,7 +145,7 @@ impl<C: Connection> Container<C> {
     }
 }
 
-/// One state of a container: waiting, running or terminated.
+/// A state of a container: waiting, running or terminated.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -191,14 +191,13 @@ const RUNNING: &str = "running";
 const TERMINATED: &str = "terminated";
 
 impl<C: Connection> ContainerState<C> {
-    /// The whole status.
+    /// The whole state as JSON.
     #[must_use]
     pub fn raw(&self) -> &Value {
         &self.raw
     }
 
-    /// `waiting`, `running` or `terminated`. As in the API, a state that
-    /// says nothing is `waiting`.
+    /// `waiting`, `running` or `terminated`. As in the API, an empty state is `waiting`.
     #[must_use]
     pub fn state(&self) -> &'static str {
         [TERMINATED, RUNNING]
@@ -207,19 +206,19 @@ impl<C: Connection> ContainerState<C> {
             .unwrap_or(WAITING)
     }
 
-    /// Whether it has not begun.
+    /// Whether the container has not started.
     #[must_use]
     pub fn waiting(&self) -> bool {
         self.state() == WAITING
     }
 
-    /// Whether it runs.
+    /// Whether the container is running.
     #[must_use]
     pub fn running(&self) -> bool {
         self.state() == RUNNING
     }
 
-    /// Whether it has ended.
+    /// Whether the container has terminated.
     #[must_use]
     pub fn terminated(&self) -> bool {
         self.state() == TERMINATED
@@ -233,58 +232,58 @@ impl<C: Connection> ContainerState<C> {
         read(&self.pod, &self.raw[state], "container state", field)
     }
 
-    /// Why it waits or has ended, in a word.
+    /// Why it is waiting or has terminated, in CamelCase.
     ///
     /// # Errors
-    /// [`Error::Status`] when it is absent; so for all the others.
+    /// [`Error::Status`] if it is absent, as for all methods below.
     pub fn reason(&self) -> Result<String> {
         self.get(&[WAITING, TERMINATED], "reason")
     }
 
-    /// Why it waits or has ended, for people.
+    /// Why it is waiting or has terminated, for people.
     ///
     /// # Errors
-    /// [`Error::Status`] when it is absent.
+    /// [`Error::Status`] if it is absent.
     pub fn message(&self) -> Result<String> {
         self.get(&[WAITING, TERMINATED], "message")
     }
 
-    /// When it began.
+    /// When it started.
     ///
     /// # Errors
-    /// [`Error::Status`] while it waits.
+    /// [`Error::Status`] while it is waiting.
     pub fn started_at(&self) -> Result<Timestamp> {
         self.get(&[RUNNING, TERMINATED], "startedAt")
     }
 
-    /// What its program ended with.
+    /// The exit code.
     ///
     /// # Errors
-    /// [`Error::Status`] while it has not ended.
+    /// [`Error::Status`] if it has not terminated.
     pub fn exit_code(&self) -> Result<i32> {
         self.get(&[TERMINATED], "exitCode")
     }
 
-    /// The signal that ended it.
+    /// The signal that terminated it.
     ///
     /// # Errors
-    /// [`Error::Status`] when none did.
+    /// [`Error::Status`] if none did.
     pub fn signal(&self) -> Result<i32> {
         self.get(&[TERMINATED], "signal")
     }
 
-    /// When it ended.
+    /// When it terminated.
     ///
     /// # Errors
-    /// [`Error::Status`] while it has not.
+    /// [`Error::Status`] if it has not terminated.
     pub fn finished_at(&self) -> Result<Timestamp> {
         self.get(&[TERMINATED], "finishedAt")
     }
 
-    /// The runtime's id of the container that ended.
+    /// The ID of the terminated container in the runtime.
     ///
     /// # Errors
-    /// [`Error::Status`] while it has not.
+    /// [`Error::Status`] if it has not terminated.
     pub fn container_id(&self) -> Result<String> {
         self.get(&[TERMINATED], "containerID")
     }

@@ -7,30 +7,30 @@ use super::open_enum;
 use crate::{cluster::Connection, error::Result, item::Item, kinds::Event};
 
 open_enum! {
-    /// How much an event matters.
+    /// The type of an event.
     EventType {
-        /// For information.
+        /// Information.
         Normal = "Normal",
-        /// Something is not as it should be.
+        /// A problem.
         Warning = "Warning",
     }
 }
 
-/// The object that an event is about.
+/// The object that an event refers to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectReference {
-    /// Its type's group and version.
+    /// `group/version`, or `version` for the core group.
     pub api_version: String,
-    /// Its kind.
+    /// The kind.
     pub kind: String,
-    /// Its namespace; empty for objects of the whole cluster.
+    /// The namespace; empty for cluster-scoped objects.
     pub namespace: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its uid; empty when it is absent.
+    /// The uid; empty if it is absent.
     pub uid: String,
-    /// Which part of it, as `spec.containers{main}`.
+    /// The part of the object, for example `spec.containers{main}`.
     pub field_path: String,
 }
 
@@ -59,42 +59,42 @@ pub struct ObjectReference {
 /// # Ok(()) });
 /// ```
 impl<C: Connection> Item<Event, C> {
-    /// What happened, for people; empty when nothing is said.
+    /// The human-readable message; may be empty.
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) when it is no text.
+    /// [`Error::Decode`](crate::Error::Decode) if it is not a string.
     pub fn message(&self) -> Result<String> {
         Ok(self.field(&["message"])?.unwrap_or_default())
     }
 
-    /// What happened, in a word, as `FailedScheduling`.
+    /// The reason in CamelCase, for example `FailedScheduling`.
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) when it is no text.
+    /// [`Error::Decode`](crate::Error::Decode) if it is not a string.
     pub fn reason(&self) -> Result<String> {
         Ok(self.field(&["reason"])?.unwrap_or_default())
     }
 
-    /// How much it matters; `Normal` when nothing is said.
+    /// The type; `Normal` if it is absent.
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) when it is no text.
+    /// [`Error::Decode`](crate::Error::Decode) if it is not a string.
     pub fn event_type(&self) -> Result<EventType> {
         Ok(self.field(&["type"])?.unwrap_or(EventType::Normal))
     }
 
-    /// The object that it is about.
+    /// The object that the event refers to.
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) when it is malformed.
+    /// [`Error::Decode`](crate::Error::Decode) if it is malformed.
     pub fn regarding(&self) -> Result<ObjectReference> {
         Ok(self.field(&["involvedObject"])?.unwrap_or_default())
     }
 
-    /// The component that reported it, as `kubelet`; empty when none is named.
+    /// The component that reported the event, for example `kubelet`; may be empty.
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) when it is no text.
+    /// [`Error::Decode`](crate::Error::Decode) if it is not a string.
     pub fn source(&self) -> Result<String> {
         let reporter: Option<String> = self.field(&["reportingComponent"])?;
         match reporter.filter(|name| !name.is_empty()) {
@@ -103,10 +103,10 @@ impl<C: Connection> Item<Event, C> {
         }
     }
 
-    /// How often it has happened.
+    /// How often the event occurred.
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) when it is no number.
+    /// [`Error::Decode`](crate::Error::Decode) if it is not a number.
     pub fn count(&self) -> Result<u64> {
         let series: Option<u64> = self.field(&["series", "count"])?;
         match series {
@@ -115,10 +115,10 @@ impl<C: Connection> Item<Event, C> {
         }
     }
 
-    /// When it last happened; `None` without a time.
+    /// When the event last occurred; `None` if it has no time.
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) when it is no time.
+    /// [`Error::Decode`](crate::Error::Decode) if it is not a time.
     pub fn last_seen(&self) -> Result<Option<Timestamp>> {
         const TIMES: [&[&str]; 5] = [
             &["series", "lastObservedTime"],

@@ -18,8 +18,8 @@ pub use node::{Address, AddressType};
 pub use resources::Resources;
 pub use simple::{IngressPoint, SecretType};
 
-/// An enum of words that keeps those it does not know: a newer server may
-/// have more of them.
+/// An enum of strings that preserves unknown values, because a newer server may have more
+/// of them.
 macro_rules! open_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$doc])*
@@ -27,12 +27,12 @@ macro_rules! open_enum {
         #[non_exhaustive]
         pub enum $name {
             $($(#[$variant_doc])* $variant,)*
-            /// A word of a newer server.
+            /// A value that this version does not know.
             Other(String),
         }
 
         impl $name {
-            /// The word in the API.
+            /// The value in the API.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {
@@ -87,17 +87,17 @@ macro_rules! open_enum {
 use open_enum;
 
 open_enum! {
-    /// How far a pod has come.
+    /// The phase of a pod.
     PodPhase {
         /// Accepted; not all containers have started.
         Pending = "Pending",
-        /// On a node; at least one container runs.
+        /// Bound to a node; at least one container runs.
         Running = "Running",
-        /// All containers ended with 0.
+        /// All containers terminated with exit code 0.
         Succeeded = "Succeeded",
-        /// All containers ended, one of them badly.
+        /// All containers terminated, at least one with a failure.
         Failed = "Failed",
-        /// The node does not report it.
+        /// The node does not report the pod.
         Unknown = "Unknown",
     }
 }
@@ -118,12 +118,12 @@ open_enum! {
 /// assert!(phase.is_final());
 /// assert_eq!(phase, PodPhase::Failed);
 /// assert_eq!(phase.as_str(), "Failed");
-/// // A word of a newer server is kept.
+/// // An unknown value is preserved.
 /// assert_eq!(PodPhase::from("Paused"), PodPhase::Other("Paused".to_owned()));
 /// # Ok(()) });
 /// ```
 impl PodPhase {
-    /// Whether the pod has ended, one way or the other.
+    /// Whether the pod has succeeded or failed.
     #[must_use]
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed)
@@ -131,11 +131,11 @@ impl PodPhase {
 }
 
 open_enum! {
-    /// How far a namespace has come.
+    /// The phase of a namespace.
     NamespacePhase {
         /// In use.
         Active = "Active",
-        /// On its way out, with all that is in it.
+        /// Being deleted with its objects.
         Terminating = "Terminating",
     }
 }

@@ -8,32 +8,32 @@ use super::{Resources, open_enum};
 use crate::{cluster::Connection, error::Result, item::Item, kinds::Node};
 
 open_enum! {
-    /// What an address of a node is for.
+    /// The type of a node's address.
     AddressType {
-        /// From outside the cluster.
+        /// An IP address outside the cluster.
         ExternalIp = "ExternalIP",
-        /// From inside the cluster.
+        /// An IP address inside the cluster.
         InternalIp = "InternalIP",
-        /// The node's own name for itself.
+        /// The host name that the node reports.
         Hostname = "Hostname",
-        /// A name from outside the cluster.
+        /// A DNS name outside the cluster.
         ExternalDns = "ExternalDNS",
-        /// A name from inside the cluster.
+        /// A DNS name inside the cluster.
         InternalDns = "InternalDNS",
     }
 }
 
-/// One address of a node.
+/// An address of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// What it is for.
+    /// The type.
     pub kind: AddressType,
     /// The address as text.
     pub text: String,
 }
 
 impl Address {
-    /// The address, if it is no name.
+    /// The IP address, unless it is a name.
     #[must_use]
     pub fn ip(&self) -> Option<IpAddr> {
         self.text.parse().ok()
@@ -69,7 +69,7 @@ struct RawAddress {
 /// let addresses = node.addresses()?;
 /// let internal = addresses.iter().find(|address| address.kind == AddressType::InternalIp);
 /// assert_eq!(internal.and_then(|address| address.ip()), Some("10.0.0.7".parse()?));
-/// // A name is no IP address.
+/// // A name is not an IP address.
 /// assert_eq!((addresses[1].text.as_str(), addresses[1].ip()), ("n1.example", None));
 ///
 /// assert_eq!(node.capacity()?.cpu(), Some(4.0));
@@ -77,10 +77,10 @@ struct RawAddress {
 /// # Ok(()) });
 /// ```
 impl<C: Connection> Item<Node, C> {
-    /// Where it can be reached; empty when nothing is known.
+    /// The addresses of the node; may be empty.
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) when the status is malformed.
+    /// [`Error::Decode`](crate::Error::Decode) if the status is malformed.
     pub fn addresses(&self) -> Result<Vec<Address>> {
         let raw: Vec<RawAddress> = self.field(&["status", "addresses"])?.unwrap_or_default();
         Ok(raw
@@ -92,18 +92,18 @@ impl<C: Connection> Item<Node, C> {
             .collect())
     }
 
-    /// All it has.
+    /// The capacity of the node.
     ///
     /// # Errors
-    /// [`Error::Status`](crate::Error::Status) when it is absent.
+    /// [`Error::Status`](crate::Error::Status) if it is absent.
     pub fn capacity(&self) -> Result<Resources> {
         self.resources(&["status", "capacity"])
     }
 
-    /// What pods may use of it.
+    /// The resources that pods can use.
     ///
     /// # Errors
-    /// [`Error::Status`](crate::Error::Status) when it is absent.
+    /// [`Error::Status`](crate::Error::Status) if it is absent.
     pub fn allocatable(&self) -> Result<Resources> {
         self.resources(&["status", "allocatable"])
     }

@@ -19,7 +19,7 @@ use crate::{cluster::Connection, error::Result, item::Item, kinds::Pod};
 /// # pods.create(&web).await?;
 /// let pod = pods.fetch("web").await?;
 /// assert_eq!((pod.phase()?.as_str(), pod.node()?), ("Pending", None));
-/// // What has not come yet is an error that says so, never a made-up value.
+/// // A value that is not known yet is an error, never a default.
 /// assert_eq!(pod.ip().unwrap_err().to_string(), "Pod web has no status.podIP");
 /// assert!(pod.containers()?.is_empty());
 /// # cluster.nodes().create(&json!({"metadata": {"name": "n1"}})).await?;
@@ -40,7 +40,7 @@ use crate::{cluster::Connection, error::Result, item::Item, kinds::Pod};
 /// # }});
 /// # pods.patch_status("web", &Patch::merge(status)).await?;
 ///
-/// // Once its node has begun with it:
+/// // After its node has accepted it:
 /// let pod = pod.fetch().await?;
 /// assert_eq!(pod.node()?.as_deref(), Some("n1"));
 /// assert_eq!(pod.ip()?.to_string(), "10.1.0.5");
@@ -51,33 +51,33 @@ use crate::{cluster::Connection, error::Result, item::Item, kinds::Pod};
 /// # let status = json!({"phase": "Failed", "reason": "Evicted", "message": "memory is low"});
 /// # pods.patch_status("web", &Patch::merge(json!({"status": status}))).await?;
 ///
-/// // The node has thrown it out:
+/// // The node has evicted it:
 /// let pod = pod.fetch().await?;
 /// assert!(pod.phase()?.is_final());
 /// assert_eq!((pod.reason()?.as_str(), pod.message()?.as_str()), ("Evicted", "memory is low"));
 /// # Ok(()) });
 /// ```
 impl<C: Connection> Item<Pod, C> {
-    /// How far it has come.
+    /// The phase.
     ///
     /// # Errors
-    /// [`Error::Status`](crate::Error::Status) when it is absent.
+    /// [`Error::Status`](crate::Error::Status) if it is absent.
     pub fn phase(&self) -> Result<PodPhase> {
         self.status_field(&["phase"])
     }
 
-    /// Its address in the cluster.
+    /// The pod's primary IP address.
     ///
     /// # Errors
-    /// [`Error::Status`](crate::Error::Status) while it has none.
+    /// [`Error::Status`](crate::Error::Status) if it has none yet.
     pub fn ip(&self) -> Result<IpAddr> {
         self.address("podIP")
     }
 
-    /// The address of its node.
+    /// The primary IP address of the pod's node.
     ///
     /// # Errors
-    /// [`Error::Status`](crate::Error::Status) while it has none.
+    /// [`Error::Status`](crate::Error::Status) if it has none yet.
     pub fn host_ip(&self) -> Result<IpAddr> {
         self.address("hostIP")
     }
@@ -92,44 +92,44 @@ impl<C: Connection> Item<Pod, C> {
         })
     }
 
-    /// Why it is in its phase, for people.
+    /// Why the pod has its phase, for people.
     ///
     /// # Errors
-    /// [`Error::Status`](crate::Error::Status) when it is absent.
+    /// [`Error::Status`](crate::Error::Status) if it is absent.
     pub fn message(&self) -> Result<String> {
         self.status_field(&["message"])
     }
 
-    /// Why it is in its phase, in a word.
+    /// Why the pod has its phase, in CamelCase.
     ///
     /// # Errors
-    /// [`Error::Status`](crate::Error::Status) when it is absent.
+    /// [`Error::Status`](crate::Error::Status) if it is absent.
     pub fn reason(&self) -> Result<String> {
         self.status_field(&["reason"])
     }
 
-    /// When its node took it on.
+    /// When the node accepted the pod.
     ///
     /// # Errors
-    /// [`Error::Status`](crate::Error::Status) while no node has.
+    /// [`Error::Status`](crate::Error::Status) if no node has accepted it yet.
     pub fn start_time(&self) -> Result<Timestamp> {
         self.status_field(&["startTime"])
     }
 
-    /// The node it is on; `None` while it has none.
+    /// The node that the pod is bound to; `None` if it is not scheduled.
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) when it is no text.
+    /// [`Error::Decode`](crate::Error::Decode) if it is not a string.
     pub fn node(&self) -> Result<Option<String>> {
         let name: Option<String> = self.field(&["spec", "nodeName"])?;
         Ok(name.filter(|name| !name.is_empty()))
     }
 
-    /// What became of its containers, in the order of the status; empty while
-    /// its node has said nothing.
+    /// The statuses of its containers, in the order of the API; empty until the node
+    /// reports them.
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) when the status is malformed.
+    /// [`Error::Decode`](crate::Error::Decode) if the status is malformed.
     pub fn containers(&self) -> Result<Vec<Container<C>>> {
         self.container_statuses("containerStatuses")
     }

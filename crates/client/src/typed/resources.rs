@@ -1,4 +1,4 @@
-//! Amounts of resources: of a node, a volume, a claim.
+//! Amounts of resources, of nodes, volumes and claims.
 
 use std::collections::BTreeMap;
 
@@ -35,27 +35,27 @@ use crate::{
 pub struct Resources(BTreeMap<String, Quantity>);
 
 impl Resources {
-    /// Cores, with fractions.
+    /// CPU cores, with fractions.
     #[must_use]
     pub fn cpu(&self) -> Option<f64> {
         self.get("cpu").map(Quantity::value)
     }
 
-    /// Bytes of memory.
+    /// Memory in bytes.
     #[must_use]
     pub fn memory(&self) -> Option<u64> {
-        // Quantities are finite; a negative one counts as nothing.
+        // Quantities are finite. A negative one counts as 0.
         self.get("memory")
             .map(|quantity| quantity.value().max(0.0) as u64)
     }
 
-    /// Any resource by its name, as `nvidia.com/gpu`.
+    /// The amount of a resource, for example `nvidia.com/gpu`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Quantity> {
         self.0.get(name)
     }
 
-    /// All of them, by name.
+    /// All amounts by resource name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Quantity)> {
         self.0
             .iter()
@@ -64,7 +64,7 @@ impl Resources {
 }
 
 impl<K: Object, C: Connection> Item<K, C> {
-    /// Amounts by name at a path; absent ones are a status error.
+    /// The amounts at a path. Missing ones are an [`Error::Status`](crate::Error::Status).
     pub(super) fn resources(&self, path: &[&str]) -> Result<Resources> {
         let name = || path.join(".");
         let raw: BTreeMap<String, String> = self.field(path)?.ok_or_else(|| self.lacks(&name()))?;

@@ -25,21 +25,21 @@ use crate::{
 /// # Ok(()) });
 /// ```
 impl<C: Connection> Item<Namespace, C> {
-    /// How far it has come.
+    /// The phase.
     ///
     /// # Errors
-    /// [`Error::Status`] when it is absent.
+    /// [`Error::Status`] if it is absent.
     pub fn phase(&self) -> Result<NamespacePhase> {
         self.status_field(&["phase"])
     }
 }
 
-/// Where a load balancer lets traffic in.
+/// An entry point of a load balancer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IngressPoint {
-    /// By address.
+    /// An IP address.
     Ip(IpAddr),
-    /// By name.
+    /// A host name.
     Hostname(String),
 }
 
@@ -65,16 +65,16 @@ struct RawIngress {
 /// # let status = json!({"status": {"loadBalancer": {"ingress": points}}});
 /// # web.patch_status(&Patch::merge(status)).await?;
 ///
-/// // When it has its load balancer:
+/// // After it has its load balancer:
 /// let points = web.fetch().await?.loadbalancer_ingress()?;
 /// assert!(points.contains(&IngressPoint::Ip("203.0.113.9".parse()?)));
 /// # Ok(()) });
 /// ```
 impl<C: Connection> Item<Service, C> {
-    /// Where its load balancer lets traffic in; empty while there is none.
+    /// The entry points of the Service's load balancer; may be empty.
     ///
     /// # Errors
-    /// [`Error::Decode`] when the status is malformed.
+    /// [`Error::Decode`] if the status is malformed.
     pub fn loadbalancer_ingress(&self) -> Result<BTreeSet<IngressPoint>> {
         let raw: Vec<RawIngress> = self
             .field(&["status", "loadBalancer", "ingress"])?
@@ -98,23 +98,23 @@ impl<C: Connection> Item<Service, C> {
 }
 
 open_enum! {
-    /// What a Secret holds.
+    /// The type of a Secret.
     SecretType {
-        /// Anything.
+        /// Any data.
         Opaque = "Opaque",
         /// A service account's token.
         ServiceAccountToken = "kubernetes.io/service-account-token",
-        /// Docker's older configuration.
+        /// A Docker configuration in the old format.
         Dockercfg = "kubernetes.io/dockercfg",
-        /// Docker's configuration.
+        /// A Docker configuration.
         DockerConfigJson = "kubernetes.io/dockerconfigjson",
         /// User name and password.
         BasicAuth = "kubernetes.io/basic-auth",
-        /// A key for SSH.
+        /// An SSH key.
         SshAuth = "kubernetes.io/ssh-auth",
-        /// A certificate and its key.
+        /// A certificate and its private key.
         Tls = "kubernetes.io/tls",
-        /// A token to join a cluster with.
+        /// A bootstrap token for new nodes.
         BootstrapToken = "bootstrap.kubernetes.io/token",
     }
 }
@@ -135,12 +135,12 @@ open_enum! {
 /// # Ok(()) });
 /// ```
 impl<C: Connection> Item<Secret, C> {
-    /// Its contents, decoded; empty when there are none.
+    /// The decoded data; may be empty.
     ///
     /// # Errors
-    /// [`Error::Decode`] when a value is no base64; it names the key alone.
+    /// [`Error::Decode`] if a value is not base64. It names only the key.
     pub fn data(&self) -> Result<BTreeMap<String, Vec<u8>>> {
-        // The parser's own words could quote a value.
+        // The parser's error could quote the value.
         let raw: Option<BTreeMap<String, String>> = self
             .field(&["data"])
             .map_err(|_| Error::decode(self.described(), "its data are no texts by name"))?;
@@ -156,10 +156,10 @@ impl<C: Connection> Item<Secret, C> {
             .collect()
     }
 
-    /// What it holds; `Opaque` when nothing is said.
+    /// The type; `Opaque` if it is absent.
     ///
     /// # Errors
-    /// [`Error::Decode`] when it is no text.
+    /// [`Error::Decode`] if it is not a string.
     pub fn secret_type(&self) -> Result<SecretType> {
         Ok(self.field(&["type"])?.unwrap_or(SecretType::Opaque))
     }
@@ -176,10 +176,10 @@ impl<C: Connection> Item<Secret, C> {
 /// # Ok(()) });
 /// ```
 impl<C: Connection> Item<ConfigMap, C> {
-    /// Its texts; empty when there are none.
+    /// The data; may be empty.
     ///
     /// # Errors
-    /// [`Error::Decode`] when they are malformed.
+    /// [`Error::Decode`] if they are malformed.
     pub fn data(&self) -> Result<BTreeMap<String, String>> {
         Ok(self.field(&["data"])?.unwrap_or_default())
     }

@@ -1,5 +1,5 @@
 //! The counts in the status of ReplicaSets, ReplicationControllers, DaemonSets and
-//! Deployments. The API leaves out counts that are 0.
+//! Deployments. The API omits counts that are 0.
 
 use crate::{
     cluster::Connection,
@@ -8,7 +8,7 @@ use crate::{
     kinds::{DaemonSet, Deployment, ReplicaSet, ReplicationController},
 };
 
-/// Numbers of a status, each by its field.
+/// Generates a method for each count of a status.
 macro_rules! counts {
     ($($($kind:ident),+ => $fields:tt)*) => {
         $($(counts!(@of $kind $fields);)+)*
@@ -30,7 +30,7 @@ macro_rules! counts {
 
 counts! {
     ReplicaSet, ReplicationController => {
-        /// Pods that are ready and have been for `minReadySeconds`.
+        /// Pods that have been ready for at least `minReadySeconds`.
         ///
         /// ```
         /// # longshore_embedded::example(async |cluster| {
@@ -55,17 +55,17 @@ counts! {
         /// # Ok(()) });
         /// ```
         available_replicas = "availableReplicas";
-        /// Pods with all the labels of the template.
+        /// Pods with all labels of the template.
         fully_labeled_replicas = "fullyLabeledReplicas";
-        /// The generation that the controller has seen.
+        /// The generation that the controller last observed.
         observed_generation = "observedGeneration";
-        /// Pods that there are.
+        /// Existing pods.
         observed_replicas = "replicas";
-        /// Pods that are ready.
+        /// Ready pods.
         ready_replicas = "readyReplicas";
     }
     DaemonSet => {
-        /// Nodes that have the pod and should.
+        /// Nodes that run the pod and should.
         ///
         /// ```
         /// # longshore_embedded::example(async |cluster| {
@@ -92,21 +92,21 @@ counts! {
         /// # Ok(()) });
         /// ```
         current_number_scheduled = "currentNumberScheduled";
-        /// Nodes that should have the pod.
+        /// Nodes that should run the pod.
         desired_number_scheduled = "desiredNumberScheduled";
-        /// Nodes that have the pod and should not.
+        /// Nodes that run the pod and should not.
         number_misscheduled = "numberMisscheduled";
-        /// Nodes whose pod is ready.
+        /// Nodes with a ready pod.
         number_ready = "numberReady";
-        /// Nodes whose pod is ready and has been for `minReadySeconds`.
+        /// Nodes whose pod has been ready for at least `minReadySeconds`.
         number_available = "numberAvailable";
-        /// Nodes whose pod is of the newest template.
+        /// Nodes with a pod of the current template.
         updated_number_scheduled = "updatedNumberScheduled";
-        /// The generation that the controller has seen.
+        /// The generation that the controller last observed.
         observed_generation = "observedGeneration";
     }
     Deployment => {
-        /// Pods that are ready and have been for `minReadySeconds`.
+        /// Pods that have been ready for at least `minReadySeconds`.
         ///
         /// ```
         /// # longshore_embedded::example(async |cluster| {
@@ -124,7 +124,7 @@ counts! {
         /// #     "availableReplicas": 3, "unavailableReplicas": 1, "observedGeneration": 1,
         /// # }});
         /// # deployments.patch_status("web", &Patch::merge(status)).await?;
-        /// // In the middle of a roll-out:
+        /// // During a rollout:
         /// let web = deployments.fetch("web").await?;
         /// assert_eq!(web.observed_generation()?, 1);
         /// assert_eq!((web.observed_replicas()?, web.updated_replicas()?), (4, 2));
@@ -133,15 +133,15 @@ counts! {
         /// # Ok(()) });
         /// ```
         available_replicas = "availableReplicas";
-        /// The generation that the controller has seen.
+        /// The generation that the controller last observed.
         observed_generation = "observedGeneration";
-        /// Pods that there are, of all templates.
+        /// Existing pods of all templates.
         observed_replicas = "replicas";
-        /// Pods that are ready.
+        /// Ready pods.
         ready_replicas = "readyReplicas";
-        /// Pods that are wanted and not available yet.
+        /// Desired pods that are not available yet.
         unavailable_replicas = "unavailableReplicas";
-        /// Pods of the newest template.
+        /// Pods of the current template.
         updated_replicas = "updatedReplicas";
     }
 }

@@ -6,12 +6,12 @@ use super::View;
 use crate::{error::Result, item::Item, kind::Object, options::DeleteOptions, transport::Call};
 
 impl<K: Object> View<K> {
-    /// Deletes an object. That it is gone already is no error, nor that a
-    /// namespace is on its way already.
+    /// Deletes an object. Succeeds if the object does not exist, or if it is a namespace
+    /// that is already being deleted.
     ///
     /// # Errors
-    /// [`Error::is_conflict`](crate::Error::is_conflict) when the options ask for another uid or
-    /// version.
+    /// [`Error::is_conflict`](crate::Error::is_conflict) if the options require another uid
+    /// or resource version.
     pub async fn delete(&self, name: &str, options: &DeleteOptions) -> Result<()> {
         let options_sent = options.body(&self.writing);
         let call = Call::new(Method::DELETE, self.object_path(name)?).json(&options_sent)?;
@@ -29,11 +29,11 @@ impl<K: Object> View<K> {
         gvk.group.is_empty() && gvk.kind == "Namespace" && !conditional
     }
 
-    /// Deletes every object of the view.
+    /// Deletes all objects of the view.
     ///
     /// # Errors
-    /// [`Error::Namespace`](crate::Error::Namespace) for a namespaced kind without a namespace: the
-    /// API deletes in one namespace at a time.
+    /// [`Error::Namespace`](crate::Error::Namespace) for a namespaced kind without a
+    /// namespace: the API deletes only within one namespace.
     pub async fn delete_all(&self, options: &DeleteOptions) -> Result<()> {
         if self.kind().is_namespaced() && self.namespace().is_none() {
             return Err(self.needs_namespace());
@@ -48,10 +48,10 @@ impl<K: Object> View<K> {
 }
 
 impl<K: Object> Item<K> {
-    /// Deletes the object; that it is gone already is no error.
+    /// Deletes the object. Succeeds if it does not exist.
     ///
     /// # Errors
-    /// As the server refuses.
+    /// The server rejects the request.
     pub async fn delete(&self, options: &DeleteOptions) -> Result<()> {
         self.view().delete(self.name(), options).await
     }

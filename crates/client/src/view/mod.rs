@@ -1,5 +1,5 @@
-//! Views: which objects are meant, and how to read and write them. Making one does
-//! no I/O.
+//! Views: a selection of objects, and how to read and write them. Creating a view does no
+//! I/O.
 
 mod delete;
 mod list;
@@ -27,7 +27,7 @@ pub use {
     table::{Column, Row, Table},
 };
 
-/// The objects of a kind, of one namespace or all, that selectors match.
+/// The objects of a kind, in one namespace or all, that match selectors.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -62,9 +62,9 @@ pub struct View<K: Object> {
     labels: LabelSelector,
     fields: FieldSelector,
     pub(crate) writing: Writing,
-    /// Lists may come from the server's cache, see [`View::from_cache`].
+    /// Whether lists may come from the server's cache, see [`View::from_cache`].
     pub(crate) cached: bool,
-    /// The method that was given an empty selector: every request is refused.
+    /// The method that was called with an empty selector. Every request is then rejected.
     empty_selector: Option<&'static str>,
 }
 
@@ -87,11 +87,10 @@ impl<K: Object> View<K> {
         self
     }
 
-    /// Only the objects in a namespace.
+    /// Selects the objects of a namespace.
     ///
     /// # Errors
-    /// [`Error::Namespace`] for a kind that is in none, and for an invalid
-    /// name.
+    /// [`Error::Namespace`] if the kind is not namespaced, or the name is invalid.
     pub fn in_namespace(self, namespace: &str) -> Result<Self> {
         let info = &self.kind;
         if !info.is_namespaced() {
@@ -106,10 +105,10 @@ impl<K: Object> View<K> {
         Ok(self.with_namespace(Some(namespace.to_owned())))
     }
 
-    /// Only the objects whose labels match, besides the selectors there are.
+    /// Selects the objects whose labels match, in addition to the existing selectors.
     ///
-    /// An empty selector would select every object, as when a variable is empty by
-    /// accident. Every request of the view then fails with [`Error::Invalid`] before
+    /// An empty selector would select all objects, for example if a variable is empty by
+    /// mistake. Every request of the view then fails with [`Error::Invalid`] before
     /// anything is sent.
     ///
     /// ```
@@ -131,9 +130,9 @@ impl<K: Object> View<K> {
         self
     }
 
-    /// Only the objects whose fields match, besides the selectors there are.
-    /// The server decides which fields can be selected by. An empty selector is refused
-    /// as by [`View::labels`].
+    /// Selects the objects whose fields match, in addition to the existing selectors. The
+    /// server decides which fields are supported. An empty selector is rejected as by
+    /// [`View::labels`].
     #[must_use]
     pub fn fields(mut self, selector: FieldSelector) -> Self {
         self.refuse_empty(selector.is_everything(), "fields()");
@@ -141,10 +140,10 @@ impl<K: Object> View<K> {
         self
     }
 
-    /// Only the objects whose labels match a selector in text form.
+    /// Selects the objects whose labels match a selector in text form.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an empty selector and one that cannot be read.
+    /// [`Error::Invalid`] if the selector is empty or invalid.
     pub fn filter(self, labels: &str) -> Result<Self> {
         if labels.trim().is_empty() {
             let problem = "an empty label selector selects everything: leave the filter out";
@@ -160,7 +159,7 @@ impl<K: Object> View<K> {
         }
     }
 
-    /// Refuses every request of a view that was given an empty selector.
+    /// Rejects every request of a view with an empty selector.
     fn check_selectors(&self) -> Result<()> {
         match self.empty_selector {
             None => Ok(()),
@@ -170,19 +169,19 @@ impl<K: Object> View<K> {
         }
     }
 
-    /// The namespace; `None` when the view is global.
+    /// The namespace; `None` if the view has all namespaces.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         self.namespace.as_deref()
     }
 
-    /// The kind's type and place in the API.
+    /// The kind and its place in the API.
     #[must_use]
     pub fn kind(&self) -> &KindInfo {
         &self.kind
     }
 
-    /// The cluster it looks at.
+    /// The cluster of the view.
     #[must_use]
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
@@ -196,7 +195,7 @@ impl<K: Object> View<K> {
         self.kind.collection_path(self.namespace())
     }
 
-    /// The path of one object. A namespaced kind needs the view's namespace.
+    /// The path of one object. A namespaced kind requires the view's namespace.
     pub(crate) fn object_path(&self, name: &str) -> Result<String> {
         self.check_selectors()?;
         let info = &self.kind;
@@ -206,7 +205,7 @@ impl<K: Object> View<K> {
                 info.singular
             )));
         }
-        // The rule of path segments; stricter rules are the server's.
+        // The rule of path segments. The server has stricter rules.
         if name.is_empty() || name == "." || name == ".." || name.contains(['/', '%']) {
             return Err(Error::Invalid(format!(
                 "{name:?} is no name of a {}",
@@ -216,7 +215,7 @@ impl<K: Object> View<K> {
         Ok(format!("{}/{}", self.collection_path(), escape(name)))
     }
 
-    /// A request for the collection, narrowed by the selectors.
+    /// A request for the collection, with the selectors.
     pub(crate) fn selection(&self) -> Result<Call> {
         self.check_selectors()?;
         let mut call = Call::get(self.collection_path());

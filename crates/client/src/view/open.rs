@@ -11,21 +11,21 @@ use crate::{
 };
 
 impl Cluster {
-    /// All objects of a kind; nothing is requested yet.
+    /// Returns a view of all objects of a kind. Sends no request.
     #[must_use]
     pub fn view<K: Kind>(&self) -> View<K> {
         self.view_of(K::info())
     }
 
-    /// All objects of a kind that is known at run time, read into the type `K`; nothing
-    /// is requested yet. [`Any`] reads every kind.
+    /// Returns a view of all objects of a kind that is known at run time, with the Rust
+    /// type `K`. Sends no request. [`Any`] is a type for every kind.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
     /// use longshore_client::{KindRef, kinds::Any};
     /// use serde::{Deserialize, Serialize};
     ///
-    /// /// The part of a ConfigMap or a Secret that is needed here.
+    /// /// The fields of a ConfigMap or a Secret that are needed here.
     /// #[derive(Debug, Clone, Serialize, Deserialize)]
     /// struct Keys {
     ///     data: std::collections::BTreeMap<String, String>,
@@ -43,18 +43,19 @@ impl Cluster {
         View::new(self.clone(), KindOf::new(kind.into()))
     }
 
-    /// All objects of the kind that a person means by `word`: `deploy`,
-    /// `jobs.batch`, `Pod`, `PodList`. What this crate does not know is looked up in
-    /// the cluster, once.
+    /// Returns a view of all objects of a kind, given in any form that kubectl accepts:
+    /// `deploy`, `jobs.batch`, `Pod`, `PodList`. A kind that this crate does not know is
+    /// looked up in the cluster, once.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) when the cluster has no such kind.
+    /// [`Error::Invalid`](crate::Error::Invalid) if the cluster does not have the kind.
     pub async fn kind(&self, word: &str) -> Result<View<Any>> {
         Ok(self.view_of(self.kind_called(word).await?))
     }
 
-    /// All objects of the kind of an object's `apiVersion` and `kind`, or of the kind of
-    /// their lists. What this crate does not know is looked up in the cluster.
+    /// Returns a view of all objects of the kind with this `apiVersion` and `kind`, which
+    /// may be those of a list. A kind that this crate does not know is looked up in the
+    /// cluster.
     ///
     /// # Errors
     /// As [`Cluster::kind`].
@@ -96,13 +97,13 @@ impl Cluster {
 }
 
 impl<K: Object> View<K> {
-    /// The paths of the kind's group, in each version that the cluster serves it, the
-    /// preferred version first: `/apis/autoscaling/v2`, `/apis/autoscaling/v1`. The
-    /// cluster is asked once; [`KindInfo::api_path`](longshore_model::KindInfo::api_path)
+    /// Returns the paths of the kind's group, one for each version that the cluster serves,
+    /// the preferred version first: `/apis/autoscaling/v2`, `/apis/autoscaling/v1`. The
+    /// cluster is queried once. [`KindInfo::api_path`](longshore_model::KindInfo::api_path)
     /// is the path that this client uses first.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) when the cluster has no such kind.
+    /// [`Error::Invalid`](crate::Error::Invalid) if the cluster does not have the kind.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {

@@ -1,4 +1,4 @@
-//! How a view writes, and its data as they are sent.
+//! The options of writes, and the data as they are sent.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl<K: Object> View<K> {
-    /// What is written through this view is checked and answered as if it
-    /// were, but nothing is kept.
+    /// Makes all writes of the view dry runs: the server checks them and returns the
+    /// result, but stores nothing.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -27,16 +27,16 @@ impl<K: Object> View<K> {
         self
     }
 
-    /// What is written through this view is recorded under the manager's name
-    /// in `managedFields`; without it, under the user agent's.
+    /// Records the writes of the view under this manager in `managedFields`. The default is
+    /// the user agent.
     #[must_use]
     pub fn field_manager(mut self, name: &str) -> Self {
         self.writing.manager = Some(name.to_owned());
         self
     }
 
-    /// Fields that the server does not know, and fields named twice, are
-    /// refused, where they would be dropped.
+    /// Rejects fields that the server does not know, and duplicate fields. By default, the
+    /// server drops them.
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.writing.strict = true;
@@ -50,7 +50,7 @@ impl<K: Object> View<K> {
         ))
     }
 
-    /// The data as it is to be sent, and the view in its namespace.
+    /// Returns the data as they are sent, and the view with their namespace.
     pub(super) fn prepare(
         &self,
         data: &impl Serialize,
@@ -105,7 +105,7 @@ pub(super) fn as_json(data: &impl Serialize) -> Result<Value> {
         .map_err(|error| Error::Invalid(format!("the data cannot be written as JSON: {error}")))
 }
 
-/// Fills a text in where it is absent; another one there is refused.
+/// Sets a text if it is absent. Another value is an error.
 fn fill(object: &mut Map<String, Value>, key: &str, text: &str) -> Result<()> {
     match object.get(key) {
         None | Some(Value::Null) => {

@@ -17,7 +17,8 @@ impl<K: Object> View<K> {
     /// Reads one object.
     ///
     /// # Errors
-    /// [`Error::NotFound`](crate::Error::NotFound); [`Error::Namespace`](crate::Error::Namespace) when the view lacks one;
+    /// [`Error::NotFound`](crate::Error::NotFound);
+    /// [`Error::Namespace`](crate::Error::Namespace) if the view has no namespace;
     /// [`Error::Invalid`](crate::Error::Invalid) for an empty name.
     pub async fn fetch(&self, name: &str) -> Result<Item<K>> {
         let call = Call::get(self.object_path(name)?);
@@ -25,7 +26,7 @@ impl<K: Object> View<K> {
         self.item(&body, &call.name())
     }
 
-    /// Reads one object; `None` when it is not there.
+    /// Reads one object. Returns `None` if it does not exist.
     ///
     /// # Errors
     /// As [`View::fetch`], save for the object's absence.
@@ -44,10 +45,10 @@ impl<K: Object> Item<K> {
         view.with_namespace(self.namespace().map(str::to_owned))
     }
 
-    /// The object's latest version.
+    /// Reads the latest version of the object.
     ///
     /// # Errors
-    /// [`Error::NotFound`](crate::Error::NotFound) when it is gone.
+    /// [`Error::NotFound`](crate::Error::NotFound) if it was deleted.
     pub async fn fetch(&self) -> Result<Self> {
         self.view().fetch(self.name()).await
     }

@@ -1,4 +1,4 @@
-//! How many replicas are wanted: the `scale` subresource.
+//! The number of replicas: the `scale` subresource.
 
 use http::Method;
 use serde::Deserialize;
@@ -7,17 +7,16 @@ use serde_json::json;
 use super::View;
 use crate::{error::Result, item::Item, kind::Object, transport::Call};
 
-/// How many replicas an object has and should have.
+/// The desired and the current number of replicas of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scale {
-    /// As many are wanted.
+    /// The desired number.
     pub wanted: u32,
-    /// As many there were when its controller last looked.
+    /// The number that the controller last observed.
     pub observed: u32,
-    /// The label selector of its pods, in text form; empty when the kind has
-    /// none.
+    /// The label selector of the pods in text form; empty if the kind has none.
     pub selector: String,
-    /// The version of the object.
+    /// The resource version of the object.
     pub version: String,
 }
 
@@ -52,16 +51,17 @@ struct RawStatus {
 }
 
 impl<K: Object> View<K> {
-    /// Reads how many replicas an object has and should have.
+    /// Reads the desired and the current number of replicas of an object.
     ///
     /// # Errors
-    /// [`Error::NotFound`](crate::Error::NotFound), also for a kind that has no replicas.
+    /// [`Error::NotFound`](crate::Error::NotFound) if the object does not exist or its kind
+    /// has no replicas.
     pub async fn scale(&self, name: &str) -> Result<Scale> {
         self.scaled(&Call::get(self.scale_path(name)?)).await
     }
 
-    /// Asks for so many replicas. That they are there takes longer:
-    /// [`View::wait`] waits for it.
+    /// Sets the desired number of replicas. Does not wait until they exist; use
+    /// [`View::wait`] for that.
     ///
     /// # Errors
     /// As [`View::scale`].
@@ -78,7 +78,7 @@ impl<K: Object> View<K> {
     /// assert_eq!(web.set_scale("web", 3).await?.wanted, 3);
     ///
     /// let scale = web.scale("web").await?;
-    /// // Its controller has not looked yet.
+    /// // The controller has not observed the change yet.
     /// assert_eq!((scale.wanted, scale.observed), (3, 0));
     /// assert_eq!(scale.selector, "app=web");
     ///

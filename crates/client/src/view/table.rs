@@ -1,4 +1,4 @@
-//! Objects as the server shows them to people: its own columns.
+//! Tables: objects as the server prints them for people.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -6,24 +6,24 @@ use serde_json::Value;
 use super::View;
 use crate::{error::Result, kind::Object, transport::Call};
 
-/// Objects as rows, with the columns that the server knows for their kind.
+/// Objects as rows, with the columns that the server defines for their kind.
 #[derive(Debug, Clone)]
 pub struct Table {
     /// The columns, in order.
     pub columns: Vec<Column>,
-    /// A row for each object.
+    /// One row per object.
     pub rows: Vec<Row>,
 }
 
 /// One column of a [`Table`].
 #[derive(Debug, Clone, Deserialize)]
 pub struct Column {
-    /// Its name, as `Ready`.
+    /// The name, for example `Ready`.
     pub name: String,
-    /// What it means; empty when it is absent.
+    /// The description; may be empty.
     #[serde(default)]
     pub description: String,
-    /// 0 for columns that are always shown, more for those of wide tables.
+    /// 0 for columns that are always shown, higher for those of wide tables.
     #[serde(default)]
     pub priority: i32,
 }
@@ -33,9 +33,9 @@ pub struct Column {
 pub struct Row {
     /// The object's name.
     pub name: String,
-    /// Its namespace; empty for objects of the whole cluster.
+    /// Its namespace; empty for cluster-scoped objects.
     pub namespace: String,
-    /// A value for each column: texts, numbers, booleans.
+    /// One value per column: texts, numbers, booleans.
     pub cells: Vec<Value>,
 }
 
@@ -73,7 +73,7 @@ struct RawMeta {
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
 impl<K: Object> View<K> {
-    /// All objects, as the server shows them to people.
+    /// Returns all objects as a table.
     ///
     /// # Errors
     /// As [`View::list`](crate::View::list); an [`Error::Api`](crate::Error::Api) with code 406
@@ -99,7 +99,7 @@ impl<K: Object> View<K> {
         self.tabled(self.selection()?).await
     }
 
-    /// The first objects, `most` of them at most, as the server shows them to people.
+    /// Returns at most the first `most` objects as a table.
     ///
     /// # Errors
     /// As [`View::table`].
@@ -112,12 +112,12 @@ impl<K: Object> View<K> {
     pub async fn table_of_first(&self, most: u32) -> Result<Table> {
         let call = self.selection()?.with("limit", most.max(1).to_string());
         let mut table = self.tabled(call).await?;
-        // Servers may send more than they are asked for.
+        // Servers may return more than the limit.
         table.rows.truncate(most as usize);
         Ok(table)
     }
 
-    /// One object, as the server shows it to people.
+    /// Returns one object as a table.
     ///
     /// # Errors
     /// As [`View::fetch`](crate::View::fetch) and [`View::table`].

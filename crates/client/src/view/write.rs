@@ -24,14 +24,14 @@ use crate::{
 /// object["data"]["colour"] = "blue".into();
 /// let replaced = maps.replace("a", &object).await?;
 /// assert_eq!(replaced.data()?["colour"], "blue");
-/// // By now the data are of an old version.
+/// // The resource version in the data is now outdated.
 /// assert!(maps.replace("a", &object).await.unwrap_err().is_conflict());
 ///
 /// let patched = maps.patch("a", &Patch::merge(json!({"data": {"colour": null}}))).await?;
 /// assert!(patched.data()?.is_empty());
 /// let wanted = json!({"metadata": {"name": "b"}, "data": {"shape": "round"}});
 /// maps.apply(&wanted, "painter", false).await?;
-/// // A strict view does not let a slip of the pen pass.
+/// // A strict view rejects a misspelled field.
 /// let wrong = json!({"metadata": {"name": "c"}, "date": {}});
 /// assert_eq!(maps.create(&wrong).await.unwrap_err().code(), Some(400));
 ///
@@ -41,13 +41,13 @@ use crate::{
 /// # Ok(()) });
 /// ```
 impl<K: Object> View<K> {
-    /// Makes an object. `apiVersion` and `kind` may be left out; a namespaced
-    /// kind needs the view's namespace or the data's.
+    /// Creates an object. `apiVersion` and `kind` may be omitted. A namespaced kind
+    /// requires the namespace of the view or of the data.
     ///
     /// # Errors
-    /// [`Error::is_already_exists`]; [`Error::Namespace`] when both
-    /// namespaces are there and differ, or none is; [`Error::Invalid`] for
-    /// data of another kind, before any request.
+    /// [`Error::is_already_exists`]; [`Error::Namespace`] if the namespaces of view and
+    /// data differ or both are missing; [`Error::Invalid`] for data of another kind, before
+    /// any request.
     pub async fn create<Form>(&self, data: &impl Data<K, Form>) -> Result<Item<K>> {
         let (view, data) = self.prepare(data, None)?;
         let call = Call::new(Method::POST, view.collection_path())
@@ -56,17 +56,17 @@ impl<K: Object> View<K> {
         view.written(&call).await
     }
 
-    /// Replaces an object. With `metadata.resourceVersion` in the data, only
-    /// that version.
+    /// Replaces an object. With `metadata.resourceVersion` in the data, replaces only that
+    /// version.
     ///
     /// # Errors
-    /// [`Error::is_conflict`] when the object has changed since, else as
+    /// [`Error::is_conflict`] if the object has changed since; otherwise as
     /// [`View::create`].
     pub async fn replace<Form>(&self, name: &str, data: &impl Data<K, Form>) -> Result<Item<K>> {
         self.put(name, "", data).await
     }
 
-    /// Replaces an object's status and nothing else.
+    /// Replaces only the status of an object.
     ///
     /// # Errors
     /// As [`View::replace`].
@@ -110,17 +110,17 @@ impl<K: Object> View<K> {
         view.written(&call).await
     }
 
-    /// Changes an object; with [`Patch::apply`], makes it when it is absent.
+    /// Patches an object. With [`Patch::apply`], creates it if it does not exist.
     ///
     /// # Errors
-    /// As the server refuses; [`Error::is_conflict`] names the fields and
-    /// their managers.
+    /// The server rejects the request; [`Error::is_conflict`] names the fields and their
+    /// managers.
     pub async fn patch(&self, name: &str, patch: &Patch) -> Result<Item<K>> {
         self.patch_at(name, "", patch).await
     }
 
-    /// Applies an object, server-side: as [`Patch::apply`], under the name in the
-    /// data.
+    /// Applies an object on the server, as with [`Patch::apply`]. The data contain the
+    /// name.
     ///
     /// # Errors
     /// As [`View::patch`]; [`Error::Invalid`] for data without a name, before
@@ -139,14 +139,14 @@ impl<K: Object> View<K> {
             ));
         }
         let name = name.to_owned();
-        // The server refuses them in what is applied. An object that was read has them.
+        // The server rejects managed fields in an apply. An object that was read has them.
         if let Some(metadata) = data["metadata"].as_object_mut() {
             metadata.remove("managedFields");
         }
         self.patch(&name, &Patch::apply(data, manager, force)).await
     }
 
-    /// Changes an object's status and nothing else.
+    /// Patches only the status of an object.
     ///
     /// # Errors
     /// As [`View::patch`].
@@ -189,12 +189,12 @@ impl<K: Object> View<K> {
 /// let third = second.patch_status(&Patch::merge(status)).await?;
 /// assert!(third.holds("Ready")?);
 ///
-/// // A snapshot stays as it is.
+/// // A snapshot does not change.
 /// assert!(!second.holds("Ready")? && first.labels().is_empty());
 /// assert_eq!(first.fetch().await?, third);
 /// assert_ne!(first, third);
 ///
-/// // What comes after it can be watched.
+/// // A watch can start at its version.
 /// let mut changes = second.watch().await?;
 /// let change = changes.next(None).await?;
 /// assert_eq!(change.item(), Some(&third));
@@ -204,18 +204,18 @@ impl<K: Object> View<K> {
 /// # Ok(()) });
 /// ```
 impl<K: Object> Item<K> {
-    /// Changes the object; the new version.
+    /// Patches the object and returns the new version.
     ///
     /// # Errors
-    /// As the server refuses.
+    /// The server rejects the request.
     pub async fn patch(&self, patch: &Patch) -> Result<Self> {
         self.view().patch(self.name(), patch).await
     }
 
-    /// Changes the object's status; the new version.
+    /// Patches the status of the object and returns the new version.
     ///
     /// # Errors
-    /// As the server refuses.
+    /// The server rejects the request.
     pub async fn patch_status(&self, patch: &Patch) -> Result<Self> {
         self.view().patch_status(self.name(), patch).await
     }

@@ -1,4 +1,4 @@
-//! What a watch reports.
+//! The events of a watch.
 
 use crate::{
     cluster::{Cluster, Connection},
@@ -7,7 +7,7 @@ use crate::{
     list::List,
 };
 
-/// A change that a [`Watch`](crate::Watch) saw.
+/// A change that a [`Watch`](crate::Watch) received.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -31,14 +31,14 @@ use crate::{
 /// ```
 #[derive(Debug, Clone)]
 pub enum WatchEvent<K: Object, C: Connection = Cluster> {
-    /// The object is new, or new to the view's selectors.
+    /// The object was created, or now matches the selectors.
     Added(Item<K, C>),
-    /// The object has changed.
+    /// The object was changed.
     Modified(Item<K, C>),
-    /// The object is gone, or no longer matches; its last state.
+    /// The object was deleted, or no longer matches; its last state.
     Deleted(Item<K, C>),
-    /// The server no longer has the history since the last event: here is
-    /// everything as it is now. What is not in it is gone.
+    /// The resource version expired, so events were missed. Contains the current state of
+    /// all objects; other objects no longer exist.
     Resync(List<K, C>),
 }
 

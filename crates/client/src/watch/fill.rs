@@ -1,9 +1,9 @@
-//! Everything as it is now, as the beginning of a watch: by a watch list where
-//! the server has them, page by page elsewhere.
+//! Reads the current state of all objects at the start of a watch: with a watch list if the
+//! server supports it, otherwise page by page.
 //!
-//! Watch lists are of Kubernetes 1.27 and on by default since 1.34, but the version
-//! does not show whether a server has them, for they can be switched off: one is
-//! tried once per cluster, and the outcome is remembered.
+//! Watch lists exist since Kubernetes 1.27 and are enabled by default since 1.34. The
+//! version does not show whether a server supports them, because they can be disabled. The
+//! client tries one per cluster and remembers the result.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,43 +16,43 @@ use crate::{
     view::{View, read_consistent},
 };
 
-/// A server that knows of watch lists does not pause so long in the middle, nor
-/// longer than a watch may be silent.
+/// A server that sends a watch list pauses for less than this time, and no longer than a
+/// watch may be silent.
 const QUIET: Duration = Duration::from_secs(5);
-/// Where a server marks the end of the initial events.
+/// The annotation with which a server marks the end of the initial events.
 const END: [&str; 3] = ["metadata", "annotations", "k8s.io/initial-events-end"];
-/// Pages are smaller than those of a stream: beside what is kept, two of them
-/// are in memory.
+/// Pages are smaller than those of a stream, because two pages are in memory in addition to
+/// the objects that are kept.
 const PAGE: u32 = 100;
 const EVENT: &str = "an initial event of a watch";
 
-/// In what form objects are wanted.
+/// The form of the objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// As they came.
+    /// As received.
     Whole,
     /// Without `managedFields`, each in a buffer of its own.
     Compact,
 }
 
-/// Everything at a version, and the watch that goes on from there, if there is
-/// one already.
+/// All objects and their resource version, and the watch that continues from there, if one
+/// is open already.
 pub(crate) struct Filled {
     pub(crate) snapshots: Vec<Arc<Snapshot>>,
     pub(crate) version: String,
     pub(crate) lines: Option<Lines>,
 }
 
-/// What came of a watch list.
+/// The result of a watch list.
 enum Outcome {
     Filled(Filled),
-    /// The server does not have them.
+    /// The server does not support watch lists.
     Refused,
-    /// It was interrupted.
+    /// The watch list was interrupted.
     Broken,
 }
 
-/// Reads everything.
+/// Reads all objects.
 pub(crate) async fn fill<K: Object>(view: &View<K>, keep: Keep) -> Result<Filled> {
     let known = &view.cluster().shared.watch_lists;
     if known.are_refused() {
@@ -66,7 +66,7 @@ pub(crate) async fn fill<K: Object>(view: &View<K>, keep: Keep) -> Result<Filled
         Outcome::Broken => by_pages(view, keep).await,
         Outcome::Refused => {
             let filled = by_pages(view, keep).await?;
-            // Only now: what both ways refuse is refused for another reason.
+            // Recorded only now: if both ways are rejected, there is another reason.
             known.set_refused();
             Ok(filled)
         }
@@ -105,7 +105,8 @@ async fn by_watch<K: Object>(view: &View<K>, keep: Keep) -> Result<Outcome> {
             Ok(Ok(Some(line))) => line,
             Ok(Err(Error::Closed)) => return Err(Error::Closed),
             Ok(_) => return Ok(Outcome::Broken),
-            // It sent what there is, as ever, and waits for changes.
+            // The server ignored the parameter: it sent the current objects and waits for
+            // changes.
             Err(_) => return Ok(Outcome::Refused),
         };
         let Ok((kind, object)) = data::watch_line(&line, EVENT) else {

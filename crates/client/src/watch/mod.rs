@@ -1,4 +1,4 @@
-//! Watches: changes as they happen, over as many connections as it takes.
+//! Watches: changes as they happen, over any number of connections.
 
 mod event;
 mod fill;
@@ -28,14 +28,14 @@ pub use event::WatchEvent;
 pub(crate) use fill::{Filled, Keep, fill};
 pub(crate) use session::{Session, Step};
 
-/// Changes to the objects of a view, in order, none twice and none missed.
+/// Changes to the objects of a view, in order, without duplicates or gaps.
 ///
-/// It does not end by itself: connections that end or break are made anew
-/// from the last version seen, and when the server has forgotten that, there
-/// is a [`WatchEvent::Resync`]. It ends after an error that trying again
-/// cannot mend, such as a missing permission, and that error is reported.
+/// It does not end by itself. After the end or loss of a connection, it reconnects from the
+/// last resource version. If that version has expired, the next event is
+/// [`WatchEvent::Resync`]. It ends after an error that cannot be solved by a retry, such as
+/// a missing permission, and returns this error.
 ///
-/// Also a `Stream` of results. Dropping it frees the connection.
+/// Also a `Stream` of results. Dropping it closes the connection.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -45,11 +45,11 @@ pub(crate) use session::{Session, Step};
 /// let list = maps.list().await?;
 /// maps.create(&serde_json::json!({"metadata": {"name": "a"}})).await?;
 ///
-/// // From the list on, so that nothing is missed between the two.
+/// // Starts at the list, so that no change between the two is missed.
 /// let mut watch = maps.watch_since(&list.version).await?;
 /// let event = watch.next(Some(Duration::from_secs(20))).await?;
 /// assert!(matches!(event, WatchEvent::Added(map) if map.name() == "a"));
-/// // What has not come yet may still come.
+/// // An event may still arrive.
 /// assert!(watch.next(Some(Duration::ZERO)).await.unwrap_err().is_timeout());
 /// watch.close();
 /// assert!(matches!(watch.next(None).await, Err(Error::Closed)));
@@ -60,8 +60,8 @@ pub struct Watch<K: Object> {
     what: String,
 }
 
-/// The next event, with texts of its own: an item that is kept must not keep
-/// the connection's buffer.
+/// Returns the next event with texts of its own: an item that is kept must not keep the
+/// buffer of the connection.
 async fn next<K: Object>(session: &mut Session<K>) -> Result<WatchEvent<K>> {
     let step = session.step().await?;
     let item = |snapshot: Snapshot| session.view().wrap(Arc::new(snapshot.own()));
@@ -95,13 +95,12 @@ impl<K: Object> Watch<K> {
         })
     }
 
-    /// The next change. `None` waits for ever; zero does not wait, it takes
-    /// what has come.
-    /// May be given up and called again; no event is lost.
+    /// Returns the next change. `None` waits without limit; a timeout of zero returns only
+    /// a change that has already arrived. Cancel safe: no event is lost.
     ///
     /// # Errors
-    /// [`Error::Timeout`] when the time runs out: the watch goes on.
-    /// [`Error::Closed`] once it has ended.
+    /// [`Error::Timeout`] after the timeout; the watch continues. [`Error::Closed`] if the
+    /// watch has ended.
     pub async fn next(&mut self, timeout: Option<Duration>) -> Result<WatchEvent<K>> {
         let Some(events) = &mut self.events else {
             return Err(Error::Closed);
@@ -126,23 +125,23 @@ impl<K: Object> Watch<K> {
         })
     }
 
-    /// Ends the watch and frees its connection.
+    /// Ends the watch and closes its connection.
     pub fn close(&mut self) {
         self.events = None;
     }
 }
 
 impl<K: Object> View<K> {
-    /// Changes from now on.
+    /// Watches changes from now on.
     ///
     /// # Errors
-    /// As the server refuses, or does not answer, at the first connection.
+    /// The server rejects the first request, or does not respond.
     pub async fn watch(&self) -> Result<Watch<K>> {
         let version = self.version().await?;
         self.watch_since(&version).await
     }
 
-    /// Changes after a version: of a [`List`], or of an item.
+    /// Watches changes after a resource version, of a [`List`] or an item.
     ///
     /// # Errors
     /// As [`View::watch`]. A version that the server no longer knows is no
@@ -153,7 +152,7 @@ impl<K: Object> View<K> {
 }
 
 impl<K: Object> Item<K> {
-    /// Changes to this object after this version.
+    /// Watches changes to this object after this version.
     ///
     /// # Errors
     /// As [`View::watch_since`].

@@ -2,7 +2,7 @@
 
 use crate::{error::Result, kind::Object, transport::Call, view::View};
 
-/// A request for a watch of a view.
+/// Returns the request for a watch of a view.
 pub(super) fn request<K: Object>(view: &View<K>) -> Result<Call> {
     // A random part is removed, so that many watches do not reconnect at the same time.
     let wanted = view.cluster().transport.timing().watch_connection;

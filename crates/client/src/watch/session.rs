@@ -1,4 +1,4 @@
-//! What a watch does between events: connect, resume, fill anew, back off.
+//! The connections of a watch: connect, resume, list again, back off.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,27 +18,27 @@ use crate::{
     view::View,
 };
 
-/// So many malformed lines in a row are borne, each on a new connection.
+/// The maximum number of malformed lines in a row, each on a new connection.
 const MALFORMED: u32 = 3;
-/// So many refused credentials in a row are borne.
+/// The maximum number of rejected credentials in a row.
 const UNAUTHORIZED: u32 = 1;
 const EVENT: &str = "an event of a watch";
 
-/// One thing that happened. The texts are slices of the connection's buffer.
+/// One event. The texts are slices of the connection's buffer.
 pub(crate) enum Step {
     Added(Snapshot),
     Modified(Snapshot),
     Deleted(Snapshot),
-    /// The history since the last event is lost.
+    /// The resource version expired.
     Expired,
 }
 
 pub(crate) struct Session<K: Object> {
     view: View<K>,
-    /// Everything up to here is known.
+    /// The resource version of the last event.
     version: String,
     lines: Option<Lines>,
-    /// The history since `version` is lost.
+    /// Whether `version` has expired.
     expired: bool,
     /// Failures in a row, for the back-off.
     failures: u32,
@@ -47,7 +47,7 @@ pub(crate) struct Session<K: Object> {
 }
 
 impl<K: Object> Session<K> {
-    /// A session that has nothing yet.
+    /// Returns a session without a version.
     pub(crate) fn new(view: View<K>) -> Self {
         Self {
             view,
@@ -60,7 +60,7 @@ impl<K: Object> Session<K> {
         }
     }
 
-    /// Connects; a version that has expired is no error yet.
+    /// Connects. An expired version is not an error yet.
     pub(super) async fn open(view: View<K>, version: String) -> Result<Self> {
         let mut session = Self::new(view);
         session.go_on(version, None);
@@ -75,13 +75,13 @@ impl<K: Object> Session<K> {
         &self.view
     }
 
-    /// Everything up to `version` is known.
+    /// Continues from `version`.
     pub(crate) fn go_on(&mut self, version: String, lines: Option<Lines>) {
         (self.version, self.lines, self.expired) = (version, lines, false);
         self.heard();
     }
 
-    /// What was known is not worth going on from.
+    /// Discards the version: nothing can continue from it.
     pub(crate) fn forget(&mut self) {
         (self.lines, self.expired) = (None, true);
         self.heard();
@@ -99,7 +99,7 @@ impl<K: Object> Session<K> {
         Ok(())
     }
 
-    /// The next step; an error is final.
+    /// Returns the next step. An error is final.
     pub(crate) async fn step(&mut self) -> Result<Step> {
         loop {
             let outcome = if self.expired {
@@ -120,8 +120,8 @@ impl<K: Object> Session<K> {
         }
     }
 
-    /// After [`Step::Expired`]: everything as it is now, and its version. The
-    /// session goes on from there.
+    /// After [`Step::Expired`]: reads the current state of all objects and its version. The
+    /// session continues from there.
     pub(crate) async fn refill(&mut self, keep: Keep) -> Result<(Vec<Arc<Snapshot>>, String)> {
         loop {
             match fill(&self.view, keep).await {
@@ -138,7 +138,7 @@ impl<K: Object> Session<K> {
         }
     }
 
-    /// One line: a step, or nothing that matters.
+    /// Handles one line. Returns `None` if it is not an event.
     async fn read(&mut self) -> Result<Option<Step>> {
         let Some(lines) = &mut self.lines else {
             return Ok(None);
@@ -152,7 +152,7 @@ impl<K: Object> Session<K> {
             }
             Ok(Ok(None)) => {
                 self.lines = None;
-                // A server that only ever ends connections must not be hurried.
+                // Do not reconnect at once to a server that only ends connections.
                 let pause = self
                     .view
                     .cluster()
@@ -192,14 +192,14 @@ impl<K: Object> Session<K> {
             "MODIFIED" => Some(Step::Modified(snapshot)),
             "DELETED" => Some(Step::Deleted(snapshot)),
             _ => {
-                // A bookmark, or something newer: the version is what counts.
+                // A bookmark or a newer type of event: only the version matters.
                 self.failures = 0;
                 None
             }
         })
     }
 
-    /// Prepares another try after an error, or passes it on.
+    /// Prepares a retry after an error, or returns the error.
     async fn recover(&mut self, error: Error) -> Result<()> {
         self.lines = None;
         if error.is_gone() && !self.expired {
@@ -243,7 +243,7 @@ impl<K: Object> Session<K> {
     }
 }
 
-/// Whether trying again may help.
+/// Whether a retry may help.
 fn is_passing(error: &Error) -> bool {
     match error {
         Error::Unreachable { .. } => true,

@@ -1,4 +1,4 @@
-//! Lists: whole, or page by page with the next one fetched ahead.
+//! Lists: complete, or page by page, with the next page requested ahead.
 
 mod pages;
 
@@ -10,25 +10,25 @@ use crate::{data, error::Result, item::Item, kind::Object, list::List, transport
 use pages::Pages;
 pub(crate) use pages::read_consistent;
 
-/// How many items a page of a whole list holds.
+/// The number of items per page of a complete list.
 const PAGE: u32 = 500;
 
-/// What becomes of a list over several pages when the server has forgotten
-/// the snapshot it began with (410), after a long pause.
+/// What to do if the snapshot of a paginated list expires (410), after a long pause between
+/// two pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Expired {
-    /// The rest comes from a newer snapshot, if the server offers that, as all
-    /// do since Kubernetes 1.11: no object comes twice, and none is missed that
-    /// was there all the time. What was made, changed or deleted meanwhile may
-    /// be seen in part: the list is of no one moment.
+    /// Continue with a newer snapshot, if the server offers one, as all do since Kubernetes
+    /// 1.11. No object is returned twice, and no object is missed that existed during the
+    /// whole time. Changes in the meantime may be seen in part: the list is not a
+    /// consistent snapshot.
     #[default]
     Resume,
-    /// The stream ends with that error ([`Error::is_gone`](crate::Error::is_gone)): the items up to it
-    /// are a consistent snapshot.
+    /// End the stream with the error ([`Error::is_gone`](crate::Error::is_gone)). The items
+    /// before it are a consistent snapshot.
     Fail,
 }
 
-/// How a list is read page by page.
+/// How a list is paginated.
 ///
 /// ```
 /// use longshore_client::{Expired, Paging};
@@ -39,10 +39,10 @@ pub enum Expired {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Paging {
-    /// How many items a page holds; 0 leaves it to the server, which then
-    /// sends all at once.
+    /// The number of items per page; 0 leaves it to the server, which then returns all
+    /// items at once.
     pub limit: u32,
-    /// What to do when the snapshot expires between two pages.
+    /// What to do if the snapshot expires between two pages.
     pub expired: Expired,
 }
 
@@ -56,9 +56,9 @@ impl Default for Paging {
 }
 
 impl<K: Object> View<K> {
-    /// The same view, whose lists may come from the server's cache
-    /// (`resourceVersion=0`): cheap for the server, and perhaps a little older
-    /// than the latest state, or than what was read before.
+    /// Returns the same view with lists that may come from the server's cache
+    /// (`resourceVersion=0`). They cost the server less, and may be older than the latest
+    /// state, or than a state that was read before.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -80,24 +80,25 @@ impl<K: Object> View<K> {
         })
     }
 
-    /// Reads the latest state of all objects as a consistent snapshot: page by page, the
-    /// next while this one is read, or in one response if the snapshot expires before
-    /// the last page.
+    /// Reads the latest state of all objects as a consistent snapshot: page by page, with
+    /// the next page requested ahead, or in one response if the snapshot expires before the
+    /// last page.
     ///
     /// # Errors
-    /// As the server refuses; [`Error::Decode`](crate::Error::Decode) for a malformed answer. Of a
-    /// malformed item only what is asked of that item is an error.
+    /// The server rejects the request; [`Error::Decode`](crate::Error::Decode) if the
+    /// response is malformed. A malformed item is an error only when its malformed part is
+    /// read.
     pub async fn list(&self) -> Result<List<K>> {
-        // Of its cache a server gives no pages.
+        // Servers do not paginate lists from their cache.
         let limit = if self.cached { 0 } else { PAGE };
-        // Boxed: callers' futures that hold this one stay shallow.
+        // Boxed, so that the futures of callers stay small.
         let whole = read_consistent(self.clone(), limit, |item| item);
         let (items, version) = Box::pin(whole).await?;
         Ok(List { items, version })
     }
 
-    /// How many objects there are now. Of a view without selectors the server sends the
-    /// number, and one object at most; of others all are read.
+    /// Returns the number of objects. Without selectors, the server returns the number with
+    /// at most one object; with selectors, all objects are read.
     ///
     /// # Errors
     /// As [`View::list`].
@@ -138,15 +139,15 @@ impl<K: Object> View<K> {
         }
     }
 
-    /// The version of the collection now, without its objects.
+    /// Returns the current resource version of the collection, without its objects.
     pub(crate) async fn version(&self) -> Result<String> {
         let call = self.selection()?.with("limit", "1");
         let body = self.cluster().bytes(&call).await?;
         data::list(&body, &call.response_name()).map(|list| list.version)
     }
 
-    /// Reads all objects page by page, the next page while this one is used;
-    /// see [`Expired::Resume`] for what comes after a long pause.
+    /// Reads all objects page by page, with the next page requested ahead. See
+    /// [`Expired::Resume`] for the behaviour after a long pause.
     ///
     /// An error ends the stream.
     pub fn stream(&self) -> impl Stream<Item = Result<Item<K>>> + Send + 'static + use<K> {

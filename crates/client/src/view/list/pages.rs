@@ -1,4 +1,4 @@
-//! Pages, one after the other: the next is on its way while this one comes.
+//! The pages of a list. The next page is requested while the current one is received.
 
 use std::sync::{
     Arc,
@@ -26,16 +26,16 @@ const HEAD: usize = 64 * 1024;
 pub(super) struct Pages<K: Object> {
     view: View<K>,
     paging: Paging,
-    /// The bytes of the latest page: the next will be about as large.
+    /// The size of the latest page in bytes. The next one will have about this size.
     latest: Arc<AtomicUsize>,
 }
 
-/// A page that is wanted next.
+/// The next page.
 enum Next<K: Object> {
-    /// It is not requested yet.
+    /// Not requested yet.
     Cursor(String),
-    /// It is on its way; dropping the handle gives it up. The cursor that
-    /// follows it comes before its items.
+    /// Requested. Dropping the handle cancels the request. The cursor of the page after it
+    /// arrives before its items.
     Asked(
         AbortOnDropHandle<Result<List<K>>>,
         oneshot::Receiver<String>,
@@ -70,7 +70,7 @@ impl<K: Object> Pages<K> {
         }
     }
 
-    /// All of them; an error ends it.
+    /// Returns all pages. An error ends the stream.
     pub(super) fn stream(self) -> impl Stream<Item = Result<List<K>>> + Send + 'static {
         let first = Some((self, Next::Cursor(String::new())));
         stream::unfold(first, |state| async {
@@ -81,8 +81,7 @@ impl<K: Object> Pages<K> {
         })
     }
 
-    /// A page, and the one after it, for which the server is asked while this
-    /// one still comes.
+    /// Returns a page. The page after it is requested while this one is still received.
     async fn read(&self, next: Next<K>) -> (Result<List<K>>, Option<Next<K>>) {
         let (page, cursor_after): (BoxFuture<'_, _>, _) = match next {
             Next::Cursor(cursor) => {
@@ -91,7 +90,7 @@ impl<K: Object> Pages<K> {
                 (Box::pin(page), cursor_after)
             }
             Next::Asked(page, cursor_after) => {
-                // A task that is gone went with its runtime.
+                // The task ended with its runtime.
                 let page = async { page.await.unwrap_or(Err(Error::Closed)) };
                 (Box::pin(page), cursor_after)
             }
@@ -100,7 +99,7 @@ impl<K: Object> Pages<K> {
         futures::join!(page, next)
     }
 
-    /// Begins to read a page; the empty cursor is the end.
+    /// Starts to read a page. An empty cursor is the end.
     fn ask(&self, cursor: String) -> Option<Next<K>> {
         let pages = self.clone();
         (!cursor.is_empty()).then(|| {
@@ -110,7 +109,8 @@ impl<K: Object> Pages<K> {
         })
     }
 
-    /// The page at a cursor, or of the snapshot that is offered instead.
+    /// Reads the page at a cursor, or one of a newer snapshot that the server offers
+    /// instead.
     async fn page(&self, cursor: &str, mut ahead: Ahead) -> Result<List<K>> {
         match self.page_at(cursor, &mut ahead).await {
             Err(error) if error.is_gone() && self.paging.expired == Expired::Resume => {
@@ -123,8 +123,8 @@ impl<K: Object> Pages<K> {
         }
     }
 
-    /// The page at a cursor; the first one at the empty cursor. The cursor of
-    /// the next is passed on as soon as it is there, before the items are.
+    /// Reads the page at a cursor; an empty cursor is the first page. The cursor of the
+    /// next page is passed on as soon as it has arrived, before the items.
     async fn page_at(&self, cursor: &str, ahead: &mut Ahead) -> Result<List<K>> {
         let view = &self.view;
         let mut call = if cursor.is_empty() {
@@ -179,7 +179,7 @@ pub(crate) async fn read_consistent<K: Object, T>(
     loop {
         let (page, following) = pages.read(next).await;
         let list = match page {
-            // Pages of several moments would be no state to go on from.
+            // Pages of several snapshots would not be a consistent state to continue from.
             Err(error) if error.is_gone() && pages.paging.limit > 0 => {
                 pages.paging.limit = 0;
                 kept.clear();
