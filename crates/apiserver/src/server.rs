@@ -8,6 +8,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use futures::future::BoxFuture;
 use longshore_engine::Engine;
 use longshore_node_api::{NodeLogs, NodeStreams};
 use rustix::process::{Resource, getrlimit};
@@ -138,7 +139,26 @@ impl ApiServer {
         &self,
         listener: TcpListener,
         tls: ServerTls,
-        shutdown: impl Future<Output = ()>,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> io::Result<()> {
+        self.serve_until(listener, tls, Box::pin(shutdown)).await
+    }
+
+    /// Boxed, so that this crate compiles the future, not each crate that awaits it.
+    fn serve_until(
+        &self,
+        listener: TcpListener,
+        tls: ServerTls,
+        shutdown: BoxFuture<'static, ()>,
+    ) -> BoxFuture<'_, io::Result<()>> {
+        Box::pin(self.accept(listener, tls, shutdown))
+    }
+
+    async fn accept(
+        &self,
+        listener: TcpListener,
+        tls: ServerTls,
+        shutdown: BoxFuture<'static, ()>,
     ) -> io::Result<()> {
         let address = listener.local_addr()?;
         if !address.ip().is_loopback() {

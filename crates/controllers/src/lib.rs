@@ -89,7 +89,15 @@ impl Controllers {
     ///
     /// # Errors
     /// See [`Controllers::start`].
-    pub async fn start_with(cluster: Cluster, options: Options) -> Result<Self, Error> {
+    pub fn start_with(
+        cluster: Cluster,
+        options: Options,
+    ) -> BoxFuture<'static, Result<Self, Error>> {
+        // Boxed, so that this crate compiles the future, not each crate that awaits it.
+        Box::pin(Self::begin(cluster, options))
+    }
+
+    async fn begin(cluster: Cluster, options: Options) -> Result<Self, Error> {
         let caches = Arc::new(Caches::open(&cluster).await?);
         let (events, writer) = events::channel(cluster.clone());
         let limits = BackoffLimits {

@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use futures::future::BoxFuture;
 use longshore_apiserver::{ApiServer, Authority, Faults, TokenKey};
 use longshore_client::Cluster;
 use longshore_controllers::Controllers;
@@ -58,7 +59,12 @@ impl EmbeddedCluster {
     /// # Errors
     /// Another process uses the folder, a file cannot be used, or a component
     /// failed to start. No component keeps running after an error.
-    pub async fn start(options: Options) -> Result<Self, Error> {
+    pub fn start(options: Options) -> BoxFuture<'static, Result<Self, Error>> {
+        // Boxed, so that this crate compiles the future, not each crate that awaits it.
+        Box::pin(Self::begin(options))
+    }
+
+    async fn begin(options: Options) -> Result<Self, Error> {
         if let Some(address) = options.listen.filter(|address| !address.ip().is_loopback()) {
             return Err(Error::NotLoopback(address));
         }
@@ -321,7 +327,12 @@ impl EmbeddedCluster {
     /// Stops the controllers first, so that they create nothing new, then the node
     /// with every process that it started, then the endpoint. Returns when all have
     /// stopped.
-    pub async fn stop(mut self) {
+    pub fn stop(self) -> BoxFuture<'static, ()> {
+        // Boxed, so that this crate compiles the future, not each crate that awaits it.
+        Box::pin(self.end())
+    }
+
+    async fn end(mut self) {
         self.namespaces.shutdown().await;
         if let Some(controllers) = self.controllers.take() {
             controllers.stop().await;

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use futures::FutureExt as _;
+use futures::{FutureExt as _, future::BoxFuture};
 use k8s_openapi::api::core::v1::Pod;
 use longshore_client::{Change, Changes, Cluster, FieldSelector, Item, kinds};
 use tokio::{
@@ -84,7 +84,12 @@ impl NodeAgent {
     /// # Errors
     /// [`Error`]: the data directory cannot be used, or the API rejects the
     /// node or the watch of its pods.
-    pub async fn start(options: Options) -> Result<Self, Error> {
+    pub fn start(options: Options) -> BoxFuture<'static, Result<Self, Error>> {
+        // Boxed, so that this crate compiles the future, not each crate that awaits it.
+        Box::pin(Self::begin(options))
+    }
+
+    async fn begin(options: Options) -> Result<Self, Error> {
         let Options {
             cluster,
             name,

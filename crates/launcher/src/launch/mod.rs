@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use futures::future::BoxFuture;
 use longshore_client::Cluster;
 use longshore_diagnosis::names;
 
@@ -166,7 +167,17 @@ impl RunSpec {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn submit(
+    pub fn submit<'a>(
+        &'a self,
+        cluster: &'a Cluster,
+        folder: &'a Path,
+        options: LaunchOptions,
+    ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
+        // Boxed, so that this crate compiles the future, not each crate that awaits it.
+        Box::pin(self.launch(cluster, folder, options))
+    }
+
+    async fn launch(
         &self,
         cluster: &Cluster,
         folder: &Path,

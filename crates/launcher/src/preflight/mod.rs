@@ -17,6 +17,7 @@ mod tests;
 
 use std::{collections::BTreeMap, fmt};
 
+use futures::future::BoxFuture;
 use longshore_client::{Cluster, Error};
 use longshore_diagnosis::{
     evidence::{LimitRangeEvidence, QuotaEvidence},
@@ -127,7 +128,20 @@ struct ClusterState {
 ///
 /// # Errors
 /// The cluster does not answer. The report contains all other problems.
-pub async fn check(cluster: &Cluster, plan: &Plan, purpose: Purpose) -> Result<Report, Error> {
+pub fn check<'a>(
+    cluster: &'a Cluster,
+    plan: &'a Plan,
+    purpose: Purpose,
+) -> BoxFuture<'a, Result<Report, Error>> {
+    // Boxed, so that this crate compiles the future, not each crate that awaits it.
+    Box::pin(query_and_evaluate(cluster, plan, purpose))
+}
+
+async fn query_and_evaluate(
+    cluster: &Cluster,
+    plan: &Plan,
+    purpose: Purpose,
+) -> Result<Report, Error> {
     let needs = Needs::of(plan);
     let pods = admission::pods(plan);
     let state = ask::ask(cluster, &needs, &pods, purpose).await?;

@@ -13,6 +13,7 @@ mod watch;
 
 use std::collections::BTreeMap;
 
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use longshore_client::{
     Cluster, Item, LabelSelector, Object, View,
@@ -124,7 +125,16 @@ pub async fn list(
 ///
 /// # Errors
 /// [`RunsError::Cluster`].
-pub async fn list_matching(
+pub fn list_matching<'a>(
+    cluster: &'a Cluster,
+    namespace: Option<&'a str>,
+    selector: &'a LabelSelector,
+) -> BoxFuture<'a, Result<Vec<RunSummary>, RunsError>> {
+    // Boxed, so that this crate compiles the future, not each crate that awaits it.
+    Box::pin(list_and_summarize(cluster, namespace, selector))
+}
+
+async fn list_and_summarize(
     cluster: &Cluster,
     namespace: Option<&str>,
     selector: &LabelSelector,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use longshore_client::{Cluster, Item, LogOptions};
 use longshore_diagnosis::evidence::RunPod as _;
@@ -101,7 +102,15 @@ struct RunEvidence {
 ///
 /// # Errors
 /// The run's Jobs or pods cannot be listed.
-pub async fn why(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::Error> {
+pub fn why<'a>(
+    cluster: &'a Cluster,
+    run: &'a Run,
+) -> BoxFuture<'a, Result<Why, longshore_client::Error>> {
+    // Boxed, so that this crate compiles the future, not each crate that awaits it.
+    Box::pin(query_and_explain(cluster, run))
+}
+
+async fn query_and_explain(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::Error> {
     let everything = Query {
         warnings: false,
         nodes: true,
