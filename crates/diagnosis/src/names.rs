@@ -4,7 +4,7 @@
 use std::fmt;
 
 pub use longshore_model::meta::COMPLETION_INDEX;
-use longshore_model::name::{self, NameError};
+use longshore_model::name::{self, NameError, SUFFIX_LETTERS};
 use rand::RngExt;
 use serde::Serialize;
 
@@ -79,14 +79,12 @@ pub const MAIN: &str = "main";
 /// Annotation of a pod: the container that runs the command.
 pub const CONTAINER: &str = "longshore.dev/container";
 
-const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-
 /// Five random letters and digits, like the suffix of Kubernetes' generated names.
 #[must_use]
 pub fn random_suffix() -> String {
     let mut random = rand::rng();
     (0..5)
-        .map(|_| char::from(ALPHABET[random.random_range(0..ALPHABET.len())]))
+        .map(|_| char::from(SUFFIX_LETTERS[random.random_range(0..SUFFIX_LETTERS.len())]))
         .collect()
 }
 

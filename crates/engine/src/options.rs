@@ -3,6 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
+use longshore_model::name::SUFFIX_LETTERS;
 use rand::RngExt as _;
 
 /// Where the state is stored.
@@ -60,10 +61,9 @@ impl Ids for RandomIds {
     }
 
     fn suffix(&self) -> String {
-        const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         let mut rng = rand::rng();
         (0..5)
-            .map(|_| char::from(ALPHABET[rng.random_range(0..ALPHABET.len())]))
+            .map(|_| char::from(SUFFIX_LETTERS[rng.random_range(0..SUFFIX_LETTERS.len())]))
             .collect()
     }
 }

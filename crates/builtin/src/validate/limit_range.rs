@@ -10,9 +10,8 @@ use super::{
 };
 use crate::{cause::Cause, json::Object};
 
-/// Resource names without a prefix: those of all kinds, and those of
-/// containers.
-pub(super) const STANDARD: &[&str] = &[
+/// Amounts of resources whose names have no prefix.
+const AMOUNTS: &[&str] = &[
     "cpu",
     "memory",
     "ephemeral-storage",
@@ -24,6 +23,9 @@ pub(super) const STANDARD: &[&str] = &[
     "limits.cpu",
     "limits.memory",
     "limits.ephemeral-storage",
+];
+/// Numbers of objects.
+pub(super) const COUNTS: &[&str] = &[
     "pods",
     "resourcequotas",
     "services",
@@ -34,6 +36,7 @@ pub(super) const STANDARD: &[&str] = &[
     "services.nodeports",
     "services.loadbalancers",
 ];
+/// Resources of containers whose names have no prefix.
 const CONTAINER: &[&str] = &["cpu", "memory", "ephemeral-storage"];
 
 pub(super) fn is_huge_pages(name: &str) -> bool {
@@ -44,14 +47,15 @@ pub(super) fn is_huge_pages(name: &str) -> bool {
 pub(super) fn resource_name(path: &str, name: &str, causes: &mut Vec<StatusCause>) {
     let before = causes.len();
     meta::qualified(path, name, causes);
-    if causes.len() == before
-        && !name.contains('/')
-        && !STANDARD.contains(&name)
-        && !is_huge_pages(name)
-    {
+    if causes.len() == before && !name.contains('/') && !is_standard(name) && !is_huge_pages(name) {
         let detail = "must be a standard resource type or fully qualified";
         causes.push(Cause::invalid(path, name, detail));
     }
+}
+
+/// Whether a resource is a standard one.
+pub(super) fn is_standard(name: &str) -> bool {
+    AMOUNTS.contains(&name) || COUNTS.contains(&name)
 }
 
 /// Validates the name of a container resource.

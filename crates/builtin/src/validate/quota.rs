@@ -7,7 +7,7 @@ use longshore_model::StatusCause;
 use super::{
     field_value::{Causes, FieldValue},
     immutable,
-    limit_range::{STANDARD, is_huge_pages, resource_name},
+    limit_range::{COUNTS, is_huge_pages, is_standard, resource_name},
 };
 use crate::{cause::Cause, json::Object};
 
@@ -19,18 +19,6 @@ const SCOPES: &[&str] = &[
     "PriorityClass",
     "CrossNamespacePodAffinity",
     "VolumeAttributesClass",
-];
-/// Resources with integer quantities.
-const INTEGER_RESOURCES: &[&str] = &[
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "services.nodeports",
-    "services.loadbalancers",
 ];
 /// Compute resources of pods, to which most scopes apply.
 const POD_COMPUTE_RESOURCES: &[&str] = &[
@@ -47,14 +35,14 @@ fn amounts(list: &FieldValue<'_>, causes: &mut Causes<'_>) {
     for (name, at) in list.entries() {
         resource_name(&at.path, name, causes.0);
         let counted = name.starts_with("count/");
-        if !name.contains('/') && !STANDARD.contains(&name) && !is_huge_pages(name) {
+        if !name.contains('/') && !is_standard(name) && !is_huge_pages(name) {
             let detail = "must be a standard resource for quota";
             causes.0.push(Cause::invalid(&at.path, name, detail));
         }
         let quantity = at.quantity().unwrap_or_default();
         if quantity < 0.0 {
             causes.invalid(&at, "must be greater than or equal to 0");
-        } else if (INTEGER_RESOURCES.contains(&name) || counted) && quantity.fract() != 0.0 {
+        } else if (COUNTS.contains(&name) || counted) && quantity.fract() != 0.0 {
             causes.invalid(&at, "must be an integer");
         }
     }
@@ -87,7 +75,7 @@ fn scopes(all: &FieldValue<'_>, named: &[&str], hard: &FieldValue<'_>, causes: &
             causes.invalid(all, "unsupported scope");
         }
         for (resource, _) in hard.entries() {
-            if STANDARD.contains(&resource) && !applies(scope, resource) {
+            if is_standard(resource) && !applies(scope, resource) {
                 causes.invalid(all, "unsupported scope applied to resource");
             }
         }

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use longshore_client::LabelSelector;
+use longshore_model::name::SUFFIX_LETTERS;
 use serde_json::{Map, Value};
 
 /// The label that distinguishes the pods of a Deployment's ReplicaSets.
 pub(crate) const HASH_LABEL: &str = "pod-template-hash";
-/// The characters of hashes. There are no vowels, so that hashes do not form words.
-const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Returns the hash of a template: FNV-1a over its text and the collision count, in
 /// the characters that Kubernetes uses.
@@ -24,8 +23,10 @@ pub(crate) fn hash(template: &Value, collisions: Option<i64>) -> String {
     let letters = hash.to_string();
     let letters = letters
         .bytes()
-        .map(|byte| usize::from(byte) % LETTERS.len());
-    letters.map(|index| char::from(LETTERS[index])).collect()
+        .map(|byte| usize::from(byte) % SUFFIX_LETTERS.len());
+    letters
+        .map(|index| char::from(SUFFIX_LETTERS[index]))
+        .collect()
 }
 
 /// Whether two templates are equal except for the hash label.

@@ -7,14 +7,12 @@ use k8s_openapi::{
     },
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
 };
-use longshore_model::meta::COMPLETION_INDEX;
+use longshore_model::{meta::COMPLETION_INDEX, name::SUFFIX_LETTERS};
 
 use super::names;
 
 /// The maximum length of a name before the random suffix, as for `generateName`.
 const MAX_PREFIX_LENGTH: usize = 58;
-/// The characters of random suffixes: no vowels, and no characters that look alike.
-const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// A pod to create.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,7 +27,7 @@ pub(crate) struct NewPod {
 /// Returns five random characters.
 pub(crate) fn suffix() -> String {
     (0..5)
-        .map(|_| char::from(LETTERS[rand::random_range(0..LETTERS.len())]))
+        .map(|_| char::from(SUFFIX_LETTERS[rand::random_range(0..SUFFIX_LETTERS.len())]))
         .collect()
 }
 
@@ -170,7 +168,7 @@ mod tests {
     fn suffixes_use_the_characters_of_generated_names() {
         let text = suffix();
         assert_eq!(text.len(), 5);
-        assert!(text.bytes().all(|b| LETTERS.contains(&b)));
+        assert!(text.bytes().all(|b| SUFFIX_LETTERS.contains(&b)));
     }
 
     #[test]
