@@ -321,12 +321,11 @@ fn a_task_that_writes_faster_than_the_reader_loses_no_line() {
         "2",
     ];
     machine.longshore(&small).expect(0);
-    // The node waits for readers of a log, so the client must read it before lines are rotated.
-    let script = format!("sleep 2; exec seq -f %0100.0f {LINES}");
-    let words = ["run", "--", "sh", "-c", &script];
+    let count = LINES.to_string();
+    let words = ["run", "--", "seq", "-f", "%0100.0f", &count];
     let mut running = Running::start(machine.command(&words));
     let out = BufReader::new(running.output());
-    std::thread::sleep(Duration::from_secs(4));
+    std::thread::sleep(Duration::from_secs(2));
     let mut number = 0;
     for line in out.lines() {
         number += 1;

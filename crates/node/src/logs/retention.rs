@@ -5,7 +5,9 @@
 //! [`READER_FILES`] times the usual number of files. Beyond that the container
 //! waits for the reader. A reader that does not finish a file within
 //! [`READER_TIMEOUT`] is dropped, so that it neither fills the disk nor blocks
-//! the container.
+//! the container. At the start of a run, the container also waits for a first
+//! reader, up to [`FIRST_READER_TIMEOUT`]: a client can request the log only
+//! after the container has started.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -33,6 +35,10 @@ const RECONNECT_WINDOW: Duration = Duration::from_secs(30);
 /// How long a container waits for its slowest reader to finish a file.
 const READER_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long after its start a container waits for the first reader instead of
+/// losing the beginning of its log.
+const FIRST_READER_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// With less free space than this on the file system in bytes, only the usual
 /// number of files is kept.
 const MIN_FREE_SPACE: u64 = 1 << 30;
@@ -44,6 +50,7 @@ const TRIM_INTERVAL: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RetentionTimes {
     pub(super) connect: Duration,
+    pub(super) first_reader: Duration,
     pub(super) reader: Duration,
     pub(super) trim: Duration,
 }
@@ -52,6 +59,7 @@ impl Default for RetentionTimes {
     fn default() -> Self {
         Self {
             connect: RECONNECT_WINDOW,
+            first_reader: FIRST_READER_TIMEOUT,
             reader: READER_TIMEOUT,
             trim: TRIM_INTERVAL,
         }
@@ -84,6 +92,8 @@ struct State {
     /// The current file of each reader.
     readers: HashMap<u64, u32>,
     next_reader: u64,
+    /// Until when the container waits for the first reader. `None` if there was one.
+    first_reader_until: Option<Instant>,
     /// Whether the run has ended.
     ended: bool,
     trimming: bool,
@@ -122,6 +132,8 @@ impl Retention {
         limits: LogLimits,
         times: RetentionTimes,
     ) -> Self {
+        // The log of a run that continues has already been available.
+        let is_new = current == 0;
         Self(Arc::new(Inner {
             folder,
             run,
@@ -133,6 +145,7 @@ impl Retention {
                 completed: VecDeque::new(),
                 readers: HashMap::new(),
                 next_reader: 0,
+                first_reader_until: is_new.then(|| Instant::now() + times.first_reader),
                 ended: false,
                 trimming: false,
             }),
@@ -148,6 +161,9 @@ impl Retention {
         state.next_reader = state.next_reader.wrapping_add(1);
         let first = state.first;
         state.readers.insert(id, first);
+        state.first_reader_until = None;
+        drop(state);
+        self.0.moved.notify_waiters();
         Reader {
             id,
             retention: self.clone(),
@@ -179,11 +195,13 @@ impl Retention {
                 // Count the next file.
                 let needed = state.current.saturating_add(2).saturating_sub(most);
                 let slowest = state.slowest();
-                if slowest.is_none_or(|slowest| slowest >= needed) {
-                    return 0;
-                }
                 let now = Instant::now();
-                if seen != slowest {
+                let first_reader_until = state.first_reader_until.filter(|until| now < *until);
+                if let Some(until) = first_reader_until.filter(|_| state.first < needed) {
+                    give_up_at = until;
+                } else if slowest.is_none_or(|slowest| slowest >= needed) {
+                    return 0;
+                } else if seen != slowest {
                     seen = slowest;
                     give_up_at = now + self.0.times.reader;
                 } else if now >= give_up_at {
@@ -296,6 +314,11 @@ impl Drop for Reader {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::pin::pin;
+
+    use futures::{FutureExt as _, poll};
+
     use super::*;
 
     fn state(current: u32, readers: &[u32], completed: &[(u32, u64)], now: Instant) -> State {
@@ -308,9 +331,54 @@ mod tests {
                 .collect(),
             readers: (0..).zip(readers.iter().copied()).collect(),
             next_reader: 0,
+            first_reader_until: None,
             ended: false,
             trimming: false,
         }
+    }
+
+    /// A run that has filled all files that may exist.
+    async fn full_run(folder: &std::path::Path, first_reader: Duration) -> Retention {
+        let limits = LogLimits {
+            max_size: 4000,
+            max_files: 2,
+        };
+        let times = RetentionTimes {
+            first_reader,
+            ..RetentionTimes::default()
+        };
+        let retention = Retention::new(folder.to_owned(), 0, (0, 0), limits, times);
+        for file in 1..retention.bounds().1 {
+            assert_eq!(retention.wait_for_room().await, 0);
+            retention.rotated(file, false);
+        }
+        retention
+    }
+
+    #[tokio::test]
+    async fn a_new_run_waits_for_its_first_reader() {
+        let folder = tempfile::tempdir().unwrap();
+        let retention = full_run(folder.path(), Duration::from_secs(3600)).await;
+        let mut waiting = pin!(retention.wait_for_room());
+        assert!(poll!(&mut waiting).is_pending());
+        // The first reader now determines when the container continues.
+        let reader = retention.join();
+        assert!(poll!(&mut waiting).is_pending());
+        reader.move_to(1);
+        assert_eq!(waiting.await, 0);
+        // The container does not wait for further readers.
+        drop(reader);
+        retention.rotated(retention.bounds().1, false);
+        assert_eq!(retention.wait_for_room().now_or_never(), Some(0));
+    }
+
+    #[tokio::test]
+    async fn a_run_without_readers_continues_after_a_timeout() {
+        let folder = tempfile::tempdir().unwrap();
+        let retention = full_run(folder.path(), Duration::from_millis(1)).await;
+        assert_eq!(retention.wait_for_room().await, 0);
+        retention.rotated(retention.bounds().1, false);
+        assert_eq!(retention.wait_for_room().now_or_never(), Some(0));
     }
 
     #[test]

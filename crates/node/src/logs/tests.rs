@@ -21,6 +21,7 @@ const LIMITS: LogLimits = LogLimits {
 /// Files are not kept for new readers, and readers have a long timeout.
 const TIMES: RetentionTimes = RetentionTimes {
     connect: Duration::ZERO,
+    first_reader: Duration::ZERO,
     reader: Duration::from_secs(60),
     trim: Duration::from_millis(5),
 };
