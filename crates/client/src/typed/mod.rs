@@ -95,7 +95,7 @@ open_enum! {
         Running = "Running",
         /// All containers terminated with exit code 0.
         Succeeded = "Succeeded",
-        /// All containers terminated, at least one with a failure.
+        /// All containers terminated, and at least one failed.
         Failed = "Failed",
         /// The node does not report the pod.
         Unknown = "Unknown",

@@ -1,10 +1,7 @@
 //! Pods that run the tasks of a run.
 
 use jiff::Timestamp;
-use longshore_model::{
-    facts::{Condition, ContainerStatus, PodFacts, Terminated},
-    meta::COMPLETION_INDEX,
-};
+use longshore_model::facts::{Condition, ContainerStatus, PodFacts, Terminated};
 
 use crate::names::{self, Task};
 
@@ -64,7 +61,7 @@ pub trait RunPod {
 impl RunPod for PodFacts {
     fn condition(&self, kind: &str) -> Option<&Condition> {
         let mut conditions = self.status.conditions.iter();
-        conditions.find(|condition| condition.kind == kind && condition.status == "True")
+        conditions.find(|condition| condition.is_true(kind))
     }
 
     fn statuses(&self) -> impl Iterator<Item = &ContainerStatus> {
@@ -74,11 +71,7 @@ impl RunPod for PodFacts {
 
     fn task(&self) -> Option<Task> {
         let meta = &self.metadata;
-        let index = meta
-            .annotations
-            .get(COMPLETION_INDEX)
-            .or_else(|| meta.labels.get(COMPLETION_INDEX));
-        let index = match index {
+        let index = match self.completion_index_text() {
             Some(index) => index.parse().ok()?,
             None => meta.controller_name("Job").map(|_| 0)?,
         };

@@ -39,8 +39,8 @@ impl WorkloadEvidence {
     /// Whether it represents this Job, or the JobSet that owns the Job.
     #[must_use]
     pub fn is_of(&self, job: &JobEvidence) -> bool {
-        let mut owners = self.metadata.owner_references.iter();
-        owners.any(|owner| owner.controller == Some(true) && owner.uid == job.queued_uid())
+        let owner = self.metadata.controller();
+        owner.is_some_and(|owner| owner.uid == job.queued_uid())
     }
 
     /// Why Kueue has not admitted it: no quota is reserved, or an admission check has not

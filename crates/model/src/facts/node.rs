@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{Condition, Quantities};
-use crate::ObjectMeta;
+use crate::{ObjectMeta, meta::null_as_default};
 
 /// The fields of a node.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -12,8 +12,10 @@ pub struct NodeFacts {
     /// `metadata`.
     pub metadata: ObjectMeta,
     /// `spec`.
+    #[serde(deserialize_with = "null_as_default")]
     pub spec: NodeSpec,
     /// `status`.
+    #[serde(deserialize_with = "null_as_default")]
     pub status: NodeStatus,
 }
 
@@ -22,6 +24,7 @@ pub struct NodeFacts {
 #[serde(default)]
 pub struct NodeSpec {
     /// Taints, which repel pods that do not tolerate them.
+    #[serde(deserialize_with = "null_as_default")]
     pub taints: Vec<Taint>,
     /// Whether the node is cordoned.
     pub unschedulable: bool,
@@ -47,6 +50,7 @@ pub struct NodeStatus {
     #[serde(deserialize_with = "super::quantities")]
     pub allocatable: Quantities,
     /// `Ready` and others.
+    #[serde(deserialize_with = "null_as_default")]
     pub conditions: Vec<Condition>,
     /// Software versions.
     pub node_info: NodeInfo,

@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::{Condition, PodSpec, PodStatus};
-use crate::{ObjectMeta, meta::COMPLETION_INDEX};
+use crate::{
+    ObjectMeta,
+    meta::{COMPLETION_INDEX, null_as_default},
+};
 
 /// The fields of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -14,8 +17,10 @@ pub struct PodFacts {
     /// `metadata`.
     pub metadata: ObjectMeta,
     /// `spec`.
+    #[serde(deserialize_with = "null_as_default")]
     pub spec: PodSpec,
     /// `status`.
+    #[serde(deserialize_with = "null_as_default")]
     pub status: PodStatus,
 }
 
@@ -38,12 +43,18 @@ impl PodFacts {
     /// Returns the completion index of an Indexed Job's pod.
     #[must_use]
     pub fn completion_index(&self) -> Option<u32> {
+        self.completion_index_text()?.parse().ok()
+    }
+
+    /// Returns the completion index as the pod has it, which may not be a number.
+    #[must_use]
+    pub fn completion_index_text(&self) -> Option<&str> {
         let meta = &self.metadata;
         let text = meta
             .annotations
             .get(COMPLETION_INDEX)
             .or_else(|| meta.labels.get(COMPLETION_INDEX));
-        text?.parse().ok()
+        text.map(String::as_str)
     }
 
     /// Returns the stage of the pod's lifecycle.

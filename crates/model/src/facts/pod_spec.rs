@@ -13,8 +13,10 @@ use crate::meta::null_as_default;
 #[serde(default, rename_all = "camelCase")]
 pub struct PodSpec {
     /// The containers.
+    #[serde(deserialize_with = "null_as_default")]
     pub containers: Vec<Container>,
     /// The init containers, including sidecars.
+    #[serde(deserialize_with = "null_as_default")]
     pub init_containers: Vec<Container>,
     /// The host name inside the pod, if it is not the pod's name.
     #[serde(deserialize_with = "null_as_default")]
@@ -26,22 +28,30 @@ pub struct PodSpec {
     #[serde(deserialize_with = "null_as_default")]
     pub node_name: String,
     /// Labels that the node must have.
+    #[serde(deserialize_with = "null_as_default")]
     pub node_selector: BTreeMap<String, String>,
     /// The affinity, unparsed.
     pub affinity: Value,
     /// The tolerated taints.
+    #[serde(deserialize_with = "null_as_default")]
     pub tolerations: Vec<Toleration>,
     /// The volumes, unparsed.
+    #[serde(deserialize_with = "null_as_default")]
     pub volumes: Vec<Value>,
     /// The service account.
+    #[serde(deserialize_with = "null_as_default")]
     pub service_account_name: String,
     /// The priority class.
+    #[serde(deserialize_with = "null_as_default")]
     pub priority_class_name: String,
     /// The runtime class.
+    #[serde(deserialize_with = "null_as_default")]
     pub runtime_class_name: String,
     /// The Secrets with credentials for image registries.
+    #[serde(deserialize_with = "null_as_default")]
     pub image_pull_secrets: Vec<LocalName>,
     /// `Always`, `OnFailure` or `Never`.
+    #[serde(deserialize_with = "null_as_default")]
     pub restart_policy: String,
     /// The maximum run time in seconds.
     pub active_deadline_seconds: Option<i64>,
@@ -79,18 +89,25 @@ pub struct Container {
     /// The container's name.
     pub name: String,
     /// The image.
+    #[serde(deserialize_with = "null_as_default")]
     pub image: String,
     /// The command, which replaces the image's entrypoint.
+    #[serde(deserialize_with = "null_as_default")]
     pub command: Vec<String>,
     /// `Always` for sidecars.
+    #[serde(deserialize_with = "null_as_default")]
     pub restart_policy: String,
     /// The ports.
+    #[serde(deserialize_with = "null_as_default")]
     pub ports: Vec<ContainerPort>,
     /// The resource requirements.
+    #[serde(deserialize_with = "null_as_default")]
     pub resources: ResourceNeeds,
     /// The environment variables, unparsed.
+    #[serde(deserialize_with = "null_as_default")]
     pub env: Vec<Value>,
     /// The sources of environment variables, unparsed.
+    #[serde(deserialize_with = "null_as_default")]
     pub env_from: Vec<Value>,
 }
 

@@ -11,28 +11,34 @@ use crate::meta::null_as_default;
 #[serde(default, rename_all = "camelCase")]
 pub struct PodStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
+    #[serde(deserialize_with = "null_as_default")]
     pub phase: String,
     /// Why the pod has this phase, in CamelCase.
+    #[serde(deserialize_with = "null_as_default")]
     pub reason: String,
     /// The same for people.
+    #[serde(deserialize_with = "null_as_default")]
     pub message: String,
     /// `PodScheduled`, `Ready` and others.
+    #[serde(deserialize_with = "null_as_default")]
     pub conditions: Vec<Condition>,
     /// The statuses of the containers.
+    #[serde(deserialize_with = "null_as_default")]
     pub container_statuses: Vec<ContainerStatus>,
     /// The statuses of the init containers.
+    #[serde(deserialize_with = "null_as_default")]
     pub init_container_statuses: Vec<ContainerStatus>,
     /// The pod's primary IP address.
     #[serde(rename = "podIP", deserialize_with = "null_as_default")]
     pub pod_ip: String,
     /// The pod's IP addresses, one per family. The first is `podIP`.
-    #[serde(rename = "podIPs")]
+    #[serde(rename = "podIPs", deserialize_with = "null_as_default")]
     pub pod_ips: Vec<Ip>,
     /// The primary IP address of the pod's node.
     #[serde(rename = "hostIP", deserialize_with = "null_as_default")]
     pub host_ip: String,
     /// The IP addresses of the pod's node.
-    #[serde(rename = "hostIPs")]
+    #[serde(rename = "hostIPs", deserialize_with = "null_as_default")]
     pub host_ips: Vec<Ip>,
 }
 
@@ -51,11 +57,11 @@ pub struct ContainerStatus {
     /// The container's name.
     pub name: String,
     /// The container's state.
+    #[serde(deserialize_with = "null_as_default")]
     pub state: ContainerState,
     /// The state before the last restart.
+    #[serde(deserialize_with = "null_as_default")]
     pub last_state: ContainerState,
-    /// How often the container was restarted.
-    pub restart_count: u32,
 }
 
 /// A container's state: at most one of the three is set.

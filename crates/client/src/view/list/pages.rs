@@ -109,8 +109,8 @@ impl<K: Object> Pages<K> {
         })
     }
 
-    /// Reads the page at a cursor, or one of a newer snapshot that the server offers
-    /// instead.
+    /// Reads the page at a cursor. If its snapshot has expired and the server offers a newer
+    /// one, reads the page of that.
     async fn page(&self, cursor: &str, mut ahead: Ahead) -> Result<List<K>> {
         match self.page_at(cursor, &mut ahead).await {
             Err(error) if error.is_gone() && self.paging.expired == Expired::Resume => {
