@@ -181,12 +181,15 @@ pub fn port(pod: &PodFacts, port: &Port, address: Address) -> Result<u16, PodErr
         Port::Named(name) => name,
     };
     let ports = || pod.spec.containers.iter().flat_map(|one| &one.ports);
-    let number = |port: &ContainerPort| match (address, port.host_port) {
-        (Address::HostIp, Some(bound)) if bound > 0 => bound,
-        _ => port.container_port,
+    let number = |port: &ContainerPort| {
+        let number = match (address, port.host_port) {
+            (Address::HostIp, Some(bound)) if bound > 0 => bound,
+            _ => port.container_port,
+        };
+        u16::try_from(number).ok().filter(|number| *number > 0)
     };
-    let found = ports().find(|port| port.name == *wanted);
-    found.map(number).ok_or_else(|| PodError::NoPort {
+    let mut named = ports().filter(|port| port.name == *wanted);
+    named.find_map(number).ok_or_else(|| PodError::NoPort {
         name: pod.metadata.name.clone(),
         port: wanted.clone(),
         known: ports()

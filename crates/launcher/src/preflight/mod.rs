@@ -142,7 +142,7 @@ async fn query_and_evaluate(
     plan: &Plan,
     purpose: Purpose,
 ) -> Result<Report, Error> {
-    let needs = Needs::of(plan);
+    let needs = Needs::of(plan)?;
     let pods = admission::pods(plan);
     let state = ask::ask(cluster, &needs, &pods, purpose).await?;
     Ok(evaluate(&needs, &state))
@@ -172,14 +172,6 @@ fn evaluate(needs: &Needs, state: &ClusterState) -> Report {
         };
     }
     let mut report = Report::default();
-    let unreadable = needs.unreadable.iter().map(|(role, error)| {
-        Finding::new(
-            Cause::AdmissionRefused,
-            format!("the pod template of role {role:?} is invalid: {error}"),
-            "correct the template",
-        )
-    });
-    report.refusals.extend(unreadable);
     report
         .refusals
         .extend(rights::check(namespace, &state.lacks));

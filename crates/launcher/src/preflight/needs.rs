@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use longshore_client::Error;
 use longshore_diagnosis::{evidence::LimitRangeEvidence, fit, names};
 use longshore_model::facts::{PodSpec, Quantities};
 use serde::Deserialize as _;
@@ -28,8 +29,6 @@ pub(crate) struct Needs {
     pub(crate) references: Vec<Reference>,
     /// The optional components.
     pub(crate) addons: Vec<Addon>,
-    /// Roles with a pod template that cannot be read, each with the reason.
-    pub(crate) unreadable: Vec<(String, String)>,
 }
 
 /// The requirements of a role.
@@ -45,7 +44,10 @@ pub(crate) struct RoleNeed {
 
 impl Needs {
     /// The requirements of a plan.
-    pub(crate) fn of(plan: &Plan) -> Self {
+    ///
+    /// # Errors
+    /// A pod of the plan cannot be read.
+    pub(crate) fn of(plan: &Plan) -> Result<Self, Error> {
         let own = plan.objects();
         let count = |kind: &str| own.iter().filter(|object| object.kind() == kind).count() as f64;
         let mut objects = BTreeMap::new();
@@ -61,14 +63,8 @@ impl Needs {
                 objects.insert(name.to_owned(), count(kind));
             }
         }
-        let mut roles = Vec::new();
-        let mut unreadable = Vec::new();
-        for planned in &plan.roles {
-            match role(planned) {
-                Ok(need) => roles.push(need),
-                Err(error) => unreadable.push((planned.role.name.clone(), error.to_string())),
-            }
-        }
+        let roles = plan.roles.iter().map(role);
+        let roles: Vec<RoleNeed> = roles.collect::<Result<_, _>>()?;
         let mut references: Vec<Reference> = roles
             .iter()
             .flat_map(|role| references::of(&role.spec))
@@ -80,14 +76,13 @@ impl Needs {
             .collect();
         references.sort();
         references.dedup();
-        Self {
+        Ok(Self {
             namespace: plan.namespace.clone(),
             roles,
             objects,
             references,
             addons: addons(plan),
-            unreadable,
-        }
+        })
     }
 
     /// The requirements with the defaults of LimitRanges.
@@ -158,15 +153,19 @@ fn fill(amounts: &mut Quantities, defaults: &Quantities) {
     }
 }
 
-/// The requirements of a role. Its pod is read as those of a cluster are; the error names a
-/// value out of range.
-fn role(planned: &PlannedRole) -> Result<RoleNeed, serde_json::Error> {
+/// The requirements of a role. Its pod is read as those of a cluster are.
+fn role(planned: &PlannedRole) -> Result<RoleNeed, Error> {
     let pod = planned
         .job
         .spec
         .as_ref()
         .and_then(|spec| spec.template.spec.as_ref());
-    let spec = serde_json::to_value(pod).and_then(Option::<PodSpec>::deserialize)?;
+    let spec = serde_json::to_value(pod)
+        .and_then(Option::<PodSpec>::deserialize)
+        .map_err(|error| Error::Decode {
+            what: format!("the planned pod of role {:?}", planned.role.name),
+            problem: error.to_string(),
+        })?;
     Ok(RoleNeed {
         name: planned.role.name.clone(),
         tasks: planned.role.count,

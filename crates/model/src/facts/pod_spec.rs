@@ -117,8 +117,8 @@ pub struct Container {
 pub struct ContainerPort {
     /// The port's name.
     pub name: String,
-    /// The port number in the pod.
-    pub container_port: u16,
+    /// The port number in the pod. Servers reject numbers that are not ports.
+    pub container_port: i32,
     /// The port number on the node, if there is one.
-    pub host_port: Option<u16>,
+    pub host_port: Option<i32>,
 }

@@ -319,6 +319,12 @@ fn ports_are_set_by_number_or_by_name() {
         with(Address::PodIp, named("http")).unwrap_err(),
         "Pod \"a\" has no port named \"http\"; it has grpc"
     );
+    // A number out of range is not a port.
+    for number in [-1, 0, 65_536, i32::MAX] {
+        pod.spec.containers[1].ports[0].container_port = number;
+        let error = at(&pod, Address::PodIp, Family::Primary, named("grpc")).unwrap_err();
+        assert!(error.starts_with("Pod \"a\" has no port named"), "{error}");
+    }
     pod.spec.containers.clear();
     assert_eq!(
         at(&pod, Address::PodIp, Family::Primary, named("http")).unwrap_err(),
