@@ -31,8 +31,8 @@ fn cluster_returning(body: Bytes) -> Cluster {
         async move { Ok::<_, Infallible>(response) }
     });
     let mut timing = Timing::default();
-    timing.first_wait = Duration::ZERO;
-    timing.longest_wait = Duration::ZERO;
+    timing.initial_backoff = Duration::ZERO;
+    timing.max_backoff = Duration::ZERO;
     Cluster::from_service(service, "default").with_timing(timing)
 }
 

@@ -89,8 +89,8 @@ fn check_unpacked(data: &[u8], as_found: bool) {
     let mut found = Found::default();
     visit(&inside, &inside.canonicalize().unwrap(), &mut found);
     assert!(found.files <= limits.entries && found.bytes <= limits.bytes);
-    if let Ok(moved) = unpacked {
-        assert_eq!(moved.files, found.files);
+    if let Ok(transferred) = unpacked {
+        assert_eq!(transferred.files, found.files);
     }
     assert_eq!(fs::read(&outside).unwrap(), b"untouched");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);

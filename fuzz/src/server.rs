@@ -102,7 +102,7 @@ impl Server {
             node_logs: Arc::new(NoLogs),
             node_streams,
             faults: false,
-            warn_idle: false,
+            warn_unhandled_kinds: false,
         });
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()

@@ -27,7 +27,7 @@ pub(crate) struct Shared {
     pub(crate) faults: Faults,
     pub(crate) metrics: Metrics,
     pub(crate) faults_endpoint: bool,
-    pub(crate) warn_idle: bool,
+    pub(crate) warn_unhandled_kinds: bool,
     pub(crate) authenticator: Authenticator,
     /// Becomes true when the server is closed.
     pub(crate) closing: watch::Sender<bool>,

@@ -22,7 +22,7 @@
 //!     node_logs,
 //!     node_streams,
 //!     faults: false,
-//!     warn_idle: false,
+//!     warn_unhandled_kinds: false,
 //! });
 //! let request = http::Request::get("/api/v1/namespaces/default").body(Body::empty())?;
 //! let response = server.service().oneshot(request).await?;

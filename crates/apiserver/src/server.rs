@@ -49,7 +49,7 @@ pub struct Options {
     pub faults: bool,
     /// Whether to warn clients that create an object of a kind that none of the
     /// embedded cluster's own controllers handles.
-    pub warn_idle: bool,
+    pub warn_unhandled_kinds: bool,
 }
 
 /// A Kubernetes API server backed by an engine. Cheap to clone.
@@ -79,7 +79,7 @@ impl ApiServer {
             faults: Faults::new(options.engine.clone()),
             metrics: Metrics::default(),
             faults_endpoint: options.faults,
-            warn_idle: options.warn_idle,
+            warn_unhandled_kinds: options.warn_unhandled_kinds,
             engine: options.engine,
             node_logs: options.node_logs,
             node_streams: options.node_streams,

@@ -33,7 +33,7 @@ pub use unpack::{ENTRY_HEADER_BYTES, Limits, Unpack, UnpackError, unpack};
 
 /// The progress or the result of packing or unpacking.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Moved {
+pub struct Transferred {
     /// The number of files and links.
     pub files: u64,
     /// The total size of the files in bytes.
@@ -45,10 +45,10 @@ pub struct Moved {
     pub left_out_more: u64,
 }
 
-/// The maximum number of entries in [`Moved::left_out`]. Archives may have millions.
+/// The maximum number of entries in [`Transferred::left_out`]. Archives may have millions.
 pub const LEFT_OUT_NAMED: usize = 1000;
 
-impl Moved {
+impl Transferred {
     fn leave_out(&mut self, path: PathBuf, problem: String) {
         if self.left_out.len() < LEFT_OUT_NAMED {
             self.left_out.push((path, problem));

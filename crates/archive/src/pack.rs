@@ -10,7 +10,7 @@ use std::{
 use tar::{EntryType, Header};
 
 use crate::{
-    Moved,
+    Transferred,
     file::{FileError, append_file},
 };
 
@@ -34,7 +34,7 @@ pub enum PackError {
 /// Packs a file or a folder into an uncompressed archive, under the name `name`. Entries
 /// of a folder are sorted by name. Permissions and times are preserved, owners are not.
 /// Symbolic links remain links, except for `source` itself. Sockets, pipes and devices
-/// are left out and listed in [`Moved::left_out`]. Calls `progress` after each file.
+/// are left out and listed in [`Transferred::left_out`]. Calls `progress` after each file.
 ///
 /// # Errors
 /// [`PackError::Read`] names the file that cannot be packed. [`PackError::Write`]: the
@@ -43,10 +43,10 @@ pub fn pack(
     source: &Path,
     name: &str,
     archive: impl Write,
-    mut progress: impl FnMut(&Moved),
-) -> Result<Moved, PackError> {
+    mut progress: impl FnMut(&Transferred),
+) -> Result<Transferred, PackError> {
     let mut archive = tar::Builder::new(archive);
-    let mut moved = Moved::default();
+    let mut transferred = Transferred::default();
     // A stack instead of recursion, so that deep folders cannot overflow the call stack.
     let mut left = vec![(source.to_owned(), PathBuf::from(name))];
     while let Some((full, inside)) = left.pop() {
@@ -95,19 +95,19 @@ pub fn pack(
                     },
                 },
             )?;
-            moved.bytes += found.len();
+            transferred.bytes += found.len();
         } else {
-            moved.leave_out(inside, kind_of(&found).to_owned());
+            transferred.leave_out(inside, kind_of(&found).to_owned());
             continue;
         }
-        moved.files += 1;
-        progress(&moved);
+        transferred.files += 1;
+        progress(&transferred);
     }
     archive
         .into_inner()
         .and_then(|mut archive| archive.flush())
         .map_err(PackError::Write)?;
-    Ok(moved)
+    Ok(transferred)
 }
 
 fn header(found: &Metadata) -> Header {

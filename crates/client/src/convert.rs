@@ -75,7 +75,7 @@ impl<K: Object> View<K> {
             let text = "metadata.name: expected the name of an existing object";
             return Err(Error::Invalid(text.to_owned()));
         }
-        let snapshot = Snapshot::whole(&text(object), "the object")?;
+        let snapshot = Snapshot::parse(&text(object), "the object")?;
         let item = self.wrap(Arc::new(snapshot));
         match (item.namespace(), self.namespace()) {
             (Some(own), Some(of_view)) if own != of_view => Err(Error::Namespace(format!(

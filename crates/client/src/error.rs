@@ -161,7 +161,7 @@ fn last_seen(last: &str) -> String {
 /// let error = refusing(403, "Forbidden").list().await.unwrap_err();
 /// assert!(error.is_forbidden());
 /// let error = refusing(410, "Expired").fetch("a").await.unwrap_err();
-/// assert!(error.is_gone());
+/// assert!(error.is_expired());
 /// let error = refusing(429, "TooManyRequests").list().await.unwrap_err();
 /// assert!(error.is_too_many_requests());
 /// assert_eq!(error.retry_after(), Some(Duration::from_secs(90)));
@@ -232,7 +232,7 @@ impl Error {
 
     /// Whether the resource version or the `continue` token has expired (410).
     #[must_use]
-    pub fn is_gone(&self) -> bool {
+    pub fn is_expired(&self) -> bool {
         self.code() == Some(410)
             || matches!(
                 self.reason(),

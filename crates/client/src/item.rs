@@ -70,7 +70,7 @@ impl<K: Object> Item<K> {
         request: &str,
     ) -> Result<Self> {
         let what = format!("the response to {request}");
-        let snapshot = Snapshot::whole(body, &what)?;
+        let snapshot = Snapshot::parse(body, &what)?;
         if snapshot.name().is_empty() {
             return Err(Error::decode(
                 what,
@@ -208,7 +208,7 @@ impl<K: Object, C: Connection> Item<K, C> {
     }
 
     fn parse<T: DeserializeOwned>(&self, text: &[u8]) -> Result<T> {
-        self.snapshot.intact()?;
+        self.snapshot.check_readable()?;
         serde_json::from_slice(text).map_err(|error| self.misfit(self.described(), error))
     }
 
@@ -247,7 +247,7 @@ impl<K: Object, C: Connection> Item<K, C> {
     /// [`Error::Decode`] if the field does not fit the type.
     pub fn field<T: DeserializeOwned>(&self, path: &[&str]) -> Result<Option<T>> {
         let what = || format!("{} of {}", path.join("."), self.described());
-        self.snapshot.intact()?;
+        self.snapshot.check_readable()?;
         let text = self
             .snapshot
             .part(path)

@@ -74,7 +74,7 @@ pub use kinds::{
 pub use labels::{Annotations, Labels, Part, ResourceAnnotations, ResourceLabels, Words};
 pub use list::List;
 #[cfg(feature = "exec")]
-pub use longshore_archive::Moved;
+pub use longshore_archive::Transferred;
 pub use longshore_model as model;
 pub use longshore_model::{FieldSelector, KindInfo, LabelSelector, ObjectMeta, OwnerReference};
 pub use options::{DeleteOptions, LogOptions, Patch, Propagation};

@@ -69,7 +69,7 @@ impl Versions {
 
     /// Returns the call in the version that this server has, if it is known to have another
     /// version.
-    pub(crate) fn adapt(&self, call: &Call) -> Option<Call> {
+    pub(crate) fn in_served_version(&self, call: &Call) -> Option<Call> {
         if self.served.read().is_empty() {
             return None;
         }
@@ -95,7 +95,7 @@ impl Versions {
     ///
     /// # Errors
     /// Those of discovery requests.
-    pub(crate) async fn instead(
+    pub(crate) async fn replacement_for(
         &self,
         discovery: &Discovery,
         transport: &Transport,
@@ -111,7 +111,7 @@ impl Versions {
         let Some(gvr) = Gvr::of(&call.path) else {
             return Ok(None);
         };
-        let served = discovery.of_resource(transport, &gvr.group, &gvr.plural);
+        let served = discovery.by_resource(transport, &gvr.group, &gvr.plural);
         let Some(version) = served.await?.map(|info| info.gvk.version.to_string()) else {
             return Ok(None);
         };

@@ -79,7 +79,7 @@ mod tests {
             node_logs: Arc::new(NoLogs),
             node_streams: Arc::new(NoStreams),
             faults: false,
-            warn_idle: false,
+            warn_unhandled_kinds: false,
         });
         let cluster = Cluster::from_service(server.service(), "default");
         let maps = cluster.configmaps().in_namespace("default").unwrap();

@@ -90,7 +90,7 @@ impl EmbeddedCluster {
             node_streams: Arc::new(node_link.clone()),
             faults: options.faults,
             // Without the built-in controllers, the user's own controllers may act.
-            warn_idle: options.controllers,
+            warn_unhandled_kinds: options.controllers,
         });
         let mut started = Self {
             cluster: Cluster::from_service(server.service(), "default"),

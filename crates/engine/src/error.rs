@@ -297,7 +297,7 @@ impl Error {
 pub enum OpenError {
     /// Another process has the file open.
     #[error(
-        "the store {path} is in use by another process: stop it, or choose another data directory"
+        "the store {path} is in use by another process: stop it, or choose another data folder"
     )]
     InUse {
         /// The file.
@@ -305,7 +305,7 @@ pub enum OpenError {
     },
     /// The file has another format version.
     #[error(
-        "the store {path} has format {found}, this program reads format {expected}: use the program that wrote it, or another data directory"
+        "the store {path} has format {found}, this program reads format {expected}: use the program that wrote it, or another data folder"
     )]
     Format {
         /// The file.

@@ -123,7 +123,7 @@ fn finish(machine: &mut Machine, journal: &mut dyn Journal, shared: &Shared) -> 
         tracing::error!(problem, "a commit failed; its writes were rolled back");
         machine.state = State::clone(&shared.current.load());
         return Err(Error::Storage(format!(
-            "the write could not be stored, nothing of it was kept: {problem}: check the disk of the data directory"
+            "the write could not be stored, nothing of it was kept: {problem}: check the disk of the data folder"
         )));
     }
     machine.drop_expired_history();

@@ -210,7 +210,7 @@ impl KindInfo {
     /// Whether `word` is a name of this kind: its kind, plural, singular or a
     /// short name, in any letter case, with or without the group.
     #[must_use]
-    pub fn is_called(&self, word: &str) -> bool {
+    pub fn has_name(&self, word: &str) -> bool {
         let word = word.to_ascii_lowercase();
         let is_name = |word: &str| {
             word == self.plural
@@ -327,11 +327,11 @@ pub fn builtin(group: &str, kind: &str) -> Option<&'static KindInfo> {
 /// Finds the built-in kind with the name `word`.
 ///
 /// ```
-/// assert_eq!(longshore_model::kind::called("po").unwrap().gvk.kind, "Pod");
-/// assert_eq!(longshore_model::kind::called("jobs.batch").unwrap().gvk.kind, "Job");
-/// assert!(longshore_model::kind::called("shoes").is_none());
+/// assert_eq!(longshore_model::kind::by_name("po").unwrap().gvk.kind, "Pod");
+/// assert_eq!(longshore_model::kind::by_name("jobs.batch").unwrap().gvk.kind, "Job");
+/// assert!(longshore_model::kind::by_name("shoes").is_none());
 /// ```
 #[must_use]
-pub fn called(word: &str) -> Option<&'static KindInfo> {
-    BUILTIN.iter().find(|info| info.is_called(word))
+pub fn by_name(word: &str) -> Option<&'static KindInfo> {
+    BUILTIN.iter().find(|info| info.has_name(word))
 }

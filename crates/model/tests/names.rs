@@ -54,7 +54,7 @@ fn every_kind_is_found_by_each_of_its_names() {
         let names = [&info.plural, &info.singular, &info.gvk.kind].map(|name| name.to_string());
         let short = info.short_names.iter().map(str::to_owned);
         for name in names.into_iter().chain(short).chain([info.qualified()]) {
-            assert_eq!(kind::called(&name).unwrap(), info, "{name}");
+            assert_eq!(kind::by_name(&name).unwrap(), info, "{name}");
         }
     }
 }

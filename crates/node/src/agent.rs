@@ -82,7 +82,7 @@ impl NodeAgent {
     /// Registers the node and starts to run the pods bound to it.
     ///
     /// # Errors
-    /// [`Error`]: the data directory cannot be used, or the API rejects the
+    /// [`Error`]: the data folder cannot be used, or the API rejects the
     /// node or the watch of its pods.
     pub fn start(options: Options) -> BoxFuture<'static, Result<Self, Error>> {
         // Boxed, so that this crate compiles the future, not each crate that awaits it.

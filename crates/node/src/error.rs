@@ -17,7 +17,7 @@ pub enum Error {
     /// The pods of the node cannot be watched.
     #[error("the pods of the node cannot be watched: {0}")]
     Watch(#[source] longshore_client::Error),
-    /// The data directory cannot be used.
+    /// The data folder cannot be used.
     #[error(
         "the node's data folder {path:?} cannot be used: {source}; choose a folder that this user may write to"
     )]

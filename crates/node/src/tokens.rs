@@ -283,7 +283,7 @@ mod tests {
             node_logs: std::sync::Arc::new(longshore_apiserver::NoLogs),
             node_streams: std::sync::Arc::new(longshore_apiserver::NoStreams),
             faults: false,
-            warn_idle: false,
+            warn_unhandled_kinds: false,
         });
         Cluster::from_service(server.service(), "default")
     }

@@ -83,7 +83,7 @@ fn check_kind(call: &Call, object: &mut Value, kind: &Arc<KindInfo>) -> Result<(
 /// Returns the warning for an object of a kind that no controller of this
 /// cluster handles.
 fn idle_kind_warning(call: &Call, kind: &KindInfo) -> Option<String> {
-    let warns = call.shared.warn_idle && !call.sheltered;
+    let warns = call.shared.warn_unhandled_kinds && !call.sheltered;
     let behaviour = find_served(&kind.gvk)?.behaviour;
     warns.then(|| behaviour.warning(kind)).flatten()
 }

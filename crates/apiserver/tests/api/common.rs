@@ -122,7 +122,7 @@ impl Server {
         node_logs: Arc<dyn NodeLogs>,
         node_streams: Arc<dyn NodeStreams>,
         faults: bool,
-        warn_idle: bool,
+        warn_unhandled_kinds: bool,
     ) -> Self {
         let clock = Arc::new(Past::default());
         let engine = Engine::open(longshore_engine::Options {
@@ -139,7 +139,7 @@ impl Server {
             node_logs,
             node_streams,
             faults,
-            warn_idle,
+            warn_unhandled_kinds,
         });
         Self { api, engine, clock }
     }

@@ -41,7 +41,7 @@ pub(crate) async fn start() -> Running {
         node_logs: Arc::new(NoLogs),
         node_streams: Arc::new(NoStreams),
         faults: true,
-        warn_idle: false,
+        warn_unhandled_kinds: false,
     });
     serve(api, engine).await
 }

@@ -16,7 +16,7 @@ use std::{
 use tar::{Entry, EntryType};
 
 use crate::{
-    Moved,
+    Transferred,
     path::{clean, is_confined},
 };
 use headers::{Bounded, PATH_BYTES, check_records};
@@ -102,8 +102,8 @@ pub fn unpack(
     archive: impl Read,
     target: &Path,
     options: &Unpack,
-    mut progress: impl FnMut(&Moved),
-) -> Result<Moved, UnpackError> {
+    mut progress: impl FnMut(&Transferred),
+) -> Result<Transferred, UnpackError> {
     let limits = options.limits;
     // Never reads beyond the limit. The slack is for headers and padding.
     let slack = limits
@@ -116,14 +116,14 @@ pub fn unpack(
     let mut unpacking = Unpacking {
         target,
         options,
-        moved: Moved::default(),
+        transferred: Transferred::default(),
         entries: 0,
     };
     let mut entries = archive.entries().map_err(UnpackError::Read)?;
     loop {
         bound.begin();
         let Some(entry) = entries.next() else {
-            return Ok(unpacking.moved);
+            return Ok(unpacking.transferred);
         };
         let mut entry = entry.map_err(|error| match bound.exceeded() {
             Some(path) => headers_too_large(&path),
@@ -137,8 +137,8 @@ pub fn unpack(
                 return Err(headers_too_large(&path));
             }
         } else if unpacking.entry(&mut entry)? {
-            unpacking.moved.files += 1;
-            progress(&unpacking.moved);
+            unpacking.transferred.files += 1;
+            progress(&unpacking.transferred);
         }
         // Skips the rest of the content, so that it is not read as the next header.
         io::copy(&mut entry, &mut io::sink()).map_err(UnpackError::Read)?;
@@ -155,7 +155,7 @@ fn headers_too_large(path: &Path) -> UnpackError {
 struct Unpacking<'a> {
     target: &'a Path,
     options: &'a Unpack,
-    moved: Moved,
+    transferred: Transferred,
     /// The number of entries in the archive, and of folders created for their paths.
     entries: u64,
 }
@@ -254,14 +254,15 @@ impl Unpacking<'_> {
         if !self.options.as_found {
             return Err(refused(path, problem));
         }
-        self.moved.leave_out(path.to_owned(), problem.to_owned());
+        self.transferred
+            .leave_out(path.to_owned(), problem.to_owned());
         Ok(false)
     }
 
     fn count_bytes(&mut self, bytes: u64) -> Result<(), UnpackError> {
-        self.moved.bytes = self.moved.bytes.saturating_add(bytes);
+        self.transferred.bytes = self.transferred.bytes.saturating_add(bytes);
         let limit = self.options.limits.bytes;
-        if self.moved.bytes > limit {
+        if self.transferred.bytes > limit {
             let what = "bytes";
             return Err(UnpackError::TooLarge { limit, what });
         }

@@ -107,8 +107,8 @@ async fn copy(
     let spinner = spinner.clone();
     let options = CopyOptions {
         container: container.name,
-        progress: Some(Arc::new(move |moved| {
-            let (files, bytes) = (moved.files, moved.bytes);
+        progress: Some(Arc::new(move |transferred| {
+            let (files, bytes) = (transferred.files, transferred.bytes);
             spinner.say(|| format!("copying: {}, {}", ui::count(files, "file"), ui::size(bytes)));
         })),
     };
@@ -125,18 +125,18 @@ async fn copy(
 }
 
 fn report(copied: &Copied) {
-    let moved = &copied.moved;
+    let transferred = &copied.transferred;
     ui::note(format!(
         "copied {}, {}, to {}",
-        ui::count(moved.files, "file"),
-        ui::size(moved.bytes),
+        ui::count(transferred.files, "file"),
+        ui::size(transferred.bytes),
         copied.path.display()
     ));
-    for (path, why) in moved.left_out.iter().take(NAMED) {
+    for (path, why) in transferred.left_out.iter().take(NAMED) {
         ui::warning(format!("skipped: {} {why}", path.display()));
     }
-    let more = moved.left_out.len().saturating_sub(NAMED) as u64;
-    let more = more.saturating_add(moved.left_out_more);
+    let more = transferred.left_out.len().saturating_sub(NAMED) as u64;
+    let more = more.saturating_add(transferred.left_out_more);
     if more > 0 {
         ui::warning(format!("skipped: {more} more"));
     }

@@ -66,7 +66,7 @@ impl<K: Object> Cache<K> {
     pub fn snapshot(&self) -> CacheSnapshot<K> {
         let snapshot = self.inner.snapshot();
         let cluster = snapshot.cluster().clone().mirror();
-        snapshot.moved(cluster)
+        snapshot.with_connection(cluster)
     }
 
     /// As [`Cache::subscribe`](crate::Cache::subscribe).

@@ -22,7 +22,7 @@ pub(super) async fn first<K: Object>(view: &View<K>) -> Result<Filled> {
 
 /// An object that cannot be parsed has no name to store it under.
 fn check(snapshots: &[Arc<Snapshot>]) -> Result<()> {
-    snapshots.iter().try_for_each(|one| one.intact())
+    snapshots.iter().try_for_each(|one| one.check_readable())
 }
 
 /// Follows the watch until the cache is dropped or the cluster is closed.

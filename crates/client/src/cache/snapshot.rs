@@ -48,7 +48,7 @@ pub struct CacheSnapshot<K: Object, C: Connection = Cluster> {
 
 impl<K: Object> CacheSnapshot<K> {
     /// The same snapshot, with items of another connection.
-    pub(crate) fn moved<C: Connection>(self, cluster: C) -> CacheSnapshot<K, C> {
+    pub(crate) fn with_connection<C: Connection>(self, cluster: C) -> CacheSnapshot<K, C> {
         CacheSnapshot {
             cluster,
             kind: self.kind,

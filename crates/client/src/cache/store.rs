@@ -142,7 +142,7 @@ mod tests {
         let metadata =
             json!({"namespace": "n", "name": "a", "uid": "u", "resourceVersion": version});
         let text = json!({ "metadata": metadata }).to_string();
-        Arc::new(Snapshot::whole(&Bytes::from(text), "a pod").unwrap())
+        Arc::new(Snapshot::parse(&Bytes::from(text), "a pod").unwrap())
     }
 
     /// Records what readers see when a subscriber is notified.

@@ -161,7 +161,7 @@ mod tests {
     fn pod(namespace: &str, name: &str, labels: &BTreeMap<String, String>) -> Arc<Snapshot> {
         let metadata = json!({"namespace": namespace, "name": name, "labels": labels});
         let text = json!({ "metadata": metadata }).to_string();
-        Arc::new(Snapshot::whole(&Bytes::from(text), "a pod").unwrap())
+        Arc::new(Snapshot::parse(&Bytes::from(text), "a pod").unwrap())
     }
 
     fn names<'a>(found: impl IntoIterator<Item = &'a Arc<Snapshot>>) -> Vec<String> {

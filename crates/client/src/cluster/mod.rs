@@ -276,13 +276,13 @@ impl Cluster {
     }
 
     /// Finds the kind for a word as kubectl accepts it.
-    pub(crate) async fn kind_called(&self, word: &str) -> Result<KindRef> {
+    pub(crate) async fn kind_by_name(&self, word: &str) -> Result<KindRef> {
         let of_items = builtin_of_list(word, |_| true);
         if let Some(info) = of_items {
             return Ok(info.into());
         }
         let discovery = &self.shared.discovery;
-        Ok(discovery.called(&self.transport, word).await?.into())
+        Ok(discovery.by_name(&self.transport, word).await?.into())
     }
 
     /// Finds the kind with this `apiVersion` and `kind`.
@@ -292,7 +292,7 @@ impl Cluster {
             Some(info) => Ok(info.into()),
             None => {
                 let discovery = &self.shared.discovery;
-                Ok(discovery.of_type(&self.transport, gvk).await?.into())
+                Ok(discovery.by_gvk(&self.transport, gvk).await?.into())
             }
         }
     }

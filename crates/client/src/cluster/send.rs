@@ -16,12 +16,12 @@ impl Cluster {
     /// Sends a request. A status code other than 2xx is an error.
     pub(crate) async fn send(&self, call: &Call) -> Result<Response<Body>> {
         let (versions, discovery) = (&self.shared.versions, &self.shared.discovery);
-        let adapted = versions.adapt(call);
+        let adapted = versions.in_served_version(call);
         let call = adapted.as_ref().unwrap_or(call);
         match self.transport.send(call).await {
             Err(error) if error.is_not_found() => {
                 // Boxed, because it is rare and larger than everything else here.
-                let instead = versions.instead(discovery, &self.transport, call, &error);
+                let instead = versions.replacement_for(discovery, &self.transport, call, &error);
                 match Box::pin(instead).await? {
                     Some(call) => self.transport.send(&call).await,
                     None => Err(error),

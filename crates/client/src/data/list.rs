@@ -112,7 +112,7 @@ fn item(
     // An item without an end makes the whole list invalid.
     let range = scanner.skip().map_err(|_| error)?;
     let what = format!("items[{position}] of {what}");
-    Ok(Snapshot::broken(
+    Ok(Snapshot::unreadable(
         body.slice(range),
         Error::decode(what, error),
     ))

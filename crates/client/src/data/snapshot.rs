@@ -38,7 +38,7 @@ impl Snapshot {
     }
 
     /// An object that cannot be read, with the error that each access returns.
-    pub(crate) fn broken(bytes: Bytes, error: Error) -> Self {
+    pub(crate) fn unreadable(bytes: Bytes, error: Error) -> Self {
         Self {
             error: Some(Box::new(error)),
             ..Self::new((bytes, Index::default()))
@@ -46,18 +46,18 @@ impl Snapshot {
     }
 
     /// Reads one object and checks all of it. `what` names it in errors.
-    pub(crate) fn whole(body: &Bytes, what: &str) -> Result<Self> {
+    pub(crate) fn parse(body: &Bytes, what: &str) -> Result<Self> {
         index::object(body, what).map(Self::new)
     }
 
     /// Reads an object that is part of a response. Nested values are checked when they are
     /// read. `what` names the object in errors.
-    pub(crate) fn part_of(body: &Bytes, what: &str) -> Result<Self> {
+    pub(crate) fn parse_part(body: &Bytes, what: &str) -> Result<Self> {
         index::part(body, what).map(Self::new)
     }
 
     /// Copies the snapshot and its text, so that it does not keep the response in memory.
-    pub(crate) fn own(&self) -> Self {
+    pub(crate) fn detached(&self) -> Self {
         Self {
             bytes: Bytes::copy_from_slice(&self.bytes),
             index: self.index.clone(),
@@ -66,19 +66,19 @@ impl Snapshot {
         }
     }
 
-    /// As [`Snapshot::own`], but without `managedFields`. For snapshots that are kept.
+    /// As [`Snapshot::detached`], but without `managedFields`. For snapshots that are kept.
     pub(crate) fn compact(&self) -> Arc<Self> {
         if self.error.is_some() {
-            return Arc::new(self.own());
+            return Arc::new(self.detached());
         }
         let bytes = without_managed_fields(&self.bytes, &self.index);
         // Cannot fail, because the original text was read before.
-        let compact = Self::part_of(&bytes, "an item");
-        Arc::new(compact.unwrap_or_else(|error| Self::broken(bytes, error)))
+        let compact = Self::parse_part(&bytes, "an item");
+        Arc::new(compact.unwrap_or_else(|error| Self::unreadable(bytes, error)))
     }
 
     /// Returns the error of a snapshot whose text cannot be read.
-    pub(crate) fn intact(&self) -> Result<()> {
+    pub(crate) fn check_readable(&self) -> Result<()> {
         match &self.error {
             None => Ok(()),
             Some(error) => Err((**error).clone()),
@@ -87,7 +87,7 @@ impl Snapshot {
 
     /// Checks that all of the text is valid JSON. `described` names the object in errors.
     pub(crate) fn check(&self, described: impl Fn() -> String) -> Result<()> {
-        self.intact()?;
+        self.check_readable()?;
         std::str::from_utf8(&self.bytes).map_err(|error| Error::decode(described(), error))?;
         let mut scanner = Scanner::new(&self.bytes);
         scanner
@@ -129,7 +129,7 @@ impl Snapshot {
     }
 
     pub(crate) fn checked_meta(&self, described: impl Fn() -> String) -> Result<ObjectMeta> {
-        self.intact()?;
+        self.check_readable()?;
         let text = self.index.metadata.get(&self.bytes).unwrap_or(b"{}");
         serde_json::from_slice(text)
             .map_err(|error| Error::decode(format!("the metadata of {}", described()), error))

@@ -76,8 +76,8 @@ fn an_invalid_item_does_not_affect_the_others() {
         assert_eq!(list.items.len(), 3, "{shown}");
         assert_eq!(list.items[1].bytes().as_ref(), bad);
         assert_eq!((list.items[0].name(), list.items[2].name()), ("a", "a"));
-        assert!(list.items[2].intact().is_ok());
-        let error = list.items[1].intact().unwrap_err().to_string();
+        assert!(list.items[2].check_readable().is_ok());
+        let error = list.items[1].check_readable().unwrap_err().to_string();
         assert!(
             error.starts_with("items[1] of the response to GET /pods cannot be read: "),
             "{error}"

@@ -35,14 +35,14 @@ impl Discovery {
     /// # Errors
     /// [`Error::Invalid`]: the name is empty, or the cluster does not serve the kind. Those
     /// of discovery requests.
-    pub(crate) async fn called(&self, transport: &Transport, name: &str) -> Result<Arc<KindInfo>> {
+    pub(crate) async fn by_name(&self, transport: &Transport, name: &str) -> Result<Arc<KindInfo>> {
         if name.trim().is_empty() {
             return Err(Error::Invalid(EMPTY_KIND.to_owned()));
         }
-        if let Some(info) = kind::called(name) {
+        if let Some(info) = kind::by_name(name) {
             return Ok(Arc::new(info.clone()));
         }
-        self.find(transport, |served| served.is_called(name))
+        self.find(transport, |served| served.has_name(name))
             .await?
             .ok_or_else(|| {
                 Error::Invalid(format!(
@@ -55,8 +55,8 @@ impl Discovery {
     /// Returns the kind with this group, version and name.
     ///
     /// # Errors
-    /// As [`Discovery::called`].
-    pub(crate) async fn of_type(&self, transport: &Transport, gvk: &Gvk) -> Result<Arc<KindInfo>> {
+    /// As [`Discovery::by_name`].
+    pub(crate) async fn by_gvk(&self, transport: &Transport, gvk: &Gvk) -> Result<Arc<KindInfo>> {
         if gvk.kind.trim().is_empty() || gvk.version.trim().is_empty() {
             return Err(Error::Invalid(EMPTY_KIND.to_owned()));
         }
@@ -82,7 +82,7 @@ impl Discovery {
     /// Returns a kind in each version that the cluster serves, the preferred one first.
     ///
     /// # Errors
-    /// As [`Discovery::called`].
+    /// As [`Discovery::by_name`].
     pub(crate) async fn versions(
         &self,
         transport: &Transport,
@@ -103,7 +103,7 @@ impl Discovery {
 
     /// Returns the kind of a resource in its preferred version, `None` if the cluster does
     /// not serve it.
-    pub(crate) async fn of_resource(
+    pub(crate) async fn by_resource(
         &self,
         transport: &Transport,
         group: &str,

@@ -15,10 +15,10 @@ pub(super) struct ServedKind {
 impl ServedKind {
     /// Whether `name` names this kind: its singular, plural or short name, with an optional
     /// group, as in `deploy.apps`.
-    pub(super) fn is_called(&self, name: &str) -> bool {
+    pub(super) fn has_name(&self, name: &str) -> bool {
         let full_name = name.to_ascii_lowercase();
         let (name, group) = full_name.split_once('.').unwrap_or((&full_name, ""));
-        self.info.is_called(&full_name)
+        self.info.has_name(&full_name)
             || (self.short_names.iter().any(|short| short == name)
                 && (group.is_empty() || group == self.info.gvk.group))
     }

@@ -215,7 +215,7 @@ impl ApiServerProxy {
     /// # Errors
     /// As [`ApiServerProxy::stream`]. If the version has expired, the first event has the type
     /// `ERROR`, or the call returns an error with
-    /// [`Error::is_gone`](crate::Error::is_gone).
+    /// [`Error::is_expired`](crate::Error::is_expired).
     pub async fn watch_since(&self, path: impl ApiPath, version: &str) -> Result<ProxyWatch> {
         self.watch(path, &[("resourceVersion", version)]).await
     }

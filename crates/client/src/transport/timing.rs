@@ -13,7 +13,7 @@ use super::retry::Backoff;
 /// use longshore_client::Timing;
 /// let mut timing = Timing::default();
 /// timing.retries = 1;
-/// timing.longest_wait = Duration::from_secs(1);
+/// timing.max_backoff = Duration::from_secs(1);
 /// let hasty = cluster.clone().with_timing(timing);
 /// assert!(hasty.nodes().list().await?.items.is_empty());
 /// # Ok(()) });
@@ -26,9 +26,9 @@ pub struct Timing {
     pub retries: u32,
     /// The delay before the first retry, which doubles with each further retry. Each delay
     /// is shortened at random by up to half. The default is 200 ms.
-    pub first_wait: Duration,
+    pub initial_backoff: Duration,
     /// The maximum delay before a retry. The default is 20 seconds.
-    pub longest_wait: Duration,
+    pub max_backoff: Duration,
     /// A watch reconnects if it receives nothing for this time, not even a bookmark, because
     /// its connection may be lost. The default is 150 seconds.
     pub watch_idle: Duration,
@@ -42,8 +42,8 @@ impl Default for Timing {
     fn default() -> Self {
         Self {
             retries: 6,
-            first_wait: Duration::from_millis(200),
-            longest_wait: Duration::from_secs(20),
+            initial_backoff: Duration::from_millis(200),
+            max_backoff: Duration::from_secs(20),
             watch_idle: Duration::from_secs(150),
             watch_connection: Duration::from_secs(290),
         }
@@ -53,8 +53,8 @@ impl Default for Timing {
 impl Timing {
     pub(crate) fn backoff(&self) -> Backoff {
         Backoff {
-            initial: self.first_wait,
-            max: self.longest_wait,
+            initial: self.initial_backoff,
+            max: self.max_backoff,
         }
     }
 }

@@ -50,7 +50,7 @@ impl Cluster {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if the cluster does not have the kind.
     pub async fn kind(&self, word: &str) -> Result<View<Any>> {
-        Ok(self.view_of(self.kind_called(word).await?))
+        Ok(self.view_of(self.kind_by_name(word).await?))
     }
 
     /// Returns a view of all objects of the kind with this `apiVersion` and `kind`, which

@@ -112,11 +112,11 @@ async fn by_watch<K: Object>(view: &View<K>, keep: Keep) -> Result<Outcome> {
         let Ok((kind, object)) = data::watch_line(&line, EVENT) else {
             return Ok(Outcome::Broken);
         };
-        let snapshot = Snapshot::part_of(&object, EVENT)
-            .unwrap_or_else(|fault| Snapshot::broken(object, fault));
+        let snapshot = Snapshot::parse_part(&object, EVENT)
+            .unwrap_or_else(|fault| Snapshot::unreadable(object, fault));
         match kind {
             "ADDED" => snapshots.push(match keep {
-                Keep::Whole => Arc::new(snapshot.own()),
+                Keep::Whole => Arc::new(snapshot.detached()),
                 Keep::Compact => snapshot.compact(),
             }),
             "BOOKMARK" if is_end(&snapshot) => {

@@ -64,7 +64,7 @@ pub struct Watch<K: Object> {
 /// buffer of the connection.
 async fn next<K: Object>(session: &mut Session<K>) -> Result<WatchEvent<K>> {
     let step = session.step().await?;
-    let item = |snapshot: Snapshot| session.view().wrap(Arc::new(snapshot.own()));
+    let item = |snapshot: Snapshot| session.view().wrap(Arc::new(snapshot.detached()));
     Ok(match step {
         Step::Added(snapshot) => WatchEvent::Added(item(snapshot)),
         Step::Modified(snapshot) => WatchEvent::Modified(item(snapshot)),

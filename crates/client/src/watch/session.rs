@@ -65,7 +65,7 @@ impl<K: Object> Session<K> {
         let mut session = Self::new(view);
         session.go_on(version, None);
         match session.connect().await {
-            Err(error) if error.is_gone() => session.expired = true,
+            Err(error) if error.is_expired() => session.expired = true,
             outcome => outcome?,
         }
         Ok(session)
@@ -182,7 +182,7 @@ impl<K: Object> Session<K> {
                 transport::status(code, &object),
             ));
         }
-        let snapshot = Snapshot::part_of(&object, EVENT)?;
+        let snapshot = Snapshot::parse_part(&object, EVENT)?;
         if snapshot.version().is_empty() {
             return Err(Error::decode(EVENT, "metadata.resourceVersion is missing"));
         }
@@ -202,7 +202,7 @@ impl<K: Object> Session<K> {
     /// Prepares a retry after an error, or returns the error.
     async fn recover(&mut self, error: Error) -> Result<()> {
         self.lines = None;
-        if error.is_gone() && !self.expired {
+        if error.is_expired() && !self.expired {
             self.expired = true;
             return Ok(());
         }
@@ -247,6 +247,6 @@ impl<K: Object> Session<K> {
 fn is_passing(error: &Error) -> bool {
     match error {
         Error::Unreachable { .. } => true,
-        error => error.is_gone() || error.code().is_some_and(|code| code == 429 || code >= 500),
+        error => error.is_expired() || error.code().is_some_and(|code| code == 429 || code >= 500),
     }
 }

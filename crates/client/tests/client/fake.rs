@@ -167,8 +167,8 @@ impl Fake {
             async move { fake.answer(request).await }
         });
         let mut timing = Timing::default();
-        timing.first_wait = Duration::from_millis(1);
-        timing.longest_wait = Duration::from_millis(2);
+        timing.initial_backoff = Duration::from_millis(1);
+        timing.max_backoff = Duration::from_millis(2);
         timing.watch_idle = Duration::from_millis(60);
         Cluster::from_service(service, "default").with_timing(timing)
     }

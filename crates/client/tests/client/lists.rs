@@ -182,7 +182,7 @@ async fn an_expired_snapshot_is_an_error_for_a_consistent_list() {
     paging.expired = Expired::Fail;
     let items: Vec<_> = fake.cluster().pods().stream_by(paging).collect().await;
     assert_eq!(items.len(), 2);
-    assert!(items[0].is_ok() && items[1].as_ref().unwrap_err().is_gone());
+    assert!(items[0].is_ok() && items[1].as_ref().unwrap_err().is_expired());
     assert_eq!(fake.requests().len(), 2);
 }
 

@@ -355,7 +355,7 @@ async fn a_failing_page_is_reported_once() {
     ]);
     let items: Vec<_> = fake.cluster().pods().stream().collect().await;
     assert_eq!(items.len(), 2);
-    assert!(items[0].is_ok() && items[1].as_ref().unwrap_err().is_gone());
+    assert!(items[0].is_ok() && items[1].as_ref().unwrap_err().is_expired());
 }
 
 #[tokio::test]
@@ -411,7 +411,7 @@ async fn reads_are_retried_when_the_connection_is_lost() {
         }
     });
     let mut timing = Timing::default();
-    timing.first_wait = Duration::from_millis(1);
+    timing.initial_backoff = Duration::from_millis(1);
     let cluster = Cluster::from_url(&url).unwrap().with_timing(timing);
     for _ in 0..3 {
         assert!(cluster.pods().list().await.unwrap().items.is_empty());

@@ -98,9 +98,12 @@ async fn point_45_files_are_copied_out_and_stay_within_the_target_folder() {
 
     let copied = folders.fetch("tree", "").await.unwrap();
     assert_eq!(copied.path, folders.local("tree"));
-    assert_eq!((copied.moved.files, copied.moved.bytes), (4, 3_000_006));
+    assert_eq!(
+        (copied.transferred.files, copied.transferred.bytes),
+        (4, 3_000_006)
+    );
     let mut left_out: Vec<_> = copied
-        .moved
+        .transferred
         .left_out
         .iter()
         .map(|(path, why)| format!("{} {why}", path.display()))
@@ -177,7 +180,9 @@ async fn point_45_files_are_copied_into_containers() {
     let seen = Arc::new(AtomicU64::new(0));
     let progress = {
         let seen = seen.clone();
-        Arc::new(move |moved: &longshore::client::Moved| seen.store(moved.bytes, Ordering::Relaxed))
+        Arc::new(move |transferred: &longshore::client::Transferred| {
+            seen.store(transferred.bytes, Ordering::Relaxed)
+        })
     };
     let options = CopyOptions {
         container: Some("main".to_owned()),
@@ -189,9 +194,12 @@ async fn point_45_files_are_copied_into_containers() {
         .await
         .unwrap();
     assert_eq!(copied.path, Path::new(&folders.remote).join("data"));
-    assert_eq!((copied.moved.files, copied.moved.left_out.len()), (3, 1));
     assert_eq!(
-        (copied.moved.bytes, seen.load(Ordering::Relaxed)),
+        (copied.transferred.files, copied.transferred.left_out.len()),
+        (3, 1)
+    );
+    assert_eq!(
+        (copied.transferred.bytes, seen.load(Ordering::Relaxed)),
         (3_000_012, 3_000_012)
     );
     assert_eq!(

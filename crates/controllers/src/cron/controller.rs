@@ -136,7 +136,7 @@ impl Controller {
         started?;
         let requeue_after = plan
             .requeue_after
-            .map(|wait| wait.min(self.requests.pace.longest_wait));
+            .map(|wait| wait.min(self.requests.pace.max_wait));
         Ok(requeue_after.map_or(Next::Done, Next::After))
     }
 }

@@ -11,20 +11,20 @@ pub(crate) struct Pace {
     pub(crate) now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     /// The maximum time until a CronJob is checked again. Timers use a clock that
     /// ignores changes of the system clock and stops while the machine sleeps.
-    pub(crate) longest_wait: Duration,
+    pub(crate) max_wait: Duration,
 }
 
 impl Default for Pace {
     fn default() -> Self {
         Self {
             now: Arc::new(Timestamp::now),
-            longest_wait: Duration::from_secs(10),
+            max_wait: Duration::from_secs(10),
         }
     }
 }
 
 impl fmt::Debug for Pace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Pace({:?})", self.longest_wait)
+        write!(f, "Pace({:?})", self.max_wait)
     }
 }

@@ -49,7 +49,7 @@ impl Fixture {
             node_logs: Arc::new(NoLogs),
             node_streams: Arc::new(NoStreams),
             faults: false,
-            warn_idle: false,
+            warn_unhandled_kinds: false,
         });
         let cluster = Cluster::from_service(server.service(), "default");
         let mut fixture = Self {
@@ -67,7 +67,7 @@ impl Fixture {
         let clock = self.clock.clone();
         let pace = Pace {
             now: Arc::new(move || clock.now()),
-            longest_wait: Duration::from_millis(10),
+            max_wait: Duration::from_millis(10),
         };
         self.tasks.spawn(writer.run());
         self.tasks

@@ -29,7 +29,7 @@ impl Fixture {
             node_logs,
             node_streams: Arc::new(NoStreams),
             faults: false,
-            warn_idle: false,
+            warn_unhandled_kinds: false,
         };
         let server = ApiServer::new(options);
         let cluster = Cluster::from_service(server.service(), "default");

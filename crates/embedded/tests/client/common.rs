@@ -26,8 +26,8 @@ pub(crate) fn soak() -> Duration {
 /// A client with short timeouts.
 pub(crate) fn with_short_timeouts(cluster: &Cluster) -> Cluster {
     let mut timing = Timing::default();
-    timing.first_wait = Duration::from_millis(1);
-    timing.longest_wait = Duration::from_millis(20);
+    timing.initial_backoff = Duration::from_millis(1);
+    timing.max_backoff = Duration::from_millis(20);
     timing.watch_idle = Duration::from_millis(150);
     cluster.clone().with_timing(timing)
 }

@@ -78,7 +78,7 @@ async fn a_consistent_list_reports_an_expired_snapshot() {
     embedded.expire_history().await;
     let rest: Vec<_> = items.collect().await;
     let (last, good) = rest.split_last().unwrap();
-    assert!(last.as_ref().unwrap_err().is_gone());
+    assert!(last.as_ref().unwrap_err().is_expired());
     assert!(good.iter().all(Result::is_ok) && good.len() < COUNT - 1);
     embedded.stop().await;
 }

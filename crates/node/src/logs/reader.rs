@@ -8,7 +8,7 @@ use longshore_node_api::{LogError, LogRequest, LogStream, NodeLogs};
 use super::{reading::Reading, store::LogStore};
 
 /// Reads the logs of a node's containers, including those of earlier agents on
-/// the same data directory.
+/// the same data folder.
 #[derive(Debug, Clone)]
 pub struct LogReader {
     store: Arc<LogStore>,

@@ -38,7 +38,7 @@ pub(super) fn file(folder: &Path) -> io::Result<OwnedFd> {
     match in_memory() {
         Ok(file) => Ok(file),
         Err(error) => {
-            tracing::debug!(%error, "cannot create the init in memory; creating it in the data directory");
+            tracing::debug!(%error, "cannot create the init in memory; creating it in the data folder");
             on_disk(folder)
         }
     }

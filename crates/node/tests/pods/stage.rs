@@ -34,7 +34,7 @@ impl Stage {
             node_logs: Arc::new(NoLogs),
             node_streams: Arc::new(NoStreams),
             faults: false,
-            warn_idle: false,
+            warn_unhandled_kinds: false,
         });
         let cluster = Cluster::from_service(server.service(), "default");
         Self {

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use tar::EntryType;
 
 use super::super::{ENTRY_HEADER_BYTES, Limits, Unpack, UnpackError};
-use crate::{LEFT_OUT_NAMED, Moved};
+use crate::{LEFT_OUT_NAMED, Transferred};
 
 /// More than the headers of one entry may have, and far less than the archives below
 /// declare. A reader that ignores the limit fails here instead of exhausting the memory.
@@ -59,7 +59,7 @@ fn record(key: &str, value: &str) -> Vec<u8> {
 }
 
 /// Unpacks an archive. Returns the result and the number of bytes that were read.
-fn unpack(archive: impl Read, options: &Unpack) -> (Result<Moved, UnpackError>, u64) {
+fn unpack(archive: impl Read, options: &Unpack) -> (Result<Transferred, UnpackError>, u64) {
     let folder = tempfile::tempdir().unwrap();
     unpack_into(archive, folder.path(), options)
 }
@@ -68,7 +68,7 @@ fn unpack_into(
     archive: impl Read,
     folder: &Path,
     options: &Unpack,
-) -> (Result<Moved, UnpackError>, u64) {
+) -> (Result<Transferred, UnpackError>, u64) {
     let mut archive = Counted(archive, 0);
     let result = super::super::unpack(&mut archive, folder, options, |_| ());
     (result, archive.1)
@@ -251,8 +251,8 @@ fn sparse_files_in_pax_format_are_not_unpacked_as_regular_files() {
         error.to_string().contains("sparse file in PAX format"),
         "{error}"
     );
-    let moved = unpack(&archive[..], &AS_FOUND).0.unwrap();
-    assert_eq!((moved.files, moved.left_out.len()), (0, 1));
+    let transferred = unpack(&archive[..], &AS_FOUND).0.unwrap();
+    assert_eq!((transferred.files, transferred.left_out.len()), (0, 1));
 }
 
 #[test]
@@ -312,9 +312,9 @@ fn the_list_of_left_out_entries_is_limited() {
     let pipe = with_content("pipe", b'6', b"");
     let archive = std::iter::repeat_n(pipe, LEFT_OUT_NAMED + 5).flatten();
     let archive: Vec<u8> = archive.collect();
-    let moved = unpack(&archive[..], &AS_FOUND).0.unwrap();
+    let transferred = unpack(&archive[..], &AS_FOUND).0.unwrap();
     assert_eq!(
-        (moved.left_out.len(), moved.left_out_more),
+        (transferred.left_out.len(), transferred.left_out_more),
         (LEFT_OUT_NAMED, 5)
     );
 }

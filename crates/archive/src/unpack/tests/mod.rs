@@ -36,7 +36,10 @@ fn archive(entries: &[Entry<'_>]) -> Vec<u8> {
 
 /// Unpacks into the folder `inner` of a new folder, and asserts that the new folder contains
 /// nothing else.
-fn unpack(archive: &[u8], options: &Unpack) -> (tempfile::TempDir, Result<Moved, UnpackError>) {
+fn unpack(
+    archive: &[u8],
+    options: &Unpack,
+) -> (tempfile::TempDir, Result<Transferred, UnpackError>) {
     let outer = tempfile::tempdir().unwrap();
     let inner = outer.path().join("inner");
     fs::create_dir(&inner).unwrap();
@@ -158,9 +161,9 @@ fn with_as_found_entries_that_are_not_files_are_left_out() {
         ("d/tty", EntryType::Char, "", 0o644),
         ("d/pipe", EntryType::Fifo, "", 0o644),
     ];
-    let (folder, moved) = unpack(&archive(&entries), &options);
-    let moved = moved.unwrap();
-    let left_out: Vec<_> = moved
+    let (folder, transferred) = unpack(&archive(&entries), &options);
+    let transferred = transferred.unwrap();
+    let left_out: Vec<_> = transferred
         .left_out
         .iter()
         .map(|(path, why)| format!("{} {why}", path.display()))
@@ -173,7 +176,7 @@ fn with_as_found_entries_that_are_not_files_are_left_out() {
             "d/pipe is a named pipe",
         ]
     );
-    assert_eq!((moved.files, moved.bytes), (3, 8));
+    assert_eq!((transferred.files, transferred.bytes), (3, 8));
     let inner = folder.path().join("inner/d");
     assert_eq!(fs::read_to_string(inner.join("same")).unwrap(), "text");
     assert_eq!(inner.join("in").read_link().unwrap(), Path::new("f"));
@@ -238,8 +241,15 @@ fn unpacking_restores_packed_files() {
         as_found: true,
         ..Unpack::default()
     };
-    let moved = super::unpack(archive.as_slice(), &to, &options, |_| ()).unwrap();
-    assert_eq!((moved.files, moved.bytes, moved.left_out.len()), (4, 5, 1));
+    let transferred = super::unpack(archive.as_slice(), &to, &options, |_| ()).unwrap();
+    assert_eq!(
+        (
+            transferred.files,
+            transferred.bytes,
+            transferred.left_out.len()
+        ),
+        (4, 5, 1)
+    );
     let to = to.join("name");
     assert_eq!(
         fs::read_to_string(to.join(&deep).join(&long)).unwrap(),

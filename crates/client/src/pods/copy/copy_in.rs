@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use longshore_archive::{Moved, PackError, pack};
+use longshore_archive::{PackError, Transferred, pack};
 use tokio_util::io::SyncIoBridge;
 
 use super::{super::session::Input, Copied, CopyOptions, Tar, copy_error, path::split};
@@ -75,10 +75,10 @@ impl View<Pod> {
         }
         let stdin = session.stdin();
         let tar = Tar::follow(session);
-        let moved = match pack_into(stdin, from.to_owned(), file.to_owned(), options).await? {
-            Ok(moved) => match tar.end().await? {
+        let transferred = match pack_into(stdin, from.to_owned(), file.to_owned(), options).await? {
+            Ok(transferred) => match tar.end().await? {
                 Some(problem) => return Err(copy_error(&what, problem)),
-                None => moved,
+                None => transferred,
             },
             Err(error @ PackError::Write(_)) => {
                 let problem = tar.failure_reason().await;
@@ -87,7 +87,7 @@ impl View<Pod> {
             Err(error) => return Err(copy_error(&what, error)),
         };
         let path = PathBuf::from(parent).join(file);
-        Ok(Copied { path, moved })
+        Ok(Copied { path, transferred })
     }
 }
 
@@ -109,7 +109,7 @@ async fn pack_into(
     from: PathBuf,
     file: String,
     options: &CopyOptions,
-) -> Result<Result<Moved, PackError>> {
+) -> Result<Result<Transferred, PackError>> {
     let input = SyncIoBridge::new(stdin.ok_or(Error::Closed)?);
     let report = options.report();
     let work = move || {

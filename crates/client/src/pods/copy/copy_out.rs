@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use longshore_archive::{Moved, Unpack, UnpackError, unpack};
+use longshore_archive::{Transferred, Unpack, UnpackError, unpack};
 use tempfile::TempDir;
 use tokio_util::io::SyncIoBridge;
 
@@ -49,7 +49,7 @@ impl View<Pod> {
         let mut session = self.exec(name, command, &options.exec(false)).await?;
         let stdout = session.stdout();
         let tar = Tar::follow(session);
-        let (moved, staging) = match unpack_from(stdout, staging, options).await? {
+        let (transferred, staging) = match unpack_from(stdout, staging, options).await? {
             Ok(unpacked) => match tar.end().await? {
                 Some(problem) => return Err(copy_error(&what, problem)),
                 None => unpacked,
@@ -60,9 +60,9 @@ impl View<Pod> {
             }
             Err(error) => return Err(copy_error(&what, error)),
         };
-        move_into_place(&staging.path().join(file), &path, &moved)
+        move_into_place(&staging.path().join(file), &path, &transferred)
             .map_err(|problem| copy_error(&what, problem))?;
-        Ok(Copied { path, moved })
+        Ok(Copied { path, transferred })
     }
 }
 
@@ -112,7 +112,7 @@ async fn unpack_from(
     stdout: Option<Reader>,
     staging: TempDir,
     options: &CopyOptions,
-) -> Result<Result<(Moved, TempDir), UnpackError>> {
+) -> Result<Result<(Transferred, TempDir), UnpackError>> {
     let archive = SyncIoBridge::new(stdout.ok_or(Error::Closed)?);
     let report = options.report();
     let work = move || {
@@ -120,8 +120,8 @@ async fn unpack_from(
             as_found: true,
             ..Unpack::default()
         };
-        let moved = unpack(archive, staging.path(), &options, report)?;
-        Ok((moved, staging))
+        let transferred = unpack(archive, staging.path(), &options, report)?;
+        Ok((transferred, staging))
     };
     tokio::task::spawn_blocking(work)
         .await
@@ -129,9 +129,13 @@ async fn unpack_from(
 }
 
 /// Moves the unpacked file or folder to its destination.
-fn move_into_place(unpacked: &Path, destination: &Path, moved: &Moved) -> Result<(), String> {
+fn move_into_place(
+    unpacked: &Path,
+    destination: &Path,
+    transferred: &Transferred,
+) -> Result<(), String> {
     let Ok(metadata) = unpacked.symlink_metadata() else {
-        return Err(match moved.left_out.first() {
+        return Err(match transferred.left_out.first() {
             Some((_, problem)) => format!("it {problem}"),
             None => "the archive does not contain it".to_owned(),
         });

@@ -6,7 +6,7 @@ mod path;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use longshore_archive::Moved;
+use longshore_archive::Transferred;
 use tokio::io::AsyncReadExt;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -19,7 +19,7 @@ const MAX_QUOTED_BYTES: usize = 1000;
 const REASON_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A callback that reports the number of files and bytes copied so far.
-pub type Progress = Arc<dyn Fn(&Moved) + Send + Sync>;
+pub type Progress = Arc<dyn Fn(&Transferred) + Send + Sync>;
 
 /// Options of [`View::copy_in`](crate::View::copy_in) and
 /// [`View::copy_out`](crate::View::copy_out).
@@ -38,7 +38,7 @@ pub type Progress = Arc<dyn Fn(&Moved) + Send + Sync>;
 /// assert_eq!(copied.path, std::path::Path::new(remote).join("data.csv"));
 ///
 /// let back = pods.copy_out("web", remote, &local.join("back"), &options).await?;
-/// assert_eq!((back.moved.files, back.moved.bytes), (1, 4));
+/// assert_eq!((back.transferred.files, back.transferred.bytes), (1, 4));
 /// assert_eq!(std::fs::read(local.join("back/data.csv"))?, b"a,b\n");
 /// # Ok(()) });
 /// ```
@@ -59,11 +59,11 @@ impl CopyOptions {
         }
     }
 
-    fn report(&self) -> impl Fn(&Moved) + Send + 'static {
+    fn report(&self) -> impl Fn(&Transferred) + Send + 'static {
         let progress = self.progress.clone();
-        move |moved| {
+        move |transferred| {
             if let Some(progress) = &progress {
-                progress(moved);
+                progress(transferred);
             }
         }
     }
@@ -83,7 +83,7 @@ pub struct Copied {
     /// The path of the copy, on this machine or in the container.
     pub path: PathBuf,
     /// The number of files and bytes, and the entries that were skipped.
-    pub moved: Moved,
+    pub transferred: Transferred,
 }
 
 /// A running `tar` in a container. A task collects its messages and its exit code while the

@@ -23,7 +23,7 @@ pub enum Expired {
     /// consistent snapshot.
     #[default]
     Resume,
-    /// End the stream with the error ([`Error::is_gone`](crate::Error::is_gone)). The items
+    /// End the stream with the error ([`Error::is_expired`](crate::Error::is_expired)). The items
     /// before it are a consistent snapshot.
     Fail,
 }

@@ -113,7 +113,7 @@ impl<K: Object> Pages<K> {
     /// one, reads the page of that.
     async fn page(&self, cursor: &str, mut ahead: Ahead) -> Result<List<K>> {
         match self.page_at(cursor, &mut ahead).await {
-            Err(error) if error.is_gone() && self.paging.expired == Expired::Resume => {
+            Err(error) if error.is_expired() && self.paging.expired == Expired::Resume => {
                 match offered(&error).filter(|offered| *offered != cursor) {
                     Some(offered) => self.page_at(offered, &mut ahead).await,
                     None => Err(error),
@@ -180,7 +180,7 @@ pub(crate) async fn read_consistent<K: Object, T>(
         let (page, following) = pages.read(next).await;
         let list = match page {
             // Pages of several snapshots would not be a consistent state to continue from.
-            Err(error) if error.is_gone() && pages.paging.limit > 0 => {
+            Err(error) if error.is_expired() && pages.paging.limit > 0 => {
                 pages.paging.limit = 0;
                 kept.clear();
                 next = Next::Cursor(String::new());

@@ -28,7 +28,7 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
         node_logs: Arc::new(NoLogs),
         node_streams: Arc::new(NoStreams),
         faults: false,
-        warn_idle: false,
+        warn_unhandled_kinds: false,
     });
     let cluster = Cluster::from_service(server.service(), "default");
     for name in ["logs", "pods", "probe"] {
