@@ -2,7 +2,9 @@
 //! clients of Kubernetes.
 
 use std::{
-    env, fs,
+    env,
+    ffi::OsString,
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -11,8 +13,9 @@ use crate::run::{Outcome, output, root, run_command, target};
 
 /// The reference clients of the tests.
 pub(crate) struct ReferenceClients {
-    /// The pinned versions of kubectl, oldest first, then the one in the `PATH`.
-    pub(crate) kubectls: Outcome<Vec<PathBuf>>,
+    /// The pinned versions of kubectl, oldest first, then the one in the `PATH`; in the format
+    /// of that variable.
+    pub(crate) kubectls: Outcome<OsString>,
     /// A Python interpreter with the pinned clients.
     pub(crate) python: Outcome<PathBuf>,
 }
@@ -40,9 +43,9 @@ pub(crate) fn fetch() -> ReferenceClients {
         kubectls: update("kubectl.txt", &folder, download_kubectls)
             .and_then(|()| list_kubectls(&folder))
             .map(|found| prefer_debian_kubectl(found, &folder))
-            .map(|mut found| {
+            .and_then(|mut found| {
                 found.extend(kubectl_in_path());
-                found
+                env::join_paths(found).map_err(|error| error.to_string())
             }),
         python: update("python-clients.txt", &folder, install_python_clients).map(|()| python),
     }

@@ -16,7 +16,7 @@ use suites::{SUITES, Suite};
 use crate::{
     orphans,
     real::{Cluster, Release},
-    run::{Outcome, cargo, read_lines, root, target},
+    run::{Outcome, TESTS_PROFILE, cargo, read_lines, root, target},
 };
 
 /// The tests that can run on any server, as arguments of `cargo test`.
@@ -80,7 +80,7 @@ fn tests(dev: bool, cluster: Option<&Cluster>) -> Outcome<Results> {
     let mut command = cargo();
     command.arg("test");
     if !dev {
-        command.arg("--release");
+        command.args(TESTS_PROFILE);
     }
     command
         .args(["--no-fail-fast"])
