@@ -227,14 +227,15 @@ async fn at_once(
     Ok(())
 }
 
+/// Does the work unless `stop` completes first. If both are ready, it is stopped.
 async fn unless(
     stop: Pin<&mut impl Future<Output = ()>>,
     work: impl Future<Output = Result<(), UploadError>>,
 ) -> Result<(), UploadError> {
     pin_mut!(work);
-    match select(work, stop).await {
-        Either::Left((done, _)) => done,
-        Either::Right(_) => Err(UploadError::Stopped),
+    match select(stop, work).await {
+        Either::Left(_) => Err(UploadError::Stopped),
+        Either::Right((done, _)) => done,
     }
 }
 

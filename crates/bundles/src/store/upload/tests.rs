@@ -114,7 +114,6 @@ async fn a_truncated_bundle_is_not_kept() {
 async fn a_stopped_upload_is_not_kept() {
     for size in [10, 2 * PART] {
         let objects = InMemory::new();
-        // The upload is asked first, but waits for the disk.
         let stop = std::future::ready(());
         let tried = send(&objects, (size, size), None, stop).await;
         assert!(
