@@ -253,7 +253,7 @@ for one in (signal.SIGTTOU, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal
 os.setpgid(0, 0)
 os.tcsetpgrp(1, os.getpid())
 print('script: ready', flush=True)
-time.sleep(30)";
+time.sleep(5)";
     // The command reads from a terminal that it no longer controls.
     let script = format!("python3 -c \"{steal}\" & sleep 0.5; read x; sleep 1000");
     let mut terminal = AtTerminal::start(&script);
