@@ -137,6 +137,50 @@ async fn a_stopped_upload_is_not_kept() {
     assert!(!is_open(&objects, &id).await && is_empty(&folder));
 }
 
+/// Reports the first read, and then waits for the other end of the channel.
+struct Blocked {
+    begins: Option<tokio::sync::oneshot::Sender<()>>,
+    ends: std::sync::mpsc::Receiver<()>,
+}
+
+impl io::Read for Blocked {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        if let Some(begins) = self.begins.take() {
+            let _ = begins.send(());
+        }
+        let _ = self.ends.recv();
+        Ok(0)
+    }
+}
+
+#[tokio::test]
+async fn an_upload_that_is_stopped_while_it_reads_is_not_kept() {
+    for size in [10, 2 * PART] {
+        let objects = InMemory::new();
+        let (begins, begun) = tokio::sync::oneshot::channel();
+        let (end, ends) = std::sync::mpsc::channel();
+        let reader = Mutex::new(Some(Blocked {
+            begins: Some(begins),
+            ends,
+        }));
+        let open = || -> io::Result<Reader> {
+            let blocked = reader.lock().unwrap().take();
+            Ok(blocked.map_or_else(|| Box::new(io::empty()) as Reader, |one| Box::new(one)))
+        };
+        let path = path();
+        let place = Place {
+            objects: &objects,
+            multipart: &objects,
+            path: &path,
+        };
+        let stop = async { begun.await.unwrap() };
+        let done = upload(place, open, size, || None, &|_| (), stop).await;
+        assert!(matches!(done, Err(UploadError::Stopped)), "{done:?}");
+        assert_eq!(kept(&objects).await, None);
+        drop(end);
+    }
+}
+
 #[tokio::test]
 async fn the_parts_of_a_killed_process_are_not_uploaded_again() {
     let cases: [(&[usize], [u8; 4]); 4] = [
