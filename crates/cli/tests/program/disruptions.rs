@@ -248,10 +248,15 @@ fn chatty_tasks_lose_no_line_when_logs_are_rotated_and_connections_break() {
     machine.longshore(&up).expect(0);
     let proxy = FlakyProxy::around(&machine, "direct", "around");
 
+    // The last lines wait until the server is unreachable.
+    let end = machine.code().join("job.end");
+    let waits = format!("until test -e '{}'; do sleep 0.05; done", end.display());
     let script = format!(
         "i=0; while test $i -lt {LINES}; do
+            test $i != {held} || {waits}
             echo \"$POD_NAME $i\"; i=$((i+1)); test $((i % 50)) != 0 || sleep 0.08
-        done"
+        done",
+        held = LINES - 50,
     );
     let count = format!("main={TASKS}");
     std::fs::create_dir(machine.code().join("job")).unwrap();
@@ -280,6 +285,7 @@ fn chatty_tasks_lose_no_line_when_logs_are_rotated_and_connections_break() {
     }
     // The server is unreachable when the run ends, and for a while after that.
     proxy.close(true);
+    machine.write("job.end", "");
     eventually("the tasks have ended", || {
         let shown = machine.longshore(&["runs", "--output", "json"]).json();
         shown[0]["state"] == "succeeded"
