@@ -12,8 +12,9 @@ mod user_build;
 mod words;
 
 use std::{
-    fs,
+    fs, panic,
     path::{Path, PathBuf},
+    thread,
 };
 
 use serde_json::Value;
@@ -67,26 +68,43 @@ pub(crate) fn run() -> Outcome {
     let mut problems = Vec::new();
     let metadata = output(cargo().args(["metadata", "--format-version=1", "--no-deps"]))?;
     let metadata: Value = serde_json::from_str(&metadata).map_err(|error| error.to_string())?;
-    for package in list(&metadata["packages"]) {
-        check_edges(package, &mut problems);
-        check_files(package, &mut problems)?;
-        check_cycles(package, &mut problems)?;
-    }
-    let sizes = layout::check(&root(), &mut problems)?;
-    examples::check(&root(), &mut problems)?;
-    paths::check(&root(), &mut problems)?;
-    words::check(&root(), &mut problems)?;
     let names: Vec<&str> = list(&metadata["packages"])
         .map(|package| text(package, "name"))
         .collect();
-    features::check(&names, &mut problems)?;
-    user_build::check(&mut problems)?;
+    // Most of the time is cargo's.
+    let builds = || -> Outcome<Vec<String>> {
+        let mut problems = Vec::new();
+        features::check(&names, &mut problems)?;
+        user_build::check(&mut problems)?;
+        Ok(problems)
+    };
+    let (sizes, builds) = thread::scope(|scope| {
+        let builds = scope.spawn(builds);
+        let sizes = check_sources(&metadata, &mut problems);
+        (sizes, builds.join())
+    });
+    problems.extend(builds.unwrap_or_else(|error| panic::resume_unwind(error))?);
+    let sizes = sizes?;
     conformance::check(&mut problems);
     if problems.is_empty() {
         println!("tidy: {sizes}");
         return Ok(());
     }
     Err(format!("tidy found problems:\n- {}", problems.join("\n- ")))
+}
+
+/// Checks the files; returns a text with their sizes.
+fn check_sources(metadata: &Value, problems: &mut Vec<String>) -> Outcome<String> {
+    for package in list(&metadata["packages"]) {
+        check_edges(package, problems);
+        check_files(package, problems)?;
+        check_cycles(package, problems)?;
+    }
+    let sizes = layout::check(&root(), problems)?;
+    examples::check(&root(), problems)?;
+    paths::check(&root(), problems)?;
+    words::check(&root(), problems)?;
+    Ok(sizes)
 }
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {

@@ -1,6 +1,6 @@
 //! Finds words and phrases that this project does not use, in code and documents.
 
-use std::{fs, path::Path, process::Command};
+use std::{collections::HashMap, fs, path::Path, process::Command};
 
 use super::source::tokens;
 use crate::run::{Outcome, output};
@@ -19,7 +19,8 @@ struct Rule {
 
 /// The list.
 struct Rules {
-    rules: Vec<Rule>,
+    /// By the first word to avoid.
+    rules: HashMap<String, Vec<Rule>>,
     /// Text that may contain words to avoid, such as the name of a Unix user.
     permitted: Vec<String>,
 }
@@ -57,15 +58,13 @@ pub(super) fn check(root: &Path, problems: &mut Vec<String>) -> Outcome {
             continue;
         };
         for passage in passages(file, &rules.without_permitted(&text)) {
-            for rule in &rules.rules {
-                if let Some(sentence) = passage.find(rule) {
-                    problems.push(format!(
-                        "{file}:{}: {:?}: write {}: {sentence}",
-                        passage.line,
-                        rule.avoid.join(" "),
-                        rule.replacement
-                    ));
-                }
+            for (sentence, rule) in passage.find(&rules) {
+                problems.push(format!(
+                    "{file}:{}: {:?}: write {}: {sentence}",
+                    passage.line,
+                    rule.avoid.join(" "),
+                    rule.replacement
+                ));
             }
         }
     }
@@ -80,15 +79,17 @@ fn parse(list: &str) -> Outcome<Rules> {
     let permitted = permitted.into_iter();
     let permitted = permitted.filter_map(|line| line.strip_prefix(PERMITTED));
     let permitted = permitted.map(|text| text.trim().to_owned()).collect();
-    let rules = rules.into_iter().map(|line| {
-        let (avoid, replacement) = line
-            .split_once(": ")
-            .ok_or_else(|| format!("{LIST}: {line:?} is not `avoid: replacement`"))?;
-        let avoid = words(avoid).map(str::to_lowercase).collect();
+    let mut by_word: HashMap<String, Vec<Rule>> = HashMap::new();
+    for line in rules {
+        let malformed = || format!("{LIST}: {line:?} is not `avoid: replacement`");
+        let (avoid, replacement) = line.split_once(": ").ok_or_else(malformed)?;
+        let avoid: Vec<_> = words(avoid).map(str::to_lowercase).collect();
+        let first = avoid.first().ok_or_else(malformed)?.clone();
         let replacement = replacement.to_owned();
-        Ok(Rule { avoid, replacement })
-    });
-    let rules = rules.collect::<Outcome<_>>()?;
+        let same = by_word.entry(first).or_default();
+        same.push(Rule { avoid, replacement });
+    }
+    let rules = by_word;
     Ok(Rules { rules, permitted })
 }
 
@@ -108,16 +109,20 @@ impl Rules {
 }
 
 impl Passage {
-    /// The first sentence that contains the word or phrase.
-    fn find(&self, rule: &Rule) -> Option<String> {
-        let sentences = self.text.split(". ");
-        let mut found = sentences.filter(|sentence| {
+    /// The sentences that contain a word or phrase to avoid.
+    fn find<'a>(&'a self, rules: &'a Rules) -> impl Iterator<Item = (&'a str, &'a Rule)> {
+        self.text.split(". ").flat_map(|sentence| {
             let words: Vec<_> = words(sentence).map(str::to_lowercase).collect();
-            words
-                .windows(rule.avoid.len())
-                .any(|here| here == rule.avoid)
-        });
-        found.next().map(|sentence| sentence.trim().to_owned())
+            let found: Vec<_> = (0..words.len())
+                .filter_map(|start| words.get(start..))
+                .flat_map(|rest| {
+                    let same = rest.first().and_then(|first| rules.rules.get(first));
+                    let same = same.into_iter().flatten();
+                    same.filter(|rule| rest.starts_with(&rule.avoid))
+                })
+                .collect();
+            found.into_iter().map(|rule| (sentence.trim(), rule))
+        })
     }
 }
 
@@ -225,8 +230,8 @@ mod tests {
         let rules = parse(list).unwrap();
         let passages = passages(file, &rules.without_permitted(text));
         let find = |passage: &Passage| -> Vec<String> {
-            let rules = rules.rules.iter();
-            rules.filter_map(|rule| passage.find(rule)).collect()
+            let found = passage.find(&rules);
+            found.map(|(sentence, _)| sentence.to_owned()).collect()
         };
         passages.iter().flat_map(find).collect()
     }
