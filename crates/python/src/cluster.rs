@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::{
     errors::{one, raise},
     item::Item,
+    proxy::Proxy,
     value::to_json,
     view::View,
     wait::wait,
@@ -87,6 +88,19 @@ impl Cluster {
         }
         let view = wait(py, self.inner.kind(kind))?;
         View::new(view).scoped(py, namespace)
+    }
+
+    /// Requests by path.
+    fn proxy(&self) -> Proxy {
+        Proxy::new(self.inner.proxy())
+    }
+
+    /// An item of an object's JSON. Sends no request but for the kinds that the server has.
+    fn item(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Item> {
+        let data = to_json(data)?;
+        let namespace = data["metadata"]["namespace"].as_str();
+        let view = wait(py, self.inner.view_for(&data, namespace))?;
+        view.item_from(&data).map(Item::new).map_err(raise(py))
     }
 
     /// Creates the object of a mapping, or the objects of all documents in a YAML string.

@@ -112,8 +112,13 @@ fn bounded(message: &str) -> Cow<'_, str> {
 
 /// An exception of the class `class` of `longshore.errors`.
 pub(crate) fn one(py: Python<'_>, class: &str, message: &str) -> PyResult<PyErr> {
-    let class = py.import("longshore.errors")?.getattr(class)?;
-    Ok(PyErr::from_value(class.call1((bounded(message),))?))
+    let found = py.import("longshore.errors")?.getattr(class)?;
+    let error = match API_ERRORS.contains(&class) {
+        // The server did not respond.
+        true => found.call1((py.None(), bounded(message)))?,
+        false => found.call1((bounded(message),))?,
+    };
+    Ok(PyErr::from_value(error))
 }
 
 fn client(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
@@ -136,26 +141,32 @@ fn client(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     api(py, class, &text, error)
 }
 
-/// An exception with the fields of the server's `Status`, if the server sent one.
+/// The classes of errors of requests. Others have only a message.
+const API_ERRORS: [&str; 6] = [
+    "APIError",
+    "AlreadyExistsError",
+    "ConflictError",
+    "ForbiddenError",
+    "NotFoundError",
+    "UnreachableError",
+];
+
+/// An exception with the server's `Status`, if the server sent one.
 fn api(py: Python<'_>, class: &str, text: &str, error: &Error) -> PyResult<PyErr> {
-    let Some(status) = error.status() else {
+    if !API_ERRORS.contains(&class) {
         return one(py, class, text);
-    };
-    let said = PyDict::new(py);
-    said.set_item("server_message", &status.message)?;
-    said.set_item("status_code", status.code)?;
-    said.set_item("reason", status.reason.as_str())?;
-    let details = match &status.details {
-        Some(details) => crate::value::from_serde(py, details)?,
+    }
+    let errors = py.import("longshore.errors")?;
+    let response = match error.status() {
         None => py.None().into_bound(py),
+        Some(status) => {
+            let seconds = error.retry_after().map(|after| after.as_secs_f64());
+            let fields = (status.code, crate::value::from_serde(py, status)?, seconds);
+            errors.getattr("Response")?.call1(fields)?
+        }
     };
-    said.set_item("details", details)?;
-    let seconds = error.retry_after().map(|after| after.as_secs_f64());
-    said.set_item("retry_after", seconds)?;
-    let class = py.import("longshore.errors")?.getattr(class)?;
-    Ok(PyErr::from_value(
-        class.call((bounded(text),), Some(&said))?,
-    ))
+    let error = errors.getattr(class)?.call1((response, bounded(text)))?;
+    Ok(PyErr::from_value(error))
 }
 
 fn resolver(py: Python<'_>, error: &ResolverError) -> PyResult<PyErr> {

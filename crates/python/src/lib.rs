@@ -9,6 +9,7 @@ mod errors;
 mod html;
 mod item;
 mod options;
+mod proxy;
 mod resolver;
 mod spec;
 mod tasks;
@@ -27,6 +28,8 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<item::Item>()?;
     module.add_class::<view::View>()?;
     module.add_class::<item::Watch>()?;
+    module.add_class::<proxy::Proxy>()?;
+    module.add_class::<proxy::ProxyWatch>()?;
     module.add_class::<resolver::Resolver>()?;
     module.add_class::<resolver::Generations>()?;
     module.add_class::<spec::ClusterSpec>()?;
@@ -34,5 +37,6 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<zenml::PipelineBackend>()?;
     module.add_class::<zenml::Run>()?;
     module.add_class::<zenml::Following>()?;
+    module.add_function(wrap_pyfunction!(value::quantity, module)?)?;
     module.add_function(wrap_pyfunction!(tasks::assemble, module)?)
 }

@@ -3,6 +3,7 @@
 //! Values come from user code: they may contain themselves, be nested deeper than the
 //! stack allows, or run code that raises. Exceptions of that code propagate unchanged.
 
+use longshore::model::Quantity;
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
@@ -144,4 +145,12 @@ pub(crate) fn from_serde<'py>(
 /// wrong and exceed the available memory.
 pub(crate) fn items<'py>(sequence: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     sequence.try_iter()?.collect()
+}
+
+/// Parses a quantity, such as `500m` or `1Gi`.
+#[pyfunction]
+pub(crate) fn quantity(text: &str) -> PyResult<f64> {
+    let quantity = text.parse::<Quantity>();
+    let quantity = quantity.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(quantity.value())
 }

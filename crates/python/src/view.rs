@@ -164,7 +164,7 @@ impl View {
         body: &Bound<'_, PyAny>,
         kind: &str,
     ) -> PyResult<Item> {
-        let patch = patch(kind, body)?;
+        let patch = patch(kind, to_json(body)?)?;
         wait(py, self.inner.patch(name, &patch)).map(Item::new)
     }
 

@@ -40,8 +40,11 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
-        if entry.file_type()?.is_file() {
-            fs::copy(entry.path(), to.join(entry.file_name()))?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &to)?;
+        } else {
+            fs::copy(entry.path(), to)?;
         }
     }
     Ok(())
@@ -67,6 +70,8 @@ fn run(python: &Path, arguments: &[&str]) {
         .output()
         .unwrap_or_else(|error| panic!("{}: {error}", python.display()));
     let stderr = String::from_utf8_lossy(&output.stderr);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    println!("{stdout}");
     assert!(
         output.status.success(),
         "{arguments:?}: {}\n{stderr}",
@@ -112,6 +117,28 @@ files! {
     test_spec,
     test_stubs,
     test_zenml,
+}
+
+/// The tests of the library `kube` 0.10 with the package in its place. The server is `stub`,
+/// the library's own, or `embedded`.
+fn kube(server: &str) {
+    let sdist = env::var_os("LONGSHORE_TEST_KUBE").unwrap_or_default();
+    if sdist.is_empty() {
+        println!("skipped: `cargo xtask test` downloads the library kube 0.10");
+        return;
+    }
+    let sdist = sdist.to_string_lossy();
+    run(&python(), &["kube_suite.py", &sdist, server]);
+}
+
+#[test]
+fn kube_with_its_stub() {
+    kube("stub");
+}
+
+#[test]
+fn kube_on_the_embedded_cluster() {
+    kube("embedded");
 }
 
 /// Compares the package with TensorFlow's own classes.

@@ -105,9 +105,11 @@ fn test(arguments: &Arguments) -> Outcome {
     let prepare = |command: &mut Command| {
         let kubectls = clients.kubectls.as_deref().unwrap_or_default();
         let python = clients.python.as_deref().unwrap_or("".as_ref());
+        let kube = clients.kube.as_deref().unwrap_or("".as_ref());
         command
             .env("LONGSHORE_TEST_KUBECTLS", kubectls)
-            .env("LONGSHORE_TEST_PYTHON", python);
+            .env("LONGSHORE_TEST_PYTHON", python)
+            .env("LONGSHORE_TEST_KUBE", kube);
     };
     // cargo itself runs a part of the tests: `rest` may contain options of cargo.
     let result = if arguments.rest.is_empty() && arguments.package.is_none() {

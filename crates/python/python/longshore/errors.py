@@ -1,34 +1,77 @@
 """The exceptions. Each message says what failed, why, and what to do."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
 
 class KubeError(Exception):
     """The base class of all exceptions of this package."""
 
 
+class Response:
+    """What an error's ``response`` has: ``status_code``, and ``json()``, the server's ``Status``."""
+
+    def __init__(self, status_code: int, status: Mapping[str, Any], retry_after: float | None = None) -> None:
+        self.status_code = status_code
+        #: The seconds to wait before another attempt, or ``None``.
+        self.retry_after = retry_after
+        self._status = status
+
+    def json(self) -> dict[str, Any]:
+        """The ``Status``: a dict with ``message``, ``reason``, ``details``, ``code``."""
+        return dict(self._status)
+
+
 class APIError(KubeError):
     """The server returned an error, or a response that cannot be decoded.
 
-    ``server_message``, ``status_code``, ``reason``, ``details`` (a dict) and
-    ``retry_after`` (seconds) are the fields of the server's ``Status``, or ``None``.
+    ``message`` is the text. ``server_message``, ``status_code``, ``reason``, ``details`` (a dict)
+    and ``retry_after`` (seconds) are the fields of the server's ``Status``, or ``None``.
+
+    :param response: Has ``status_code`` and ``json()``; ``None`` if the server did not respond.
     """
 
-    def __init__(
-        self,
-        message,
-        *,
-        server_message=None,
-        status_code=None,
-        reason=None,
-        details=None,
-        retry_after=None,
-    ):
-        super().__init__(message)
+    def __init__(self, response: Any, message: str | None = None) -> None:
+        super().__init__(response, message)
+        self.response = response
         self.message = message
-        self.server_message = server_message
-        self.status_code = status_code
-        self.reason = reason
-        self.details = details
-        self.retry_after = retry_after
+        self.status_code: int | None = getattr(response, "status_code", None)
+
+    def _field(self, name: str) -> Any:
+        try:
+            return self.response.json().get(name)
+        except Exception:
+            # The response of another HTTP library may have any body, or none.
+            return None
+
+    @property
+    def server_message(self) -> str | None:
+        message: str | None = self._field("message")
+        return message
+
+    @property
+    def reason(self) -> str | None:
+        reason: str | None = self._field("reason")
+        return reason
+
+    @property
+    def details(self) -> dict[str, Any] | None:
+        details: dict[str, Any] | None = self._field("details")
+        return details
+
+    @property
+    def retry_after(self) -> float | None:
+        seconds: float | None = getattr(self.response, "retry_after", None)
+        return seconds
+
+    def __str__(self) -> str:
+        if self.response is None or isinstance(self.response, Response):
+            # The message is complete.
+            return self.message or ""
+        parts = [part for part in (self.message, self.server_message) if part]
+        return f"{'; '.join(parts)} [HTTP {self.status_code}]"
 
 
 class NotFoundError(APIError, LookupError):
@@ -94,7 +137,7 @@ class MissingTasksError(KubeError, TimeoutError):
     needs, and the reasons why tasks are missing.
     """
 
-    missing = {}
+    missing: dict[str, tuple[int, int, list[str]]] = {}
 
 
 class NotATaskError(KubeError, RuntimeError):

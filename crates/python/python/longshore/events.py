@@ -18,13 +18,16 @@ class WatchEventType(str, enum.Enum):
     RESYNC = "RESYNC"
 
 
-class WatchEvent(NamedTuple):
-    """A change to one object, or, after a gap, all objects."""
-
+class _Event(NamedTuple):
     evtype: str
     item: "Optional[Item]"
     items: "Optional[list[Item]]" = None
 
+
+class WatchEvent(_Event):
+    """A change to one object, or, after a gap, all objects."""
+
+    __slots__ = ()
     ADDED = WatchEventType.ADDED
     MODIFIED = WatchEventType.MODIFIED
     DELETED = WatchEventType.DELETED

@@ -4,6 +4,7 @@ mod watch;
 
 use longshore::{Patch, client::DeleteOptions, kinds::Any};
 use pyo3::{exceptions::PyValueError, prelude::*};
+use serde_json::Value;
 
 use crate::{
     errors::raise,
@@ -25,16 +26,16 @@ impl Item {
     }
 }
 
-/// A patch of the given kind: `strategic`, `merge` or `json`.
-pub(crate) fn patch(kind: &str, body: &Bound<'_, PyAny>) -> PyResult<Patch> {
-    let body = to_json(body)?;
+/// A patch of the given kind: `strategic`, `merge`, `json` or `apply`.
+pub(crate) fn patch(kind: &str, body: Value) -> PyResult<Patch> {
     Ok(match kind {
         "strategic" => Patch::strategic(body),
         "merge" => Patch::merge(body),
         "json" => Patch::json(body),
+        "apply" => Patch::apply(body, "longshore", false),
         other => {
             return Err(PyValueError::new_err(format!(
-                "there is no kind of patch {other:?}: choose strategic, merge or json"
+                "there is no kind of patch {other:?}: choose strategic, merge, json or apply"
             )));
         }
     })
@@ -92,7 +93,7 @@ impl Item {
     #[pyo3(signature = (*path))]
     fn field<'py>(&self, py: Python<'py>, path: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        let found = self.inner.field::<serde_json::Value>(&path);
+        let found = self.inner.field::<Value>(&path);
         from_serde(py, &found.map_err(raise(py))?)
     }
 
@@ -107,13 +108,13 @@ impl Item {
 
     #[pyo3(signature = (body, *, kind="strategic"))]
     fn patch(&self, py: Python<'_>, body: &Bound<'_, PyAny>, kind: &str) -> PyResult<Self> {
-        let patch = patch(kind, body)?;
+        let patch = patch(kind, to_json(body)?)?;
         wait(py, self.inner.patch(&patch)).map(Self::new)
     }
 
     #[pyo3(signature = (body, *, kind="strategic"))]
     fn patch_status(&self, py: Python<'_>, body: &Bound<'_, PyAny>, kind: &str) -> PyResult<Self> {
-        let patch = patch(kind, body)?;
+        let patch = patch(kind, to_json(body)?)?;
         wait(py, self.inner.patch_status(&patch)).map(Self::new)
     }
 

@@ -61,6 +61,7 @@ class Stubs(unittest.TestCase):
         tree = ast.parse(STUBS.read_text())
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         self.agree(_native.assemble, functions["assemble"])
+        self.agree(_native.quantity, functions["quantity"])
 
     def agree(self, value, stub):
         signature = inspect.signature(value).parameters.values()
