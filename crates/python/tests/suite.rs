@@ -110,6 +110,7 @@ files! {
     test_documents,
     test_hostile,
     test_html,
+    test_kube,
     test_official_client,
     test_pod,
     test_resolver,

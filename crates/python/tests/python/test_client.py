@@ -144,7 +144,7 @@ class Client(WithCluster):
             (lambda: cluster.view("nodes", "default"), longshore.NamespaceError, "node"),
             (lambda: cluster.view("pods").filter(labels=""), ValueError, "empty selector"),
             (lambda: cluster.view("pods").filter(labels={}), ValueError, "empty selector"),
-            (lambda: cluster.view("cm", "default").patch("a", {}, kind="other"), ValueError, "strategic, merge or json"),
+            (lambda: cluster.view("cm", "default").patch("a", {}, kind="other"), ValueError, "strategic, merge, json or apply"),
             (lambda: longshore.Cluster("http://a", context="b"), TypeError, "one of them"),
             (lambda: longshore.Cluster(kubeconfig="/nonexistent"), longshore.ConfigError, "/nonexistent"),
             (lambda: list(longshore.Cluster("http://localhost:1").view("pods")), ConnectionError, "localhost:1"),

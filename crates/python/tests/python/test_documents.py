@@ -1,6 +1,7 @@
 """Runs the examples in the docstrings and in docs/python.md."""
 
 import doctest
+import importlib.util
 import unittest
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import longshore.zenml
 
 from pods import WithCluster
 
-DOCUMENT = Path(__file__).parents[4] / "docs/python.md"
+DOCUMENTS = Path(__file__).parents[4] / "docs"
+HAS_PYRSISTENT = importlib.util.find_spec("pyrsistent") is not None
 
 
 class Documents(WithCluster):
@@ -18,7 +20,7 @@ class Documents(WithCluster):
         """A cluster with the pods of a training job."""
         for index, ip in enumerate(["10.0.0.1", "10.0.0.2"]):
             self.add(f"train-{index}", ip=ip, labels={"job-name": "train"}, gpus=1)
-        return {"cluster": self.cluster}
+        return {"cluster": self.cluster, "kubeconfig": self.embedded.kubeconfig}
 
     def check(self, results):
         self.assertGreater(results.attempted, 0)
@@ -29,8 +31,19 @@ class Documents(WithCluster):
         self.check(doctest.testmod(longshore.cluster_resolver, extraglobs=self.globals()))
         self.check(doctest.testmod(longshore.zenml))
 
-    def test_the_document(self):
-        self.check(doctest.testfile(str(DOCUMENT), module_relative=False, globs=self.globals(), optionflags=doctest.ELLIPSIS))
+    def document(self, name):
+        path = str(DOCUMENTS / name)
+        self.check(doctest.testfile(path, module_relative=False, globs=self.globals(), optionflags=doctest.ELLIPSIS))
+
+    def test_the_guide(self):
+        self.document("python.md")
+
+    @unittest.skipUnless(HAS_PYRSISTENT, "pyrsistent is not installed")
+    def test_the_guide_to_kube(self):
+        import longshore.kube
+
+        self.check(doctest.testmod(longshore.kube))
+        self.document("python-kube.md")
 
 
 if __name__ == "__main__":
