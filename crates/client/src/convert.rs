@@ -17,6 +17,20 @@ use crate::{
 };
 
 impl<K: Object, C: Connection> Item<K, C> {
+    /// The same item without the type of its kind.
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// let default = cluster.namespaces().fetch("default").await?;
+    /// assert_eq!(default.into_any().name(), "default");
+    /// # Ok(()) });
+    /// ```
+    #[must_use]
+    pub fn into_any(self) -> Item<Any, C> {
+        let (kind, cluster) = (self.marker().read_as(), self.cluster().clone());
+        self.rebind(kind, cluster)
+    }
+
     /// Returns the same item with the type of its kind and that kind's methods, for example
     /// for an item that [`Cluster::create`] returned.
     ///

@@ -8,28 +8,30 @@ use serde_json::Value;
 
 use crate::{
     errors::{one, raise},
-    item::Item,
+    face::Face,
+    objects::{Item, View},
     proxy::Proxy,
     value::to_json,
-    view::View,
     wait::wait,
 };
 
 /// A connection to a cluster.
-#[pyclass(frozen, module = "longshore")]
+#[pyclass(frozen, subclass, module = "longshore")]
 pub(crate) struct Cluster {
     pub(crate) inner: Inner,
+    face: Face,
 }
 
 #[pymethods]
 impl Cluster {
     #[new]
-    #[pyo3(signature = (url=None, *, kubeconfig=None, context=None))]
+    #[pyo3(signature = (url=None, *, kubeconfig=None, context=None, asyncio=false))]
     fn new(
         py: Python<'_>,
         url: Option<&str>,
         kubeconfig: Option<PathBuf>,
         context: Option<String>,
+        asyncio: bool,
     ) -> PyResult<Self> {
         let inner = match (url, kubeconfig, context) {
             (Some(url), None, None) => Inner::from_url(url).map_err(raise(py))?,
@@ -44,7 +46,12 @@ impl Cluster {
                 Inner::from_kubeconfig(kubeconfig.as_deref(), context.as_deref()),
             )?,
         };
-        Ok(Self { inner })
+        let face = if asyncio {
+            Face::Asyncio
+        } else {
+            Face::Blocking
+        };
+        Ok(Self { inner, face })
     }
 
     #[getter]
@@ -75,73 +82,107 @@ impl Cluster {
         self.inner.close();
     }
 
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(crate::value::no_pickle("Cluster"))
+    }
+
     fn __repr__(&self) -> String {
         format!("Cluster({:?})", self.inner.url())
     }
 
     /// A view of a kind, in one namespace or in all. Accepts every name of the kind.
     #[pyo3(signature = (kind, namespace=None))]
-    fn view(&self, py: Python<'_>, kind: &str, namespace: Option<&str>) -> PyResult<View> {
+    fn view<'py>(
+        &self,
+        py: Python<'py>,
+        kind: String,
+        namespace: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         if kind.len() > MAX_KIND {
             let message = format!("no kind has a name of {} bytes", kind.len());
             return Err(one(py, "InvalidError", &message)?);
         }
-        let view = wait(py, self.inner.kind(kind))?;
-        View::new(view).scoped(py, namespace)
+        let (face, cluster) = (self.face, self.inner.clone());
+        let finding = async move {
+            let view = cluster.kind(&kind).await?;
+            match namespace {
+                Some(namespace) => view.in_namespace(&namespace),
+                None => Ok(view),
+            }
+        };
+        face.run(py, finding, move |py, view| {
+            let view = View::new(view, face).into_pyobject(py)?;
+            Ok(view.into_any().unbind())
+        })
     }
 
     /// Requests by path.
     fn proxy(&self) -> Proxy {
-        Proxy::new(self.inner.proxy())
+        Proxy::new(self.inner.proxy(), self.face)
     }
 
     /// An item of an object's JSON. Sends no request but for the kinds that the server has.
-    fn item(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Item> {
-        let data = to_json(data)?;
-        let namespace = data["metadata"]["namespace"].as_str();
-        let view = wait(py, self.inner.view_for(&data, namespace))?;
-        view.item_from(&data).map(Item::new).map_err(raise(py))
+    fn item<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (face, cluster, data) = (self.face, self.inner.clone(), to_json(data)?);
+        let making = async move {
+            let namespace = data["metadata"]["namespace"].as_str();
+            let view = cluster.view_for(&data, namespace).await?;
+            view.item_from(&data)
+        };
+        face.run(py, making, move |py, item| {
+            Item::new(item, face).into_python(py)
+        })
     }
 
     /// Creates the object of a mapping, or the objects of all documents in a YAML string.
     #[pyo3(signature = (data, namespace=None))]
-    fn create(
+    fn create<'py>(
         &self,
-        py: Python<'_>,
-        data: &Bound<'_, PyAny>,
-        namespace: Option<&str>,
-    ) -> PyResult<Py<PyAny>> {
-        if let Ok(text) = data.cast::<PyString>() {
-            let made = wait(py, self.inner.create_manifest(text.to_str()?, namespace))?;
-            return items(py, made);
-        }
-        let data = to_json(data)?;
-        let creating = async { self.placed(&data, namespace).await?.create(&data).await };
-        item(py, wait(py, creating)?)
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+        namespace: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (cluster, data) = (self.inner.clone(), Data::read(data)?);
+        self.made(py, async move {
+            let namespace = namespace.as_deref();
+            match data {
+                Data::Yaml(text) => {
+                    let items = cluster.create_manifest(&text, namespace).await?;
+                    Ok(Made::List(items))
+                }
+                Data::Object(data) => {
+                    let view = placed(&cluster, &data, namespace).await?;
+                    view.create(&data).await.map(Made::One)
+                }
+            }
+        })
     }
 
     /// Applies the object of a mapping, or the objects of all documents in a YAML string.
     #[pyo3(signature = (data, namespace=None, *, manager="longshore", force=false))]
-    fn apply(
+    fn apply<'py>(
         &self,
-        py: Python<'_>,
-        data: &Bound<'_, PyAny>,
-        namespace: Option<&str>,
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+        namespace: Option<String>,
         manager: &str,
         force: bool,
-    ) -> PyResult<Py<PyAny>> {
-        if let Ok(text) = data.cast::<PyString>() {
-            let applying = self
-                .inner
-                .apply_manifest(text.to_str()?, namespace, manager, force);
-            return items(py, wait(py, applying)?);
-        }
-        let data = to_json(data)?;
-        let applying = async {
-            let view = self.placed(&data, namespace).await?;
-            view.apply(&data, manager, force).await
-        };
-        item(py, wait(py, applying)?)
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (cluster, data) = (self.inner.clone(), Data::read(data)?);
+        let manager = manager.to_owned();
+        self.made(py, async move {
+            let namespace = namespace.as_deref();
+            match data {
+                Data::Yaml(text) => {
+                    let applying = cluster.apply_manifest(&text, namespace, &manager, force);
+                    applying.await.map(Made::List)
+                }
+                Data::Object(data) => {
+                    let view = placed(&cluster, &data, namespace).await?;
+                    view.apply(&data, &manager, force).await.map(Made::One)
+                }
+            }
+        })
     }
 }
 
@@ -149,32 +190,65 @@ impl Cluster {
 /// A longer name is rejected without comparing it with the names of all kinds.
 const MAX_KIND: usize = 512;
 
-type Made = longshore::Item<Any>;
-
-fn item(py: Python<'_>, made: Made) -> PyResult<Py<PyAny>> {
-    Ok(Item::new(made).into_pyobject(py)?.into_any().unbind())
+/// What to create or apply.
+enum Data {
+    Yaml(String),
+    Object(Value),
 }
 
-fn items(py: Python<'_>, made: Vec<Made>) -> PyResult<Py<PyAny>> {
-    let items: Vec<Item> = made.into_iter().map(Item::new).collect();
-    Ok(items.into_pyobject(py)?.unbind())
+impl Data {
+    fn read(data: &Bound<'_, PyAny>) -> PyResult<Self> {
+        match data.cast::<PyString>() {
+            Ok(text) => Ok(Self::Yaml(text.to_str()?.to_owned())),
+            Err(_) => to_json(data).map(Self::Object),
+        }
+    }
+}
+
+/// What was created or applied.
+enum Made {
+    One(longshore::Item<Any>),
+    List(Vec<longshore::Item<Any>>),
+}
+
+/// The view for creating an object. An object without a namespace belongs to the default
+/// namespace, as with kubectl.
+async fn placed(
+    cluster: &Inner,
+    data: &Value,
+    namespace: Option<&str>,
+) -> Result<longshore::View<Any>, Error> {
+    match namespace {
+        Some(_) => cluster.view_for(data, namespace).await,
+        None => cluster.home(data).await,
+    }
 }
 
 impl Cluster {
-    /// The view for creating an object. An object without a namespace belongs to the
-    /// default namespace, as with kubectl.
-    async fn placed(
+    pub(crate) fn blocking(inner: Inner) -> Self {
+        let face = Face::Blocking;
+        Self { inner, face }
+    }
+
+    fn made<'py>(
         &self,
-        data: &Value,
-        namespace: Option<&str>,
-    ) -> Result<longshore::View<Any>, Error> {
-        match namespace {
-            Some(_) => self.inner.view_for(data, namespace).await,
-            None => self.inner.home(data).await,
-        }
+        py: Python<'py>,
+        making: impl Future<Output = Result<Made, Error>> + Send + 'static,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let face = self.face;
+        face.run(py, making, move |py, made| match made {
+            Made::One(item) => Item::new(item, face).into_python(py),
+            Made::List(items) => {
+                let items = items.into_iter().map(|item| Item::new(item, face));
+                let items: Vec<Item> = items.collect();
+                Ok(items.into_pyobject(py)?.unbind())
+            }
+        })
     }
 
     pub(crate) fn ready(&self, py: Python<'_>) -> PyResult<Inner> {
+        self.face
+            .require(Face::Blocking, "one of longshore.Cluster")?;
         if self.inner.is_closed() {
             return Err(crate::errors::raised(py, Error::Closed.into()));
         }

@@ -43,9 +43,7 @@ impl EmbeddedCluster {
             ..Options::default()
         };
         let started = wait(py, Inner::start(options))?;
-        let cluster = Cluster {
-            inner: started.cluster(),
-        };
+        let cluster = Cluster::blocking(started.cluster());
         Ok(Self {
             cluster: Py::new(py, cluster)?,
             url: started.url().map(str::to_owned),

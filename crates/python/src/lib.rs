@@ -3,16 +3,23 @@
 //!
 //! Calls that wait release the interpreter's lock, and Ctrl-C interrupts them.
 
+mod cache;
 mod cluster;
+mod delete;
 mod embedded;
 mod errors;
+mod face;
 mod html;
 mod item;
+mod objects;
 mod options;
 mod proxy;
 mod resolver;
+mod selector;
 mod spec;
+mod stream;
 mod tasks;
+mod until;
 mod value;
 mod view;
 mod wait;
@@ -23,13 +30,16 @@ use pyo3::prelude::*;
 #[pymodule(name = "_native")]
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<cache::Cache>()?;
     module.add_class::<cluster::Cluster>()?;
     module.add_class::<embedded::EmbeddedCluster>()?;
-    module.add_class::<item::Item>()?;
-    module.add_class::<view::View>()?;
+    module.add_class::<objects::Item>()?;
+    module.add_class::<item::PortForward>()?;
+    module.add_class::<item::Session>()?;
+    module.add_class::<stream::Stream>()?;
+    module.add_class::<objects::View>()?;
     module.add_class::<item::Watch>()?;
     module.add_class::<proxy::Proxy>()?;
-    module.add_class::<proxy::ProxyWatch>()?;
     module.add_class::<resolver::Resolver>()?;
     module.add_class::<resolver::Generations>()?;
     module.add_class::<spec::ClusterSpec>()?;

@@ -1,32 +1,27 @@
 //! Requests by path, for resources that have no view.
 
-use longshore::{
-    Error, FieldSelector,
-    client::{ApiServerProxy, ProxyWatch as Inner},
-};
-use pyo3::{
-    exceptions::{PyTimeoutError, PyValueError},
-    prelude::*,
-};
+use longshore::{Error, FieldSelector, Patch, client::ApiServerProxy};
+use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::Value;
-use tokio::sync::{Mutex, watch};
 
 use crate::{
     errors::raise,
+    face::Face,
     item::patch,
+    stream::{Piece, Stream},
     value::{from_serde, to_json},
-    wait::{limit, wait},
 };
 
 /// Sends requests by path.
 #[pyclass(frozen, module = "longshore")]
 pub(crate) struct Proxy {
     inner: ApiServerProxy,
+    face: Face,
 }
 
 impl Proxy {
-    pub(crate) fn new(inner: ApiServerProxy) -> Self {
-        Self { inner }
+    pub(crate) fn new(inner: ApiServerProxy, face: Face) -> Self {
+        Self { inner, face }
     }
 }
 
@@ -75,10 +70,6 @@ impl Proxy {
 
     /// Sends a request with an optional JSON body, and returns the JSON of the response.
     /// A `PATCH` has a kind.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "PyO3 converts to owned values"
-    )]
     #[pyo3(signature = (method, path, params, body=None, kind=None))]
     fn request<'py>(
         &self,
@@ -90,106 +81,80 @@ impl Proxy {
         kind: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let path = Path::new(path).text().map_err(raise(py))?;
-        let query = pairs(&params);
-        let json = || body.map_or(Ok(Value::Null), to_json);
-        let proxy = &self.inner;
-        let answer = match method {
-            "GET" => wait(py, proxy.get(&path, &query))?,
-            "POST" => {
-                let body = json()?;
-                wait(py, proxy.post(&path, &query, &body))?
-            }
-            "PUT" => {
-                let body = json()?;
-                wait(py, proxy.put(&path, &query, &body))?
-            }
-            "DELETE" => {
-                let body = body.map(to_json).transpose()?;
-                wait(py, proxy.delete(&path, &query, body.as_ref()))?
-            }
-            "PATCH" => {
-                let patch = patch(kind.unwrap_or("strategic"), json()?)?;
-                wait(py, proxy.patch(&path, &query, &patch))?
-            }
-            other => {
-                let message = format!("there is no method {other:?}: use one of the proxy's");
-                return Err(PyValueError::new_err(message));
+        let body = body.map(to_json).transpose()?;
+        let request = Request::new(method, body, kind)?;
+        let proxy = self.inner.clone();
+        let sending = async move {
+            let query = pairs(&params);
+            match request {
+                Request::Get => proxy.get(&path, &query).await,
+                Request::Post(body) => proxy.post(&path, &query, &body).await,
+                Request::Put(body) => proxy.put(&path, &query, &body).await,
+                Request::Patch(patch) => proxy.patch(&path, &query, &patch).await,
+                Request::Delete(body) => proxy.delete(&path, &query, body.as_ref()).await,
             }
         };
-        from_serde(py, &answer)
+        self.face.run(py, sending, |py, answer| {
+            Ok(from_serde(py, &answer)?.unbind())
+        })
     }
 
     /// Watches a path; only events of objects with these values of fields are returned.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "PyO3 converts to owned values"
-    )]
     #[pyo3(signature = (path, params, fields=None))]
-    fn watch(
+    fn watch<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         path: Vec<String>,
         params: Vec<(String, String)>,
         fields: Option<Vec<(String, String)>>,
-    ) -> PyResult<ProxyWatch> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let path = Path::new(path).text().map_err(raise(py))?;
-        let query = pairs(&params);
-        let mut watch = wait(py, self.inner.watch(&path, &query))?;
-        if let Some(fields) = fields {
+        let (face, proxy) = (self.face, self.inner.clone());
+        let opening = async move {
+            let watch = proxy.watch(&path, &pairs(&params)).await?;
+            let Some(fields) = fields else {
+                return Ok(watch);
+            };
             let all = FieldSelector::everything();
             let fields = fields.iter();
-            let selector = fields.fold(all, |all, (key, value)| all.with(key, value));
-            watch = watch.matching(selector).map_err(raise(py))?;
-        }
-        Ok(ProxyWatch {
-            inner: Mutex::new(watch),
-            closed: watch::Sender::new(false),
+            watch.matching(fields.fold(all, |all, (key, value)| all.with(key, value)))
+        };
+        face.run(py, opening, move |py, watch| {
+            let events = futures::stream::unfold(watch, |mut watch| async {
+                let event = watch.next(None).await.transpose()?;
+                Some((event.map(Piece::Json), watch))
+            });
+            let stream = Stream::new(face, events).into_pyobject(py)?;
+            Ok(stream.into_any().unbind())
         })
     }
 }
 
-/// The events of a path.
-#[pyclass(frozen, module = "longshore")]
-pub(crate) struct ProxyWatch {
-    inner: Mutex<Inner>,
-    /// Whether it was closed; wakes a thread that waits for an event.
-    closed: watch::Sender<bool>,
+/// A method with its body.
+enum Request {
+    Get,
+    Post(Value),
+    Put(Value),
+    Patch(Patch),
+    Delete(Option<Value>),
 }
 
-#[pymethods]
-impl ProxyWatch {
-    /// The next event, or `None` at the end. Raises `TimeoutError` if none occurs within the
-    /// timeout.
-    #[pyo3(signature = (timeout=None))]
-    fn next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
-        let limit = limit(timeout)?;
-        let next = wait(py, async {
-            let mut closed = self.closed.subscribe();
-            let next = async {
-                let mut watch = self.inner.lock().await;
-                match watch.next(limit).await {
-                    Err(Error::Timeout { .. }) => Ok(None),
-                    other => other.map(Some),
-                }
-            };
-            tokio::select! {
-                biased;
-                _ = closed.wait_for(|closed| *closed) => Ok(Some(None)),
-                next = next => next,
+impl Request {
+    fn new(method: &str, body: Option<Value>, kind: Option<&str>) -> PyResult<Self> {
+        Ok(match method {
+            "GET" => Self::Get,
+            "POST" => Self::Post(body.unwrap_or_default()),
+            "PUT" => Self::Put(body.unwrap_or_default()),
+            "PATCH" => {
+                let kind = kind.unwrap_or("strategic");
+                Self::Patch(patch(kind, body.unwrap_or_default())?)
             }
-        })?;
-        match next {
-            Some(event) => from_serde(py, &event),
-            None => Err(PyTimeoutError::new_err("no event came in time")),
-        }
-    }
-
-    /// Ends the watch, also for threads that wait for an event.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.closed.send_replace(true);
-        wait(py, async {
-            self.inner.lock().await.close();
-            Ok::<_, Error>(())
+            "DELETE" => Self::Delete(body),
+            other => {
+                let message =
+                    format!("there is no method {other:?}: use GET, POST, PUT, PATCH or DELETE");
+                return Err(PyValueError::new_err(message));
+            }
         })
     }
 }

@@ -12,9 +12,9 @@ use tokio::sync::Mutex;
 use crate::{
     cluster::Cluster,
     options::Options,
+    selector::labels,
     tasks::Tasks,
     value::{from_serde, items},
-    view::labels,
     wait::{limit, wait},
 };
 

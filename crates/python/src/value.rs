@@ -154,3 +154,11 @@ pub(crate) fn quantity(text: &str) -> PyResult<f64> {
     let quantity = quantity.map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok(quantity.value())
 }
+
+/// The error for pickling an object that belongs to a connection.
+pub(crate) fn no_pickle(class: &str) -> PyErr {
+    PyTypeError::new_err(format!(
+        "a {class} belongs to the connection of this process and cannot be pickled: send its \
+         `raw`, or the arguments to connect again"
+    ))
+}

@@ -1,108 +1,31 @@
 //! The objects of one kind.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
-
-use futures::{StreamExt, stream::BoxStream};
-use longshore::{Error, FieldSelector, LabelSelector, client::DeleteOptions, kinds::Any};
-use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
-    prelude::*,
-    types::{PyMapping, PyString},
-};
+use futures::StreamExt;
+use pyo3::prelude::*;
 
 use crate::{
+    cache::Cache,
+    delete,
     errors::raise,
+    face::Face,
     html,
-    item::{Item, Watch, patch},
-    value::{text, to_json, type_name},
-    wait::wait,
+    item::{Watch, patch},
+    objects::{Item, View},
+    selector,
+    stream::{Piece, Stream},
+    until::{Until, wait_until},
+    value::to_json,
+    wait::{limit, wait},
 };
 
-/// The objects of one kind, in one namespace or in all.
-#[pyclass(frozen, module = "longshore")]
-pub(crate) struct View {
-    inner: longshore::View<Any>,
-}
-
-impl View {
-    pub(crate) fn new(inner: longshore::View<Any>) -> Self {
-        Self { inner }
-    }
-
-    pub(crate) fn scoped(self, py: Python<'_>, namespace: Option<&str>) -> PyResult<Self> {
-        let Some(namespace) = namespace else {
-            return Ok(self);
-        };
-        let inner = self.inner.in_namespace(namespace).map_err(raise(py))?;
-        Ok(Self { inner })
-    }
-}
-
-/// A selector: a string, or a mapping of keys to required values.
-enum Words {
-    Text(String),
-    Pairs(BTreeMap<String, String>),
-}
-
-impl Words {
-    fn read(selector: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if let Ok(text) = selector.cast::<PyString>() {
-            return self::text(text).map(Self::Text);
-        }
-        let Ok(mapping) = selector.cast::<PyMapping>() else {
-            return Err(wrong_type(selector));
-        };
-        let mut pairs = BTreeMap::new();
-        for pair in mapping.items()?.try_iter()? {
-            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair?.extract()?;
-            let key = key.cast::<PyString>().map_err(|_| wrong_type(&key))?;
-            let value = value.cast::<PyString>().map_err(|_| wrong_type(&value))?;
-            pairs.insert(text(key)?, text(value)?);
-        }
-        Ok(Self::Pairs(pairs))
-    }
-}
-
-fn wrong_type(found: &Bound<'_, PyAny>) -> PyErr {
-    PyTypeError::new_err(format!(
-        "a selector is a text, as in 'app=web', or a mapping of texts to texts, not {}",
-        type_name(found)
-    ))
-}
-
-/// Rejects a selector that selects everything, because it is usually a mistake.
-fn narrow<S: ToString>(selector: S) -> PyResult<S> {
-    if selector.to_string().is_empty() {
-        return Err(PyValueError::new_err(
-            "an empty selector selects everything: leave it out",
-        ));
-    }
-    Ok(selector)
-}
-
-/// Parses a label selector.
-pub(crate) fn labels(py: Python<'_>, selector: &Bound<'_, PyAny>) -> PyResult<LabelSelector> {
-    let made = match Words::read(selector)? {
-        Words::Text(text) => text.parse::<LabelSelector>(),
-        Words::Pairs(pairs) => LabelSelector::exactly(pairs),
-    };
-    narrow(made.map_err(Error::from).map_err(raise(py))?)
-}
-
-fn fields(py: Python<'_>, selector: &Bound<'_, PyAny>) -> PyResult<FieldSelector> {
-    let made = match Words::read(selector)? {
-        Words::Text(text) => text.parse::<FieldSelector>(),
-        Words::Pairs(pairs) => {
-            let all = FieldSelector::everything();
-            Ok(pairs
-                .iter()
-                .fold(all, |all, (key, value)| all.with(key, value)))
-        }
-    };
-    narrow(made.map_err(Error::from).map_err(raise(py))?)
+/// An object of the view, or an awaitable of it.
+macro_rules! item {
+    ($self:ident, $py:ident, |$view:ident| $future:expr) => {{
+        let (face, $view) = ($self.face, $self.inner.clone());
+        face.run($py, async move { $future.await }, move |py, item| {
+            Item::new(item, face).into_python(py)
+        })
+    }};
 }
 
 #[pymethods]
@@ -112,6 +35,18 @@ impl View {
         &self.inner.kind().gvk.kind
     }
 
+    /// As in the field `apiVersion` of the objects.
+    #[getter]
+    fn api_version(&self) -> String {
+        self.inner.kind().gvk.api_version()
+    }
+
+    /// The plural name in paths.
+    #[getter]
+    fn resource(&self) -> &str {
+        &self.inner.kind().plural
+    }
+
     #[getter]
     fn namespace(&self) -> Option<&str> {
         self.inner.namespace()
@@ -119,7 +54,8 @@ impl View {
 
     /// The same kind in one namespace.
     fn in_namespace(&self, py: Python<'_>, namespace: &str) -> PyResult<Self> {
-        Self::new(self.inner.clone()).scoped(py, Some(namespace))
+        let inner = self.inner.clone().in_namespace(namespace);
+        Ok(Self::new(inner.map_err(raise(py))?, self.face))
     }
 
     /// A view of only the objects that the selectors select.
@@ -132,54 +68,175 @@ impl View {
     ) -> PyResult<Self> {
         let mut inner = self.inner.clone();
         if let Some(selector) = labels {
-            inner = inner.labels(self::labels(py, selector)?);
+            inner = inner.labels(selector::labels(py, selector)?);
         }
         if let Some(selector) = fields {
-            inner = inner.fields(self::fields(py, selector)?);
+            inner = inner.fields(selector::fields(py, selector)?);
         }
-        Ok(Self { inner })
+        Ok(Self::new(inner, self.face))
     }
 
-    fn __iter__(&self) -> Items {
-        Items {
-            stream: tokio::sync::Mutex::new(self.inner.stream().ready_chunks(AT_ONCE).boxed()),
-            here: Mutex::default(),
-        }
+    /// The same view whose changes the server only checks.
+    fn dry_run(&self) -> Self {
+        Self::new(self.inner.clone().dry_run(), self.face)
     }
 
-    fn fetch(&self, py: Python<'_>, name: &str) -> PyResult<Item> {
-        wait(py, self.inner.fetch(name)).map(Item::new)
+    fn __iter__(&self) -> PyResult<Stream> {
+        self.face.require(Face::Blocking, "async for")?;
+        Ok(self.stream())
     }
 
-    fn create(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Item> {
+    fn __aiter__(&self) -> PyResult<Stream> {
+        self.face.require(Face::Asyncio, "for")?;
+        Ok(self.stream())
+    }
+
+    /// All objects, as a list.
+    fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (face, view) = (self.face, self.inner.clone());
+        face.run(py, async move { view.list().await }, move |py, list| {
+            let items = list.items.into_iter().map(|item| Item::new(item, face));
+            let items: Vec<Item> = items.collect();
+            Ok(items.into_pyobject(py)?.unbind())
+        })
+    }
+
+    fn fetch<'py>(&self, py: Python<'py>, name: String) -> PyResult<Bound<'py, PyAny>> {
+        item!(self, py, |view| view.fetch(&name))
+    }
+
+    /// As `fetch`, but returns `None` for an object that does not exist.
+    fn find<'py>(&self, py: Python<'py>, name: String) -> PyResult<Bound<'py, PyAny>> {
+        let (face, view) = (self.face, self.inner.clone());
+        face.run(
+            py,
+            async move { view.find(&name).await },
+            move |py, found| match found {
+                Some(item) => Item::new(item, face).into_python(py),
+                None => Ok(py.None()),
+            },
+        )
+    }
+
+    fn create<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let data = to_json(data)?;
-        wait(py, self.inner.create(&data)).map(Item::new)
+        item!(self, py, |view| view.create(&data))
+    }
+
+    fn replace<'py>(
+        &self,
+        py: Python<'py>,
+        name: String,
+        data: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let data = to_json(data)?;
+        item!(self, py, |view| view.replace(&name, &data))
     }
 
     #[pyo3(signature = (name, body, *, kind="strategic"))]
-    fn patch(
+    fn patch<'py>(
         &self,
-        py: Python<'_>,
-        name: &str,
-        body: &Bound<'_, PyAny>,
+        py: Python<'py>,
+        name: String,
+        body: &Bound<'py, PyAny>,
         kind: &str,
-    ) -> PyResult<Item> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let patch = patch(kind, to_json(body)?)?;
-        wait(py, self.inner.patch(name, &patch)).map(Item::new)
+        item!(self, py, |view| view.patch(&name, &patch))
     }
 
-    fn delete(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        let options = DeleteOptions::default();
-        wait(py, self.inner.delete(name, &options))
+    #[pyo3(signature = (data, *, manager="longshore", force=false))]
+    fn apply<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+        manager: &str,
+        force: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (data, manager) = (to_json(data)?, manager.to_owned());
+        item!(self, py, |view| view.apply(&data, &manager, force))
+    }
+
+    #[pyo3(signature = (name, *, propagation=None, grace_seconds=None, uid=None, version=None))]
+    fn delete<'py>(
+        &self,
+        py: Python<'py>,
+        name: String,
+        propagation: Option<&str>,
+        grace_seconds: Option<u32>,
+        uid: Option<String>,
+        version: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let options = delete::options(propagation, grace_seconds, uid, version)?;
+        let view = self.inner.clone();
+        self.face
+            .done(py, async move { view.delete(&name, &options).await })
+    }
+
+    /// Deletes all objects that the view selects.
+    #[pyo3(signature = (*, propagation=None, grace_seconds=None))]
+    fn delete_all<'py>(
+        &self,
+        py: Python<'py>,
+        propagation: Option<&str>,
+        grace_seconds: Option<u32>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let options = delete::options(propagation, grace_seconds, None, None)?;
+        let view = self.inner.clone();
+        self.face
+            .done(py, async move { view.delete_all(&options).await })
     }
 
     /// Watches changes, starting now.
-    fn watch(&self, py: Python<'_>) -> PyResult<Watch> {
-        wait(py, self.inner.watch()).map(Watch::new)
+    fn watch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (face, view) = (self.face, self.inner.clone());
+        face.run(py, async move { view.watch().await }, move |py, watch| {
+            Watch::new(watch, face).into_python(py)
+        })
+    }
+
+    /// Waits until an object fulfils a condition, and returns it.
+    #[pyo3(signature = (name, until, *, timeout=None))]
+    fn wait<'py>(
+        &self,
+        py: Python<'py>,
+        name: String,
+        until: Until,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        wait_until(
+            py,
+            self.face,
+            self.inner.clone(),
+            name,
+            until,
+            limit(timeout)?,
+        )
+    }
+
+    /// A copy of the objects that is kept up to date.
+    fn cache<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (face, view) = (self.face, self.inner.clone());
+        face.run(py, async move { view.cache().await }, move |py, cache| {
+            Cache::new(cache, face).into_python(py)
+        })
     }
 
     /// The current number of objects.
+    fn count<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let view = self.inner.clone();
+        self.face
+            .run(py, async move { view.count().await }, |py, count| {
+                Ok(count.into_pyobject(py)?.into_any().unbind())
+            })
+    }
+
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.face.require(Face::Blocking, "await view.count()")?;
         wait(py, self.inner.count())
     }
 
@@ -197,49 +254,19 @@ impl View {
         Ok(html::table(&table, with_namespace))
     }
 
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(crate::value::no_pickle("View"))
+    }
+
     fn __repr__(&self) -> String {
         let place = self.inner.namespace().unwrap_or("all namespaces");
         format!("<View of {} in {place}>", self.inner.kind().plural)
     }
 }
 
-type Next = Result<longshore::Item<Any>, Error>;
-
-/// The maximum number of buffered items that one wait takes from the stream.
-const AT_ONCE: usize = 1_000;
-
-/// An iterator over items that requests one page after the other.
-#[pyclass(frozen)]
-struct Items {
-    stream: tokio::sync::Mutex<BoxStream<'static, Vec<Next>>>,
-    here: Mutex<std::vec::IntoIter<Next>>,
-}
-
-impl Items {
-    fn here(&self) -> std::sync::MutexGuard<'_, std::vec::IntoIter<Next>> {
-        self.here.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[pymethods]
-impl Items {
-    fn __iter__(this: Py<Self>) -> Py<Self> {
-        this
-    }
-
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Item>> {
-        let first = self.here().next();
-        let next = match first {
-            Some(next) => Some(next),
-            None => {
-                let more = async { Ok::<_, Error>(self.stream.lock().await.next().await) };
-                let mut more = wait(py, more)?.unwrap_or_default().into_iter();
-                let next = more.next();
-                *self.here() = more;
-                next
-            }
-        };
-        let item = next.transpose().map_err(raise(py))?;
-        Ok(item.map(Item::new))
+impl View {
+    fn stream(&self) -> Stream {
+        let items = self.inner.stream();
+        Stream::new(self.face, items.map(|item| item.map(Piece::Item)))
     }
 }

@@ -17,7 +17,7 @@ static OWNER: OnceLock<u32> = OnceLock::new();
 
 /// Fails in a forked child: the worker threads exist only in the parent, so the wait
 /// would never end.
-fn check_process(py: Python<'_>) -> PyResult<()> {
+pub(crate) fn check_process(py: Python<'_>) -> PyResult<()> {
     let own = process::id();
     match *OWNER.get_or_init(|| own) == own {
         true => Ok(()),

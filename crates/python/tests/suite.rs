@@ -1,7 +1,7 @@
 //! Runs the Python tests of the package: each test runs one file of the folder `python`
 //! with a Python that finds the package with the layout of a wheel.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::{
     env,
@@ -112,6 +112,7 @@ files! {
     test_html,
     test_kube,
     test_official_client,
+    test_operations,
     test_pod,
     test_resolver,
     test_signals,

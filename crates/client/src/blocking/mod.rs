@@ -91,6 +91,20 @@ fn runtime() -> Result<&'static Runtime> {
     Ok(RUNTIME.get_or_init(|| made))
 }
 
+/// The threads of this module, for libraries that also start asynchronous work on them.
+///
+/// # Errors
+/// [`Error::Config`] inside an asynchronous runtime, and if the threads cannot be started.
+///
+/// ```
+/// let task = longshore_client::blocking::shared_runtime()?.spawn(async { 1 + 1 });
+/// assert_eq!(longshore_client::blocking::shared_runtime()?.block_on(task).ok(), Some(2));
+/// # Ok::<_, longshore_client::Error>(())
+/// ```
+pub fn shared_runtime() -> Result<&'static Runtime> {
+    runtime()
+}
+
 /// Blocks until a future completes, on the threads of this module. For libraries with
 /// blocking functions of their own.
 ///

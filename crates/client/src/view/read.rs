@@ -40,7 +40,9 @@ impl<K: Object> View<K> {
 }
 
 impl<K: Object> Item<K> {
-    pub(crate) fn view(&self) -> View<K> {
+    /// The view of the object's kind in its namespace.
+    #[must_use]
+    pub fn view(&self) -> View<K> {
         let view = View::new(self.cluster().clone(), self.marker().clone());
         view.with_namespace(self.namespace().map(str::to_owned))
     }

@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING
 
 from . import errors
 from ._native import (
+    Cache,
     Cluster,
     ClusterSpec,
     EmbeddedCluster,
     Generations,
     Item,
+    PortForward,
+    Session,
+    Stream,
     Tasks,
     View,
     Watch,
@@ -46,6 +50,7 @@ from .errors import (
     WaitTimeoutError,
 )
 from .events import Generation, WatchEvent, WatchEventType
+from .results import Output
 
 if TYPE_CHECKING:
     from .cluster_resolver import ExecutableLocation, KubernetesClusterResolver
@@ -54,6 +59,7 @@ if TYPE_CHECKING:
 __all__ = [
     "APIError",
     "AlreadyExistsError",
+    "Cache",
     "ClosedError",
     "Cluster",
     "ClusterSpec",
@@ -76,10 +82,14 @@ __all__ = [
     "NotATaskError",
     "NotFoundError",
     "OrchestratorKubernetesBackend",
+    "Output",
     "PipelineRun",
     "PodError",
+    "PortForward",
+    "Session",
     "SpecError",
     "StatusError",
+    "Stream",
     "Tasks",
     "UnreachableError",
     "View",

@@ -1,29 +1,30 @@
 //! One object, as it was at one version, and watches of objects.
 
+mod pod;
 mod watch;
 
-use longshore::{Patch, client::DeleteOptions, kinds::Any};
+use longshore::{Error, Patch, kinds::Any};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::Value;
 
 use crate::{
+    delete,
     errors::raise,
+    face::Face,
+    objects::{Item, View},
+    until::{Until, wait_until},
     value::{from_serde, to_json},
-    wait::wait,
+    wait::limit,
 };
 
+pub(crate) use pod::{PortForward, Session};
 pub(crate) use watch::Watch;
 
-/// An object as it was at one version.
-#[pyclass(frozen, module = "longshore")]
-pub(crate) struct Item {
-    inner: longshore::Item<Any>,
-}
-
-impl Item {
-    pub(crate) fn new(inner: longshore::Item<Any>) -> Self {
-        Self { inner }
-    }
+/// A list of items.
+fn list(py: Python<'_>, face: Face, items: Vec<longshore::Item<Any>>) -> PyResult<Py<PyAny>> {
+    let items = items.into_iter().map(|item| Item::new(item, face));
+    let items: Vec<Item> = items.collect();
+    Ok(items.into_pyobject(py)?.unbind())
 }
 
 /// A patch of the given kind: `strategic`, `merge`, `json` or `apply`.
@@ -39,6 +40,16 @@ pub(crate) fn patch(kind: &str, body: Value) -> PyResult<Patch> {
             )));
         }
     })
+}
+
+/// The item's new version, or an awaitable of it.
+macro_rules! item {
+    ($self:ident, $py:ident, |$item:ident| $future:expr) => {{
+        let (face, $item) = ($self.face, $self.inner.clone());
+        face.run($py, async move { $future.await }, move |py, item| {
+            Item::new(item, face).into_python(py)
+        })
+    }};
 }
 
 #[pymethods]
@@ -102,29 +113,115 @@ impl Item {
         from_serde(py, &self.inner.spec().map_err(raise(py))?)
     }
 
-    fn fetch(&self, py: Python<'_>) -> PyResult<Self> {
-        wait(py, self.inner.fetch()).map(Self::new)
+    fn fetch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        item!(self, py, |item| item.fetch())
     }
 
     #[pyo3(signature = (body, *, kind="strategic"))]
-    fn patch(&self, py: Python<'_>, body: &Bound<'_, PyAny>, kind: &str) -> PyResult<Self> {
+    fn patch<'py>(
+        &self,
+        py: Python<'py>,
+        body: &Bound<'py, PyAny>,
+        kind: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let patch = patch(kind, to_json(body)?)?;
-        wait(py, self.inner.patch(&patch)).map(Self::new)
+        item!(self, py, |item| item.patch(&patch))
     }
 
     #[pyo3(signature = (body, *, kind="strategic"))]
-    fn patch_status(&self, py: Python<'_>, body: &Bound<'_, PyAny>, kind: &str) -> PyResult<Self> {
+    fn patch_status<'py>(
+        &self,
+        py: Python<'py>,
+        body: &Bound<'py, PyAny>,
+        kind: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let patch = patch(kind, to_json(body)?)?;
-        wait(py, self.inner.patch_status(&patch)).map(Self::new)
+        item!(self, py, |item| item.patch_status(&patch))
     }
 
-    fn delete(&self, py: Python<'_>) -> PyResult<()> {
-        let options = DeleteOptions::default();
-        wait(py, self.inner.delete(&options))
+    #[pyo3(signature = (*, propagation=None, grace_seconds=None, uid=None, version=None))]
+    fn delete<'py>(
+        &self,
+        py: Python<'py>,
+        propagation: Option<&str>,
+        grace_seconds: Option<u32>,
+        uid: Option<String>,
+        version: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let options = delete::options(propagation, grace_seconds, uid, version)?;
+        let item = self.inner.clone();
+        self.face
+            .done(py, async move { item.delete(&options).await })
     }
 
-    fn watch(&self, py: Python<'_>) -> PyResult<Watch> {
-        wait(py, self.inner.watch()).map(Watch::new)
+    fn watch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (face, item) = (self.face, self.inner.clone());
+        face.run(py, async move { item.watch().await }, move |py, watch| {
+            Watch::new(watch, face).into_python(py)
+        })
+    }
+
+    /// Waits until the object fulfils a condition, and returns its version then.
+    #[pyo3(signature = (until, *, timeout=None))]
+    fn wait<'py>(
+        &self,
+        py: Python<'py>,
+        until: Until,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let name = self.inner.name().to_owned();
+        wait_until(
+            py,
+            self.face,
+            self.inner.view(),
+            name,
+            until,
+            limit(timeout)?,
+        )
+    }
+
+    /// The objects that own this one.
+    fn owners<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (face, item) = (self.face, self.inner.clone());
+        face.run(py, async move { item.owners().await }, move |py, items| {
+            list(py, face, items)
+        })
+    }
+
+    /// The objects of a view that this one owns.
+    fn children<'py>(
+        &self,
+        py: Python<'py>,
+        view: &Bound<'py, View>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (face, item) = (self.face, self.inner.clone());
+        let view = view.get().inner.clone();
+        face.run(
+            py,
+            async move { item.children_in(&view).await },
+            move |py, items| list(py, face, items),
+        )
+    }
+
+    /// The events about the object, oldest first.
+    fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (face, item) = (self.face, self.inner.clone());
+        let reading = async move {
+            let events = item.events().await?;
+            let events = events.into_iter().map(longshore::Item::into_any);
+            Ok::<_, Error>(events.collect::<Vec<_>>())
+        };
+        face.run(py, reading, move |py, items| list(py, face, items))
+    }
+
+    /// Sets the number of replicas, and returns it.
+    fn scale<'py>(&self, py: Python<'py>, replicas: u32) -> PyResult<Bound<'py, PyAny>> {
+        let item = self.inner.clone();
+        self.face.run(
+            py,
+            async move { item.set_scale(replicas).await },
+            |py, scale| Ok(scale.wanted.into_pyobject(py)?.into_any().unbind()),
+        )
     }
 
     fn __eq__(&self, other: &Self) -> bool {
@@ -136,6 +233,10 @@ impl Item {
         let mut hasher = DefaultHasher::new();
         (self.inner.uid(), self.inner.version()).hash(&mut hasher);
         hasher.finish()
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(crate::value::no_pickle("Item"))
     }
 
     fn __repr__(&self) -> String {

@@ -1,79 +1,122 @@
 //! Watches of objects.
 
+use std::sync::Arc;
+
 use longshore::{Error, WatchEvent, kinds::Any};
-use pyo3::{exceptions::PyTimeoutError, prelude::*, types::PyDict};
+use pyo3::{
+    exceptions::{PyStopAsyncIteration, PyTimeoutError},
+    prelude::*,
+    types::PyDict,
+};
 use tokio::sync::{Mutex, watch};
 
-use super::Item;
-use crate::wait::{limit, wait};
+use crate::{
+    face::Face,
+    objects::Item,
+    wait::{limit, wait},
+};
 
 /// Changes to objects, in order, each exactly once.
 #[pyclass(frozen, module = "longshore")]
 pub(crate) struct Watch {
+    shared: Arc<Shared>,
+    face: Face,
+}
+
+struct Shared {
     inner: Mutex<longshore::Watch<Any>>,
-    /// Whether it was closed; wakes a thread that waits for a change.
+    /// Whether it was closed; wakes those who wait for a change.
     closed: watch::Sender<bool>,
 }
 
-impl Watch {
-    pub(crate) fn new(inner: longshore::Watch<Any>) -> Self {
-        Self {
-            inner: Mutex::new(inner),
-            closed: watch::Sender::new(false),
-        }
-    }
-
+impl Shared {
     fn is_closed(&self) -> bool {
         *self.closed.borrow()
+    }
+
+    /// The next change, or `None` after the limit.
+    async fn next(
+        &self,
+        limit: Option<std::time::Duration>,
+    ) -> Result<Option<WatchEvent<Any>>, Error> {
+        let mut closed = self.closed.subscribe();
+        let next = async {
+            let mut watch = self.inner.lock().await;
+            match watch.next(limit).await {
+                Err(Error::Timeout { .. }) => Ok(None),
+                other => other.map(Some),
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = closed.wait_for(|closed| *closed) => Err(Error::Closed),
+            next = next => next,
+        }
+    }
+}
+
+impl Watch {
+    pub(crate) fn new(inner: longshore::Watch<Any>, face: Face) -> Self {
+        let inner = Mutex::new(inner);
+        let closed = watch::Sender::new(false);
+        let shared = Arc::new(Shared { inner, closed });
+        Self { shared, face }
+    }
+
+    pub(crate) fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        Ok(self.into_pyobject(py)?.into_any().unbind())
     }
 }
 
 #[pymethods]
 impl Watch {
-    fn __iter__(this: Py<Self>) -> Py<Self> {
-        this
+    fn __iter__(this: Py<Self>) -> PyResult<Py<Self>> {
+        this.get().face.require(Face::Blocking, "async for")?;
+        Ok(this)
     }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match self.next(py, None) {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        match wait(py, self.shared.next(None)) {
             // `close`, also in another thread, ends an iteration without an exception.
-            Err(_) if self.is_closed() => Ok(None),
-            next => next.map(Some),
+            Err(_) if self.shared.is_closed() => Ok(None),
+            next => to_python(py, next?, self.face).map(Some),
         }
+    }
+
+    fn __aiter__(this: Py<Self>) -> PyResult<Py<Self>> {
+        this.get().face.require(Face::Asyncio, "for")?;
+        Ok(this)
+    }
+
+    fn __anext__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (face, shared) = (self.face, self.shared.clone());
+        let waiting = async move {
+            match shared.next(None).await {
+                Err(_) if shared.is_closed() => Ok(None),
+                next => next.map(Some),
+            }
+        };
+        face.run(py, waiting, move |py, next: Option<_>| match next {
+            Some(event) => to_python(py, event, face),
+            None => Err(PyStopAsyncIteration::new_err(())),
+        })
     }
 
     /// The next change. Raises `TimeoutError` if none occurs within the timeout.
     #[pyo3(signature = (timeout=None))]
     fn next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
-        let limit = limit(timeout)?;
-        let next = wait(py, async {
-            let mut closed = self.closed.subscribe();
-            let next = async {
-                let mut watch = self.inner.lock().await;
-                match watch.next(limit).await {
-                    Err(Error::Timeout { .. }) => Ok(None),
-                    other => other.map(Some),
-                }
-            };
-            tokio::select! {
-                biased;
-                _ = closed.wait_for(|closed| *closed) => Err(Error::Closed),
-                next = next => next,
-            }
-        })?;
-        match next {
-            Some(event) => to_python(py, event),
-            None => Err(PyTimeoutError::new_err("no change came in time")),
-        }
+        let (face, shared, limit) = (self.face, self.shared.clone(), limit(timeout)?);
+        let waiting = async move { shared.next(limit).await };
+        face.run(py, waiting, move |py, next| to_python(py, next, face))
     }
 
-    /// Ends the watch, also for threads that wait for a change.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.closed.send_replace(true);
-        wait(py, async {
-            self.inner.lock().await.close();
-            Ok::<_, Error>(())
-        })
+    /// Ends the watch, also for those who wait for a change.
+    fn close(&self) {
+        self.shared.closed.send_replace(true);
+        // Whoever waits holds the lock, stops now, and drops the connection with the watch.
+        if let Ok(mut watch) = self.shared.inner.try_lock() {
+            watch.close();
+        }
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
@@ -81,13 +124,16 @@ impl Watch {
     }
 
     #[pyo3(signature = (*_raised))]
-    fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.close(py)
+    fn __exit__(&self, _raised: &Bound<'_, PyAny>) {
+        self.close();
     }
 }
 
 /// A `longshore.WatchEvent`.
-fn to_python(py: Python<'_>, event: WatchEvent<Any>) -> PyResult<Bound<'_, PyAny>> {
+fn to_python(py: Python<'_>, event: Option<WatchEvent<Any>>, face: Face) -> PyResult<Py<PyAny>> {
+    let Some(event) = event else {
+        return Err(PyTimeoutError::new_err("no change came in time"));
+    };
     let (kind, item, items) = match event {
         WatchEvent::Added(item) => ("ADDED", Some(item), None),
         WatchEvent::Modified(item) => ("MODIFIED", Some(item), None),
@@ -96,9 +142,12 @@ fn to_python(py: Python<'_>, event: WatchEvent<Any>) -> PyResult<Bound<'_, PyAny
     };
     let fields = PyDict::new(py);
     fields.set_item("evtype", kind)?;
-    fields.set_item("item", item.map(Item::new))?;
-    let items = items.map(|items| items.into_iter().map(Item::new).collect::<Vec<_>>());
+    fields.set_item("item", item.map(|item| Item::new(item, face)))?;
+    let items = items.map(|items| {
+        let items = items.into_iter().map(|item| Item::new(item, face));
+        items.collect::<Vec<_>>()
+    });
     fields.set_item("items", items)?;
     let class = py.import("longshore.events")?.getattr("WatchEvent")?;
-    class.call((), Some(&fields))
+    Ok(class.call((), Some(&fields))?.unbind())
 }

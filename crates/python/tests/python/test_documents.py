@@ -6,6 +6,7 @@ import unittest
 from pathlib import Path
 
 import longshore
+import longshore.aio
 import longshore.cluster_resolver
 import longshore.zenml
 
@@ -28,6 +29,7 @@ class Documents(WithCluster):
 
     def test_docstrings(self):
         self.check(doctest.testmod(longshore))
+        self.check(doctest.testmod(longshore.aio))
         self.check(doctest.testmod(longshore.cluster_resolver, extraglobs=self.globals()))
         self.check(doctest.testmod(longshore.zenml))
 

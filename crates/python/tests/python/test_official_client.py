@@ -74,6 +74,24 @@ class MockClient(unittest.TestCase):
         with self.assertRaisesRegex(PermissionError, "not you"):
             KubernetesClusterResolver(override_client=client).cluster_spec()
 
+    def test_a_client_is_used_by_the_list_method_that_it_has(self):
+        pods = [{"metadata": {"name": "a"}, "status": {"phase": "Running", "podIP": "10.0.0.1"}},
+                {"metadata": {"name": "b", "namespace": "other"}, "status": {"phase": "Running", "podIP": "10.0.0.2"}}]
+        double = mock.MagicMock()
+        double.list_pod_for_all_namespaces.return_value.items = pods
+        for client, options, expected in [
+            (double, {}, ["10.0.0.1:8470"]),
+            (double, {"all_namespaces": True}, ["10.0.0.1:8470", "10.0.0.2:8470"]),
+            (mock.Mock(spec=["list_pod_for_all_namespaces"], **{"list_pod_for_all_namespaces.return_value": {"items": pods}}),
+             {"namespace": "other"}, ["10.0.0.1:8470", "10.0.0.2:8470"]),
+            (mock.Mock(spec=["list_namespaced_pod"], **{"list_namespaced_pod.return_value": {"items": pods[:1]}}),
+             {}, ["10.0.0.1:8470"]),
+        ]:
+            resolver = KubernetesClusterResolver({"worker": ["a=b"]}, override_client=client, **options)
+            self.assertEqual(resolver.cluster_spec().as_dict(), {"worker": expected})
+        with self.assertRaisesRegex(TypeError, "returned no list of pods"):
+            KubernetesClusterResolver(override_client=mock.MagicMock()).cluster_spec()
+
 
 @unittest.skipIf(kubernetes is None, "the official client is not installed")
 class Official(WithCluster):

@@ -52,15 +52,8 @@ class Pod(unittest.TestCase):
                 },
             }
             cluster = embedded.cluster
-            item = cluster.create(job)
-            end = time.monotonic() + 120
-            while not item.fetch().field("status", "conditions"):
-                self.assertLess(time.monotonic(), end, item.fetch().raw)
-                time.sleep(0.1)
-            logs = []
-            for pod in cluster.view("pods", "default"):
-                folder = embedded.kubeconfig.parent
-                logs += [path.read_text() for path in folder.rglob("*.log") if pod.uid in str(path)]
+            item = cluster.create(job).wait("finished", timeout=120)
+            logs = ["\n".join(pod.logs()) for pod in cluster.view("pods", "default")]
             self.assertEqual(item.fetch().field("status", "succeeded"), 2, logs)
             for index in range(2):
                 found = [log for log in logs if f"worker {index} True" in log]

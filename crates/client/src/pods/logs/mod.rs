@@ -36,7 +36,9 @@ pub use all::LogLine;
 /// let chunks: Vec<_> = pod.logs(&last).await?.try_collect().await?;
 /// assert_eq!(chunks.concat(), b"two\n");
 ///
-/// // All containers, line by line.
+/// // Line by line, and those of all containers.
+/// let lines: Vec<_> = pod.log_lines(&last).await?.try_collect().await?;
+/// assert_eq!(lines, ["two"]);
 /// let lines: Vec<_> = pod.logs_all(&last).await?.try_collect().await?;
 /// assert_eq!((&*lines[0].container, &*lines[0].line), ("main", "two"));
 /// # Ok(()) });
@@ -58,6 +60,19 @@ impl View<Pod> {
         Ok(chunks(self.cluster().transport.clone(), response))
     }
 
+    /// Streams the lines of a container's log, without their line ends. A line of more than
+    /// 1 MiB is split.
+    ///
+    /// # Errors
+    /// As [`View::logs`].
+    pub async fn log_lines(
+        &self,
+        name: &str,
+        options: &LogOptions,
+    ) -> Result<impl Stream<Item = Result<String>> + Send + use<>> {
+        Ok(lines::lines(self.logs(name, options).await?))
+    }
+
     async fn log_response(&self, name: &str, options: &LogOptions) -> Result<Response<Body>> {
         let path = format!("{}/log", self.object_path(name)?);
         let mut call = Call::get(path).queries(options.query());
@@ -76,5 +91,16 @@ impl Item<Pod> {
         options: &LogOptions,
     ) -> Result<impl Stream<Item = Result<Bytes>> + Send + use<>> {
         self.view().logs(self.name(), options).await
+    }
+
+    /// As [`View::log_lines`], for this pod.
+    ///
+    /// # Errors
+    /// As [`View::logs`].
+    pub async fn log_lines(
+        &self,
+        options: &LogOptions,
+    ) -> Result<impl Stream<Item = Result<String>> + Send + use<>> {
+        self.view().log_lines(self.name(), options).await
     }
 }

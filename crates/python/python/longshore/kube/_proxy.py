@@ -80,7 +80,7 @@ class APIServerProxy:
 
     def open_watch(
         self, path: tuple[str, ...], version: str | None, fields: Mapping[str, Any] | None
-    ) -> _native.ProxyWatch:
+    ) -> _native.Stream[dict[str, Any]]:
         params = {} if version is None else {"resourceVersion": version}
         return self._proxy.watch(list(path), _query(params), _query(fields or {}) or None)
 

@@ -1,0 +1,29 @@
+//! How objects are deleted.
+
+use longshore::client::{self, Propagation};
+use pyo3::{exceptions::PyValueError, prelude::*};
+
+pub(crate) fn options(
+    propagation: Option<&str>,
+    grace_seconds: Option<u32>,
+    uid: Option<String>,
+    version: Option<String>,
+) -> PyResult<client::DeleteOptions> {
+    let propagation = match propagation {
+        None => None,
+        Some("background") => Some(Propagation::Background),
+        Some("foreground") => Some(Propagation::Foreground),
+        Some("orphan") => Some(Propagation::Orphan),
+        Some(other) => {
+            return Err(PyValueError::new_err(format!(
+                "propagation cannot be {other:?}: choose background, foreground or orphan"
+            )));
+        }
+    };
+    Ok(client::DeleteOptions {
+        propagation,
+        grace_seconds,
+        uid,
+        version,
+    })
+}

@@ -1,0 +1,69 @@
+//! The two ways to wait for results: calls that block, and awaitables of asyncio. Both run
+//! the same futures on the same threads.
+
+use longshore::blocking::shared_runtime;
+use pyo3::prelude::*;
+use pyo3_async_runtimes::tokio::{future_into_py, init_with_runtime};
+
+use crate::{
+    errors::{Failure, raise, raised},
+    wait::{check_process, wait},
+};
+
+/// How the methods of an object return what they wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Face {
+    Blocking,
+    Asyncio,
+}
+
+impl Face {
+    /// Returns the converted result of a future, or an awaitable of it.
+    pub(crate) fn run<'py, T, E>(
+        self,
+        py: Python<'py>,
+        future: impl Future<Output = Result<T, E>> + Send + 'static,
+        convert: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) -> PyResult<Bound<'py, PyAny>>
+    where
+        T: Send + 'static,
+        E: Into<Failure> + Send + 'static,
+    {
+        if self == Self::Blocking {
+            let result = wait(py, future)?;
+            return Ok(convert(py, result)?.into_bound(py));
+        }
+        check_process(py)?;
+        // It fails if it was initialized before.
+        let _ = init_with_runtime(shared_runtime().map_err(raise(py))?);
+        future_into_py(py, async move {
+            let result = future.await;
+            Python::attach(|py| match result {
+                Ok(result) => convert(py, result),
+                Err(error) => Err(raised(py, error.into())),
+            })
+        })
+    }
+
+    /// As [`Face::run`], for a future without a result.
+    pub(crate) fn done<E: Into<Failure> + Send + 'static>(
+        self,
+        py: Python<'_>,
+        future: impl Future<Output = Result<(), E>> + Send + 'static,
+    ) -> PyResult<Bound<'_, PyAny>> {
+        self.run(py, future, |py, ()| Ok(py.None()))
+    }
+
+    /// Rejects a call that only the other kind of object supports.
+    pub(crate) fn require(self, needed: Self, instead: &str) -> PyResult<()> {
+        if self == needed {
+            return Ok(());
+        }
+        let found = match self {
+            Self::Blocking => "longshore.Cluster",
+            Self::Asyncio => "longshore.aio.Cluster",
+        };
+        let message = format!("this is an object of {found}: use {instead}");
+        Err(pyo3::exceptions::PyTypeError::new_err(message))
+    }
+}
