@@ -2,11 +2,15 @@
 
 use std::path::PathBuf;
 
-use longshore_embedded::{EmbeddedCluster as Inner, Error, Options};
-use pyo3::prelude::*;
+use longshore_embedded::{EmbeddedCluster as Inner, Error, FaultRule, Options};
+use pyo3::{exceptions::PyValueError, prelude::*};
 use tokio::sync::Mutex;
 
-use crate::{cluster::Cluster, wait::wait};
+use crate::{
+    cluster::Cluster,
+    value::{from_serde, to_json},
+    wait::wait,
+};
 
 /// A cluster in this process. Other programs connect to it with its kubeconfig.
 #[pyclass(frozen, module = "longshore")]
@@ -15,6 +19,7 @@ pub(crate) struct EmbeddedCluster {
     /// The ID of the process that runs the cluster.
     owner: u32,
     cluster: Py<Cluster>,
+    faults: longshore_embedded::Faults,
     url: Option<String>,
     kubeconfig: Option<PathBuf>,
 }
@@ -46,6 +51,7 @@ impl EmbeddedCluster {
         let cluster = Cluster::blocking(started.cluster());
         Ok(Self {
             cluster: Py::new(py, cluster)?,
+            faults: started.faults().clone(),
             url: started.url().map(str::to_owned),
             kubeconfig: started.kubeconfig_path().map(PathBuf::from),
             inner: Mutex::new(Some(started)),
@@ -57,6 +63,14 @@ impl EmbeddedCluster {
     #[getter]
     fn cluster(&self, py: Python<'_>) -> Py<Cluster> {
         self.cluster.clone_ref(py)
+    }
+
+    /// Faults of the server, for tests.
+    #[getter]
+    fn faults(&self) -> Faults {
+        Faults {
+            inner: self.faults.clone(),
+        }
     }
 
     #[getter]
@@ -97,5 +111,51 @@ impl EmbeddedCluster {
     #[pyo3(signature = (*_raised))]
     fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, PyAny>) -> PyResult<()> {
         self.stop(py)
+    }
+}
+
+/// Faults that the server injects into selected requests.
+#[pyclass(frozen, module = "longshore")]
+pub(crate) struct Faults {
+    inner: longshore_embedded::Faults,
+}
+
+#[pymethods]
+impl Faults {
+    /// Adds a rule, with the fields that docs/faults.md describes. Returns its ID.
+    fn add(&self, rule: &Bound<'_, PyAny>) -> PyResult<String> {
+        let rule = serde_json::from_value::<FaultRule>(to_json(rule)?);
+        let rule = rule.map_err(|error| PyValueError::new_err(format!("a fault rule: {error}")))?;
+        let added = self.inner.add(rule);
+        added.map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// How many requests a rule has affected.
+    fn fired(&self, id: &str) -> u64 {
+        self.inner.fired(id)
+    }
+
+    /// The rules, with the counters `matched` and `fired`.
+    fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        from_serde(py, &self.inner.list())
+    }
+
+    /// Removes a rule. Returns whether it existed.
+    fn remove(&self, id: &str) -> bool {
+        self.inner.remove(id).is_some()
+    }
+
+    /// Removes all rules.
+    fn clear(&self) {
+        self.inner.clear();
+    }
+
+    /// Forgets old versions: clients in the middle of a list, or with an old watch, get 410.
+    fn expire_history(&self, py: Python<'_>) -> PyResult<()> {
+        let faults = self.inner.clone();
+        wait(py, async move {
+            faults.expire_history().await;
+            Ok::<_, Error>(())
+        })
     }
 }

@@ -114,6 +114,7 @@ files! {
     test_official_client,
     test_operations,
     test_pod,
+    test_pytest,
     test_resolver,
     test_signals,
     test_spec,

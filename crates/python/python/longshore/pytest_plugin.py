@@ -1,0 +1,85 @@
+"""Fixtures of pytest. The wheel registers them: installing Longshore is enough.
+
+Each fixture returns a :class:`longshore.testing.TestCluster`:
+
+========================================  =================================================
+``longshore_cluster``                     a new API server for each test
+``longshore_cluster_with_pods``           a new cluster that runs pods, for each test
+``longshore_module_cluster``              one API server for the tests of a module
+``longshore_module_cluster_with_pods``    one cluster that runs pods for the tests of a module
+``longshore_session_cluster``             one API server for all tests of a process
+``longshore_session_cluster_with_pods``   one cluster that runs pods for all tests of a process
+========================================  =================================================
+
+With ``--longshore-context NAME``, each is a new namespace of the cluster of this context instead,
+and tests that inject faults are skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from .testing import NoFaultsError, TestCluster, embedded_cluster, real_cluster
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("longshore", "Kubernetes clusters for tests")
+    group.addoption(
+        "--longshore-context",
+        metavar="NAME",
+        help="run the tests on the cluster of this context of the kubeconfig, each in a new namespace, "
+        "instead of on embedded clusters",
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    try:
+        return (yield)
+    except NoFaultsError as error:
+        pytest.skip(str(error))
+
+
+def _cluster(config: pytest.Config, *, pods: bool) -> Iterator[TestCluster]:
+    context: str | None = config.getoption("--longshore-context")
+    with real_cluster(context) if context else embedded_cluster(pods=pods) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def longshore_cluster(request: Any) -> Iterator[TestCluster]:
+    """A new API server for this test."""
+    yield from _cluster(request.config, pods=False)
+
+
+@pytest.fixture
+def longshore_cluster_with_pods(request: Any) -> Iterator[TestCluster]:
+    """A new cluster that runs pods, for this test."""
+    yield from _cluster(request.config, pods=True)
+
+
+@pytest.fixture(scope="module")
+def longshore_module_cluster(request: Any) -> Iterator[TestCluster]:
+    """One API server for the tests of a module."""
+    yield from _cluster(request.config, pods=False)
+
+
+@pytest.fixture(scope="module")
+def longshore_module_cluster_with_pods(request: Any) -> Iterator[TestCluster]:
+    """One cluster that runs pods for the tests of a module."""
+    yield from _cluster(request.config, pods=True)
+
+
+@pytest.fixture(scope="session")
+def longshore_session_cluster(request: Any) -> Iterator[TestCluster]:
+    """One API server for all tests of this process. With xdist, each worker has its own."""
+    yield from _cluster(request.config, pods=False)
+
+
+@pytest.fixture(scope="session")
+def longshore_session_cluster_with_pods(request: Any) -> Iterator[TestCluster]:
+    """One cluster that runs pods for all tests of this process. With xdist, each worker has its own."""
+    yield from _cluster(request.config, pods=True)

@@ -1,0 +1,125 @@
+"""Clusters for tests: what the fixtures of pytest return, and a base class for unittest.
+
+>>> from longshore import testing
+>>> class Tests(testing.ClusterTestCase):
+...     def test_a_config_map(self):
+...         maps = self.cluster.view("configmaps", self.namespace)
+...         maps.create({"metadata": {"name": "a"}})
+...         self.assertEqual(len(maps), 1)
+>>> import io, unittest
+>>> result = unittest.TextTestRunner(stream=io.StringIO()).run(Tests("test_a_config_map"))
+>>> result.wasSuccessful()
+True
+"""
+
+from __future__ import annotations
+
+import os
+import unittest
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ._native import Cluster, EmbeddedCluster, Faults
+from .errors import KubeError
+
+__all__ = ["ClusterTestCase", "NoFaultsError", "TestCluster", "embedded_cluster", "real_cluster"]
+
+
+#: Where kubectl finds the kubeconfig by default.
+DEFAULT = str(Path.home() / ".kube" / "config")
+
+
+class NoFaultsError(KubeError):
+    """The cluster is not an embedded one, and injects no faults."""
+
+
+class TestCluster:
+    """A cluster for a test."""
+
+    #: pytest does not take the class for one with tests.
+    __test__ = False
+
+    def __init__(
+        self, cluster: Cluster, kubeconfig: str, namespace: str, faults: Faults | None, context: str | None = None
+    ) -> None:
+        #: The client.
+        self.cluster = cluster
+        #: The kubeconfig for other clients and programs, as the variable ``KUBECONFIG``.
+        self.kubeconfig = kubeconfig
+        #: The context of the kubeconfig; ``None`` for the current one.
+        self.context = context
+        #: The namespace of the test.
+        self.namespace = namespace
+        self._faults = faults
+
+    @property
+    def faults(self) -> Faults:
+        """The faults that the server injects.
+
+        :raises NoFaultsError: On a real cluster.
+        """
+        if self._faults is None:
+            raise NoFaultsError("a real cluster injects no faults: run this test on an embedded cluster")
+        return self._faults
+
+    def view(self, kind: str) -> Any:
+        """The objects of a kind in the test's namespace, or all of a kind without namespaces."""
+        view = self.cluster.view(kind)
+        try:
+            return view.in_namespace(self.namespace)
+        except KubeError:
+            return view
+
+    def __repr__(self) -> str:
+        return f"<TestCluster {self.cluster.url} namespace={self.namespace}>"
+
+
+@contextmanager
+def embedded_cluster(*, pods: bool = False) -> Iterator[TestCluster]:
+    """A new embedded cluster, only its API server by default."""
+    with EmbeddedCluster(pods=pods) as embedded:
+        kubeconfig = embedded.kubeconfig
+        if kubeconfig is None:
+            raise KubeError("the embedded cluster has no kubeconfig")
+        yield TestCluster(embedded.cluster, str(kubeconfig), "default", embedded.faults)
+
+
+@contextmanager
+def real_cluster(context: str) -> Iterator[TestCluster]:
+    """A new namespace of the cluster of a context of the kubeconfig. It is deleted at the end."""
+    with Cluster(context=context) as cluster:
+        spaces = cluster.view("namespaces")
+        space = spaces.create({"metadata": {"generateName": "longshore-test-"}})
+        try:
+            yield TestCluster(cluster, os.environ.get("KUBECONFIG") or DEFAULT, space.name, None, context)
+        finally:
+            space.delete()
+
+
+class ClusterTestCase(unittest.TestCase):
+    """A test case whose tests each have a new cluster.
+
+    With the variable ``LONGSHORE_TEST_CONTEXT``, each has a new namespace of the cluster of this
+    context instead.
+    """
+
+    #: Whether the cluster runs pods.
+    pods: ClassVar[bool] = False
+
+    test_cluster: TestCluster
+    cluster: Cluster
+    kubeconfig: str
+    namespace: str
+
+    def setUp(self) -> None:
+        super().setUp()
+        context = os.environ.get("LONGSHORE_TEST_CONTEXT")
+        made = real_cluster(context) if context else embedded_cluster(pods=self.pods)
+        self.test_cluster = made.__enter__()
+        close: Callable[..., Any] = made.__exit__
+        self.addCleanup(close, None, None, None)
+        self.cluster = self.test_cluster.cluster
+        self.kubeconfig = self.test_cluster.kubeconfig
+        self.namespace = self.test_cluster.namespace
