@@ -19,7 +19,7 @@ use crate::{
 #[pyclass(frozen, subclass, module = "longshore")]
 pub(crate) struct Cluster {
     pub(crate) inner: Inner,
-    face: Face,
+    pub(crate) face: Face,
 }
 
 #[pymethods]

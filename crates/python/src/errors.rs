@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use longshore::{
     Error,
     embedded::Error as EmbeddedError,
-    launcher::{follow, runs::RunsError},
+    launcher::{LaunchError, config::ConfigError, follow, runs::RunsError},
     resolver::{Error as ResolverError, PodError, SpecError, render::RenderError},
     zenml::ZenmlError,
 };
@@ -17,6 +17,20 @@ pub(crate) enum Failure {
     Resolver(ResolverError),
     Embedded(EmbeddedError),
     Zenml(ZenmlError),
+    Launch(LaunchError),
+    Config(ConfigError),
+}
+
+impl From<LaunchError> for Failure {
+    fn from(error: LaunchError) -> Self {
+        Self::Launch(error)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(error)
+    }
 }
 
 impl From<Error> for Failure {
@@ -80,6 +94,9 @@ pub(crate) fn raised(py: Python<'_>, failure: Failure) -> PyErr {
         Failure::Resolver(error) => resolver(py, &error),
         Failure::Embedded(error) => one(py, "EmbeddedError", &chain(&error)),
         Failure::Zenml(error) => zenml(py, &error),
+        Failure::Launch(LaunchError::Cluster(error)) => client(py, &error),
+        Failure::Launch(error) => one(py, "LaunchError", &error.to_string()),
+        Failure::Config(error) => one(py, "InvalidError", &error.to_string()),
     };
     made.unwrap_or_else(|problem| problem)
 }

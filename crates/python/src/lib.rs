@@ -15,6 +15,7 @@ mod objects;
 mod options;
 mod proxy;
 mod resolver;
+mod runs;
 mod selector;
 mod spec;
 mod stream;
@@ -46,8 +47,9 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<spec::ClusterSpec>()?;
     module.add_class::<tasks::Tasks>()?;
     module.add_class::<zenml::PipelineBackend>()?;
-    module.add_class::<zenml::Run>()?;
-    module.add_class::<zenml::Following>()?;
+    module.add_class::<runs::Run>()?;
+    module.add_function(wrap_pyfunction!(runs::launch, module)?)?;
+    module.add_function(wrap_pyfunction!(runs::find_run, module)?)?;
     module.add_function(wrap_pyfunction!(value::quantity, module)?)?;
     module.add_function(wrap_pyfunction!(tasks::assemble, module)?)
 }

@@ -2,23 +2,14 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use jiff::Timestamp;
 use longshore::{
     Cluster,
-    launcher::{
-        Event, Follow, FollowOptions, Settings,
-        runs::{self, Run as Inner},
-    },
+    launcher::Settings,
     zenml::{Launched, OrchestratorKubernetesBackend, PipelineConfig, ZenmlError},
 };
-use pyo3::{prelude::*, types::PyDict};
-use tokio::sync::Mutex;
+use pyo3::prelude::*;
 
-use crate::{
-    errors::raise,
-    value::from_serde,
-    wait::{limit, wait},
-};
+use crate::{errors::raise, face::Face, runs::Run, value::from_serde, wait::wait};
 
 /// The parameters of `OrchestratorKubernetesBackend`.
 #[derive(FromPyObject)]
@@ -75,7 +66,7 @@ impl PipelineBackend {
         wait(py, async {
             let cluster = self.inner.connect().await?;
             let launched = self.inner.launch_job(&cluster, &config).await?;
-            Ok::<_, ZenmlError>(Run { cluster, launched })
+            Ok::<_, ZenmlError>(started(cluster, launched))
         })
     }
 
@@ -85,123 +76,20 @@ impl PipelineBackend {
         wait(py, async {
             let cluster = self.inner.connect().await?;
             let launched = self.inner.run(&cluster, &repository, &config).await?;
-            Ok::<_, ZenmlError>(Run { cluster, launched })
+            Ok::<_, ZenmlError>(started(cluster, launched))
         })
     }
 }
 
-/// A launched run.
-#[pyclass(frozen, module = "longshore")]
-pub(crate) struct Run {
-    cluster: Cluster,
-    launched: Launched,
-}
-
-impl Run {
-    fn inner(&self) -> &Inner {
-        &self.launched.run
-    }
-}
-
-#[pymethods]
-impl Run {
-    #[getter]
-    fn name(&self) -> &str {
-        self.inner().name.as_str()
-    }
-
-    #[getter]
-    fn namespace(&self) -> &str {
-        &self.inner().namespace
-    }
-
-    /// The location of the uploaded code.
-    #[getter]
-    fn tar_path(&self) -> Option<&str> {
-        self.launched.tar_path.as_deref()
-    }
-
-    #[getter]
-    fn warnings(&self) -> Vec<String> {
-        self.launched.warnings.clone()
-    }
-
-    /// What was packed and what was left out.
-    #[getter]
-    fn packed<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(report) = &self.launched.packed else {
-            return Ok(None);
-        };
-        let packed = PyDict::new(py);
-        packed.set_item("files", report.files)?;
-        packed.set_item("bytes", report.bytes)?;
-        packed.set_item("left_out", report.left_out)?;
-        packed.set_item("left_out_examples", &report.left_out_examples)?;
-        packed.set_item("largest", &report.largest)?;
-        Ok(Some(packed))
-    }
-
-    /// Follows the run to its end.
-    #[pyo3(signature = (*, logs=true))]
-    fn follow(&self, py: Python<'_>, logs: bool) -> PyResult<Following> {
-        let options = FollowOptions {
-            logs,
-            ..FollowOptions::default()
-        };
-        let started = wait(py, Follow::start(&self.cluster, self.inner(), options))?;
-        Ok(Following {
-            inner: Mutex::new(started),
-        })
-    }
-
-    /// Stops the run and keeps its record.
-    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
-        let cancelled = runs::cancel(&self.cluster, self.inner(), Timestamp::now());
-        wait(py, cancelled).map(drop)
-    }
-}
-
-/// The events of a run.
-#[pyclass(frozen, module = "longshore")]
-pub(crate) struct Following {
-    inner: Mutex<Follow>,
-}
-
-impl Following {
-    fn event(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Event>> {
-        let limit = limit(timeout)?;
-        wait(py, async {
-            let mut inner = self.inner.lock().await;
-            let next = inner.next();
-            match limit {
-                None => next.await.transpose(),
-                Some(limit) => match tokio::time::timeout(limit, next).await {
-                    Ok(event) => event.transpose(),
-                    Err(_) => Ok(None),
-                },
-            }
-        })
-    }
-}
-
-#[pymethods]
-impl Following {
-    fn __iter__(this: Py<Self>) -> Py<Self> {
-        this
-    }
-
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.next(py, None)
-    }
-
-    /// The next event. `None` after the last one, or if none occurs within the timeout.
-    #[pyo3(signature = (timeout=None))]
-    fn next<'py>(
-        &self,
-        py: Python<'py>,
-        timeout: Option<f64>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let event = self.event(py, timeout)?;
-        event.map(|event| from_serde(py, &event)).transpose()
+/// The run of a launched pipeline.
+fn started(cluster: Cluster, launched: Launched) -> Run {
+    Run {
+        cluster,
+        face: Face::Blocking,
+        run: launched.run,
+        tar_path: launched.tar_path,
+        packed: launched.packed,
+        warnings: launched.warnings,
+        start_timeout: None,
     }
 }

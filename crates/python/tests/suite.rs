@@ -116,6 +116,7 @@ files! {
     test_pod,
     test_pytest,
     test_resolver,
+    test_runs,
     test_signals,
     test_spec,
     test_stubs,

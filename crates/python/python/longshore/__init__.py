@@ -55,6 +55,7 @@ from .results import Output
 
 if TYPE_CHECKING:
     from .cluster_resolver import ExecutableLocation, KubernetesClusterResolver
+    from .runs import LogLine, Result, Run, Task, find_run, run, task
     from .zenml import OrchestratorKubernetesBackend, PipelineRun
 
 __all__ = [
@@ -78,6 +79,7 @@ __all__ = [
     "KubeError",
     "KubernetesClusterResolver",
     "LaunchError",
+    "LogLine",
     "MissingTasksError",
     "NamespaceError",
     "NoSuchTaskError",
@@ -88,10 +90,13 @@ __all__ = [
     "PipelineRun",
     "PodError",
     "PortForward",
+    "Result",
+    "Run",
     "Session",
     "SpecError",
     "StatusError",
     "Stream",
+    "Task",
     "Tasks",
     "UnreachableError",
     "View",
@@ -101,19 +106,25 @@ __all__ = [
     "WatchEventType",
     "__version__",
     "errors",
+    "find_run",
+    "run",
+    "task",
 ]
 
-#: Imported on first use, because these modules import TensorFlow or ZenML if it is installed.
+#: Imported on first use: some of these modules import TensorFlow or ZenML if it is installed, and
+#: all take time.
 _LAZY = {
     "ExecutableLocation": "cluster_resolver",
     "KubernetesClusterResolver": "cluster_resolver",
     "OrchestratorKubernetesBackend": "zenml",
+    "LogLine": "runs",
     "PipelineRun": "zenml",
-}
-
-#: Names that users may expect but that do not exist, and what to use instead.
-_UNAVAILABLE = {
-    "run": "runs cannot be launched from Python yet, but for ZenML's pipelines: use the command `longshore run`",
+    "Result": "runs",
+    "Run": "runs",
+    "Task": "runs",
+    "find_run": "runs",
+    "run": "runs",
+    "task": "runs",
 }
 
 if not TYPE_CHECKING:
@@ -123,10 +134,7 @@ if not TYPE_CHECKING:
             from importlib import import_module
 
             return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
-        text = f"module {__name__!r} has no attribute {name!r}"
-        if name in _UNAVAILABLE:
-            text += f": {_UNAVAILABLE[name]}"
-        raise AttributeError(text)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

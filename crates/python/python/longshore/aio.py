@@ -18,10 +18,24 @@ from __future__ import annotations
 import os
 
 from . import _native
+from ._aio_runs import Run, run
 from ._native import Cache, Item, PortForward, Proxy, Session, Stream, View, Watch
 from .events import WatchEvent
 
-__all__ = ["Cache", "Cluster", "Item", "PortForward", "Proxy", "Session", "Stream", "View", "Watch", "WatchEvent"]
+__all__ = [
+    "Cache",
+    "Cluster",
+    "Item",
+    "PortForward",
+    "Proxy",
+    "Run",
+    "Session",
+    "Stream",
+    "View",
+    "Watch",
+    "WatchEvent",
+    "run",
+]
 
 
 class Cluster(_native.Cluster):

@@ -9,10 +9,24 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 from typing_extensions import Self
 
+from ._aio_runs import Run, run
 from ._native import PortForward
 from .results import Output
 
-__all__ = ["Cache", "Cluster", "Item", "PortForward", "Proxy", "Session", "Stream", "View", "Watch", "WatchEvent"]
+__all__ = [
+    "Cache",
+    "Cluster",
+    "Item",
+    "PortForward",
+    "Proxy",
+    "Run",
+    "Session",
+    "Stream",
+    "View",
+    "Watch",
+    "WatchEvent",
+    "run",
+]
 
 _T = TypeVar("_T")
 

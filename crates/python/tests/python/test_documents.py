@@ -8,6 +8,8 @@ from pathlib import Path
 import longshore
 import longshore.aio
 import longshore.cluster_resolver
+import longshore.runs
+import longshore.testing
 import longshore.zenml
 
 from pods import WithCluster
@@ -30,6 +32,8 @@ class Documents(WithCluster):
     def test_docstrings(self):
         self.check(doctest.testmod(longshore))
         self.check(doctest.testmod(longshore.aio))
+        self.check(doctest.testmod(longshore.runs))
+        self.check(doctest.testmod(longshore.testing))
         self.check(doctest.testmod(longshore.cluster_resolver, extraglobs=self.globals()))
         self.check(doctest.testmod(longshore.zenml))
 

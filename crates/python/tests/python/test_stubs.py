@@ -10,6 +10,7 @@ import unittest
 from pathlib import Path
 
 import longshore
+import longshore.aio
 import longshore.cluster_resolver
 import longshore.zenml
 from longshore import _native
@@ -47,6 +48,22 @@ class Stubs(unittest.TestCase):
                 with self.subTest(name):
                     self.complete(getattr(module, name), stub)
 
+    def test_the_stubs_for_asyncio_have_the_same_methods(self):
+        """Each method that waits is asynchronous there."""
+        path = STUBS.with_name("aio.pyi")
+        stubs = {node.name: node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)}
+        self.assertEqual({*stubs, "PortForward", "Run", "run"}, set(longshore.aio.__all__))
+        for name in {*stubs} - {"WatchEvent"}:
+            functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+            members = {node.name: node for node in stubs[name].body if isinstance(node, functions)}
+            public = {one for one in vars(getattr(_native, name)) if not one.startswith("_")}
+            self.assertEqual({one for one in members if not one.startswith("_")}, public, name)
+            for member in public:
+                value = vars(getattr(_native, name))[member]
+                if callable(value):
+                    with self.subTest(f"{name}.{member}"):
+                        self.agree(value, members[member])
+
     def complete(self, own, stub):
         """Checks that a Python class and its stub have the same methods."""
         members = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
@@ -62,6 +79,8 @@ class Stubs(unittest.TestCase):
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         self.agree(_native.assemble, functions["assemble"])
         self.agree(_native.quantity, functions["quantity"])
+        self.agree(_native.launch, functions["launch"])
+        self.agree(_native.find_run, functions["find_run"])
 
     def agree(self, value, stub):
         signature = inspect.signature(value).parameters.values()
@@ -92,17 +111,15 @@ class Stubs(unittest.TestCase):
         code += "count: int = len(Cluster().view('pods'))\nKubernetesClusterResolver().watch().next(timeout=1)\n"
         silent = ["--strict", "--no-incremental", "--follow-imports=silent", "-c"]
         found = {**os.environ, "MYPYPATH": str(Path(longshore.__file__).parents[1])}
-        for text, expected in [(code, 0), ("import longshore\nlongshore.run()\n", 1)]:
+        package = ["--strict", "--no-incremental", "--python-version", "3.10", "--package", "longshore"]
+        checked = subprocess.run([sys.executable, "-m", "mypy", *package], capture_output=True, text=True, env=found)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        for text, expected in [(code, 0), ("import longshore\nlongshore.walk()\n", 1)]:
             command = [sys.executable, "-m", "mypy", *silent, text]
             checked = subprocess.run(command, capture_output=True, text=True, env=found)
             self.assertEqual(checked.returncode, expected, checked.stdout + checked.stderr)
 
-    def test_the_missing_run_function_names_the_command(self):
-        for call in [lambda: longshore.run, lambda: longshore.run(["true"])]:
-            with self.assertRaisesRegex(AttributeError, "no attribute 'run'.*use the command `longshore run`"):
-                call()
-        self.assertFalse(hasattr(longshore, "run"))
-        self.assertNotIn("run", dir(longshore))
+    def test_a_missing_name_is_named(self):
         with self.assertRaisesRegex(AttributeError, "^module 'longshore' has no attribute 'walk'$"):
             longshore.walk
 

@@ -1,0 +1,96 @@
+"""Launching runs with asyncio."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
+
+from ._code import locate
+from .errors import LaunchError
+from .runs import LogLine, Result, launch
+
+
+class Run:
+    """As :class:`longshore.Run`, for asyncio."""
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+
+    @property
+    def name(self) -> str:
+        name: str = self._native.name
+        return name
+
+    @property
+    def namespace(self) -> str:
+        namespace: str = self._native.namespace
+        return namespace
+
+    @property
+    def warnings(self) -> list[str]:
+        warnings: list[str] = self._native.warnings
+        return warnings
+
+    async def events(self, *, logs: bool = True) -> AsyncIterator[dict[str, Any]]:
+        """What happens, as dicts: see :meth:`longshore.Run.events`."""
+        async for event in await self._native.follow(logs=logs):
+            yield event
+
+    async def logs(self) -> AsyncIterator[LogLine]:
+        """The lines of all tasks, from their beginning, until the run ends."""
+        async for event in self.events():
+            if event["event"] == "log":
+                yield LogLine(event["role"], event["index"], event["line"])
+
+    async def wait(self, *, check: bool = False) -> Result:
+        """Waits until the run ends. If the wait is cancelled, the run continues.
+
+        :raises longshore.LaunchError: If ``check`` is set and the run fails.
+        """
+        result = Result(1, "the events of the run ended early")
+        async for event in self.events(logs=False):
+            if event["event"] == "finished":
+                result = Result(event["exitCode"], event["reason"])
+        if check and result.exit_code:
+            raise LaunchError(f"{self.name}: {result.reason} (exit code {result.exit_code})")
+        return result
+
+    async def why(self) -> dict[str, Any]:
+        """The state with its cause and a remedy."""
+        why: dict[str, Any] = await self._native.why()
+        return why
+
+    async def cancel(self) -> None:
+        """Stops the run and keeps its record."""
+        await self._native.cancel()
+
+    async def remove(self) -> None:
+        """Removes the run with its record."""
+        await self._native.remove()
+
+    def __repr__(self) -> str:
+        return f"<Run {self.name} namespace={self.namespace}>"
+
+
+async def run(
+    code: str | os.PathLike[str] | Callable[..., Any] = ".",
+    command: Sequence[str] | None = None,
+    *,
+    cluster: Any,
+    workers: int | None = None,
+    roles: Mapping[str, int] | None = None,
+    cpu: str | float | None = None,
+    memory: str | None = None,
+    gpus: int | None = None,
+    env: Mapping[str, str] | None = None,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Run:
+    """As :func:`longshore.run`, on the cluster of a :class:`longshore.aio.Cluster`."""
+    located = locate(code, args, kwargs)
+    with located.folder() as folder:
+        return Run(
+            await launch(cluster, located, folder, command, workers, roles, cpu, memory, gpus, env, options)
+        )

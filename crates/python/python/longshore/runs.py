@@ -1,0 +1,225 @@
+"""Launching folders, scripts and functions as runs of a cluster.
+
+>>> import longshore, pathlib, tempfile
+>>> folder = pathlib.Path(tempfile.mkdtemp(), "hello")
+>>> folder.mkdir()
+>>> _ = (folder / "hello.py").write_text("import os; print('task', os.environ['LONGSHORE_INDEX'])")
+>>> with longshore.EmbeddedCluster() as embedded:
+...     run = longshore.run(folder / "hello.py", cluster=embedded.cluster, workers=2)
+...     sorted(line.line for line in run.logs()), run.wait()
+(['task 0', 'task 1'], Result(exit_code=0, reason='all tasks succeeded'))
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from . import _native
+from ._code import Code, locate
+from .errors import LaunchError
+
+__all__ = ["LogLine", "Result", "Run", "Task", "find_run", "run", "task"]
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """A line that a task wrote."""
+
+    role: str
+    index: int
+    line: str
+
+    def __str__(self) -> str:
+        return f"{self.role}/{self.index} | {self.line}"
+
+
+class Result(NamedTuple):
+    """How a run ended."""
+
+    exit_code: int
+    reason: str
+
+
+class Run:
+    """A launched run. It continues when this program ends."""
+
+    def __init__(self, native: _native.Run) -> None:
+        self._native = native
+
+    @property
+    def name(self) -> str:
+        """The name, as in ``longshore attach NAME``."""
+        return self._native.name
+
+    @property
+    def namespace(self) -> str:
+        return self._native.namespace
+
+    @property
+    def warnings(self) -> list[str]:
+        """Problems that may delay the run, each with its remedy."""
+        return self._native.warnings
+
+    def events(self, *, logs: bool = True) -> _native.Stream[dict[str, Any]]:
+        """What happens, as dicts with ``event``: ``progress``, ``waiting``, ``retry``, ``log``, ``gap``
+        and, as the last one, ``finished``."""
+        return self._native.follow(logs=logs)
+
+    def logs(self) -> Iterator[LogLine]:
+        """The lines of all tasks, from their beginning, until the run ends."""
+        for event in self.events():
+            if event["event"] == "log":
+                yield LogLine(event["role"], event["index"], event["line"])
+
+    def wait(self, *, logs: bool = False, check: bool = False) -> Result:
+        """Waits until the run ends. Ctrl-C stops waiting; the run continues.
+
+        :param logs: Print the lines of the tasks.
+        :param check: Raise an error if the run fails.
+        :raises longshore.LaunchError: If ``check`` is set and the run fails.
+        """
+        result = Result(1, "the events of the run ended early")
+        for event in self.events(logs=logs):
+            if event["event"] == "log":
+                print(LogLine(event["role"], event["index"], event["line"]), flush=True)
+            elif event["event"] == "finished":
+                result = Result(event["exitCode"], event["reason"])
+        if check and result.exit_code:
+            raise LaunchError(f"{self.name}: {result.reason} (exit code {result.exit_code})")
+        return result
+
+    @property
+    def status(self) -> str:
+        """The state: ``pending``, ``running``, ``waiting``, ``succeeded``, ``failed``, ``not-started`` or
+        ``cancelled``."""
+        state: str = self.why()["state"]
+        return state
+
+    def why(self) -> dict[str, Any]:
+        """The state with its cause and a remedy, as ``longshore why --output json`` prints it."""
+        return self._native.why()
+
+    def cancel(self) -> None:
+        """Stops the run and keeps its record."""
+        self._native.cancel()
+
+    def remove(self) -> None:
+        """Removes the run with its record."""
+        self._native.remove()
+
+    def __repr__(self) -> str:
+        return f"<Run {self.name} namespace={self.namespace}>"
+
+
+def run(
+    code: str | os.PathLike[str] | Callable[..., Any] = ".",
+    command: Sequence[str] | None = None,
+    *,
+    cluster: _native.Cluster | None = None,
+    workers: int | None = None,
+    roles: Mapping[str, int] | None = None,
+    cpu: str | float | None = None,
+    memory: str | None = None,
+    gpus: int | None = None,
+    env: Mapping[str, str] | None = None,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Run:
+    """Packs code, sends it to a cluster and launches a run of it.
+
+    :param code: A folder, a Python script (with its folder), or a function of a module (with the
+        module's folder). A function is called with ``args`` and ``kwargs``, which JSON must be able to
+        represent; what it returns is discarded.
+    :param command: The command of each task; default: that of the folder's ``longshore.toml``, or the
+        script or function.
+    :param cluster: Default: that of the kubeconfig.
+    :param workers: The number of tasks.
+    :param roles: The number of tasks of each role of ``longshore.toml``.
+    :param cpu: CPUs of each task, as ``2`` or ``"500m"``.
+    :param memory: Memory of each task, as ``"4Gi"``.
+    :param options: Further keys of ``longshore.toml``, such as ``image="..."``, ``retries=2``,
+        ``timeout="2h"``, ``name="train"``. They override the file.
+    :raises longshore.LaunchError: If the run cannot start. Nothing remains in the cluster.
+    """
+    cluster = cluster or _native.Cluster()
+    located = locate(code, args, kwargs)
+    with located.folder() as folder:
+        return Run(launch(cluster, located, folder, command, workers, roles, cpu, memory, gpus, env, options))
+
+
+def launch(
+    cluster: Any,
+    code: Code,
+    folder: Path,
+    command: Sequence[str] | None,
+    workers: int | None,
+    roles: Mapping[str, int] | None,
+    cpu: str | float | None,
+    memory: str | None,
+    gpus: int | None,
+    env: Mapping[str, str] | None,
+    options: Mapping[str, Any],
+) -> Any:
+    """Launches the code in a folder; with a cluster for asyncio, returns an awaitable."""
+    if workers is not None and roles is not None:
+        raise TypeError("workers is the number of tasks of a run without roles: give workers or roles, not both")
+    numbers = dict(roles or {}) if workers is None else {"main": workers}
+    return _native.launch(
+        cluster,
+        folder,
+        command=list(command if command is not None else code.command),
+        roles=[f"{role}={number}" for role, number in numbers.items()],
+        env=[f"{name}={value}" for name, value in {**code.env, **(env or {})}.items()],
+        cpu=None if cpu is None else str(cpu),
+        memory=memory,
+        gpu=None if gpus is None else str(gpus),
+        options=dict(options),
+    )
+
+
+def find_run(name: str = "last", namespace: str | None = None, *, cluster: _native.Cluster | None = None) -> Run:
+    """Finds a run by its name, by the beginning of its name, or the ``last`` one.
+
+    :raises longshore.KubeError: If no run, or more than one, has this name.
+    """
+    return Run(_native.find_run(cluster or _native.Cluster(), name, namespace))
+
+
+class Task:
+    """A function that can be launched. Calling it calls the function here."""
+
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+        self.function = function
+        self.options = dict(options)
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def launch(self, *args: Any, **kwargs: Any) -> Run:
+        """Launches the function with these arguments, as :func:`run` does."""
+        return run(self.function, args=args, kwargs=kwargs, **self.options)
+
+    def with_options(self, **options: Any) -> Task:
+        """The same function with other options of :func:`run`, such as ``cluster`` or ``workers``."""
+        return Task(self.function, {**self.options, **options})
+
+    def __repr__(self) -> str:
+        return f"<Task {self.__name__}>"
+
+
+def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Makes a function launchable: ``@task`` or ``@task(gpus=1, workers=4)``.
+
+    The options are those of :func:`run`. In the tasks, the module of the function is imported, so
+    the image needs what the module imports, including this package.
+    """
+    if function is not None:
+        return Task(function, options)
+    return lambda function: Task(function, options)

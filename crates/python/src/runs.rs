@@ -1,0 +1,224 @@
+//! Runs: launched folders of code.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use futures::stream;
+use jiff::Timestamp;
+use longshore::{
+    Cluster as Connection, Error,
+    launcher::{
+        Flags, Follow, FollowOptions, LaunchOptions, Run as Inner, RunSpec, Settings,
+        bundle::Report, runs, why::why,
+    },
+};
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict};
+use serde_json::Value;
+
+use crate::{
+    cluster::Cluster,
+    errors::{Failure, raise},
+    face::Face,
+    stream::{Piece, Stream},
+    value::{from_serde, to_json},
+};
+
+/// A launched run.
+#[pyclass(frozen, module = "longshore")]
+pub(crate) struct Run {
+    pub(crate) cluster: Connection,
+    pub(crate) face: Face,
+    pub(crate) run: Inner,
+    pub(crate) tar_path: Option<String>,
+    pub(crate) packed: Option<Report>,
+    pub(crate) warnings: Vec<String>,
+    /// The maximum time until a task starts, if the run's specification is known.
+    pub(crate) start_timeout: Option<Duration>,
+}
+
+/// What overrides a folder's `longshore.toml`. Its keys, but for those of [`Flags`].
+fn flags(options: &Bound<'_, PyDict>, mut flags: Flags) -> PyResult<Flags> {
+    let mut json = to_json(options)?;
+    if let Value::Object(fields) = &mut json {
+        fields.retain(|_, value| !value.is_null());
+    }
+    let invalid = |problem: &dyn std::fmt::Display| PyTypeError::new_err(problem.to_string());
+    let text = toml::to_string(&json).map_err(|error| invalid(&error))?;
+    let path = Path::new("the arguments of run()");
+    let settings = Settings::parse(&text, path).map_err(|error| invalid(&error))?;
+    (flags.run, flags.task) = (settings.run, settings.task);
+    Ok(flags)
+}
+
+/// Packs a folder, uploads it and launches a run of it.
+#[pyfunction]
+#[pyo3(signature = (
+    cluster, folder, *, command, roles, env, cpu=None, memory=None, gpu=None, options
+))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+pub(crate) fn launch<'py>(
+    py: Python<'py>,
+    cluster: &Bound<'py, Cluster>,
+    folder: PathBuf,
+    command: Vec<String>,
+    roles: Vec<String>,
+    env: Vec<String>,
+    cpu: Option<String>,
+    memory: Option<String>,
+    gpu: Option<String>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let given = Flags {
+        command,
+        roles,
+        env,
+        cpu,
+        memory,
+        gpu,
+        ..Flags::default()
+    };
+    let flags = flags(options, given)?;
+    let spec = RunSpec::load(&folder, &flags);
+    let spec = spec.map_err(Failure::from).map_err(raise(py))?;
+    let (cluster, face) = (cluster.get().inner.clone(), cluster.get().face);
+    let launching = async move {
+        let start_timeout = spec.follow_options().start_timeout;
+        let options = LaunchOptions::default();
+        let launched = spec.submit(&cluster, &folder, options).await?;
+        Ok::<_, longshore::launcher::LaunchError>(Run {
+            cluster,
+            face,
+            run: launched.run,
+            tar_path: None,
+            packed: launched.packed,
+            warnings: launched.warnings.iter().map(ToString::to_string).collect(),
+            start_timeout: Some(start_timeout),
+        })
+    };
+    face.run(py, launching, |py, run| {
+        Ok(run.into_pyobject(py)?.into_any().unbind())
+    })
+}
+
+/// Finds a run by its name, a prefix of it, or `last`.
+#[pyfunction]
+#[pyo3(signature = (cluster, name, namespace=None))]
+pub(crate) fn find_run<'py>(
+    py: Python<'py>,
+    cluster: &Bound<'py, Cluster>,
+    name: String,
+    namespace: Option<String>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (cluster, face) = (cluster.get().inner.clone(), cluster.get().face);
+    let finding = async move {
+        let namespace = namespace.unwrap_or_else(|| cluster.default_namespace().to_owned());
+        let found = runs::find(&cluster, &namespace, &name).await?;
+        Ok::<_, runs::RunsError>(Run {
+            cluster,
+            face,
+            run: found.run,
+            tar_path: None,
+            packed: None,
+            warnings: Vec::new(),
+            start_timeout: None,
+        })
+    };
+    face.run(py, finding, |py, run| {
+        Ok(run.into_pyobject(py)?.into_any().unbind())
+    })
+}
+
+#[pymethods]
+impl Run {
+    #[getter]
+    fn name(&self) -> &str {
+        self.run.name.as_str()
+    }
+
+    #[getter]
+    fn namespace(&self) -> &str {
+        &self.run.namespace
+    }
+
+    /// The location of the uploaded code of a pipeline.
+    #[getter]
+    fn tar_path(&self) -> Option<&str> {
+        self.tar_path.as_deref()
+    }
+
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
+    /// What was packed and what was left out.
+    #[getter]
+    fn packed<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(report) = &self.packed else {
+            return Ok(None);
+        };
+        let packed = PyDict::new(py);
+        packed.set_item("files", report.files)?;
+        packed.set_item("bytes", report.bytes)?;
+        packed.set_item("left_out", report.left_out)?;
+        packed.set_item("left_out_examples", &report.left_out_examples)?;
+        packed.set_item("largest", &report.largest)?;
+        Ok(Some(packed))
+    }
+
+    /// Follows the run to its end: its events, each a dict.
+    #[pyo3(signature = (*, logs=true))]
+    fn follow<'py>(&self, py: Python<'py>, logs: bool) -> PyResult<Bound<'py, PyAny>> {
+        let (face, cluster, run) = (self.face, self.cluster.clone(), self.run.clone());
+        let mut options = FollowOptions {
+            logs,
+            ..FollowOptions::default()
+        };
+        options.start_timeout = self.start_timeout.unwrap_or(options.start_timeout);
+        let starting = async move { Follow::start(&cluster, &run, options).await };
+        face.run(py, starting, move |py, follow| {
+            let events = stream::unfold(follow, |mut follow| async {
+                let event = match follow.next().await? {
+                    Ok(event) => serde_json::to_value(&event).map_err(|error| {
+                        Error::Config(format!("an event of the run cannot be shown: {error}"))
+                    }),
+                    Err(longshore::launcher::follow::Error::Cluster(error)) => Err(error),
+                    Err(_) => Err(Error::Closed),
+                };
+                Some((event.map(Piece::Json), follow))
+            });
+            let stream = Stream::new(face, events).into_pyobject(py)?;
+            Ok(stream.into_any().unbind())
+        })
+    }
+
+    /// The state of the run and its cause, as a dict.
+    fn why<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (cluster, run) = (self.cluster.clone(), self.run.clone());
+        let asking = async move { why(&cluster, &run).await };
+        self.face
+            .run(py, asking, |py, why| Ok(from_serde(py, &why)?.unbind()))
+    }
+
+    /// Stops the run and keeps its record.
+    fn cancel<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (cluster, run) = (self.cluster.clone(), self.run.clone());
+        self.face.done(py, async move {
+            let cancelled = runs::cancel(&cluster, &run, Timestamp::now());
+            cancelled.await.map(drop)
+        })
+    }
+
+    /// Removes the run with its record.
+    fn remove<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (cluster, run) = (self.cluster.clone(), self.run.clone());
+        self.face
+            .done(py, async move { runs::remove(&cluster, &run).await })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Run {} namespace={}>", self.run.name, self.run.namespace)
+    }
+}

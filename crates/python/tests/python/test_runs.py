@@ -1,0 +1,142 @@
+"""Runs launched from Python."""
+
+import asyncio
+import os
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+import longshore
+from longshore import aio
+
+import train_example
+
+
+class Runs(unittest.TestCase):
+    """Runs on one cluster with pods."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.embedded = longshore.EmbeddedCluster()
+        cls.addClassCleanup(cls.embedded.stop)
+        cls.cluster = cls.embedded.cluster
+
+    def folder(self, **files):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name, "code")
+        path.mkdir()
+        for name, text in files.items():
+            (path / name.replace("_", ".")).write_text(text)
+        return path
+
+    def lines(self, run):
+        return sorted(str(line) for line in run.logs())
+
+    def test_a_folder(self):
+        folder = self.folder(longshore_toml="command = ['sh', 'run.sh']\n[env]\nA = 'file'\nB = 'file'\n",
+                             run_sh='echo "$A $B"; exit 3')
+        run = longshore.run(folder, cluster=self.cluster, env={"A": "argument"}, name="named", timeout="1m")
+        self.assertTrue(run.name.startswith("named-"))
+        self.assertEqual(self.lines(run), ["main/0 | argument file"])
+        self.assertEqual(run.wait().exit_code, 3)
+        self.assertEqual(run.status, "failed")
+        self.assertEqual(run.why()["exitCode"], 3)
+        with self.assertRaisesRegex(longshore.LaunchError, "exit code 3"):
+            run.wait(check=True)
+        self.assertEqual(longshore.find_run(run.name, cluster=self.cluster).status, "failed")
+        run.remove()
+        with self.assertRaises(longshore.KubeError):
+            longshore.find_run(run.name, cluster=self.cluster)
+
+    def test_a_command_and_roles(self):
+        folder = self.folder(longshore_toml="[roles.a]\ncount = 1\n[roles.b]\ncount = 1\n")
+        command = ["sh", "-c", "echo $LONGSHORE_ROLE"]
+        run = longshore.run(folder, command, cluster=self.cluster, roles={"a": 2})
+        self.assertEqual(self.lines(run), ["a/0 | a", "a/1 | a", "b/0 | b"])
+
+    def test_a_script(self):
+        folder = self.folder(main_py="import helper", helper_py="print('helped')")
+        run = longshore.run(folder / "main.py", cluster=self.cluster)
+        self.assertEqual(self.lines(run), ["main/0 | helped"])
+
+    def test_functions(self):
+        env = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+        run = longshore.run(train_example.train, cluster=self.cluster, args=[0.5], kwargs={"steps": 2}, env=env)
+        self.assertEqual(self.lines(run), ["main/0 | task 0 trains with 0.5 for 2 steps"])
+        task = train_example.decorated.with_options(cluster=self.cluster, env=env)
+        self.assertEqual(self.lines(task.launch(0.1)), [
+            "main/0 | task 0 trains with 0.1 for 1 steps", "main/1 | task 1 trains with 0.1 for 1 steps",
+        ])
+
+    def test_a_run_is_cancelled(self):
+        run = longshore.run(self.folder(), ["sh", "-c", "echo started; sleep 60"], cluster=self.cluster)
+        events = run.events()
+        while events.next(timeout=60)["event"] != "log":
+            pass
+        self.assertEqual(run.status, "running")
+        threading.Timer(0.1, run.cancel).start()
+        self.assertNotEqual(run.wait().exit_code, 0)
+        self.assertEqual(run.status, "cancelled")
+
+    def test_asyncio(self):
+        folder = self.folder(main_py="print('hello')")
+
+        async def use():
+            async with aio.Cluster(kubeconfig=self.embedded.kubeconfig) as cluster:
+                run = await aio.run(folder / "main.py", cluster=cluster, workers=2)
+                lines = sorted([str(line) async for line in run.logs()])
+                result = await run.wait(check=True)
+                state = (await run.why())["state"]
+                await run.cancel()
+                await run.remove()
+                return lines, result.exit_code, state
+
+        self.assertEqual(asyncio.run(use()), (["main/0 | hello", "main/1 | hello"], 0, "succeeded"))
+
+    def test_bad_arguments(self):
+        folder = self.folder()
+        run = lambda code=folder, command=("true",), **options: longshore.run(code, command, cluster=self.cluster, **options)
+        for call, error, text in [
+            (lambda: run(image_name="a"), TypeError, "image_name"),
+            (lambda: run(workers=2, roles={"a": 1}), TypeError, "not both"),
+            (lambda: run(memory="4 apples"), longshore.InvalidError, "4 apples"),
+            (lambda: run(timeout="soon"), longshore.InvalidError, "soon"),
+            (lambda: run(command=()), longshore.InvalidError, "command"),
+            (lambda: run("/nonexistent"), FileNotFoundError, "/nonexistent"),
+            (lambda: run(__file__[:-3] + ".sh"), FileNotFoundError, "test_runs.sh"),
+            (lambda: run(args=[1]), TypeError, "those of a function"),
+            (lambda: run(lambda: 1), TypeError, "no name in its module"),
+            (lambda: run(train_example.train, args=[object()]), TypeError, "as JSON"),
+            (lambda: run(train_example.train, args=["x" * 200_000]), TypeError, "200"),
+            (lambda: run(image="not an image!"), longshore.KubeError, "image"),
+        ]:
+            with self.subTest(text), self.assertRaisesRegex(error, text):
+                call()
+        self.assertEqual(self.cluster.view("jobs", "default").filter(labels="app.kubernetes.io/name=none").list(), [])
+
+
+class Sources(unittest.TestCase):
+    """Functions without a file."""
+
+    def test_the_source_of_a_notebook_function_is_packed(self):
+        from longshore._code import locate
+
+        with tempfile.TemporaryDirectory() as folder:
+            cell = Path(folder, "cell.py")
+            cell.write_text("@decorator\ndef train(rate):\n    return rate * 2\n")
+            space = {"decorator": lambda function: function, "__name__": "__main__"}
+            exec(compile(cell.read_text(), str(cell), "exec"), space)
+            function = space["train"]
+            function.__module__ = None
+            code = locate(function, [21])
+            with code.folder() as packed:
+                self.assertEqual((packed / "train_notebook.py").read_text(), "def train(rate):\n    return rate * 2\n")
+            self.assertEqual(code.command[-1], "train_notebook:train")
+        self.assertNotIn("decorator", sys.modules)
+
+
+if __name__ == "__main__":
+    unittest.main()

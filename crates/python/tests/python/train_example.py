@@ -1,0 +1,14 @@
+"""A module whose functions the tests launch."""
+
+import os
+
+import longshore
+
+
+def train(rate, *, steps=1):
+    print(f"task {os.environ['LONGSHORE_INDEX']} trains with {rate} for {steps} steps", flush=True)
+
+
+@longshore.task(workers=2)
+def decorated(rate):
+    train(rate)
