@@ -55,7 +55,8 @@ type Next = Result<Piece, Error>;
 const AT_ONCE: usize = 1_000;
 
 struct Shared {
-    stream: Mutex<BoxStream<'static, Vec<Next>>>,
+    /// `None` after it was closed.
+    stream: Mutex<Option<BoxStream<'static, Vec<Next>>>>,
     /// What has arrived.
     here: StdMutex<VecDeque<Next>>,
     /// Whether it was closed; wakes those who wait.
@@ -76,15 +77,24 @@ impl Shared {
             if let Some(next) = self.taken() {
                 return Some(next);
             }
-            let pieces = stream.next().await?;
+            let pieces = stream.as_mut()?.next().await?;
             let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
             here.extend(pieces);
             here.pop_front()
         };
         tokio::select! {
             biased;
-            _ = closed.wait_for(|closed| *closed) => None,
-            next = next => next,
+            _ = closed.wait_for(|closed| *closed) => {}
+            next = next => return next,
+        }
+        self.disconnect();
+        None
+    }
+
+    /// Closes the connection, unless another task waits for a piece: it then does.
+    fn disconnect(&self) {
+        if let Ok(mut stream) = self.stream.try_lock() {
+            *stream = None;
         }
     }
 }
@@ -120,7 +130,7 @@ impl Stream {
         pieces: impl futures::Stream<Item = Next> + Send + 'static,
     ) -> Self {
         let shared = Shared {
-            stream: Mutex::new(pieces.ready_chunks(AT_ONCE).boxed()),
+            stream: Mutex::new(Some(pieces.ready_chunks(AT_ONCE).boxed())),
             here: StdMutex::default(),
             closed: watch::Sender::new(false),
         };
@@ -183,6 +193,7 @@ impl Stream {
     /// Ends the iteration, also for those who wait.
     fn close(&self) {
         self.shared.closed.send_replace(true);
+        self.shared.disconnect();
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {

@@ -47,10 +47,19 @@ impl Shared {
                 other => other.map(Some),
             }
         };
-        tokio::select! {
+        let result = tokio::select! {
             biased;
             _ = closed.wait_for(|closed| *closed) => Err(Error::Closed),
-            next = next => next,
+            next = next => return next,
+        };
+        self.disconnect();
+        result
+    }
+
+    /// Closes the connection, unless another task waits for a change: it then does.
+    fn disconnect(&self) {
+        if let Ok(mut watch) = self.inner.try_lock() {
+            watch.close();
         }
     }
 }
@@ -113,10 +122,7 @@ impl Watch {
     /// Ends the watch, also for those who wait for a change.
     fn close(&self) {
         self.shared.closed.send_replace(true);
-        // Whoever waits holds the lock, stops now, and drops the connection with the watch.
-        if let Ok(mut watch) = self.shared.inner.try_lock() {
-            watch.close();
-        }
+        self.shared.disconnect();
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
