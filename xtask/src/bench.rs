@@ -1,14 +1,23 @@
 //! `cargo xtask bench`: runs the benchmarks together with those of the compared software.
 
-use std::{path::PathBuf, process::Command};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use crate::{
     frameworks, packages, real,
     run::{Outcome, cargo, root, run_command, target},
+    tools,
 };
 
 /// The variable with the path of the client-go benchmark program.
 const CLIENT_GO_ENV: &str = "LONGSHORE_BENCH_CLIENT_GO";
+
+/// The variables with a Python that has the compared clients, and with the folder of our package.
+const PYTHON_ENV: &str = "LONGSHORE_BENCH_PYTHON";
+const PACKAGE_ENV: &str = "LONGSHORE_BENCH_PACKAGE";
 
 /// Which benchmarks to run.
 #[derive(clap::Args)]
@@ -22,8 +31,14 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     run_command(cargo().args(["build", "--release", "--package", "longshore-cli"]))?;
     let client_go = build_client_go(arguments)?.unwrap_or_default();
+    let mut benchmarks = cargo();
+    if selects(arguments, "python") {
+        benchmarks
+            .env(PYTHON_ENV, tools::benchmarked_clients()?)
+            .env(PACKAGE_ENV, build_python()?);
+    }
     run_command(
-        cargo()
+        benchmarks
             .args([
                 "run",
                 "--quiet",
@@ -42,13 +57,44 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     )
 }
 
-/// Builds the program that measures client-go, if it is selected and Go is installed.
-fn build_client_go(arguments: &Arguments) -> Outcome<Option<PathBuf>> {
+/// Whether the arguments name a benchmark, or none.
+fn selects(arguments: &Arguments, benchmark: &str) -> bool {
     // The values of options are numbers.
     let is_name = |word: &&String| !word.starts_with('-') && word.parse::<u64>().is_err();
     let mut names = arguments.rest.iter().filter(is_name).peekable();
-    let is_wanted = names.peek().is_none() || names.any(|name| name == "client");
-    if !is_wanted || packages::require_go().is_err() {
+    names.peek().is_none() || names.any(|name| name == benchmark)
+}
+
+/// Builds the Python package; returns the folder with it.
+fn build_python() -> Outcome<PathBuf> {
+    run_command(cargo().args(["build", "--release", "--package", "longshore-python"]))?;
+    let folder = target().join("bench/python");
+    let package = folder.join("longshore");
+    let sources = root().join("crates/python/python/longshore");
+    let library = target().join("release/liblongshore_native.so");
+    let made = copy(&sources, &package)
+        .and_then(|()| fs::copy(library, package.join("_native.abi3.so")).map(drop));
+    made.map_err(|error| format!("{}: {error}", package.display()))?;
+    Ok(folder)
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &to)?;
+        } else {
+            fs::copy(entry.path(), to)?;
+        }
+    }
+    Ok(())
+}
+
+/// Builds the program that measures client-go, if it is selected and Go is installed.
+fn build_client_go(arguments: &Arguments) -> Outcome<Option<PathBuf>> {
+    if !selects(arguments, "client") || packages::require_go().is_err() {
         return Ok(None);
     }
     let program = target().join("bench/client-go");

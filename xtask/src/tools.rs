@@ -1,5 +1,5 @@
-//! The pinned reference clients of the tests: released versions of kubectl, and Python
-//! clients of Kubernetes.
+//! The pinned reference clients of the tests and benchmarks: released versions of kubectl, and
+//! Python clients of Kubernetes.
 
 use std::{
     env,
@@ -59,6 +59,13 @@ pub(crate) fn fetch() -> ReferenceClients {
     }
 }
 
+/// A Python interpreter with the clients that the benchmarks compare. Downloads missing ones.
+pub(crate) fn benchmarked_clients() -> Outcome<PathBuf> {
+    let folder = target().join("tools");
+    update("python-bench.txt", &folder, install_python_clients)?;
+    Ok(folder.join("python-bench/bin/python3"))
+}
+
 /// Runs `install` with a file of pins, unless it has succeeded with the same pins before.
 fn update(name: &str, folder: &Path, install: fn(&Path, &Path) -> Outcome) -> Outcome {
     let pins = root().join("xtask/tools").join(name);
@@ -90,7 +97,8 @@ fn install_python_clients(pins: &Path, folder: &Path) -> Outcome {
             "the Python clients require Python 3.11 or newer with venv (Debian: python3-venv): {problem}"
         )
     })?;
-    let environment = folder.join("python-clients");
+    // Named as the file of pins.
+    let environment = folder.join(pins.file_stem().unwrap_or_default());
     run_command(
         Command::new("python3")
             .args(["-m", "venv", "--clear"])

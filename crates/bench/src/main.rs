@@ -14,6 +14,7 @@ mod client;
 mod pack;
 mod pods;
 mod program;
+mod python;
 mod report;
 mod resolver;
 mod run_true;
@@ -29,11 +30,11 @@ use report::{Failure, Report};
 #[derive(Parser)]
 #[command(name = "cargo xtask bench")]
 struct Arguments {
-    /// start, store, client, resolver, pack, run, chatty, server, writer, build; launcher means
-    /// pack, run and chatty
+    /// start, store, client, python, resolver, pack, run, chatty, server, writer, build; launcher
+    /// means pack, run and chatty
     names: Vec<String>,
-    /// Number of pods for `store`, `server`, `client` and `resolver`, and of objects for
-    /// `writer`
+    /// Number of pods for `store`, `server`, `client`, `python` and `resolver`, and of objects
+    /// for `writer`
     #[arg(long, default_value_t = 10_000)]
     pods: usize,
     /// Number of runs per figure; the median is reported
@@ -41,8 +42,9 @@ struct Arguments {
     runs: usize,
 }
 
-const NAMES: [&str; 10] = [
-    "start", "client", "resolver", "pack", "run", "chatty", "store", "server", "writer", "build",
+const NAMES: [&str; 11] = [
+    "start", "client", "python", "resolver", "pack", "run", "chatty", "store", "server", "writer",
+    "build",
 ];
 
 /// The benchmarks that the name `launcher` selects.
@@ -83,6 +85,7 @@ async fn benchmarks() -> Result<(), Failure> {
         match name {
             "start" => start::run(&mut report, arguments.runs).await?,
             "client" => client::run(&mut report, arguments.runs, arguments.pods).await?,
+            "python" => python::run(&mut report, arguments.runs, arguments.pods).await?,
             "resolver" => resolver::run(&mut report, arguments.runs, arguments.pods).await?,
             "writer" => writer::run(&mut report, arguments.pods).await?,
             "server" => server::run(&mut report, arguments.runs, arguments.pods).await?,

@@ -2,7 +2,7 @@
 //! the same futures on the same threads.
 
 use longshore::blocking::shared_runtime;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyStopIteration, prelude::*};
 use pyo3_async_runtimes::tokio::{future_into_py, init_with_runtime};
 
 use crate::{
@@ -65,5 +65,33 @@ impl Face {
         };
         let message = format!("this is an object of {found}: use {instead}");
         Err(pyo3::exceptions::PyTypeError::new_err(message))
+    }
+}
+
+/// An awaitable whose value is there: nothing has to be scheduled for it.
+#[pyclass(frozen)]
+pub(crate) struct Ready {
+    value: Py<PyAny>,
+}
+
+impl Ready {
+    pub(crate) fn new(value: Py<PyAny>) -> Self {
+        Self { value }
+    }
+
+    pub(crate) fn into_awaitable(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        Ok(self.into_pyobject(py)?.into_any())
+    }
+}
+
+#[pymethods]
+impl Ready {
+    fn __await__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        // A tuple as the value would be taken for the arguments of the exception.
+        Err(PyStopIteration::new_err((self.value.clone_ref(py),)))
     }
 }

@@ -10,7 +10,7 @@ use std::{
 use futures::{StreamExt, stream::BoxStream};
 use longshore::{Error, client::LogLine, kinds::Any};
 use pyo3::{
-    exceptions::{PyStopAsyncIteration, PyStopIteration, PyTimeoutError},
+    exceptions::{PyStopAsyncIteration, PyTimeoutError},
     prelude::*,
 };
 use serde_json::Value;
@@ -21,7 +21,7 @@ use tokio::{
 
 use crate::{
     errors::raise,
-    face::Face,
+    face::{Face, Ready},
     objects::Item,
     value::from_serde,
     wait::{limit, wait},
@@ -168,7 +168,7 @@ impl Stream {
         if let Some(next) = self.shared.taken() {
             let piece = next.map_err(raise(py))?;
             let value = piece.into_python(py, face)?;
-            return Ok(Ready { value }.into_pyobject(py)?.into_any());
+            return Ready::new(value).into_awaitable(py);
         }
         let waiting = outcome(self.shared.clone(), None);
         face.run(py, waiting, move |py, outcome| match outcome {
@@ -203,23 +203,5 @@ impl Stream {
     #[pyo3(signature = (*_raised))]
     fn __exit__(&self, _raised: &Bound<'_, PyAny>) {
         self.close();
-    }
-}
-
-/// An awaitable whose value is there: nothing has to be scheduled for it.
-#[pyclass(frozen)]
-struct Ready {
-    value: Py<PyAny>,
-}
-
-#[pymethods]
-impl Ready {
-    fn __await__(this: Py<Self>) -> Py<Self> {
-        this
-    }
-
-    fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        // A tuple as the value would be taken for the arguments of the exception.
-        Err(PyStopIteration::new_err((self.value.clone_ref(py),)))
     }
 }

@@ -191,10 +191,18 @@ impl View {
             .done(py, async move { view.delete_all(&options).await })
     }
 
-    /// Watches changes, starting now.
-    fn watch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    /// Watches changes, starting now, or after a resource version. `"0"` starts with all
+    /// objects as `ADDED`.
+    #[pyo3(signature = (*, since=None))]
+    fn watch<'py>(&self, py: Python<'py>, since: Option<String>) -> PyResult<Bound<'py, PyAny>> {
         let (face, view) = (self.face, self.inner.clone());
-        face.run(py, async move { view.watch().await }, move |py, watch| {
+        let opening = async move {
+            match since {
+                Some(version) => view.watch_since(&version).await,
+                None => view.watch().await,
+            }
+        };
+        face.run(py, opening, move |py, watch| {
             Watch::new(watch, face).into_python(py)
         })
     }

@@ -1,17 +1,23 @@
 //! Watches of objects.
 
-use std::sync::Arc;
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex as StdMutex, PoisonError},
+    time::Duration,
+};
 
+use futures::FutureExt;
 use longshore::{Error, WatchEvent, kinds::Any};
 use pyo3::{
     exceptions::{PyStopAsyncIteration, PyTimeoutError},
     prelude::*,
-    types::PyDict,
+    sync::PyOnceLock,
 };
 use tokio::sync::{Mutex, watch};
 
 use crate::{
-    face::Face,
+    errors::raise,
+    face::{Face, Ready},
     objects::Item,
     wait::{limit, wait},
 };
@@ -25,27 +31,50 @@ pub(crate) struct Watch {
 
 struct Shared {
     inner: Mutex<longshore::Watch<Any>>,
+    /// What has arrived.
+    here: StdMutex<VecDeque<Next>>,
     /// Whether it was closed; wakes those who wait for a change.
     closed: watch::Sender<bool>,
 }
+
+type Next = Result<WatchEvent<Any>, Error>;
+
+/// The maximum number of changes that one wait takes from the connection.
+const AT_ONCE: usize = 1_000;
 
 impl Shared {
     fn is_closed(&self) -> bool {
         *self.closed.borrow()
     }
 
+    fn taken(&self) -> Option<Next> {
+        if self.is_closed() {
+            return None;
+        }
+        let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
+        here.pop_front()
+    }
+
     /// The next change, or `None` after the limit.
-    async fn next(
-        &self,
-        limit: Option<std::time::Duration>,
-    ) -> Result<Option<WatchEvent<Any>>, Error> {
+    async fn next(&self, limit: Option<Duration>) -> Result<Option<WatchEvent<Any>>, Error> {
         let mut closed = self.closed.subscribe();
         let next = async {
             let mut watch = self.inner.lock().await;
-            match watch.next(limit).await {
-                Err(Error::Timeout { .. }) => Ok(None),
-                other => other.map(Some),
+            // Another task may have waited for the same changes.
+            if let Some(next) = self.taken() {
+                return next.map(Some);
             }
+            let first = match watch.next(limit).await {
+                Err(Error::Timeout { .. }) => return Ok(None),
+                first => first?,
+            };
+            let more = std::iter::from_fn(|| watch.next(None).now_or_never()).take(AT_ONCE);
+            let mut ended = false;
+            let more = more.take_while(|next| !std::mem::replace(&mut ended, next.is_err()));
+            let more: Vec<Next> = more.collect();
+            let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
+            here.extend(more);
+            Ok(Some(first))
         };
         let result = tokio::select! {
             biased;
@@ -66,9 +95,12 @@ impl Shared {
 
 impl Watch {
     pub(crate) fn new(inner: longshore::Watch<Any>, face: Face) -> Self {
-        let inner = Mutex::new(inner);
-        let closed = watch::Sender::new(false);
-        let shared = Arc::new(Shared { inner, closed });
+        let shared = Shared {
+            inner: Mutex::new(inner),
+            here: StdMutex::default(),
+            closed: watch::Sender::new(false),
+        };
+        let shared = Arc::new(shared);
         Self { shared, face }
     }
 
@@ -85,6 +117,10 @@ impl Watch {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        if let Some(next) = self.shared.taken() {
+            let event = next.map_err(raise(py))?;
+            return to_python(py, Some(event), self.face).map(Some);
+        }
         match wait(py, self.shared.next(None)) {
             // `close`, also in another thread, ends an iteration without an exception.
             Err(_) if self.shared.is_closed() => Ok(None),
@@ -99,6 +135,10 @@ impl Watch {
 
     fn __anext__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (face, shared) = (self.face, self.shared.clone());
+        if let Some(next) = shared.taken() {
+            let event = next.map_err(raise(py))?;
+            return Ready::new(to_python(py, Some(event), face)?).into_awaitable(py);
+        }
         let waiting = async move {
             match shared.next(None).await {
                 Err(_) if shared.is_closed() => Ok(None),
@@ -115,6 +155,14 @@ impl Watch {
     #[pyo3(signature = (timeout=None))]
     fn next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
         let (face, shared, limit) = (self.face, self.shared.clone(), limit(timeout)?);
+        if let Some(next) = shared.taken() {
+            let event = next.map_err(raise(py))?;
+            let event = to_python(py, Some(event), face)?;
+            return match face {
+                Face::Blocking => Ok(event.into_bound(py)),
+                Face::Asyncio => Ready::new(event).into_awaitable(py),
+            };
+        }
         let waiting = async move { shared.next(limit).await };
         face.run(py, waiting, move |py, next| to_python(py, next, face))
     }
@@ -146,14 +194,15 @@ fn to_python(py: Python<'_>, event: Option<WatchEvent<Any>>, face: Face) -> PyRe
         WatchEvent::Deleted(item) => ("DELETED", Some(item), None),
         WatchEvent::Resync(list) => ("RESYNC", None, Some(list.items)),
     };
-    let fields = PyDict::new(py);
-    fields.set_item("evtype", kind)?;
-    fields.set_item("item", item.map(|item| Item::new(item, face)))?;
+    let item = item.map(|item| Item::new(item, face));
     let items = items.map(|items| {
         let items = items.into_iter().map(|item| Item::new(item, face));
         items.collect::<Vec<_>>()
     });
-    fields.set_item("items", items)?;
-    let class = py.import("longshore.events")?.getattr("WatchEvent")?;
-    Ok(class.call((), Some(&fields))?.unbind())
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let class = CLASS.get_or_try_init(py, || {
+        let class = py.import("longshore.events")?.getattr("WatchEvent")?;
+        Ok::<_, PyErr>(class.unbind())
+    })?;
+    class.call1(py, (kind, item, items))
 }

@@ -48,6 +48,15 @@ class Operations(unittest.TestCase):
         self.maps.dry_run().patch("a", {"data": {"never": "stored"}})
         self.assertIsNone(self.maps.fetch("a").field("data", "never"))
 
+    def test_a_watch_starts_after_a_version(self):
+        first, second = self.maps.create(config_map("a")), self.maps.create(config_map("b"))
+        with self.maps.watch(since=first.version) as watch:
+            self.assertEqual(watch.next(timeout=10).item, second)
+        with self.maps.watch(since="0") as watch:
+            self.assertEqual({watch.next(timeout=10).item.name for _ in range(2)}, {"a", "b"})
+        with self.assertRaises(longshore.APIError):
+            self.maps.watch(since="not a version")
+
     def test_deletion_has_options(self):
         made = self.maps.create(config_map("a"))
         with self.assertRaises(longshore.ConflictError):
