@@ -134,7 +134,7 @@ def run(
 
     :param code: A folder, a Python script (with its folder), or a function of a module (with the
         module's folder). A function is called with ``args`` and ``kwargs``, which JSON must be able to
-        represent; what it returns is discarded.
+        represent; what it returns is discarded. Whoever may read pods can read the arguments.
     :param command: The command of each task; default: that of the folder's ``longshore.toml``, or the
         script or function.
     :param cluster: Default: that of the kubeconfig.
