@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import _meta, _watch
-    from ._cluster import Cluster
+    from ._types import Cluster
 
 
 class Kind(enum.Enum):

@@ -12,7 +12,7 @@ from ._abc import ItemABC, Kind, ViewABC
 from ._proxy import APIServerProxy
 
 if TYPE_CHECKING:
-    from ._cluster import Cluster
+    from ._types import Cluster
 
 __all__ = ["BaseItem", "BaseView", "ItemABC", "Kind", "ViewABC"]
 

@@ -13,8 +13,7 @@ from . import _util
 
 if TYPE_CHECKING:
     from .. import _native
-    from ._cluster import Cluster
-    from ._proxy import APIServerProxy
+    from ._types import Cluster, Proxy
 
 
 class WatchEventType(enum.Enum):
@@ -86,7 +85,7 @@ class JSONWatcher:
 
     def __init__(
         self,
-        proxy: APIServerProxy,
+        proxy: Proxy,
         *path: str,
         version: str | None = None,
         fields: Mapping[str, Any] | None = None,
