@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from . import _native
 from ._code import Code, locate
-from .errors import LaunchError
+from .errors import InvalidError, LaunchError
 
 __all__ = ["LogLine", "Result", "Run", "Task", "find_run", "run", "task"]
 
@@ -168,6 +168,9 @@ def launch(
     """Launches the code in a folder; with a cluster for asyncio, returns an awaitable."""
     if workers is not None and roles is not None:
         raise TypeError("workers is the number of tasks of a run without roles: give workers or roles, not both")
+    for variable in env or {}:
+        if not variable or "=" in variable:
+            raise InvalidError(f"{variable!r} is no name of a variable: it must not be empty or contain '='")
     numbers = dict(roles or {}) if workers is None else {"main": workers}
     return _native.launch(
         cluster,

@@ -155,6 +155,14 @@ class Views(Kube):
                 with self.assertRaisesRegex(ValueError, "empty"):
                     self.secrets().filter(**{which: empty})
 
+    def test_a_value_of_a_selector_does_not_become_a_selector(self):
+        self.secret("a", metadata={"name": "a", "labels": {"app": "x", "tier": "y"}})
+        for labels in [{"app": "x,tier=y"}, {"app": "x tier"}, {"app=x,tier": "y"}, {"!app": ""}]:
+            with self.assertRaisesRegex(ValueError, "is no"):
+                self.secrets().filter(labels=labels)
+        self.assertEqual(list(self.secrets().filter(fields={"metadata.name": "a,metadata.namespace=" + self.namespace})), [])
+        self.assertEqual(len(list(self.secrets().filter(fields={"metadata.name": "a"}))), 1)
+
     def test_fetch(self):
         made = self.secret("a")
         self.assertEqual(self.secrets().fetch("a"), made)

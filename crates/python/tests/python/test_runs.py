@@ -103,6 +103,7 @@ class Runs(unittest.TestCase):
             (lambda: run(image_name="a"), TypeError, "image_name"),
             (lambda: run(workers=2, roles={"a": 1}), TypeError, "not both"),
             (lambda: run(memory="4 apples"), longshore.InvalidError, "4 apples"),
+            (lambda: run(env={"A=B": "x"}), longshore.InvalidError, "A=B"),
             (lambda: run(timeout="soon"), longshore.InvalidError, "soon"),
             (lambda: run(command=()), longshore.InvalidError, "command"),
             (lambda: run("/nonexistent"), FileNotFoundError, "/nonexistent"),

@@ -15,6 +15,9 @@ from ..errors import APIError, KubeError, StatusError
 
 _T = TypeVar("_T")
 
+#: The characters of a label's value.
+_LABEL = re.compile(r"[A-Za-z0-9_.-]*", re.ASCII)
+
 #: Day, time, fraction of a second, zone.
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
@@ -135,6 +138,17 @@ def fetch_resource(cluster: Any, api_path: str, resource: str, name: str, namesp
         raise
 
 
+def _exactly(key: str, value: str, what: str) -> str:
+    """The part of a selector for one value, which must not become more than that."""
+    if what == "field":
+        value = re.sub(r"([\\,=])", r"\\\1", value)
+    elif not _LABEL.fullmatch(value):
+        raise ValueError(f"{value!r} is no value of a label: give a selector with operators as a text")
+    if re.search(r"[,=!\s]", key):
+        raise ValueError(f"{key!r} is no name of a {what}: give a selector with operators as a text")
+    return f"{key}={value}"
+
+
 def selector(selects: Any, what: str) -> str | None:
     """A selector as text. A dict selects objects that have each of its values.
 
@@ -142,7 +156,9 @@ def selector(selects: Any, what: str) -> str | None:
     """
     if selects is None:
         return None
-    text = selects if isinstance(selects, str) else ",".join(f"{key}={value}" for key, value in selects.items())
+    text = selects if isinstance(selects, str) else ",".join(
+        _exactly(key, value, what) for key, value in selects.items()
+    )
     if not text.strip():
         raise ValueError(f"an empty {what} selector selects every object: leave it out")
     return text
