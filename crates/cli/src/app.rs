@@ -41,8 +41,8 @@ pub(crate) struct Cli {
     command: Command,
 }
 
-/// Runs the program.
-pub(crate) fn main() -> ExitCode {
+/// Runs the program with the arguments of this process. Returns its exit code.
+pub fn main() -> ExitCode {
     complete::answer_shell(description);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -1,37 +1,5 @@
-//! The program `longshore`. It handles arguments, output and exit codes; the library implements
-//! the functionality.
-
-mod app;
-mod commands;
-mod complete;
-mod config;
-mod embedded;
-mod env;
-mod error;
-mod finished_runs;
-mod follow;
-mod hints;
-mod interrupt;
-mod log_lines;
-mod output;
-mod place;
-mod printer;
-mod progress;
-mod ready;
-mod select;
-mod show;
-mod stdin;
-mod target;
-mod terminal;
-mod ui;
-mod upload;
-mod usage;
-
-/// An API server allocates constantly, in many threads and sizes. With glibc's allocator,
-/// allocation took a third of the time of a write.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+//! The program `longshore`.
 
 fn main() -> std::process::ExitCode {
-    app::main()
+    longshore_cli::main()
 }

@@ -125,6 +125,11 @@ fn test(arguments: &Arguments) -> Outcome {
         result.and(documented)
     } else {
         prepare(command.args(&arguments.rest));
+        // Most tests of programs wait, and one test program runs at a time.
+        if env::var_os("RUST_TEST_THREADS").is_none() {
+            let cores = std::thread::available_parallelism().map_or(2, usize::from);
+            command.env("RUST_TEST_THREADS", (4 * cores).to_string());
+        }
         count(command, "the embedded cluster", begin)
     };
     if let Err(problem) = clients.require_all() {

@@ -48,7 +48,7 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
     ("longshore", &["client", "resolver", "launcher", "zenml", "model", "embedded"], &[]),
     ("features", &[], &[]),
     ("cli", &["longshore", "embedded", "features", "files"], &[]),
-    ("python", &["longshore", "embedded"], &[]),
+    ("python", &["longshore", "embedded", "cli"], &[]),
     ("conformance", &["longshore", "embedded"], &["model", "node", "node-api"]),
     ("bench", &["longshore", "embedded", "features"], &[]),
 ];

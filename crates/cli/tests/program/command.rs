@@ -311,10 +311,6 @@ fn a_signal_ends_the_program_restores_the_terminal_and_keeps_the_task() {
         .longshore(&["runs", "--output", "json"])
         .expect(0)
         .json();
-    let runs = runs.as_array().unwrap();
-    assert_eq!(runs.len(), 2);
-    for run in runs {
-        let name = run["name"].as_str().unwrap();
-        machine.longshore(&["cancel", name]).expect(0);
-    }
+    let states = runs.as_array().unwrap().iter().map(|run| &run["state"]);
+    assert_eq!(states.collect::<Vec<_>>(), ["running", "running"]);
 }

@@ -233,6 +233,8 @@ fn endless_kubeconfigs_are_rejected() {
                 let named = bounded(machine, &["get", "nodes", "--kubeconfig", file], &[]);
                 let refused = named.expect(3).err;
                 assert!(refused.contains(part), "{file}: {refused}");
+            });
+            scope.spawn(move || {
                 // The same file at the default path.
                 let path = folder.join(file).display().to_string();
                 let listed = bounded(

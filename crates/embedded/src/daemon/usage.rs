@@ -67,7 +67,8 @@ impl Usage {
         let begin = Instant::now();
         let mut others = None;
         while begin.elapsed() < TRANSITION_TIMEOUT {
-            if !cluster.is_alive() && !Lock::is_held(&layout.lock())? {
+            // The folder's lock does not matter: the next cluster may hold it already.
+            if !cluster.is_alive() {
                 return Ok(());
             }
             if layout.busy().exists() {
@@ -128,4 +129,31 @@ pub(crate) fn wait_for_last(layout: &Layout) -> Result<Option<Lock>, Error> {
     } else {
         Some(exclusive)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[tokio::test]
+    async fn the_end_of_a_use_does_not_wait_for_the_next_cluster() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(folder.path());
+        let usage = Usage::begin(&layout).await.unwrap();
+        let dead = Record {
+            pid: std::process::id(),
+            process_start: 0,
+            started: jiff::Timestamp::UNIX_EPOCH,
+            url: String::new(),
+            kubeconfig: layout.kubeconfig(),
+            ephemeral: false,
+            on_demand: true,
+            faults: false,
+            version: String::new(),
+        };
+        let _next = Lock::try_exclusive(&layout.lock()).unwrap().unwrap();
+        let end = tokio::time::timeout(TRANSITION_TIMEOUT / 4, usage.end(&dead));
+        end.await.expect("it waits for the next cluster").unwrap();
+    }
 }

@@ -1,0 +1,36 @@
+//! The command line of Longshore: arguments, output and exit codes. The crate `longshore`
+//! implements the functionality. A library, because two packages build the program from it:
+//! this one, and the Python wheel.
+
+mod app;
+mod commands;
+mod complete;
+mod config;
+mod embedded;
+mod env;
+mod error;
+mod finished_runs;
+mod follow;
+mod hints;
+mod interrupt;
+mod log_lines;
+mod output;
+mod place;
+mod printer;
+mod progress;
+mod ready;
+mod select;
+mod show;
+mod stdin;
+mod target;
+mod terminal;
+mod ui;
+mod upload;
+mod usage;
+
+pub use app::main;
+
+/// The allocator of the program. An API server allocates constantly, in many threads and
+/// sizes. With glibc's allocator, allocation took a third of the time of a write.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,0 +1,106 @@
+"""Builds the wheel: the Python package and the program `longshore`.
+
+maturin builds either extension modules or programs. This backend builds the program with
+Cargo and gives it to maturin as a data file; the installer puts it into the folder with the
+programs of the environment. Everything else is maturin's.
+
+`MATURIN_PEP517_ARGS="--zig --compatibility manylinux2014"` builds for old Linux
+distributions: maturin links the extension module with zig, and cargo-zigbuild the program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import maturin
+from maturin import (
+    get_requires_for_build_editable,
+    get_requires_for_build_sdist,
+    get_requires_for_build_wheel,
+)
+
+__all__ = [
+    "build_editable",
+    "build_sdist",
+    "build_wheel",
+    "get_requires_for_build_editable",
+    "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+    "prepare_metadata_for_build_wheel",
+]
+
+# pip runs the hooks in the folder with pyproject.toml: `crates/python` in a checkout, the top
+# folder in a source distribution. There, maturin names the manifest in pyproject.toml.
+MANIFESTS = [Path("Cargo.toml"), Path("crates/python/Cargo.toml")]
+# pyproject.toml names this folder; maturin fails if it does not exist.
+DATA = Path("data")
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    """Builds the wheel in `wheel_directory`, and returns its file name."""
+    with _data(program=True):
+        return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    """As `build_wheel`, with the Python files of the checkout."""
+    with _data(program=True):
+        return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    """Builds the source distribution in `sdist_directory`, and returns its file name."""
+    with _data(program=False):
+        return maturin.build_sdist(sdist_directory, config_settings)
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    """Writes the metadata of the wheel without building it."""
+    with _data(program=False):
+        return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+
+
+prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
+
+
+@contextlib.contextmanager
+def _data(program: bool):
+    scripts = DATA / "scripts"
+    scripts.mkdir(parents=True, exist_ok=True)
+    try:
+        if program:
+            shutil.copy2(_program(), scripts / "longshore")
+        yield
+    finally:
+        shutil.rmtree(DATA)
+
+
+def _program() -> Path:
+    """Builds the program, and returns its path."""
+    command = ["cargo", "build"]
+    if "--zig" in os.environ.get("MATURIN_PEP517_ARGS", "").split():
+        # The version of glibc for manylinux2014.
+        target = f"{platform.machine()}-unknown-linux-gnu.2.17"
+        command = ["cargo", "zigbuild", "--target", target]
+    manifest = next(path for path in MANIFESTS if _is_package(path))
+    # As maturin builds the extension module, so that Cargo builds the libraries once.
+    command += ["--manifest-path", str(manifest), "--locked", "--profile", "wheel"]
+    command += ["--features", "program", "--bin", "longshore"]
+    command += ["--message-format", "json-render-diagnostics"]
+    output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
+    for line in output.splitlines():
+        message = json.loads(line)
+        if message.get("executable") and message["target"]["name"] == "longshore":
+            return Path(message["executable"])
+    raise RuntimeError("cargo built no program `longshore`")
+
+
+def _is_package(manifest: Path) -> bool:
+    return manifest.exists() and "longshore-python" in manifest.read_text()
