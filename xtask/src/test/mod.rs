@@ -9,7 +9,7 @@ use crate::{
     kubernetes::{self, RunningCluster},
     orphans,
     real::{Cluster, Release},
-    run::{Outcome, TESTS_PROFILE, cargo, read_lines, run_command},
+    run::{Outcome, TESTS_PROFILE, cargo, output, read_lines, run_command},
     tidy, tools,
 };
 
@@ -97,11 +97,12 @@ fn test(arguments: &Arguments) -> Outcome {
         )?;
     }
     let mut command = cargo();
-    command.args(["test", "--no-fail-fast"]).args(profile);
-    match &arguments.package {
-        Some(package) => command.args(["--package", package]),
-        None => command.arg("--workspace"),
+    let packages = |command: &mut Command| match &arguments.package {
+        Some(package) => _ = command.args(["--package", package]),
+        None => _ = command.arg("--workspace"),
     };
+    command.args(["test", "--no-fail-fast"]).args(profile);
+    packages(&mut command);
     let prepare = |command: &mut Command| {
         let kubectls = clients.kubectls.as_deref().unwrap_or_default();
         let python = clients.python.as_deref().unwrap_or("".as_ref());
@@ -110,26 +111,32 @@ fn test(arguments: &Arguments) -> Outcome {
             .env("LONGSHORE_TEST_KUBECTLS", kubectls)
             .env("LONGSHORE_TEST_PYTHON", python)
             .env("LONGSHORE_TEST_KUBE", kube);
+        // Most tests wait, and one package has few test programs to run at a time.
+        if arguments.package.is_some() && env::var_os("RUST_TEST_THREADS").is_none() {
+            let cores = std::thread::available_parallelism().map_or(2, usize::from);
+            command.env("RUST_TEST_THREADS", (4 * cores).to_string());
+        }
     };
     // cargo itself runs a part of the tests: `rest` may contain options of cargo.
-    let result = if arguments.rest.is_empty() && arguments.package.is_none() {
+    let result = if arguments.rest.is_empty() {
         let mut totals = Totals::default();
         let result = programs::run(&mut command, prepare, |line| totals.read(line));
-        let mut examples = cargo();
-        examples
-            .args(["test", "--no-fail-fast", "--workspace", "--doc"])
-            .args(profile);
-        prepare(&mut examples);
-        let documented = read_lines(&mut examples, |line| totals.read(line));
+        let documented = match &arguments.package {
+            Some(package) if !has_library(package)? => Ok(()),
+            _ => {
+                let mut examples = cargo();
+                examples
+                    .args(["test", "--no-fail-fast", "--doc"])
+                    .args(profile);
+                packages(&mut examples);
+                prepare(&mut examples);
+                read_lines(&mut examples, |line| totals.read(line))
+            }
+        };
         totals.report("the embedded cluster", begin);
         result.and(documented)
     } else {
         prepare(command.args(&arguments.rest));
-        // Most tests of programs wait, and one test program runs at a time.
-        if env::var_os("RUST_TEST_THREADS").is_none() {
-            let cores = std::thread::available_parallelism().map_or(2, usize::from);
-            command.env("RUST_TEST_THREADS", (4 * cores).to_string());
-        }
         count(command, "the embedded cluster", begin)
     };
     if let Err(problem) = clients.require_all() {
@@ -139,6 +146,18 @@ fn test(arguments: &Arguments) -> Outcome {
         }
     }
     result
+}
+
+/// Whether a package has a library, which may have examples to test.
+fn has_library(package: &str) -> Outcome<bool> {
+    let metadata = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
+    let metadata: serde_json::Value =
+        serde_json::from_str(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let mut targets = packages
+        .filter(|one| one["name"] == package)
+        .flat_map(|one| one["targets"].as_array().into_iter().flatten());
+    Ok(targets.any(|target| target["doctest"] == true))
 }
 
 /// Whether the tests of another package start the program `longshore`.

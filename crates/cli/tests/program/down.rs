@@ -27,14 +27,7 @@ fn start(machine: &Machine, word: &str, retries: &str) -> String {
 
 fn follow(machine: &Machine, name: &str, output: &str) -> Running {
     let mut running = Running::start(machine.command(&["attach", name, "--output", output]));
-    // The follower has received the run's output.
-    let mut out = std::io::BufReader::new(running.output());
-    let mut line = String::new();
-    while !line.contains("begun") {
-        line.clear();
-        assert!(std::io::BufRead::read_line(&mut out, &mut line).unwrap() > 0);
-    }
-    std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+    running.wait_for_output("begun");
     running
 }
 

@@ -21,13 +21,8 @@ fn started(machine: &Machine, on_interrupt: &str) -> (Running, String) {
         "-c",
         &script,
     ];
-    let run = Running::start(machine.command(&arguments));
-    // The machine's own command has the marker among its arguments as well.
-    eventually("the task runs", || {
-        processes_with(&word)
-            .iter()
-            .any(|arguments| arguments.starts_with("sh -c"))
-    });
+    let mut run = Running::start(machine.command(&arguments));
+    run.wait_for_output("up");
     (run, word)
 }
 

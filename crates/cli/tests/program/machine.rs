@@ -204,6 +204,18 @@ impl Running {
         self.child.as_mut().unwrap().stdout.take().unwrap()
     }
 
+    /// Waits until a line of standard output contains `text`, and discards the output.
+    #[track_caller]
+    pub(crate) fn wait_for_output(&mut self, text: &str) {
+        let mut out = std::io::BufReader::new(self.output());
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            assert!(std::io::BufRead::read_line(&mut out, &mut line).unwrap() > 0);
+        }
+        std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+    }
+
     /// Waits until standard error contains `text`.
     #[track_caller]
     pub(crate) fn wait_for_error(&mut self, text: &str) {
