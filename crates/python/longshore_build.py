@@ -19,11 +19,7 @@ import subprocess
 from pathlib import Path
 
 import maturin
-from maturin import (
-    get_requires_for_build_editable,
-    get_requires_for_build_sdist,
-    get_requires_for_build_wheel,
-)
+from maturin import get_requires_for_build_sdist
 
 __all__ = [
     "build_editable",
@@ -41,6 +37,18 @@ __all__ = [
 MANIFESTS = [Path("Cargo.toml"), Path("crates/python/Cargo.toml")]
 # pyproject.toml names this folder; maturin fails if it does not exist.
 DATA = Path("data")
+
+
+#: What links for old Linux distributions.
+ZIG = ["cargo-zigbuild==0.24.1", "ziglang==0.15.2"]
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    """The packages that building the wheel needs."""
+    return maturin.get_requires_for_build_wheel(config_settings) + (ZIG if _uses_zig() else [])
+
+
+get_requires_for_build_editable = get_requires_for_build_wheel
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
@@ -85,7 +93,7 @@ def _data(program: bool):
 def _program() -> Path:
     """Builds the program, and returns its path."""
     command = ["cargo", "build"]
-    if "--zig" in os.environ.get("MATURIN_PEP517_ARGS", "").split():
+    if _uses_zig():
         # The version of glibc for manylinux2014.
         target = f"{platform.machine()}-unknown-linux-gnu.2.17"
         command = ["cargo", "zigbuild", "--target", target]
@@ -100,6 +108,10 @@ def _program() -> Path:
         if message.get("executable") and message["target"]["name"] == "longshore":
             return Path(message["executable"])
     raise RuntimeError("cargo built no program `longshore`")
+
+
+def _uses_zig() -> bool:
+    return "--zig" in os.environ.get("MATURIN_PEP517_ARGS", "").split()
 
 
 def _is_package(manifest: Path) -> bool:

@@ -63,8 +63,8 @@ enum Task {
     Image(image::Arguments),
     /// Build a static program, for images without the system libraries.
     Static,
-    /// Build the Python wheel and run the Python tests on it.
-    Wheel,
+    /// Build the Python wheel and test it in a virtual environment.
+    Wheel(wheel::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -80,7 +80,7 @@ fn main() -> ExitCode {
         Task::Tools => tools::fetch().require_all(),
         Task::Image(arguments) => image::run(&arguments),
         Task::Static => static_build::run().map(drop),
-        Task::Wheel => wheel::run(),
+        Task::Wheel(arguments) => wheel::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

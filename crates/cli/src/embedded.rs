@@ -11,35 +11,35 @@ use longshore_embedded::{
 };
 
 use crate::{
-    env,
     error::{Error, Kind, Result},
     hints,
 };
 
 /// The data folder of a cluster, checked without modifying it.
 pub(crate) fn layout(data_dir: Option<&PathBuf>) -> Result<Layout> {
-    let dir = match data_dir.filter(|dir| !dir.as_os_str().is_empty()) {
+    let layout = match data_dir.filter(|dir| !dir.as_os_str().is_empty()) {
         Some(dir) => {
             hints::remember_folder(dir);
-            std::path::absolute(dir).map_err(|error| Error::from_source(Kind::Usage, &error))?
+            let absolute = std::path::absolute(dir);
+            Layout::new(absolute.map_err(|error| Error::from_source(Kind::Usage, &error))?)
         }
-        None => env::default_data_dir().ok_or_else(|| {
+        None => Layout::of_user().ok_or_else(|| {
             Error::usage("no folder for the embedded cluster: HOME is not set")
                 .hint("set --data-dir or LONGSHORE_DATA_DIR")
         })?,
     };
+    let dir = layout.dir();
     if dir.exists() && !dir.is_dir() {
         return Err(Error::usage(format!("{} is not a folder", dir.display()))
             .hint("--data-dir names the folder of an embedded cluster"));
     }
-    Ok(Layout::new(dir))
+    Ok(layout)
 }
 
 /// Settings of the background process.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wish {
     pub(crate) ephemeral: bool,
-    pub(crate) on_demand: bool,
     pub(crate) faults: bool,
     pub(crate) kubeconfig: Option<PathBuf>,
     pub(crate) node: NodeArgs,
@@ -121,35 +121,29 @@ pub(crate) fn size(text: &str) -> std::result::Result<u64, String> {
     Ok(bytes as u64)
 }
 
-/// Starts the background process and waits until it serves.
-pub(crate) async fn spawn(layout: &Layout, wish: &Wish) -> Result<Record> {
-    let program = std::env::current_exe().map_err(|error| {
+/// The path of this program.
+pub(crate) fn program() -> Result<PathBuf> {
+    std::env::current_exe().map_err(|error| {
         Error::new(
             Kind::Cluster,
             format!("cannot find the program itself: {error}"),
         )
-    })?;
-    let mut arguments: Vec<OsString> = ["up", "--foreground", "--spawned", "--data-dir"]
-        .map(OsString::from)
-        .to_vec();
-    arguments.push(layout.dir().into());
+    })
+}
+
+/// Starts the background process and waits until it serves.
+pub(crate) async fn spawn(layout: &Layout, wish: &Wish) -> Result<Record> {
+    let mut options = SpawnOptions::new(&program()?, layout);
+    let arguments = &mut options.arguments;
     if wish.ephemeral {
         arguments.push("--ephemeral".into());
     }
     if wish.faults {
         arguments.push("--faults".into());
     }
-    if wish.on_demand {
-        arguments.push("--on-demand".into());
-    }
     if let Some(file) = &wish.kubeconfig {
         arguments.extend(["--kubeconfig".into(), file.into()]);
     }
     arguments.extend(wish.node.again());
-    let options = SpawnOptions {
-        program,
-        arguments,
-        dir: layout.dir().to_owned(),
-    };
     Ok(daemon::spawn(options).await?)
 }

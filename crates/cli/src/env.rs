@@ -3,12 +3,11 @@
 
 use std::path::PathBuf;
 
-/// The context of a kubeconfig to use instead of the embedded cluster.
-pub(crate) const CONTEXT: &str = "LONGSHORE_CONTEXT";
-/// The kubeconfig to use instead of the embedded cluster.
-pub(crate) const KUBECONFIG: &str = "LONGSHORE_KUBECONFIG";
-/// The folder of the embedded cluster.
-pub(crate) const DATA_DIR: &str = "LONGSHORE_DATA_DIR";
+pub(crate) use longshore::launcher::config::{
+    CONTEXT_ENV as CONTEXT, KUBECONFIG_ENV as KUBECONFIG,
+};
+pub(crate) use longshore_embedded::DATA_DIR_ENV as DATA_DIR;
+
 /// What to log, as in `info` or `longshore_node=debug,warn`.
 pub(crate) const LOG: &str = "LONGSHORE_LOG";
 /// What Ctrl-C does to a followed run: `ask`, `cancel` or `detach`.
@@ -20,29 +19,14 @@ pub(crate) const COMPLETE: &str = "LONGSHORE_COMPLETE";
 
 /// Disables colours if set and not empty: <https://no-color.org>.
 const NO_COLOR: &str = "NO_COLOR";
-/// The user's data folder, by the XDG base directory specification.
-const XDG_DATA_HOME: &str = "XDG_DATA_HOME";
-/// The user's cache folder, by the same specification.
+/// The user's cache folder, by the XDG base directory specification.
 const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 /// The user's home folder.
 const HOME: &str = "HOME";
-/// Set by Kubernetes in every container.
-const KUBERNETES_SERVICE_HOST: &str = "KUBERNETES_SERVICE_HOST";
-/// The token of a pod's service account.
-const POD_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
-
 fn path(name: &str) -> Option<PathBuf> {
     std::env::var_os(name)
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)
-}
-
-/// The default data folder of the embedded cluster.
-pub(crate) fn default_data_dir() -> Option<PathBuf> {
-    path(XDG_DATA_HOME)
-        .filter(|dir| dir.is_absolute())
-        .or_else(|| home().map(|home| home.join(".local/share")))
-        .map(|data| data.join("longshore/embedded"))
 }
 
 /// The cache folder.
@@ -66,9 +50,4 @@ pub(crate) fn no_color() -> bool {
 /// The log filter; `None` if unset.
 pub(crate) fn log_filter() -> Option<String> {
     std::env::var(LOG).ok().filter(|text| !text.is_empty())
-}
-
-/// Whether this process runs in a pod with cluster credentials.
-pub(crate) fn in_pod() -> bool {
-    path(KUBERNETES_SERVICE_HOST).is_some() && std::path::Path::new(POD_TOKEN).exists()
 }

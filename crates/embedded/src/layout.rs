@@ -17,6 +17,20 @@ impl Layout {
         Self { dir: dir.into() }
     }
 
+    /// The layout of the user's own instance, in `$XDG_DATA_HOME` or `~/.local/share`. `None` if
+    /// the home folder is unknown.
+    #[must_use]
+    pub fn of_user() -> Option<Self> {
+        let path = |name| {
+            let value = std::env::var_os(name).filter(|value| !value.is_empty());
+            value.map(PathBuf::from)
+        };
+        let data = path("XDG_DATA_HOME")
+            .filter(|dir| dir.is_absolute())
+            .or_else(|| path("HOME").map(|home| home.join(".local/share")))?;
+        Some(Self::new(data.join("longshore/embedded")))
+    }
+
     /// Returns the folder.
     #[must_use]
     pub fn dir(&self) -> &Path {

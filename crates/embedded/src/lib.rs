@@ -50,6 +50,8 @@ pub use longshore_apiserver::{
 pub use longshore_node::{FillVolumes, ImageEntrypoint, LogLimits, NewVolume};
 pub use options::Options;
 
+/// The environment variable with the folder of the embedded cluster.
+pub const DATA_DIR_ENV: &str = "LONGSHORE_DATA_DIR";
 /// The name of the cluster, context, user and node of an embedded cluster.
 pub const NAME: &str = "longshore";
 

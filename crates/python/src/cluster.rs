@@ -20,6 +20,8 @@ use crate::{
 pub(crate) struct Cluster {
     pub(crate) inner: Inner,
     pub(crate) face: Face,
+    /// The folder for code that does not fit a Secret, if the cluster runs on this machine.
+    pub(crate) code_folder: Option<PathBuf>,
 }
 
 #[pymethods]
@@ -51,7 +53,11 @@ impl Cluster {
         } else {
             Face::Blocking
         };
-        Ok(Self { inner, face })
+        Ok(Self {
+            inner,
+            face,
+            code_folder: None,
+        })
     }
 
     #[getter]
@@ -226,8 +232,11 @@ async fn placed(
 
 impl Cluster {
     pub(crate) fn blocking(inner: Inner) -> Self {
-        let face = Face::Blocking;
-        Self { inner, face }
+        Self {
+            inner,
+            face: Face::Blocking,
+            code_folder: None,
+        }
     }
 
     fn made<'py>(

@@ -8,6 +8,7 @@ use tokio::sync::Mutex;
 
 use crate::{
     cluster::Cluster,
+    program,
     value::{from_serde, to_json},
     wait::wait,
 };
@@ -39,16 +40,24 @@ impl EmbeddedCluster {
     #[new]
     #[pyo3(signature = (*, pods=true, data_dir=None))]
     fn new(py: Python<'_>, pods: bool, data_dir: Option<PathBuf>) -> PyResult<Self> {
+        let program = match pods {
+            true => program::find(py)?,
+            false => None,
+        };
         let options = Options {
             ephemeral: data_dir.is_none(),
             data_dir,
             listen: Some(([127, 0, 0, 1], 0).into()),
             controllers: pods,
             node: pods,
+            program_dir: program.and_then(|program| program.parent().map(PathBuf::from)),
             ..Options::default()
         };
         let started = wait(py, Inner::start(options))?;
-        let cluster = Cluster::blocking(started.cluster());
+        let cluster = Cluster {
+            code_folder: Some(started.layout().bundles()),
+            ..Cluster::blocking(started.cluster())
+        };
         Ok(Self {
             cluster: Py::new(py, cluster)?,
             faults: started.faults().clone(),

@@ -13,6 +13,7 @@ mod html;
 mod item;
 mod objects;
 mod options;
+mod program;
 mod proxy;
 mod resolver;
 mod runs;
@@ -49,6 +50,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<zenml::PipelineBackend>()?;
     module.add_class::<runs::Run>()?;
     module.add_function(wrap_pyfunction!(runs::launch, module)?)?;
+    module.add_function(wrap_pyfunction!(program::selected_cluster, module)?)?;
     module.add_function(wrap_pyfunction!(runs::find_run, module)?)?;
     module.add_function(wrap_pyfunction!(value::quantity, module)?)?;
     module.add_function(wrap_pyfunction!(tasks::assemble, module)?)

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use longshore::{
     Cluster as Connection, Error,
     launcher::{
-        Flags, Follow, FollowOptions, LaunchOptions, Run as Inner, RunSpec, Settings,
+        Flags, Follow, FollowOptions, LaunchOptions, Run as Inner, RunSpec, Settings, Store,
         bundle::Report, runs, why::why,
     },
 };
@@ -82,10 +82,13 @@ pub(crate) fn launch<'py>(
     let flags = flags(options, given)?;
     let spec = RunSpec::load(&folder, &flags);
     let spec = spec.map_err(Failure::from).map_err(raise(py))?;
+    let options = LaunchOptions {
+        store_for_large_code: cluster.get().code_folder.clone().map(Store::Folder),
+        ..LaunchOptions::default()
+    };
     let (cluster, face) = (cluster.get().inner.clone(), cluster.get().face);
     let launching = async move {
         let start_timeout = spec.follow_options().start_timeout;
-        let options = LaunchOptions::default();
         let launched = spec.submit(&cluster, &folder, options).await?;
         Ok::<_, longshore::launcher::LaunchError>(Run {
             cluster,

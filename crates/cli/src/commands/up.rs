@@ -141,7 +141,6 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
         State::Stopped => {
             let wish = Wish {
                 ephemeral: args.ephemeral,
-                on_demand: false,
                 faults: args.faults,
                 kubeconfig: kubeconfig.clone(),
                 node: args.node.clone(),

@@ -6,15 +6,11 @@ use longshore::{
 };
 use longshore_embedded::{
     Layout,
-    daemon::{self, State, Usage},
+    daemon::{self, Opened, State},
 };
 
 use super::{Embedded, Lifetime, Target, age, warnings};
-use crate::{
-    embedded::{self, Wish},
-    error::Result,
-    hints,
-};
+use crate::{embedded, error::Result, hints};
 
 /// The description of the embedded cluster in the first line of a run.
 const EMBEDDED: &str = "embedded, local processes";
@@ -86,18 +82,12 @@ impl Chosen {
             }
             Self::Embedded(layout) => layout,
         };
-        // Before checking: from here on, an on-demand cluster does not stop.
-        let usage = Usage::begin(&layout).await?;
-        let (record, is_new) = match daemon::find(&layout).await? {
-            State::Running(record) => (record, false),
-            State::Stopped => {
-                let wish = Wish {
-                    on_demand: true,
-                    ..Wish::default()
-                };
-                (embedded::spawn(&layout, &wish).await?, true)
-            }
-        };
+        let opened = daemon::open(&layout, &embedded::program()?).await?;
+        let Opened {
+            record,
+            usage,
+            is_new,
+        } = opened;
         hints::remember_kubectl(vec![("--kubeconfig", hints::of_path(&record.kubeconfig))]);
         let cluster = Cluster::from_kubeconfig(Some(&record.kubeconfig), None).await;
         Ok(Target {

@@ -4,15 +4,13 @@
 use std::{ffi::OsStr, path::PathBuf};
 
 use clap::Args;
-use longshore::client::Cluster;
+use longshore::{
+    client::Cluster,
+    launcher::config::{ClusterChoice, ClusterSettings},
+};
 
 use super::{Chosen, Target, warnings};
-use crate::{
-    config::{self, Configured},
-    embedded, env,
-    error::Result,
-    hints,
-};
+use crate::{config, embedded, env, error::Result, hints};
 
 /// Arguments that select the cluster.
 #[derive(Debug, Clone, Default, Args)]
@@ -30,17 +28,6 @@ pub(crate) struct ClusterArgs {
     /// Data folder of the embedded cluster
     #[arg(long, value_name = "DIR", env = env::DATA_DIR, hide_env_values = true)]
     data_dir: Option<PathBuf>,
-}
-
-/// The selected cluster, before it is started or contacted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Choice {
-    Embedded,
-    InPod,
-    Kubeconfig {
-        file: Option<PathBuf>,
-        context: Option<String>,
-    },
 }
 
 impl ClusterArgs {
@@ -62,9 +49,14 @@ impl ClusterArgs {
 
     /// The options with which another command selects the same cluster. Settings of the environment
     /// or the current folder's longshore.toml are omitted, because other commands also read them.
-    fn again(&self, choice: &Choice, configured: &Configured) -> Vec<(&'static str, String)> {
-        let is_configured = self.choose(&Configured::default(), false) == Choice::Embedded
-            && matches!(choice, Choice::Kubeconfig { .. });
+    fn again(
+        &self,
+        choice: &ClusterChoice,
+        configured: &ClusterSettings,
+    ) -> Vec<(&'static str, String)> {
+        let is_configured = self.choose(&ClusterSettings::default(), false)
+            == ClusterChoice::Embedded
+            && matches!(choice, ClusterChoice::Kubeconfig { .. });
         if is_configured && config::here().is_ok_and(|here| here == *configured) {
             return Vec::new();
         }
@@ -72,7 +64,7 @@ impl ClusterArgs {
             |name: &str, value: &OsStr| std::env::var_os(name).is_some_and(|known| known == *value);
         let mut options = Vec::new();
         match choice {
-            Choice::Embedded | Choice::InPod => {
+            ClusterChoice::Embedded | ClusterChoice::InPod => {
                 if self.embedded {
                     options.push(("--embedded", String::new()));
                 }
@@ -82,7 +74,7 @@ impl ClusterArgs {
                     options.push(("--data-dir", hints::of_path(dir)));
                 }
             }
-            Choice::Kubeconfig { file, context } => {
+            ClusterChoice::Kubeconfig { file, context } => {
                 if let Some(file) = file
                     && !from_environment(env::KUBECONFIG, file.as_os_str())
                 {
@@ -100,39 +92,27 @@ impl ClusterArgs {
 
     /// Precedence: arguments and environment, the folder's configuration, and the pod that this
     /// process may run in.
-    fn choose(&self, configured: &Configured, in_pod: bool) -> Choice {
-        let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        let path =
-            |path: &Option<PathBuf>| path.clone().filter(|path| !path.as_os_str().is_empty());
+    fn choose(&self, configured: &ClusterSettings, in_pod: bool) -> ClusterChoice {
         if self.embedded {
-            return Choice::Embedded;
+            return ClusterChoice::Embedded;
         }
-        for (file, context) in [
-            (&self.kubeconfig, &self.context),
-            (&configured.kubeconfig, &configured.context),
-        ] {
-            let (file, context) = (path(file), text(context));
-            if file.is_some() || context.is_some() {
-                return Choice::Kubeconfig { file, context };
-            }
-        }
-        if in_pod {
-            Choice::InPod
-        } else {
-            Choice::Embedded
-        }
+        let given = ClusterSettings {
+            context: self.context.clone(),
+            kubeconfig: self.kubeconfig.clone(),
+        };
+        ClusterChoice::of([&given, configured], in_pod)
     }
 
     /// Whether the embedded cluster is selected, whose pods share this machine's files.
-    pub(crate) fn is_embedded(&self, configured: &Configured) -> bool {
-        self.choose(configured, env::in_pod()) == Choice::Embedded
+    pub(crate) fn is_embedded(&self, configured: &ClusterSettings) -> bool {
+        self.choose(configured, Cluster::is_in_pod()) == ClusterChoice::Embedded
     }
 
     /// Selects the cluster without starting or contacting it.
-    pub(crate) async fn choice(&self, configured: &Configured) -> Result<Chosen> {
-        let choice = self.choose(configured, env::in_pod());
+    pub(crate) async fn choice(&self, configured: &ClusterSettings) -> Result<Chosen> {
+        let choice = self.choose(configured, Cluster::is_in_pod());
         hints::remember_cluster(self.again(&choice, configured));
-        if let Choice::Kubeconfig { file, context } = &choice {
+        if let ClusterChoice::Kubeconfig { file, context } = &choice {
             let file = file
                 .iter()
                 .map(|file| ("--kubeconfig", hints::of_path(file)));
@@ -140,11 +120,11 @@ impl ClusterArgs {
             hints::remember_kubectl(file.chain(context).collect());
         }
         let (cluster, which) = match choice {
-            Choice::Embedded => {
+            ClusterChoice::Embedded => {
                 return Ok(Chosen::Embedded(embedded::layout(self.data_dir.as_ref())?));
             }
-            Choice::InPod => (Cluster::connect().await?, "the pod's own".to_owned()),
-            Choice::Kubeconfig { file, context } => {
+            ClusterChoice::InPod => (Cluster::connect().await?, "the pod's own".to_owned()),
+            ClusterChoice::Kubeconfig { file, context } => {
                 let cluster = Cluster::from_kubeconfig(file.as_deref(), context.as_deref()).await?;
                 let which = match (context, file) {
                     (Some(context), _) => format!("context {context}"),
@@ -160,7 +140,7 @@ impl ClusterArgs {
     }
 
     /// Connects to the cluster. Starts an on-demand embedded cluster if none is running.
-    pub(crate) async fn open(&self, configured: &Configured) -> Result<Target> {
+    pub(crate) async fn open(&self, configured: &ClusterSettings) -> Result<Target> {
         self.choice(configured).await?.open().await
     }
 }
@@ -169,8 +149,8 @@ impl ClusterArgs {
 mod tests {
     use super::*;
 
-    fn file(name: &str) -> Choice {
-        Choice::Kubeconfig {
+    fn file(name: &str) -> ClusterChoice {
+        ClusterChoice::Kubeconfig {
             file: Some(name.into()),
             context: None,
         }
@@ -183,33 +163,20 @@ mod tests {
             kubeconfig: Some("a".into()),
             ..ClusterArgs::default()
         };
-        let toml = Configured {
+        let toml = ClusterSettings {
             kubeconfig: Some("b".into()),
             context: None,
         };
-        let nothing = Configured::default();
+        let nothing = ClusterSettings::default();
 
-        assert_eq!(none.choose(&nothing, false), Choice::Embedded);
-        assert_eq!(none.choose(&nothing, true), Choice::InPod);
+        assert_eq!(none.choose(&nothing, false), ClusterChoice::Embedded);
+        assert_eq!(none.choose(&nothing, true), ClusterChoice::InPod);
         assert_eq!(none.choose(&toml, true), file("b"));
         assert_eq!(said.choose(&toml, true), file("a"));
         let forced = ClusterArgs {
             embedded: true,
             ..said
         };
-        assert_eq!(forced.choose(&toml, true), Choice::Embedded);
-    }
-
-    #[test]
-    fn empty_values_are_ignored() {
-        let empty = ClusterArgs {
-            context: Some(String::new()),
-            kubeconfig: Some(PathBuf::new()),
-            ..ClusterArgs::default()
-        };
-        assert_eq!(
-            empty.choose(&Configured::default(), false),
-            Choice::Embedded
-        );
+        assert_eq!(forced.choose(&toml, true), ClusterChoice::Embedded);
     }
 }

@@ -86,6 +86,19 @@ impl Cluster {
         }
     }
 
+    /// Whether this process runs in a pod that has credentials for the cluster. No request is
+    /// sent.
+    ///
+    /// ```
+    /// # use longshore_client::Cluster;
+    /// let environment = if Cluster::is_in_pod() { "in a pod" } else { "elsewhere" };
+    /// println!("this program runs {environment}");
+    /// ```
+    #[must_use]
+    pub fn is_in_pod() -> bool {
+        Transport::is_in_pod()
+    }
+
     /// Connects to the cluster that the environment selects: that of `KUBECONFIG`,
     /// otherwise of `~/.kube/config`, otherwise, in a pod, the cluster of the pod. Sends no
     /// request.

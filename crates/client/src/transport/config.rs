@@ -78,6 +78,14 @@ async fn to_config(
     Ok(config)
 }
 
+/// The token of a pod's service account.
+const POD_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+/// Whether this process runs in a pod that has credentials for the cluster.
+pub(crate) fn is_in_pod() -> bool {
+    in_cluster() && Path::new(POD_TOKEN).exists()
+}
+
 fn in_cluster() -> bool {
     std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
 }

@@ -93,6 +93,11 @@ impl Transport {
         }
     }
 
+    /// Whether this process runs in a pod that has credentials for the cluster.
+    pub(crate) fn is_in_pod() -> bool {
+        config::is_in_pod()
+    }
+
     /// Connects to the cluster of the default kubeconfig, or of the pod that this process
     /// runs in. Also returns the namespace of the context.
     pub(crate) async fn infer() -> Result<(Self, String)> {

@@ -13,6 +13,7 @@
 mod fate;
 mod find;
 mod log;
+mod open;
 mod record;
 mod serve;
 mod spawn;
@@ -24,6 +25,7 @@ pub use crate::end::End;
 pub use fate::{Fate, fate};
 pub use find::{State, find};
 pub use log::ClusterLog;
+pub use open::{Opened, open};
 pub use record::Record;
 pub use serve::{ServeOptions, serve};
 pub use spawn::{Report, SpawnOptions, spawn};

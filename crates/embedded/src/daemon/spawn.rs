@@ -1,8 +1,9 @@
 //! Starts the background process and reads its report.
 
 use std::{
+    ffi::OsString,
     io::{BufRead as _, BufReader},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     time::Duration,
 };
@@ -18,9 +19,26 @@ pub struct SpawnOptions {
     /// The program. It must call [`serve`](super::serve()) and print a [`Report`].
     pub program: PathBuf,
     /// The program's arguments.
-    pub arguments: Vec<std::ffi::OsString>,
+    pub arguments: Vec<OsString>,
     /// The instance's folder.
     pub dir: PathBuf,
+}
+
+impl SpawnOptions {
+    /// A lasting cluster in the folder of `layout`, run by the program `longshore`. Its further
+    /// options can be added to the arguments.
+    #[must_use]
+    pub fn new(program: &Path, layout: &Layout) -> Self {
+        let mut arguments: Vec<OsString> = ["up", "--foreground", "--spawned", "--data-dir"]
+            .map(OsString::from)
+            .to_vec();
+        arguments.push(layout.dir().into());
+        Self {
+            program: program.to_owned(),
+            arguments,
+            dir: layout.dir().to_owned(),
+        }
+    }
 }
 
 /// The single line of JSON that the background process prints on standard output.

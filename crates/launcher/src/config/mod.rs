@@ -4,6 +4,7 @@
 //! file ([`Settings`]) and for the command line ([`Flags`]). Then their meaning
 //! ([`resolve()`]). Nothing here reads the environment or the clock.
 
+mod cluster;
 mod command;
 mod env;
 mod env_file;
@@ -33,6 +34,7 @@ use longshore_diagnosis::names::RunName;
 
 use crate::caller::Caller;
 
+pub use cluster::{CONTEXT_ENV, ClusterChoice, ClusterSettings, KUBECONFIG_ENV};
 pub use command::Command;
 pub use env_file::{EnvFile, pass_through};
 pub use env_from::EnvFrom;

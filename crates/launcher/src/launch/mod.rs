@@ -20,7 +20,7 @@ use crate::{
     follow::{self, Follow, FollowOptions},
     preflight::{self, Finding, Purpose},
     run::Run,
-    store::{self, DeliverOptions, Sent, Store},
+    store::{self, DeliverOptions, SECRET_LIMIT, Sent, Store},
     submit::submit,
 };
 pub use error::LaunchError;
@@ -44,6 +44,9 @@ pub struct LaunchOptions {
     /// A cache folder. With it, an unchanged folder is not packed again, and interrupted uploads
     /// are resumed.
     pub cache: Option<PathBuf>,
+    /// The store for code that does not fit a Secret, if the specification names none. For a
+    /// cluster that shares a file system with this program, such as the embedded one.
+    pub store_for_large_code: Option<Store>,
     /// Settings of the object store that override those of the environment, by variable name.
     pub store_settings: Vec<(String, String)>,
     /// Called while the folder is packed and uploaded.
@@ -55,6 +58,7 @@ impl Default for LaunchOptions {
         Self {
             purpose: Purpose::Follow,
             cache: None,
+            store_for_large_code: None,
             store_settings: Vec::new(),
             progress: Arc::new(|_| {}),
         }
@@ -188,6 +192,9 @@ impl RunSpec {
             true => Some(self.pack(folder, &options).await?),
             false => None,
         };
+        let is_large = |bundle: &Bundle| bundle.size > SECRET_LIMIT;
+        let own = options.store_for_large_code.clone();
+        let store = store.or_else(|| own.filter(|_| bundle.as_ref().is_some_and(is_large)));
         let namespace = self.namespace.as_deref();
         let packed = PackedRun {
             spec: self,

@@ -9,8 +9,6 @@
 ['a']
 """
 
-from typing import TYPE_CHECKING
-
 from . import errors
 from ._native import (
     Cache,
@@ -50,11 +48,13 @@ from .errors import (
     UnreachableError,
     WaitTimeoutError,
 )
-from .events import Generation, WatchEvent, WatchEventType
-from .results import Output
 
+#: As in ``typing``, whose import takes as long as that of the rest.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .cluster_resolver import ExecutableLocation, KubernetesClusterResolver
+    from .events import Generation, WatchEvent, WatchEventType
+    from .results import Output
     from .runs import LogLine, Result, Run, Task, find_run, run, task
     from .zenml import OrchestratorKubernetesBackend, PipelineRun
 
@@ -115,13 +115,17 @@ __all__ = [
 #: all take time.
 _LAZY = {
     "ExecutableLocation": "cluster_resolver",
+    "Generation": "events",
     "KubernetesClusterResolver": "cluster_resolver",
     "OrchestratorKubernetesBackend": "zenml",
     "LogLine": "runs",
+    "Output": "results",
     "PipelineRun": "zenml",
     "Result": "runs",
     "Run": "runs",
     "Task": "runs",
+    "WatchEvent": "events",
+    "WatchEventType": "events",
     "find_run": "runs",
     "run": "runs",
     "task": "runs",

@@ -137,7 +137,9 @@ def run(
         represent; what it returns is discarded. Whoever may read pods can read the arguments.
     :param command: The command of each task; default: that of the folder's ``longshore.toml``, or the
         script or function.
-    :param cluster: Default: that of the kubeconfig.
+    :param cluster: Default: the cluster of the command ``longshore run``: the one that the environment
+        or the folder's ``longshore.toml`` names, in a pod that of the pod, otherwise the embedded cluster of
+        this machine, which is started if needed.
     :param workers: The number of tasks.
     :param roles: The number of tasks of each role of ``longshore.toml``.
     :param cpu: CPUs of each task, as ``2`` or ``"500m"``.
@@ -146,9 +148,9 @@ def run(
         ``timeout="2h"``, ``name="train"``. They override the file.
     :raises longshore.LaunchError: If the run cannot start. Nothing remains in the cluster.
     """
-    cluster = cluster or _native.Cluster()
     located = locate(code, args, kwargs)
     with located.folder() as folder:
+        cluster = cluster or _native.selected_cluster(folder)
         return Run(launch(cluster, located, folder, command, workers, roles, cpu, memory, gpus, env, options))
 
 
@@ -188,9 +190,11 @@ def launch(
 def find_run(name: str = "last", namespace: str | None = None, *, cluster: _native.Cluster | None = None) -> Run:
     """Finds a run by its name, by the beginning of its name, or the ``last`` one.
 
+    :param cluster: Default: as for :func:`run`, with the current folder's ``longshore.toml``.
+
     :raises longshore.KubeError: If no run, or more than one, has this name.
     """
-    return Run(_native.find_run(cluster or _native.Cluster(), name, namespace))
+    return Run(_native.find_run(cluster or _native.selected_cluster(Path()), name, namespace))
 
 
 class Task:

@@ -1,0 +1,127 @@
+//! The cluster of a command: settings, and which of them counts.
+
+use std::path::{Path, PathBuf};
+
+use super::Settings;
+
+/// The environment variable with a context of the kubeconfig.
+pub const CONTEXT_ENV: &str = "LONGSHORE_CONTEXT";
+/// The environment variable with the path of a kubeconfig.
+pub const KUBECONFIG_ENV: &str = "LONGSHORE_KUBECONFIG";
+
+/// The settings of one place that select a cluster: options, the environment, or a
+/// `longshore.toml`. Empty values count as absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClusterSettings {
+    /// A context of the kubeconfig.
+    pub context: Option<String>,
+    /// A kubeconfig.
+    pub kubeconfig: Option<PathBuf>,
+}
+
+/// A selected cluster, before it is started or contacted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClusterChoice {
+    /// The embedded cluster.
+    Embedded,
+    /// The cluster of the pod in which this process runs.
+    InPod,
+    /// A cluster of a kubeconfig.
+    Kubeconfig {
+        /// The file, `None` for the user's own.
+        file: Option<PathBuf>,
+        /// The context, `None` for the current one.
+        context: Option<String>,
+    },
+}
+
+impl ClusterSettings {
+    /// The settings of a folder's `longshore.toml`. A relative kubeconfig is relative to the
+    /// folder; `~/` is the home folder, if it is known.
+    #[must_use]
+    pub fn of_folder(settings: &Settings, folder: &Path, home: Option<&Path>) -> Self {
+        let expand = |text: &String| match (text.strip_prefix("~/"), home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => folder.join(text),
+        };
+        Self {
+            context: settings.cluster.clone(),
+            kubeconfig: settings.kubeconfig.as_ref().map(expand),
+        }
+    }
+}
+
+impl ClusterChoice {
+    /// The first settings that name a cluster. Without one, the cluster of the pod, or else the
+    /// embedded cluster.
+    ///
+    /// ```
+    /// use longshore_launcher::config::{ClusterChoice, ClusterSettings};
+    ///
+    /// let nothing = ClusterSettings::default();
+    /// assert_eq!(ClusterChoice::of([&nothing], false), ClusterChoice::Embedded);
+    /// let context = Some("staging".to_owned());
+    /// let toml = ClusterSettings { context: context.clone(), kubeconfig: None };
+    /// let choice = ClusterChoice::of([&nothing, &toml], false);
+    /// assert_eq!(choice, ClusterChoice::Kubeconfig { file: None, context });
+    /// ```
+    #[must_use]
+    pub fn of<'a>(settings: impl IntoIterator<Item = &'a ClusterSettings>, in_pod: bool) -> Self {
+        let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let path =
+            |path: &Option<PathBuf>| path.clone().filter(|path| !path.as_os_str().is_empty());
+        for one in settings {
+            let (file, context) = (path(&one.kubeconfig), text(&one.context));
+            if file.is_some() || context.is_some() {
+                return Self::Kubeconfig { file, context };
+            }
+        }
+        match in_pod {
+            true => Self::InPod,
+            false => Self::Embedded,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(name: &str) -> ClusterSettings {
+        ClusterSettings {
+            kubeconfig: Some(name.into()),
+            context: None,
+        }
+    }
+
+    #[test]
+    fn the_first_settings_count_and_empty_ones_do_not() {
+        let empty = ClusterSettings {
+            context: Some(String::new()),
+            kubeconfig: Some(PathBuf::new()),
+        };
+        assert_eq!(ClusterChoice::of([&empty], true), ClusterChoice::InPod);
+        let chosen = |name: &str| ClusterChoice::Kubeconfig {
+            file: Some(name.into()),
+            context: None,
+        };
+        let (a, b) = (file("a"), file("b"));
+        assert_eq!(ClusterChoice::of([&a, &b], true), chosen("a"));
+        assert_eq!(ClusterChoice::of([&empty, &b], true), chosen("b"));
+    }
+
+    #[test]
+    fn a_relative_kubeconfig_is_relative_to_the_folder() {
+        let expanded = |text: &str| {
+            let settings = Settings {
+                kubeconfig: Some(text.into()),
+                ..Settings::default()
+            };
+            let home = Some(Path::new("/home/me"));
+            ClusterSettings::of_folder(&settings, Path::new("/project"), home).kubeconfig
+        };
+        assert_eq!(expanded("kube/config"), Some("/project/kube/config".into()));
+        assert_eq!(expanded("/etc/k"), Some("/etc/k".into()));
+        assert_eq!(expanded("~/k"), Some("/home/me/k".into()));
+    }
+}
