@@ -4,5 +4,6 @@
 //! again for each of them, with all crates that depend on them.
 //!
 //! It has the features that some of the workspace's crates need and others do not.
-//! The program and the tests of all crates depend on it. Users' programs do not.
+//! The tests of all crates depend on it; commands that build the program for tests select it
+//! too. Users' programs and releases do not.
 //! `cargo xtask tidy` reports differences.

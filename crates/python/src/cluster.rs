@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::{
     errors::{one, raise},
     face::Face,
+    leadership,
     objects::{Item, View},
     proxy::Proxy,
     value::to_json,
@@ -120,6 +121,35 @@ impl Cluster {
             let view = View::new(view, face).into_pyobject(py)?;
             Ok(view.into_any().unbind())
         })
+    }
+
+    /// Waits until this process leads, of all that call this with the same name.
+    #[pyo3(signature = (
+        name, namespace=None, *, identity=None, lease_duration=None, renew_deadline=None,
+        retry_interval=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn lead<'py>(
+        &self,
+        py: Python<'py>,
+        name: String,
+        namespace: Option<String>,
+        identity: Option<String>,
+        lease_duration: Option<f64>,
+        renew_deadline: Option<f64>,
+        retry_interval: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let times = leadership::Times {
+            lease_duration,
+            renew_deadline,
+            retry_interval,
+        };
+        let identity = match identity {
+            Some(identity) => identity,
+            None => leadership::unique_identity(py)?,
+        };
+        let connection = (self.inner.clone(), self.face);
+        leadership::lead(py, connection, name, namespace, identity, &times)
     }
 
     /// Requests by path.

@@ -11,6 +11,7 @@ mod errors;
 mod face;
 mod html;
 mod item;
+mod leadership;
 mod objects;
 mod options;
 mod program;
@@ -36,6 +37,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<cluster::Cluster>()?;
     module.add_class::<embedded::EmbeddedCluster>()?;
     module.add_class::<embedded::Faults>()?;
+    module.add_class::<leadership::Leadership>()?;
     module.add_class::<objects::Item>()?;
     module.add_class::<item::PortForward>()?;
     module.add_class::<item::Session>()?;
@@ -52,6 +54,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(runs::launch, module)?)?;
     module.add_function(wrap_pyfunction!(program::selected_cluster, module)?)?;
     module.add_function(wrap_pyfunction!(runs::find_run, module)?)?;
+    module.add_function(wrap_pyfunction!(selector::check_label, module)?)?;
     module.add_function(wrap_pyfunction!(value::quantity, module)?)?;
     module.add_function(wrap_pyfunction!(tasks::assemble, module)?)
 }

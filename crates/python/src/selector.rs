@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use longshore::{Error, FieldSelector, LabelSelector};
+use longshore::{Error, FieldSelector, LabelSelector, model::name};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
@@ -10,7 +10,7 @@ use pyo3::{
 };
 
 use crate::{
-    errors::raise,
+    errors::{raise, raised},
     value::{text, type_name},
 };
 
@@ -77,4 +77,13 @@ pub(crate) fn fields(py: Python<'_>, selector: &Bound<'_, PyAny>) -> PyResult<Fi
         }
     };
     narrow(made.map_err(Error::from).map_err(raise(py))?)
+}
+
+/// Checks the key of a label, and its value if there is one.
+#[pyfunction]
+#[pyo3(signature = (key, value=None))]
+pub(crate) fn check_label(py: Python<'_>, key: &str, value: Option<&str>) -> PyResult<()> {
+    name::label_key(key)
+        .and_then(|()| value.map_or(Ok(()), name::label_value))
+        .map_err(|error| raised(py, Error::from(error).into()))
 }

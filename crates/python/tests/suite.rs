@@ -108,6 +108,7 @@ macro_rules! files {
 files! {
     test_client,
     test_documents,
+    test_election,
     test_hostile,
     test_html,
     test_kube,

@@ -93,7 +93,9 @@ fn test(arguments: &Arguments) -> Outcome {
             cargo()
                 .arg("build")
                 .args(profile)
-                .args(["--package", "longshore-cli"]),
+                .args(["--package", "longshore-cli"])
+                // As the tests build it.
+                .args(["--package", "longshore-features"]),
         )?;
     }
     let mut command = cargo();

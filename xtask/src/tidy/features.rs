@@ -10,7 +10,15 @@ use crate::run::{Outcome, cargo, output};
 pub(super) fn check(packages: &[&str], problems: &mut Vec<String>) -> Outcome {
     let tests = "normal,build,dev";
     let all = builds(&["--workspace", "--edges", tests])?;
-    let program = builds(&["--package", "longshore-cli", "--edges", "normal,build"])?;
+    // As `cargo xtask test -p` builds it for the tests of other packages. Releases have fewer
+    // features.
+    let selection = [
+        "--package",
+        "longshore-cli",
+        "--package",
+        "longshore-features",
+    ];
+    let program = builds(&[&selection[..], &["--edges", "normal,build"]].concat())?;
     problems.extend(differences("the program", &program, &all));
     // Not a crate with tests of Longshore: `cargo xtask` alone builds it.
     for package in packages.iter().filter(|name| **name != "xtask") {

@@ -47,7 +47,7 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
     ("embedded", &["apiserver", "engine", "controllers", "files", "node", "node-api", "client", "model"], &[]),
     ("longshore", &["client", "resolver", "launcher", "zenml", "model", "embedded"], &[]),
     ("features", &[], &[]),
-    ("cli", &["longshore", "embedded", "features", "files"], &[]),
+    ("cli", &["longshore", "embedded", "files"], &[]),
     ("python", &["longshore", "embedded", "cli"], &[]),
     ("conformance", &["longshore", "embedded"], &["model", "node", "node-api"]),
     ("bench", &["longshore", "embedded", "features"], &[]),

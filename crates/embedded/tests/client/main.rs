@@ -7,6 +7,7 @@
 mod caches;
 mod clock_jumps;
 mod common;
+mod election;
 mod lists;
 mod restart;
 mod watches;

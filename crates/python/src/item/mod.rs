@@ -4,12 +4,12 @@ mod pod;
 mod watch;
 
 use longshore::{Error, Patch, kinds::Any};
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyInt};
 use serde_json::Value;
 
 use crate::{
     delete,
-    errors::raise,
+    errors::{one, raise},
     face::Face,
     objects::{Item, View},
     until::{Until, wait_until},
@@ -215,7 +215,17 @@ impl Item {
     }
 
     /// Sets the number of replicas, and returns it.
-    fn scale<'py>(&self, py: Python<'py>, replicas: u32) -> PyResult<Bound<'py, PyAny>> {
+    fn scale<'py>(
+        &self,
+        py: Python<'py>,
+        replicas: &Bound<'py, PyInt>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let number: Option<i32> = replicas.extract().ok();
+        let number = number.and_then(|number| u32::try_from(number).ok());
+        let Some(replicas) = number else {
+            let message = format!("replicas must be from 0 to {}, not {replicas}", i32::MAX);
+            return Err(one(py, "InvalidError", &message)?);
+        };
         let item = self.inner.clone();
         self.face.run(
             py,

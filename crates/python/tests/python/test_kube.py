@@ -241,8 +241,10 @@ class Items(Kube):
         self.assertIsNone(made.delete())
         with self.assertRaises(LookupError):
             made.fetch()
-        with self.assertRaises(kube.APIError):
-            changed.meta.labels.set("not valid!", "c")
+        for key, value in [("not valid!", "c"), ("a", "b c")]:
+            with self.assertRaisesRegex(kube.APIError, "^invalid label") as caught:
+                changed.meta.labels.set(key, value)
+            self.assertIsNone(caught.exception.response)
 
     def test_metadata(self):
         made = self.secret("a", metadata={"name": "a", "annotations": {"x": "y"}, "finalizers": ["a/b"]})

@@ -116,6 +116,9 @@ class Operations(unittest.TestCase):
         data = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
         made = self.cluster.create(data)
         self.assertEqual(made.scale(3), 3)
+        for wrong in (-1, 2**31, 2**80):
+            with self.assertRaisesRegex(longshore.InvalidError, f"0 to 2147483647, not {wrong}"):
+                made.scale(wrong)
         self.assertEqual(made.fetch().field("spec", "replicas"), 3)
 
     def test_objects_of_a_connection_are_not_pickled(self):

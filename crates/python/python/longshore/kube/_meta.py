@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .. import _native
+from ..errors import APIError, InvalidError
 from . import _util
 
 
@@ -135,6 +137,11 @@ class ResourceLabels(Mapping[str, str]):
         return self._patch({key: None})
 
     def _patch(self, labels: dict[str, str | None]) -> Any:
+        for key, value in labels.items():
+            try:
+                _native.check_label(key, value)
+            except InvalidError as error:
+                raise APIError(None, str(error)) from error
         resource = self._resource
         patch = {"metadata": {"labels": labels}}
         raw = resource.cluster.proxy.patch(resource.meta.link, patch=patch)
