@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// A copy of a view's objects. Reading it sends no request.
-#[pyclass(frozen, module = "longshore")]
+#[pyclass(frozen, generic, module = "longshore")]
 pub(crate) struct Cache {
     inner: Inner<Any>,
     face: Face,

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::face::Face;
 
 /// An object as it was at one version.
-#[pyclass(frozen, module = "longshore")]
+#[pyclass(frozen, generic, module = "longshore")]
 pub(crate) struct Item {
     pub(crate) inner: longshore::Item<Any>,
     pub(crate) face: Face,
@@ -24,7 +24,7 @@ impl Item {
 }
 
 /// The objects of one kind, in one namespace or in all.
-#[pyclass(frozen, module = "longshore")]
+#[pyclass(frozen, generic, module = "longshore")]
 pub(crate) struct View {
     pub(crate) inner: longshore::View<Any>,
     pub(crate) face: Face,

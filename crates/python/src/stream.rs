@@ -118,7 +118,7 @@ async fn outcome(shared: Arc<Shared>, limit: Option<Duration>) -> Result<Outcome
 }
 
 /// An iterator, or an asynchronous iterator.
-#[pyclass(frozen, module = "longshore")]
+#[pyclass(frozen, generic, module = "longshore")]
 pub(crate) struct Stream {
     face: Face,
     shared: Arc<Shared>,

@@ -1,7 +1,7 @@
 //! The objects of one kind.
 
-use futures::StreamExt;
-use pyo3::prelude::*;
+use futures::{StreamExt, TryStreamExt};
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PySlice};
 
 use crate::{
     cache::Cache,
@@ -14,7 +14,7 @@ use crate::{
     selector,
     stream::{Piece, Stream},
     until::{Until, wait_until},
-    value::to_json,
+    value::{to_json, type_name},
     wait::{limit, wait},
 };
 
@@ -26,6 +26,27 @@ macro_rules! item {
             Item::new(item, face).into_python(py)
         })
     }};
+}
+
+/// How many objects from the first one a position or slice needs; `None` for all.
+fn needed(position: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+    if let Ok(slice) = position.cast::<PySlice>() {
+        let part = |name| slice.getattr(name)?.extract::<Option<isize>>();
+        let from_start = |part: Option<isize>| part.is_none_or(|part| part >= 0);
+        let (start, stop, step) = (part("start")?, part("stop")?, part("step")?);
+        return Ok(stop
+            .filter(|_| from_start(start) && from_start(step))
+            .and_then(|stop| usize::try_from(stop).ok()));
+    }
+    let Ok(position) = position.extract::<isize>() else {
+        let class = type_name(position);
+        return Err(PyTypeError::new_err(format!(
+            "positions in a view are integers or slices, not {class}: fetch(name) requests an object"
+        )));
+    };
+    Ok(usize::try_from(position)
+        .ok()
+        .and_then(|position| position.checked_add(1)))
 }
 
 #[pymethods]
@@ -246,6 +267,21 @@ impl View {
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.face.require(Face::Blocking, "await view.count()")?;
         wait(py, self.inner.count())
+    }
+
+    /// The object at a position, or those of a slice. Requests only the pages that it needs.
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        position: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.face.require(Face::Blocking, "await view.list()")?;
+        let needed = needed(position)?.unwrap_or(usize::MAX);
+        let view = self.inner.clone();
+        let reading = async move { view.stream().take(needed).try_collect::<Vec<_>>().await };
+        let items = wait(py, reading)?.into_iter();
+        let items: Vec<Item> = items.map(|item| Item::new(item, self.face)).collect();
+        items.into_pyobject(py)?.get_item(position)
     }
 
     /// A view is always true. Without this method, Python would request its length.

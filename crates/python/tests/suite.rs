@@ -112,10 +112,13 @@ files! {
     test_hostile,
     test_html,
     test_kube,
+    test_notebook,
     test_official_client,
     test_operations,
     test_pod,
     test_pytest,
+    test_recipes,
+    test_reference,
     test_resolver,
     test_runs,
     test_signals,
@@ -146,12 +149,40 @@ fn kube_on_the_embedded_cluster() {
     kube("embedded");
 }
 
+/// The Python of a framework.
+fn framework(name: &str) -> PathBuf {
+    let folder = env::var_os("LONGSHORE_TEST_FRAMEWORKS");
+    let folder = folder.expect("`cargo xtask test --frameworks` runs this");
+    PathBuf::from(folder).join(name).join("bin/python3")
+}
+
 /// Compares the package with TensorFlow's own classes.
 #[test]
 #[ignore = "cargo xtask test --frameworks"]
 fn test_tensorflow() {
-    let folder = env::var_os("LONGSHORE_TEST_FRAMEWORKS");
-    let folder = folder.expect("`cargo xtask test --frameworks` runs this");
-    let python = PathBuf::from(folder).join("tensorflow/bin/python3");
-    run(&python, &["-m", "unittest", "-q", "frameworks_tensorflow"]);
+    run(
+        &framework("tensorflow"),
+        &["-m", "unittest", "-q", "frameworks_tensorflow"],
+    );
+}
+
+/// Runs pipelines of the current ZenML.
+#[test]
+#[ignore = "cargo xtask test --frameworks"]
+fn test_current_zenml() {
+    run(
+        &framework("zenml"),
+        &["-m", "unittest", "-q", "zenml_today"],
+    );
+}
+
+/// Checks the types of the package with pyright. The tests check them with mypy.
+#[test]
+#[ignore = "cargo xtask test --frameworks"]
+fn test_pyright() {
+    let package = package().join("longshore").display().to_string();
+    run(
+        &framework("pyright"),
+        &["-m", "pyright", "--pythonversion", "3.10", &package],
+    );
 }

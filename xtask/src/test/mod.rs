@@ -114,9 +114,12 @@ fn test(arguments: &Arguments) -> Outcome {
             .env("LONGSHORE_TEST_PYTHON", python)
             .env("LONGSHORE_TEST_KUBE", kube);
         // Most tests wait, and one package has few test programs to run at a time.
-        if arguments.package.is_some() && env::var_os("RUST_TEST_THREADS").is_none() {
+        if arguments.package.is_some() {
             let cores = std::thread::available_parallelism().map_or(2, usize::from);
-            command.env("RUST_TEST_THREADS", (4 * cores).to_string());
+            default_env(command, "RUST_TEST_THREADS", &(4 * cores).to_string());
+        }
+        if arguments.package.as_deref() == Some("longshore-cli") {
+            default_env(command, "LONGSHORE_SOAK_SECONDS", "5");
         }
     };
     // cargo itself runs a part of the tests: `rest` may contain options of cargo.
@@ -148,6 +151,13 @@ fn test(arguments: &Arguments) -> Outcome {
         }
     }
     result
+}
+
+/// Sets a variable that the environment does not set.
+fn default_env(command: &mut Command, name: &str, value: &str) {
+    if env::var_os(name).is_none() {
+        command.env(name, value);
+    }
 }
 
 /// Whether a package has a library, which may have examples to test.

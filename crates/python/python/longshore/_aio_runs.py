@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from ._code import locate
+from ._notebook import progress
 from .errors import LaunchError
 from .runs import LogLine, Result, launch
 
@@ -49,7 +50,9 @@ class Run:
         :raises longshore.LaunchError: If ``check`` is set and the run fails.
         """
         result = Result(1, "the events of the run ended early")
+        show = progress(self.name)
         async for event in self.events(logs=False):
+            show(event)
             if event["event"] == "finished":
                 result = Result(event["exitCode"], event["reason"])
         if check and result.exit_code:

@@ -19,13 +19,14 @@ import os
 
 from . import _native
 from ._aio_runs import Run, run
-from ._native import Cache, Item, PortForward, Proxy, Session, Stream, View, Watch
+from ._native import Cache, Item, Leadership, PortForward, Proxy, Session, Stream, View, Watch
 from .events import WatchEvent
 
 __all__ = [
     "Cache",
     "Cluster",
     "Item",
+    "Leadership",
     "PortForward",
     "Proxy",
     "Run",
@@ -48,7 +49,8 @@ class Cluster(_native.Cluster):
         kubeconfig: str | os.PathLike[str] | None = None,
         context: str | None = None,
     ) -> Cluster:
-        return super().__new__(cls, url, kubeconfig=kubeconfig, context=context, asyncio=True)
+        arguments = {"kubeconfig": kubeconfig, "context": context, "asyncio": True}
+        return super().__new__(cls, url, **arguments)  # pyright: ignore[reportCallIssue]
 
     async def __aenter__(self) -> Cluster:
         return self

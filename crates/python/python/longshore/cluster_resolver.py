@@ -47,7 +47,7 @@ def _selectors(role, selectors):
         ) from None
 
 
-class KubernetesClusterResolver(_Base):
+class KubernetesClusterResolver(_Base):  # pyright: ignore[reportGeneralTypeIssues]
     """The tasks of a distributed job, from label selectors over pods.
 
     >>> import longshore

@@ -15,11 +15,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import _native
 from ._code import Code, locate
+from ._notebook import progress
 from .errors import InvalidError, LaunchError
 
 __all__ = ["LogLine", "Result", "Run", "Task", "find_run", "run", "task"]
@@ -76,14 +78,16 @@ class Run:
                 yield LogLine(event["role"], event["index"], event["line"])
 
     def wait(self, *, logs: bool = False, check: bool = False) -> Result:
-        """Waits until the run ends. Ctrl-C stops waiting; the run continues.
+        """Waits until the run ends. Ctrl-C stops waiting; the run continues. Notebooks show the progress.
 
         :param logs: Print the lines of the tasks.
         :param check: Raise an error if the run fails.
         :raises longshore.LaunchError: If ``check`` is set and the run fails.
         """
         result = Result(1, "the events of the run ended early")
+        show = progress(self.name)
         for event in self.events(logs=logs):
+            show(event)
             if event["event"] == "log":
                 print(LogLine(event["role"], event["index"], event["line"]), flush=True)
             elif event["event"] == "finished":
@@ -113,6 +117,10 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run {self.name} namespace={self.namespace}>"
+
+    def _repr_html_(self) -> str:
+        why = self.why()
+        return f"<p><b>{escape(self.name)}</b> {escape(why['state'])}</p>"
 
 
 def run(

@@ -7,6 +7,8 @@ If ZenML 0.3 is installed, the class is one of its orchestrator backends, for
 import copy
 import json
 import logging
+# pyright: reportMissingImports=false
+
 import os
 from pathlib import Path
 
@@ -86,7 +88,7 @@ class PipelineRun:
         return f"PipelineRun({self.name!r}, namespace={self.namespace!r})"
 
 
-class OrchestratorKubernetesBackend(_Base):
+class OrchestratorKubernetesBackend(_Base):  # pyright: ignore[reportGeneralTypeIssues]
     """Runs ZenML pipelines as Jobs in a Kubernetes cluster.
 
     >>> import longshore

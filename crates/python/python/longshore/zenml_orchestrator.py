@@ -5,6 +5,9 @@ Register it as a flavor of ZenML, with its source
 imports it when a stack uses the flavor; the rest of the package does not.
 """
 
+# mypy: disable-error-code="import-not-found,misc,no-any-return"
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import contextvars
@@ -14,9 +17,9 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple, Type, Union
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from pydantic import Field, PositiveInt
@@ -50,7 +53,7 @@ from zenml.utils.time_utils import utc_now
 
 from . import _native
 from ._code import locate
-from .errors import KubeError
+from .errors import ForbiddenError, KubeError
 from .runs import Run, find_run, launch
 
 __all__ = [
@@ -115,18 +118,17 @@ class LongshoreOrchestratorSettings(BaseSettings):
     Those of a pipeline, or of the orchestrator itself, apply to all steps without their own.
     """
 
-    image: Optional[str] = Field(
+    image: str | None = Field(
         None,
         description="The image of the step, with Python, ZenML, the package longshore and what the step "
         "imports. Longshore sends the code. Without an image, ZenML builds one. The embedded cluster uses "
         "no image.",
     )
-    cpu: Union[str, float, None] = Field(None, description="CPUs, such as 2 or 500m.")
-    memory: Optional[str] = Field(None, description="Memory, such as 4Gi.")
-    gpus: Optional[int] = Field(None, description="The number of GPUs.")
-    timeout: Optional[str] = Field(None, description="The maximum duration of the step, such as 90s or 2h.")
-    env: Dict[str, str] = Field({}, description="Environment variables.")
-    options: Dict[str, Any] = Field(
+    cpu: str | float | None = Field(None, description="CPUs, such as 2 or 500m.")
+    memory: str | None = Field(None, description="Memory, such as 4Gi.")
+    gpus: int | None = Field(None, description="The number of GPUs.")
+    timeout: str | None = Field(None, description="The maximum duration of the step, such as 90s or 2h.")
+    options: dict[str, Any] = Field(
         {}, description="Further keys of longshore.toml, such as queue, node_selector or volumes."
     )
 
@@ -138,10 +140,10 @@ class LongshoreOrchestratorConfig(BaseOrchestratorConfig, LongshoreOrchestratorS
     default, the embedded cluster of this machine, which is started if needed.
     """
 
-    context: Optional[str] = Field(None, description="The context of the kubeconfig.")
-    kubeconfig: Optional[str] = Field(None, description="The path of the kubeconfig.")
-    namespace: Optional[str] = Field(None, description="The namespace; the default is that of the context.")
-    max_parallelism: Optional[PositiveInt] = Field(
+    context: str | None = Field(None, description="The context of the kubeconfig.")
+    kubeconfig: str | None = Field(None, description="The path of the kubeconfig.")
+    namespace: str | None = Field(None, description="The namespace; the default is that of the context.")
+    max_parallelism: PositiveInt | None = Field(
         None, description="The maximum number of steps of a pipeline that run at the same time."
     )
 
@@ -171,8 +173,8 @@ class LongshoreStepEntrypoint(StepEntrypointConfiguration):
 class LongshoreOrchestrator(ContainerizedOrchestrator):
     """Executes the steps of a pipeline as Longshore runs, in the order of their dependencies."""
 
-    _connection: Optional[_native.Cluster] = None
-    _shares_files: Optional[bool] = None
+    _connection: _native.Cluster | None = None
+    _shares_files: bool | None = None
 
     @property
     def config(self) -> LongshoreOrchestratorConfig:
@@ -182,17 +184,17 @@ class LongshoreOrchestrator(ContainerizedOrchestrator):
         return config
 
     @property
-    def settings_class(self) -> Optional[Type[BaseSettings]]:
+    def settings_class(self) -> type[BaseSettings] | None:
         """The class of a step's settings."""
         return LongshoreOrchestratorSettings
 
     @property
-    def supported_execution_modes(self) -> List[ExecutionMode]:
-        """All of ZenML's modes."""
-        return list(ExecutionMode)
+    def supported_execution_modes(self) -> list[ExecutionMode]:
+        """All modes: stop the other steps, start no further ones, or only those that can succeed."""
+        return [ExecutionMode.FAIL_FAST, ExecutionMode.STOP_ON_FAILURE, ExecutionMode.CONTINUE_ON_FAILURE]
 
     @property
-    def validator(self) -> Optional[StackValidator]:
+    def validator(self) -> StackValidator | None:
         """Checks that the steps can reach the other components of the stack."""
         return StackValidator(custom_validation_function=self._validate)
 
@@ -203,12 +205,12 @@ class LongshoreOrchestrator(ContainerizedOrchestrator):
         except KeyError:
             raise RuntimeError(f"not in a step of Longshore's orchestrator: {RUN_ID} is not set") from None
 
-    def get_step_run_metadata(self, info: Any) -> Dict[str, Any]:
+    def get_step_run_metadata(self, info: Any) -> dict[str, Any]:
         """The name of the Longshore run, for ``longshore logs`` and ``longshore why``."""
         name = os.environ.get("LONGSHORE_RUN")
         return {} if name is None else {"longshore_run": name}
 
-    def get_docker_builds(self, snapshot: Any) -> List[Any]:
+    def get_docker_builds(self, snapshot: Any) -> list[Any]:
         """The images to build: none on the embedded cluster, or if all steps have an image.
 
         :raises RuntimeError: If the cluster needs an image and the stack has no container registry.
@@ -228,10 +230,10 @@ class LongshoreOrchestrator(ContainerizedOrchestrator):
         self,
         snapshot: Any,
         stack: Any,
-        base_environment: Dict[str, str],
-        step_environments: Dict[str, Dict[str, str]],
+        base_environment: dict[str, str],
+        step_environments: dict[str, dict[str, str]],
         placeholder_run: Any = None,
-    ) -> Optional[SubmissionResult]:
+    ) -> SubmissionResult | None:
         """Runs a pipeline, and returns when it has ended.
 
         :raises RuntimeError: If steps fail, with the cause of each.
@@ -246,7 +248,7 @@ class LongshoreOrchestrator(ContainerizedOrchestrator):
         _Execution(self, snapshot, stack, pipeline_run, orchestrator_run_id, step_environments).execute()
         return None
 
-    def cluster(self, folder: Optional[Path] = None) -> _native.Cluster:
+    def cluster(self, folder: Path | None = None) -> _native.Cluster:
         """The cluster of the configuration, otherwise that of the command ``longshore run``.
 
         :param folder: The folder whose ``longshore.toml`` may name the cluster; default: the source root.
@@ -267,7 +269,7 @@ class LongshoreOrchestrator(ContainerizedOrchestrator):
                     node.field("status", "nodeInfo", "containerRuntimeVersion") or ""
                     for node in self.cluster().view("nodes")
                 ]
-            except KubeError as error:
+            except ForbiddenError as error:
                 _log.debug("The nodes of the cluster cannot be read: %s", error)
                 runtimes = []
             self._shares_files = any(runtime.startswith(_EMBEDDED_RUNTIME) for runtime in runtimes)
@@ -284,16 +286,18 @@ class LongshoreOrchestrator(ContainerizedOrchestrator):
     ) -> Run:
         """Launches the run of a step."""
         settings = self._settings(step)
-        arguments: Dict[str, Any] = {"step_name": name, "snapshot_id": snapshot.id}
+        arguments: dict[str, Any] = {"step_name": name, "snapshot_id": snapshot.id}
         sends_code = self.shares_files() or settings.image is not None
         env = {RUN_ID: orchestrator_run_id}
         if sends_code:
-            command = [sys.executable if self.shares_files() else "python3", "-c", _START]
-            command += LongshoreStepEntrypoint.get_entrypoint_arguments(**arguments)
+            python = sys.executable if self.shares_files() else "python3"
+            command = [python, "-c", _START, *LongshoreStepEntrypoint.get_entrypoint_arguments(**arguments)]
         else:
-            command = StepEntrypointConfiguration.get_entrypoint_command()
-            command += StepEntrypointConfiguration.get_entrypoint_arguments(**arguments)
-        passed = _LOG_VARIABLES
+            command = [
+                *StepEntrypointConfiguration.get_entrypoint_command(),
+                *StepEntrypointConfiguration.get_entrypoint_arguments(**arguments),
+            ]
+        passed = list(_LOG_VARIABLES)
         if self.shares_files():
             passed += _CALLER_VARIABLES
             env[ENV_ZENML_LOCAL_STORES_PATH] = GlobalConfiguration().local_stores_path
@@ -322,7 +326,7 @@ class LongshoreOrchestrator(ContainerizedOrchestrator):
             workers=1,
             roles=None,
             # The values are stored in a Secret.
-            env={**caller, **environment, **settings.env, **env},
+            env={**caller, **environment, **env},
             options=options,
             **self._resources(step, settings),
         )
@@ -333,24 +337,25 @@ class LongshoreOrchestrator(ContainerizedOrchestrator):
         assert isinstance(settings, LongshoreOrchestratorSettings)
         return settings
 
-    def _resources(self, step: Any, settings: LongshoreOrchestratorSettings) -> Dict[str, Any]:
+    def _resources(self, step: Any, settings: LongshoreOrchestratorSettings) -> dict[str, Any]:
         """The resources of the settings, otherwise those of ZenML's own ``ResourceSettings``."""
         resources = {"cpu": settings.cpu, "memory": settings.memory, "gpus": settings.gpus}
         if self.requires_resources_in_orchestration_environment(step):
             general = step.config.resource_settings
             memory = general.memory and memory_quantity(general.memory)
             defaults = {"cpu": general.cpu_count, "memory": memory, "gpus": general.gpu_count or None}
-            resources = {name: defaults[name] if value is None else value for name, value in resources.items()}
+            for name, value in resources.items():
+                resources[name] = defaults[name] if value is None else value
         return resources
 
-    def _validate(self, stack: Any) -> Tuple[bool, str]:
+    def _validate(self, stack: Any) -> tuple[bool, str]:
         """Whether the steps can reach the store and the components of a stack, and why not."""
         if self.shares_files():
             return True, ""
-        if GlobalConfiguration().uses_local_store:
+        if Client().zen_store.is_local_store():
             return False, (
                 f"the orchestrator {self.name!r} runs steps on another machine, where they cannot reach "
-                "ZenML's database on this one: connect to a ZenML server with `zenml login`"
+                "ZenML's database or server on this one: connect to a server with `zenml login`"
             )
         local = [component.name for component in stack.all_components if component.local_path is not None]
         if local:
@@ -378,14 +383,23 @@ class LongshoreOrchestratorFlavor(BaseOrchestratorFlavor):
         return "longshore"
 
     @property
-    def config_class(self) -> Type[BaseOrchestratorConfig]:
+    def config_class(self) -> type[BaseOrchestratorConfig]:
         """The class of the configuration."""
         return LongshoreOrchestratorConfig
 
     @property
-    def implementation_class(self) -> Type[LongshoreOrchestrator]:
+    def implementation_class(self) -> type[LongshoreOrchestrator]:
         """The class of the orchestrator."""
         return LongshoreOrchestrator
+
+
+class _Ended(NamedTuple):
+    """The end of a step."""
+
+    name: str
+    failure: str | None = None
+    #: Whether its run was cancelled because of another step or an interruption.
+    cancelled: bool = False
 
 
 class _Execution:
@@ -405,20 +419,20 @@ class _Execution:
         self._pipeline_run = pipeline_run
         self._orchestrator_run_id = orchestrator_run_id
         self._environments = environments
-        self._steps: Dict[str, Any] = dict(snapshot.step_configurations)
+        self._steps: dict[str, Any] = dict(snapshot.step_configurations)
         self._mode: ExecutionMode = snapshot.pipeline_configuration.execution_mode
         # Records steps that fail before ZenML's code in them starts.
         self._requests = StepRunRequestFactory(snapshot=snapshot, pipeline_run=pipeline_run, stack=stack)
-        self._ended: queue.Queue[Tuple[str, Optional[str]]] = queue.Queue()
+        self._ended: queue.Queue[_Ended] = queue.Queue()
         self._lock = threading.Lock()
-        self._runs: Dict[str, Run] = {}
+        self._runs: dict[str, Run] = {}
         self._cancelled = False
         self._next_stop_check = 0.0
 
     def execute(self) -> None:
         """Executes all steps, and returns when the last run has ended."""
         order = Order({name: step.spec.upstream_steps for name, step in self._steps.items()})
-        failures: Dict[str, str] = {}
+        failures: dict[str, str] = {}
         limit = self._orchestrator.config.max_parallelism or len(self._steps)
         stopped = False
         began = time.monotonic()
@@ -431,18 +445,19 @@ class _Execution:
                 if not order.active:
                     break
                 try:
-                    name, failure = self._ended.get(timeout=_STOP_POLL_INTERVAL)
+                    ended = self._ended.get(timeout=_STOP_POLL_INTERVAL)
                 except queue.Empty:
                     stopped = stopped or self._is_stopped()
                     continue
-                order.end(name, succeeded=failure is None)
-                stopped = stopped or self._is_stopped(now=failure is not None)
-                if failure is None:
+                order.end(ended.name, succeeded=ended.failure is None)
+                stopped = stopped or self._is_stopped(now=ended.failure is not None)
+                if ended.failure is None:
                     continue
-                self._record_failure(name, stopped)
-                if not stopped and not self._cancelled:
-                    failures[name] = failure
-                    _log.error("%s", failure)
+                was_stopped = stopped or ended.cancelled
+                self._record_failure(ended.name, was_stopped)
+                if not was_stopped:
+                    failures[ended.name] = ended.failure
+                    _log.error("%s", ended.failure)
                     if self._mode == ExecutionMode.FAIL_FAST:
                         self._cancel()
         except BaseException:
@@ -460,16 +475,16 @@ class _Execution:
 
     def _start(self, name: str) -> None:
         """Starts the thread of a step, with ZenML's context, so that the logs are stored."""
-        context = contextvars.copy_context()
-        threading.Thread(target=context.run, args=(self._follow, name), name=f"step {name}", daemon=True).start()
+        run_here = contextvars.copy_context().run
+        threading.Thread(target=run_here, args=(self._follow, name), daemon=True).start()
 
     def _follow(self, name: str) -> None:
         """Launches a step, shows its logs until it ends, and reports why it failed."""
         try:
-            failure = self._follow_run(name, self._launch(name))
+            ended = self._follow_run(name, self._launch(name))
         except Exception as error:
-            failure = f"step `{name}` failed: {error}"
-        self._ended.put((name, failure))
+            ended = _Ended(name, f"step `{name}` failed: {error}")
+        self._ended.put(ended)
 
     def _launch(self, name: str) -> Run:
         launched = self._orchestrator.launch(
@@ -490,8 +505,8 @@ class _Execution:
             _log.warning("Step `%s`: %s", name, warning)
         return launched
 
-    def _follow_run(self, name: str, launched: Run) -> Optional[str]:
-        finished: Dict[str, Any] = {"exitCode": 1, "reason": "the events of the run ended early"}
+    def _follow_run(self, name: str, launched: Run) -> _Ended:
+        finished: dict[str, Any] = {"exitCode": 1, "reason": "the events of the run ended early"}
         for event in launched.events():
             kind = event["event"]
             if kind == "log":
@@ -505,18 +520,21 @@ class _Execution:
             elif kind == "finished":
                 finished = event
         if not finished["exitCode"]:
-            return None
-        return self._cause(name, launched, finished)
-
-    def _cause(self, name: str, launched: Run, finished: Mapping[str, Any]) -> str:
-        """Why a run failed: the exception of the step, if ZenML recorded one, and the cause of the run."""
+            return _Ended(name)
         why = launched.why()
-        causes = [why.get("summary") or finished["reason"]]
+        cancelled = self._cancelled and why["state"] == "cancelled"
+        return _Ended(name, self._cause(name, why.get("summary") or finished["reason"], why), cancelled)
+
+    def _cause(self, name: str, cause: str, why: Mapping[str, Any]) -> str:
+        """Why a run failed, with the exception of the step if ZenML recorded one."""
         step_run = self._step_run(name)
         if step_run is not None and step_run.exception_info is not None:
-            causes.insert(0, step_run.exception_info.traceback.strip().splitlines()[-1])
+            exception = step_run.exception_info.traceback.strip().splitlines()[-1]
+            # The cause may end with the last line of the log.
+            if exception not in cause:
+                cause = f"{cause}: {exception}"
         remedy = (why.get("explanation") or {}).get("remedy")
-        return f"step `{name}` failed: {': '.join(causes)}" + (f"; {remedy}" if remedy else "")
+        return f"step `{name}` failed: {cause}" + (f"; {remedy}" if remedy else "")
 
     def _step_run(self, name: str) -> Any:
         """ZenML's record of a step: the latest attempt, or ``None``."""
@@ -536,8 +554,10 @@ class _Execution:
                 request.end_time = utc_now()
                 Client().zen_store.create_run_step(request)
             elif step_run is not None and not step_run.status.is_finished:
-                publish = publish_utils.publish_stopped_step_run if stopped else publish_utils.publish_failed_step_run
-                publish(step_run.id)
+                if stopped:
+                    publish_utils.publish_stopped_step_run(step_run.id)
+                else:
+                    publish_utils.publish_failed_step_run(step_run.id)
         except Exception as error:
             _log.warning("The failure of step `%s` was not recorded: %s", name, error)
 
@@ -546,7 +566,11 @@ class _Execution:
         if not now and time.monotonic() < self._next_stop_check:
             return False
         self._next_stop_check = time.monotonic() + _STOP_POLL_INTERVAL
-        status = Client().get_pipeline_run(self._pipeline_run.id, hydrate=False).status
+        try:
+            status = Client().get_pipeline_run(self._pipeline_run.id, hydrate=False).status
+        except Exception as error:
+            _log.warning("The state of the pipeline run cannot be read: %s", error)
+            return False
         return status in (ExecutionStatus.STOPPING, ExecutionStatus.STOPPED)
 
     def _publish(self, status: ExecutionStatus) -> None:
@@ -576,10 +600,10 @@ class _Execution:
         self._cancel()
         remaining = set(active)
         while remaining:
-            name, failure = self._ended.get()
-            remaining.discard(name)
-            if failure is not None:
-                self._record_failure(name, stopped=True)
+            ended = self._ended.get()
+            remaining.discard(ended.name)
+            if ended.failure is not None:
+                self._record_failure(ended.name, stopped=True)
         self._publish(ExecutionStatus.STOPPING)
 
 
@@ -609,11 +633,11 @@ class Order:
         self.active: set[str] = set()
 
     @property
-    def waiting(self) -> List[str]:
+    def waiting(self) -> list[str]:
         """The steps that were not started."""
         return list(self._missing)
 
-    def ready(self) -> List[str]:
+    def ready(self) -> list[str]:
         """The steps that can start: all their upstream steps have succeeded."""
         return [name for name, others in self._missing.items() if not others]
 

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Changes to objects, in order, each exactly once.
-#[pyclass(frozen, module = "longshore")]
+#[pyclass(frozen, generic, module = "longshore")]
 pub(crate) struct Watch {
     shared: Arc<Shared>,
     face: Face,

@@ -57,6 +57,19 @@ class Client(WithCluster):
         names = [item.name for item in self.cluster.view("cm", "default")]
         self.assertEqual(names, [f"m{index:04}" for index in range(1_100)])
 
+    def test_positions_and_slices(self):
+        for index in range(510):
+            self.cluster.create(config_map(f"m{index:03}"))
+        maps = self.cluster.view("configmaps", "default")
+        names = [item.name for item in maps]
+        for part in [slice(3), slice(1, 4), slice(-2, None), slice(None, -500, 3), slice(2, 9, 2), slice(None, None, -1)]:
+            self.assertEqual([item.name for item in maps[part]], names[part], part)
+        self.assertEqual([maps[0].name, maps[-1].name, maps[505].name], ["m000", "m509", "m505"])
+        with self.assertRaises(IndexError):
+            maps[510]
+        with self.assertRaisesRegex(TypeError, "not str: fetch"):
+            maps["m000"]
+
     def test_the_length_of_a_view_is_the_number_of_objects(self):
         maps = self.cluster.view("configmaps", "default")
         self.assertEqual(len(maps), 0)

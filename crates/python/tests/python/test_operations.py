@@ -201,7 +201,7 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
         self.assertLess(time.monotonic() - begin, 10)
 
     async def test_the_wrong_kind_of_iteration_is_named(self):
-        for wrong, text in [(lambda: list(self.maps), "async for"), (lambda: len(self.maps), "count")]:
+        for wrong, text in [(lambda: list(self.maps), "async for"), (lambda: len(self.maps), "count"), (lambda: self.maps[0], "list")]:
             with self.assertRaisesRegex(TypeError, text):
                 wrong()
         with self.assertRaisesRegex(TypeError, "use for"):

@@ -102,7 +102,7 @@ class OpenEnum(enum.Enum):
         return member
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.value == other.value
+        return isinstance(other, type(self)) and type(self) is type(other) and self.value == other.value
 
     def __hash__(self) -> int:
         return hash(self.value)
