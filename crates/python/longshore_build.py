@@ -33,8 +33,8 @@ __all__ = [
 ]
 
 # pip runs the hooks in the folder with pyproject.toml: `crates/python` in a checkout, the top
-# folder in a source distribution. There, maturin names the manifest in pyproject.toml.
-MANIFESTS = [Path("Cargo.toml"), Path("crates/python/Cargo.toml")]
+# folder in a source distribution, which has the manifest of the workspace there.
+MANIFESTS = [Path("crates/python/Cargo.toml"), Path("Cargo.toml")]
 # pyproject.toml names this folder; maturin fails if it does not exist.
 DATA = Path("data")
 
@@ -97,10 +97,12 @@ def _program() -> Path:
         # The version of glibc for manylinux2014.
         target = f"{platform.machine()}-unknown-linux-gnu.2.17"
         command = ["cargo", "zigbuild", "--target", target]
-    manifest = next(path for path in MANIFESTS if _is_package(path))
-    # As maturin builds the extension module, so that Cargo builds the libraries once.
-    command += ["--manifest-path", str(manifest), "--locked", "--profile", "wheel"]
-    command += ["--features", "program", "--bin", "longshore"]
+    manifest = next(path for path in MANIFESTS if path.exists())
+    # With the features of the extension module, so that Cargo builds the libraries once. Not
+    # `--locked`: Cargo removes crates from Cargo.lock that a source distribution does not have.
+    command += ["--manifest-path", str(manifest), "--profile", "wheel"]
+    command += ["--package", "longshore-cli", "--bin", "longshore"]
+    command += ["--package", "longshore-python", "--features", "longshore-python/program"]
     command += ["--message-format", "json-render-diagnostics"]
     output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
     for line in output.splitlines():
@@ -112,7 +114,3 @@ def _program() -> Path:
 
 def _uses_zig() -> bool:
     return "--zig" in os.environ.get("MATURIN_PEP517_ARGS", "").split()
-
-
-def _is_package(manifest: Path) -> bool:
-    return manifest.exists() and "longshore-python" in manifest.read_text()

@@ -76,6 +76,7 @@ impl Cluster {
         self.inner.is_closed()
     }
 
+    /// Closes the connection. Later requests raise `ClosedError`.
     fn close(&self) {
         self.inner.close();
     }

@@ -1,6 +1,7 @@
 //! Runs: launched folders of code.
 
 use std::{
+    env,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -10,8 +11,8 @@ use jiff::Timestamp;
 use longshore::{
     Cluster as Connection, Error,
     launcher::{
-        Flags, Follow, FollowOptions, LaunchOptions, Run as Inner, RunSpec, Settings, Store,
-        bundle::Report, runs, why::why,
+        Caller, Flags, Follow, FollowOptions, LaunchOptions, Run as Inner, RunSpec, Settings,
+        Store, bundle::Report, runs, why::why,
     },
 };
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict};
@@ -52,6 +53,25 @@ fn flags(options: &Bound<'_, PyDict>, mut flags: Flags) -> PyResult<Flags> {
     Ok(flags)
 }
 
+/// The environment of this process, for tasks on this machine. Its interpreter comes first in
+/// `PATH`, also if its virtual environment is not activated.
+fn caller(py: Python<'_>) -> PyResult<Caller> {
+    let executable: Option<PathBuf> = py.import("sys")?.getattr("executable")?.extract()?;
+    let own = executable.and_then(|path| path.parent().map(PathBuf::from));
+    let variable = |name: &str| {
+        let value = env::var_os(name);
+        match &own {
+            Some(own) if name == "PATH" => {
+                let known = value.unwrap_or_default();
+                let folders = std::iter::once(own.clone()).chain(env::split_paths(&known));
+                env::join_paths(folders).ok().or(Some(known))
+            }
+            _ => value,
+        }
+    };
+    Ok(Caller::record(variable, &env::current_dir()?).caller)
+}
+
 /// Packs a folder, uploads it and launches a run of it.
 #[pyfunction]
 #[pyo3(signature = (
@@ -81,7 +101,10 @@ pub(crate) fn launch<'py>(
     };
     let flags = flags(options, given)?;
     let spec = RunSpec::load(&folder, &flags);
-    let spec = spec.map_err(Failure::from).map_err(raise(py))?;
+    let mut spec = spec.map_err(Failure::from).map_err(raise(py))?;
+    if cluster.get().code_folder.is_some() {
+        spec.caller = Some(caller(py)?);
+    }
     let options = LaunchOptions {
         store_for_large_code: cluster.get().code_folder.clone().map(Store::Folder),
         ..LaunchOptions::default()

@@ -128,14 +128,17 @@ impl ClusterSpec {
         self.inner.jobs().collect()
     }
 
+    /// The number of tasks of a job.
     fn num_tasks(&self, py: Python<'_>, job_name: &str) -> PyResult<usize> {
         self.inner.num_tasks(job_name).map_err(raise(py))
     }
 
+    /// The indices of the tasks of a job, in order.
     fn task_indices(&self, py: Python<'_>, job_name: &str) -> PyResult<Vec<u32>> {
         self.inner.task_indices(job_name).map_err(raise(py))
     }
 
+    /// The address of a task.
     fn task_address(
         &self,
         py: Python<'_>,

@@ -33,6 +33,7 @@ fn format(py: Python<'_>, name: &str) -> PyResult<Format> {
 
 #[pymethods]
 impl Tasks {
+    /// The addresses of the tasks.
     fn spec(&self) -> ClusterSpec {
         let inner = self.inner.spec();
         ClusterSpec { inner }

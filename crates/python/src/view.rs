@@ -122,6 +122,7 @@ impl View {
         })
     }
 
+    /// The object with this name. Raises `NotFoundError` if it does not exist.
     fn fetch<'py>(&self, py: Python<'py>, name: String) -> PyResult<Bound<'py, PyAny>> {
         item!(self, py, |view| view.fetch(&name))
     }
@@ -139,6 +140,7 @@ impl View {
         )
     }
 
+    /// Creates an object. Raises `AlreadyExistsError` if the name is taken.
     fn create<'py>(
         &self,
         py: Python<'py>,
@@ -148,6 +150,8 @@ impl View {
         item!(self, py, |view| view.create(&data))
     }
 
+    /// Replaces an object. With its `resourceVersion`, raises `ConflictError` if it has changed
+    /// since.
     fn replace<'py>(
         &self,
         py: Python<'py>,
@@ -158,6 +162,7 @@ impl View {
         item!(self, py, |view| view.replace(&name, &data))
     }
 
+    /// Changes fields. `kind` is the type of the patch.
     #[pyo3(signature = (name, body, *, kind="strategic"))]
     fn patch<'py>(
         &self,
@@ -170,6 +175,8 @@ impl View {
         item!(self, py, |view| view.patch(&name, &patch))
     }
 
+    /// Applies fields (server-side apply) as `manager`. Raises `ConflictError` for fields of another
+    /// manager, unless `force` is set.
     #[pyo3(signature = (data, *, manager="longshore", force=false))]
     fn apply<'py>(
         &self,
@@ -182,6 +189,7 @@ impl View {
         item!(self, py, |view| view.apply(&data, &manager, force))
     }
 
+    /// Deletes the object; with `uid` or `version`, only that one.
     #[pyo3(signature = (name, *, propagation=None, grace_seconds=None, uid=None, version=None))]
     fn delete<'py>(
         &self,

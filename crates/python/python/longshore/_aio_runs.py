@@ -64,6 +64,11 @@ class Run:
         why: dict[str, Any] = await self._native.why()
         return why
 
+    async def status(self) -> str:
+        """The state, as :attr:`longshore.Run.status`."""
+        state: str = (await self.why())["state"]
+        return state
+
     async def cancel(self) -> None:
         """Stops the run and keeps its record."""
         await self._native.cancel()

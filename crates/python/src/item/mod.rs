@@ -113,10 +113,12 @@ impl Item {
         from_serde(py, &self.inner.spec().map_err(raise(py))?)
     }
 
+    /// The newest version of the object.
     fn fetch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         item!(self, py, |item| item.fetch())
     }
 
+    /// Changes fields, and returns the new version. `kind` is the type of the patch.
     #[pyo3(signature = (body, *, kind="strategic"))]
     fn patch<'py>(
         &self,
@@ -128,6 +130,7 @@ impl Item {
         item!(self, py, |item| item.patch(&patch))
     }
 
+    /// Changes fields of the status, and returns the new version.
     #[pyo3(signature = (body, *, kind="strategic"))]
     fn patch_status<'py>(
         &self,
@@ -139,6 +142,7 @@ impl Item {
         item!(self, py, |item| item.patch_status(&patch))
     }
 
+    /// Deletes the object; with `uid` or `version`, only that one.
     #[pyo3(signature = (*, propagation=None, grace_seconds=None, uid=None, version=None))]
     fn delete<'py>(
         &self,
@@ -154,6 +158,7 @@ impl Item {
             .done(py, async move { item.delete(&options).await })
     }
 
+    /// Watches changes to this object, after its version.
     fn watch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (face, item) = (self.face, self.inner.clone());
         face.run(py, async move { item.watch().await }, move |py, watch| {

@@ -12,7 +12,7 @@ import longshore
 PROGRAM = pathlib.Path(sys.prefix, "bin", "longshore")
 FIXTURE = """
 def test_a_configmap(longshore_cluster):
-    made = longshore_cluster.create(
+    made = longshore_cluster.cluster.create(
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}})
     assert made.name == "a"
 """

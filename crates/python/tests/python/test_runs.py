@@ -7,6 +7,7 @@ import tempfile
 import threading
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import longshore
 from longshore import aio
@@ -62,6 +63,18 @@ class Runs(unittest.TestCase):
         run = longshore.run(folder / "main.py", cluster=self.cluster)
         self.assertEqual(self.lines(run), ["main/0 | helped"])
 
+    def test_tasks_on_this_machine_use_the_same_interpreter(self):
+        folder = self.folder(main_py="import os, sys; print(sys.prefix, os.environ['LC_CTYPE'])")
+        with mock.patch.dict(os.environ, {"PATH": os.defpath, "LC_CTYPE": "C"}):
+            run = longshore.run(folder / "main.py", cluster=self.cluster)
+        self.assertEqual(self.lines(run), [f"main/0 | {sys.prefix} C"])
+
+    def test_code_that_does_not_fit_a_secret(self):
+        folder = self.folder(main_py="import os; print(os.path.getsize('large'))")
+        (folder / "large").write_bytes(os.urandom(3_000_000))
+        run = longshore.run(folder / "main.py", cluster=self.cluster)
+        self.assertEqual(self.lines(run), ["main/0 | 3000000"])
+
     def test_functions(self):
         env = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
         run = longshore.run(train_example.train, cluster=self.cluster, args=[0.5], kwargs={"steps": 2}, env=env)
@@ -89,7 +102,7 @@ class Runs(unittest.TestCase):
                 run = await aio.run(folder / "main.py", cluster=cluster, workers=2)
                 lines = sorted([str(line) async for line in run.logs()])
                 result = await run.wait(check=True)
-                state = (await run.why())["state"]
+                state = await run.status()
                 await run.cancel()
                 await run.remove()
                 return lines, result.exit_code, state
