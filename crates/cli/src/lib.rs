@@ -1,6 +1,6 @@
 //! The command line of Longshore: arguments, output and exit codes. The crate `longshore`
-//! implements the functionality. A library, because two packages build the program from it:
-//! this one, and the Python wheel.
+//! implements the functionality. A library, so that the package of the Python wheel, which
+//! contains the program, can depend on it.
 
 mod app;
 mod commands;

@@ -97,13 +97,8 @@ impl Cluster {
 
 /// Errors that remain if the same request is sent again.
 fn is_permanent(error: &Error) -> bool {
-    error.is_forbidden()
-        || error.is_unauthorized()
-        || error.is_not_found()
-        || match error {
-            Error::Invalid(_) | Error::Config(_) | Error::Closed => true,
-            _ => false,
-        }
+    let is_refused = error.is_forbidden() || error.is_unauthorized() || error.is_not_found();
+    is_refused || matches!(error, Error::Invalid(_) | Error::Config(_) | Error::Closed)
 }
 
 impl Leadership {

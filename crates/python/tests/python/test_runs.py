@@ -64,10 +64,10 @@ class Runs(unittest.TestCase):
         self.assertEqual(self.lines(run), ["main/0 | helped"])
 
     def test_tasks_on_this_machine_use_the_same_interpreter(self):
-        folder = self.folder(main_py="import os, sys; print(sys.prefix, os.environ['LC_CTYPE'])")
-        with mock.patch.dict(os.environ, {"PATH": os.defpath, "LC_CTYPE": "C"}):
+        folder = self.folder(main_py="import os, sys; print(sys.prefix, os.environ['OMP_NUM_THREADS'])")
+        with mock.patch.dict(os.environ, {"PATH": os.defpath, "OMP_NUM_THREADS": "3"}):
             run = longshore.run(folder / "main.py", cluster=self.cluster)
-        self.assertEqual(self.lines(run), [f"main/0 | {sys.prefix} C"])
+        self.assertEqual(self.lines(run), [f"main/0 | {sys.prefix} 3"])
 
     def test_code_that_does_not_fit_a_secret(self):
         folder = self.folder(main_py="import os; print(os.path.getsize('large'))")
