@@ -83,6 +83,7 @@ class Run:
 
 async def run(
     code: str | os.PathLike[str] | Callable[..., Any] = ".",
+    /,
     command: Sequence[str] | None = None,
     *,
     cluster: Any,

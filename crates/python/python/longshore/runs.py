@@ -125,6 +125,7 @@ class Run:
 
 def run(
     code: str | os.PathLike[str] | Callable[..., Any] = ".",
+    /,
     command: Sequence[str] | None = None,
     *,
     cluster: _native.Cluster | None = None,
@@ -153,7 +154,8 @@ def run(
     :param cpu: CPUs of each task, as ``2`` or ``"500m"``.
     :param memory: Memory of each task, as ``"4Gi"``.
     :param options: Further keys of ``longshore.toml``, such as ``image="..."``, ``retries=2``,
-        ``timeout="2h"``, ``name="train"``. They override the file.
+        ``timeout="2h"``, ``name="train"``, or ``code=False`` if the image contains the code. They override
+        the file.
     :raises longshore.LaunchError: If the run cannot start. Nothing remains in the cluster.
     """
     located = locate(code, args, kwargs)

@@ -75,6 +75,11 @@ class Runs(unittest.TestCase):
         run = longshore.run(folder / "main.py", cluster=self.cluster)
         self.assertEqual(self.lines(run), ["main/0 | 3000000"])
 
+    def test_code_that_is_in_the_image_is_not_packed(self):
+        folder = self.folder(main_py="")
+        run = longshore.run(folder, ["sh", "-c", "ls | wc -l"], code=False, cluster=self.cluster)
+        self.assertEqual(self.lines(run), ["main/0 | 0"])
+
     def test_functions(self):
         env = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
         run = longshore.run(train_example.train, cluster=self.cluster, args=[0.5], kwargs={"steps": 2}, env=env)
