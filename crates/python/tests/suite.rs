@@ -180,9 +180,18 @@ fn test_current_zenml() {
 #[test]
 #[ignore = "cargo xtask test --frameworks"]
 fn test_pyright() {
-    let package = package().join("longshore").display().to_string();
+    let (python, package) = (framework("pyright"), package().join("longshore"));
+    let (own, package) = (python.display().to_string(), package.display().to_string());
     run(
-        &framework("pyright"),
-        &["-m", "pyright", "--pythonversion", "3.10", &package],
+        &python,
+        &[
+            "-m",
+            "pyright",
+            "--pythonversion",
+            "3.10",
+            "--pythonpath",
+            &own,
+            &package,
+        ],
     );
 }
