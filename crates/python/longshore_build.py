@@ -4,9 +4,8 @@ maturin builds either extension modules or programs. This backend builds the pro
 Cargo and gives it to maturin as a data file; the installer puts it into the folder with the
 programs of the environment. Everything else is maturin's.
 
-`MATURIN_PEP517_ARGS="--zig --compatibility manylinux2014 --target x86_64-unknown-linux-gnu"`
-builds for old Linux distributions: maturin links the extension module with zig, and
-cargo-zigbuild the program.
+`MATURIN_PEP517_ARGS="--zig --compatibility manylinux2014"` builds for old Linux
+distributions: maturin links the extension module with zig, and cargo-zigbuild the program.
 """
 
 from __future__ import annotations

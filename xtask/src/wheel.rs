@@ -80,10 +80,7 @@ fn build(manylinux: bool, wheels: &Path) -> Outcome<PathBuf> {
         .arg(root().join("crates/python"))
         .env("CARGO_TARGET_DIR", target().join("wheel"));
     if manylinux {
-        // With the target, both build into the same folder.
-        let target = format!("--target {}-unknown-linux-gnu", std::env::consts::ARCH);
-        let arguments = format!("--zig --compatibility manylinux2014 {target}");
-        command.env("MATURIN_PEP517_ARGS", arguments);
+        command.env("MATURIN_PEP517_ARGS", "--zig --compatibility manylinux2014");
     }
     run_command(&mut command)?;
     println!("built in {} s", begin.elapsed().as_secs());
