@@ -1,7 +1,11 @@
 //! The objects of one kind.
 
 use futures::{StreamExt, TryStreamExt};
-use pyo3::{exceptions::PyTypeError, prelude::*, types::PySlice};
+use pyo3::{
+    exceptions::PyTypeError,
+    prelude::*,
+    types::{PyInt, PySlice},
+};
 
 use crate::{
     cache::Cache,
@@ -31,12 +35,19 @@ macro_rules! item {
 /// How many objects from the first one a position or slice needs; `None` for all.
 fn needed(position: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     if let Ok(slice) = position.cast::<PySlice>() {
-        let part = |name| slice.getattr(name)?.extract::<Option<isize>>();
+        // A part that is no position, or beyond all positions, is left to the list.
+        let part = |name| -> PyResult<Option<isize>> {
+            Ok(slice.getattr(name)?.extract().unwrap_or(Some(-1)))
+        };
         let from_start = |part: Option<isize>| part.is_none_or(|part| part >= 0);
         let (start, stop, step) = (part("start")?, part("stop")?, part("step")?);
         return Ok(stop
             .filter(|_| from_start(start) && from_start(step))
             .and_then(|stop| usize::try_from(stop).ok()));
+    }
+    if position.is_instance_of::<PyInt>() && position.extract::<isize>().is_err() {
+        // No list is so long.
+        return Ok(Some(0));
     }
     let Ok(position) = position.extract::<isize>() else {
         let class = type_name(position);

@@ -29,7 +29,8 @@ use crate::{
 /// [`ElectionOptions::lease_duration`].
 #[derive(Debug)]
 pub struct Leadership {
-    leads: watch::Receiver<bool>,
+    /// The leadership ends at this time unless it is renewed; `None` after it has ended.
+    until: watch::Receiver<Option<Instant>>,
     /// Ends the renewal and releases the Lease if the value is sent.
     resign: Option<oneshot::Sender<()>>,
     renewal: JoinHandle<Result<()>>,
@@ -77,11 +78,14 @@ impl Cluster {
             observed: None,
         };
         loop {
-            match elector.attempt().await {
-                Ok(true) => return Ok(elector.start()),
-                Ok(false) => {}
-                Err(error) if is_permanent(&error) => return Err(error),
-                Err(error) => tracing::info!(%error, name, "cannot acquire the lease"),
+            // Others count from when they see the Lease, which may be before the response.
+            let deadline = Instant::now() + elector.options.renew_deadline;
+            match timeout_at(deadline, elector.attempt()).await {
+                Ok(Ok(true)) => return Ok(elector.start(deadline)),
+                Ok(Ok(false)) => {}
+                Err(_) => tracing::info!(name, "the server is too slow to acquire the lease"),
+                Ok(Err(error)) if is_permanent(&error) => return Err(error),
+                Ok(Err(error)) => tracing::info!(%error, name, "cannot acquire the lease"),
             }
             // Processes that started together do not stay together.
             sleep(
@@ -105,15 +109,18 @@ impl Leadership {
     /// Whether this process leads.
     #[must_use]
     pub fn is_leading(&self) -> bool {
-        *self.leads.borrow()
+        // The renewal may be late: its thread may be blocked.
+        self.until
+            .borrow()
+            .is_some_and(|until| Instant::now() < until)
     }
 
     /// Waits until this process no longer leads.
     pub fn lost(&self) -> impl Future<Output = ()> + Send + use<> {
-        let mut leads = self.leads.clone();
+        let mut until = self.until.clone();
         async move {
             // The sender is dropped when the renewal ends.
-            let _ = leads.wait_for(|leads| !leads).await;
+            let _ = until.wait_for(Option::is_none).await;
         }
     }
 
@@ -179,12 +186,12 @@ impl Elector {
         lost_race(self.leases.replace(&self.name, lease).await)
     }
 
-    fn start(self) -> Leadership {
-        let (leads, receiver) = watch::channel(true);
+    fn start(self, deadline: Instant) -> Leadership {
+        let (until, receiver) = watch::channel(Some(deadline));
         let (resign, resigned) = oneshot::channel();
-        let renewal = tokio::spawn(self.renew(leads, resigned));
+        let renewal = tokio::spawn(self.renew(deadline, until, resigned));
         Leadership {
-            leads: receiver,
+            until: receiver,
             resign: Some(resign),
             renewal,
         }
@@ -192,15 +199,15 @@ impl Elector {
 
     async fn renew(
         mut self,
-        leads: watch::Sender<bool>,
+        mut deadline: Instant,
+        until: watch::Sender<Option<Instant>>,
         mut resigned: oneshot::Receiver<()>,
     ) -> Result<()> {
-        let mut deadline = Instant::now() + self.options.renew_deadline;
         loop {
             let next = Instant::now() + self.options.retry_interval;
             tokio::select! {
                 signal = &mut resigned => {
-                    leads.send_replace(false);
+                    until.send_replace(None);
                     return match signal {
                         Ok(()) => self.release().await,
                         Err(_) => Ok(()),
@@ -211,7 +218,10 @@ impl Elector {
             // Others count from when they see the renewal, which is later.
             let begin = Instant::now();
             match timeout_at(deadline, self.attempt()).await {
-                Ok(Ok(true)) => deadline = begin + self.options.renew_deadline,
+                Ok(Ok(true)) => {
+                    deadline = begin + self.options.renew_deadline;
+                    until.send_replace(Some(deadline));
+                }
                 // After a conflict, the next attempt sees who holds the Lease.
                 Ok(Ok(false)) if !self.is_held_by_another() => {}
                 Ok(Ok(false)) | Err(_) => break,
@@ -223,7 +233,7 @@ impl Elector {
                 break;
             }
         }
-        leads.send_replace(false);
+        until.send_replace(None);
         Ok(())
     }
 

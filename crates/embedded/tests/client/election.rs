@@ -142,3 +142,19 @@ async fn a_candidate_survives_errors_that_pass_and_reports_those_that_remain() {
     assert!(matches!(error, Error::Invalid(_)), "{error}");
     embedded.stop().await;
 }
+
+#[tokio::test]
+async fn a_request_without_a_response_does_not_hold_up_a_candidate() {
+    let embedded = start_server().await.unwrap();
+    let cluster = embedded.cluster();
+    let lost = FaultRule::delay(Duration::from_secs(600))
+        .resource("leases")
+        .verbs(["create"])
+        .times(1);
+    embedded.faults().add(lost).unwrap();
+    let leadership = lead(&cluster, "first").await;
+    assert!(leadership.is_leading());
+    leadership.resign().await.unwrap();
+    embedded.faults().clear();
+    embedded.stop().await;
+}

@@ -62,11 +62,12 @@ class Client(WithCluster):
             self.cluster.create(config_map(f"m{index:03}"))
         maps = self.cluster.view("configmaps", "default")
         names = [item.name for item in maps]
-        for part in [slice(3), slice(1, 4), slice(-2, None), slice(None, -500, 3), slice(2, 9, 2), slice(None, None, -1)]:
+        for part in [slice(3), slice(1, 4), slice(-2, None), slice(None, -500, 3), slice(2, 9, 2), slice(None, None, -1), slice(2**70), slice(-2**70, 2)]:
             self.assertEqual([item.name for item in maps[part]], names[part], part)
         self.assertEqual([maps[0].name, maps[-1].name, maps[505].name], ["m000", "m509", "m505"])
-        with self.assertRaises(IndexError):
-            maps[510]
+        for beyond in (510, -511, 2**70):
+            with self.assertRaises(IndexError):
+                maps[beyond]
         with self.assertRaisesRegex(TypeError, "not str: fetch"):
             maps["m000"]
 
