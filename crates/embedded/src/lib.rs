@@ -25,6 +25,7 @@ mod cluster;
 pub mod daemon;
 mod descriptors;
 mod end;
+pub mod envtest;
 mod error;
 mod example;
 mod files;

@@ -12,6 +12,7 @@ mod completion;
 mod detached_runs;
 mod documents;
 mod down;
+mod envtest;
 mod error_messages;
 mod examples;
 mod excluded_files;
