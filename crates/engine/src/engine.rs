@@ -113,7 +113,7 @@ impl Engine {
     /// Returns an error if the file is in use, has another format version, or
     /// cannot be read or written.
     pub fn open(options: Options) -> Result<Self, OpenError> {
-        let (mut journal, state): (Box<dyn Journal>, State) = match &options.storage {
+        let (mut journal, mut state): (Box<dyn Journal>, State) = match &options.storage {
             Storage::Memory => (Box::new(NoJournal), State::new(Kinds::builtin(), 0)),
             Storage::File(path) => {
                 let mut loader = Loader::default();
@@ -122,6 +122,7 @@ impl Engine {
                 (Box::new(store), loader.finish(revision)?)
             }
         };
+        state.creates_accounts = options.default_accounts;
         let limits = Limits {
             events: options.history,
             bytes: options.history_bytes,

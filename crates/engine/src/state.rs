@@ -155,6 +155,8 @@ pub(crate) struct State {
     /// The progress of object deletions for kinds whose definition is being
     /// deleted.
     pub(crate) cleaning: OrdMap<KindId, Cleaning>,
+    /// Whether each new namespace gets its service account.
+    pub(crate) creates_accounts: bool,
 }
 
 /// The progress of deleting all objects of a kind.
@@ -178,6 +180,7 @@ impl State {
             left_behind: OrdMap::new(),
             definitions: OrdMap::new(),
             cleaning: OrdMap::new(),
+            creates_accounts: true,
         }
     }
 

@@ -101,7 +101,11 @@ pub(super) async fn serve(
         (None, Some(client_ca)) => authority.server_for_clients_of(&names, client_ca)?,
         (None, None) => authority.server(&names)?,
     };
-    let engine = Engine::open(longshore_engine::Options::default());
+    let engine = Engine::open(longshore_engine::Options {
+        // In Kubernetes, a controller creates them.
+        default_accounts: with_controllers,
+        ..longshore_engine::Options::default()
+    });
     let engine = engine.map_err(start)?;
     let server = ApiServer::new(longshore_apiserver::Options {
         engine,
