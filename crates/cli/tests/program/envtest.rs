@@ -16,7 +16,10 @@ struct Server(Child);
 
 impl Server {
     fn start(machine: &Machine, program: &str, arguments: &[String]) -> Self {
-        let folder = machine.longshore(&["envtest", "--assets-dir", "assets"]).expect(0).out;
+        let folder = machine
+            .longshore(&["envtest", "--assets-dir", "assets"])
+            .expect(0)
+            .out;
         let mut command = Command::new(format!("{}/{program}", folder.trim()));
         Self(command.args(arguments).spawn().unwrap())
     }
@@ -45,7 +48,15 @@ fn the_command_gets_the_folder_and_returns_its_exit_code() {
     let machine = Machine::new();
     let script = "test -x \"$KUBEBUILDER_ASSETS/etcd\" && \
                   test -x \"$KUBEBUILDER_ASSETS/kube-apiserver\" && exit 7";
-    let words = ["envtest", "--assets-dir", "assets", "--", "sh", "-c", script];
+    let words = [
+        "envtest",
+        "--assets-dir",
+        "assets",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ];
     machine.longshore(&words).expect(7);
     let answer = machine.longshore(&["envtest", "--assets-dir", "a", "--", "no-such-program"]);
     assert!(answer.expect(4).err.contains("no-such-program"));
@@ -75,9 +86,7 @@ fn etcd_answers_health_checks() {
         let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else {
             return false;
         };
-        stream
-            .write_all(b"GET /health HTTP/1.0\r\n\r\n")
-            .unwrap();
+        stream.write_all(b"GET /health HTTP/1.0\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer.starts_with("HTTP/1.0 200") && answer.contains("\"health\":\"true\"")
@@ -110,7 +119,9 @@ fn kube_apiserver_accepts_client_certificates_of_the_given_authority() {
     signed("client", &|params| {
         params.distinguished_name.push(DnType::CommonName, "tester");
         let masters = "system:masters";
-        params.distinguished_name.push(DnType::OrganizationName, masters);
+        params
+            .distinguished_name
+            .push(DnType::OrganizationName, masters);
     });
     let (port, folder) = (free_port(), folder.display());
     let flags = [
