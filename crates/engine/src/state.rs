@@ -207,6 +207,11 @@ impl State {
         id
     }
 
+    /// Adds a table for a kind that is no longer served.
+    pub(crate) fn add_table(&mut self) {
+        self.tables.push(empty(self.revision));
+    }
+
     /// Changes a kind.
     pub(crate) fn change_kind(&mut self, id: KindId, change: impl FnOnce(&mut Entry)) {
         Arc::make_mut(&mut self.kinds).change(id, change);

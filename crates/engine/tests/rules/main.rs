@@ -13,6 +13,7 @@ mod managed;
 mod model;
 mod namespaces;
 mod reads;
+mod snapshots;
 mod support;
 mod watch_turns;
 mod writes;
