@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::{
     auth::Authenticator, documents::Documents, inject::Faults, metrics::Metrics, query::Query,
-    user::User,
+    snapshots::Snapshots, user::User,
 };
 
 /// State that all requests share.
@@ -25,6 +25,7 @@ pub(crate) struct Shared {
     /// Documents that are expensive to render, by path.
     pub(crate) documents: Mutex<Documents>,
     pub(crate) faults: Faults,
+    pub(crate) snapshots: Snapshots,
     pub(crate) metrics: Metrics,
     pub(crate) faults_endpoint: bool,
     pub(crate) warn_unhandled_kinds: bool,

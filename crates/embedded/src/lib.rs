@@ -48,6 +48,7 @@ pub use layout::Layout;
 pub use longshore_apiserver::{
     Effect, FaultError, FaultReport, FaultRule, Faults, Match, WatchEnd,
 };
+pub use longshore_engine::Snapshot;
 pub use longshore_node::{FillVolumes, ImageEntrypoint, LogLimits, NewVolume};
 pub use options::Options;
 

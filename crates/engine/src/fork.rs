@@ -28,6 +28,12 @@ impl Snapshot {
         Self(state)
     }
 
+    /// The revision at which it was taken.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.0.revision
+    }
+
     /// Returns the state for a new engine. Its watches are independent of those
     /// of other engines.
     pub(crate) fn detached(&self) -> State {

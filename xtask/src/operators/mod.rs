@@ -39,7 +39,6 @@ const MODULES: &[Module] = &[
         packages: &[
             "pkg/envtest",
             "pkg/client",
-            "pkg/client/apiutil",
             "pkg/cache",
             "pkg/controller",
             "pkg/internal/controller",

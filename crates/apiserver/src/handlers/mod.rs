@@ -3,7 +3,7 @@
 
 mod delete;
 mod evict;
-pub(crate) mod faults;
+pub(crate) mod for_tests;
 mod logs;
 mod meta;
 mod read;

@@ -1,11 +1,11 @@
 //! Parses paths into typed routes. Pure: whether a kind exists is checked
 //! later.
 
-mod fault_path;
+mod test_path;
 
 use percent_encoding::percent_decode_str;
 
-pub(crate) use fault_path::FaultPath;
+pub(crate) use test_path::TestPath;
 
 /// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +38,8 @@ pub(crate) enum Route {
     GroupVersion { group: String, version: String },
     /// Objects of a kind.
     Resource(Resource),
-    /// Paths below `/longshore.dev`: fault injection.
-    FaultInjection(FaultPath),
+    /// Paths below `/longshore.dev`.
+    ForTests(TestPath),
 }
 
 /// Why a path has no route.
@@ -108,7 +108,7 @@ impl Route {
             ["healthz", rest @ ..] => check("healthz", rest),
             ["livez", rest @ ..] => check("livez", rest),
             ["readyz", rest @ ..] => check("readyz", rest),
-            ["longshore.dev", rest @ ..] => FaultPath::parse(rest).map(Self::FaultInjection),
+            ["longshore.dev", rest @ ..] => TestPath::parse(rest).map(Self::ForTests),
             ["metrics"] => Some(Self::Metrics),
             ["version"] => Some(Self::Version),
             ["openapi", "v2"] => Some(Self::OpenApiV2),
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(Route::parse("/openid/v1/jwks"), Ok(Route::OpenIdKeys));
         assert_eq!(
             Route::parse("/longshore.dev/v1/expire"),
-            Ok(Route::FaultInjection(FaultPath::Expire))
+            Ok(Route::ForTests(TestPath::Expire))
         );
         for (path, problem) in [
             ("/nonsense", BadPath::Unknown),

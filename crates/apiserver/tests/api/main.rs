@@ -20,6 +20,7 @@ mod logs;
 mod long_responses;
 mod network;
 mod objects;
+mod restore;
 mod streams;
 mod tokens;
 mod unsupported_kinds;

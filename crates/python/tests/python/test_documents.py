@@ -44,6 +44,9 @@ class Documents(WithCluster):
     def test_the_guide(self):
         self.document("python.md")
 
+    def test_the_page_on_snapshots(self):
+        self.document("snapshots.md")
+
     @unittest.skipUnless(HAS_PYRSISTENT, "pyrsistent is not installed")
     def test_the_guide_to_kube(self):
         import longshore.kube
