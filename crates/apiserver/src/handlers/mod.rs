@@ -6,6 +6,7 @@ mod evict;
 pub(crate) mod for_tests;
 mod logs;
 mod meta;
+mod proxy;
 mod read;
 mod review;
 mod streams;
@@ -96,6 +97,9 @@ async fn kind(call: Call, info: Arc<KindInfo>, path: Resource, body: RequestBody
         name,
     };
     match path.subresource {
+        Some(word) if word == "proxy" && target.kind.has_subresource(&word) => {
+            proxy::proxy(call, target, path.proxied, body).await
+        }
         None => item(call, target, body).await,
         Some(word) if target.kind.has_subresource(&word) => {
             subresource(call, target, &word, body).await

@@ -20,6 +20,7 @@ mod logs;
 mod long_responses;
 mod network;
 mod objects;
+mod proxy;
 mod restore;
 mod streams;
 mod tokens;
