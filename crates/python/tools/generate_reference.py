@@ -135,6 +135,10 @@ class File:
         defined = [node for node in self.tree.body if isinstance(node, (ast.ClassDef, *FUNCTIONS))]
         #: The last definition of a function with overloads.
         self.definitions = {node.name: node for node in defined}
+        self.overloads: dict[str, list[Function]] = {}
+        for node in defined:
+            if isinstance(node, FUNCTIONS) and "overload" in decorators(node):
+                self.overloads.setdefault(node.name, []).append(node)
 
     def find(self, path: Iterable[str]) -> Any:
         """The definition of a name, or of a name in a class."""
@@ -144,7 +148,8 @@ class File:
             found = [one for one in body if getattr(one, "name", None) == name]
             if not found:
                 return None
-            node = found[0]
+            # Of overloads, the one with a docstring.
+            node = next((one for one in found if has_doc(one)), found[0])
             body = getattr(node, "body", [])
         return node
 
@@ -163,6 +168,11 @@ class File:
                 if found:
                     return " ".join(found)
         return ""
+
+
+def has_doc(node: ast.stmt) -> bool:
+    documented = (ast.ClassDef, *FUNCTIONS)
+    return isinstance(node, documented) and ast.get_docstring(node) is not None
 
 
 def native_doc(*path: str) -> str:
@@ -593,7 +603,7 @@ def section(contents: Contents, module: Module, name: str) -> list[str]:
     node = module.definitions[name]
     writer = Writer(module)
     if not isinstance(node, ast.ClassDef):
-        lines = [f"### {name}()", "", *code_block(name, writer.overloads([node]))]
+        lines = [f"### {name}()", "", *code_block(name, writer.overloads(module.files[0].overloads.get(name, [node])))]
         return lines + text_of(module.doc(name))
     lines = [f"### {name}", ""]
     constructors = [one for one in node.body if isinstance(one, FUNCTIONS) and one.name == "__init__"]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from . import _native
 from ._code import Code, locate
@@ -231,6 +231,10 @@ class Task:
         return f"<Task {self.__name__}>"
 
 
+@overload
+def task(function: Callable[..., Any], /, **options: Any) -> Task: ...
+@overload
+def task(function: None = None, /, **options: Any) -> Callable[[Callable[..., Any]], Task]: ...
 def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Makes a function launchable: ``@task`` or ``@task(gpus=1, workers=4)``.
 

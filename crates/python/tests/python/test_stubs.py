@@ -9,6 +9,7 @@ import subprocess
 import sys
 import unittest
 from pathlib import Path
+from typing import Any
 
 import longshore
 import longshore.aio
@@ -17,9 +18,12 @@ import longshore.types
 import longshore.zenml
 from longshore import _native
 
+from pods import present
+
 STUBS = Path(longshore.__file__).with_name("_native.pyi")
 GENERATOR = Path(__file__).parents[2] / "tools" / "generate_types.py"
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 HAS_MYPY = importlib.util.find_spec("mypy") is not None
 
 #: Accesses of typed objects that are correct.
@@ -103,26 +107,26 @@ MISTYPED = {
 }
 
 
-def arguments(function):
+def arguments(function: Function) -> tuple[list[str], list[str]]:
     """The names of a stub's positional arguments, and of its keyword-only arguments."""
     given = function.args
     names = [one.arg for one in [*given.posonlyargs, *given.args]]
     return [name for name in names if name != "self"], [one.arg for one in given.kwonlyargs]
 
 
-def classes(path):
+def classes(path: Path) -> dict[str, ast.ClassDef]:
     """The classes of a file, by name."""
     return {node.name: node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)}
 
 
-def methods(stub):
+def methods(stub: ast.ClassDef) -> dict[str, Function]:
     """The methods of a stub, with those of its base class in ``_kinds.pyi``."""
     kinds = classes(STUBS.with_name("_kinds.pyi"))
     bases = [kinds[base.id].body for base in stub.bases if isinstance(base, ast.Name) and base.id in kinds]
     return {node.name: node for body in [*bases, stub.body] for node in body if isinstance(node, FUNCTIONS)}
 
 
-def check_types(*arguments):
+def check_types(*arguments: str) -> tuple[int, str]:
     """Runs mypy, and returns its exit status and its output."""
     command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--no-error-summary", *arguments]
     found = {**os.environ, "MYPYPATH": str(Path(longshore.__file__).parents[1])}
@@ -131,13 +135,13 @@ def check_types(*arguments):
 
 
 class TypesTestCase(unittest.TestCase):
-    def accepts(self, *arguments):
+    def accepts(self, *arguments: str) -> None:
         status, output = check_types(*arguments)
         self.assertEqual(status, 0, output)
 
 
 class Stubs(TypesTestCase):
-    def test_the_stubs_are_complete(self):
+    def test_the_stubs_are_complete(self) -> None:
         stubs = {name: stub for name, stub in classes(STUBS).items() if not name.startswith("_")}
         own = {name for name, value in vars(_native).items() if inspect.isclass(value)}
         self.assertEqual(set(stubs), own)
@@ -151,13 +155,13 @@ class Stubs(TypesTestCase):
                     with self.subTest(f"{name}.{member}"):
                         self.agree(value, members[member])
         for module in [longshore.cluster_resolver, longshore.zenml]:
-            stubs = classes(Path(module.__file__).with_suffix(".pyi"))
+            stubs = classes(Path(present(module.__file__)).with_suffix(".pyi"))
             self.assertEqual(sorted(stubs), module.__all__)
             for name, stub in stubs.items():
                 with self.subTest(name):
                     self.complete(getattr(module, name), stub)
 
-    def test_the_stubs_for_asyncio_have_the_same_methods(self):
+    def test_the_stubs_for_asyncio_have_the_same_methods(self) -> None:
         """Each method that waits is asynchronous there."""
         stubs = classes(STUBS.with_name("aio.pyi"))
         self.assertEqual({*stubs, "PortForward", "Run", "run"}, set(longshore.aio.__all__))
@@ -171,7 +175,7 @@ class Stubs(TypesTestCase):
                     with self.subTest(f"{name}.{member}"):
                         self.agree(value, members[member])
 
-    def complete(self, own, stub):
+    def complete(self, own: type, stub: ast.ClassDef) -> None:
         """Checks that a Python class and its stub have the same methods."""
         members = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
         for member, value in vars(own).items():
@@ -181,7 +185,7 @@ class Stubs(TypesTestCase):
                 self.assertIn(member, members)
         self.assertEqual({one for one in members if one not in vars(own)}, set())
 
-    def test_functions(self):
+    def test_functions(self) -> None:
         tree = ast.parse(STUBS.read_text())
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         self.agree(_native.assemble, functions["assemble"])
@@ -189,16 +193,16 @@ class Stubs(TypesTestCase):
         self.agree(_native.launch, functions["launch"])
         self.agree(_native.find_run, functions["find_run"])
 
-    def agree(self, value, stub):
+    def agree(self, value: Any, stub: Function) -> None:
         signature = inspect.signature(value).parameters.values()
         by_place = [one.name for one in signature if one.kind in (one.POSITIONAL_OR_KEYWORD, one.POSITIONAL_ONLY)]
         by_name = [one.name for one in signature if one.kind is one.KEYWORD_ONLY]
         self.assertEqual(([one for one in by_place if one != "self"], by_name), arguments(stub))
 
-    def test_all_lists_the_names_of_the_package(self):
+    def test_all_lists_the_names_of_the_package(self) -> None:
         tree = ast.parse(Path(longshore.__file__).read_text())
         assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
-        (listed,) = [node.value for node in assigned if node.targets[0].id == "__all__"]
+        (listed,) = [node.value for node in assigned if ast.unparse(node.targets[0]) == "__all__"]
         self.assertEqual(ast.literal_eval(listed), longshore.__all__)
         self.assertEqual(longshore.__all__, sorted(set(longshore.__all__)))
         known = [name for name in vars(longshore) if name[0].isupper() and name != "TYPE_CHECKING"]
@@ -208,11 +212,12 @@ class Stubs(TypesTestCase):
             self.assertIsNotNone(getattr(longshore, name))
         # The lazily imported names are also imported under `TYPE_CHECKING`.
         (checked,) = [node for node in tree.body if isinstance(node, ast.If) and isinstance(node.test, ast.Name)]
-        imported = {alias.name: node.module for node in checked.body for alias in node.names}
+        imports = [node for node in checked.body if isinstance(node, ast.ImportFrom)]
+        imported = {alias.name: node.module for node in imports for alias in node.names}
         self.assertEqual(imported, longshore._LAZY)
 
     @unittest.skipUnless(HAS_MYPY, "mypy is not installed")
-    def test_mypy_reads_the_stubs(self):
+    def test_mypy_reads_the_stubs(self) -> None:
         uses = "".join(f"longshore.{name}\n" for name in longshore.__all__)
         code = f"import longshore\nfrom longshore import *\n{uses}"
         code += "count: int = len(Cluster().view('pods'))\nKubernetesClusterResolver().watch().next(timeout=1)\n"
@@ -222,18 +227,18 @@ class Stubs(TypesTestCase):
         status, output = check_types("--follow-imports=silent", "-c", wrong)
         self.assertEqual(status, 1, output)
 
-    def test_a_missing_name_is_named(self):
+    def test_a_missing_name_is_named(self) -> None:
         with self.assertRaisesRegex(AttributeError, "^module 'longshore' has no attribute 'walk'$"):
-            longshore.walk
+            longshore.walk  # type: ignore[attr-defined]
 
 
 class Types(TypesTestCase):
     """The types of the objects of built-in kinds."""
 
-    def test_the_generated_files_are_up_to_date(self):
+    def test_the_generated_files_are_up_to_date(self) -> None:
         spec = importlib.util.spec_from_file_location("generate_types", GENERATOR)
-        generator = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(generator)
+        generator = importlib.util.module_from_spec(present(spec))
+        present(present(spec).loader).exec_module(generator)
         with longshore.EmbeddedCluster(pods=False) as embedded:
             files = generator.generate(embedded.cluster)
         self.assertEqual(sorted(files), ["_kinds.pyi", "types.pyi"])
@@ -242,22 +247,22 @@ class Types(TypesTestCase):
             same = STUBS.with_name(name).read_text() == text
             self.assertTrue(same, f"{name} is out of date: run {GENERATOR}")
 
-    def test_the_types_can_be_imported(self):
+    def test_the_types_can_be_imported(self) -> None:
         names = classes(STUBS.with_name("types.pyi"))
         self.assertGreater(len(names), 300)
         for name in names:
             self.assertIs(getattr(longshore.types, name), dict)
         with self.assertRaisesRegex(AttributeError, "^module 'longshore.types' has no attribute 'pod'$"):
-            longshore.types.pod
+            longshore.types.pod  # type: ignore[attr-defined]
         self.assertEqual(doctest.testmod(longshore.types), (0, 3))
 
     @unittest.skipUnless(HAS_MYPY, "mypy is not installed")
-    def test_mypy_accepts_correct_programs(self):
+    def test_mypy_accepts_correct_programs(self) -> None:
         for version in ["3.10", "3.13"]:
             self.accepts("--python-version", version, "-c", TYPED)
 
     @unittest.skipUnless(HAS_MYPY, "mypy is not installed")
-    def test_mypy_rejects_mistakes(self):
+    def test_mypy_rejects_mistakes(self) -> None:
         status, output = check_types("-c", START + "\n".join(MISTYPED))
         self.assertEqual(status, 1, output)
         reports = {int(line.split(":")[1]): line for line in output.splitlines() if ": error: " in line}
