@@ -124,6 +124,7 @@ files! {
     test_signals,
     test_spec,
     test_stubs,
+    test_typing,
     test_zenml,
 }
 

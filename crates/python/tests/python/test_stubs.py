@@ -4,9 +4,6 @@ import ast
 import doctest
 import importlib.util
 import inspect
-import os
-import subprocess
-import sys
 import unittest
 from pathlib import Path
 from typing import Any
@@ -24,87 +21,6 @@ STUBS = Path(longshore.__file__).with_name("_native.pyi")
 GENERATOR = Path(__file__).parents[2] / "tools" / "generate_types.py"
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-HAS_MYPY = importlib.util.find_spec("mypy") is not None
-
-#: Accesses of typed objects that are correct.
-TYPED = """
-from __future__ import annotations
-
-from typing import Any, TypedDict
-
-import longshore
-from longshore import aio
-from longshore.types import Container, JSONSchemaProps, NetworkPolicyIngressRule, Pod
-
-class Widget(TypedDict, total=False):
-    size: int
-
-def phase(pod: longshore.Item[Pod]) -> str:
-    return pod.raw["status"]["phase"]
-
-def of_any_kind(view: longshore.View, item: longshore.Item) -> tuple[int, str]:
-    return len(view), item.name
-
-def use(cluster: longshore.Cluster, kind: str, manifest: dict[str, Any]) -> None:
-    container: Container = {"name": "main", "resources": {"limits": {"cpu": 1, "memory": "1Gi"}}}
-    pods = cluster.view("pods", "default")
-    pod = pods.create({"metadata": {"name": "a"}, "spec": {"containers": [container]}})
-    pod = pod.wait(lambda item: phase(item) == "Running", timeout=10)
-    of_any_kind(pods, pod)
-    names: list[str] = [one.raw["metadata"]["name"] for one in pods.filter(labels="a=b").in_namespace("b")]
-    for event in pods.watch():
-        changed: longshore.WatchEvent = event
-        phases: list[str] = [phase(one) for one in event.items or []]
-    with pods.cache().changes() as changes:
-        for _, item in changes:
-            phase(item)
-    replicas: int = cluster.view("deploy").fetch("a").raw["spec"]["replicas"]
-    owned: list[longshore.Item[Pod]] = cluster.view("Job").fetch("a").children(pods)
-    involved: str = pod.events()[0].raw["involvedObject"]["name"]
-    rule: NetworkPolicyIngressRule = {"from": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": []}}]}
-    schema: JSONSchemaProps = {"properties": {"a": {"$ref": "b", "not": {"type": "string"}}}}
-    # Kinds that only the program knows.
-    cluster.view(kind).create(manifest)
-    of_any_kind(cluster.view(kind), cluster.create(manifest))
-    raw: dict[str, Any] = cluster.view(kind).fetch("a").raw
-    widgets: longshore.View[Widget] = cluster.view("widgets")
-    size: int = widgets.create({"size": 1}).raw["size"]
-    untyped: longshore.View = cluster.view("pods")
-    untyped.create(manifest)
-    made: longshore.Item[Pod] = cluster.create({"kind": "Pod"})
-
-async def use_async(cluster: aio.Cluster) -> None:
-    jobs = await cluster.view("jobs")
-    parallelism: int = (await jobs.fetch("a")).raw["spec"]["parallelism"]
-    names: list[str] = [job.raw["metadata"]["name"] async for job in jobs]
-    async for event in await jobs.watch():
-        if event.item:
-            parallelism = event.item.raw["spec"]["parallelism"]
-    widgets: aio.View[Widget] = await cluster.view("widgets")
-"""
-
-#: The beginning of the program with the lines of ``MISTYPED``.
-START = """
-from __future__ import annotations
-import longshore
-from longshore.types import Deployment, Pod, PodSpec
-pods = longshore.Cluster().view("pods")
-"""
-
-#: Lines with mistakes, and what mypy reports.
-MISTYPED = {
-    # Fields that do not exist, or are missing.
-    'pods.fetch("a").raw["spce"]': 'TypedDict "Pod" has no key "spce"',
-    'pods.create({"metadata": {"nmae": "a"}})': 'Extra key "nmae" for TypedDict "ObjectMeta"',
-    "spec: PodSpec = {}": 'Missing key "containers" for TypedDict "PodSpec"',
-    # Values of another type.
-    'pods.create({"metadata": {"labels": {"a": 1}}})': 'expected "str": "str"',
-    'seconds: str = pods.fetch("a").raw["spec"]["activeDeadlineSeconds"]': 'expression has type "int"',
-    # Another kind.
-    'deployments: longshore.View[Deployment] = longshore.Cluster().view("pods")': "Incompatible types",
-    'pods.create({"kind": "Deployment"})': """TypedDict item "kind" has type "Literal['Pod']\"""",
-    'pod: longshore.Item[Pod] = longshore.Cluster().view("cm").fetch("a")': "Incompatible types",
-}
 
 
 def arguments(function: Function) -> tuple[list[str], list[str]]:
@@ -126,21 +42,7 @@ def methods(stub: ast.ClassDef) -> dict[str, Function]:
     return {node.name: node for body in [*bases, stub.body] for node in body if isinstance(node, FUNCTIONS)}
 
 
-def check_types(*arguments: str) -> tuple[int, str]:
-    """Runs mypy, and returns its exit status and its output."""
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--no-error-summary", *arguments]
-    found = {**os.environ, "MYPYPATH": str(Path(longshore.__file__).parents[1])}
-    checked = subprocess.run(command, capture_output=True, text=True, env=found)
-    return checked.returncode, checked.stdout + checked.stderr
-
-
-class TypesTestCase(unittest.TestCase):
-    def accepts(self, *arguments: str) -> None:
-        status, output = check_types(*arguments)
-        self.assertEqual(status, 0, output)
-
-
-class Stubs(TypesTestCase):
+class Stubs(unittest.TestCase):
     def test_the_stubs_are_complete(self) -> None:
         stubs = {name: stub for name, stub in classes(STUBS).items() if not name.startswith("_")}
         own = {name for name, value in vars(_native).items() if inspect.isclass(value)}
@@ -216,23 +118,12 @@ class Stubs(TypesTestCase):
         imported = {alias.name: node.module for node in imports for alias in node.names}
         self.assertEqual(imported, longshore._LAZY)
 
-    @unittest.skipUnless(HAS_MYPY, "mypy is not installed")
-    def test_mypy_reads_the_stubs(self) -> None:
-        uses = "".join(f"longshore.{name}\n" for name in longshore.__all__)
-        code = f"import longshore\nfrom longshore import *\n{uses}"
-        code += "count: int = len(Cluster().view('pods'))\nKubernetesClusterResolver().watch().next(timeout=1)\n"
-        self.accepts("--python-version", "3.10", "--package", "longshore")
-        self.accepts("--follow-imports=silent", "-c", code)
-        wrong = "import longshore\nlongshore.walk()\n"
-        status, output = check_types("--follow-imports=silent", "-c", wrong)
-        self.assertEqual(status, 1, output)
-
     def test_a_missing_name_is_named(self) -> None:
         with self.assertRaisesRegex(AttributeError, "^module 'longshore' has no attribute 'walk'$"):
             longshore.walk  # type: ignore[attr-defined]
 
 
-class Types(TypesTestCase):
+class Types(unittest.TestCase):
     """The types of the objects of built-in kinds."""
 
     def test_the_generated_files_are_up_to_date(self) -> None:
@@ -255,21 +146,6 @@ class Types(TypesTestCase):
         with self.assertRaisesRegex(AttributeError, "^module 'longshore.types' has no attribute 'pod'$"):
             longshore.types.pod  # type: ignore[attr-defined]
         self.assertEqual(doctest.testmod(longshore.types), (0, 3))
-
-    @unittest.skipUnless(HAS_MYPY, "mypy is not installed")
-    def test_mypy_accepts_correct_programs(self) -> None:
-        for version in ["3.10", "3.13"]:
-            self.accepts("--python-version", version, "-c", TYPED)
-
-    @unittest.skipUnless(HAS_MYPY, "mypy is not installed")
-    def test_mypy_rejects_mistakes(self) -> None:
-        status, output = check_types("-c", START + "\n".join(MISTYPED))
-        self.assertEqual(status, 1, output)
-        reports = {int(line.split(":")[1]): line for line in output.splitlines() if ": error: " in line}
-        first = START.count("\n") + 1
-        self.assertEqual(sorted(reports), list(range(first, first + len(MISTYPED))), output)
-        for line, expected in enumerate(MISTYPED.values(), first):
-            self.assertIn(expected, reports[line])
 
 
 if __name__ == "__main__":
