@@ -25,8 +25,8 @@ class Reader(html.parser.HTMLParser):
         self.feed(text)
         self.close()
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        assert not attributes, attributes
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert not attrs, attrs
         self.tags.add(tag)
         if tag == "tr":
             self.rows.append([])
@@ -55,6 +55,7 @@ class Tables(WithCluster):
         self.assertEqual((nodes.rows[0][0], len(nodes.rows)), ("Name", 1))
 
     def test_only_the_first_100_objects_are_shown(self) -> None:
+        whole = ""
         for index in range(101):
             name = {"name": f"m{index:03}", "namespace": "default"}
             self.cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": name})
@@ -110,7 +111,7 @@ class HostileServer(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *words: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:
         pass
 
 

@@ -11,17 +11,18 @@ import threading
 import time
 import unittest
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import longshore
 
-if importlib.util.find_spec("pyrsistent"):
+HAS_PYRSISTENT = importlib.util.find_spec("pyrsistent") is not None
+if TYPE_CHECKING or HAS_PYRSISTENT:
     from longshore import kube
 
 from pods import pod
 
 
-@unittest.skipUnless(importlib.util.find_spec("pyrsistent"), "pyrsistent is not installed")
+@unittest.skipUnless(HAS_PYRSISTENT, "pyrsistent is not installed")
 class Kube(unittest.TestCase):
     """One API server for the tests of a class; each test has its own namespace."""
 
@@ -149,7 +150,8 @@ class Proxy(Kube):
             for timeout in [0, 0.05]:
                 with self.assertRaises(TimeoutError):
                     watch.next(timeout=timeout)
-            self.secret("a"), self.secret("b")
+            self.secret("a")
+            self.secret("b")
             event = watch.next(timeout=10)
             self.assertEqual((event["type"], event["object"]["metadata"]["name"]), ("ADDED", "b"))
             threading.Timer(0.1, watch.close).start()
@@ -158,7 +160,8 @@ class Proxy(Kube):
 
 class Views(Kube):
     def test_selectors(self) -> None:
-        self.secret("a", metadata={"name": "a", "labels": {"app": "x"}}), self.secret("b")
+        self.secret("a", metadata={"name": "a", "labels": {"app": "x"}})
+        self.secret("b")
         cases: list[dict[str, Any]] = [
             {"labels": {"app": "x"}}, {"labels": "app in (x,y)"}, {"fields": {"metadata.name": "a"}}
         ]

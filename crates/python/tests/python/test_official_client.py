@@ -1,8 +1,9 @@
 """`override_client` with the official client's `CoreV1Api`, and with mocks of it."""
 
 import collections
+import importlib.util
 import unittest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import longshore
@@ -10,10 +11,9 @@ from longshore import KubernetesClusterResolver
 
 from pods import WithCluster
 
-try:
-    import kubernetes
-except ImportError:
-    kubernetes = None
+HAS_KUBERNETES = importlib.util.find_spec("kubernetes") is not None
+if TYPE_CHECKING or HAS_KUBERNETES:
+    import kubernetes  # pyright: ignore[reportMissingImports]
 
 
 def mock_client(pods_by_selector: dict[str, list[mock.MagicMock]]) -> mock.MagicMock:
@@ -97,7 +97,7 @@ class MockClient(unittest.TestCase):
             KubernetesClusterResolver(override_client=mock.MagicMock()).cluster_spec()
 
 
-@unittest.skipIf(kubernetes is None, "the official client is not installed")
+@unittest.skipUnless(HAS_KUBERNETES, "the official client is not installed")
 class Official(WithCluster):
     def test_results_are_the_same_as_with_our_client(self) -> None:
         self.add("worker-10", ip="10.0.0.10", gpus=1)
