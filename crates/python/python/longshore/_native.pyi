@@ -14,14 +14,14 @@ from .events import Generation, WatchEvent
 from .results import Output
 from .types import Event
 
+__version__: str
+
 _T = TypeVar("_T")
 # The type of an object, as JSON. `View` without a type is a view of any kind.
 _Object = TypeVar("_Object", default=Any)
 _Object_co = TypeVar("_Object_co", covariant=True, default=Any)
 # The same, for results whose kind only the caller knows: the annotation of the variable determines it.
 _Other = TypeVar("_Other", default=dict[str, Any])
-
-__version__: str
 
 _PatchKind = Literal["strategic", "merge", "json", "apply"]
 _Propagation = Literal["background", "foreground", "orphan"]

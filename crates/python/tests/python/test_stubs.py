@@ -2,8 +2,8 @@
 
 import ast
 import doctest
-import importlib.util
 import inspect
+import sys
 import unittest
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,11 @@ from longshore import _native
 
 from pods import present
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import generate_aio
+import generate_types
+
 STUBS = Path(longshore.__file__).with_name("_native.pyi")
-GENERATOR = Path(__file__).parents[2] / "tools" / "generate_types.py"
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -66,8 +69,8 @@ class Stubs(unittest.TestCase):
     def test_the_stubs_for_asyncio_have_the_same_methods(self) -> None:
         """Each method that waits is asynchronous there."""
         stubs = classes(STUBS.with_name("aio.pyi"))
-        self.assertEqual({*stubs, "PortForward", "Run", "run"}, set(longshore.aio.__all__))
-        for name in {*stubs} - {"WatchEvent"}:
+        self.assertEqual({*stubs, "PortForward", "Run", "run"}, {"_Event", *longshore.aio.__all__})
+        for name in {*stubs} - {"_Event", "WatchEvent"}:
             members = methods(stubs[name])
             public = {one for one in vars(getattr(_native, name)) if not one.startswith("_")}
             self.assertEqual({one for one in members if not one.startswith("_")}, public, name)
@@ -123,20 +126,16 @@ class Stubs(unittest.TestCase):
             longshore.walk  # type: ignore[attr-defined]
 
 
-class Types(unittest.TestCase):
-    """The types of the objects of built-in kinds."""
-
+class Generated(unittest.TestCase):
     def test_the_generated_files_are_up_to_date(self) -> None:
-        spec = importlib.util.spec_from_file_location("generate_types", GENERATOR)
-        generator = importlib.util.module_from_spec(present(spec))
-        present(present(spec).loader).exec_module(generator)
         with longshore.EmbeddedCluster(pods=False) as embedded:
-            files = generator.generate(embedded.cluster)
+            files = generate_types.generate(embedded.cluster)
         self.assertEqual(sorted(files), ["_kinds.pyi", "types.pyi"])
-        for name, text in files.items():
+        generators = dict.fromkeys(files, generate_types) | {"aio.pyi": generate_aio}
+        for name, text in {**files, "aio.pyi": generate_aio.generate()}.items():
             # `assertEqual` would print the files.
             same = STUBS.with_name(name).read_text() == text
-            self.assertTrue(same, f"{name} is out of date: run {GENERATOR}")
+            self.assertTrue(same, f"{name} is out of date: run {generators[name].__file__}")
 
     def test_the_types_can_be_imported(self) -> None:
         names = classes(STUBS.with_name("types.pyi"))

@@ -75,7 +75,7 @@ async def use_async(cluster: aio.Cluster) -> None:
     parallelism: int = (await jobs.fetch("a")).raw["spec"]["parallelism"]
     names: list[str] = [job.raw["metadata"]["name"] async for job in jobs]
     async for event in await jobs.watch():
-        if event.item:
+        if event.item and event.evtype != aio.WatchEvent.DELETED:
             parallelism = event.item.raw["spec"]["parallelism"]
     widgets: aio.View[Widget] = await cluster.view("widgets")
 """
