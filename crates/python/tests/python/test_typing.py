@@ -160,7 +160,7 @@ class Typing(unittest.TestCase):
                     if found := re.search("# error: (.*)", line):
                         mistakes[f"{path}:{number}"] = found[1]
             self.assertTrue(mistakes)
-            paths += [*HERE.glob("*.py"), *TOOLS.glob("*.py")]
+            paths += [*HERE.glob("*.py"), *TOOLS.rglob("*.py")]
             names = [str(path) for path in paths]
             _, output = check_types("--python-version", "3.10", *names, config="mypy.ini")
         reports = [line for line in output.splitlines() if ": note: " not in line]
