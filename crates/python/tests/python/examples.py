@@ -20,7 +20,8 @@ ASSUMED = {
     "python-testing.md": "from typing import Any; my_operator: Any",
     "zenml.md": "from typing import Any; pipeline: Any",
     "cluster_resolver.py": "import longshore; cluster: longshore.Cluster",
-    "zenml_orchestrator.py": "from longshore.zenml_orchestrator import Order, label_value, memory_quantity, run_name",
+    "names.py": "from longshore._zenml.names import label_value, memory_quantity, run_name",
+    "order.py": "from longshore._zenml.order import Order",
 }
 
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "crates/python/README.md"]

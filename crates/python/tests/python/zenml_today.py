@@ -25,7 +25,8 @@ from zenml.utils import source_utils
 from zenml.utils.run_utils import stop_run
 
 import longshore
-from longshore import _native, zenml_orchestrator
+from longshore import _native
+from longshore._zenml import names, order
 from longshore.types import Job
 from longshore.zenml_orchestrator import LongshoreOrchestratorSettings
 
@@ -455,9 +456,10 @@ class Module(unittest.TestCase):
         subprocess.run([sys.executable, "-c", program], check=True)
 
     def test_docstrings(self) -> None:
-        results = doctest.testmod(zenml_orchestrator, verbose=False)
-        self.assertGreater(results.attempted, 0)
-        self.assertEqual(results.failed, 0)
+        for module in [names, order]:
+            results = doctest.testmod(module, verbose=False)
+            self.assertGreater(results.attempted, 0)
+            self.assertEqual(results.failed, 0)
 
 
 if __name__ == "__main__":
