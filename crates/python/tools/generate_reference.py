@@ -1,8 +1,8 @@
 """Generates docs/python-reference.md, the reference of the Python package.
 
-Signatures are those of the stubs, or of the modules without a stub. The text is that of the docstrings; for
-the native classes, whose stubs describe few methods, that of the extension module. Run this program after a
-change of either, with a Python that can import the package ``longshore``::
+Signatures are those of the stubs, or of the modules without a stub. The text is that of the docstrings, which
+``generate_docstrings.py`` copies from the extension module to its stubs. Run this program after a change of
+either, with a Python that can import the package ``longshore``::
 
     python3 crates/python/tools/generate_reference.py           # writes the file
     python3 crates/python/tools/generate_reference.py --check   # exits with 1 if the file is out of date

@@ -58,12 +58,18 @@ class Cluster(AsyncViews):
         context: str | None = None,
     ) -> None: ...
     @property
-    def url(self) -> str: ...
+    def url(self) -> str:
+        """The URL of the server."""
     @property
-    def default_namespace(self) -> str: ...
+    def default_namespace(self) -> str:
+        """The namespace of objects for which no other is given: that of the kubeconfig's context
+        or of the pod, otherwise `default`.
+        """
     @property
-    def closed(self) -> bool: ...
-    def close(self) -> None: ...
+    def closed(self) -> bool:
+        """Whether the connection was closed, or the embedded cluster stopped."""
+    def close(self) -> None:
+        """Closes the connection. Later requests raise `ClosedError`."""
     async def lead(
         self,
         name: str,
@@ -73,17 +79,45 @@ class Cluster(AsyncViews):
         lease_duration: float | None = None,
         renew_deadline: float | None = None,
         retry_interval: float | None = None,
-    ) -> Leadership: ...
-    def proxy(self) -> Proxy: ...
-    async def item(self, data: Mapping[str, Any]) -> Item[_Other]: ...
+    ) -> Leadership:
+        """Waits until this process leads, of all that call this with the same name and namespace.
+        They compete for a Lease, as with client-go's `leaderelection`, and need the permission
+        to get, create and update it. All should have the same times.
+
+        :param name: The name of the Lease.
+        :param namespace: The namespace of the Lease; default: that of the cluster.
+        :param identity: The name of this process, unique among all; default: the host's name,
+            which is the pod's name, and a random part.
+        :param lease_duration: After how many seconds without a renewal another process can
+            lead; whole seconds, by default 15.
+        :param renew_deadline: After how many seconds without a successful renewal this process
+            loses the leadership, by default 10. Less than `lease_duration`.
+        :param retry_interval: The seconds between two attempts, by default 2. Less than
+            `renew_deadline`.
+        """
+    def proxy(self) -> Proxy:
+        """Requests by path."""
+    async def item(self, data: Mapping[str, Any]) -> Item[_Other]:
+        """An item of an object's JSON. Sends no request but for the kinds that the server has."""
     @overload
-    async def create(self, data: str, namespace: str | None = None) -> list[Item[_Other]]: ...
+    async def create(self, data: str, namespace: str | None = None) -> list[Item[_Other]]:
+        """Creates the object of a mapping, or the objects of all documents in a YAML string.
+
+        :param namespace: The namespace of objects that name none; default: that of the cluster.
+        """
     @overload
     async def create(self, data: Mapping[str, Any], namespace: str | None = None) -> Item[_Other]: ...
     @overload
     async def apply(
         self, data: str, namespace: str | None = None, *, manager: str = "longshore", force: bool = False
-    ) -> list[Item[_Other]]: ...
+    ) -> list[Item[_Other]]:
+        """Applies the object of a mapping, or the objects of all documents in a YAML string, by
+        server-side apply.
+
+        :param namespace: The namespace of objects that name none; default: that of the cluster.
+        :param manager: The name of the field manager.
+        :param force: Take fields of other managers, instead of raising `ConflictError`.
+        """
     @overload
     async def apply(
         self, data: Mapping[str, Any], namespace: str | None = None, *, manager: str = "longshore", force: bool = False
@@ -97,30 +131,56 @@ class View(Generic[_Object]):
     """The objects of one kind, in one namespace or in all: ``async for`` requests them page by page."""
 
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """The kind of the objects, such as `Pod`."""
     @property
-    def api_version(self) -> str: ...
+    def api_version(self) -> str:
+        """As in the field `apiVersion` of the objects."""
     @property
-    def resource(self) -> str: ...
+    def resource(self) -> str:
+        """The plural name in paths."""
     @property
-    def namespace(self) -> str | None: ...
-    def in_namespace(self, namespace: str) -> View[_Object]: ...
+    def namespace(self) -> str | None:
+        """The namespace of the objects; `None` for all namespaces."""
+    def in_namespace(self, namespace: str) -> View[_Object]:
+        """The same kind in one namespace."""
     def filter(
         self, *, labels: _Selector | None = None, fields: _Selector | None = None
-    ) -> View[_Object]: ...
-    def dry_run(self) -> View[_Object]: ...
-    async def list(self) -> builtins.list[Item[_Object]]: ...
-    async def fetch(self, name: str) -> Item[_Object]: ...
-    async def find(self, name: str) -> Item[_Object] | None: ...
+    ) -> View[_Object]:
+        """A view of only the objects that the selectors select.
+
+        :param labels: A label selector, such as `"app=web,tier in (a, b)"`, or a mapping of
+            labels to their values.
+        :param fields: A field selector, such as `"status.phase=Running"`, or a mapping of
+            fields to their values.
+        """
+    def dry_run(self) -> View[_Object]:
+        """The same view whose changes the server only checks."""
+    async def list(self) -> builtins.list[Item[_Object]]:
+        """All objects, as a list."""
+    async def fetch(self, name: str) -> Item[_Object]:
+        """The object with this name. Raises `NotFoundError` if it does not exist."""
+    async def find(self, name: str) -> Item[_Object] | None:
+        """As `fetch`, but returns `None` for an object that does not exist."""
     @overload
-    async def create(self: View[dict[str, Any]], data: Mapping[str, Any]) -> Item[_Object]: ...
+    async def create(self: View[dict[str, Any]], data: Mapping[str, Any]) -> Item[_Object]:
+        """Creates an object. Raises `AlreadyExistsError` if the name is taken."""
     @overload
     async def create(self, data: _Object) -> Item[_Object]: ...
     @overload
-    async def replace(self: View[dict[str, Any]], name: str, data: Mapping[str, Any]) -> Item[_Object]: ...
+    async def replace(self: View[dict[str, Any]], name: str, data: Mapping[str, Any]) -> Item[_Object]:
+        """Replaces an object. With its `resourceVersion`, raises `ConflictError` if it has changed
+        since.
+        """
     @overload
     async def replace(self, name: str, data: _Object) -> Item[_Object]: ...
-    async def patch(self, name: str, body: Any, *, kind: _PatchKind = "strategic") -> Item[_Object]: ...
+    async def patch(self, name: str, body: Any, *, kind: _PatchKind = "strategic") -> Item[_Object]:
+        """Changes fields.
+
+        :param body: The patch: a mapping, or a list of operations for `"json"`.
+        :param kind: `"strategic"` (lists such as containers are merged by name), `"merge"`
+            (lists are replaced), `"json"` (operations) or `"apply"` (server-side apply).
+        """
     @overload
     async def apply(
         self: View[dict[str, Any]],
@@ -128,7 +188,10 @@ class View(Generic[_Object]):
         *,
         manager: str = "longshore",
         force: bool = False,
-    ) -> Item[_Object]: ...
+    ) -> Item[_Object]:
+        """Applies fields (server-side apply) as `manager`. Raises `ConflictError` for fields of another
+        manager, unless `force` is set.
+        """
     @overload
     async def apply(
         self, data: _Object, *, manager: str = "longshore", force: bool = False
@@ -141,17 +204,52 @@ class View(Generic[_Object]):
         grace_seconds: int | None = None,
         uid: str | None = None,
         version: str | None = None,
-    ) -> None: ...
-    async def delete_all(self, *, propagation: _Propagation | None = None, grace_seconds: int | None = None) -> None: ...
-    async def watch(self, *, since: str | None = None) -> Watch[_Object]: ...
+    ) -> None:
+        """Deletes the object. Does nothing if it does not exist.
+
+        :param propagation: What happens to the objects that it owns: `"background"` (deleted
+            after it), `"foreground"` (deleted before it) or `"orphan"` (kept); default: that of
+            the kind.
+        :param grace_seconds: The seconds that a pod has to terminate; 0 deletes it immediately.
+        :param uid: Delete only the object with this UID; another raises `ConflictError`.
+        :param version: Delete only this resource version; another raises `ConflictError`.
+        """
+    async def delete_all(self, *, propagation: _Propagation | None = None, grace_seconds: int | None = None) -> None:
+        """Deletes all objects that the view selects. A view of a kind with namespaces must have
+        one.
+
+        :param propagation: As for `delete`.
+        :param grace_seconds: As for `delete`.
+        """
+    async def watch(self, *, since: str | None = None) -> Watch[_Object]:
+        """Watches changes, starting now, or after a resource version. `"0"` starts with all
+        objects as `ADDED`.
+        """
     @overload
-    async def wait(self, name: str, until: Literal["deleted"], *, timeout: float | None = None) -> None: ...  # type: ignore[overload-overlap]
+    async def wait(self, name: str, until: Literal["deleted"], *, timeout: float | None = None) -> None:  # type: ignore[overload-overlap]
+        """Waits until an object fulfils a condition, and returns its version then. An object that
+        does not exist yet is waited for.
+
+        `"ready"` means that a Pod or Node is ready, that a Deployment, StatefulSet, DaemonSet
+        or ReplicaSet has all its pods, ready and of the current template, that a Job is
+        complete, that a claim is bound, or that the kind of a CustomResourceDefinition is
+        served; for other kinds, that the condition `Ready` or `Available` is true or that they
+        have neither. `"finished"` means that a Job is complete or has failed, or that a Pod has
+        succeeded or failed.
+
+        :param until: `"ready"`, `"finished"`, `"deleted"` (then the result is `None`), the type
+            of a condition whose status must be `"True"`, such as `"Available"`, or a function,
+            which is called with each version until it returns true. Its exceptions are raised.
+        :raises WaitTimeoutError: If the timeout expires; the message contains the last state.
+        """
     @overload
     async def wait(
         self, name: str, until: str | Callable[[Item[_Object]], object], *, timeout: float | None = None
     ) -> Item[_Object]: ...
-    async def cache(self) -> Cache[_Object]: ...
-    async def count(self) -> int: ...
+    async def cache(self) -> Cache[_Object]:
+        """A copy of the objects that is kept up to date."""
+    async def count(self) -> int:
+        """The current number of objects."""
     def __aiter__(self) -> Stream[Item[_Object]]: ...
     def __bool__(self) -> Literal[True]: ...
 
@@ -159,28 +257,50 @@ class Item(Generic[_Object_co]):
     """As ``longshore.Item``."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name."""
     @property
-    def namespace(self) -> str | None: ...
+    def namespace(self) -> str | None:
+        """The namespace; `None` for kinds without namespaces."""
     @property
-    def uid(self) -> str: ...
+    def uid(self) -> str:
+        """The UID, which no other object has, not even a later one of the same name."""
     @property
-    def version(self) -> str: ...
+    def version(self) -> str:
+        """The resource version."""
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """The kind, such as `Pod`."""
     @property
-    def link(self) -> str: ...
+    def link(self) -> str:
+        """The path of the object on the server."""
     @property
-    def labels(self) -> dict[str, str]: ...
+    def labels(self) -> dict[str, str]:
+        """The labels. Each call returns a new copy."""
     @property
-    def annotations(self) -> dict[str, str]: ...
+    def annotations(self) -> dict[str, str]:
+        """The annotations. Each call returns a new copy."""
     @property
-    def raw(self) -> _Object_co: ...
-    def field(self, *path: str) -> Any: ...
-    def spec(self) -> dict[str, Any]: ...
-    async def fetch(self) -> Item[_Object_co]: ...
-    async def patch(self, body: Any, *, kind: _PatchKind = "strategic") -> Item[_Object_co]: ...
-    async def patch_status(self, body: Any, *, kind: _PatchKind = "strategic") -> Item[_Object_co]: ...
+    def raw(self) -> _Object_co:
+        """The whole object. Each call returns a new copy."""
+    def field(self, *path: str) -> Any:
+        """One field by its path, or `None` if the object lacks it. Parses only this field."""
+    def spec(self) -> dict[str, Any]:
+        """The fields that are needed to create the object again."""
+    async def fetch(self) -> Item[_Object_co]:
+        """The newest version of the object."""
+    async def patch(self, body: Any, *, kind: _PatchKind = "strategic") -> Item[_Object_co]:
+        """Changes fields, and returns the new version.
+
+        :param body: The patch: a mapping, or a list of operations for `"json"`.
+        :param kind: `"strategic"`, `"merge"`, `"json"` or `"apply"`, as for `View.patch`.
+        """
+    async def patch_status(self, body: Any, *, kind: _PatchKind = "strategic") -> Item[_Object_co]:
+        """Changes fields of the status, and returns the new version.
+
+        :param body: The patch, as for `patch`: a mapping with the key `status`.
+        :param kind: As for `patch`.
+        """
     async def delete(
         self,
         *,
@@ -188,18 +308,37 @@ class Item(Generic[_Object_co]):
         grace_seconds: int | None = None,
         uid: str | None = None,
         version: str | None = None,
-    ) -> None: ...
-    async def watch(self) -> Watch[_Object_co]: ...
+    ) -> None:
+        """Deletes the object. Does nothing if it does not exist.
+
+        :param propagation: What happens to the objects that it owns: `"background"`,
+            `"foreground"` or `"orphan"`, as for `View.delete`.
+        :param grace_seconds: The seconds that a pod has to terminate; 0 deletes it immediately.
+        :param uid: Delete only the object with this UID; another raises `ConflictError`.
+        :param version: Delete only this resource version; another raises `ConflictError`.
+        """
+    async def watch(self) -> Watch[_Object_co]:
+        """Watches changes to this object, after its version."""
     @overload
-    async def wait(self, until: Literal["deleted"], *, timeout: float | None = None) -> None: ...  # type: ignore[overload-overlap]
+    async def wait(self, until: Literal["deleted"], *, timeout: float | None = None) -> None:  # type: ignore[overload-overlap]
+        """Waits until the object fulfils a condition, and returns its version then.
+
+        :param until: `"ready"`, `"finished"`, `"deleted"`, the type of a condition, such as
+            `"Available"`, or a function of the object, as for `View.wait`.
+        :raises WaitTimeoutError: If the timeout expires; the message contains the last state.
+        """
     @overload
     async def wait(
         self, until: str | Callable[[Item[_Object_co]], object], *, timeout: float | None = None
     ) -> Item[_Object_co]: ...
-    async def owners(self) -> list[Item[dict[str, Any]]]: ...
-    async def children(self, view: View[_Other]) -> list[Item[_Other]]: ...
-    async def events(self) -> list[Item[Event]]: ...
-    async def scale(self, replicas: int) -> int: ...
+    async def owners(self) -> list[Item[dict[str, Any]]]:
+        """The objects that own this one."""
+    async def children(self, view: View[_Other]) -> list[Item[_Other]]:
+        """The objects of a view that this one owns."""
+    async def events(self) -> list[Item[Event]]:
+        """The events about the object, oldest first."""
+    async def scale(self, replicas: int) -> int:
+        """Sets the number of replicas, and returns it."""
     @overload
     async def logs(
         self,
@@ -211,7 +350,19 @@ class Item(Generic[_Object_co]):
         tail_lines: int | None = None,
         since_seconds: int | None = None,
         timestamps: bool = False,
-    ) -> Stream[str]: ...
+    ) -> Stream[str]:
+        """The lines of a container's log. With `all_containers`, pairs of the container's name and
+        the line.
+
+        :param container: The container; required if the pod has several.
+        :param all_containers: Read the logs of all containers at the same time.
+        :param follow: Wait for further lines until the container terminates.
+        :param previous: Read the log of the previous instance of the container, before its
+            restart.
+        :param tail_lines: Only this number of lines from the end.
+        :param since_seconds: Only lines of the last seconds.
+        :param timestamps: Begin each line with its time.
+        """
     @overload
     async def logs(
         self,
@@ -224,20 +375,59 @@ class Item(Generic[_Object_co]):
         since_seconds: int | None = None,
         timestamps: bool = False,
     ) -> Stream[tuple[str, str]]: ...
-    async def exec(self, command: Sequence[str], *, container: str | None = None, input: bytes | None = None) -> Output: ...
-    async def open_exec(self, command: Sequence[str], *, container: str | None = None, tty: bool = False) -> Session: ...
-    async def attach(self, *, container: str | None = None, stdin: bool = False, tty: bool = False) -> Session: ...
-    async def port_forward(self, port: int, *, local_port: int = 0) -> PortForward: ...
-    async def copy_in(self, source: str | os.PathLike[str], target: str, *, container: str | None = None) -> Path: ...
-    async def copy_out(self, source: str, target: str | os.PathLike[str], *, container: str | None = None) -> Path: ...
-    async def evict(self, *, grace_seconds: int | None = None) -> None: ...
+    async def exec(self, command: Sequence[str], *, container: str | None = None, input: bytes | None = None) -> Output:
+        """Runs a command in a container to its end. Returns a `longshore.Output`: exit code,
+        standard output and standard error as bytes.
+
+        :param container: The container; required if the pod has several.
+        :param input: The standard input; default: none.
+        """
+    async def open_exec(self, command: Sequence[str], *, container: str | None = None, tty: bool = False) -> Session:
+        """Starts a command in a container, and returns the `Session` with it.
+
+        :param container: The container; required if the pod has several.
+        :param tty: Run it in a terminal. Its standard error is then part of the standard
+            output.
+        """
+    async def attach(self, *, container: str | None = None, stdin: bool = False, tty: bool = False) -> Session:
+        """Attaches to the main process of a container, and returns the `Session` with it.
+
+        :param container: The container; required if the pod has several.
+        :param stdin: Connect the standard input, which the container must have.
+        :param tty: The container has a terminal.
+        """
+    async def port_forward(self, port: int, *, local_port: int = 0) -> PortForward:
+        """Forwards connections from a port of this machine to a port of the pod.
+
+        :param local_port: The port of 127.0.0.1; default: a free one.
+        """
+    async def copy_in(self, source: str | os.PathLike[str], target: str, *, container: str | None = None) -> Path:
+        """Copies a file or folder of this machine into a container, which needs `tar`. Returns the
+        path in the container.
+
+        :param container: The container; required if the pod has several.
+        """
+    async def copy_out(self, source: str, target: str | os.PathLike[str], *, container: str | None = None) -> Path:
+        """Copies a file or folder of a container, which needs `tar`, to this machine. Returns the
+        path here.
+
+        :param container: The container; required if the pod has several.
+        """
+    async def evict(self, *, grace_seconds: int | None = None) -> None:
+        """Asks for the pod's eviction, which a PodDisruptionBudget may refuse.
+
+        :param grace_seconds: The seconds that the pod has to terminate; default: those of the
+            pod.
+        """
     def __hash__(self) -> int: ...
 
 class Watch(Generic[_Object_co]):
     """As ``longshore.Watch``, for ``async for``."""
 
-    async def next(self, timeout: float | None = None) -> WatchEvent[_Object_co]: ...
-    def close(self) -> None: ...
+    async def next(self, timeout: float | None = None) -> WatchEvent[_Object_co]:
+        """The next change. Raises `TimeoutError` if none occurs within the timeout."""
+    def close(self) -> None:
+        """Ends the watch, also for those who wait for a change."""
     def __aiter__(self) -> Self: ...
     async def __anext__(self) -> WatchEvent[_Object_co]: ...
     def __enter__(self) -> Self: ...
@@ -246,8 +436,12 @@ class Watch(Generic[_Object_co]):
 class Stream(Generic[_T]):
     """As ``longshore.Stream``, for ``async for``."""
 
-    async def next(self, timeout: float | None = None) -> _T | None: ...
-    def close(self) -> None: ...
+    async def next(self, timeout: float | None = None) -> _T | None:
+        """The next element, or `None` at the end. Raises `TimeoutError` if none arrives within
+        the timeout.
+        """
+    def close(self) -> None:
+        """Ends the iteration, also for those who wait."""
     def __aiter__(self) -> Self: ...
     async def __anext__(self) -> _T: ...
     def __enter__(self) -> Self: ...
@@ -256,11 +450,19 @@ class Stream(Generic[_T]):
 class Cache(Generic[_Object_co]):
     """As ``longshore.Cache``."""
 
-    def get(self, name: str, namespace: str | None = None) -> Item[_Object_co] | None: ...
+    def get(self, name: str, namespace: str | None = None) -> Item[_Object_co] | None:
+        """The object with this name, or `None`.
+
+        :param namespace: The namespace of the object, unless its kind has none.
+        """
     def list(
         self, *, labels: _Selector | None = None, namespace: str | None = None
-    ) -> builtins.list[Item[_Object_co]]: ...
-    def changes(self) -> Stream[tuple[Literal["UPSERT", "GONE"], Item[_Object_co]]]: ...
+    ) -> builtins.list[Item[_Object_co]]:
+        """The objects, or those that a label selector selects."""
+    def changes(self) -> Stream[tuple[Literal["UPSERT", "GONE"], Item[_Object_co]]]:
+        """The changes: first all objects as `UPSERT`, then each change. Only the newest state of
+        an object is kept for a slow reader.
+        """
     def __iter__(self) -> Iterator[Item[_Object_co]]: ...
     def __len__(self) -> int: ...
     def __bool__(self) -> Literal[True]: ...
@@ -269,28 +471,42 @@ class Leadership:
     """As ``longshore.Leadership``, for ``async with await cluster.lead(...)``."""
 
     @property
-    def identity(self) -> str: ...
+    def identity(self) -> str:
+        """The name of this process among those that want to lead."""
     @property
-    def is_leading(self) -> bool: ...
-    async def lost(self, timeout: float | None = None) -> bool: ...
-    async def resign(self) -> None: ...
+    def is_leading(self) -> bool:
+        """Whether this process leads."""
+    async def lost(self, timeout: float | None = None) -> bool:
+        """Waits until this process no longer leads. Returns whether it has lost the leadership.
+
+        :param timeout: Return after this number of seconds at the latest.
+        """
+    async def resign(self) -> None:
+        """Releases the Lease, so that another process can lead at once."""
     async def __aenter__(self) -> Self: ...
     async def __aexit__(self, *raised: object) -> None: ...
 
 class Session:
     """As ``longshore.Session``."""
 
-    async def write(self, data: bytes) -> None: ...
-    async def close_input(self) -> None: ...
-    async def read(self) -> bytes: ...
-    async def read_error(self) -> bytes: ...
-    async def resize(self, columns: int, rows: int) -> None: ...
-    async def wait(self) -> int: ...
+    async def write(self, data: bytes) -> None:
+        """Sends bytes to the standard input."""
+    async def close_input(self) -> None:
+        """Ends the standard input, so that the process reads its end."""
+    async def read(self) -> bytes:
+        """The next bytes of the standard output; empty at its end."""
+    async def read_error(self) -> bytes:
+        """The next bytes of the standard error; empty at its end, and with a terminal."""
+    async def resize(self, columns: int, rows: int) -> None:
+        """Sets the size of the terminal."""
+    async def wait(self) -> int:
+        """Closes the input, discards further output, and returns the exit code."""
 
 class Proxy:
     """As ``longshore.Proxy``."""
 
-    def urljoin(self, path: Sequence[str]) -> str: ...
+    def urljoin(self, path: Sequence[str]) -> str:
+        """The URL of a path."""
     async def request(
         self,
         method: str,
@@ -298,13 +514,17 @@ class Proxy:
         params: Sequence[tuple[str, str]],
         body: Any = None,
         kind: str | None = None,
-    ) -> Any: ...
+    ) -> Any:
+        """Sends a request with an optional JSON body, and returns the JSON of the response.
+        A `PATCH` has a kind.
+        """
     async def watch(
         self,
         path: Sequence[str],
         params: Sequence[tuple[str, str]],
         fields: Sequence[tuple[str, str]] | None = None,
-    ) -> Stream[dict[str, Any]]: ...
+    ) -> Stream[dict[str, Any]]:
+        """Watches a path; only events of objects with these values of fields are returned."""
 
 class _Event(NamedTuple, Generic[_Object_co]):
     evtype: str

@@ -6,6 +6,7 @@ import inspect
 import sys
 import unittest
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import longshore
@@ -19,6 +20,7 @@ from pods import present
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import generate_aio
+import generate_docstrings
 import generate_types
 
 STUBS = Path(longshore.__file__).with_name("_native.pyi")
@@ -131,11 +133,15 @@ class Generated(unittest.TestCase):
         with longshore.EmbeddedCluster(pods=False) as embedded:
             files = generate_types.generate(embedded.cluster)
         self.assertEqual(sorted(files), ["_kinds.pyi", "types.pyi"])
-        generators = dict.fromkeys(files, generate_types) | {"aio.pyi": generate_aio}
-        for name, text in {**files, "aio.pyi": generate_aio.generate()}.items():
-            # `assertEqual` would print the files.
-            same = STUBS.with_name(name).read_text() == text
-            self.assertTrue(same, f"{name} is out of date: run {generators[name].__file__}")
+        for name, text in files.items():
+            self.check(name, text, generate_types)
+        self.check("_native.pyi", generate_docstrings.generate(), generate_docstrings)
+        self.check("aio.pyi", generate_aio.generate(), generate_aio)
+
+    def check(self, name: str, text: str, generator: ModuleType) -> None:
+        # `assertEqual` would print the files.
+        same = STUBS.with_name(name).read_text() == text
+        self.assertTrue(same, f"{name} is out of date: run {generator.__file__}")
 
     def test_the_types_can_be_imported(self) -> None:
         names = classes(STUBS.with_name("types.pyi"))

@@ -47,7 +47,9 @@ def members(module: Module, name: str) -> list[Member]:
         field = field_name(statement)
         if field and not field.startswith("_") and field not in found:
             text = field_text(writer, owner, statement)
-            found[field] = Member(field, [text], module.doc(name, field), True)
+            owners = [name, *[ast.unparse(base) for base in owner.bases]]
+            doc = next(filter(None, [module.doc(one, field) for one in owners]), "")
+            found[field] = Member(field, [text], doc, True)
     for one, nodes in functions.items():
         if one.startswith("_") or one in IGNORED:
             continue
