@@ -20,6 +20,8 @@ HAS_MYPY = importlib.util.find_spec("mypy") is not None
 #: Libraries of which the tests and the examples use the types.
 HAS_LIBRARIES = all(importlib.util.find_spec(name) for name in ["kopf", "pyrsistent", "pytest"])
 
+VERSIONS = ["3.10", "3.13"]
+
 #: The calls of mypy share the types of the standard library.
 CACHE = tempfile.mkdtemp()
 
@@ -127,14 +129,15 @@ class Typing(unittest.TestCase):
         uses = "".join(f"longshore.{name}\n" for name in longshore.__all__)
         code = f"import longshore\nfrom longshore import *\n{uses}"
         code += "count: int = len(Cluster().view('pods'))\nKubernetesClusterResolver().watch().next(timeout=1)\n"
-        self.accepts("--python-version", "3.10", "--package", "longshore")
+        for version in VERSIONS:
+            self.accepts("--python-version", version, "--package", "longshore")
         self.accepts("--follow-imports=silent", "-c", code)
         wrong = "import longshore\nlongshore.walk()\n"
         status, output = check_types("--follow-imports=silent", "-c", wrong)
         self.assertEqual(status, 1, output)
 
     def test_correct_programs_are_accepted(self) -> None:
-        for version in ["3.10", "3.13"]:
+        for version in VERSIONS:
             self.accepts("--python-version", version, "-c", TYPED)
 
     def test_mistakes_are_reported(self) -> None:
