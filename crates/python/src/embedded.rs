@@ -88,11 +88,13 @@ impl EmbeddedCluster {
         }
     }
 
+    /// The URL of the server, a free port of 127.0.0.1.
     #[getter]
     fn url(&self) -> Option<&str> {
         self.url.as_deref()
     }
 
+    /// The path of the kubeconfig for other clients and programs.
     #[getter]
     fn kubeconfig(&self) -> Option<PathBuf> {
         self.kubeconfig.clone()
