@@ -583,8 +583,18 @@ class EmbeddedCluster:
     @property
     def kubeconfig(self) -> Path:
         """The path of the kubeconfig for other clients and programs."""
-    def snapshot(self) -> Snapshot: ...
-    def restore(self, snapshot: Snapshot) -> None: ...
+    def snapshot(self) -> Snapshot:
+        """Takes a snapshot of all objects, in microseconds for any number of objects.
+
+        ``EmbeddedCluster(snapshot=...)`` starts another cluster with these objects, and
+        ``restore`` returns to them.
+        """
+    def restore(self, snapshot: Snapshot) -> None:
+        """Returns to a snapshot: all objects become those of the snapshot.
+
+        Watches end with ``410 Expired``, so that clients list again; pods that are not in
+        the snapshot end.
+        """
     def stop(self) -> None:
         """Stops the pods and the cluster. Further calls do nothing."""
     def __enter__(self) -> EmbeddedCluster: ...
@@ -594,7 +604,8 @@ class Snapshot:
     """The objects of an embedded cluster at a point in time: see ``EmbeddedCluster.snapshot``."""
 
     @property
-    def resource_version(self) -> str: ...
+    def resource_version(self) -> str:
+        """The resource version at which it was taken."""
 
 class Faults:
     """Faults that an embedded cluster injects into requests. docs/faults.md describes the rules."""

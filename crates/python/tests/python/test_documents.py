@@ -2,6 +2,7 @@
 
 import doctest
 import importlib.util
+import re
 import unittest
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,10 @@ class Documents(WithCluster):
     def test_the_guide(self) -> None:
         self.document("python.md")
 
-    def test_the_page_on_snapshots(self):
-        self.document("snapshots.md")
+    def test_the_page_on_snapshots(self) -> None:
+        text = (DOCUMENTS / "snapshots.md").read_text()
+        (block,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        exec(block, {})
 
     @unittest.skipUnless(HAS_PYRSISTENT, "pyrsistent is not installed")
     def test_the_guide_to_kube(self) -> None:
