@@ -87,26 +87,28 @@ impl Controller {
         Ok(snapshot().map(|seen| (seen.workload.clone(), claim(&seen))))
     }
 
-    /// Returns the revision of the template, and the collision count.
+    /// Returns the revision of the template, and the collision count. A set in deletion
+    /// gets no new revision, because the garbage collector may have deleted the old one.
     async fn revision(
         &self,
         set: &StatefulSet,
         revisions: &[Arc<Revision>],
-    ) -> Result<(Arc<Revision>, i64), Error> {
+    ) -> Result<Option<(Arc<Revision>, i64)>, Error> {
         let common = &self.requests.common;
         let collisions = set.status.collision_count.unwrap_or(0);
         let data = data(&set.spec.template);
         match choose(revisions, &data) {
-            Choice::Keep(revision) => Ok((revision, collisions)),
+            Choice::Keep(revision) => Ok(Some((revision, collisions))),
+            _ if set.meta.deleting => Ok(None),
             Choice::Renumber(revision, number) => {
                 let revision = common.renumber(&revision, number).await?;
-                Ok((Arc::new(revision), collisions))
+                Ok(Some((Arc::new(revision), collisions)))
             }
             Choice::Create(number) => {
                 let (revision, collisions) = common
                     .create_revision(&set.meta, &data, number, HASH_LABEL, collisions)
                     .await?;
-                Ok((Arc::new(revision), collisions))
+                Ok(Some((Arc::new(revision), collisions)))
             }
         }
     }
@@ -115,7 +117,9 @@ impl Controller {
         let Some((set, claims)) = self.claims(&key).await? else {
             return Ok(Next::Done);
         };
-        let (update, collisions) = self.revision(&set, &claims.revisions).await?;
+        let Some((update, collisions)) = self.revision(&set, &claims.revisions).await? else {
+            return Ok(Next::Done);
+        };
         let mut revisions = claims.revisions.iter();
         let current = revisions.find(|one| one.key.name == set.status.current_revision);
         let current = current.unwrap_or(&update);
