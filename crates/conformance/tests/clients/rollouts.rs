@@ -89,10 +89,10 @@ async fn rollouts_of_stateful_sets_and_daemon_sets_complete_and_are_undone() {
             assert!(history.contains("\n4 "), "{history}");
         }
         run(&["scale", "statefulset/web", "--replicas=1"]).await;
-        run(&["wait", "pod/web-1", "--for=delete", "--timeout=60s"]).await;
-        run(&["rollout", "status", "statefulset/web", "--timeout=60s"]).await;
-        let shown = run(&["get", "statefulset/web", "daemonset/agent", "--no-headers"]).await;
-        assert!(shown.contains("1/1"), "{shown}");
+        // An error if the pod is already deleted.
+        let wait = ["wait", "pod/web-1", "--for=delete", "--timeout=60s"];
+        kubectl.run(&[&n[..], &wait].concat()).await;
+        assert_eq!(values(&kubectl, &namespace, "web").await, "one ");
         kubectl.ok(&["delete", "namespace", &namespace]).await;
     }
     server.stop().await;
