@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use super::{
     backoff::Backoff,
+    counts::status,
     facts::DaemonSet,
     manage::manage,
     nodes::{NodeFacts, Nodes},
@@ -158,8 +159,8 @@ impl Controller {
         }
         let applied = apply(&self.requests, &set, &changes, hash).await;
         let truncated = self.truncate(&set, &claims, &revision).await;
-        let status = Status::of(&set, &nodes, &claims.pods, hash, collisions, now);
-        let stored = self.store_status(&set, &status).await;
+        let new = status(&set, &nodes, &claims.pods, hash, collisions, now);
+        let stored = self.store_status(&set, &new).await;
         applied.and(truncated).and(stored)?;
         let ready = next_available(&claims.pods, set.spec.min_ready_seconds, now);
         let next = wait.into_iter().chain(ready).min();

@@ -5,7 +5,7 @@ use longshore_client::{Error, Item, kinds::Any};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{status::Status, template::with_tolerations};
+use super::{status::Status, tolerations::with_tolerations};
 use crate::{
     percent::scaled,
     workload::{Kind, Meta, PodFacts, Workload},

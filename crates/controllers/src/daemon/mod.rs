@@ -4,6 +4,7 @@
 
 mod backoff;
 mod controller;
+mod counts;
 mod facts;
 mod manage;
 mod nodes;
@@ -13,5 +14,6 @@ mod status;
 mod template;
 #[cfg(test)]
 mod tests;
+mod tolerations;
 
 pub(crate) use controller::run;

@@ -1,16 +1,7 @@
 //! The status of a DaemonSet.
 
-use std::sync::Arc;
-
-use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-use super::{
-    facts::DaemonSet,
-    nodes::{Nodes, by_node, wanted},
-};
-use crate::workload::PodFacts;
 
 /// Counts of nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -37,39 +28,6 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// Computes the status from the oldest pod of each node.
-    pub(super) fn of(
-        set: &DaemonSet,
-        nodes: &Nodes,
-        pods: &[Arc<PodFacts>],
-        hash: &str,
-        collisions: Option<i64>,
-        now: Timestamp,
-    ) -> Self {
-        let wanted = wanted(set, nodes);
-        let mut status = Self {
-            observed_generation: set.meta.generation,
-            desired_number_scheduled: wanted.len(),
-            collision_count: collisions,
-            ..Self::default()
-        };
-        for (node, pods) in by_node(pods) {
-            if !wanted.contains(node) {
-                status.number_misscheduled += usize::from(nodes.contains_key(node));
-                continue;
-            }
-            let Some(pod) = pods.first() else { continue };
-            let available = pod.is_available(set.spec.min_ready_seconds, now);
-            status.current_number_scheduled += 1;
-            status.number_ready += usize::from(pod.is_ready());
-            status.number_available += usize::from(available);
-            status.updated_number_scheduled += usize::from(set.is_updated(pod, hash));
-        }
-        let available = status.number_available;
-        status.number_unavailable = wanted.len().saturating_sub(available);
-        status
-    }
-
     /// Returns the `status` of a merge patch. As in Kubernetes, some counts of zero are
     /// omitted.
     pub(super) fn patch(&self) -> Value {

@@ -9,12 +9,14 @@ use serde_json::{Value, json};
 
 use super::{
     backoff::Backoff,
+    counts::status,
     facts::DaemonSet,
     manage::{Changes, manage},
     nodes::{Eligible, NodeFacts, Nodes, eligible},
     rollout::rollout,
     status::Status,
-    template::{pod, with_tolerations},
+    template::pod,
+    tolerations::with_tolerations,
 };
 use crate::{
     history::testing::template,
@@ -170,7 +172,7 @@ impl Simulation {
     }
 
     fn status(&self) -> Status {
-        Status::of(
+        status(
             &self.set,
             &self.nodes,
             &self.list(),

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::{
     facts::StatefulSet,
-    identity::{claim_owner, ordinal, split},
+    identity::{claim_owner, ordinal},
+    names::split,
 };
 use crate::workload::{Kind, PodFacts, Workload};
 

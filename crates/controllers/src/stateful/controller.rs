@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use longshore_client::{Change, Cluster, Error, kinds::Any};
 
 use super::{
+    action::{Action, Observed},
     facts::StatefulSet,
     identity::owns_claim,
-    plan::{Action, Observed, plan},
+    plan::plan,
     requests::{SetRequests, Templates},
     status::Status,
 };

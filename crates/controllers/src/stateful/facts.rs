@@ -4,7 +4,7 @@ use longshore_client::{Error, Item, kinds::Any};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{identity::split, status::Status};
+use super::{names::split, status::Status};
 use crate::{
     percent::scaled,
     workload::{Kind, Meta, Workload},

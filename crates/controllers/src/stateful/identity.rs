@@ -2,19 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::facts::StatefulSet;
+use super::{facts::StatefulSet, names::split};
 use crate::workload::{Kind, PodFacts, REVISION_LABEL, Workload};
 
 pub(super) const NAME_LABEL: &str = "statefulset.kubernetes.io/pod-name";
 pub(super) const INDEX_LABEL: &str = "apps.kubernetes.io/pod-index";
-
-/// Splits the name of a pod into the name of the set and the ordinal.
-pub(crate) fn split(pod: &str) -> Option<(&str, u32)> {
-    let (parent, digits) = pod.rsplit_once('-')?;
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let ordinal = digits.parse::<i32>().ok().filter(|_| is_number)?;
-    Some((parent, u32::try_from(ordinal).ok()?))
-}
 
 /// Returns the ordinal in the name of a pod.
 pub(super) fn ordinal(pod: &PodFacts) -> Option<u32> {

@@ -3,10 +3,13 @@
 //!
 //! Everything is pure except for the loop in [`controller`] and its [`requests`].
 
+mod action;
 mod claims;
 mod controller;
+mod counts;
 mod facts;
 mod identity;
+mod names;
 mod plan;
 mod requests;
 mod status;

@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use jiff::Timestamp;
-
 use super::{
-    claims::{ClaimFacts, Member, is_current, is_stale},
+    action::{Action, Observed},
+    claims::{Member, is_current, is_stale},
+    counts,
     facts::StatefulSet,
     identity::{claims, has_identity, has_storage, ordinal, pod_name},
     status::Status,
@@ -15,40 +15,6 @@ use crate::{
     replicas::BURST,
     workload::{Phase, PodFacts},
 };
-
-/// What is known about a set.
-pub(super) struct Observed<'a> {
-    pub(super) set: &'a StatefulSet,
-    /// Its pods.
-    pub(super) pods: &'a [Arc<PodFacts>],
-    /// The names of the revision before the update and of the revision of the template.
-    pub(super) revisions: (&'a str, &'a str),
-    pub(super) collisions: i64,
-    /// Returns a claim of the set's namespace.
-    pub(super) claim: &'a dyn Fn(&str) -> Option<ClaimFacts>,
-    pub(super) now: Timestamp,
-}
-
-/// One change.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Action {
-    /// Create the claims and the pod with this ordinal.
-    Create {
-        ordinal: u32,
-        /// Whether it gets the revision before the update.
-        old_revision: bool,
-    },
-    /// Create missing claims of this pod, and set their owners.
-    Claims(Arc<PodFacts>),
-    /// Set the labels, the volumes and the owners of the claims of this pod.
-    Repair(Arc<PodFacts>),
-    /// Set the owners of the claims of this pod.
-    Retain(Arc<PodFacts>),
-    /// Delete this pod.
-    Delete(Arc<PodFacts>),
-    /// Delete this pod, to replace it by one with the new template.
-    Update(Arc<PodFacts>),
-}
 
 /// What to do next.
 #[derive(Debug, Default, PartialEq)]
@@ -63,7 +29,7 @@ pub(super) struct Plan {
 /// Decides. In a set with the policy OrderedReady, at most one pod is created, deleted,
 /// or not available at a time.
 pub(super) fn plan(seen: &Observed<'_>) -> Plan {
-    let status = Status::of(
+    let status = counts::status(
         seen.set,
         seen.pods,
         seen.revisions,

@@ -4,13 +4,13 @@ use longshore_client::{Cache, Error, Patch, View, kinds::Any};
 use serde_json::{Value, json};
 
 use super::{
+    action::Action,
     claims::{ClaimFacts, Member, has_other_controller, is_current, owners},
     facts::StatefulSet,
     identity::{
         INDEX_LABEL, NAME_LABEL, claim_object, claims, has_identity, has_storage, ordinal, pod,
         pod_name, volumes,
     },
-    plan::Action,
 };
 use crate::{
     events::Severity,

@@ -1,13 +1,7 @@
 //! The status of a StatefulSet.
 
-use std::sync::Arc;
-
-use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-use super::facts::StatefulSet;
-use crate::workload::{Phase, PodFacts};
 
 /// Counts, revisions and conditions.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -36,34 +30,6 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// Computes the status from the pods.
-    pub(super) fn of(
-        set: &StatefulSet,
-        pods: &[Arc<PodFacts>],
-        (current, update): (&str, &str),
-        collisions: i64,
-        now: Timestamp,
-    ) -> Self {
-        let count = |test: &dyn Fn(&PodFacts) -> bool| {
-            let matching = pods.iter().filter(|pod| test(pod)).count();
-            i64::try_from(matching).unwrap_or(i64::MAX)
-        };
-        let ready = |pod: &PodFacts| pod.phase == Phase::Running && pod.is_ready();
-        let seconds = set.spec.min_ready_seconds;
-        Self {
-            observed_generation: set.meta.generation,
-            replicas: count(&|_| true),
-            ready_replicas: count(&ready),
-            available_replicas: count(&|pod| ready(pod) && pod.is_available(seconds, now)),
-            current_replicas: count(&|pod| !pod.deleting && pod.revision() == current),
-            updated_replicas: count(&|pod| !pod.deleting && pod.revision() == update),
-            current_revision: current.to_owned(),
-            update_revision: update.to_owned(),
-            collision_count: Some(collisions),
-            conditions: set.status.conditions.clone(),
-        }
-    }
-
     /// Ends an update if all pods have the new revision and are ready.
     pub(super) fn complete(&mut self, replicas: u32) {
         let replicas = i64::from(replicas);

@@ -8,10 +8,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
+    action::{Action, Observed},
     claims::{ClaimFacts, Member, is_current, owners},
     facts::StatefulSet,
     identity::{INDEX_LABEL, NAME_LABEL, claims, ordinal, pod_name},
-    plan::{Action, Observed, Plan, plan},
+    plan::{Plan, plan},
     status::Status,
 };
 use crate::workload::{Phase, PodFacts, REVISION_LABEL, testing};

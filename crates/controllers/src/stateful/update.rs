@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::plan::{Action, Observed};
+use super::action::{Action, Observed};
 use crate::workload::PodFacts;
 
 /// Returns the pods to delete, from the highest ordinal, so that no more than
