@@ -1,5 +1,6 @@
 //! The controllers of a cluster: scheduler, Deployment, ReplicaSet,
-//! ReplicationController, Job, CronJob, garbage collector, namespace.
+//! ReplicationController, StatefulSet, DaemonSet, Job, CronJob, garbage collector,
+//! namespace.
 //!
 //! The controllers are API clients that use only `longshore-client` and do not
 //! depend on the server's implementation. Each consists of pure decision functions
@@ -20,19 +21,24 @@ mod caches;
 mod concurrent;
 mod cron;
 mod custom;
+mod daemon;
 mod deployment;
 mod events;
 mod garbage;
 mod guard;
+mod history;
 mod job;
 mod key;
 mod namespace;
+mod percent;
 mod queue;
 mod reconcile;
 mod refusal;
 mod replicas;
 mod root_ca;
 mod scheduler;
+mod stateful;
+mod workload;
 
 use std::{sync::Arc, time::Duration};
 
@@ -141,6 +147,14 @@ impl Controllers {
         start(
             "deployment",
             Box::new(|cluster, caches, events| deployment::run(cluster, caches, events).boxed()),
+        );
+        start(
+            "statefulset",
+            Box::new(|cluster, caches, events| stateful::run(cluster, caches, events).boxed()),
+        );
+        start(
+            "daemonset",
+            Box::new(|cluster, caches, events| daemon::run(cluster, caches, events).boxed()),
         );
         start(
             "garbage",

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod daemons;
 mod deployments;
 mod fixture;
 mod garbage;
@@ -10,3 +11,4 @@ mod jobs;
 mod namespaces;
 mod replicas;
 mod scheduling;
+mod stateful;
