@@ -21,6 +21,7 @@ mod concurrent;
 mod cron;
 mod custom;
 mod deployment;
+mod endpoints;
 mod events;
 mod garbage;
 mod guard;
@@ -141,6 +142,10 @@ impl Controllers {
         start(
             "deployment",
             Box::new(|cluster, caches, events| deployment::run(cluster, caches, events).boxed()),
+        );
+        start(
+            "endpoints",
+            Box::new(|cluster, caches, events| endpoints::run(cluster, caches, events).boxed()),
         );
         start(
             "garbage",

@@ -20,7 +20,7 @@ pub(super) static KINDS: &[KindRules] = &[
     },
     KindRules {
         kind: "Endpoints",
-        behaviour: Stored("its addresses are not routed"),
+        behaviour: Acts("a controller writes the addresses of the pods that a Service selects"),
         create_on_update: true,
         fill: defaults::network::endpoints,
         validate: endpoints::endpoints,

@@ -1,0 +1,19 @@
+//! The Endpoints and EndpointSlice controllers: they publish the addresses of the pods
+//! that a Service selects.
+//!
+//! Everything is pure except for the loop in [`controller`] and its [`requests`].
+
+mod controller;
+mod desired;
+mod pod;
+mod requests;
+mod service;
+mod slices;
+mod store;
+mod subsets;
+#[cfg(test)]
+mod testing;
+mod trigger;
+mod written;
+
+pub(crate) use controller::run;
