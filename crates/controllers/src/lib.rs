@@ -21,6 +21,7 @@ mod concurrent;
 mod cron;
 mod custom;
 mod deployment;
+mod disruption;
 mod endpoints;
 mod events;
 mod garbage;
@@ -142,6 +143,10 @@ impl Controllers {
         start(
             "deployment",
             Box::new(|cluster, caches, events| deployment::run(cluster, caches, events).boxed()),
+        );
+        start(
+            "disruption",
+            Box::new(|cluster, caches, events| disruption::run(cluster, caches, events).boxed()),
         );
         start(
             "endpoints",

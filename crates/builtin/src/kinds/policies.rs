@@ -46,7 +46,7 @@ pub(super) static KINDS: &[KindRules] = &[
         group: "policy",
         kind: "PodDisruptionBudget",
         behaviour: Acts(
-            "evictions respect it and count in its status; no controller updates the status",
+            "evictions respect it; a controller counts the pods that it selects",
         ),
         generation: Generation::Spec,
         unconditional_update: false,

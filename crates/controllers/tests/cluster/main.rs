@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod deployments;
+mod disruption;
 mod endpoints;
 mod fixture;
 mod garbage;
