@@ -6,7 +6,7 @@ use crate::{
     table::{self, columns},
     validate::{self, endpoints, workload},
 };
-use Behaviour::{Acts, Data, Stored};
+use Behaviour::{Acts, Data};
 
 pub(super) static KINDS: &[KindRules] = &[
     KindRules {
@@ -57,7 +57,7 @@ pub(super) static KINDS: &[KindRules] = &[
     },
     KindRules {
         kind: "LimitRange",
-        behaviour: Stored("its defaults and limits are not applied to pods"),
+        behaviour: Acts("its defaults and limits apply to new pods and claims"),
         create_on_update: true,
         fill: defaults::limits::limit_range,
         validate: validate::limit_range::object,
@@ -157,7 +157,7 @@ pub(super) static KINDS: &[KindRules] = &[
     },
     KindRules {
         kind: "ResourceQuota",
-        behaviour: Stored("it is not enforced"),
+        behaviour: Acts("new objects are charged to it; a controller counts what objects use"),
         validate: validate::quota::object,
         validate_update: validate::quota::change,
         returns_deleted: true,

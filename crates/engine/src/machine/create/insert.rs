@@ -8,7 +8,7 @@ use longshore_model::time;
 
 use super::draft::{Draft, Kind, check_not_terminating, generate_name, namespace_of, prepare};
 use crate::{
-    Error, Object, Subject, Written,
+    Error, Object, Subject, Subresource, Written,
     kinds::KindId,
     machine::{
         JsonObject, Transaction, admission, namespace,
@@ -75,6 +75,7 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     (tx.rules(kind).on_insert)(&mut object, &created);
     json::child(&mut object, "metadata").insert("creationTimestamp".into(), created.into());
     admission::admit(tx, kind, &mut object, None)?;
+    admission::enforce_limits(tx, kind, &object, None, Subresource::None)?;
     let object = view.prune_for_storage(&object).unwrap_or(object);
     Ok(Written {
         object: put(tx, kind, &object, &managed, &author)?,
