@@ -7,4 +7,5 @@ mod controller;
 mod resources;
 mod state;
 
+pub(crate) use affinity::tolerates;
 pub(crate) use controller::run;

@@ -10,5 +10,8 @@ mod fixture;
 mod garbage;
 mod jobs;
 mod namespaces;
+mod nodes;
+mod orphans;
+mod quotas;
 mod replicas;
 mod scheduling;
