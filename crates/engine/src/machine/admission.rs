@@ -5,9 +5,10 @@ use longshore_builtin::{Admission, KindRules};
 use longshore_model::KindInfo;
 
 use super::{
-    JsonObject, Transaction, limit_range, priority, quota, runtime_class, service, service_account,
+    JsonObject, Transaction, limit_range, pod_security, priority, quota, runtime_class, service,
+    service_account,
 };
-use crate::{Error, Subresource, kinds::KindId, state::State};
+use crate::{Error, Object, Subresource, kinds::KindId, state::State};
 
 /// Applies the limits of its namespace and the classes that a new object names, before its
 /// defaults.
@@ -44,7 +45,8 @@ pub(super) fn admit(
     }
 }
 
-/// Checks a valid object against the limits and the quotas of its namespace.
+/// Checks a valid object against the limits, the Pod Security Standards and the quotas of
+/// its namespace.
 pub(super) fn enforce_limits(
     tx: &mut Transaction<'_>,
     kind: KindId,
@@ -58,6 +60,28 @@ pub(super) fn enforce_limits(
     }
     if subresource == Subresource::None {
         limit_range::check(tx.state(), &info, object, before)?;
+        pod_security::enforce(tx.state(), &info, object, before)?;
     }
     quota::charge(tx, &info, object, before, subresource)
+}
+
+/// The warning about a new object.
+pub(super) fn warning(tx: &Transaction<'_>, kind: KindId, object: &JsonObject) -> Option<String> {
+    let info = &tx.kinds().entry(kind).info;
+    pod_security::warning(tx.state(), info, object, None)
+}
+
+/// The warning about a changed object.
+pub(super) fn update_warning(
+    tx: &Transaction<'_>,
+    kind: KindId,
+    (old, new): (&Object, &Object),
+    subresource: Subresource,
+) -> Option<String> {
+    let info = &tx.kinds().entry(kind).info;
+    let applies = || pod_security::applies(tx.state(), new.namespace().unwrap_or_default());
+    if subresource != Subresource::None || !applies() {
+        return None;
+    }
+    pod_security::warning(tx.state(), info, &new.map(), Some(&old.map()))
 }

@@ -14,6 +14,7 @@ mod expiry;
 mod limit_range;
 mod namespace;
 mod ownership;
+mod pod_security;
 mod prepared;
 mod priority;
 mod quota;

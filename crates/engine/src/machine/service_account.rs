@@ -13,6 +13,14 @@ const DEFAULT: &str = "default";
 /// The annotation of pods that a node created from a file.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
+/// The JSON text of an account with secrets for pulling images contains this.
+const SECRETS: &[u8] = b"imagePullSecrets";
+
+/// Few accounts name such secrets, so searching the JSON text is faster than decoding it.
+fn names_secrets(json: &[u8]) -> bool {
+    json.windows(SECRETS.len()).any(|window| window == SECRETS)
+}
+
 /// Requires the service account of a new pod, and adds its secrets for pulling images.
 ///
 /// # Errors
@@ -45,6 +53,7 @@ pub(super) fn apply_to_pod(
     };
     let own = js::at(pod, "spec.imagePullSecrets").and_then(Value::as_array);
     if own.is_none_or(Vec::is_empty)
+        && names_secrets(account.bytes())
         && let Some(Value::Array(secrets)) = account.map().get("imagePullSecrets")
         && !secrets.is_empty()
     {

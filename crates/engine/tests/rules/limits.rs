@@ -268,3 +268,71 @@ async fn large_objects_are_charged_once() {
     assert_eq!(usize::from(one.is_ok()) + usize::from(two.is_ok()), 1);
     assert_eq!(used(&api), json!({"count/configmaps": "1"}));
 }
+
+#[tokio::test]
+async fn pods_must_meet_the_standard_of_their_namespace() {
+    let api = api();
+    let labels = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline",
+        "pod-security.kubernetes.io/warn": "restricted", "pod-security.kubernetes.io/warn-version": "v1.30"}}});
+    api.merge("namespaces", "default", labels).await.unwrap();
+    let spec = |privileged: bool| {
+        json!({"containers": [{"name": "c", "image": "i",
+        "securityContext": {"privileged": privileged}}]})
+    };
+    let named = |spec: Value| json!({"metadata": {"name": "p"}, "spec": spec});
+    let (code, _, message) = status(api.create("pods", named(spec(true))).await);
+    assert_eq!(code, 403);
+    assert_eq!(
+        message,
+        "pods \"p\" is forbidden: violates PodSecurity \"baseline:latest\": privileged (container \"c\" must not set securityContext.privileged=true)"
+    );
+    let create = async |plural: &str, object: Value| {
+        let written = api
+            .create_with(plural, object, WriteOptions::default())
+            .await;
+        written.unwrap().warnings
+    };
+    let warnings = create("pods", named(spec(false))).await;
+    assert!(
+        warnings[0].starts_with("would violate PodSecurity \"restricted:v1.30\": allowPrivilegeEscalation != false (container \"c\" must set"),
+        "{warnings:?}"
+    );
+    // Workloads are not refused.
+    let mut job = crate::support::job("j");
+    job["spec"]["template"]["spec"]["hostNetwork"] = json!(true);
+    let warnings = create("jobs", job).await;
+    assert!(
+        warnings[0].contains("host namespaces (hostNetwork=true)"),
+        "{warnings:?}"
+    );
+    assert!(create("configmaps", config("m")).await.is_empty());
+    // Other changes of a pod are not checked again; a new image is.
+    let strict =
+        json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
+    api.merge("namespaces", "default", strict).await.unwrap();
+    api.merge("pods", "p", json!({"metadata": {"labels": {"a": "b"}}}))
+        .await
+        .unwrap();
+    let image = json!({"spec": {"containers": [{"name": "c", "image": "j",
+        "securityContext": {"privileged": false}}]}});
+    let (code, ..) = status(api.merge("pods", "p", image).await);
+    assert_eq!(code, 403);
+}
+
+#[tokio::test]
+async fn labels_of_the_pod_security_standards_are_checked() {
+    let api = api();
+    let namespace = |level: &str| {
+        json!({"metadata": {"name": "n", "labels": {
+        "pod-security.kubernetes.io/enforce": level}}})
+    };
+    let (code, _, message) = status(api.create("namespaces", namespace("strict")).await);
+    assert_eq!(code, 422);
+    assert_eq!(
+        message,
+        "Namespace \"n\" is invalid: metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: \"strict\": must be one of privileged, baseline, restricted"
+    );
+    api.create("namespaces", namespace("restricted"))
+        .await
+        .unwrap();
+}

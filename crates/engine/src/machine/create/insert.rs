@@ -30,7 +30,7 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         unnamed,
         author,
         mut entries,
-        warnings,
+        mut warnings,
     } = draft;
     let kind = tx.kinds().id(&view.info)?;
     check_not_terminating(tx.kinds().entry(kind), json::text(&object, "metadata.name"))?;
@@ -76,6 +76,7 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     json::child(&mut object, "metadata").insert("creationTimestamp".into(), created.into());
     admission::admit(tx, kind, &mut object, None)?;
     admission::enforce_limits(tx, kind, &object, None, Subresource::None)?;
+    warnings.extend(admission::warning(tx, kind, &object));
     let object = view.prune_for_storage(&object).unwrap_or(object);
     Ok(Written {
         object: put(tx, kind, &object, &managed, &author)?,
