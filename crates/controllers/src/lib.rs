@@ -1,5 +1,6 @@
 //! The controllers of a cluster: scheduler, Deployment, ReplicaSet,
-//! ReplicationController, Job, CronJob, garbage collector, namespace.
+//! ReplicationController, Job, CronJob, endpoints, disruption budgets, quotas, nodes,
+//! taints, garbage collectors of objects and pods, namespace.
 //!
 //! The controllers are API clients that use only `longshore-client` and do not
 //! depend on the server's implementation. Each consists of pure decision functions

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::future;
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::{core::v1::Endpoints, discovery::v1::EndpointSlice};
 use longshore_client::{
     Cache, Change, Cluster, Error, Item, LabelSelector,
     kinds::{Any, Pod},
@@ -13,13 +13,14 @@ use tokio::time::Instant;
 
 use super::{
     desired::{MANAGED_BY, MANAGER, SERVICE_NAME},
+    mirror::{self, LEADER},
     pod::PodFacts,
     requests::Requests,
     service::Service,
-    slices,
+    slices::{self, Plan},
     store::Store,
     subsets,
-    trigger::Triggers,
+    trigger::{self, Triggers},
     written::Written,
 };
 use crate::{
@@ -36,8 +37,6 @@ const NAME: &str = "endpoints";
 const WORKERS: usize = 5;
 /// How soon to look again for a node that does not exist.
 const NODE_RETRY: Duration = Duration::from_secs(1);
-/// Endpoints with this annotation are locks of leader elections.
-const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
 /// The label with the zone of a node.
 const ZONE: &str = "topology.kubernetes.io/zone";
 
@@ -149,7 +148,9 @@ impl Controller {
         let is_awaited = written.wait(&key, Instant::now()).is_some();
         written.saw(change.item().version());
         drop(written);
-        if is_awaited || matches!(change, Change::Gone(_)) {
+        // Other clients write the Endpoints of Services without a selector.
+        let is_foreign = || self.store.lock().service(&key).is_none();
+        if is_awaited || matches!(change, Change::Gone(_)) || is_foreign() {
             self.queue.add(key);
         }
     }
@@ -159,9 +160,8 @@ impl Controller {
         self.written_slices.lock().saw(item.version());
         let labels = &item.meta().labels;
         if let Some(service) = labels.get(SERVICE_NAME)
-            && labels
-                .get(MANAGED_BY)
-                .is_some_and(|manager| manager == MANAGER)
+            && let Some(manager) = labels.get(MANAGED_BY)
+            && (manager == MANAGER || manager == mirror::MANAGER)
         {
             let namespace = item.namespace().unwrap_or_default();
             self.queue.add(Key::new(namespace, service));
@@ -169,26 +169,19 @@ impl Controller {
     }
 
     async fn reconcile(&self, key: Key) -> Result<Next, Error> {
-        let known = self.endpoints.get(Some(&key.namespace), &key.name);
         let Some(service) = self.store.lock().service(&key) else {
-            if self.services.get(Some(&key.namespace), &key.name).is_none() {
-                self.triggers.lock().forget(&key);
-                self.written_slices.lock().forget(&key);
-                self.written_endpoints.lock().forget(&key);
-                if let Some(known) = known {
-                    self.requests.delete_endpoints(&key, &known).await?;
-                }
-            }
-            return Ok(Next::Done);
+            return self.reconcile_foreign(&key).await;
         };
         let now = Instant::now();
         let waits = [&self.written_slices, &self.written_endpoints];
         if let Some(wait) = waits.iter().find_map(|one| one.lock().wait(&key, now)) {
             return Ok(Next::After(wait));
         }
-        // Read again: the cache has the last write now.
         let known = self.endpoints.get(Some(&key.namespace), &key.name);
-        let existing = self.slices_of(&service)?;
+        let existing = self.slices_of(&key, MANAGER)?;
+        // The Service may have had no selector before.
+        let mirrored = mirror::plan(None, &self.slices_of(&key, mirror::MANAGER)?);
+        self.write_mirrored(&key, mirrored).await?;
         let pods = self.pods_of(&service)?;
         let trigger = self.triggers.lock().next(&service, &pods);
         let zone = |node: &str| {
@@ -221,16 +214,62 @@ impl Controller {
         Ok(Next::Done)
     }
 
-    /// The slices of a Service that this controller manages.
-    fn slices_of(&self, service: &Service) -> Result<Vec<EndpointSlice>, Error> {
-        let items = self.slices.by_label(SERVICE_NAME, &service.key.name);
+    /// Mirrors the Endpoints of a Service without a selector, and deletes those of a deleted
+    /// Service.
+    async fn reconcile_foreign(&self, key: &Key) -> Result<Next, Error> {
+        let known = self.endpoints.get(Some(&key.namespace), &key.name);
+        let exists = self.services.get(Some(&key.namespace), &key.name).is_some();
+        if !exists {
+            self.triggers.lock().forget(key);
+            self.written_endpoints.lock().forget(key);
+            if let Some(known) = &known {
+                self.requests.delete_endpoints(key, known).await?;
+            }
+        }
+        if let Some(wait) = self.written_slices.lock().wait(key, Instant::now()) {
+            return Ok(Next::After(wait));
+        }
+        let known = known.filter(|_| exists);
+        let endpoints: Option<Endpoints> = known.map(|item| item.typed()).transpose()?;
+        let existing = self.slices_of(key, mirror::MANAGER)?;
+        let plan = mirror::plan(endpoints.as_ref(), &existing);
+        self.write_mirrored(key, plan).await?;
+        if !exists {
+            self.written_slices.lock().forget(key);
+        }
+        Ok(Next::Done)
+    }
+
+    async fn write_mirrored(&self, key: &Key, plan: Plan) -> Result<(), Error> {
+        if plan == Plan::default() {
+            return Ok(());
+        }
+        let mut versions = Vec::new();
+        let trigger = |slice: &EndpointSlice| {
+            let annotations = slice.metadata.annotations.as_ref();
+            annotations.and_then(|all| all.get(trigger::ANNOTATION).cloned())
+        };
+        let requests = &self.requests;
+        let done = requests
+            .write_slices(&key.namespace, plan, trigger, &mut versions)
+            .await;
+        let now = Instant::now();
+        for version in &versions {
+            self.written_slices.lock().wrote(key, version, now);
+        }
+        done
+    }
+
+    /// The slices of a Service that a controller manages.
+    fn slices_of(&self, service: &Key, manager: &str) -> Result<Vec<EndpointSlice>, Error> {
+        let items = self.slices.by_label(SERVICE_NAME, &service.name);
         let items = items.iter().filter(|item| {
             let meta = item.meta();
-            item.namespace() == Some(&service.key.namespace)
+            item.namespace() == Some(&service.namespace)
                 && meta
                     .labels
                     .get(MANAGED_BY)
-                    .is_some_and(|manager| manager == MANAGER)
+                    .is_some_and(|found| found == manager)
                 && meta.deletion_timestamp.is_none()
         });
         items.map(Item::typed).collect()

@@ -106,16 +106,20 @@ pub(super) fn labels_differ(slice: &EndpointSlice, service: &Service) -> bool {
     labels.map(own).unwrap_or_default() != own(&service.labels)
 }
 
+/// The prefix of the names of slices.
+pub(super) fn prefix(name: &str) -> String {
+    match name.len() < MAX_PREFIX_LENGTH {
+        true => format!("{name}-"),
+        false => name.to_owned(),
+    }
+}
+
 /// A new slice without endpoints.
 pub(super) fn slice(service: &Service, family: Family, ports: Vec<EndpointPort>) -> EndpointSlice {
     let name = &service.key.name;
-    let prefix = match name.len() < MAX_PREFIX_LENGTH {
-        true => format!("{name}-"),
-        false => name.clone(),
-    };
     EndpointSlice {
         metadata: ObjectMeta {
-            generate_name: Some(prefix),
+            generate_name: Some(prefix(name)),
             namespace: Some(service.key.namespace.clone()),
             labels: Some(labels(service)),
             owner_references: Some(vec![OwnerReference {

@@ -1,10 +1,11 @@
 //! The Endpoints and EndpointSlice controllers: they publish the addresses of the pods
-//! that a Service selects.
+//! that a Service selects, and mirror Endpoints that other clients write.
 //!
 //! Everything is pure except for the loop in [`controller`] and its [`requests`].
 
 mod controller;
 mod desired;
+mod mirror;
 mod pod;
 mod requests;
 mod service;

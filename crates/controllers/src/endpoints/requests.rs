@@ -56,8 +56,10 @@ impl Requests {
         trigger: Option<Timestamp>,
     ) -> (Vec<String>, Result<(), Error>) {
         let mut versions = Vec::new();
+        let trigger = trigger.map(time::seconds);
+        let namespace = &service.key.namespace;
         let done = self
-            .write_slices(service, plan, trigger, &mut versions)
+            .write_slices(namespace, plan, |_| trigger.clone(), &mut versions)
             .await;
         if let Err(error) = &done {
             let Key { namespace, name } = &service.key;
@@ -82,18 +84,20 @@ impl Requests {
         (versions, done)
     }
 
-    async fn write_slices(
+    /// Carries out a plan. Stores the versions written. `trigger` returns the time of the
+    /// change that led to a slice.
+    pub(super) async fn write_slices(
         &self,
-        service: &Service,
+        namespace: &str,
         plan: Plan,
-        trigger: Option<Timestamp>,
+        trigger: impl Fn(&EndpointSlice) -> Option<String>,
         versions: &mut Vec<String>,
     ) -> Result<(), Error> {
-        let view = self.slices.clone().in_namespace(&service.key.namespace)?;
+        let view = self.slices.clone().in_namespace(namespace)?;
         let prepared = |slice: &EndpointSlice| {
-            let mut slice = json_of(slice)?;
-            annotate(&mut slice, trigger::ANNOTATION, trigger.map(time::seconds));
-            Ok::<_, Error>(slice)
+            let mut json = json_of(slice)?;
+            annotate(&mut json, trigger::ANNOTATION, trigger(slice));
+            Ok::<_, Error>(json)
         };
         for slice in &plan.create {
             match view.create(&prepared(slice)?).await {

@@ -80,7 +80,15 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder,
         }
         tokio::select! {
             () = sleep(pace.interval) => {}
-            change = changes.next() => if change.is_none() { return },
+            change = changes.next() => {
+                if change.is_none() {
+                    return;
+                }
+                // Many nodes report at the same time.
+                let count = u64::try_from(caches.nodes.len()).unwrap_or(u64::MAX);
+                sleep(Duration::from_millis(count / 10)).await;
+                while changes.try_next().is_some() {}
+            }
         }
     }
 }

@@ -205,24 +205,43 @@ async fn endpoints_are_deleted_with_their_service() {
 }
 
 #[tokio::test]
-async fn endpoints_of_a_service_without_selector_are_left_alone() {
+async fn endpoints_of_a_service_without_selector_are_mirrored() {
     let fixture = Fixture::with_node().await;
     let own = json!({"apiVersion": "v1", "kind": "Endpoints",
-        "metadata": {"name": "web", "namespace": "default"},
+        "metadata": {"name": "web", "namespace": "default", "labels": {"own": "yes"}},
         "subsets": [{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 1}]}]});
     service(&fixture, json!({"ports": [{"port": 80}]})).await;
     fixture.cluster.create(&own, None).await.unwrap();
-    // When this Service has endpoints, the other one has been processed, too.
-    let marker = json!({"apiVersion": "v1", "kind": "Service",
-        "metadata": {"name": "marker", "namespace": "default"},
-        "spec": {"selector": {"app": "marker"}, "ports": [{"port": 80}]}});
-    fixture.cluster.create(&marker, None).await.unwrap();
+    let has = async |addresses: Value| {
+        until("the slice", async || {
+            let slices = slices(&fixture).await;
+            let [one] = &slices[..] else { return None };
+            (one["endpoints"][0]["addresses"] == addresses).then(|| one.clone())
+        })
+        .await
+    };
+    let slice = has(json!(["10.0.0.1"])).await;
+    assert_eq!(
+        slice["metadata"]["labels"]["endpointslice.kubernetes.io/managed-by"],
+        "endpointslicemirroring-controller.k8s.io"
+    );
+    assert_eq!(slice["metadata"]["labels"]["own"], "yes");
+    assert_eq!(slice["metadata"]["ownerReferences"][0]["kind"], "Endpoints");
     let endpoints = view(&fixture, "endpoints").await;
-    until("the other endpoints", async || {
-        endpoints.find("marker").await.unwrap().map(|_| ())
+    let other = Patch::merge(json!({"subsets": [
+        {"addresses": [{"ip": "10.0.0.2"}], "ports": [{"port": 1}]}]}));
+    endpoints.patch("web", &other).await.unwrap();
+    let changed = has(json!(["10.0.0.2"])).await;
+    assert_eq!(changed["metadata"]["name"], slice["metadata"]["name"]);
+    // The Endpoints themselves are left alone.
+    let kept = endpoints.fetch("web").await.unwrap().raw().unwrap();
+    assert_eq!(kept["metadata"]["labels"], json!({"own": "yes"}));
+    endpoints
+        .delete("web", &DeleteOptions::default())
+        .await
+        .unwrap();
+    until("the deletion", async || {
+        slices(&fixture).await.is_empty().then_some(())
     })
     .await;
-    let kept = endpoints.fetch("web").await.unwrap().raw().unwrap();
-    assert_eq!(kept["subsets"][0]["addresses"][0]["ip"], "10.0.0.1");
-    assert!(slices(&fixture).await.is_empty());
 }

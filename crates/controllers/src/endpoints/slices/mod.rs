@@ -48,10 +48,11 @@ impl EndpointKey {
     }
 }
 
-/// The ports of a slice, in an order that does not matter.
-type PortKey = BTreeSet<(Option<String>, Option<i32>, Option<String>, Option<String>)>;
+/// The ports of a slice; their order does not matter.
+pub(super) type PortKey = BTreeSet<(Option<String>, Option<i32>, Option<String>, Option<String>)>;
 
-fn port_key(ports: &[EndpointPort]) -> PortKey {
+/// The key of ports.
+pub(super) fn port_key(ports: &[EndpointPort]) -> PortKey {
     let ports = ports.iter().map(|port| {
         (
             port.name.clone(),
