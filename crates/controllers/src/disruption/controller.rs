@@ -12,10 +12,11 @@ use parking_lot::Mutex;
 
 use super::{
     budget::Budget,
+    decide::{self, DELETION_TIMEOUT},
     pod::PodFacts,
     requests::Requests,
     scale::{Problem, Reader, Scale},
-    status::{self, DELETION_TIMEOUT, Status},
+    status::Status,
 };
 use crate::{
     caches::Caches,
@@ -142,7 +143,7 @@ impl Controller {
         let now = Timestamp::now();
         let pods = self.pods(&budget)?;
         let decision = match self.expected(&budget, &pods).await {
-            Ok(expected) => status::decide(&budget, &pods, expected, now),
+            Ok(expected) => decide::decide(&budget, &pods, expected, now),
             Err(Problem::Request(error)) if error.is_conflict() => return Err(error),
             Err(problem) => {
                 let problem = match problem {
@@ -153,7 +154,7 @@ impl Controller {
                 let reason = "CalculateExpectedPodCountFailed";
                 self.requests
                     .note(&budget, Severity::Warning, reason, &text);
-                let failed = status::failed(&budget.status, &problem, now);
+                let failed = decide::failed(&budget.status, &problem, now);
                 self.store(&item, &budget, &failed).await?;
                 return Ok(Next::Done);
             }
@@ -186,12 +187,12 @@ impl Controller {
         &self,
         budget: &Budget,
         pods: &[PodFacts],
-    ) -> Result<status::Expected, Problem> {
+    ) -> Result<decide::Expected, Problem> {
         if pods.is_empty() {
             let text = "No matching pods found";
             self.requests.note(budget, Severity::Normal, "NoPods", text);
         }
-        let scale = match status::needs_scale(budget) {
+        let scale = match decide::needs_scale(budget) {
             true => self.scale.of(&budget.key.namespace, pods).await?,
             false => Scale::default(),
         };
@@ -203,7 +204,7 @@ impl Controller {
             self.requests
                 .note(budget, Severity::Warning, "UnmanagedPods", &text);
         }
-        status::expected(budget, pods.len(), scale.pods)
+        decide::expected(budget, pods.len(), scale.pods)
             .map_err(|problem| Problem::Request(Error::Invalid(problem)))
     }
 

@@ -6,6 +6,7 @@
 
 mod budget;
 mod controller;
+mod decide;
 mod pod;
 mod requests;
 mod scale;
