@@ -58,8 +58,8 @@ fn document() -> String {
          server does not validate the CEL expressions in match conditions of webhooks, except that it\n\
          rejects empty ones. It does not validate the contents of the PEM blocks of certificate\n\
          requests and certificates, including their signatures.\n\n\
-         The embedded cluster does not set the taint `not-ready` on new nodes or the finalizers that\n\
-         protect volumes and claims in use, because no controller would remove them. It does not\n\
+         The embedded cluster does not set the taint `not-ready` on new nodes, which can run pods at\n\
+         once, or the finalizers that protect volumes and claims in use. It does not\n\
          serve `componentstatuses`, which is deprecated since 1.19 and would report the status of\n\
          etcd and of processes that the embedded cluster does not have.\n\n\
          Pods have the subresources `log`, `exec`, `attach`, `portforward`, `binding`, and\n\

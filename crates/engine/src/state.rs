@@ -2,7 +2,7 @@
 //! events of each kind. A clone is cheap and immutable, so it serves as a
 //! snapshot for readers and as a savepoint to which writes roll back.
 
-use std::sync::Arc;
+use std::{ops::Bound, sync::Arc};
 
 use imbl::{OrdMap, Vector};
 use jiff::SignedDuration;
@@ -226,6 +226,24 @@ impl State {
         }
         self.change_kind(id, |entry| entry.is_live = false);
         self.cleaning.remove(&id);
+    }
+
+    /// The objects of a built-in kind in a namespace, ordered by name.
+    pub(crate) fn in_namespace<'a>(
+        &'a self,
+        group: &str,
+        kind: &str,
+        namespace: &str,
+    ) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
+        let table = self.kinds.builtin_id(group, kind).map(|id| self.table(id));
+        let table = table.filter(|table| !table.objects.is_empty());
+        let found = table.map(|table| {
+            let prefix = format!("{namespace}/");
+            let from = (Bound::Included(prefix.as_str()), Bound::Unbounded);
+            let objects = table.objects.range::<_, str>(from);
+            objects.take_while(move |(key, _)| key.starts_with(&*prefix))
+        });
+        found.into_iter().flatten().map(|(_, object)| object)
     }
 
     /// Records the definition summary of a kind when nothing else changes.

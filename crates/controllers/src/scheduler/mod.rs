@@ -7,5 +7,6 @@ mod controller;
 mod resources;
 mod state;
 
+pub(crate) use affinity::tolerates;
 pub(crate) use choose::taints;
 pub(crate) use controller::run;

@@ -5,10 +5,15 @@
 
 mod daemons;
 mod deployments;
+mod disruption;
+mod endpoints;
 mod fixture;
 mod garbage;
 mod jobs;
 mod namespaces;
+mod nodes;
+mod orphans;
+mod quotas;
 mod replicas;
 mod scheduling;
 mod stateful;

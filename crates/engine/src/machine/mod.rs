@@ -11,14 +11,18 @@ pub(crate) mod definitions;
 mod delete;
 mod evict;
 mod expiry;
+mod limit_range;
 mod namespace;
 mod ownership;
+mod pod_security;
 mod prepared;
 mod priority;
+mod quota;
 mod replace;
 mod runtime_class;
 mod scale;
 mod service;
+mod service_account;
 mod update;
 
 use std::sync::Arc;

@@ -8,6 +8,7 @@ mod deletes;
 mod durability;
 mod events;
 mod kinds;
+mod limits;
 mod long_requests;
 mod managed;
 mod model;

@@ -8,7 +8,7 @@ use longshore_model::time;
 
 use super::draft::{Draft, Kind, check_not_terminating, generate_name, namespace_of, prepare};
 use crate::{
-    Error, Object, Subject, Written,
+    Error, Object, Subject, Subresource, Written,
     kinds::KindId,
     machine::{
         JsonObject, Transaction, admission, namespace,
@@ -30,7 +30,7 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         unnamed,
         author,
         mut entries,
-        warnings,
+        mut warnings,
     } = draft;
     let kind = tx.kinds().id(&view.info)?;
     check_not_terminating(tx.kinds().entry(kind), json::text(&object, "metadata.name"))?;
@@ -75,6 +75,8 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     (tx.rules(kind).on_insert)(&mut object, &created);
     json::child(&mut object, "metadata").insert("creationTimestamp".into(), created.into());
     admission::admit(tx, kind, &mut object, None)?;
+    admission::enforce_limits(tx, kind, &object, None, Subresource::None)?;
+    warnings.extend(admission::warning(tx, kind, &object));
     let object = view.prune_for_storage(&object).unwrap_or(object);
     Ok(Written {
         object: put(tx, kind, &object, &managed, &author)?,
