@@ -1,5 +1,6 @@
 //! The controllers of a cluster: scheduler, Deployment, ReplicaSet,
-//! ReplicationController, Job, CronJob, garbage collector, namespace.
+//! ReplicationController, Job, CronJob, garbage collector, namespace, aggregated
+//! ClusterRoles.
 //!
 //! The controllers are API clients that use only `longshore-client` and do not
 //! depend on the server's implementation. Each consists of pure decision functions
@@ -17,6 +18,7 @@
 //! ```
 
 mod caches;
+mod cluster_roles;
 mod concurrent;
 mod cron;
 mod custom;
@@ -154,6 +156,10 @@ impl Controllers {
                 }),
             );
         }
+        start(
+            "clusterrole-aggregation",
+            Box::new(|cluster, caches, _| cluster_roles::run(cluster, caches).boxed()),
+        );
         start(
             "namespace",
             Box::new(|cluster, caches, _| namespace::run(cluster, caches).boxed()),

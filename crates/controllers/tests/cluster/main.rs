@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod cluster_roles;
 mod deployments;
 mod fixture;
 mod garbage;
