@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use http::{Request, Uri};
 use http_body_util::{BodyExt as _, Full};
-use longshore_apiserver::{ApiServer, ApiService, NoLogs, NoStreams, Options};
+use longshore_apiserver::{ApiServer, ApiService, AuthorizationMode, NoLogs, NoStreams, Options};
 use longshore_engine::{Clock, Engine, Ids};
 use longshore_model::KindInfo;
 use longshore_node_api::NodeStreams;
@@ -98,6 +98,7 @@ impl Server {
         let api = ApiServer::new(Options {
             engine: engine.clone(),
             token: None,
+            authorization: AuthorizationMode::Rbac,
             token_key: None,
             node_logs: Arc::new(NoLogs),
             node_streams,

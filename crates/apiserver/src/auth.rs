@@ -55,12 +55,14 @@ pub(crate) struct Authenticator {
     pub(crate) token: Option<Token>,
     /// Signs the tokens of service accounts.
     pub(crate) token_key: Option<TokenKey>,
+    /// Whether requests without credentials are those of the anonymous user.
+    pub(crate) allows_anonymous: bool,
 }
 
 impl Authenticator {
     /// Returns the user of a request, or 401 if the request has no valid
-    /// credentials. A token takes precedence; the connection's certificate
-    /// counts only for requests without a token.
+    /// credentials; the anonymous user if it has none. A token takes precedence;
+    /// the connection's certificate counts only for requests without a token.
     pub(crate) fn authenticate(
         &self,
         caller: &Caller,
@@ -73,19 +75,19 @@ impl Authenticator {
         if self.token.is_none() {
             return Ok(User::administrator());
         }
+        let is_open = || matches!(route, Some(Route::Health(..) | Route::Version));
         let user = match headers.get(header::AUTHORIZATION) {
             Some(value) => {
                 let token = value.to_str().ok().and_then(bearer);
                 let found = token.and_then(|token| self.user_of(token, own_audience()).ok());
                 found.map(|(user, _)| user)
             }
+            None if certified.is_none() && self.allows_anonymous => Some(User::anonymous()),
             None => certified.clone(),
         };
         match user {
             Some(user) => Ok(user),
-            None if matches!(route, Some(Route::Health(..) | Route::Version)) => {
-                Ok(User::anonymous())
-            }
+            None if is_open() => Ok(User::anonymous()),
             None => Err(StatusError::unauthorized()),
         }
     }

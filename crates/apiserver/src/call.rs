@@ -9,8 +9,8 @@ use longshore_node_api::{NodeLogs, NodeStreams};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
-    auth::Authenticator, documents::Documents, inject::Faults, metrics::Metrics, query::Query,
-    snapshots::Snapshots, user::User,
+    auth::Authenticator, authorization::Authorizer, documents::Documents, inject::Faults,
+    metrics::Metrics, query::Query, snapshots::Snapshots, user::User,
 };
 
 /// State that all requests share.
@@ -30,6 +30,7 @@ pub(crate) struct Shared {
     pub(crate) faults_endpoint: bool,
     pub(crate) warn_unhandled_kinds: bool,
     pub(crate) authenticator: Authenticator,
+    pub(crate) authorizer: Authorizer,
     /// Becomes true when the server is closed.
     pub(crate) closing: watch::Sender<bool>,
 }

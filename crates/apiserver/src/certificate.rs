@@ -128,7 +128,7 @@ pub(crate) fn user(certificate: &[u8]) -> Option<User> {
     let digest = Sha256::digest(certificate);
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     user.extra.insert(
-        "authentication.kubernetes.io/credential-id",
+        "authentication.kubernetes.io/credential-id".into(),
         vec![format!("X509SHA256={hex}")],
     );
     (!user.name.is_empty()).then_some(user)

@@ -32,6 +32,7 @@ use crate::{
     tls::ServerTls,
     unauthenticated::{Entry, Unauthenticated},
     unread_body,
+    user::ANONYMOUS,
 };
 
 /// HTTP/1.1 buffer of a connection in bytes. It starts with one read and grows
@@ -164,8 +165,8 @@ fn handler(
         if !entry.is_authenticated() {
             let authenticator = &responder.shared.authenticator;
             match authenticator.authenticate(&responder.caller, request.headers(), None) {
-                Ok(_) => entry.authenticated(),
-                Err(_) => entry.count(),
+                Ok(user) if user.name != ANONYMOUS => entry.authenticated(),
+                _ => entry.count(),
             }
         }
         let (head, body) = request.into_parts();

@@ -6,7 +6,7 @@
 //! tables and streams. The engine implements the semantics of requests.
 //!
 //! ```
-//! use longshore_apiserver::{ApiServer, Body, NoLogs, NoStreams, Options};
+//! use longshore_apiserver::{ApiServer, AuthorizationMode, Body, NoLogs, NoStreams, Options};
 //! use longshore_engine::Engine;
 //! use tower::ServiceExt as _;
 //!
@@ -18,6 +18,7 @@
 //! let server = ApiServer::new(Options {
 //!     engine,
 //!     token: None,
+//!     authorization: AuthorizationMode::Rbac,
 //!     token_key: None,
 //!     node_logs,
 //!     node_streams,
@@ -34,6 +35,7 @@
 //! [`Service`]: tower::Service
 
 mod auth;
+mod authorization;
 mod body;
 mod call;
 mod certificate;
@@ -73,6 +75,7 @@ mod user;
 mod verb;
 mod yaml;
 
+pub use authorization::{AuthorizationMode, UnknownMode};
 pub use body::Body;
 pub use certificate::ClientCertificate;
 pub use inject::{

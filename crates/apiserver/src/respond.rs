@@ -9,6 +9,7 @@ use tokio::{sync::watch, time::timeout};
 
 use crate::{
     auth::Caller,
+    authorization::{Attributes, impersonated},
     body::Body,
     call::{Call, Shared},
     handlers,
@@ -111,6 +112,15 @@ impl Responder {
     ) -> Result<Response<Body>, Failure> {
         let upgrade = parts.extensions.remove();
         let path = parts.uri.path();
+        let authorizer = &self.shared.authorizer;
+        let user = match impersonated(authorizer, &user, &parts.headers)? {
+            Some(impersonated) => Arc::new(impersonated),
+            None => user,
+        };
+        if !authorizer.allows_everything(&user) {
+            let attributes = Attributes::of_request(&parts.method, path, &query);
+            authorizer.check(&user, &attributes)?;
+        }
         if let Ok(Route::ForTests(path)) = &route {
             if !self.shared.faults_endpoint {
                 return Err(StatusError::unknown_path().into());

@@ -19,6 +19,7 @@ use tokio::{
 
 use crate::{
     auth::{Authenticator, Caller, Token},
+    authorization::{self, AuthorizationMode, Authorizer},
     call::Shared,
     connection::Connections,
     inject::Faults,
@@ -39,6 +40,8 @@ pub struct Options {
     /// The bearer token that [`ApiServer::serve`] requires; `None` requires
     /// none.
     pub token: Option<String>,
+    /// What decides about the requests of users who are not administrators.
+    pub authorization: AuthorizationMode,
     /// Signs service account tokens; if `None`, the server neither issues nor
     /// accepts them.
     pub token_key: Option<TokenKey>,
@@ -74,9 +77,12 @@ impl ApiServer {
             engine: options.engine.clone(),
             token: options.token.as_deref().map(Token::new),
             token_key: options.token_key,
+            allows_anonymous: options.authorization == AuthorizationMode::Rbac,
         };
+        let authorizer = Authorizer::new(options.engine.clone(), options.authorization);
         let shared = Shared {
             authenticator,
+            authorizer,
             faults: Faults::new(options.engine.clone()),
             snapshots: Snapshots::default(),
             metrics: Metrics::default(),
@@ -92,6 +98,20 @@ impl ApiServer {
         };
         Self {
             shared: Arc::new(shared),
+        }
+    }
+
+    /// Creates the default roles and bindings that are missing, and adds the
+    /// permissions that they lack. Does nothing if roles do not decide.
+    ///
+    /// # Errors
+    /// An object cannot be written.
+    pub async fn ensure_default_policy(&self) -> Result<(), longshore_engine::Error> {
+        match self.shared.authorizer.mode() {
+            AuthorizationMode::Rbac => {
+                authorization::ensure_default_policy(&self.shared.engine).await
+            }
+            AuthorizationMode::AlwaysAllow => Ok(()),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The user of a request: name, groups, and extra fields from a token.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     sync::{Arc, LazyLock},
 };
@@ -11,6 +12,8 @@ use serde_json::{Map, Value};
 pub(crate) const AUTHENTICATED: &str = "system:authenticated";
 /// The group of all requests without credentials.
 pub(crate) const UNAUTHENTICATED: &str = "system:unauthenticated";
+/// The user name of requests without credentials.
+pub(crate) const ANONYMOUS: &str = "system:anonymous";
 /// The administrator's user name.
 pub(crate) const ADMINISTRATOR: &str = "longshore-admin";
 /// The administrators' group, whose members may do everything.
@@ -23,7 +26,7 @@ pub(crate) struct User {
     /// Empty if the user has none.
     pub(crate) uid: String,
     pub(crate) groups: Vec<String>,
-    pub(crate) extra: BTreeMap<&'static str, Vec<String>>,
+    pub(crate) extra: BTreeMap<Cow<'static, str>, Vec<String>>,
 }
 
 impl User {
@@ -43,12 +46,17 @@ impl User {
     pub(crate) fn anonymous() -> Arc<Self> {
         static USER: LazyLock<Arc<User>> = LazyLock::new(|| {
             Arc::new(User {
-                name: "system:anonymous".into(),
+                name: ANONYMOUS.into(),
                 groups: vec![UNAUTHENTICATED.into()],
                 ..User::default()
             })
         });
         USER.clone()
+    }
+
+    /// Whether the user may do everything.
+    pub(crate) fn is_master(&self) -> bool {
+        self.groups.iter().any(|group| group == MASTERS)
     }
 
     /// Returns a `UserInfo` of authentication.k8s.io.
@@ -67,7 +75,7 @@ impl User {
         put("groups", self.groups.clone().into());
         let extra = self.extra.iter();
         let extra: Map<String, Value> = extra
-            .map(|(name, values)| ((*name).to_owned(), values.clone().into()))
+            .map(|(name, values)| (name.to_string(), values.clone().into()))
             .collect();
         put("extra", extra.into());
         info.into()

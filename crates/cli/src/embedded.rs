@@ -6,7 +6,7 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::Args;
 use longshore::model::Quantity;
 use longshore_embedded::{
-    ImageEntrypoint, Layout, LogLimits,
+    AuthorizationMode, ImageEntrypoint, Layout, LogLimits,
     daemon::{self, Record, SpawnOptions},
 };
 
@@ -41,6 +41,7 @@ pub(crate) fn layout(data_dir: Option<&PathBuf>) -> Result<Layout> {
 pub(crate) struct Wish {
     pub(crate) ephemeral: bool,
     pub(crate) faults: bool,
+    pub(crate) authorization: AuthorizationMode,
     pub(crate) kubeconfig: Option<PathBuf>,
     pub(crate) node: NodeArgs,
 }
@@ -140,6 +141,9 @@ pub(crate) async fn spawn(layout: &Layout, wish: &Wish) -> Result<Record> {
     }
     if wish.faults {
         arguments.push("--faults".into());
+    }
+    if wish.authorization != AuthorizationMode::default() {
+        arguments.push(format!("--authorization-mode={}", wish.authorization).into());
     }
     if let Some(file) = &wish.kubeconfig {
         arguments.extend(["--kubeconfig".into(), file.into()]);

@@ -55,6 +55,11 @@ impl Caches {
         self.other("ConfigMap")
     }
 
+    /// The ClusterRoles, with their kind.
+    pub(crate) fn cluster_roles(&self) -> Option<&(Arc<KindInfo>, Cache<Any>)> {
+        self.of("rbac.authorization.k8s.io", "ClusterRole")
+    }
+
     pub(crate) fn cron_jobs(&self) -> Option<&Cache<Any>> {
         self.other("CronJob")
     }

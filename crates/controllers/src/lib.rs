@@ -1,6 +1,7 @@
 //! The controllers of a cluster: scheduler, Deployment, ReplicaSet,
 //! ReplicationController, StatefulSet, DaemonSet, Job, CronJob, endpoints, disruption
-//! budgets, quotas, nodes, taints, garbage collectors of objects and pods, namespace.
+//! budgets, quotas, nodes, taints, garbage collectors of objects and pods, namespace,
+//! aggregated ClusterRoles.
 //!
 //! The controllers are API clients that use only `longshore-client` and do not
 //! depend on the server's implementation. Each consists of pure decision functions
@@ -18,6 +19,7 @@
 //! ```
 
 mod caches;
+mod cluster_roles;
 mod concurrent;
 mod cron;
 mod custom;
@@ -226,6 +228,10 @@ impl Controllers {
                 }),
             );
         }
+        start(
+            "clusterrole-aggregation",
+            Box::new(|cluster, caches, _| cluster_roles::run(cluster, caches).boxed()),
+        );
         start(
             "namespace",
             Box::new(|cluster, caches, _| namespace::run(cluster, caches).boxed()),

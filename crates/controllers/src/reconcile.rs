@@ -75,6 +75,7 @@ mod tests {
         let server = ApiServer::new(longshore_apiserver::Options {
             engine: Engine::open(longshore_engine::Options::default()).unwrap(),
             token: None,
+            authorization: longshore_apiserver::AuthorizationMode::Rbac,
             token_key: None,
             node_logs: Arc::new(NoLogs),
             node_streams: Arc::new(NoStreams),

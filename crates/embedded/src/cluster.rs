@@ -97,6 +97,7 @@ impl EmbeddedCluster {
             node_logs: Arc::new(node_link.clone()),
             node_streams: Arc::new(node_link.clone()),
             faults: options.faults,
+            authorization: options.authorization,
             // Without the built-in controllers, the user's own controllers may act.
             warn_unhandled_kinds: options.controllers,
         });
@@ -196,13 +197,15 @@ impl EmbeddedCluster {
             .map(Some)
             .map_err(Error::part("node"))
         };
-        let (controllers, node) = tokio::join!(controllers, node);
+        let policy = server.ensure_default_policy();
+        let (controllers, node, policy) = tokio::join!(controllers, node, policy);
         // Both results are stored before either is checked, so that `stop` stops
         // both.
         let controllers = controllers.map(|parts| self.controllers = parts);
         let node = node.map(|agent| self.node = agent);
         controllers.map_err(Error::part("controllers"))?;
         node?;
+        policy.map_err(Error::part("default roles and bindings"))?;
         if options.controllers {
             let cluster = self.internal.clone().with_user_agent("kube-apiserver");
             self.namespaces.spawn(namespaces::keep(cluster));

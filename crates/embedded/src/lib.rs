@@ -46,7 +46,7 @@ pub use example::{blocking_example, example, example_in_pod, example_with_pods};
 pub use kubeconfig::check_place as check_kubeconfig_place;
 pub use layout::Layout;
 pub use longshore_apiserver::{
-    Effect, FaultError, FaultReport, FaultRule, Faults, Match, WatchEnd,
+    AuthorizationMode, Effect, FaultError, FaultReport, FaultRule, Faults, Match, WatchEnd,
 };
 pub use longshore_engine::Snapshot;
 pub use longshore_node::{FillVolumes, ImageEntrypoint, LogLimits, NewVolume};

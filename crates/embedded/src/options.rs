@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
+use longshore_apiserver::AuthorizationMode;
 use longshore_engine::Snapshot;
 use longshore_node::{FillVolumes, ImageEntrypoint, LogLimits};
 
@@ -35,6 +36,9 @@ pub struct Options {
     ///
     /// [`EmbeddedCluster::faults`]: crate::EmbeddedCluster::faults
     pub faults: bool,
+    /// What decides about the requests of users who are not administrators, such as
+    /// pods with the tokens of their service accounts.
+    pub authorization: AuthorizationMode,
     /// The folder of the `longshore` program. It comes first in the `PATH` of pods.
     pub program_dir: Option<PathBuf>,
     /// How much of each container's log the node keeps.
@@ -59,6 +63,7 @@ impl Default for Options {
             controllers: true,
             node: true,
             faults: false,
+            authorization: AuthorizationMode::default(),
             program_dir: None,
             log_limits: LogLimits::default(),
             image_entrypoints: Vec::new(),

@@ -356,6 +356,16 @@ impl Engine {
         found.map_or(0, |(id, _)| state.table(id).objects.len())
     }
 
+    /// A number that grows with every change of an object of one of these kinds.
+    /// It may also grow without a change.
+    #[must_use]
+    pub fn last_change(&self, kinds: &[Arc<KindInfo>]) -> u64 {
+        let state = self.state();
+        let ids = kinds.iter().filter_map(|kind| state.kinds.id(kind).ok());
+        let changes = ids.map(|id| state.table(id).last_change());
+        changes.max().unwrap_or_default()
+    }
+
     /// Starts a watch.
     ///
     /// # Errors
@@ -386,6 +396,32 @@ impl Engine {
                 .await?
         };
         Ok(self.presented(&view, written))
+    }
+
+    /// Creates those of a few small objects that do not exist yet, in one
+    /// transaction.
+    ///
+    /// # Errors
+    /// Returns the error of admission or validation; no object is created then.
+    pub async fn create_missing(&self, requests: Vec<Create>) -> Result<(), Error> {
+        if requests.is_empty() {
+            return Ok(());
+        }
+        let state = self.state();
+        let drafts = requests
+            .into_iter()
+            .map(|request| machine::admit(&state, &*self.inner.ids, request));
+        let drafts = drafts.collect::<Result<Vec<_>, _>>()?;
+        self.submit(false, move |tx| {
+            for draft in drafts {
+                match machine::create(tx, draft) {
+                    Ok(_) | Err(Error::AlreadyExists(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        })
+        .await
     }
 
     /// Replaces an object or its status.

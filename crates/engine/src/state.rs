@@ -101,6 +101,12 @@ impl Table {
         self.log.back().map_or(0, |event| event.revision)
     }
 
+    /// The revision of the last change, or a later one if its event is no longer
+    /// in the log.
+    pub(crate) fn last_change(&self) -> u64 {
+        self.newest().max(self.compacted)
+    }
+
     /// The objects at a revision; `None` if it is compacted.
     fn at(&self, revision: u64) -> Option<Objects> {
         if revision < self.compacted {

@@ -279,6 +279,7 @@ mod tests {
         let server = longshore_apiserver::ApiServer::new(longshore_apiserver::Options {
             engine: longshore_engine::Engine::open(options).unwrap(),
             token: None,
+            authorization: longshore_apiserver::AuthorizationMode::Rbac,
             token_key: key,
             node_logs: std::sync::Arc::new(longshore_apiserver::NoLogs),
             node_streams: std::sync::Arc::new(longshore_apiserver::NoStreams),

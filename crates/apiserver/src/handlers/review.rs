@@ -1,5 +1,4 @@
-//! POST of reviews. There is no authorization yet: every authenticated user may
-//! do everything.
+//! POST of reviews.
 
 use http::StatusCode;
 use longshore_model::StatusCause;
@@ -8,13 +7,13 @@ use serde_json::{Value, json};
 use super::plain_shape;
 use crate::{
     auth,
+    authorization::{Attributes, AuthorizationMode, Rule, joined},
     call::Call,
     input::{self, RequestBody},
     reply::{self, Reply},
     review::Review,
-    route::Route,
     status_error::{StatusError, invalid},
-    user::{AUTHENTICATED, UNAUTHENTICATED, User},
+    user::User,
 };
 
 pub(super) async fn create(
@@ -58,26 +57,10 @@ impl Review {
             "TokenReview" => token(call, &request["spec"])?,
             "SelfSubjectAccessReview" => {
                 self.check_attributes(&request["spec"])?;
-                decision(
-                    call.user.groups.iter().map(String::as_str),
-                    &request["spec"],
-                )
+                decision(call, &call.user, &request["spec"])
             }
-            "SelfSubjectRulesReview" => {
-                if request["spec"]["namespace"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .is_empty()
-                {
-                    return Err(StatusError::bad_request("no namespace on request"));
-                }
-                json!({
-                    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-                    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-                    "incomplete": false,
-                })
-            }
-            _ => self.access(namespace, &request)?,
+            "SelfSubjectRulesReview" => rules(call, &request["spec"])?,
+            _ => self.access(call, namespace, &request)?,
         };
         Ok(request)
     }
@@ -87,7 +70,12 @@ impl Review {
     }
 
     /// Reviews the access of another user.
-    fn access(self, namespace: Option<&str>, request: &Value) -> Result<Value, StatusError> {
+    fn access(
+        self,
+        call: &Call,
+        namespace: Option<&str>,
+        request: &Value,
+    ) -> Result<Value, StatusError> {
         let spec = &request["spec"];
         if let Some(namespace) = namespace {
             let given = request["metadata"]["namespace"]
@@ -113,20 +101,18 @@ impl Review {
             }
         }
         self.check_attributes(spec)?;
-        let user = spec["user"].as_str().unwrap_or_default();
         let groups = spec["groups"].as_array().into_iter().flatten();
-        let groups: Vec<&str> = groups.filter_map(Value::as_str).collect();
-        if user.is_empty() && groups.is_empty() {
+        let groups = groups.filter_map(Value::as_str).map(str::to_owned);
+        let user = User {
+            name: spec["user"].as_str().unwrap_or_default().to_owned(),
+            groups: groups.collect(),
+            ..User::default()
+        };
+        if user.name.is_empty() && user.groups.is_empty() {
             let why = "at least one of user or group must be specified";
             return Err(self.refused(invalid("spec.user", "", why)));
         }
-        let is_anonymous = user == User::anonymous().name || groups.contains(&UNAUTHENTICATED);
-        let group = if is_anonymous {
-            UNAUTHENTICATED
-        } else {
-            AUTHENTICATED
-        };
-        Ok(decision([group].into_iter(), spec))
+        Ok(decision(call, &user, spec))
     }
 
     fn check_attributes(self, spec: &Value) -> Result<(), StatusError> {
@@ -148,16 +134,81 @@ impl Review {
     }
 }
 
-/// Decides whether a user in these groups may do what a review asks for.
-fn decision<'a>(mut groups: impl Iterator<Item = &'a str>, spec: &Value) -> Value {
-    let path = spec["nonResourceAttributes"]["path"].as_str();
-    let is_open = path
-        .is_some_and(|path| matches!(Route::parse(path), Ok(Route::Health(..) | Route::Version)));
-    if is_open || !groups.any(|group| group == UNAUTHENTICATED) {
-        json!({"allowed": true, "reason": "every authenticated user may do everything"})
-    } else {
-        json!({"allowed": false, "reason": "requests without credentials may do nothing"})
+/// Decides whether a user may do what a review asks for.
+fn decision(call: &Call, user: &User, spec: &Value) -> Value {
+    let decision = call.shared.authorizer.decide(user, &attributes(spec));
+    let mut status = json!({"allowed": decision.allowed});
+    if !decision.reason.is_empty() {
+        status["reason"] = decision.reason.into();
     }
+    status
+}
+
+/// The attributes of the request that a review asks for.
+fn attributes(spec: &Value) -> Attributes {
+    let text = |from: &Value, field: &str| from[field].as_str().unwrap_or_default().to_owned();
+    let other = &spec["nonResourceAttributes"];
+    if !other.is_null() {
+        return Attributes {
+            verb: text(other, "verb"),
+            path: Some(text(other, "path")),
+            ..Attributes::default()
+        };
+    }
+    let of = &spec["resourceAttributes"];
+    Attributes {
+        verb: text(of, "verb"),
+        group: text(of, "group"),
+        resource: text(of, "resource"),
+        subresource: text(of, "subresource"),
+        namespace: text(of, "namespace"),
+        name: text(of, "name"),
+        path: None,
+    }
+}
+
+/// Lists what the user of the request may do in a namespace.
+fn rules(call: &Call, spec: &Value) -> Result<Value, StatusError> {
+    let namespace = spec["namespace"].as_str().unwrap_or_default();
+    if namespace.is_empty() {
+        return Err(StatusError::bad_request("no namespace on request"));
+    }
+    let authorizer = &call.shared.authorizer;
+    if authorizer.mode() == AuthorizationMode::AlwaysAllow {
+        return Ok(json!({
+            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+            "incomplete": false,
+        }));
+    }
+    let index = authorizer.index();
+    let (rules, errors) = index.rules_for(&call.user, namespace);
+    let of_resources = rules.iter().filter(|rule| !rule.resources.is_empty());
+    let of_resources: Vec<Rule> = of_resources
+        .map(|rule| Rule {
+            non_resource_urls: Vec::new(),
+            ..(*rule).clone()
+        })
+        .collect();
+    let others = rules
+        .iter()
+        .filter(|rule| !rule.non_resource_urls.is_empty());
+    let others: Vec<Rule> = others
+        .map(|rule| Rule {
+            verbs: rule.verbs.clone(),
+            non_resource_urls: rule.non_resource_urls.clone(),
+            ..Rule::default()
+        })
+        .collect();
+    let mut status = json!({
+        "resourceRules": of_resources,
+        "nonResourceRules": others,
+        "incomplete": false,
+    });
+    if let Some(errors) = joined(&errors) {
+        status["evaluationError"] = errors.into();
+    }
+    Ok(status)
 }
 
 /// Reviews a token.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::logs::container;
 use crate::{
+    authorization::{Attributes, forbidden},
     call::Call,
     query::Query,
     reply::Reply,
@@ -15,7 +16,26 @@ use crate::{
     streams::{self, Command, Forward, Upgrade},
 };
 
+/// Opening a session requires the permission to create it, also with GET.
+fn check_may_create(call: &Call, target: &Target, subresource: &str) -> Result<(), StatusError> {
+    let create = Attributes {
+        verb: "create".to_owned(),
+        resource: "pods".to_owned(),
+        subresource: subresource.to_owned(),
+        namespace: target.namespace.clone().unwrap_or_default(),
+        name: target.name.clone(),
+        ..Attributes::default()
+    };
+    let decision = call.shared.authorizer.decide(&call.user, &create);
+    match decision.allowed {
+        true => Ok(()),
+        // As in Kubernetes, the message does not repeat the request.
+        false => Err(forbidden("", "pods", &target.name, &decision.reason)),
+    }
+}
+
 pub(super) fn exec(call: Call, target: Target) -> Reply {
+    check_may_create(&call, &target, "exec")?;
     let words = call.query.all("command");
     let container = find(&call, target)?;
     let wanted = wanted(&call.query)?;
@@ -34,6 +54,7 @@ pub(super) fn exec(call: Call, target: Target) -> Reply {
 }
 
 pub(super) fn attach(call: Call, target: Target) -> Reply {
+    check_may_create(&call, &target, "attach")?;
     let command = Command {
         container: find(&call, target)?,
         words: None,
@@ -44,6 +65,7 @@ pub(super) fn attach(call: Call, target: Target) -> Reply {
 }
 
 pub(super) fn port_forward(call: Call, target: Target) -> Reply {
+    check_may_create(&call, &target, "portforward")?;
     let ports = call.query.all("ports").into_iter().flat_map(|ports| {
         let ports: Vec<String> = ports.split(',').map(str::to_owned).collect();
         ports

@@ -4,13 +4,17 @@ use std::sync::Arc;
 
 use http::{Response, StatusCode};
 use longshore_builtin::find_served;
-use longshore_engine::{Bind, Create, Patch, Subresource, Target, Update, Written, scale_kind};
+use longshore_engine::{
+    Bind, Create, Error, Object, Patch, ReadVersion, Subresource, Target, Update, Written,
+    scale_kind,
+};
 use longshore_model::{KindInfo, PatchKind, Status};
 use longshore_schema::parse;
 use serde_json::Value;
 
 use super::{object_shape, plain_shape};
 use crate::{
+    authorization::{Attributes, Guard, PINNED_ATTEMPTS, pin},
     body::Body,
     call::Call,
     duplicate_fields::DuplicateFields,
@@ -37,6 +41,9 @@ pub(super) async fn create(
     check_kind(&call, &mut object, &info)?;
     let duplicate_fields = duplicate_fields.in_object(&info, &options, &object)?;
     set_requester(&call, &info, &mut object);
+    if let Some(guard) = guard(&call, &info, namespace.as_deref(), "") {
+        guard.check(None, &object)?;
+    }
     let create = Create {
         kind: info.clone(),
         namespace,
@@ -47,6 +54,33 @@ pub(super) async fn create(
     written.warnings.splice(0..0, duplicate_fields);
     written.warnings.extend(idle_kind_warning(&call, &info));
     answer(StatusCode::CREATED, wanted, &presenter, &written)
+}
+
+/// Returns what checks that a user grants no permissions that the user lacks.
+fn guard<'a>(
+    call: &'a Call,
+    kind: &'a KindInfo,
+    namespace: Option<&'a str>,
+    name: &'a str,
+) -> Option<Guard<'a>> {
+    Guard::of_write(&call.shared.authorizer, &call.user, kind, (namespace, name))
+}
+
+/// Checks that a user whose update or patch would create the object may create it.
+fn check_may_create(call: &Call, target: &Target) -> Result<(), StatusError> {
+    let authorizer = &call.shared.authorizer;
+    if authorizer.allows_everything(&call.user) || current(call, target).is_some() {
+        return Ok(());
+    }
+    let create = Attributes {
+        verb: "create".to_owned(),
+        group: target.kind.gvk.group.to_string(),
+        resource: target.kind.plural.to_string(),
+        namespace: target.namespace.clone().unwrap_or_default(),
+        name: target.name.clone(),
+        ..Attributes::default()
+    };
+    authorizer.check(&call.user, &create)
 }
 
 /// Sets the requester of a new certificate request; values in the body are
@@ -102,6 +136,17 @@ pub(super) async fn update(
     check_kind(&call, &mut object, &kind)?;
     input::check_name(&object, &target.name, target.namespace.as_deref())?;
     let duplicate_fields = duplicate_fields.in_object(&kind, &options, &object)?;
+    if find_served(&target.kind.gvk).is_some_and(|rules| rules.create_on_update) {
+        check_may_create(&call, &target)?;
+    }
+    if let Some(guard) = guard(
+        &call,
+        &target.kind,
+        target.namespace.as_deref(),
+        &target.name,
+    ) {
+        guard.check(stored(&call, &target).as_ref(), &object)?;
+    }
     let idle_kind_warning = idle_kind_warning(&call, &target.kind);
     let update = Update {
         target,
@@ -115,6 +160,55 @@ pub(super) async fn update(
         written.warnings.extend(idle_kind_warning);
     }
     answer(code(&written), wanted, &presenter, &written)
+}
+
+/// The current state of an object.
+fn current(call: &Call, target: &Target) -> Option<Arc<Object>> {
+    let (namespace, at) = (target.namespace.as_deref(), ReadVersion::Latest);
+    let engine = &call.shared.engine;
+    engine.get(&target.kind, namespace, &target.name, at).ok()
+}
+
+/// The current state of an object, decoded.
+fn stored(call: &Call, target: &Target) -> Option<Value> {
+    current(call, target).map(|object| object.value())
+}
+
+/// Patches an object. What a patch of a role or binding results in is checked
+/// before it is stored.
+async fn patch_guarded(call: &Call, patch: Patch) -> Result<Written, StatusError> {
+    let engine = &call.shared.engine;
+    if !Guard::is_needed(&call.shared.authorizer, &call.user, &patch.target.kind) {
+        return Ok(engine.patch(patch).await?);
+    }
+    let target = patch.target.clone();
+    let guard = guard(
+        call,
+        &target.kind,
+        target.namespace.as_deref(),
+        &target.name,
+    );
+    let mut attempt = 1;
+    loop {
+        let mut trial = patch.clone();
+        trial.options.dry_run = true;
+        let trial = engine.patch(trial).await?;
+        if let Some(guard) = &guard {
+            guard.check(stored(call, &target).as_ref(), &trial.object.value())?;
+        }
+        if patch.options.dry_run {
+            return Ok(trial);
+        }
+        let mut pinned = patch.clone();
+        if !trial.created {
+            let version = trial.object.revision().to_string();
+            pinned.body = pin(patch.kind, pinned.body, &version);
+        }
+        match engine.patch(pinned).await {
+            Err(Error::Conflict { .. }) if attempt < PINNED_ATTEMPTS => attempt += 1,
+            result => return Ok(result?),
+        }
+    }
 }
 
 pub(super) async fn patch(
@@ -142,6 +236,9 @@ pub(super) async fn patch(
     if kind == PatchKind::Apply && subresource == Subresource::None {
         set_requester(&call, &target.kind, &mut body);
     }
+    if kind == PatchKind::Apply {
+        check_may_create(&call, &target)?;
+    }
     let idle_kind_warning = idle_kind_warning(&call, &target.kind);
     let patch = Patch {
         target,
@@ -150,7 +247,7 @@ pub(super) async fn patch(
         body,
         options,
     };
-    let mut written = call.shared.engine.patch(patch).await?;
+    let mut written = patch_guarded(&call, patch).await?;
     written.warnings.splice(0..0, duplicate_fields);
     if written.created {
         written.warnings.extend(idle_kind_warning);

@@ -108,7 +108,7 @@ fn user(claims: Claims) -> User {
         groups,
         ..User::default()
     };
-    let mut add = |name, value| user.extra.insert(name, vec![value]);
+    let mut add = |name: &'static str, value| user.extra.insert(name.into(), vec![value]);
     add(
         "authentication.kubernetes.io/credential-id",
         format!("JTI={jti}"),

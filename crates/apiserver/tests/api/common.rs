@@ -12,7 +12,9 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use jiff::{SignedDuration, Timestamp};
-use longshore_apiserver::{ApiServer, Body, NoLogs, NoStreams, Options, TokenKey};
+use longshore_apiserver::{
+    ApiServer, AuthorizationMode, Body, NoLogs, NoStreams, Options, TokenKey,
+};
 use longshore_engine::{Clock, Engine, Ids, Storage};
 use longshore_node_api::{NodeLogs, NodeStreams};
 use serde_json::{Value, json};
@@ -107,7 +109,13 @@ impl Server {
 
     /// With warnings about kinds that no controller acts on.
     pub fn with_idle_warnings() -> Self {
-        Self::made_of(Arc::new(NoLogs), Arc::new(NoStreams), false, true)
+        let mode = AuthorizationMode::Rbac;
+        Self::made_of(Arc::new(NoLogs), Arc::new(NoStreams), (false, true), mode)
+    }
+
+    /// With an authorization mode.
+    pub fn authorized_by(mode: AuthorizationMode) -> Self {
+        Self::made_of(Arc::new(NoLogs), Arc::new(NoStreams), (false, false), mode)
     }
 
     fn with(
@@ -115,14 +123,15 @@ impl Server {
         node_streams: Arc<dyn NodeStreams>,
         faults: bool,
     ) -> Self {
-        Self::made_of(node_logs, node_streams, faults, false)
+        let mode = AuthorizationMode::Rbac;
+        Self::made_of(node_logs, node_streams, (faults, false), mode)
     }
 
     fn made_of(
         node_logs: Arc<dyn NodeLogs>,
         node_streams: Arc<dyn NodeStreams>,
-        faults: bool,
-        warn_unhandled_kinds: bool,
+        (faults, warn_unhandled_kinds): (bool, bool),
+        authorization: AuthorizationMode,
     ) -> Self {
         let clock = Arc::new(Past::default());
         let engine = Engine::open(longshore_engine::Options {
@@ -135,6 +144,7 @@ impl Server {
         let api = ApiServer::new(Options {
             engine: engine.clone(),
             token: None,
+            authorization,
             token_key: Some(TokenKey::ephemeral().unwrap()),
             node_logs,
             node_streams,

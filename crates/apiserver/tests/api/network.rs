@@ -9,8 +9,8 @@ use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use longshore_apiserver::{
-    ApiServer, Authority, ClientCertificate, FaultRule, NoLogs, NoStreams, Options, TokenKey,
-    WatchEnd,
+    ApiServer, Authority, AuthorizationMode, ClientCertificate, FaultRule, NoLogs, NoStreams,
+    Options, TokenKey, WatchEnd,
 };
 use longshore_engine::Engine;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject as _};
@@ -37,12 +37,14 @@ pub(crate) async fn start() -> Running {
     let api = ApiServer::new(Options {
         engine: engine.clone(),
         token: Some("secret".into()),
+        authorization: AuthorizationMode::Rbac,
         token_key: Some(TokenKey::ephemeral().unwrap()),
         node_logs: Arc::new(NoLogs),
         node_streams: Arc::new(NoStreams),
         faults: true,
         warn_unhandled_kinds: false,
     });
+    api.ensure_default_policy().await.unwrap();
     serve(api, engine).await
 }
 
@@ -141,6 +143,31 @@ impl Running {
     ) -> Result<Response<Incoming>, Box<dyn std::error::Error + Send + Sync>> {
         let stream = self.connect_as(protocol, "localhost", None).await?;
         Ok(Self::request(stream, protocol, path, token).await?)
+    }
+
+    /// Sends one request with a token and further headers, and returns the code and
+    /// the JSON of the response.
+    pub(crate) async fn get_with(
+        &self,
+        path: &str,
+        token: &str,
+        headers: &[(&str, &str)],
+    ) -> (u16, serde_json::Value) {
+        let stream = self.connect(b"http/1.1", "localhost").await;
+        let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream));
+        let (mut sender, connection) = handshake.await.unwrap();
+        tokio::spawn(connection);
+        let mut request = Request::get(path)
+            .header("host", "localhost")
+            .header("authorization", format!("Bearer {token}"));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Empty::<Bytes>::new()).unwrap();
+        let response = sender.send_request(request).await.unwrap();
+        let code = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        (code, serde_json::from_slice(&body).unwrap())
     }
 
     /// Like [`Running::get`]; an error if there is no response.
@@ -315,7 +342,8 @@ async fn a_client_certificate_is_enough_and_one_of_another_ca_is_rejected() {
     let user = name_of(connect().await.unwrap(), Some("secret")).await;
     assert_eq!(user.unwrap()["username"], "longshore-admin");
     let bare = running.connect(b"http/1.1", "localhost").await;
-    assert_eq!(name_of(bare, None).await, Err(401));
+    // Requests without credentials are those of system:anonymous.
+    assert_eq!(name_of(bare, None).await, Err(403));
 
     let dir = tempfile::tempdir().unwrap();
     let foreign = Authority::ephemeral().unwrap();

@@ -63,23 +63,20 @@ async fn every_kind_of_create_warns_and_updates_do_not() {
 }
 
 #[tokio::test]
-async fn a_put_that_creates_warns_that_rbac_is_not_enforced() {
+async fn a_put_that_creates_warns() {
     let server = Server::with_idle_warnings();
-    let role = json!({"metadata": {"name": "reader"}, "rules": []});
-    let path = format!("{ROLES}/reader");
-    let made = server.put(&path, &role).await;
+    let path = "/api/v1/namespaces/default/endpoints/e";
+    let endpoints = json!({"metadata": {"name": "e"}});
+    let made = server.put(path, &endpoints).await;
     let warnings = warnings_of(&made);
     assert_eq!((made.code, warnings.len()), (201, 1), "{}", made.text());
-    assert!(
-        warnings[0].contains("roles.rbac.authorization.k8s.io are stored"),
-        "{warnings:?}"
-    );
-    assert!(
-        warnings[0].contains("permissions are not enforced"),
-        "{warnings:?}"
-    );
-    let again = server.put(&path, &role).await;
+    assert!(warnings[0].contains("endpoints are stored"), "{warnings:?}");
+    let again = server.put(path, &endpoints).await;
     assert_eq!((again.code, warnings_of(&again)), (200, vec![]));
+    // Roles are enforced.
+    let role = json!({"metadata": {"name": "reader"}, "rules": []});
+    let made = server.put(&format!("{ROLES}/reader"), &role).await;
+    assert_eq!((made.code, warnings_of(&made)), (201, vec![]));
 }
 
 #[tokio::test]

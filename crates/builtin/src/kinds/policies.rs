@@ -5,11 +5,11 @@ use crate::{
     table::{policies, registrations},
     validate::{immutable, policy, rbac, registration},
 };
-use Behaviour::{Acts, Stored};
+use Behaviour::Acts;
 
 const RBAC: KindRules = KindRules {
     group: "rbac.authorization.k8s.io",
-    behaviour: Stored("permissions are not enforced: every authenticated user can do everything"),
+    behaviour: Acts("decides what users may do"),
     name: NameRule::PathSegment,
     create_on_update: true,
     columns: policies::CREATED,
@@ -56,6 +56,9 @@ pub(super) static KINDS: &[KindRules] = &[
     },
     KindRules {
         kind: "ClusterRole",
+        behaviour: Acts(
+            "decides what users may do; a controller gathers the rules of aggregated roles",
+        ),
         validate: rbac::cluster_role,
         ..RBAC
     },

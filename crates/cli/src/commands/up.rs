@@ -8,7 +8,7 @@ use longshore::{
     launcher::kept::{self, Kept},
 };
 use longshore_embedded::{
-    Layout,
+    AuthorizationMode, Layout,
     daemon::{self, Record, Report, ServeOptions, State, Usage},
 };
 
@@ -51,6 +51,13 @@ pub(crate) struct UpArgs {
     /// credentials of the cluster. For tests of Kubernetes clients; see docs/faults.md.
     #[arg(long)]
     faults: bool,
+    /// Who may do what: RBAC or AlwaysAllow [default: RBAC]
+    ///
+    /// With RBAC, roles and role bindings decide what pods, service accounts and other users
+    /// may do. With AlwaysAllow, every authenticated user has full access. The credentials in
+    /// the kubeconfig always have full access. See docs/authentication.md.
+    #[arg(long, value_name = "MODE")]
+    authorization_mode: Option<AuthorizationMode>,
     /// Maximum disk usage of code bundles [default: 10Gi]
     ///
     /// The limit stays in effect until another is set. It never exceeds half of the free
@@ -133,6 +140,14 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
                 )
                 .hint("stop it with `longshore down` first"));
             }
+            if let Some(mode) = args.authorization_mode
+                && mode.as_str() != record.authorization_mode
+            {
+                return Err(Error::usage(format!(
+                    "the embedded cluster is already running without --authorization-mode {mode}"
+                ))
+                .hint("stop it with `longshore down` first"));
+            }
             if let Some(file) = &kubeconfig {
                 record.copy_kubeconfig(file)?;
             }
@@ -142,6 +157,7 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
             let wish = Wish {
                 ephemeral: args.ephemeral,
                 faults: args.faults,
+                authorization: args.authorization_mode.unwrap_or_default(),
                 kubeconfig: kubeconfig.clone(),
                 node: args.node.clone(),
             };
@@ -214,6 +230,7 @@ fn serve_options(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) ->
         kubeconfig,
         on_demand: args.on_demand,
         faults: args.faults,
+        authorization: args.authorization_mode.unwrap_or_default(),
         log_limits: args.node.log_limits(),
         image_entrypoints: args.node.image_entrypoints(),
         device_root: args.node.device_root(),

@@ -15,6 +15,16 @@ fn run_with(framework: &str, more: &[&str]) -> String {
     let mut path = environment(framework).join("bin").into_os_string();
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap());
+    let permissions = examples.join(framework).join("permissions.yaml");
+    if permissions.exists() {
+        let apply = [
+            "apply".as_ref(),
+            "--filename".as_ref(),
+            permissions.as_os_str(),
+        ];
+        let output = machine.command(&apply).output().unwrap();
+        crate::machine::Answer::new(&output).expect(0);
+    }
     let mut command = machine.command(&["run".as_ref(), examples.join(framework).as_os_str()]);
     command.args(more);
     let output = command.env("PATH", path).output().unwrap();

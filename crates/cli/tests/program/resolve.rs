@@ -220,6 +220,21 @@ fn formats_of_one_task_require_the_task() {
 fn a_pod_finds_itself() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
+    let group = "rbac.authorization.k8s.io";
+    let rule = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]});
+    let role = json!({"apiGroup": group, "kind": "Role", "name": "pod-reader"});
+    let account = json!({"kind": "ServiceAccount", "name": "default"});
+    let of_kind = |kind: &str| {
+        let metadata = json!({"name": "pod-reader"});
+        json!({"apiVersion": format!("{group}/v1"), "kind": kind, "metadata": metadata})
+    };
+    let (mut granted, mut bound) = (of_kind("Role"), of_kind("RoleBinding"));
+    granted["rules"] = json!([rule]);
+    (bound["roleRef"], bound["subjects"]) = (role, json!([account]));
+    for object in [granted, bound] {
+        machine.write("role.json", &object.to_string());
+        machine.longshore(&["create", "-f", "role.json"]).expect(0);
+    }
     let mut waiting: Value = serde_json::from_str(&sleeper("w-9")).unwrap();
     waiting["spec"]["schedulerName"] = json!("missing");
     machine.write("pod.json", &waiting.to_string());

@@ -277,27 +277,40 @@ async fn kinds_without_a_controller_cause_warnings() {
         assert!(autoscaled.stderr.contains(message), "{autoscaled:?}");
         let top = run(&["top", "pods"]).await;
         assert!(top.stderr.contains("Metrics API not available"), "{top:?}");
+    })
+    .await;
+}
 
-        let manifest = kubectl
-            .ok(&[
-                "create",
-                "role",
-                "r",
-                "--verb=get",
-                "--resource=pods",
-                "--dry-run=client",
-                "-o",
-                "yaml",
-            ])
-            .await;
-        let applied = kubectl.run_with(&apply, &manifest).await;
-        assert_eq!(applied.code, Some(0), "{applied:?}");
+#[tokio::test(flavor = "multi_thread")]
+async fn roles_decide_what_users_may_do() {
+    with_each_kubectl(async |kubectl, namespace| {
+        let n = ["--namespace", namespace];
+        let run = async |words: &[&str]| kubectl.run(&[&n[..], words].concat()).await;
+        let asked = ["auth", "can-i", "list", "pods", "--as=ana"];
+        let refused = run(&asked).await;
+        assert_eq!((refused.code, refused.stdout.trim()), (Some(1), "no"));
+        let list = run(&["get", "pods", "--as=ana"]).await;
+        let message = r#"User "ana" cannot list resource "pods" in API group "" in the namespace"#;
+        assert!(list.stderr.contains(message), "{list:?}");
+        for words in [
+            &["create", "role", "r", "--verb=list", "--resource=pods"][..],
+            &["create", "rolebinding", "r", "--role=r", "--user=ana"],
+        ] {
+            let made = run(words).await;
+            assert_eq!((made.code, made.stderr.as_str()), (Some(0), ""));
+        }
+        let allowed = run(&asked).await;
+        assert_eq!((allowed.code, allowed.stdout.trim()), (Some(0), "yes"));
+        let list = run(&["get", "pods", "--as=ana"]).await;
+        assert_eq!(list.code, Some(0), "{list:?}");
+        let rules = run(&["auth", "can-i", "--list", "--as=ana"]).await;
+        assert!(rules.stdout.contains("[list]"), "{rules:?}");
         assert!(
-            applied.stderr.contains("permissions are not enforced"),
-            "{applied:?}"
+            rules.stdout.contains("selfsubjectaccessreviews"),
+            "{rules:?}"
         );
-        let again = kubectl.run_with(&apply, &manifest).await;
-        assert!(!again.stderr.contains("rights"), "{again:?}");
+        let denied = run(&["delete", "role", "r", "--as=ana"]).await;
+        assert!(denied.stderr.contains("(Forbidden)"), "{denied:?}");
     })
     .await;
 }

@@ -45,6 +45,7 @@ impl Fixture {
         let server = ApiServer::new(longshore_apiserver::Options {
             engine: engine.unwrap(),
             token: None,
+            authorization: longshore_apiserver::AuthorizationMode::Rbac,
             token_key: None,
             node_logs: Arc::new(NoLogs),
             node_streams: Arc::new(NoStreams),

@@ -25,6 +25,7 @@ impl Fixture {
         let options = longshore_apiserver::Options {
             engine,
             token: None,
+            authorization: longshore_apiserver::AuthorizationMode::Rbac,
             token_key: None,
             node_logs,
             node_streams: Arc::new(NoStreams),

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod cluster_roles;
 mod daemons;
 mod deployments;
 mod disruption;

@@ -28,6 +28,9 @@ pub struct Record {
     /// Whether fault injection is served over HTTP.
     #[serde(default)]
     pub faults: bool,
+    /// What decides about requests: `RBAC` or `AlwaysAllow`.
+    #[serde(default)]
+    pub authorization_mode: String,
     /// The version of the program that runs the cluster.
     pub version: String,
 }
@@ -88,6 +91,7 @@ mod tests {
             ephemeral: false,
             on_demand: false,
             faults: false,
+            authorization_mode: "RBAC".into(),
             version: "0".into(),
         };
         assert!(record.is_alive());

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use longshore_apiserver::AuthorizationMode;
 use longshore_client::Cluster;
 use longshore_node::{FillVolumes, ImageEntrypoint, LogLimits};
 use tokio::signal::unix::{SignalKind, signal};
@@ -29,6 +30,8 @@ pub struct ServeOptions {
     pub on_demand: bool,
     /// Serve fault injection over HTTP, see [`Options::faults`].
     pub faults: bool,
+    /// See [`Options::authorization`].
+    pub authorization: AuthorizationMode,
     /// A folder that comes first in the `PATH` of pods.
     pub program_dir: Option<PathBuf>,
     /// How much of each container's log the node keeps.
@@ -76,6 +79,7 @@ pub async fn serve(
         controllers: true,
         node: true,
         faults: options.faults,
+        authorization: options.authorization,
         program_dir: options.program_dir.clone(),
         log_limits: options.log_limits,
         image_entrypoints: options.image_entrypoints.clone(),
@@ -148,6 +152,7 @@ fn write_record(
         ephemeral: options.ephemeral,
         on_demand: options.on_demand,
         faults: options.faults,
+        authorization_mode: options.authorization.as_str().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     record.write(layout)?;

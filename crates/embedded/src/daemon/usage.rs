@@ -150,6 +150,7 @@ mod tests {
             ephemeral: false,
             on_demand: true,
             faults: false,
+            authorization_mode: String::new(),
             version: String::new(),
         };
         let _next = Lock::try_exclusive(&layout.lock()).unwrap().unwrap();

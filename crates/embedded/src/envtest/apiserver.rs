@@ -6,7 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use longshore_apiserver::{ApiServer, Authority, NoLogs, NoStreams, ServerTls, TokenKey};
+use longshore_apiserver::{
+    ApiServer, Authority, AuthorizationMode, NoLogs, NoStreams, ServerTls, TokenKey,
+};
 use longshore_client::Cluster;
 use longshore_controllers::Controllers;
 use longshore_engine::Engine;
@@ -115,6 +117,7 @@ pub(super) async fn serve(
         node_logs: Arc::new(NoLogs),
         node_streams: Arc::new(NoStreams),
         faults: false,
+        authorization: AuthorizationMode::Rbac,
         warn_unhandled_kinds: with_controllers,
     });
     let listener = TcpListener::bind(address)

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod apply;
+mod batches;
 mod custom;
 mod deletes;
 mod durability;

@@ -30,6 +30,7 @@ impl Stage {
         let server = ApiServer::new(longshore_apiserver::Options {
             engine,
             token: None,
+            authorization: longshore_apiserver::AuthorizationMode::Rbac,
             token_key,
             node_logs: Arc::new(NoLogs),
             node_streams: Arc::new(NoStreams),

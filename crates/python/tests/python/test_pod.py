@@ -24,6 +24,20 @@ while len(list(barrier.iterdir())) < 2:
 """
 
 
+GROUP = "rbac.authorization.k8s.io"
+
+
+def grant_pods(cluster):
+    """Lets the default service account list and watch pods."""
+    metadata = {"name": "pod-reader", "namespace": "default"}
+    rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}
+    account = {"kind": "ServiceAccount", "name": "default", "namespace": "default"}
+    role = {"apiGroup": GROUP, "kind": "Role", "name": "pod-reader"}
+    kind = {"apiVersion": f"{GROUP}/v1", "metadata": metadata}
+    cluster.create({**kind, "kind": "Role", "rules": [rule]})
+    cluster.create({**kind, "kind": "RoleBinding", "roleRef": role, "subjects": [account]})
+
+
 class Pod(unittest.TestCase):
     def test_tasks_detect_their_role_and_index(self) -> None:
         with tempfile.TemporaryDirectory() as barrier, longshore.EmbeddedCluster() as embedded:
@@ -52,6 +66,7 @@ class Pod(unittest.TestCase):
                 },
             }
             cluster = embedded.cluster
+            grant_pods(cluster)
             item = cluster.create(job).wait("finished", timeout=120)
             logs = ["\n".join(pod.logs()) for pod in cluster.view("pods", "default")]
             self.assertEqual(item.fetch().field("status", "succeeded"), 2, logs)

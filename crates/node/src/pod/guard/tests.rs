@@ -24,6 +24,7 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
     let server = ApiServer::new(longshore_apiserver::Options {
         engine,
         token: None,
+        authorization: longshore_apiserver::AuthorizationMode::Rbac,
         token_key: None,
         node_logs: Arc::new(NoLogs),
         node_streams: Arc::new(NoStreams),

@@ -1,0 +1,237 @@
+//! Users can grant only permissions that they have. A user who writes a role must
+//! have its permissions or the verb `escalate`; a user who writes a binding must
+//! have the permissions of its role or the verb `bind`.
+
+use longshore_model::{KindInfo, PatchKind};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Attributes, Authorizer, GROUP, Index, Rule,
+    attributes::forbidden,
+    index::{RoleRef, binding_of, role_of},
+    rule::{describe_missing, missing, quoted},
+};
+use crate::{status_error::StatusError, user::User};
+
+/// How often a patch is tried if its object changes in the meantime.
+pub(crate) const PINNED_ATTEMPTS: usize = 5;
+
+/// Checks what a user writes to a role or a binding.
+pub(crate) struct Guard<'a> {
+    index: std::sync::Arc<Index>,
+    user: &'a User,
+    kind: &'a KindInfo,
+    namespace: &'a str,
+    /// The name in the path; empty for a create.
+    name: &'a str,
+}
+
+impl<'a> Guard<'a> {
+    /// Returns the guard of a write, if the user may not grant everything and the
+    /// kind grants permissions.
+    pub(crate) fn of_write(
+        authorizer: &Authorizer,
+        user: &'a User,
+        kind: &'a KindInfo,
+        (namespace, name): (Option<&'a str>, &'a str),
+    ) -> Option<Self> {
+        Self::is_needed(authorizer, user, kind).then(|| Self {
+            index: authorizer.index(),
+            user,
+            kind,
+            namespace: namespace.unwrap_or_default(),
+            name,
+        })
+    }
+
+    /// Whether writes of a kind by a user have to be checked.
+    pub(crate) fn is_needed(authorizer: &Authorizer, user: &User, kind: &KindInfo) -> bool {
+        &*kind.gvk.group == GROUP && !authorizer.allows_everything(user)
+    }
+
+    /// Checks the new state of the object. `before` is the state that it replaces.
+    pub(crate) fn check(&self, before: Option<&Value>, after: &Value) -> Result<(), StatusError> {
+        if before.is_some_and(|before| differ_only_for_garbage_collection(before, after)) {
+            return Ok(());
+        }
+        match &*self.kind.plural {
+            "roles" | "clusterroles" => self.check_role(before, after),
+            "rolebindings" | "clusterrolebindings" => self.check_binding(after),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_role(&self, before: Option<&Value>, after: &Value) -> Result<(), StatusError> {
+        if self.may("escalate", &self.kind.plural, self.name) {
+            return Ok(());
+        }
+        let facts = role_of(after).map_err(|error| self.unreadable(&error))?;
+        let name = after["metadata"]["name"].as_str().unwrap_or_default();
+        self.check_rules(&facts.rules)
+            .map_err(|why| forbidden(GROUP, &self.kind.plural, name, &why))?;
+        let before = before.and_then(|before| role_of(before).ok());
+        let gathers = facts.has_aggregation_rule()
+            || before.is_some_and(|before| before.has_aggregation_rule());
+        if &*self.kind.plural == "clusterroles"
+            && gathers
+            && self.check_rules(&full_authority()).is_err()
+        {
+            let why = "must have cluster-admin privileges to use the aggregationRule";
+            return Err(forbidden(GROUP, &self.kind.plural, name, why));
+        }
+        Ok(())
+    }
+
+    fn check_binding(&self, after: &Value) -> Result<(), StatusError> {
+        let role = binding_of(after).map_err(|error| self.unreadable(&error))?;
+        let plural = match role.kind.as_str() {
+            "ClusterRole" => "clusterroles",
+            "Role" => "roles",
+            // Validation refuses the binding.
+            _ => return Ok(()),
+        };
+        if self.may("bind", plural, &role.name) {
+            return Ok(());
+        }
+        let Some(rules) = self.index.rules_of(&role, self.namespace) else {
+            return Err(not_found(plural, &role));
+        };
+        let name = after["metadata"]["name"].as_str().unwrap_or_default();
+        self.check_rules(rules)
+            .map_err(|why| forbidden(GROUP, &self.kind.plural, name, &why))
+    }
+
+    fn may(&self, verb: &str, resource: &str, name: &str) -> bool {
+        let request = Attributes {
+            verb: verb.to_owned(),
+            group: GROUP.to_owned(),
+            resource: resource.to_owned(),
+            namespace: self.namespace.to_owned(),
+            name: name.to_owned(),
+            ..Attributes::default()
+        };
+        self.index.decide(self.user, &request).allowed
+    }
+
+    /// Checks that the user has all permissions of `rules`.
+    fn check_rules(&self, rules: &[Rule]) -> Result<(), String> {
+        let (own, errors) = self.index.rules_for(self.user, self.namespace);
+        let missing = missing(&own, rules.iter());
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let mut why = format!(
+            "user {:?} (groups={}) is attempting to grant RBAC permissions not currently held:\n{}",
+            self.user.name,
+            quoted(&self.user.groups),
+            describe_missing(&missing),
+        );
+        if !errors.is_empty() {
+            let errors = super::joined(&errors).unwrap_or_default();
+            why.push_str(&format!("; resolution errors: [{errors}]"));
+        }
+        Err(why)
+    }
+
+    fn unreadable(&self, error: &serde_json::Error) -> StatusError {
+        let kind = &self.kind.gvk.kind;
+        StatusError::bad_request(format!("{kind} in the request cannot be read: {error}"))
+    }
+}
+
+fn not_found(plural: &str, role: &RoleRef) -> StatusError {
+    longshore_engine::Error::NotFound(longshore_engine::Subject {
+        group: GROUP.into(),
+        resource: plural.into(),
+        kind: role.kind.as_str().into(),
+        name: role.name.as_str().into(),
+    })
+    .into()
+}
+
+/// The permissions of cluster-admin.
+fn full_authority() -> [Rule; 2] {
+    let all = || vec!["*".to_owned()];
+    [
+        Rule {
+            verbs: all(),
+            api_groups: all(),
+            resources: all(),
+            ..Rule::default()
+        },
+        Rule {
+            verbs: all(),
+            non_resource_urls: all(),
+            ..Rule::default()
+        },
+    ]
+}
+
+/// Whether only fields differ that the garbage collector changes.
+fn differ_only_for_garbage_collection(before: &Value, after: &Value) -> bool {
+    let without = |object: &Value| {
+        let mut object = object.clone();
+        if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+            for field in ["ownerReferences", "finalizers", "managedFields"] {
+                metadata.remove(field);
+            }
+        }
+        object
+    };
+    without(before) == without(after)
+}
+
+/// Returns the patch with the requirement that the object still has a resource
+/// version, so that what it writes is what was checked.
+pub(crate) fn pin(kind: PatchKind, mut body: Value, version: &str) -> Value {
+    if kind == PatchKind::Json {
+        if let Value::Array(operations) = &mut body {
+            operations.push(json!({
+                "op": "add", "path": "/metadata/resourceVersion", "value": version,
+            }));
+        }
+        return body;
+    }
+    if let Value::Object(object) = &mut body {
+        let metadata = object
+            .entry("metadata")
+            .or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(metadata) = metadata {
+            metadata.insert("resourceVersion".into(), version.into());
+        }
+    }
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_garbage_collector_changes_only_its_fields() {
+        let role = |finalizers: &[&str], verb: &str| {
+            json!({"metadata": {"name": "r", "finalizers": finalizers},
+                   "rules": [{"verbs": [verb]}]})
+        };
+        let before = role(&["a"], "get");
+        assert!(differ_only_for_garbage_collection(
+            &before,
+            &role(&[], "get")
+        ));
+        assert!(!differ_only_for_garbage_collection(
+            &before,
+            &role(&["a"], "list")
+        ));
+    }
+
+    #[test]
+    fn patches_are_pinned() {
+        let merge = pin(PatchKind::Merge, json!({"rules": []}), "7");
+        let expected = json!({"rules": [], "metadata": {"resourceVersion": "7"}});
+        assert_eq!(merge, expected);
+        let test = json!({"op": "test", "path": "/kind", "value": "Role"});
+        let patch = pin(PatchKind::Json, json!([test]), "7");
+        assert_eq!(patch[0], test);
+        assert_eq!(patch[1]["path"], "/metadata/resourceVersion");
+    }
+}
