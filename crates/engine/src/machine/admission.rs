@@ -4,7 +4,7 @@
 use longshore_builtin::{Admission, KindRules};
 use longshore_model::KindInfo;
 
-use super::{JsonObject, Transaction, priority, runtime_class, service};
+use super::{JsonObject, Transaction, priority, runtime_class, service, storage_class};
 use crate::{Error, kinds::KindId, state::State};
 
 /// Applies the classes that a new object names, before its defaults.
@@ -18,6 +18,10 @@ pub(super) fn apply_classes(
         Admission::PodClasses => {
             priority::apply_to_pod(state, info, object)?;
             runtime_class::apply_to_pod(state, info, object)
+        }
+        Admission::ClaimClass => {
+            storage_class::apply_to_claim(state, object);
+            Ok(())
         }
         Admission::None | Admission::ServiceAddresses | Admission::SingleDefault => Ok(()),
     }
@@ -35,6 +39,25 @@ pub(super) fn admit(
     match tx.rules(kind).admission {
         Admission::ServiceAddresses => service::allocate(tx, kind, info, object, before),
         Admission::SingleDefault => priority::check_single_default(tx, info, object),
-        Admission::None | Admission::PodClasses => Ok(()),
+        Admission::None | Admission::PodClasses | Admission::ClaimClass => Ok(()),
+    }
+}
+
+/// Checks a valid change of an object by the other objects, in the writer's turn.
+pub(super) fn check_change(
+    tx: &Transaction<'_>,
+    kind: KindId,
+    before: &JsonObject,
+    object: &JsonObject,
+) -> Result<(), Error> {
+    match tx.rules(kind).admission {
+        Admission::ClaimClass => {
+            let info = &tx.kinds().entry(kind).info;
+            storage_class::check_expansion(tx, info, before, object)
+        }
+        Admission::None
+        | Admission::PodClasses
+        | Admission::ServiceAddresses
+        | Admission::SingleDefault => Ok(()),
     }
 }

@@ -19,6 +19,7 @@ mod replace;
 mod runtime_class;
 mod scale;
 mod service;
+mod storage_class;
 mod update;
 
 use std::sync::Arc;

@@ -161,6 +161,7 @@ pub(super) fn replace(
             if !causes.is_empty() {
                 return Err(Error::Invalid { subject, causes });
             }
+            admission::check_change(tx, kind, &before, &new)?;
             if rules.generation.counts(&before, &new) {
                 let generation = json::number(&before, "metadata.generation").unwrap_or_default();
                 json::child(&mut new, "metadata")
