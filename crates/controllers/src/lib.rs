@@ -1,5 +1,5 @@
 //! The controllers of a cluster: scheduler, Deployment, ReplicaSet,
-//! ReplicationController, Job, CronJob, garbage collector, namespace.
+//! ReplicationController, Job, CronJob, garbage collector, namespace, volumes.
 //!
 //! The controllers are API clients that use only `longshore-client` and do not
 //! depend on the server's implementation. Each consists of pure decision functions
@@ -33,12 +33,15 @@ mod refusal;
 mod replicas;
 mod root_ca;
 mod scheduler;
+mod volumes;
 
 use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture};
 use longshore_client::{Cluster, Error};
 use tokio::task::JoinSet;
+
+pub use crate::volumes::LocalVolumes;
 
 use crate::{caches::Caches, events::Recorder, guard::supervised, job::BackoffLimits};
 
@@ -57,6 +60,9 @@ pub struct Options {
     /// The CA certificate of the API server, in PEM. Each namespace gets it in the
     /// ConfigMap `kube-root-ca.crt`. The default is none.
     pub root_ca: Option<String>,
+    /// Where volumes are made for the claims of the StorageClass `standard`. The
+    /// default is none: claims only get volumes that others create.
+    pub local_volumes: Option<LocalVolumes>,
 }
 
 impl Default for Options {
@@ -66,6 +72,7 @@ impl Default for Options {
             first_pod_backoff: first,
             longest_pod_backoff: longest,
             root_ca: None,
+            local_volumes: None,
         }
     }
 }
@@ -98,6 +105,9 @@ impl Controllers {
     }
 
     async fn begin(cluster: Cluster, options: Options) -> Result<Self, Error> {
+        if let Some(local) = &options.local_volumes {
+            volumes::install_class(&cluster, local).await?;
+        }
         let caches = Arc::new(Caches::open(&cluster).await?);
         let (events, writer) = events::channel(cluster.clone());
         let limits = BackoffLimits {
@@ -151,6 +161,30 @@ impl Controllers {
                 "root-ca",
                 Box::new(move |cluster, caches, _| {
                     root_ca::run(cluster, caches, certificate.clone()).boxed()
+                }),
+            );
+        }
+        start(
+            "persistent volumes",
+            Box::new(|cluster, caches, events| {
+                volumes::run_binder(cluster, caches, events).boxed()
+            }),
+        );
+        start(
+            "volume protection",
+            Box::new(|cluster, caches, _| volumes::run_protection(cluster, caches).boxed()),
+        );
+        start(
+            "ephemeral volumes",
+            Box::new(|cluster, caches, events| {
+                volumes::run_ephemeral(cluster, caches, events).boxed()
+            }),
+        );
+        if let Some(local) = options.local_volumes {
+            start(
+                "local volumes",
+                Box::new(move |cluster, caches, events| {
+                    volumes::run_provisioner(cluster, caches, events, local.clone()).boxed()
                 }),
             );
         }

@@ -6,5 +6,6 @@ mod choose;
 mod controller;
 mod resources;
 mod state;
+mod storage;
 
 pub(crate) use controller::run;

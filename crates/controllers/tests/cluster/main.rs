@@ -10,3 +10,4 @@ mod jobs;
 mod namespaces;
 mod replicas;
 mod scheduling;
+mod volumes;
