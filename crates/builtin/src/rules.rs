@@ -107,6 +107,9 @@ pub enum Admission {
     SingleDefault,
     /// New pods get the values of their PriorityClass and RuntimeClass.
     PodClasses,
+    /// New claims get the default StorageClass, and the class decides whether a
+    /// claim can be expanded.
+    ClaimClass,
 }
 
 /// How `spec.selector` of a kind with the subresource `scale` selects pods.

@@ -141,10 +141,12 @@ impl Writer {
 
     async fn write(&mut self, note: PendingEvent) -> Result<(), Error> {
         let now = Timestamp::now();
-        let events = self
-            .cluster
-            .events()
-            .in_namespace(&note.subject.namespace)?;
+        // Events about objects without a namespace are in the namespace `default`.
+        let namespace = match note.subject.namespace.as_str() {
+            "" => "default",
+            namespace => namespace,
+        };
+        let events = self.cluster.events().in_namespace(namespace)?;
         if let Some(written) = self.written.get_mut(&note) {
             written.count = written.count.saturating_add(1);
             let patch = json!({"count": written.count, "lastTimestamp": time::seconds(now)});
@@ -162,7 +164,7 @@ impl Writer {
         let event = json!({
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": name, "namespace": subject.namespace},
+            "metadata": {"name": name, "namespace": namespace},
             "involvedObject": {
                 "apiVersion": subject.api_version, "kind": subject.kind,
                 "namespace": subject.namespace, "name": subject.name, "uid": subject.uid,

@@ -1,6 +1,6 @@
 //! The controllers of a cluster: scheduler, Deployment, ReplicaSet,
 //! ReplicationController, StatefulSet, DaemonSet, Job, CronJob, endpoints, disruption
-//! budgets, quotas, nodes, taints, garbage collectors of objects and pods, namespace,
+//! budgets, quotas, nodes, taints, garbage collectors of objects and pods, namespace, volumes,
 //! aggregated ClusterRoles.
 //!
 //! The controllers are API clients that use only `longshore-client` and do not
@@ -46,6 +46,7 @@ mod root_ca;
 mod scheduler;
 mod stateful;
 mod taint_eviction;
+mod volumes;
 mod workload;
 
 use std::{sync::Arc, time::Duration};
@@ -53,6 +54,8 @@ use std::{sync::Arc, time::Duration};
 use futures::{FutureExt, future::BoxFuture};
 use longshore_client::{Cluster, Error};
 use tokio::task::JoinSet;
+
+pub use crate::volumes::LocalVolumes;
 
 use crate::{caches::Caches, events::Recorder, guard::supervised, job::BackoffLimits};
 
@@ -81,6 +84,9 @@ pub struct Options {
     /// How long a node may be silent before its state is unknown. The default is 50
     /// seconds, and 60 seconds for a node that has not reported yet.
     pub silent_node_delay: Option<Duration>,
+    /// Where volumes are made for the claims of the StorageClass `standard`. The
+    /// default is none: claims only get volumes that others create.
+    pub local_volumes: Option<LocalVolumes>,
 }
 
 impl Default for Options {
@@ -94,6 +100,7 @@ impl Default for Options {
             missing_node_delay: pod_gc::Pace::default().missing_node,
             node_check_interval: node_lifecycle::Pace::default().interval,
             silent_node_delay: None,
+            local_volumes: None,
         }
     }
 }
@@ -126,6 +133,9 @@ impl Controllers {
     }
 
     async fn begin(cluster: Cluster, options: Options) -> Result<Self, Error> {
+        if let Some(local) = &options.local_volumes {
+            volumes::install_class(&cluster, local).await?;
+        }
         let caches = Arc::new(Caches::open(&cluster).await?);
         let (events, writer) = events::channel(cluster.clone());
         let limits = BackoffLimits {
@@ -232,6 +242,30 @@ impl Controllers {
             "clusterrole-aggregation",
             Box::new(|cluster, caches, _| cluster_roles::run(cluster, caches).boxed()),
         );
+        start(
+            "persistent volumes",
+            Box::new(|cluster, caches, events| {
+                volumes::run_binder(cluster, caches, events).boxed()
+            }),
+        );
+        start(
+            "volume protection",
+            Box::new(|cluster, caches, _| volumes::run_protection(cluster, caches).boxed()),
+        );
+        start(
+            "ephemeral volumes",
+            Box::new(|cluster, caches, events| {
+                volumes::run_ephemeral(cluster, caches, events).boxed()
+            }),
+        );
+        if let Some(local) = options.local_volumes {
+            start(
+                "local volumes",
+                Box::new(move |cluster, caches, events| {
+                    volumes::run_provisioner(cluster, caches, events, local.clone()).boxed()
+                }),
+            );
+        }
         start(
             "namespace",
             Box::new(|cluster, caches, _| namespace::run(cluster, caches).boxed()),

@@ -10,7 +10,7 @@ use std::{
 use futures::future::BoxFuture;
 use longshore_apiserver::{ApiServer, Authority, Faults, TokenKey};
 use longshore_client::Cluster;
-use longshore_controllers::Controllers;
+use longshore_controllers::{Controllers, LocalVolumes};
 use longshore_engine::{Engine, OpenError, Snapshot, Storage};
 use longshore_node::{ApiAccess, NodeAgent};
 use tokio::{
@@ -135,6 +135,11 @@ impl EmbeddedCluster {
         settings: Settings,
         node_link: &NodeLink,
     ) -> Result<(), Error> {
+        let volumes = self.layout.volumes(true);
+        if options.ephemeral && volumes.exists() {
+            // Left by a process that did not exit cleanly.
+            std::fs::remove_dir_all(&volumes).map_err(Error::file("empty", &volumes))?;
+        }
         let authority = match options.listen {
             Some(_) => Some(
                 Authority::load_or_create(&self.layout.certificates())
@@ -148,9 +153,13 @@ impl EmbeddedCluster {
             }
             let cluster = self.internal.clone();
             let cluster = cluster.with_user_agent("longshore-controllers");
-            let mut options = longshore_controllers::Options::default();
-            options.root_ca = authority.as_ref().map(Authority::ca_pem);
-            Controllers::start_with(cluster, options).await.map(Some)
+            let mut settings = longshore_controllers::Options::default();
+            settings.root_ca = authority.as_ref().map(Authority::ca_pem);
+            settings.local_volumes = options.node.then(|| LocalVolumes {
+                folder: self.layout.volumes(options.ephemeral),
+                node: NAME.to_owned(),
+            });
+            Controllers::start_with(cluster, settings).await.map(Some)
         };
         let bound = match options.listen {
             Some(address) => {
@@ -402,11 +411,12 @@ impl EmbeddedCluster {
         self.cluster.close();
         self.internal.close();
         if self.ephemeral {
-            let dir = self.layout.node(true);
-            if let Err(error) = std::fs::remove_dir_all(&dir)
-                && error.kind() != std::io::ErrorKind::NotFound
-            {
-                tracing::warn!(%error, dir = %dir.display(), "cannot remove the node's folder");
+            for dir in [self.layout.node(true), self.layout.volumes(true)] {
+                if let Err(error) = std::fs::remove_dir_all(&dir)
+                    && error.kind() != std::io::ErrorKind::NotFound
+                {
+                    tracing::warn!(%error, dir = %dir.display(), "cannot remove a folder of the node");
+                }
             }
         }
     }

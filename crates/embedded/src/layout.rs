@@ -138,6 +138,16 @@ impl Layout {
         self.node(ephemeral).join("pods")
     }
 
+    /// The volumes of claims. An ephemeral cluster has a separate folder, as for its
+    /// pods.
+    pub(crate) fn volumes(&self, ephemeral: bool) -> PathBuf {
+        self.dir.join(if ephemeral {
+            "volumes-ephemeral"
+        } else {
+            "volumes"
+        })
+    }
+
     /// The logs and volumes of pods. An ephemeral cluster has a separate folder, so
     /// that removing it does not affect durable data.
     pub(crate) fn node(&self, ephemeral: bool) -> PathBuf {

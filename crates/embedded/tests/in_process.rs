@@ -442,13 +442,9 @@ async fn warnings(
 
 #[tokio::test]
 async fn unsupported_kinds_cause_warnings_unless_other_controllers_may_act() {
-    const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
+    const NODES: &str = "/apis/storage.k8s.io/v1/csinodes";
     const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-    let resources = json!({"requests": {"storage": "1Gi"}});
-    let claim = json!({
-        "metadata": {"name": "data"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources},
-    });
+    let node = json!({"metadata": {"name": "n"}, "spec": {"drivers": []}});
     let map = json!({"metadata": {"name": "a"}});
 
     let whole = EmbeddedCluster::start(Options {
@@ -456,15 +452,15 @@ async fn unsupported_kinds_cause_warnings_unless_other_controllers_may_act() {
         ..Options::default()
     });
     let whole = whole.await.unwrap();
-    let received = warnings(&whole, CLAIMS, claim.clone()).await;
-    let expected = "299 - \"persistentvolumeclaims are stored, but this cluster does not act on \
-                    them: it is never bound, and pods that mount it do not start; see docs/kinds.md\"";
+    let received = warnings(&whole, NODES, node.clone()).await;
+    let expected = "299 - \"csinodes.storage.k8s.io are stored, but this cluster does not act on \
+                    them: no storage is managed; see docs/kinds.md\"";
     assert_eq!(received, [expected]);
     assert!(warnings(&whole, MAPS, map).await.is_empty());
     whole.stop().await;
 
     let alone = longshore_embedded::start_server().await.unwrap();
-    assert!(warnings(&alone, CLAIMS, claim).await.is_empty());
+    assert!(warnings(&alone, NODES, node).await.is_empty());
     alone.stop().await;
 }
 

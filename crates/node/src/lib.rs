@@ -44,6 +44,7 @@
 mod access;
 mod address;
 mod agent;
+mod claims;
 mod devices;
 mod downward;
 mod environment;

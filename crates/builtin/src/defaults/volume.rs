@@ -6,10 +6,18 @@ use serde_json::{Value, json};
 
 use crate::json::{self, Object};
 
-/// Sets the phase to `Pending`. The protection finalizers are not added because
-/// no controller here would remove them.
-pub(crate) fn on_create(object: &mut Object) {
+/// Sets the phase to `Pending`, and adds the finalizer that the protection
+/// controllers remove.
+pub(crate) fn on_create(object: &mut Object, finalizer: &str) {
     object.insert("status".into(), json!({"phase": "Pending"}));
+    let metadata = json::child(object, "metadata");
+    let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
+    match finalizers.as_array_mut() {
+        Some(finalizers) if finalizers.iter().any(|own| own == finalizer) => {}
+        Some(finalizers) => finalizers.push(finalizer.into()),
+        // Validation rejects it.
+        None => {}
+    }
 }
 
 /// Sets the time of the first phase.

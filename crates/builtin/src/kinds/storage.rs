@@ -1,11 +1,11 @@
 //! Volumes, claims, and the kinds of storage.k8s.io.
 
 use crate::{
-    Behaviour, Generation, KindRules, PLAIN, defaults,
+    Admission, Behaviour, Generation, KindRules, PLAIN, defaults,
     table::{policies, storage as table},
     validate::{immutable, storage, volume},
 };
-use Behaviour::Stored;
+use Behaviour::{Acts, Stored};
 
 const STORAGE: KindRules = KindRules {
     group: "storage.k8s.io",
@@ -14,12 +14,19 @@ const STORAGE: KindRules = KindRules {
     ..PLAIN
 };
 
+/// The finalizer of volumes that are bound.
+const PROTECTED_VOLUME: &str = "kubernetes.io/pv-protection";
+/// The finalizer of claims that pods use.
+const PROTECTED_CLAIM: &str = "kubernetes.io/pvc-protection";
+
 pub(super) static KINDS: &[KindRules] = &[
     KindRules {
         kind: "PersistentVolume",
-        behaviour: Stored("no claims are bound to it"),
+        behaviour: Acts(
+            "a controller binds claims to it and reclaims it; a new one is a directory of the cluster",
+        ),
         fill: defaults::volume::volume,
-        on_create: defaults::volume::on_create,
+        on_create: |volume| defaults::volume::on_create(volume, PROTECTED_VOLUME),
         on_insert: defaults::volume::on_insert,
         on_status: defaults::volume::on_status,
         validate: volume::volume,
@@ -31,15 +38,19 @@ pub(super) static KINDS: &[KindRules] = &[
     },
     KindRules {
         kind: "PersistentVolumeClaim",
-        behaviour: Stored("it is never bound, and pods that mount it do not start"),
+        behaviour: Acts(
+            "a controller binds it to a volume, which pods mount; the default class provisions one",
+        ),
         fill: defaults::volume::claim,
         on_create: |claim| {
-            defaults::volume::on_create(claim);
+            defaults::volume::on_create(claim, PROTECTED_CLAIM);
             defaults::volume::claim_source(None, claim);
         },
         on_update: |before, claim| defaults::volume::claim_source(Some(before), claim),
         validate: volume::claim,
         validate_update: volume::claim_change,
+        admission: Admission::ClaimClass,
+        reads_all_of: &[("storage.k8s.io", "StorageClass")],
         returns_deleted: true,
         columns: table::CLAIM,
         cells: table::claim,
@@ -78,6 +89,9 @@ pub(super) static KINDS: &[KindRules] = &[
     },
     KindRules {
         kind: "StorageClass",
+        behaviour: Acts(
+            "decides how claims get volumes; a cluster with a node has the class `standard`",
+        ),
         unconditional_update: true,
         fill: defaults::volume::storage_class,
         validate: storage::class,

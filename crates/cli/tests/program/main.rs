@@ -7,6 +7,7 @@ mod all_containers;
 mod attach;
 mod bad_input;
 mod bundles;
+mod claims;
 mod command;
 mod completion;
 mod detached_runs;

@@ -169,17 +169,17 @@ fn apply_reports_conflicts_with_other_field_managers() {
 #[test]
 fn a_warning_of_the_server_is_printed_once() {
     let machine = Machine::new();
-    let claim = |name: &str| {
+    let node = |name: &str| {
         format!(
-            "---\n{{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {{name: {name}}}, \
-             spec: {{accessModes: [ReadWriteOnce], resources: {{requests: {{storage: 1Gi}}}}}}}}\n"
+            "---\n{{apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {{name: {name}}}, \
+             spec: {{drivers: []}}}}\n"
         )
     };
-    machine.write("claims.yaml", &(claim("a") + &claim("b")));
+    machine.write("nodes.yaml", &(node("a") + &node("b")));
     for verb in ["create", "apply"] {
-        let made = machine.longshore(&[verb, "-f", "claims.yaml", "--dry-run"]);
+        let made = machine.longshore(&[verb, "-f", "nodes.yaml", "--dry-run"]);
         let warnings = made.expect(0).err;
-        let begin = "warning: persistentvolumeclaims are stored, but this cluster does not act";
+        let begin = "warning: csinodes.storage.k8s.io are stored, but this cluster does not act";
         assert!(warnings.starts_with(begin), "{verb}: {warnings}");
         assert_eq!(warnings.lines().count(), 1, "{verb}: {warnings}");
     }

@@ -211,29 +211,30 @@ fn a_relative_host_folder_becomes_a_volume() {
 }
 
 #[test]
-fn an_unbindable_claim_is_rejected_at_once() {
+fn runs_share_a_claim() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);
+    let run = |script: &str| {
+        let volume = ["run", "--volume", "claim:data:/data", "--", "sh", "-c"];
+        machine.longshore(&[volume.as_slice(), &[script]].concat())
+    };
+    let answer = run("true").expect(4);
+    assert!(
+        answer
+            .err
+            .contains("the PersistentVolumeClaim \"data\" is missing"),
+        "{}",
+        answer.err
+    );
     machine.write(
         "claim.yaml",
         "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: default}\n\
          spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n",
     );
     machine.longshore(&["create", "-f", "claim.yaml"]).expect(0);
-    let run = ["run", "--volume", "claim:data:/data", "--", "true"];
-    let answer = machine.longshore(&run).expect(4);
-    assert!(
-        answer
-            .err
-            .contains("the embedded cluster has no storage for the PersistentVolumeClaim \"data\""),
-        "{}",
-        answer.err
-    );
-    assert!(
-        answer.err.contains("--volume host:data:/data"),
-        "{}",
-        answer.err
-    );
+    run("echo result > /data/file").expect(0);
+    let answer = run("cat /data/file").expect(0);
+    assert!(answer.out.contains("result"), "{}", answer.out);
 }
 
 #[test]

@@ -33,7 +33,11 @@ pub(crate) fn matches_node(spec: &PodSpec, name: &str, labels: &BTreeMap<String,
 }
 
 /// Whether all requirements of a term hold. An empty term matches nothing.
-fn meets(term: &NodeSelectorTerm, name: &str, labels: &BTreeMap<String, String>) -> bool {
+pub(crate) fn meets(
+    term: &NodeSelectorTerm,
+    name: &str,
+    labels: &BTreeMap<String, String>,
+) -> bool {
     let expressions = term.match_expressions.as_deref().unwrap_or_default();
     let fields = term.match_fields.as_deref().unwrap_or_default();
     if expressions.is_empty() && fields.is_empty() {

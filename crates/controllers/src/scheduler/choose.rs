@@ -8,16 +8,20 @@ use super::{
     affinity,
     resources::{Amounts, of_pod},
 };
+use crate::volumes::{PodClaim, claims_of};
 
 /// The taint for a node that is not ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
+
+/// The message without any nodes.
+const NO_NODES: &str = "no nodes available to schedule pods";
 
 /// A node, as far as the scheduler needs it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NodeFacts {
     /// Its name.
     pub(crate) name: String,
-    labels: BTreeMap<String, String>,
+    pub(super) labels: BTreeMap<String, String>,
     taints: Vec<Taint>,
     unschedulable: bool,
     allocatable: Amounts,
@@ -96,6 +100,8 @@ pub(crate) struct Needs {
     spec: PodSpec,
     /// The requested amounts.
     pub(crate) amounts: Amounts,
+    /// The claims of its volumes.
+    pub(crate) claims: Vec<PodClaim>,
 }
 
 impl Needs {
@@ -105,17 +111,33 @@ impl Needs {
             return Self::default();
         };
         let amounts = of_pod(spec);
+        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        let claims = claims_of(name, spec.volumes.as_deref().unwrap_or_default());
         let spec = PodSpec {
             node_selector: spec.node_selector.clone(),
             affinity: spec.affinity.clone(),
             tolerations: spec.tolerations.clone(),
             ..PodSpec::default()
         };
-        Self { spec, amounts }
+        Self {
+            spec,
+            amounts,
+            claims,
+        }
     }
 }
 
-/// Returns the name of the best node, or a message if no node fits.
+/// The message for a pod that fits no node at all, for example because of its
+/// claims.
+pub(crate) fn on_no_node(nodes: usize, reason: &str) -> String {
+    match nodes {
+        0 => NO_NODES.to_owned(),
+        nodes => format!("0/{nodes} nodes are available: {reason}."),
+    }
+}
+
+/// Returns the name of the best node, or a message if no node fits. `volumes`
+/// returns why the pod's claims do not permit a node.
 ///
 /// # Errors
 /// The message of the condition PodScheduled, for example `0/1 nodes are available:
@@ -123,13 +145,17 @@ impl Needs {
 pub(crate) fn choose<'a>(
     needs: &Needs,
     nodes: impl IntoIterator<Item = (&'a NodeFacts, &'a Usage)>,
+    volumes: impl Fn(&NodeFacts) -> Vec<String>,
 ) -> Result<&'a str, String> {
     let mut total = 0;
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     let mut best: Option<(f64, &'a str)> = None;
     for (node, usage) in nodes {
         total += 1;
-        let problems = problems(needs, node, usage);
+        let mut problems = problems(needs, node, usage);
+        if problems.is_empty() {
+            problems = volumes(node);
+        }
         if problems.is_empty() {
             let score = free_share(needs, node, usage);
             if best.is_none_or(|(highest, _)| score > highest) {
@@ -144,7 +170,7 @@ pub(crate) fn choose<'a>(
         return Ok(name);
     }
     if total == 0 {
-        return Err("no nodes available to schedule pods".to_owned());
+        return Err(NO_NODES.to_owned());
     }
     let mut reasons: Vec<String> = reasons
         .into_iter()
@@ -257,7 +283,12 @@ mod tests {
     }
 
     fn reason(needs: &Needs, nodes: &[(NodeFacts, Usage)]) -> String {
-        choose(needs, nodes.iter().map(|(node, usage)| (node, usage))).unwrap_err()
+        choose(
+            needs,
+            nodes.iter().map(|(node, usage)| (node, usage)),
+            |_| Vec::new(),
+        )
+        .unwrap_err()
     }
 
     #[test]
@@ -330,7 +361,9 @@ mod tests {
                 used(&[]),
             ),
         ];
-        let pick = |needs: &Needs| choose(needs, nodes.iter().map(|(n, u)| (n, u))).unwrap();
+        let pick = |needs: &Needs| {
+            choose(needs, nodes.iter().map(|(n, u)| (n, u)), |_| Vec::new()).unwrap()
+        };
         assert_eq!(pick(&needs("1", json!({}))), "b");
         assert_eq!(
             pick(&needs("1", json!({"nodeSelector": {"zone": "a"}}))),
@@ -350,6 +383,10 @@ mod tests {
             used(&[]),
         )];
         let needs = needs("1", json!({"tolerations": [{"operator": "Exists"}]}));
-        assert_eq!(choose(&needs, nodes.iter().map(|(n, u)| (n, u))), Ok("a"));
+        let nodes = || nodes.iter().map(|(n, u)| (n, u));
+        assert_eq!(choose(&needs, nodes(), |_| Vec::new()), Ok("a"));
+        let refused = choose(&needs, nodes(), |_| vec!["node(s) lack a volume".into()]);
+        let message = "0/1 nodes are available: 1 node(s) lack a volume.";
+        assert_eq!(refused, Err(message.into()));
     }
 }

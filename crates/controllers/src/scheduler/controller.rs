@@ -6,18 +6,25 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use jiff::Timestamp;
 use longshore_client::{
-    Change, Cluster, Error, Item, Patch,
-    kinds::{Node, Pod},
+    Change, Changes, Cluster, Error, Item, Patch,
+    kinds::{Any, Node, Pod},
 };
 use longshore_model::time;
 use serde_json::json;
 
-use super::state::{Decision, NAME, State};
+use super::{
+    state::{Decision, NAME, State},
+    storage::VolumeRequests,
+};
 use crate::{
     caches::Caches,
     events::{Recorder, Severity, Subject},
     guard,
     key::Key,
+    volumes::{
+        facts::{ClaimFacts, ClassFacts, VolumeFacts},
+        names::{BOUND_BY_CONTROLLER, SELECTED_NODE},
+    },
 };
 
 /// The maximum number of concurrent requests.
@@ -27,8 +34,15 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
 /// The result of a request, or the end of a delay.
 enum Outcome {
-    Done(Decision, Result<(), Error>),
+    Done(Decision, Result<Responses, Error>),
     Retry(Key, String),
+}
+
+/// The claims and volumes in responses, which the watch may report later.
+#[derive(Default)]
+struct Responses {
+    claims: Vec<ClaimFacts>,
+    volumes: Vec<VolumeFacts>,
 }
 
 struct Scheduler {
@@ -51,13 +65,19 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
     };
     let mut nodes = caches.nodes.subscribe();
     let mut pods = caches.pods.subscribe();
+    let Some(mut storage) = StorageChanges::open(&caches) else {
+        return;
+    };
     let mut requests: FuturesUnordered<BoxFuture<'static, Outcome>> = FuturesUnordered::new();
     let mut waits: FuturesUnordered<BoxFuture<'static, Outcome>> = FuturesUnordered::new();
     loop {
-        // All changes are applied first, nodes before pods, so that decisions use
-        // the latest state.
+        // All changes are applied first, nodes and claims before pods, so that
+        // decisions use the latest state.
         while let Some(change) = nodes.try_next() {
             scheduler.node_changed(&change);
+        }
+        while let Some(change) = storage.try_next() {
+            scheduler.storage_changed(&change);
         }
         while let Some(change) = pods.try_next() {
             scheduler.pod_changed(&change);
@@ -70,6 +90,10 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
         tokio::select! {
             change = nodes.next() => match change {
                 Some(change) => scheduler.node_changed(&change),
+                None => return,
+            },
+            change = storage.next() => match change {
+                Some(change) => scheduler.storage_changed(&change),
                 None => return,
             },
             change = pods.next() => match change {
@@ -89,12 +113,14 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
 async fn execute(cluster: Cluster, decision: Decision) -> Outcome {
     let result = async {
         match &decision {
-            Decision::Bind { key, node, .. } => {
-                cluster
-                    .pods()
-                    .in_namespace(&key.namespace)?
-                    .bind(&key.name, node)
-                    .await
+            Decision::Bind { key, node, .. } => cluster
+                .pods()
+                .in_namespace(&key.namespace)?
+                .bind(&key.name, node)
+                .await
+                .map(|()| Responses::default()),
+            Decision::RequestVolumes { node, requests, .. } => {
+                request_volumes(&cluster, node, requests).await
             }
             Decision::Explain {
                 key,
@@ -115,7 +141,8 @@ async fn execute(cluster: Cluster, decision: Decision) -> Outcome {
                     }]}
                 }));
                 let view = cluster.pods().in_namespace(&key.namespace)?;
-                view.patch_status(&key.name, &patch).await.map(|_| ())
+                let patched = view.patch_status(&key.name, &patch).await;
+                patched.map(|_| Responses::default())
             }
             Decision::Panicked { panic, .. } => {
                 Err(Error::Invalid(format!("choosing a node panicked: {panic}")))
@@ -126,7 +153,103 @@ async fn execute(cluster: Cluster, decision: Decision) -> Outcome {
     Outcome::Done(decision, result)
 }
 
+/// Reserves volumes, and requests that volumes are provisioned. Fails if an object
+/// has changed since the decision.
+async fn request_volumes(
+    cluster: &Cluster,
+    node: &str,
+    requests: &VolumeRequests,
+) -> Result<Responses, Error> {
+    let mut responses = Responses::default();
+    for one in &requests.reserve {
+        let (volume, claim) = (&one.volume_target, &one.claim_target);
+        let patch = Patch::merge(json!({
+            "metadata": {
+                "uid": volume.uid, "resourceVersion": volume.version,
+                "annotations": {BOUND_BY_CONTROLLER: "yes"},
+            },
+            "spec": {"claimRef": {
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                "namespace": one.claim.namespace, "name": one.claim.name,
+                "uid": claim.uid, "resourceVersion": claim.version,
+            }},
+        }));
+        let view = cluster.persistentvolumes();
+        let item = view.patch(&one.volume, &patch).await?;
+        responses.volumes.push(VolumeFacts::read(item.typed()?));
+    }
+    for (claim, target) in &requests.provision {
+        let patch = Patch::merge(json!({"metadata": {
+            "uid": target.uid, "resourceVersion": target.version,
+            "annotations": {SELECTED_NODE: node},
+        }}));
+        let view = cluster.persistentvolumeclaims();
+        let view = view.in_namespace(&claim.namespace)?;
+        let item = view.patch(&claim.name, &patch).await?;
+        responses.claims.push(ClaimFacts::read(item.typed()?)?);
+    }
+    Ok(responses)
+}
+
+/// The changes of claims, volumes and classes.
+struct StorageChanges {
+    classes: Changes<Any>,
+    volumes: Changes<Any>,
+    claims: Changes<Any>,
+}
+
+impl StorageChanges {
+    fn open(caches: &Caches) -> Option<Self> {
+        Some(Self {
+            classes: caches.of("storage.k8s.io", "StorageClass")?.1.subscribe(),
+            volumes: caches.of("", "PersistentVolume")?.1.subscribe(),
+            claims: caches.of("", "PersistentVolumeClaim")?.1.subscribe(),
+        })
+    }
+
+    fn try_next(&mut self) -> Option<Change<Any>> {
+        let change = self.classes.try_next();
+        let change = change.or_else(|| self.volumes.try_next());
+        change.or_else(|| self.claims.try_next())
+    }
+
+    async fn next(&mut self) -> Option<Change<Any>> {
+        tokio::select! {
+            change = self.classes.next() => change,
+            change = self.volumes.next() => change,
+            change = self.claims.next() => change,
+        }
+    }
+}
+
 impl Scheduler {
+    fn storage_changed(&mut self, change: &Change<Any>) {
+        let item = change.item();
+        guard::change("scheduler", &item.name(), || {
+            if let Err(error) = self.note_storage(change) {
+                let (kind, name) = (&item.kind().gvk.kind, item.name());
+                tracing::warn!(%kind, name, %error, "cannot read an object");
+            }
+        });
+    }
+
+    fn note_storage(&mut self, change: &Change<Any>) -> Result<(), Error> {
+        let state = &mut self.state;
+        match change {
+            Change::Upsert(item) => match &*item.kind().gvk.kind {
+                "PersistentVolumeClaim" => state.put_claim(ClaimFacts::of(item)?),
+                "PersistentVolume" => state.put_volume(VolumeFacts::of(item)?),
+                _ => state.put_class(ClassFacts::of(item)?),
+            },
+            Change::Gone(item) => match &*item.kind().gvk.kind {
+                "PersistentVolumeClaim" => state.remove_claim(&Key::of(item), item.uid()),
+                "PersistentVolume" => state.remove_volume(item.name(), item.uid()),
+                _ => state.remove_class(item.name()),
+            },
+        }
+        Ok(())
+    }
+
     fn node_changed(&mut self, change: &Change<Node>) {
         guard::change("scheduler", &change.item().name(), || {
             self.note_node(change)
@@ -167,20 +290,43 @@ impl Scheduler {
     fn settle(
         &mut self,
         decision: Decision,
-        result: Result<(), Error>,
+        result: Result<Responses, Error>,
     ) -> Option<BoxFuture<'static, Outcome>> {
         let (key, uid) = match &decision {
             Decision::Bind { key, uid, .. }
+            | Decision::RequestVolumes { key, uid, .. }
             | Decision::Explain { key, uid, .. }
             | Decision::Panicked { key, uid, .. } => (key.clone(), uid.clone()),
         };
-        let Err(error) = result else {
-            self.errors.remove(&uid);
-            self.record_event(key, uid, &decision);
-            return None;
+        let error = match result {
+            Ok(Responses { claims, volumes }) => {
+                self.errors.remove(&uid);
+                claims
+                    .into_iter()
+                    .for_each(|claim| self.state.put_claim(claim));
+                volumes
+                    .into_iter()
+                    .for_each(|volume| self.state.put_volume(volume));
+                match decision {
+                    Decision::RequestVolumes { .. } => self.state.await_volumes(&key, &uid),
+                    _ => self.record_event(key, uid, &decision),
+                }
+                return None;
+            }
+            Err(error) => error,
         };
-        if matches!(decision, Decision::Bind { .. }) {
-            self.state.unbind(&key, &uid);
+        match &decision {
+            Decision::Bind { .. } => self.state.unbind(&key, &uid),
+            Decision::RequestVolumes { requests, .. } => {
+                self.state.unbind(&key, &uid);
+                self.state.release(requests);
+                if error.is_not_found() || error.is_conflict() {
+                    tracing::debug!(?key, %error, "a claim or volume has changed; choosing again");
+                    self.state.retry(&key, &uid);
+                    return None;
+                }
+            }
+            Decision::Explain { .. } | Decision::Panicked { .. } => {}
         }
         if error.is_not_found() {
             tracing::debug!(?key, "the pod was deleted before it was scheduled");
@@ -211,7 +357,7 @@ impl Scheduler {
                 )
             }
             Decision::Explain { message, .. } => message.clone(),
-            Decision::Panicked { .. } => return,
+            Decision::RequestVolumes { .. } | Decision::Panicked { .. } => return,
         };
         let Key { namespace, name } = key;
         let subject = Subject {

@@ -6,6 +6,7 @@ mod choose;
 mod controller;
 mod resources;
 mod state;
+mod storage;
 
 pub(crate) use affinity::tolerates;
 pub(crate) use choose::taints;

@@ -9,8 +9,15 @@ use std::{
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 
-use super::choose::{Needs, NodeFacts, Usage, choose};
-use crate::{guard, key::Key};
+use super::{
+    choose::{Needs, NodeFacts, Usage, choose, on_no_node},
+    storage::{Progress, Storage, VolumeRequests},
+};
+use crate::{
+    guard,
+    key::Key,
+    volumes::facts::{ClaimFacts, ClassFacts, VolumeFacts},
+};
 
 /// The default `schedulerName` of pods.
 pub(super) const NAME: &str = "default-scheduler";
@@ -20,6 +27,13 @@ pub(super) const NAME: &str = "default-scheduler";
 pub(crate) enum Decision {
     /// Bind it to the node.
     Bind { key: Key, uid: String, node: String },
+    /// Request the volumes of its claims on the node. It is bound when it has them.
+    RequestVolumes {
+        key: Key,
+        uid: String,
+        node: String,
+        requests: VolumeRequests,
+    },
     /// Report why it cannot be scheduled.
     Explain {
         key: Key,
@@ -58,6 +72,11 @@ pub(crate) struct State {
     pods: HashMap<Key, KnownPod>,
     waiting: BTreeSet<QueueKey>,
     unschedulable: BTreeSet<QueueKey>,
+    storage: Storage,
+    /// The pods that wait for their volumes on a node.
+    awaiting: BTreeSet<Key>,
+    /// Whether claims or volumes have changed since `awaiting` was checked.
+    storage_changed: bool,
 }
 
 impl State {
@@ -75,6 +94,62 @@ impl State {
     pub(crate) fn remove_node(&mut self, name: &str) {
         self.nodes.remove(name);
         self.retry_unschedulable();
+    }
+
+    /// Stores a claim.
+    pub(crate) fn put_claim(&mut self, claim: ClaimFacts) {
+        self.storage.store.put_claim(claim);
+        self.retry_claims();
+    }
+
+    /// Removes a claim.
+    pub(crate) fn remove_claim(&mut self, key: &Key, uid: &str) {
+        self.storage.store.remove_claim(key, uid);
+        self.retry_claims();
+    }
+
+    /// Stores a volume.
+    pub(crate) fn put_volume(&mut self, volume: VolumeFacts) {
+        self.storage.put_volume(volume);
+        self.retry_claims();
+    }
+
+    /// Removes a volume.
+    pub(crate) fn remove_volume(&mut self, name: &str, uid: &str) {
+        self.storage.store.remove_volume(name, uid);
+        self.retry_claims();
+    }
+
+    /// Stores a class.
+    pub(crate) fn put_class(&mut self, class: ClassFacts) {
+        if self.storage.store.put_class(class) {
+            self.retry_claims();
+        }
+    }
+
+    /// Removes a class.
+    pub(crate) fn remove_class(&mut self, name: &str) {
+        self.storage.store.remove_class(name);
+        self.retry_claims();
+    }
+
+    /// Makes unschedulable pods with claims eligible again.
+    fn retry_claims(&mut self) {
+        self.storage_changed = true;
+        let has_claims = |queue_key: &QueueKey| {
+            let pod = self.pods.get(&queue_key.2);
+            pod.is_some_and(|pod| !pod.needs.claims.is_empty())
+        };
+        let retried: Vec<QueueKey> = self
+            .unschedulable
+            .iter()
+            .filter(|queue_key| has_claims(queue_key))
+            .cloned()
+            .collect();
+        for queue_key in retried {
+            self.unschedulable.remove(&queue_key);
+            self.waiting.insert(queue_key);
+        }
     }
 
     fn retry_unschedulable(&mut self) {
@@ -167,6 +242,7 @@ impl State {
         };
         self.waiting.remove(&known.queue_key);
         self.unschedulable.remove(&known.queue_key);
+        self.awaiting.remove(key);
         let Some(node) = known.node else { return false };
         if let Some(usage) = self.usage.get_mut(&node) {
             usage.remove(&known.needs.amounts);
@@ -179,33 +255,41 @@ impl State {
 
     /// Returns the next decision; `None` if no pod waits.
     pub(crate) fn decide(&mut self) -> Option<Decision> {
+        if let Some(decision) = self.next_with_volumes() {
+            return Some(decision);
+        }
         while let Some(queue_key) = self.waiting.pop_first() {
             let key = queue_key.2.clone();
-            let Some(known) = self.pods.get_mut(&key) else {
-                continue;
-            };
-            let idle = Usage::default();
-            let nodes = self.nodes.values();
-            let nodes = nodes.map(|node| (node, self.usage.get(&node.name).unwrap_or(&idle)));
-            let choice = match guard::attempt(|| choose(&known.needs, nodes)) {
+            let choice = match guard::attempt(|| self.choose_node(&key)) {
                 Ok(choice) => choice,
                 Err(panic) => {
+                    let Some(known) = self.pods.get(&key) else {
+                        continue;
+                    };
                     let uid = known.uid.clone();
                     return Some(Decision::Panicked { key, uid, panic });
                 }
             };
+            let Some(known) = self.pods.get_mut(&key) else {
+                continue;
+            };
             match choice {
-                Ok(node) => {
-                    let node = node.to_owned();
+                Ok((node, requests)) => {
                     known.node = Some(node.clone());
                     self.usage
                         .entry(node.clone())
                         .or_default()
                         .add(&known.needs.amounts);
-                    return Some(Decision::Bind {
+                    let uid = known.uid.clone();
+                    let Some(requests) = requests else {
+                        return Some(Decision::Bind { key, uid, node });
+                    };
+                    self.storage.reserve(&requests);
+                    return Some(Decision::RequestVolumes {
                         key,
-                        uid: known.uid.clone(),
+                        uid,
                         node,
+                        requests,
                     });
                 }
                 Err(message) => {
@@ -227,6 +311,87 @@ impl State {
             }
         }
         None
+    }
+
+    /// Chooses a node for a pod. Returns the volumes to request first, if its
+    /// claims are bound only after the choice.
+    fn choose_node(&self, key: &Key) -> Result<(String, Option<VolumeRequests>), String> {
+        let Some(known) = self.pods.get(key) else {
+            return Err("the pod was deleted".to_owned());
+        };
+        let is_used = |claim: &str| {
+            let mut others = self.pods.iter().filter(|(other, pod)| {
+                other.namespace == key.namespace && *other != key && pod.node.is_some()
+            });
+            others.any(|(_, pod)| pod.needs.claims.iter().any(|used| used.name == claim))
+        };
+        let claims = &known.needs.claims;
+        let claims = self.storage.claims(key, &known.uid, claims, is_used);
+        let claims = claims.map_err(|reason| on_no_node(self.nodes.len(), &reason))?;
+        let idle = Usage::default();
+        let nodes = self.nodes.values();
+        let nodes = nodes.map(|node| (node, self.usage.get(&node.name).unwrap_or(&idle)));
+        let node = choose(&known.needs, nodes, |node| {
+            self.storage.problems(&claims, &node.name, &node.labels)
+        })?;
+        if !claims.has_delayed() {
+            return Ok((node.to_owned(), None));
+        }
+        let labels = self.nodes.get(node).map(|node| &node.labels);
+        let requests = labels.and_then(|labels| self.storage.requests(&claims, node, labels));
+        Ok((node.to_owned(), requests))
+    }
+
+    /// Returns the binding of a pod whose volumes are ready. A pod that has lost
+    /// them is queued again.
+    fn next_with_volumes(&mut self) -> Option<Decision> {
+        if !self.storage_changed {
+            return None;
+        }
+        for key in self.awaiting.clone() {
+            let Some(known) = self.pods.get(&key) else {
+                self.awaiting.remove(&key);
+                continue;
+            };
+            let node = known.node.as_ref().and_then(|node| self.nodes.get(node));
+            let progress = match node {
+                Some(node) => {
+                    let claims = &known.needs.claims;
+                    self.storage
+                        .progress(&key.namespace, claims, &node.name, &node.labels)
+                }
+                None => Progress::Lost,
+            };
+            let (uid, node) = (known.uid.clone(), known.node.clone());
+            match (progress, node) {
+                (Progress::Waiting, _) => {}
+                (Progress::Bound, Some(node)) => {
+                    self.awaiting.remove(&key);
+                    return Some(Decision::Bind { key, uid, node });
+                }
+                (Progress::Bound | Progress::Lost, _) => {
+                    self.awaiting.remove(&key);
+                    self.unbind(&key, &uid);
+                    self.retry(&key, &uid);
+                }
+            }
+        }
+        self.storage_changed = false;
+        None
+    }
+
+    /// Records that the volumes of a pod have been requested.
+    pub(crate) fn await_volumes(&mut self, key: &Key, uid: &str) {
+        if self.pods.get(key).is_some_and(|known| known.uid == uid) {
+            self.awaiting.insert(key.clone());
+            self.storage_changed = true;
+        }
+    }
+
+    /// Undoes reservations of volumes that failed.
+    pub(crate) fn release(&mut self, requests: &VolumeRequests) {
+        self.storage.release(requests);
+        self.retry_claims();
     }
 
     /// Undoes a failed binding, so that other pods can use the resources.
@@ -285,7 +450,9 @@ mod tests {
     fn bound(decision: Option<Decision>) -> Option<String> {
         match decision? {
             Decision::Bind { key, .. } => Some(key.name),
-            Decision::Explain { .. } | Decision::Panicked { .. } => None,
+            Decision::RequestVolumes { .. }
+            | Decision::Explain { .. }
+            | Decision::Panicked { .. } => None,
         }
     }
 
@@ -382,5 +549,80 @@ mod tests {
         state.put_node(&node("9"));
         assert_eq!(bound(state.decide()).as_deref(), Some("b"));
         assert_eq!(bound(state.decide()).as_deref(), Some("a"));
+    }
+
+    fn standard_class() -> ClassFacts {
+        let waits = json!({"volumeBindingMode": "WaitForFirstConsumer"});
+        crate::volumes::testing::class("standard", waits)
+    }
+
+    fn with_claim(name: &str) -> Pod {
+        let volumes = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]);
+        let mut pod = pod("1", json!({"volumes": volumes}));
+        pod.metadata.name = Some(name.into());
+        pod
+    }
+
+    #[test]
+    fn a_pod_is_bound_when_its_claims_have_volumes() {
+        let mut state = State::default();
+        state.put_class(standard_class());
+        state.put_node(&node("1"));
+        state.put_pod(key("p"), &with_claim("p"));
+        assert!(
+            matches!(state.decide(), Some(Decision::Explain { message, .. })
+            if message == "0/1 nodes are available: persistentvolumeclaim \"c\" not found.")
+        );
+        let namespace = key("p").namespace;
+        let mut claim = crate::volumes::testing::claim(json!({"storageClassName": "standard"}));
+        claim.key.namespace.clone_from(&namespace);
+        state.put_claim(claim.clone());
+        let requested = state.decide();
+        let Some(Decision::RequestVolumes { node, requests, .. }) = requested else {
+            panic!("{requested:?}");
+        };
+        assert_eq!((node.as_str(), requests.provision.len()), ("n", 1));
+        // Meanwhile the resources of the pod are in use.
+        state.put_pod(key("q"), &pod("1", json!({})));
+        assert!(matches!(state.decide(), Some(Decision::Explain { .. })));
+        claim
+            .annotations
+            .insert("volume.kubernetes.io/selected-node".into(), "n".into());
+        claim.version = "2".into();
+        state.put_claim(claim.clone());
+        state.await_volumes(&key("p"), "u");
+        assert_eq!(state.decide(), None);
+        let mut volume = crate::volumes::testing::volume("v", json!({}));
+        volume.phase = "Bound".into();
+        state.put_volume(volume);
+        claim
+            .annotations
+            .insert("pv.kubernetes.io/bind-completed".into(), "yes".into());
+        claim.volume = "v".into();
+        claim.phase = "Bound".into();
+        claim.version = "3".into();
+        state.put_claim(claim);
+        assert_eq!(bound(state.decide()).as_deref(), Some("p"));
+        assert_eq!(state.decide(), None);
+    }
+
+    #[test]
+    fn a_pod_whose_claim_has_lost_its_node_is_scheduled_again() {
+        let mut state = State::default();
+        state.put_class(standard_class());
+        state.put_node(&node("1"));
+        let mut claim = crate::volumes::testing::claim(json!({"storageClassName": "standard"}));
+        claim.key.namespace = key("p").namespace;
+        state.put_claim(claim);
+        state.put_pod(key("p"), &with_claim("p"));
+        assert!(matches!(
+            state.decide(),
+            Some(Decision::RequestVolumes { .. })
+        ));
+        state.await_volumes(&key("p"), "u");
+        assert!(matches!(
+            state.decide(),
+            Some(Decision::RequestVolumes { .. })
+        ));
     }
 }

@@ -7,7 +7,7 @@ use longshore_client::{
     Cluster, Error, Item, Patch,
     kinds::{Job, Pod},
 };
-use longshore_controllers::{Controllers, Options};
+use longshore_controllers::{Controllers, LocalVolumes, Options};
 use longshore_engine::Engine;
 use serde_json::{Value, json};
 
@@ -15,11 +15,21 @@ use serde_json::{Value, json};
 pub(crate) struct Fixture {
     pub(crate) cluster: Cluster,
     controllers: Option<Controllers>,
+    local_volumes: Option<tempfile::TempDir>,
 }
 
 impl Fixture {
     /// Starts both, without any node.
     pub(crate) async fn start() -> Self {
+        Self::start_with(None).await
+    }
+
+    /// Like [`Fixture::start`], with volumes for claims on the node `n`.
+    pub(crate) async fn with_local_volumes() -> Self {
+        Self::start_with(Some(tempfile::tempdir().unwrap())).await
+    }
+
+    async fn start_with(local_volumes: Option<tempfile::TempDir>) -> Self {
         let engine = Engine::open(longshore_engine::Options::default()).unwrap();
         let node_logs = Arc::new(NoLogs);
         let options = longshore_apiserver::Options {
@@ -37,6 +47,7 @@ impl Fixture {
         let mut fixture = Self {
             cluster,
             controllers: None,
+            local_volumes,
         };
         fixture.start_controllers().await;
         fixture
@@ -61,6 +72,10 @@ impl Fixture {
         options.pod_check_interval = Duration::from_millis(50);
         options.missing_node_delay = Duration::from_millis(200);
         change(&mut options);
+        options.local_volumes = self.local_volumes.as_ref().map(|temp| LocalVolumes {
+            folder: temp.path().join("volumes"),
+            node: "n".into(),
+        });
         let controllers = Controllers::start_with(self.cluster.clone(), options).await;
         self.controllers = Some(controllers.unwrap());
     }
@@ -72,7 +87,8 @@ impl Fixture {
     }
 
     pub(crate) async fn add_node(&self, cpu: &str) {
-        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}});
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {
+            "name": "n", "labels": {"kubernetes.io/hostname": "n"}}});
         self.cluster.nodes().create(&node).await.unwrap();
         self.set_node(cpu).await;
     }

@@ -18,3 +18,4 @@ mod quotas;
 mod replicas;
 mod scheduling;
 mod stateful;
+mod volumes;

@@ -6,7 +6,7 @@ use longshore_model::KindInfo;
 
 use super::{
     JsonObject, Transaction, limit_range, pod_security, priority, quota, runtime_class, service,
-    service_account,
+    service_account, storage_class,
 };
 use crate::{Error, Object, Subresource, kinds::KindId, state::State};
 
@@ -25,6 +25,10 @@ pub(super) fn apply_classes(
             priority::apply_to_pod(state, info, object)?;
             runtime_class::apply_to_pod(state, info, object)
         }
+        Admission::ClaimClass => {
+            storage_class::apply_to_claim(state, object);
+            Ok(())
+        }
         Admission::None | Admission::ServiceAddresses | Admission::SingleDefault => Ok(()),
     }
 }
@@ -41,7 +45,26 @@ pub(super) fn admit(
     match tx.rules(kind).admission {
         Admission::ServiceAddresses => service::allocate(tx, kind, info, object, before),
         Admission::SingleDefault => priority::check_single_default(tx, info, object),
-        Admission::None | Admission::PodClasses => Ok(()),
+        Admission::None | Admission::PodClasses | Admission::ClaimClass => Ok(()),
+    }
+}
+
+/// Checks a valid change of an object by the other objects, in the writer's turn.
+pub(super) fn check_change(
+    tx: &Transaction<'_>,
+    kind: KindId,
+    before: &JsonObject,
+    object: &JsonObject,
+) -> Result<(), Error> {
+    match tx.rules(kind).admission {
+        Admission::ClaimClass => {
+            let info = &tx.kinds().entry(kind).info;
+            storage_class::check_expansion(tx, info, before, object)
+        }
+        Admission::None
+        | Admission::PodClasses
+        | Admission::ServiceAddresses
+        | Admission::SingleDefault => Ok(()),
     }
 }
 

@@ -23,6 +23,7 @@ mod runtime_class;
 mod scale;
 mod service;
 mod service_account;
+mod storage_class;
 mod update;
 
 use std::sync::Arc;

@@ -164,6 +164,7 @@ pub(super) fn replace(
             if !causes.is_empty() {
                 return Err(Error::Invalid { subject, causes });
             }
+            admission::check_change(tx, kind, &before, &new)?;
             if target.subresource == Subresource::None {
                 admission::enforce_limits(tx, kind, &new, Some(&before), target.subresource)?;
             }

@@ -179,12 +179,8 @@ fn evaluate(needs: &Needs, state: &ClusterState) -> Report {
     let nodes_seen = state.nodes.as_ref().map(|nodes| nodes.seen.as_slice());
     let is_embedded = server::is_embedded(nodes_seen);
     images::check(needs, is_embedded, &mut report);
-    let has_claims = is_embedded != Some(true);
-    if !has_claims {
-        references::refuse_claims(&needs.references, &mut report);
-    }
     addons::check(namespace, &state.addons, &mut report);
-    references::check(&state.references, has_claims, &mut report);
+    references::check(&state.references, &mut report);
     // Quotas count the defaults of LimitRanges.
     let ranges = state.limit_ranges.as_deref().unwrap_or_default();
     let filled = needs.with_defaults(ranges);

@@ -140,28 +140,9 @@ pub(super) fn of(spec: &PodSpec) -> Vec<Reference> {
     found.into_iter().map(of_found).collect()
 }
 
-/// Reports claims on the embedded cluster, which does not provision or mount their volumes, so
-/// that tasks would wait forever.
-pub(super) fn refuse_claims(references: &[Reference], report: &mut Report) {
-    let all = references.iter();
-    for claim in all.filter(|reference| reference.what == What::Claim) {
-        report.refusals.push(Finding::new(
-            Cause::Volume,
-            format!(
-                "the embedded cluster has no storage for the PersistentVolumeClaim {:?}, which the tasks refer to",
-                claim.name
-            ),
-            "mount a folder of this machine instead, as in `--volume host:data:/data`, or use a cluster with a storage provisioner",
-        ));
-    }
-}
-
 /// Reports missing objects.
-///
-/// Without `claims`, [`refuse_claims`] checks those.
-pub(super) fn check(references: &BTreeMap<Reference, Found>, claims: bool, report: &mut Report) {
-    let checked = references.iter();
-    for (reference, found) in checked.filter(|(one, _)| claims || one.what != What::Claim) {
+pub(super) fn check(references: &BTreeMap<Reference, Found>, report: &mut Report) {
+    for (reference, found) in references {
         let (kind, name) = (reference.what.kind(), &reference.name);
         match found {
             Found::Unseen => {}

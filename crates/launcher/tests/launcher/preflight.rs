@@ -206,12 +206,13 @@ async fn a_default_image_without_a_launcher_image_is_a_blocker_where_images_are_
 }
 
 #[tokio::test]
-async fn a_claim_on_the_embedded_cluster_is_a_blocker() {
+async fn a_claim_on_the_embedded_cluster_must_exist() {
     let settings = "command = 'true'\n[[volumes]]\nclaim = 'data'\npath = '/data'";
     let settings = Settings::parse(settings, std::path::Path::new("longshore.toml")).unwrap();
     let spec = config::resolve(&settings, &Flags::default(), "demo").unwrap();
     let plan = plan(&spec, &RunName::new("demo", "ab2cd"), "team", None).unwrap();
-    let fake = with_node("longshore://0.1.0").with(|asked| {
+    let embedded = || with_node("longshore://0.1.0");
+    let existing = embedded().with(|asked| {
         let claim = asked.path.ends_with("/persistentvolumeclaims/data");
         claim.then(|| {
             Answer::Json(
@@ -220,16 +221,20 @@ async fn a_claim_on_the_embedded_cluster_is_a_blocker() {
             )
         })
     });
-    let messages = blockers(&fake, &plan).await;
+    assert_eq!(blockers(&existing, &plan).await, [""; 0]);
+    let missing = embedded().with(|asked| {
+        let claim = asked.path.ends_with("/persistentvolumeclaims/data");
+        claim.then(|| {
+            Answer::Json(
+                404,
+                json!({"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404}),
+            )
+        })
+    });
+    let messages = blockers(&missing, &plan).await;
     assert_eq!(messages.len(), 1, "{messages:?}");
     assert!(
-        messages[0].starts_with(
-            "the embedded cluster has no storage for the PersistentVolumeClaim \"data\""
-        ),
-        "{messages:?}"
-    );
-    assert!(
-        messages[0].contains("`--volume host:data:/data`"),
+        messages[0].starts_with("the PersistentVolumeClaim \"data\" is missing"),
         "{messages:?}"
     );
 }

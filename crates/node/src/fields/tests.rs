@@ -193,15 +193,17 @@ fn volume() -> Table {
     let served = [
         "configMap",
         "downwardAPI",
+        "ephemeral",
         "hostPath",
         "name",
+        "persistentVolumeClaim",
         "projected",
         "secret",
     ];
     table.extend(served.map(|name| (name, Supported)));
-    let others = "awsElasticBlockStore azureDisk azureFile cephfs cinder csi ephemeral fc \
+    let others = "awsElasticBlockStore azureDisk azureFile cephfs cinder csi fc \
                   flexVolume flocker gcePersistentDisk gitRepo glusterfs image iscsi nfs \
-                  persistentVolumeClaim photonPersistentDisk portworxVolume quobyte rbd scaleIO \
+                  photonPersistentDisk portworxVolume quobyte rbd scaleIO \
                   storageos vsphereVolume";
     table.extend(others.split_whitespace().map(|name| (name, NoSuchVolume)));
     table

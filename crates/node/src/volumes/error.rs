@@ -39,9 +39,17 @@ pub(crate) enum VolumeError {
     #[error("MountVolume.SetUp failed for volume \"{volume}\" : no token was fetched")]
     NoToken { volume: String },
     #[error(
-        "volume \"{volume}\" is of a type that this node does not offer; use configMap, secret, emptyDir, hostPath, downwardAPI or projected"
+        "volume \"{volume}\" is of a type that this node does not offer; use configMap, secret, emptyDir, hostPath, downwardAPI, projected, persistentVolumeClaim or ephemeral"
     )]
     Unsupported { volume: String },
+    #[error(
+        "volume \"{volume}\": PersistentVolume \"{name}\" is of a type that this node does not offer; use local or hostPath"
+    )]
+    UnsupportedClaim { volume: String, name: String },
+    #[error(
+        "MountVolume.NewMounter initialization failed for volume \"{volume}\" : path \"{path}\" does not exist"
+    )]
+    NoLocalPath { volume: String, path: String },
     #[error("MountVolume.SetUp failed for volume \"{volume}\" : {source}")]
     System { volume: String, source: io::Error },
 }

@@ -13,11 +13,17 @@ use std::{
 
 use k8s_openapi::api::core::v1::{Pod, Volume};
 
-use crate::{downward, environment::Lookup, security::Owner, tokens::Issued};
+use crate::{
+    claims::{ClaimSource, ClaimVolume, ClaimVolumes},
+    downward,
+    environment::Lookup,
+    security::Owner,
+    tokens::Issued,
+};
 pub(crate) use error::VolumeError;
 pub(crate) use files::token_file;
 pub(crate) use path::sub_path;
-use path::{give_to_group, host_path, make_folder};
+use path::{give_to_group, host_path, local_path, make_folder, share_with_group};
 pub(crate) use publish::{Files, VolumeFile, publish};
 
 /// A volume that is ready to be mounted.
@@ -27,6 +33,8 @@ pub(crate) struct Prepared {
     pub(crate) path: PathBuf,
     /// Whether containers never may write to it.
     pub(crate) read_only: bool,
+    /// Whether the agent wrote its files, which are reached through its own links.
+    pub(crate) is_published: bool,
 }
 
 /// Returns the names of the ConfigMaps and Secrets that the pod's volumes need.
@@ -56,6 +64,17 @@ pub(crate) fn references(pod: &Pod) -> (Vec<String>, Vec<String>) {
     (config_maps, secrets)
 }
 
+/// Whether a volume contains the pod's metadata, which can change.
+pub(crate) fn contain_metadata(pod: &Pod) -> bool {
+    let spec = pod.spec.iter();
+    let mut volumes = spec.flat_map(|spec| spec.volumes.iter().flatten());
+    volumes.any(|volume| {
+        let projected = volume.projected.iter();
+        let mut sources = projected.flat_map(|projected| projected.sources.iter().flatten());
+        volume.downward_api.is_some() || sources.any(|source| source.downward_api.is_some())
+    })
+}
+
 /// Creates or updates all volumes of a pod in `folder`.
 pub(crate) fn prepare(
     inputs: &Inputs<'_>,
@@ -77,6 +96,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) pod_values: &'a downward::PodValues,
     /// Tokens of the pod's service account.
     pub(crate) tokens: &'a Issued,
+    /// The volumes of the pod's claims.
+    pub(crate) claims: &'a ClaimVolumes,
     /// The owner of the files.
     pub(crate) owner: Owner,
 }
@@ -92,6 +113,9 @@ impl Inputs<'_> {
             let kind = source.type_.as_deref().unwrap_or_default();
             return host_path(name, &source.path, kind);
         }
+        if let Some(claim) = self.claims.get(name) {
+            return self.claim(name, claim);
+        }
         let path = folder.join(name);
         if volume.empty_dir.is_some() {
             // The mode of an existing directory belongs to the containers.
@@ -104,6 +128,7 @@ impl Inputs<'_> {
             return Ok(Prepared {
                 path,
                 read_only: false,
+                is_published: false,
             });
         }
         let files = self.files(volume)?;
@@ -111,6 +136,37 @@ impl Inputs<'_> {
         Ok(Prepared {
             path,
             read_only: true,
+            is_published: true,
+        })
+    }
+
+    /// Prepares the volume of a claim.
+    fn claim(&self, volume: &str, claim: &ClaimVolume) -> Result<Prepared, VolumeError> {
+        let prepared = match &claim.source {
+            ClaimSource::Local(path) => {
+                let prepared = local_path(&claim.name, path)?;
+                if let Some(group) = self.owner.group {
+                    share_with_group(&prepared.path, group).map_err(|source| {
+                        VolumeError::System {
+                            volume: claim.name.clone(),
+                            source,
+                        }
+                    })?;
+                }
+                prepared
+            }
+            // As in Kubernetes, the fsGroup has no effect on a hostPath.
+            ClaimSource::HostPath(path, kind) => host_path(&claim.name, path, kind)?,
+            ClaimSource::Unsupported => {
+                return Err(VolumeError::UnsupportedClaim {
+                    volume: volume.to_owned(),
+                    name: claim.name.clone(),
+                });
+            }
+        };
+        Ok(Prepared {
+            read_only: claim.read_only,
+            ..prepared
         })
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn sub_path(
     };
     let below = relative(volume, sub_path)?;
     let mut path = prepared.path.clone();
-    if prepared.read_only {
+    if prepared.is_published {
         // Files that the agent created are reached through its own links.
         path = path.canonicalize().map_err(system)?;
         path = publish::current_dir(&path);
@@ -141,7 +141,36 @@ pub(super) fn host_path(volume: &str, path: &str, kind: &str) -> Result<Prepared
     Ok(Prepared {
         path: there.to_owned(),
         read_only: false,
+        is_published: false,
     })
+}
+
+/// Returns the directory of a volume of type `local`, which must exist.
+pub(super) fn local_path(volume: &str, path: &str) -> Result<Prepared, VolumeError> {
+    let there = Path::new(path);
+    let is_plain =
+        there.is_absolute() && there.components().all(|part| part != Component::ParentDir);
+    if !is_plain || !there.exists() {
+        return Err(VolumeError::NoLocalPath {
+            volume: volume.to_owned(),
+            path: path.to_owned(),
+        });
+    }
+    Ok(Prepared {
+        path: there.to_owned(),
+        read_only: false,
+        is_published: false,
+    })
+}
+
+/// Gives the directory of a claim's volume to a group, unless it has been given to
+/// it. Files of other pods keep their group.
+pub(super) fn share_with_group(folder: &Path, group: u32) -> io::Result<()> {
+    let found = fs::symlink_metadata(folder)?;
+    if found.gid() == group && found.mode() & 0o2000 != 0 {
+        return Ok(());
+    }
+    give_to_group(folder, group)
 }
 
 /// Gives an empty directory and its future entries to a group.

@@ -67,6 +67,7 @@ fn make_for(
             (token(Some("vault"), 600), "vault".to_owned()),
         ]
         .into(),
+        claims: &ClaimVolumes::new(),
         owner,
     };
     Ok(prepare(&inputs, folder)?.remove("v").unwrap())
@@ -239,4 +240,65 @@ fn unsupported_volumes_are_rejected() {
         assert!(message(path).contains(&expected), "{kind}");
     }
     assert!(message(json!({"nfs": {"server": "s", "path": "/"}})).contains("does not offer"));
+}
+
+#[test]
+fn claims_are_mounted_from_existing_directories() {
+    let temp = tempfile::tempdir().unwrap();
+    let data = temp.path().join("data");
+    let path = data.to_str().unwrap();
+    let prepare = |source: ClaimSource, read_only: bool, owner: Owner| {
+        let claim = ClaimVolume {
+            name: "pvc-1".to_owned(),
+            source,
+            read_only,
+        };
+        let inputs = Inputs {
+            pod: &pod(&json!({"persistentVolumeClaim": {"claimName": "c"}})),
+            lookup: &objects(&[]),
+            pod_values: &downward::PodValues::default(),
+            tokens: &Issued::default(),
+            claims: &[("v".to_owned(), claim)].into(),
+            owner,
+        };
+        prepare(&inputs, temp.path()).map(|mut made| made.remove("v").unwrap())
+    };
+    let local = || ClaimSource::Local(path.to_owned());
+    let missing = prepare(local(), false, Owner::default()).unwrap_err();
+    assert_eq!(
+        missing.to_string(),
+        format!(
+            "MountVolume.NewMounter initialization failed for volume \"pvc-1\" : path \"{path}\" does not exist"
+        )
+    );
+    fs::create_dir(&data).unwrap();
+    let made = prepare(local(), true, Owner::default()).unwrap();
+    assert!(made.read_only && !made.is_published);
+    assert_eq!(made.path, data);
+    let unsupported = prepare(ClaimSource::Unsupported, false, Owner::default());
+    assert!(
+        unsupported
+            .unwrap_err()
+            .to_string()
+            .contains("local or hostPath")
+    );
+
+    // A link of a container to other files of the machine is not followed.
+    std::os::unix::fs::symlink("/etc", data.join("..data")).unwrap();
+    std::os::unix::fs::symlink("/etc", data.join("link")).unwrap();
+    fs::create_dir(data.join("part")).unwrap();
+    assert!(sub_path("v", &made, "link").is_err());
+    assert!(sub_path("v", &made, "link/passwd").is_err());
+    assert!(sub_path("v", &made, "passwd").is_err());
+    assert!(sub_path("v", &made, "../x").is_err());
+    assert!(sub_path("v", &made, "part").is_ok());
+
+    if rustix::process::geteuid().is_root() {
+        let owner = Owner {
+            user: None,
+            group: Some(4321),
+        };
+        let made = prepare(local(), false, owner).unwrap();
+        assert_eq!(rights(&made.path), (0, 4321, 0o2777));
+    }
 }

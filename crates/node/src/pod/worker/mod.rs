@@ -30,7 +30,13 @@ use super::{
     start,
     status::{self, Phase},
 };
-use crate::{events::Note, sandbox::Process, tokens::Tokens, volumes::Prepared};
+use crate::{
+    claims::ClaimVolumes,
+    events::Note,
+    sandbox::Process,
+    tokens::Tokens,
+    volumes::{self, Prepared},
+};
 use container::RunEnd;
 use retry::Retry;
 use stop::{STOP_GRACE, Stopping, later};
@@ -75,6 +81,8 @@ struct Worker {
     tokens: Arc<Tokens>,
     address: Option<Ipv4Addr>,
     volumes: Option<BTreeMap<String, Prepared>>,
+    /// The volumes of the pod's claims.
+    claims: ClaimVolumes,
     setup_retry: Retry,
     started: Option<Timestamp>,
     stopping: Option<Stopping>,
@@ -151,6 +159,7 @@ impl Worker {
             tokens: Arc::new(tokens),
             address: None,
             volumes: None,
+            claims: ClaimVolumes::new(),
             setup_retry: Retry::default(),
             stopping: None,
             reason: None,
@@ -194,7 +203,11 @@ impl Worker {
                         }
                     }
                     match message {
-                        Some(Message::Updated(pod)) => self.updated(*pod),
+                        Some(Message::Updated(pod)) => {
+                            if self.updated(*pod) {
+                                self.handle_message(SubtaskMessage::SourcesChanged).await;
+                            }
+                        }
                         Some(Message::Removed) => return true,
                         None => return false,
                     }
@@ -240,7 +253,12 @@ impl Worker {
         );
     }
 
-    fn updated(&mut self, pod: Pod) {
+    /// Stores the changed object. Returns whether files of its volumes may have
+    /// changed, because they contain its metadata.
+    fn updated(&mut self, pod: Pod) -> bool {
+        let (before, after) = (&self.pod.metadata, &pod.metadata);
+        let has_changed = before.labels != after.labels || before.annotations != after.annotations;
+        let is_due = has_changed && self.volumes.is_some() && volumes::contain_metadata(&pod);
         self.pod = pod;
         if let Some(stopping) = &mut self.stopping
             && let Some(grace) = self.pod.metadata.deletion_grace_period_seconds
@@ -249,6 +267,7 @@ impl Worker {
             let grace = Duration::from_secs(u64::try_from(grace).unwrap_or(0));
             stopping.kill_at = stopping.kill_at.min(later(grace));
         }
+        is_due
     }
 
     fn deadline(&self) -> Option<Instant> {

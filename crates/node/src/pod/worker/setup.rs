@@ -7,7 +7,7 @@ use longshore_client::Error;
 
 use super::{super::VOLUMES_DIR, SubtaskMessage, Worker, start};
 use crate::{
-    NewVolume, access, fill,
+    NewVolume, access, claims, fill,
     hosts::Host,
     security::{self, Owner},
     sources::{self, References, Sources},
@@ -67,6 +67,8 @@ impl Worker {
             .filter(is_new)
             .map(str::to_owned)
             .collect();
+        let claims = claims::fetch(&self.shared.cluster, &self.pod).await;
+        self.claims = claims.map_err(|error| ("FailedMount", error.to_string()))?;
         let prepared = self.prepare_volumes().await?;
         self.fill_volumes(new, &volumes).await;
         let references = References::of_volumes(&self.pod);
@@ -114,6 +116,7 @@ impl Worker {
             lookup: &sources,
             pod_values: &pod_values,
             tokens: &tokens,
+            claims: &self.claims,
             owner,
         };
         volumes::prepare(&inputs, &folder.join(VOLUMES_DIR)).map_err(|error| failed(&error))

@@ -1,0 +1,84 @@
+//! The objects that the provisioner creates.
+
+use std::path::Path;
+
+use longshore_client::{Cluster, Error};
+use serde_json::{Value, json};
+
+use super::{
+    super::{
+        facts::{ClaimFacts, ClassFacts},
+        names::{DEFAULT_CLASS, PROVISIONED_BY},
+    },
+    LocalVolumes, PROVISIONER_NAME, folder,
+};
+
+/// The name of the default class.
+const CLASS: &str = "standard";
+
+/// Creates the default class and the directory of the volumes, unless the
+/// directory exists: then a missing class was deleted by a user.
+pub(crate) async fn install_class(cluster: &Cluster, local: &LocalVolumes) -> Result<(), Error> {
+    if local.folder.exists() {
+        return Ok(());
+    }
+    let class = json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": CLASS, "annotations": {DEFAULT_CLASS[0]: "true"}},
+        "provisioner": PROVISIONER_NAME,
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowVolumeExpansion": true,
+    });
+    match cluster.storageclasses().create(&class).await {
+        Err(error) if !error.is_already_exists() => return Err(error),
+        _ => {}
+    }
+    folder::create_parent(&local.folder).map_err(|error| {
+        Error::Invalid(format!(
+            "cannot create the directory of volumes {}: {error}",
+            local.folder.display()
+        ))
+    })
+}
+
+/// The name of a claim's volume.
+pub(crate) fn volume_name(claim: &ClaimFacts) -> String {
+    format!("pvc-{}", claim.uid)
+}
+
+/// The volume of a claim.
+pub(crate) fn volume(claim: &ClaimFacts, class: &ClassFacts, path: &Path, node: &str) -> Value {
+    let mut volume = json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {
+            "name": volume_name(claim),
+            "annotations": {PROVISIONED_BY: PROVISIONER_NAME},
+        },
+        "spec": {
+            "accessModes": claim.modes,
+            "capacity": {"storage": claim.size_text},
+            "claimRef": {
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                "namespace": claim.key.namespace, "name": claim.key.name,
+                "uid": claim.uid, "resourceVersion": claim.version,
+            },
+            "local": {"path": path},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
+                {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]},
+            ]}]}},
+            "persistentVolumeReclaimPolicy": class.reclaim_policy,
+            "storageClassName": class.name,
+            "volumeMode": claim.volume_mode,
+        },
+    });
+    if !class.mount_options.is_empty() {
+        volume["spec"]["mountOptions"] = json!(class.mount_options);
+    }
+    if !claim.attributes_class.is_empty() {
+        volume["spec"]["volumeAttributesClassName"] = claim.attributes_class.as_str().into();
+    }
+    volume
+}
