@@ -294,7 +294,17 @@ mod tests {
             "spec": {"serviceAccountName": account,
                 "containers": [{"name": "c", "image": "i"}]}});
         let pods = cluster.pods().in_namespace("default").unwrap();
+        let accounts = cluster.serviceaccounts().in_namespace("default").unwrap();
+        if account != "default" {
+            let account = json!({"metadata": {"name": account}});
+            accounts.create(&account).await.unwrap();
+        }
         let pod = pods.create(&pod).await.unwrap();
+        if account != "default" {
+            // The pod outlives its account.
+            let options = longshore_client::DeleteOptions::default();
+            accounts.delete(account, &options).await.unwrap();
+        }
         Tokens::new(cluster.clone(), &pod.object().unwrap())
     }
 

@@ -49,6 +49,10 @@ async fn test(group: &str) {
     if test.skip_on_old("the defaults and validation of current versions") {
         return;
     }
+    // The service account of a pod of the corpus.
+    let robot = serde_json::json!({"metadata": {"name": "robot"}});
+    test.create(&test.path("v1", "serviceaccounts"), &robot)
+        .await;
     let mut responses = Golden::new();
     for case in &cases {
         let response = case.run(&test).await;

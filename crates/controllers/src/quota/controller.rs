@@ -103,10 +103,16 @@ impl Controller {
     }
 
     fn put_object<K: Object>(&self, evaluator: &Evaluator, key: &Key, change: &Change<K>) {
-        if !self.watched.lock().has_quotas(&key.namespace) {
-            return;
-        }
         let item = change.item();
+        {
+            let mut watched = self.watched.lock();
+            if matches!(change, Change::Gone(_)) && *evaluator == Evaluator::Pods {
+                watched.forget_pod(item.uid());
+            }
+            if !watched.has_quotas(&key.namespace) {
+                return;
+            }
+        }
         let freed = match (change, evaluator) {
             (Change::Gone(_), _) => Freed::Deleted,
             (_, Evaluator::Pods) => {
@@ -120,7 +126,7 @@ impl Controller {
             (_, Evaluator::Count(_)) => return,
         };
         let mut watched = self.watched.lock();
-        let affected = watched.freed(&key.namespace, evaluator, item.uid(), freed);
+        let affected = watched.freed(&key.namespace, evaluator, freed);
         affected.into_iter().for_each(|quota| self.queue.add(quota));
     }
 

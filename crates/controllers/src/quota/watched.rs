@@ -46,6 +46,11 @@ impl Watched {
         }
     }
 
+    /// Forgets a deleted pod.
+    pub(super) fn forget_pod(&mut self, uid: &str) {
+        self.ended.remove(uid);
+    }
+
     /// Whether a namespace has quotas.
     pub(super) fn has_quotas(&self, namespace: &str) -> bool {
         !self.quotas.is_empty() && self.in_namespace(namespace).next().is_some()
@@ -65,19 +70,15 @@ impl Watched {
         &mut self,
         namespace: &str,
         evaluator: &Evaluator,
-        uid: &str,
         freed: Freed<'_>,
     ) -> Vec<Key> {
         match freed {
-            Freed::Deleted => {
-                self.ended.remove(uid);
-            }
             Freed::Ended(uid) => {
                 if !self.ended.insert(uid.to_owned()) {
                     return Vec::new();
                 }
             }
-            Freed::Changed => {}
+            Freed::Deleted | Freed::Changed => {}
         }
         let quotas = self.in_namespace(namespace);
         let quotas = quotas.filter(|(_, quota)| {
@@ -119,12 +120,14 @@ mod tests {
         let (mut watched, key) = (Watched::default(), Key::new("a", "q"));
         watched.put(&key, quota(2, Some(1)));
         let mut freed = |namespace: &str, evaluator: &Evaluator, freed| {
-            watched.freed(namespace, evaluator, "u", freed).len()
+            watched.freed(namespace, evaluator, freed).len()
         };
         assert_eq!(freed("a", &Evaluator::Pods, Freed::Ended("u")), 1);
         assert_eq!(freed("a", &Evaluator::Pods, Freed::Ended("u")), 0);
         assert_eq!(freed("a", &Evaluator::Pods, Freed::Deleted), 1);
         assert_eq!(freed("b", &Evaluator::Pods, Freed::Deleted), 0);
         assert_eq!(freed("a", &Evaluator::Services, Freed::Changed), 0);
+        watched.forget_pod("u");
+        assert!(watched.ended.is_empty());
     }
 }

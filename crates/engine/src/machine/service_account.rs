@@ -2,7 +2,7 @@
 //! checks it. The node publishes the account's token without a volume in the pod.
 
 use longshore_builtin::json as js;
-use longshore_model::KindInfo;
+use longshore_model::{KindInfo, name};
 use serde_json::Value;
 
 use super::JsonObject;
@@ -43,6 +43,10 @@ pub(super) fn apply_to_pod(
     let kind = state.kinds.builtin_id("", "ServiceAccount");
     let account = kind.and_then(|kind| state.table(kind).objects.get(&*key));
     let Some(account) = account else {
+        if name::dns_subdomain("service account", &name).is_err() {
+            // Validation reports the invalid name, with all other problems.
+            return Ok(());
+        }
         return Err(Error::Forbidden {
             subject: Subject::new(info, js::text(pod, "metadata.name")),
             reason: format!(

@@ -95,9 +95,16 @@ async fn each_pod_has_its_own_token() {
         &[("files", "yes")],
     );
 
-    // A missing service account has no token, and no placeholder for it.
+    // A service account that was deleted has no token, and no placeholder for it.
+    let account = json!({"metadata": {"name": "missing"}});
+    accounts.create(&account).await.unwrap();
     spec["serviceAccountName"] = json!("missing");
-    stage.run("missing", spec).await;
+    let pod = json!({"metadata": {"name": "missing"}, "spec": spec});
+    let pods = stage.cluster.pods().in_namespace("default").unwrap();
+    pods.create(&pod).await.unwrap();
+    let options = longshore_client::DeleteOptions::default();
+    accounts.delete("missing", &options).await.unwrap();
+    pods.bind("missing", "here").await.unwrap();
     let message = stage.event("missing", "FailedMount").await;
     assert!(message.contains("\"missing\" not found"), "{message}");
     stage.stop().await;
