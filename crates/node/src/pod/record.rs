@@ -78,6 +78,15 @@ pub(crate) struct Record {
     pub(crate) last: Option<Ended>,
     pub(crate) restarts: u32,
     pub(crate) id: Option<String>,
+    /// Whether the startup probe of the current run has succeeded.
+    passed_startup: bool,
+    /// Whether the readiness probe succeeds.
+    passes_readiness: bool,
+    /// Whether a run has passed its startup probe.
+    was_started: bool,
+    /// Whether the container restarts regardless of its exit code, because it
+    /// was stopped for this purpose.
+    restarts_anyway: bool,
     /// Number of runs that ended since the last long run.
     crashes: u32,
 }
@@ -94,6 +103,10 @@ impl Record {
             last: None,
             restarts: 0,
             id: None,
+            passed_startup: false,
+            passes_readiness: false,
+            was_started: false,
+            restarts_anyway: false,
             crashes: 0,
         }
     }
@@ -115,16 +128,82 @@ impl Record {
         self.last.is_some() || !matches!(self.state, State::Waiting { .. })
     }
 
+    /// Whether the container runs and has passed its startup probe, if it has
+    /// one.
+    pub(crate) fn is_started(&self) -> bool {
+        self.is_running() && (self.passed_startup || self.container.startup_probe.is_none())
+    }
+
+    /// Whether the container has been started once, so that containers that
+    /// wait for it may start.
+    pub(crate) fn was_started(&self) -> bool {
+        self.was_started || self.has_run() && self.container.startup_probe.is_none()
+    }
+
+    /// Whether the container is started and passes its readiness probe, if it
+    /// has one.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.is_started() && (self.passes_readiness || self.container.readiness_probe.is_none())
+    }
+
+    /// Records that the startup probe has succeeded.
+    pub(crate) fn pass_startup(&mut self) {
+        self.passed_startup = true;
+        self.was_started = true;
+    }
+
+    /// Records a result of the readiness probe.
+    pub(crate) fn set_readiness(&mut self, passes: bool) {
+        self.passes_readiness = passes;
+    }
+
+    /// Whether the container restarts after it was stopped because a probe
+    /// failed; if so, it restarts with any exit code.
+    pub(crate) fn restart_after_stop(&mut self, policy: Policy) -> bool {
+        let never = match self.container.restart_policy.as_deref() {
+            Some(own) => own == "Never",
+            None => policy == Policy::Never,
+        };
+        self.restarts_anyway = !never;
+        !never
+    }
+
     /// Whether the container restarts after a run that ended with `code`.
     pub(crate) fn restarts_after(&self, policy: Policy, code: i32) -> bool {
-        match (self.role, policy) {
-            (Role::Sidecar, _) => true,
-            (Role::Init, Policy::Never) => false,
-            (Role::Init, _) => code != 0,
-            (Role::Main, Policy::Always) => true,
-            (Role::Main, Policy::OnFailure) => code != 0,
-            (Role::Main, Policy::Never) => false,
+        if self.restarts_anyway || self.role == Role::Sidecar {
+            return true;
         }
+        if self.role == Role::Init && code == 0 {
+            return false;
+        }
+        let policy = match self.container.restart_policy.as_deref() {
+            Some(_) if self.has_restart_rule(code) => Policy::Always,
+            Some("Always") => Policy::Always,
+            Some("OnFailure") => Policy::OnFailure,
+            Some("Never") => Policy::Never,
+            _ => policy,
+        };
+        match policy {
+            Policy::Always => true,
+            Policy::OnFailure => code != 0,
+            Policy::Never => false,
+        }
+    }
+
+    /// Whether a rule of the container restarts it after this exit code.
+    fn has_restart_rule(&self, code: i32) -> bool {
+        let mut rules = self.container.restart_policy_rules.iter().flatten();
+        let matching = rules.find(|rule| {
+            rule.exit_codes.as_ref().is_some_and(|codes| {
+                let listed = codes.values.iter().flatten().any(|value| *value == code);
+                match codes.operator.as_str() {
+                    "In" => listed,
+                    "NotIn" => !listed,
+                    _ => false,
+                }
+            })
+        });
+        matching.is_some_and(|rule| rule.action == "Restart")
     }
 
     /// Returns the exit code if the container will not restart.
@@ -138,6 +217,9 @@ impl Record {
     /// Records the start of a run.
     pub(crate) fn started(&mut self, id: String, at: Timestamp) {
         self.before_start();
+        self.passed_startup = false;
+        self.passes_readiness = false;
+        self.restarts_anyway = false;
         self.id = Some(id);
         self.state = State::Running { since: at };
     }
@@ -268,6 +350,7 @@ fn restore(
 ) {
     record.restarts = u32::try_from(status.restart_count).unwrap_or(0);
     record.id.clone_from(&status.container_id);
+    record.was_started = status.started == Some(true);
     let ended = |from: &k8s_openapi::api::core::v1::ContainerStateTerminated| Ended {
         code: from.exit_code,
         reason: from.reason.clone().unwrap_or_default(),
@@ -337,6 +420,77 @@ mod tests {
         assert!(restarts(Role::Init, Policy::Always, 1));
         assert!(!restarts(Role::Init, Policy::Never, 1));
         assert!(restarts(Role::Sidecar, Policy::Never, 0));
+    }
+
+    #[test]
+    fn restart_policies_and_rules_of_containers() {
+        let with = |fields: serde_json::Value, policy, code| {
+            let mut container = json!({"name": "c"});
+            for (name, value) in fields.as_object().unwrap() {
+                container[name] = value.clone();
+            }
+            let container = serde_json::from_value(container).unwrap();
+            Record::new(Role::Main, &container, "x").restarts_after(policy, code)
+        };
+        assert!(with(json!({"restartPolicy": "Always"}), Policy::Never, 0));
+        assert!(with(
+            json!({"restartPolicy": "OnFailure"}),
+            Policy::Never,
+            1
+        ));
+        assert!(!with(
+            json!({"restartPolicy": "OnFailure"}),
+            Policy::Always,
+            0
+        ));
+        assert!(!with(json!({"restartPolicy": "Never"}), Policy::Always, 1));
+        let rules = |operator: &str| {
+            let codes = json!({"operator": operator, "values": [42]});
+            let rule = json!({"action": "Restart", "exitCodes": codes});
+            json!({"restartPolicy": "Never", "restartPolicyRules": [rule]})
+        };
+        assert!(with(rules("In"), Policy::Never, 42));
+        assert!(!with(rules("In"), Policy::Never, 1));
+        assert!(with(rules("NotIn"), Policy::Never, 1));
+        assert!(!with(rules("NotIn"), Policy::Never, 42));
+    }
+
+    #[test]
+    fn probes_decide_whether_a_container_is_started_and_ready() {
+        let container: Container = serde_json::from_value(json!({
+            "name": "c", "startupProbe": {}, "readinessProbe": {},
+        }))
+        .unwrap();
+        let mut record = Record::new(Role::Main, &container, "x");
+        let facts =
+            |record: &Record| (record.is_started(), record.is_ready(), record.was_started());
+        record.started("id".to_owned(), at(0));
+        assert_eq!(facts(&record), (false, false, false));
+        record.pass_startup();
+        assert_eq!(facts(&record), (true, false, true));
+        record.set_readiness(true);
+        assert_eq!(facts(&record), (true, true, true));
+        record.set_readiness(false);
+        assert_eq!(facts(&record), (true, false, true));
+        record.set_readiness(true);
+        record.ended(1, None, at(1));
+        assert_eq!(facts(&record), (false, false, true));
+        record.started("id".to_owned(), at(2));
+        assert_eq!(facts(&record), (false, false, true));
+    }
+
+    #[test]
+    fn a_container_that_failed_a_probe_restarts_with_any_exit_code() {
+        let mut record = record(Role::Main);
+        record.started("id".to_owned(), at(0));
+        assert!(record.restart_after_stop(Policy::OnFailure));
+        record.ended(0, None, at(1));
+        assert_eq!(record.final_code(Policy::OnFailure), None);
+        record.started("id".to_owned(), at(2));
+        record.ended(0, None, at(3));
+        assert_eq!(record.final_code(Policy::OnFailure), Some(0));
+        assert!(!record.restart_after_stop(Policy::Never));
+        assert_eq!(record.final_code(Policy::Never), Some(0));
     }
 
     #[test]

@@ -49,14 +49,22 @@ impl Phase {
     }
 }
 
+/// Whether a main container has run. The pod is then initialized, even if a
+/// sidecar restarts.
+pub(crate) fn has_main_run(records: &[Record]) -> bool {
+    let mut mains = records.iter().filter(|record| record.role == Role::Main);
+    mains.any(Record::has_run)
+}
+
 /// Whether the init containers are complete, so that the main containers may
 /// run.
 pub(crate) fn is_initialized(records: &[Record], policy: Policy) -> bool {
-    records.iter().all(|record| match record.role {
-        Role::Init => record.final_code(policy) == Some(0),
-        Role::Sidecar => record.has_run(),
-        Role::Main => true,
-    })
+    has_main_run(records)
+        || records.iter().all(|record| match record.role {
+            Role::Init => record.final_code(policy) == Some(0),
+            Role::Sidecar => record.was_started(),
+            Role::Main => true,
+        })
 }
 
 /// Computes the phase. If `stopped` is set, no container restarts, regardless
@@ -149,36 +157,32 @@ pub(crate) fn render(inputs: &Inputs<'_>) -> Value {
 }
 
 fn conditions(inputs: &Inputs<'_>) -> Vec<Value> {
-    let mains = || {
-        inputs
-            .records
-            .iter()
-            .filter(|record| record.role == Role::Main)
-    };
     let names = |list: Vec<&str>| format!("[{}]", list.join(" "));
     let incomplete: Vec<_> = inputs
         .records
         .iter()
         .filter(|record| match record.role {
             Role::Init => record.final_code(inputs.policy) != Some(0),
-            Role::Sidecar => !record.has_run(),
+            Role::Sidecar => !record.was_started(),
             Role::Main => false,
         })
         .map(Record::name)
         .collect();
-    let unready: Vec<_> = mains()
-        .filter(|record| !record.is_running())
+    let unready: Vec<_> = inputs
+        .records
+        .iter()
+        .filter(|record| record.role != Role::Init && !record.is_ready())
         .map(Record::name)
         .collect();
     let initialized = match inputs.phase {
         Phase::Succeeded => Ok(Some("PodCompleted")),
-        _ if incomplete.is_empty() => Ok(None),
+        _ if incomplete.is_empty() || has_main_run(inputs.records) => Ok(None),
         _ => Err((
             "ContainersNotInitialized",
             format!("containers with incomplete status: {}", names(incomplete)),
         )),
     };
-    let ready = match inputs.phase {
+    let containers_ready: Holds = match inputs.phase {
         Phase::Succeeded => Err(("PodCompleted", String::new())),
         Phase::Failed => Err(("PodFailed", String::new())),
         _ if unready.is_empty() => Ok(None),
@@ -187,9 +191,15 @@ fn conditions(inputs: &Inputs<'_>) -> Vec<Value> {
             format!("containers with unready status: {}", names(unready)),
         )),
     };
+    let ready = containers_ready
+        .clone()
+        .and_then(|reason| match unready_gates(inputs.pod) {
+            None => Ok(reason),
+            Some(message) => Err(("ReadinessGatesNotReady", message)),
+        });
     let mut made = vec![
         condition(inputs, "Initialized", &initialized),
-        condition(inputs, "ContainersReady", &ready),
+        condition(inputs, "ContainersReady", &containers_ready),
         condition(inputs, "Ready", &ready),
     ];
     let scheduled = inputs
@@ -204,6 +214,32 @@ fn conditions(inputs: &Inputs<'_>) -> Vec<Value> {
         made.push(condition(inputs, "PodScheduled", &Ok(None)));
     }
     made
+}
+
+/// Returns which readiness gates prevent the pod from being ready.
+fn unready_gates(pod: &Pod) -> Option<String> {
+    let spec = pod.spec.as_ref()?;
+    let status = pod.status.as_ref();
+    let gates = spec.readiness_gates.iter().flatten();
+    let messages: Vec<_> = gates
+        .filter_map(|gate| {
+            let kind = &gate.condition_type;
+            let mut conditions = status
+                .iter()
+                .flat_map(|status| status.conditions.iter().flatten());
+            match conditions.find(|condition| condition.type_ == *kind) {
+                None => Some(format!(
+                    "corresponding condition of pod readiness gate {kind:?} does not exist."
+                )),
+                Some(condition) if condition.status != "True" => Some(format!(
+                    "the status of pod readiness gate {kind:?} is not \"True\", but {}",
+                    condition.status
+                )),
+                Some(_) => None,
+            }
+        })
+        .collect();
+    (!messages.is_empty()).then(|| messages.join(", "))
 }
 
 type Holds = Result<Option<&'static str>, (&'static str, String)>;
@@ -240,10 +276,9 @@ fn condition(inputs: &Inputs<'_>, kind: &str, holds: &Holds) -> Value {
 }
 
 fn container_status(record: &Record, policy: Policy) -> Value {
-    let running = record.is_running();
     let ready = match record.role {
         Role::Init => record.final_code(policy) == Some(0),
-        Role::Sidecar | Role::Main => running,
+        Role::Sidecar | Role::Main => record.is_ready(),
     };
     let state = match &record.state {
         State::Waiting { reason, message } => {
@@ -259,7 +294,7 @@ fn container_status(record: &Record, policy: Policy) -> Value {
         "image": image,
         "imageID": image,
         "ready": ready,
-        "started": running,
+        "started": record.is_started(),
         "restartCount": record.restarts,
         "state": state,
         "lastState": record.last.as_ref().map_or_else(|| json!({}), terminated),
@@ -395,6 +430,65 @@ mod tests {
         assert_eq!(ready["message"], "containers with unready status: [a]");
         let typed: k8s_openapi::api::core::v1::PodStatus = serde_json::from_value(status).unwrap();
         assert_eq!(typed.init_container_statuses.unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_pod_is_ready_if_its_containers_and_gates_are() {
+        let mut pod = pod();
+        let spec = pod.spec.as_mut().unwrap();
+        let probe = Some(k8s_openapi::api::core::v1::Probe::default());
+        spec.init_containers.as_mut().unwrap()[1].readiness_probe = probe.clone();
+        spec.containers[0].readiness_probe = probe;
+        let gate = json!({"conditionType": "example.com/ready"});
+        spec.readiness_gates = serde_json::from_value(json!([gate])).unwrap();
+        let mut all = records(&pod, None, now());
+        run(&mut all[0], Some(0));
+        for record in &mut all[1..] {
+            run(record, None);
+        }
+        let ready = |pod: &Pod, all: &[Record]| {
+            let status = render(&Inputs {
+                pod,
+                records: all,
+                phase: Phase::Running,
+                policy: Policy::Always,
+                address: None,
+                host_address: "127.0.0.1",
+                started: None,
+                reason: None,
+                before: &[],
+                now: now(),
+            });
+            let conditions = status["conditions"].as_array().unwrap();
+            let text = |kind: &str| {
+                let found = conditions
+                    .iter()
+                    .find(|condition| condition["type"] == kind);
+                found.unwrap()["message"]
+                    .as_str()
+                    .unwrap_or("ready")
+                    .to_owned()
+            };
+            (text("ContainersReady"), text("Ready"))
+        };
+        let unready = "containers with unready status: [s a]".to_owned();
+        assert_eq!(ready(&pod, &all), (unready.clone(), unready));
+        all[1].set_readiness(true);
+        all[2].set_readiness(true);
+        let missing =
+            "corresponding condition of pod readiness gate \"example.com/ready\" does not exist.";
+        assert_eq!(ready(&pod, &all), ("ready".to_owned(), missing.to_owned()));
+        for (status, expected) in [
+            (
+                "False",
+                "the status of pod readiness gate \"example.com/ready\" is not \"True\", but False",
+            ),
+            ("True", "ready"),
+        ] {
+            let condition = json!({"type": "example.com/ready", "status": status});
+            pod.status = serde_json::from_value(json!({"conditions": [condition]})).unwrap();
+            assert_eq!(ready(&pod, &all).1, expected);
+        }
     }
 
     #[test]

@@ -2,10 +2,12 @@
 //! own.
 
 mod attach;
+mod collect;
 mod exec;
 mod running;
 
 pub(crate) use attach::Attachment;
+pub(crate) use collect::{CollectError, collect};
 pub(crate) use exec::exec;
 pub(crate) use running::{Container, RunningContainers};
 

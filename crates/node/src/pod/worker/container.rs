@@ -176,7 +176,6 @@ impl Worker {
             }
         };
         let id = format!("longshore://{}-{name}-{run}", self.uid);
-        self.records[index].started(id, Timestamp::now());
         self.config_retry.remove(&index);
         self.due.remove(&index);
         self.note(
@@ -199,6 +198,8 @@ impl Worker {
             "started"
         );
         self.running.insert(index, process.clone());
+        self.started_runs += 1;
+        self.runs.insert(index, self.started_runs);
         let ends = started.ends;
         let once = self.records[index].container.stdin_once == Some(true);
         let attachment = Arc::new(Attachment::new(ends.input, once, ends.terminal));
@@ -214,6 +215,7 @@ impl Worker {
         self.shared
             .running_containers
             .started(&self.uid, &name, container);
+        self.process_started(index, id);
         let inner = self.inner.clone();
         tokio::spawn(async move {
             let (stop, stopped) = watch::channel(false);
@@ -271,6 +273,11 @@ impl Worker {
     pub(super) fn container_ended(&mut self, end: RunEnd) {
         let RunEnd { index, code, tail } = end;
         self.running.remove(&index);
+        self.runs.remove(&index);
+        self.running_since.remove(&index);
+        self.probes.remove(&index);
+        self.stops.remove(&index);
+        self.finish_start(index);
         let name = self.records[index].name();
         self.shared.running_containers.ended(&self.uid, name);
         let container = &self.records[index].container;
