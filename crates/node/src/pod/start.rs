@@ -11,7 +11,7 @@ use std::{
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 
-use super::{Shared, WORK_DIR};
+use super::{Shared, WORK_DIR, messages};
 use crate::{
     access, downward,
     environment::{
@@ -274,12 +274,22 @@ impl StartContext<'_> {
             });
         }
         let features = self.shared.spawner.features();
+        if let Some(target) = messages::path(self.container)
+            && !mounts.iter().any(|mount| mount.target == target)
+        {
+            let source = messages::create(self.folder, &self.container.name);
+            mounts.push(Mount {
+                source: Source::whole(source.map_err(|error| refuse(&error))?),
+                target,
+                read_only: false,
+            });
+        }
         if !features.has_mounts() {
             let Some(mount) = mounts.first() else {
                 return Ok(Vec::new());
             };
             return Err(PlanError::View(format!(
-                "the volume at {} cannot be mounted: the kernel forbids mount namespaces here ({}); \
+                "the volume or file at {} cannot be mounted: the kernel forbids mount namespaces here ({}); \
                  run as root or allow unprivileged user namespaces",
                 mount.target.display(),
                 features.refusal.as_deref().unwrap_or_default()

@@ -133,6 +133,9 @@ pub(crate) fn render(inputs: &Inputs<'_>) -> Value {
             .collect()
     };
     let mut status = Map::new();
+    if let Some(generation) = inputs.pod.metadata.generation {
+        status.insert("observedGeneration".to_owned(), generation.into());
+    }
     status.insert("phase".to_owned(), inputs.phase.as_str().into());
     status.insert("hostIP".to_owned(), inputs.host_address.into());
     status.insert("hostIPs".to_owned(), json!([{"ip": inputs.host_address}]));
@@ -197,23 +200,18 @@ fn conditions(inputs: &Inputs<'_>) -> Vec<Value> {
             None => Ok(reason),
             Some(message) => Err(("ReadinessGatesNotReady", message)),
         });
-    let mut made = vec![
+    // Containers have the pod's network from the time when it has an address.
+    let has_network = match inputs.address {
+        Some(_) if !inputs.phase.is_terminal() => Ok(None),
+        _ => Err(("", String::new())),
+    };
+    vec![
+        condition(inputs, "PodReadyToStartContainers", &has_network),
         condition(inputs, "Initialized", &initialized),
-        condition(inputs, "ContainersReady", &containers_ready),
         condition(inputs, "Ready", &ready),
-    ];
-    let scheduled = inputs
-        .pod
-        .status
-        .iter()
-        .flat_map(|status| status.conditions.iter().flatten());
-    if !scheduled
-        .into_iter()
-        .any(|condition| condition.type_ == "PodScheduled")
-    {
-        made.push(condition(inputs, "PodScheduled", &Ok(None)));
-    }
-    made
+        condition(inputs, "ContainersReady", &containers_ready),
+        condition(inputs, "PodScheduled", &Ok(None)),
+    ]
 }
 
 /// Returns which readiness gates prevent the pod from being ready.
@@ -248,7 +246,10 @@ fn condition(inputs: &Inputs<'_>, kind: &str, holds: &Holds) -> Value {
     let status = if holds.is_ok() { "True" } else { "False" };
     let (reason, message) = match holds {
         Ok(reason) => (*reason, None),
-        Err((reason, message)) => (Some(*reason), Some(message).filter(|text| !text.is_empty())),
+        Err((reason, message)) => (
+            Some(*reason).filter(|text| !text.is_empty()),
+            Some(message).filter(|text| !text.is_empty()),
+        ),
     };
     let known = inputs
         .before
@@ -266,6 +267,10 @@ fn condition(inputs: &Inputs<'_>, kind: &str, holds: &Holds) -> Value {
     object([
         ("type", Some(kind.into())),
         ("status", Some(status.into())),
+        (
+            "observedGeneration",
+            inputs.pod.metadata.generation.map(Value::from),
+        ),
         ("reason", text("reason", reason)),
         ("message", text("message", message.map(String::as_str))),
         (
@@ -332,7 +337,7 @@ mod tests {
 
     fn pod() -> Pod {
         serde_json::from_value(json!({
-            "metadata": {"name": "p"},
+            "metadata": {"name": "p", "generation": 3},
             "spec": {
                 "initContainers": [{"name": "i"}, {"name": "s", "restartPolicy": "Always"}],
                 "containers": [{"name": "a"}, {"name": "b"}]}
@@ -428,6 +433,11 @@ mod tests {
             (&json!("Ready"), &json!("False"))
         );
         assert_eq!(ready["message"], "containers with unready status: [a]");
+        let network = &status["conditions"][0];
+        assert_eq!(network["type"], "PodReadyToStartContainers");
+        assert_eq!(network["status"], "True");
+        assert_eq!(status["observedGeneration"], 3);
+        assert_eq!(network["observedGeneration"], 3);
         let typed: k8s_openapi::api::core::v1::PodStatus = serde_json::from_value(status).unwrap();
         assert_eq!(typed.init_container_statuses.unwrap().len(), 2);
     }
@@ -501,7 +511,7 @@ mod tests {
             "2020-01-01T00:00:00Z"
         );
         assert_eq!(
-            status["conditions"][1]["lastTransitionTime"],
+            status["conditions"][3]["lastTransitionTime"],
             "2026-01-02T03:04:05Z"
         );
     }

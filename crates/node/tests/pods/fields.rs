@@ -46,7 +46,7 @@ async fn a_pod_with_unsupported_fields_is_rejected() {
             "message",
             "/containers/0/terminationMessagePath",
             json!("/tmp/../etc/passwd"),
-            "Error: container \"main\" terminationMessagePath: this node does not read the file",
+            "Error: container \"main\" terminationMessagePath: the path must not",
         ),
     ] {
         let mut spec = run_once("echo it ran");

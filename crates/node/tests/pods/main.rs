@@ -10,6 +10,7 @@ mod helpers;
 mod hooks;
 mod hostile;
 mod lifecycle;
+mod messages;
 mod names;
 mod ports;
 mod probes;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    Record, State, SubtaskMessage, Worker,
+    Record, State, SubtaskMessage, Worker, messages,
     start::{PlanError, StartContext},
 };
 use crate::{
@@ -280,10 +280,9 @@ impl Worker {
         self.finish_start(index);
         let name = self.records[index].name();
         self.shared.running_containers.ended(&self.uid, name);
+        let folder = self.shared.pod_folder(&self.uid);
         let container = &self.records[index].container;
-        let from_log =
-            container.termination_message_policy.as_deref() == Some("FallbackToLogsOnError");
-        let message = (from_log && code != 0 && !tail.is_empty()).then(|| tail.clone());
+        let message = messages::read(&folder, &self.pod, container, code, &tail);
         self.records[index].ended(code, message, Timestamp::now());
         if code != 0 && reports_port_in_use(&tail) {
             let address = self

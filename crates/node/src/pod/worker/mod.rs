@@ -27,7 +27,7 @@ use tokio::{
 };
 
 use super::{
-    Shared,
+    Shared, messages,
     record::{self, Policy, Record, Role, State},
     start,
     status::{self, Phase},
