@@ -278,7 +278,9 @@ fn resource(info: &KindInfo) -> Resource {
             .filter_map(|name| {
                 let mut of = None;
                 let (kind, verbs): (&str, &'static [&'static str]) = match name {
-                    "status" | "approval" => (&info.gvk.kind, &["get", "patch", "update"]),
+                    "status" | "approval" | "ephemeralcontainers" => {
+                        (&info.gvk.kind, &["get", "patch", "update"])
+                    }
                     "scale" => {
                         of = Some(("autoscaling", "v1"));
                         ("Scale", &["get", "patch", "update"])

@@ -155,6 +155,14 @@ async fn subresource(call: Call, target: Target, word: &str, body: RequestBody) 
             write::patch(call, target, Subresource::Approval, body).await
         }
         ("approval", _) => Err(StatusError::wrong_method(&["GET", "PUT", "PATCH"])),
+        ("ephemeralcontainers", Method::GET) => read::get(&call, &target),
+        ("ephemeralcontainers", Method::PUT) => {
+            write::update(call, target, Subresource::EphemeralContainers, body).await
+        }
+        ("ephemeralcontainers", Method::PATCH) => {
+            write::patch(call, target, Subresource::EphemeralContainers, body).await
+        }
+        ("ephemeralcontainers", _) => Err(StatusError::wrong_method(&["GET", "PUT", "PATCH"])),
         ("scale", Method::GET) => read::scale(&call, &target),
         ("scale", Method::PUT) => write::update(call, target, Subresource::Scale, body).await,
         ("scale", Method::PATCH) => write::patch(call, target, Subresource::Scale, body).await,

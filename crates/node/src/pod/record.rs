@@ -43,6 +43,8 @@ pub(crate) enum Role {
     /// An init container that continues to run with the main containers.
     Sidecar,
     Main,
+    /// Added to the running pod; runs once and does not affect its phase.
+    Ephemeral,
 }
 
 /// A run that has ended.
@@ -73,6 +75,8 @@ pub(crate) enum State {
 pub(crate) struct Record {
     pub(crate) role: Role,
     pub(crate) container: Container,
+    /// The container whose processes an ephemeral container sees.
+    pub(crate) target: Option<String>,
     pub(crate) state: State,
     /// The previous run.
     pub(crate) last: Option<Ended>,
@@ -96,6 +100,7 @@ impl Record {
         Self {
             role,
             container: container.clone(),
+            target: None,
             state: State::Waiting {
                 reason: reason.to_owned(),
                 message: None,
@@ -115,8 +120,13 @@ impl Record {
         &self.container.name
     }
 
-    pub(crate) fn is_init(&self) -> bool {
-        self.role != Role::Main
+    /// Returns the list of the pod's spec that the container is in.
+    pub(crate) fn list(&self) -> &'static str {
+        match self.role {
+            Role::Init | Role::Sidecar => "initContainers",
+            Role::Main => "containers",
+            Role::Ephemeral => "ephemeralContainers",
+        }
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -173,7 +183,7 @@ impl Record {
         if self.restarts_anyway || self.role == Role::Sidecar {
             return true;
         }
-        if self.role == Role::Init && code == 0 {
+        if self.role == Role::Init && code == 0 || self.role == Role::Ephemeral {
             return false;
         }
         let policy = match self.container.restart_policy.as_deref() {
@@ -327,9 +337,12 @@ pub(crate) fn records(pod: &Pod, last_end: Option<&LastEnd>, now: Timestamp) -> 
         .iter()
         .map(|container| Record::new(Role::Main, container, first));
     let mut records: Vec<_> = inits.chain(mains).collect();
+    records.extend(ephemeral_records(pod));
     let statuses = pod.status.iter().flat_map(|status| {
         let inits = status.init_container_statuses.iter().flatten();
-        inits.chain(status.container_statuses.iter().flatten())
+        let mains = status.container_statuses.iter().flatten();
+        let ephemeral = status.ephemeral_container_statuses.iter().flatten();
+        inits.chain(mains).chain(ephemeral)
     });
     for status in statuses {
         if let Some(record) = records
@@ -340,6 +353,21 @@ pub(crate) fn records(pod: &Pod, last_end: Option<&LastEnd>, now: Timestamp) -> 
         }
     }
     records
+}
+
+/// Returns the records of a pod's ephemeral containers.
+pub(crate) fn ephemeral_records(pod: &Pod) -> impl Iterator<Item = Record> {
+    let spec = pod.spec.iter();
+    let all = spec.flat_map(|spec| spec.ephemeral_containers.iter().flatten());
+    all.filter_map(|ephemeral| {
+        // Their fields are those of containers, and the target.
+        let container = serde_json::to_value(ephemeral).ok()?;
+        let container = serde_json::from_value(container).ok()?;
+        let mut record = Record::new(Role::Ephemeral, &container, "ContainerCreating");
+        let target = ephemeral.target_container_name.clone();
+        record.target = target.filter(|target| !target.is_empty());
+        Some(record)
+    })
 }
 
 fn restore(

@@ -63,7 +63,7 @@ pub(crate) fn is_initialized(records: &[Record], policy: Policy) -> bool {
         || records.iter().all(|record| match record.role {
             Role::Init => record.final_code(policy) == Some(0),
             Role::Sidecar => record.was_started(),
-            Role::Main => true,
+            Role::Main | Role::Ephemeral => true,
         })
 }
 
@@ -123,11 +123,8 @@ pub(crate) struct Inputs<'a> {
 
 /// Renders the status as a strategic merge patch.
 pub(crate) fn render(inputs: &Inputs<'_>) -> Value {
-    let statuses = |init: bool| -> Vec<Value> {
-        let records = inputs
-            .records
-            .iter()
-            .filter(|record| record.is_init() == init);
+    let statuses = |list: &str| -> Vec<Value> {
+        let records = inputs.records.iter().filter(|record| record.list() == list);
         records
             .map(|record| container_status(record, inputs.policy))
             .collect()
@@ -151,11 +148,16 @@ pub(crate) fn render(inputs: &Inputs<'_>) -> Value {
         status.insert("message".to_owned(), message.as_str().into());
     }
     status.insert("conditions".to_owned(), conditions(inputs).into());
-    let inits = statuses(true);
+    let inits = statuses("initContainers");
     if !inits.is_empty() {
         status.insert("initContainerStatuses".to_owned(), inits.into());
     }
-    status.insert("containerStatuses".to_owned(), statuses(false).into());
+    let mains = statuses("containers");
+    status.insert("containerStatuses".to_owned(), mains.into());
+    let ephemeral = statuses("ephemeralContainers");
+    if !ephemeral.is_empty() {
+        status.insert("ephemeralContainerStatuses".to_owned(), ephemeral.into());
+    }
     Value::Object(status)
 }
 
@@ -167,14 +169,14 @@ fn conditions(inputs: &Inputs<'_>) -> Vec<Value> {
         .filter(|record| match record.role {
             Role::Init => record.final_code(inputs.policy) != Some(0),
             Role::Sidecar => !record.was_started(),
-            Role::Main => false,
+            Role::Main | Role::Ephemeral => false,
         })
         .map(Record::name)
         .collect();
     let unready: Vec<_> = inputs
         .records
         .iter()
-        .filter(|record| record.role != Role::Init && !record.is_ready())
+        .filter(|record| matches!(record.role, Role::Main | Role::Sidecar) && !record.is_ready())
         .map(Record::name)
         .collect();
     let initialized = match inputs.phase {
@@ -284,6 +286,7 @@ fn container_status(record: &Record, policy: Policy) -> Value {
     let ready = match record.role {
         Role::Init => record.final_code(policy) == Some(0),
         Role::Sidecar | Role::Main => record.is_ready(),
+        Role::Ephemeral => false,
     };
     let state = match &record.state {
         State::Waiting { reason, message } => {
@@ -299,11 +302,13 @@ fn container_status(record: &Record, policy: Policy) -> Value {
         "image": image,
         "imageID": image,
         "ready": ready,
-        "started": record.is_started(),
         "restartCount": record.restarts,
         "state": state,
         "lastState": record.last.as_ref().map_or_else(|| json!({}), terminated),
     });
+    if record.role != Role::Ephemeral {
+        status["started"] = record.is_started().into();
+    }
     if let Some(id) = &record.id {
         status["containerID"] = id.as_str().into();
     }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod contexts;
+mod ephemeral;
 mod fields;
 mod fill;
 mod gpus;

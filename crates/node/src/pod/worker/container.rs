@@ -155,7 +155,16 @@ impl Worker {
                 return self.failed_to_start(index, format!("its log cannot be written: {error}"));
             }
         };
-        let started = match self.shared.spawner.run(&command).await {
+        let spawner = &self.shared.spawner;
+        let started = match self.target_process(index) {
+            Some(Err(target)) => {
+                let text = format!("unable to find target container {target:?}");
+                return self.wait_for_config(index, "CreateContainerConfigError", text);
+            }
+            Some(Ok(target)) => spawner.run_in(&target, &command).await,
+            None => spawner.run(&command).await,
+        };
+        let started = match started {
             Ok(started) => started,
             Err(error) => {
                 let mut message = error.to_string();

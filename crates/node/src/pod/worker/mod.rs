@@ -2,6 +2,7 @@
 //! reports the status, and stops them.
 
 mod container;
+mod ephemeral;
 mod hooks;
 mod probing;
 mod release;
@@ -249,7 +250,7 @@ impl Worker {
     fn note(&self, warning: bool, reason: &'static str, message: String, index: Option<usize>) {
         let container = index.map(|index| {
             let record = &self.records[index];
-            (record.is_init(), record.name().to_owned())
+            (record.list(), record.name().to_owned())
         });
         self.shared.events.note(
             &self.pod,
@@ -264,6 +265,7 @@ impl Worker {
 
     fn updated(&mut self, pod: Pod) {
         self.pod = pod;
+        self.add_ephemeral_containers();
         if let Some(stopping) = &mut self.stopping
             && let Some(grace) = self.pod.metadata.deletion_grace_period_seconds
         {
@@ -340,6 +342,7 @@ impl Worker {
         if !self.set_up().await {
             return;
         }
+        self.start_ephemeral_containers().await;
         for index in 0..self.records.len() {
             // The next containers wait for the postStart hook, as in the kubelet.
             if self.starting.contains_key(&index) {
@@ -361,6 +364,7 @@ impl Worker {
                 Role::Sidecar => {
                     self.start_if_due(index).await;
                 }
+                Role::Ephemeral => {}
                 Role::Main if record.is_running() || code.is_some() => {}
                 Role::Main => self.start_if_due(index).await,
             }

@@ -40,7 +40,7 @@ pub(super) struct Probed {
 impl Worker {
     /// Starts the probes of a container that has started to run.
     pub(super) fn start_probes(&mut self, index: usize) {
-        if self.records[index].role == Role::Init {
+        if matches!(self.records[index].role, Role::Init | Role::Ephemeral) {
             return;
         }
         self.running_since.insert(index, Instant::now());
@@ -86,7 +86,7 @@ impl Worker {
                 metadata: self.pod.metadata.clone(),
                 ..Pod::default()
             },
-            container: (self.records[index].is_init(), container.name.clone()),
+            container: (self.records[index].list(), container.name.clone()),
             inner: self.inner.clone(),
         };
         let probes = self.probes.entry(index).or_default();
@@ -173,7 +173,7 @@ struct Prober {
     index: usize,
     run: u64,
     pod: Pod,
-    container: (bool, String),
+    container: (&'static str, String),
     inner: mpsc::Sender<SubtaskMessage>,
 }
 

@@ -161,10 +161,10 @@ impl Worker {
         if self.records[index].role != Role::Sidecar || !pod_stops {
             return true;
         }
-        !self
-            .running
-            .keys()
-            .any(|other| *other > index && self.records[*other].role != Role::Init)
+        !self.running.keys().any(|other| {
+            let ends_first = matches!(self.records[*other].role, Role::Main | Role::Sidecar);
+            ends_first && *other > index
+        })
     }
 
     pub(super) fn stop_sidecars(&mut self) {
