@@ -68,6 +68,7 @@ mod sessions;
 mod sources;
 mod streams;
 mod tokens;
+mod usage;
 mod volumes;
 
 pub use access::ApiAccess;

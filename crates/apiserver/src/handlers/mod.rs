@@ -10,6 +10,7 @@ mod read;
 mod review;
 mod streams;
 mod token;
+mod usage;
 mod watch;
 mod write;
 
@@ -60,6 +61,9 @@ async fn resource(mut call: Call, path: Resource, body: RequestBody) -> Reply {
             Method::POST => write::bindings(call, path.namespace, body).await,
             _ => Err(StatusError::wrong_method(&["POST"])),
         };
+    }
+    if usage::is_served(&call, &path) {
+        return usage::read(call, path).await;
     }
     let served = call
         .shared

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::{
     ApiAccess, FillVolumes, LastEnd, access, address::Addresses, devices::Devices, events::Events,
     hosts::Hosts, images::ImageEntrypoints, logs::LogStore, machine, remover::Remover,
-    sandbox::Spawner, security::AgentPrivileges, streams::RunningContainers,
+    sandbox::Spawner, security::AgentPrivileges, streams::RunningContainers, usage::UsageMeter,
 };
 
 pub(crate) use guard::run;
@@ -47,6 +47,7 @@ pub(crate) struct Shared {
     pub(crate) logs: Arc<LogStore>,
     pub(crate) running_containers: RunningContainers,
     pub(crate) events: Events,
+    pub(crate) usage: UsageMeter,
     pub(crate) fill_volumes: Option<Arc<dyn FillVolumes>>,
     pub(crate) remover: Remover,
     /// Becomes true when the agent stops.

@@ -9,7 +9,7 @@ mod running;
 pub(crate) use attach::Attachment;
 pub(crate) use collect::{CollectError, collect};
 pub(crate) use exec::exec;
-pub(crate) use running::{Container, RunningContainers};
+pub(crate) use running::{Container, ContainerProcess, RunningContainers};
 
 /// Maximum number of concurrent exec commands, including those whose clients
 /// disconnected.
