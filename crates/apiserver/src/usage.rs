@@ -1,6 +1,8 @@
 //! The names of the API of resource usage, which is served if a node measures
 //! it.
 
+/// The path of the kubelet's summary, as a subresource of the node.
+pub(crate) const SUMMARY: &str = "proxy/stats/summary";
 /// The API group.
 pub(crate) const GROUP: &str = "metrics.k8s.io";
 /// The version.

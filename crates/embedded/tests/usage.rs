@@ -73,5 +73,15 @@ async fn the_usage_of_pods_and_nodes() {
     assert_eq!(node["metadata"]["name"], "longshore");
     let (cpu, memory) = amounts(&node["usage"]);
     assert!(cpu > 0 && memory > 0, "{node}");
+    let summary = "/api/v1/nodes/longshore/proxy/stats/summary";
+    let summary = proxy.get(summary, &[]).await.unwrap();
+    assert_eq!(summary["node"]["nodeName"], "longshore");
+    let mut pods = summary["pods"].as_array().unwrap().iter();
+    let busy = pods.find(|pod| pod["podRef"]["name"] == "busy").unwrap();
+    assert!(busy["containers"][0]["startTime"].is_string(), "{busy}");
+    assert!(
+        busy["cpu"]["usageCoreNanoSeconds"].as_u64() > Some(0),
+        "{busy}"
+    );
     embedded.stop().await;
 }

@@ -10,6 +10,8 @@ use jiff::Timestamp;
 pub struct Usage {
     /// Billionths of a CPU core, on average over a period.
     pub cpu_nanocores: u64,
+    /// CPU time since the start, in nanoseconds.
+    pub cpu_nanoseconds: u64,
     /// Bytes of memory that cannot be reclaimed.
     pub memory: u64,
 }

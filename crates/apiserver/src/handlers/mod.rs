@@ -29,6 +29,7 @@ use crate::{
     review::Review,
     route::{Resource, Route},
     status_error::StatusError,
+    usage::SUMMARY,
 };
 
 pub(crate) async fn dispatch(mut call: Call, route: Route, body: RequestBody) -> Reply {
@@ -61,6 +62,10 @@ async fn resource(mut call: Call, path: Resource, body: RequestBody) -> Reply {
             Method::POST => write::bindings(call, path.namespace, body).await,
             _ => Err(StatusError::wrong_method(&["POST"])),
         };
+    }
+    if path.subresource.as_deref() == Some(SUMMARY) {
+        let name = path.name.unwrap_or_default();
+        return usage::summary(call, &name).await;
     }
     if usage::is_served(&call, &path) {
         return usage::read(call, path).await;

@@ -57,15 +57,7 @@ pub(super) async fn read(call: Call, path: Resource) -> Reply {
             engine.list(&request)?.items
         }
     };
-    let measuring = call.shared.node_streams.measure();
-    let measured = match measuring {
-        Some(measuring) => measuring.await,
-        None => None,
-    };
-    let Some(measured) = measured else {
-        let text = "the node cannot measure its resource usage now";
-        return Err(StatusError::new(StatusReason::ServiceUnavailable, text));
-    };
+    let measured = measure(&call).await?;
     let items = objects.iter().filter_map(|object| {
         let object = object.value();
         match &*path.plural {
@@ -84,6 +76,119 @@ pub(super) async fn read(call: Call, path: Resource) -> Reply {
         }),
     };
     reply::document(StatusCode::OK, wanted.encoding, reply::ordered(&document))
+}
+
+async fn measure(call: &Call) -> Result<NodeUsage, StatusError> {
+    let measured = match call.shared.node_streams.measure() {
+        Some(measuring) => measuring.await,
+        None => None,
+    };
+    measured.ok_or_else(|| {
+        let text = "the node cannot measure its resource usage now";
+        StatusError::new(StatusReason::ServiceUnavailable, text)
+    })
+}
+
+/// The summary of the kubelet's API: the usage of a node and its pods.
+pub(super) async fn summary(call: Call, name: &str) -> Reply {
+    if !matches!(call.method, Method::GET | Method::HEAD) {
+        return Err(StatusError::wrong_method(&["GET"]));
+    }
+    let of = |group, kind| kind::builtin(group, kind).ok_or_else(StatusError::unknown_path);
+    let (nodes, pods) = (of("", "Node")?.clone(), of("", "Pod")?.clone());
+    let engine = &call.shared.engine;
+    let node = engine.get(&std::sync::Arc::new(nodes), None, name, ReadVersion::Latest)?;
+    let measured = measure(&call).await?;
+    if measured.node != name {
+        let text = format!("node {name} is not measured");
+        return Err(StatusError::new(StatusReason::ServiceUnavailable, text));
+    }
+    let pods = engine.list(&ListRequest::of(std::sync::Arc::new(pods)))?;
+    let pods = pods.items.iter().map(|pod| pod.value());
+    let summary = summarize(&node.value(), pods, &measured);
+    Ok(reply::value(StatusCode::OK, &summary))
+}
+
+fn summarize(node: &Value, pods: impl Iterator<Item = Value>, measured: &NodeUsage) -> Value {
+    let pods = pods.filter_map(|pod| summary_of_pod(&pod, measured));
+    let (cpu, memory) = statistics([measured.machine], measured);
+    json!({
+        "node": {
+            "nodeName": measured.node,
+            "startTime": node["metadata"]["creationTimestamp"],
+            "cpu": cpu,
+            "memory": memory,
+        },
+        "pods": pods.collect::<Vec<Value>>(),
+    })
+}
+
+fn summary_of_pod(pod: &Value, measured: &NodeUsage) -> Option<Value> {
+    let metadata = &pod["metadata"];
+    let uid = metadata["uid"].as_str()?;
+    let of_pod = || {
+        let containers = measured.containers.iter();
+        containers.filter(|container| container.pod_uid == uid)
+    };
+    let started = |name: &str| {
+        let lists = [
+            "initContainerStatuses",
+            "containerStatuses",
+            "ephemeralContainerStatuses",
+        ];
+        let mut statuses = lists
+            .iter()
+            .flat_map(|list| pod["status"][*list].as_array().into_iter().flatten());
+        let status = statuses.find(|status| status["name"] == name)?;
+        status.pointer("/state/running/startedAt").cloned()
+    };
+    let containers = of_pod().map(|container| {
+        let (cpu, memory) = statistics([container.usage], measured);
+        json!({
+            "name": container.name,
+            "startTime": started(&container.name),
+            "cpu": cpu,
+            "memory": memory,
+        })
+    });
+    let containers: Vec<Value> = containers.collect();
+    let (cpu, memory) = statistics(of_pod().map(|container| container.usage), measured);
+    (!containers.is_empty()).then(|| {
+        json!({
+            "podRef": {
+                "name": metadata["name"], "namespace": metadata["namespace"], "uid": uid,
+            },
+            "startTime": pod["status"]["startTime"],
+            "containers": containers,
+            "cpu": cpu,
+            "memory": memory,
+        })
+    })
+}
+
+/// Returns the sum of usages in the form of the kubelet: of the CPU and of the
+/// memory.
+fn statistics(usages: impl IntoIterator<Item = Usage>, measured: &NodeUsage) -> (Value, Value) {
+    let sum = usages
+        .into_iter()
+        .fold(Usage::default(), |sum, usage| Usage {
+            cpu_nanocores: sum.cpu_nanocores.saturating_add(usage.cpu_nanocores),
+            cpu_nanoseconds: sum.cpu_nanoseconds.saturating_add(usage.cpu_nanoseconds),
+            memory: sum.memory.saturating_add(usage.memory),
+        });
+    let time = time::seconds(measured.at);
+    let cpu = json!({
+        "time": time,
+        "usageNanoCores": sum.cpu_nanocores,
+        "usageCoreNanoSeconds": sum.cpu_nanoseconds,
+    });
+    let memory = json!({
+        "time": time,
+        "usageBytes": sum.memory,
+        "workingSetBytes": sum.memory,
+        "rssBytes": sum.memory,
+    });
+    (cpu, memory)
 }
 
 fn api_version() -> String {
@@ -155,6 +260,7 @@ mod tests {
     fn metrics_of_nodes_and_pods() {
         let usage = |cpu_nanocores, memory| Usage {
             cpu_nanocores,
+            cpu_nanoseconds: 30_000_000,
             memory,
         };
         let container = |name: &str, pod_uid: &str| ContainerUsage {
@@ -190,6 +296,23 @@ mod tests {
         });
         assert_eq!(of_pod(&pod, &measured), Some(expected));
         assert_eq!(of_pod(&json!({"metadata": {"uid": "w"}}), &measured), None);
+        let pods = [pod, json!({"metadata": {"name": "q", "uid": "w"}})].into_iter();
+        let summary = summarize(&json!({}), pods, &measured);
+        assert_eq!(summary["node"]["nodeName"], "here");
+        assert_eq!(summary["node"]["memory"]["workingSetBytes"], 4096);
+        let pods = summary["pods"].as_array();
+        assert_eq!(pods.map(Vec::len), Some(1));
+        let pod = &summary["pods"][0];
+        assert_eq!(
+            pod["podRef"],
+            json!({"name": "p", "namespace": "n", "uid": "u"})
+        );
+        assert_eq!(pod["cpu"]["usageNanoCores"], 500_000_000);
+        assert_eq!(
+            pod["containers"][1]["cpu"]["usageCoreNanoSeconds"],
+            30_000_000
+        );
+
         let node = of_node(&json!({"metadata": {"name": "here"}}), &measured);
         let usage = node.map(|node| node["usage"].clone());
         assert_eq!(usage, Some(json!({"cpu": "1500000000n", "memory": "4Ki"})));

@@ -19,7 +19,7 @@ use crate::streams::ContainerProcess;
 const MIN_WINDOW: Duration = Duration::from_millis(200);
 /// Ticks per second of the clock in the kernel's files, on all architectures
 /// that the node supports.
-const TICKS_PER_SECOND: u128 = 100;
+const TICKS_PER_SECOND: u64 = 100;
 /// Maximum length of a measured period, as with the metrics server of
 /// Kubernetes.
 const MAX_WINDOW: Duration = Duration::from_secs(15);
@@ -78,6 +78,7 @@ impl UsageMeter {
         let window = after.taken.duration_since(before.taken);
         let usage = |before: Option<&Total>, after: &Total| Usage {
             cpu_nanocores: nanocores(before.map_or(0, |total| total.ticks), after.ticks, window),
+            cpu_nanoseconds: nanoseconds(after.ticks),
             memory: after.memory,
         };
         let containers = containers.into_iter().filter_map(|container| {
@@ -101,10 +102,13 @@ impl UsageMeter {
 
 /// Returns the average number of CPU cores in billionths.
 fn nanocores(before: u64, after: u64, window: Duration) -> u64 {
-    let ticks = u128::from(after.saturating_sub(before));
-    let nanoseconds = ticks.saturating_mul(1_000_000_000) / TICKS_PER_SECOND;
-    let cores = nanoseconds.saturating_mul(1_000_000_000) / window.as_nanos().max(1);
+    let used = u128::from(nanoseconds(after.saturating_sub(before)));
+    let cores = used.saturating_mul(1_000_000_000) / window.as_nanos().max(1);
     u64::try_from(cores).unwrap_or(u64::MAX)
+}
+
+fn nanoseconds(ticks: u64) -> u64 {
+    ticks.saturating_mul(1_000_000_000 / TICKS_PER_SECOND)
 }
 
 /// Takes a sample. Reading the files of all processes can take milliseconds.
@@ -184,6 +188,7 @@ mod tests {
         assert_eq!(measured.containers.len(), 1);
         let usage = measured.containers[0].usage;
         assert!(usage.memory > 1 << 20, "{usage:?}");
+        assert_eq!(nanoseconds(3), 30_000_000);
         assert!(measured.machine.memory >= usage.memory, "{measured:?}");
         assert!(measured.window >= MIN_WINDOW);
     }
