@@ -7,7 +7,7 @@ use longshore_builtin::{KindRules, find_served};
 use longshore_model::{KindInfo, Scope, kind};
 use serde_json::{Value, json};
 
-use crate::review::REVIEWS;
+use crate::{review::REVIEWS, usage};
 
 /// Verbs that every kind supports.
 const VERBS: &[&str] = &[
@@ -47,7 +47,8 @@ struct Sub {
 pub(crate) struct Catalog(BTreeMap<String, BTreeMap<String, Vec<Resource>>>);
 
 impl Catalog {
-    pub(crate) fn new(kinds: &[Arc<KindInfo>]) -> Self {
+    /// `measures` says that a node measures resource usage.
+    pub(crate) fn new(kinds: &[Arc<KindInfo>], measures: bool) -> Self {
         let mut groups: BTreeMap<String, BTreeMap<String, Vec<Resource>>> = BTreeMap::new();
         let mut add = |group: &str, version: &str, resource| {
             let versions = groups.entry(group.to_owned()).or_default();
@@ -87,6 +88,20 @@ impl Catalog {
             subresources: Vec::new(),
         };
         add("", "v1", bindings);
+        for (plural, kind, namespaced) in usage::RESOURCES.iter().filter(|_| measures) {
+            let resource = Resource {
+                plural: (*plural).into(),
+                singular: String::new(),
+                kind: (*kind).into(),
+                namespaced: *namespaced,
+                custom: false,
+                verbs: vec!["get", "list"],
+                short_names: Vec::new(),
+                categories: Vec::new(),
+                subresources: Vec::new(),
+            };
+            add(usage::GROUP, usage::VERSION, resource);
+        }
         for versions in groups.values_mut() {
             for resources in versions.values_mut() {
                 resources.sort_by(|a, b| a.plural.cmp(&b.plural));
@@ -278,7 +293,9 @@ fn resource(info: &KindInfo) -> Resource {
             .filter_map(|name| {
                 let mut of = None;
                 let (kind, verbs): (&str, &'static [&'static str]) = match name {
-                    "status" | "approval" => (&info.gvk.kind, &["get", "patch", "update"]),
+                    "status" | "approval" | "ephemeralcontainers" => {
+                        (&info.gvk.kind, &["get", "patch", "update"])
+                    }
                     "scale" => {
                         of = Some(("autoscaling", "v1"));
                         ("Scale", &["get", "patch", "update"])

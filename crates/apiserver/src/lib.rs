@@ -71,6 +71,7 @@ pub mod tls;
 mod tokens;
 mod unauthenticated;
 mod unread_body;
+mod usage;
 mod user;
 mod verb;
 mod yaml;

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use futures::future::BoxFuture;
 use longshore_node::{LogReader, NodeAgent, Sessions};
 use longshore_node_api::{
-    BoxedConnection, ContainerRef, LogError, LogRequest, LogStream, NodeLogs, NodeStreams, Opening,
-    Session, SessionError, StreamsWanted,
+    BoxedConnection, ContainerRef, LogError, LogRequest, LogStream, Measuring, NodeLogs,
+    NodeStreams, Opening, Session, SessionError, StreamsWanted,
 };
 
 const NO_NODE: &str = "the embedded cluster runs no node";
@@ -69,5 +69,10 @@ impl NodeStreams for NodeLink {
 
     fn connect(&self, pod: ContainerRef, port: u16) -> Opening<BoxedConnection> {
         self.session(|sessions| sessions.connect(pod, port))
+    }
+
+    fn measure(&self) -> Option<Measuring> {
+        let (_, sessions) = self.node.get()?;
+        sessions.measure()
     }
 }

@@ -34,6 +34,8 @@ pub enum Subresource {
     Finalize,
     /// The conditions of a certificate signing request, including its approval.
     Approval,
+    /// The ephemeral containers of a pod.
+    EphemeralContainers,
 }
 
 /// How to handle fields that the kind does not have (`fieldValidation`).

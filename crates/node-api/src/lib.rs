@@ -1,12 +1,14 @@
 //! The interface between the API server and the node that runs the containers:
-//! their logs ([`NodeLogs`]), and sessions with them ([`NodeStreams`]). The API
-//! server calls it and the node implements it; neither depends on the other.
+//! their logs ([`NodeLogs`]), and sessions with them and their resource usage
+//! ([`NodeStreams`]). The API server calls it and the node implements it; neither depends on the other.
 
 mod logs;
 mod sessions;
+mod usage;
 
 pub use logs::{LogError, LogRequest, LogStream, NodeLogs};
 pub use sessions::{
     BoxedConnection, BoxedRead, BoxedWrite, ContainerRef, Duplex, NodeStreams, Opening, Session,
     SessionError, StreamsWanted,
 };
+pub use usage::{ContainerUsage, Measuring, NodeUsage, Usage};

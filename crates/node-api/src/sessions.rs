@@ -6,6 +6,8 @@ use std::pin::Pin;
 use futures::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::Measuring;
+
 /// A container of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContainerRef {
@@ -110,4 +112,11 @@ pub trait NodeStreams: Send + Sync {
 
     /// Connects to a port of a pod; the `container` field is ignored.
     fn connect(&self, pod: ContainerRef, port: u16) -> Opening<BoxedConnection>;
+
+    /// Measures the resource usage of the node and of its containers; `None` if
+    /// there is no node that does so. The API server then does not serve
+    /// `metrics.k8s.io`.
+    fn measure(&self) -> Option<Measuring> {
+        None
+    }
 }

@@ -32,6 +32,7 @@ use crate::{
     sandbox::Spawner,
     security::AgentPrivileges,
     streams::RunningContainers,
+    usage::UsageMeter,
 };
 
 /// Maximum time for pods to end after `stop`. After that, dropping their
@@ -173,6 +174,7 @@ impl NodeAgent {
             hosts,
             logs,
             running_containers: RunningContainers::default(),
+            usage: UsageMeter::default(),
             events,
             fill_volumes,
             remover,

@@ -26,8 +26,9 @@ pub(crate) struct Note {
     pub(crate) warning: bool,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    /// The container that the event concerns.
-    pub(crate) container: Option<(bool, String)>,
+    /// The container that the event concerns: its list in the pod's spec, and
+    /// its name.
+    pub(crate) container: Option<(&'static str, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -132,12 +133,7 @@ fn render(node: &str, subject: &Subject, note: &Note, name: &str, at: Timestamp)
         "name": subject.name,
         "uid": subject.uid,
     });
-    if let Some((init, container)) = &note.container {
-        let list = if *init {
-            "initContainers"
-        } else {
-            "containers"
-        };
+    if let Some((list, container)) = &note.container {
         object["fieldPath"] = format!("spec.{list}{{{container}}}").into();
     }
     json!({
@@ -172,7 +168,7 @@ mod tests {
             warning: true,
             reason: "Failed",
             message: "no".to_owned(),
-            container: Some((true, "c".to_owned())),
+            container: Some(("initContainers", "c".to_owned())),
         };
         let name = event_name(&subject, &note, Timestamp::UNIX_EPOCH);
         assert!(

@@ -34,8 +34,10 @@
 //! The same applies to other fields that this node does not support (`fields`):
 //! no field is ignored.
 //!
-//! **Not enforced** are requests, limits and probes (a running container is
-//! ready). Pods share the machine's network: every user of the machine can
+//! **Probes and hooks** are those of Kubernetes: probes decide whether a
+//! container is started and ready, and whether it restarts.
+//!
+//! **Not enforced** are requests and limits. Pods share the machine's network: every user of the machine can
 //! reach their ports, and can bind a port at a pod's address before the pod does.
 //!
 //! **No pod survives the agent**: when the agent ends, even by SIGKILL, all its
@@ -59,6 +61,7 @@ mod logs;
 mod machine;
 mod node;
 mod pod;
+mod probes;
 mod remover;
 mod sandbox;
 mod security;
@@ -66,6 +69,7 @@ mod sessions;
 mod sources;
 mod streams;
 mod tokens;
+mod usage;
 mod volumes;
 
 pub use access::ApiAccess;

@@ -9,7 +9,8 @@ use std::{
 };
 
 use longshore_node_api::{
-    BoxedConnection, ContainerRef, NodeStreams, Opening, Session, SessionError, StreamsWanted,
+    BoxedConnection, ContainerRef, Measuring, NodeStreams, Opening, Session, SessionError,
+    StreamsWanted,
 };
 use tokio::net::TcpStream;
 
@@ -128,6 +129,15 @@ impl NodeStreams for Sessions {
             let stream = sessions.connect_to(&pod.uid, port).await?;
             Ok(Box::pin(stream) as BoxedConnection)
         })
+    }
+
+    fn measure(&self) -> Option<Measuring> {
+        let sessions = self.clone();
+        Some(Box::pin(async move {
+            let shared = sessions.shared.upgrade()?;
+            let containers = shared.running_containers.process_ids();
+            shared.usage.measure(&shared.node, containers).await
+        }))
     }
 }
 

@@ -231,12 +231,19 @@ fn discovery(
     make: impl FnOnce(&Catalog) -> Option<Bytes>,
 ) -> Result<Document, StatusError> {
     let (document_cache, epoch, _) = document_cache(call);
-    if let Some(document) = get(document_cache, epoch, name) {
+    // The node starts after the API server.
+    let measures = call.shared.node_streams.measure().is_some();
+    let name = if measures {
+        format!("{name} with resource usage")
+    } else {
+        name.to_owned()
+    };
+    if let Some(document) = get(document_cache, epoch, &name) {
         return Ok(document);
     }
-    let bytes = make(&Catalog::new(&call.shared.engine.kinds()));
+    let bytes = make(&Catalog::new(&call.shared.engine.kinds(), measures));
     let document = Document::new(bytes.ok_or_else(StatusError::unknown_path)?);
-    put(document_cache, epoch, name, &document);
+    put(document_cache, epoch, &name, &document);
     Ok(document)
 }
 

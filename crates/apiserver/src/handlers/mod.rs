@@ -11,6 +11,7 @@ mod read;
 mod review;
 mod streams;
 mod token;
+mod usage;
 mod watch;
 mod write;
 
@@ -29,6 +30,7 @@ use crate::{
     review::Review,
     route::{Resource, Route},
     status_error::StatusError,
+    usage::SUMMARY,
 };
 
 pub(crate) async fn dispatch(mut call: Call, route: Route, body: RequestBody) -> Reply {
@@ -61,6 +63,13 @@ async fn resource(mut call: Call, path: Resource, body: RequestBody) -> Reply {
             Method::POST => write::bindings(call, path.namespace, body).await,
             _ => Err(StatusError::wrong_method(&["POST"])),
         };
+    }
+    if path.subresource.as_deref() == Some(SUMMARY) {
+        let name = path.name.unwrap_or_default();
+        return usage::summary(call, &name).await;
+    }
+    if usage::is_served(&call, &path) {
+        return usage::read(call, path).await;
     }
     let served = call
         .shared
@@ -159,6 +168,14 @@ async fn subresource(call: Call, target: Target, word: &str, body: RequestBody) 
             write::patch(call, target, Subresource::Approval, body).await
         }
         ("approval", _) => Err(StatusError::wrong_method(&["GET", "PUT", "PATCH"])),
+        ("ephemeralcontainers", Method::GET) => read::get(&call, &target),
+        ("ephemeralcontainers", Method::PUT) => {
+            write::update(call, target, Subresource::EphemeralContainers, body).await
+        }
+        ("ephemeralcontainers", Method::PATCH) => {
+            write::patch(call, target, Subresource::EphemeralContainers, body).await
+        }
+        ("ephemeralcontainers", _) => Err(StatusError::wrong_method(&["GET", "PUT", "PATCH"])),
         ("scale", Method::GET) => read::scale(&call, &target),
         ("scale", Method::PUT) => write::update(call, target, Subresource::Scale, body).await,
         ("scale", Method::PATCH) => write::patch(call, target, Subresource::Scale, body).await,

@@ -7,6 +7,8 @@ use percent_encoding::percent_decode_str;
 
 pub(crate) use test_path::TestPath;
 
+use crate::usage::SUMMARY;
+
 /// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
@@ -136,6 +138,11 @@ impl Route {
                 group: (*group).to_owned(),
                 version: (*version).to_owned(),
             }),
+            ["api", "v1", "nodes", name, "proxy", "stats", "summary"] => {
+                let mut resource = Resource::parse("", "v1", &["nodes", name])?;
+                resource.subresource = Some(SUMMARY.to_owned());
+                Some(Self::Resource(resource))
+            }
             ["api", version, rest @ ..] => Resource::parse("", version, rest).map(Self::Resource),
             ["apis", group, version, rest @ ..] => {
                 Resource::parse(group, version, rest).map(Self::Resource)
@@ -248,6 +255,11 @@ mod tests {
             ("/api/v1/pods", "/v1 ns=_ pods _ _"),
             ("/api/v1/nodes/n", "/v1 ns=_ nodes n _"),
             ("/api/v1/nodes/n/status", "/v1 ns=_ nodes n status"),
+            (
+                "/api/v1/nodes/n/proxy/stats/summary",
+                "/v1 ns=_ nodes n proxy/stats/summary",
+            ),
+            ("/api/v1/nodes/n/proxy/stats", "-"),
             ("/api/v1/namespaces", "/v1 ns=_ namespaces _ _"),
             ("/api/v1/namespaces/a", "/v1 ns=_ namespaces a _"),
             (

@@ -120,6 +120,7 @@ pub(super) static KINDS: &[KindRules] = &[
         on_update: defaults::pod::on_update,
         on_status: |before, pod, _| defaults::pod::on_status(before, pod),
         validate: validate::pod::object,
+        validate_new: validate::pod::ephemeral::new_pod,
         validate_update: validate::pod::change,
         validate_status: validate::pod::status::change,
         admission: Admission::PodClasses,

@@ -96,6 +96,14 @@ pub fn status(rules: &KindRules, before: &Object, after: &Object) -> Vec<StatusC
     causes
 }
 
+/// Validates a change of the ephemeral containers of a pod.
+#[must_use]
+pub fn ephemeral_containers(before: &Object, after: &Object) -> Vec<StatusCause> {
+    let mut causes = meta::change(before, after);
+    pod::ephemeral::change(before, after, &mut causes);
+    causes
+}
+
 /// Validates the approval of a certificate signing request.
 #[must_use]
 pub fn approval(before: &Object, after: &Object) -> Vec<StatusCause> {

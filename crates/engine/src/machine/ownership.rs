@@ -127,6 +127,7 @@ pub(super) fn with_scope<T>(
             Subresource::Scale => "scale",
             Subresource::Finalize => "finalize",
             Subresource::Approval => "approval",
+            Subresource::EphemeralContainers => "ephemeralcontainers",
         },
         has_status: view.info.has_subresource("status"),
         has_fixed_spec: kind.rules.has_fixed_spec,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use longshore_builtin::{Lifecycle, defaults, json, validate};
+use longshore_builtin::{KindRules, Lifecycle, defaults, json, validate};
 use longshore_model::{KindInfo, time};
 use serde_json::Value;
 
@@ -139,6 +139,26 @@ pub(super) fn replace(
             }
             new
         }
+        Subresource::EphemeralContainers => {
+            let mut new = before.clone();
+            let containers = json::at(&sent, "spec.ephemeralContainers").cloned();
+            let spec = json::child(&mut new, "spec");
+            match containers {
+                Some(containers) => spec.insert("ephemeralContainers".into(), containers),
+                None => spec.remove("ephemeralContainers"),
+            };
+            // Every write stores the object in the current storage version.
+            json::copy(&sent, &mut new, "apiVersion");
+            (rules.fill)(&mut new);
+            let mut causes = validate::object(&info, &rules, &new);
+            complete(&info, &mut new);
+            causes.extend(validate::ephemeral_containers(&before, &new));
+            if !causes.is_empty() {
+                return Err(Error::Invalid { subject, causes });
+            }
+            count_change(&rules, &before, &mut new);
+            new
+        }
         Subresource::None | Subresource::Scale | Subresource::Finalize => {
             let mut new = sent;
             if view.info.has_subresource("status") {
@@ -168,15 +188,20 @@ pub(super) fn replace(
             if target.subresource == Subresource::None {
                 admission::enforce_limits(tx, kind, &new, Some(&before), target.subresource)?;
             }
-            if rules.generation.counts(&before, &new) {
-                let generation = json::number(&before, "metadata.generation").unwrap_or_default();
-                json::child(&mut new, "metadata")
-                    .insert("generation".into(), generation.saturating_add(1).into());
-            }
+            count_change(&rules, &before, &mut new);
             new
         }
     };
     record(tx, target, old, &before, &new, author)
+}
+
+/// Increments the generation if the change counts.
+fn count_change(rules: &KindRules, before: &JsonObject, new: &mut JsonObject) {
+    if rules.generation.counts(before, new) {
+        let generation = json::number(before, "metadata.generation").unwrap_or_default();
+        json::child(new, "metadata")
+            .insert("generation".into(), generation.saturating_add(1).into());
+    }
 }
 
 /// Stores a new state and its managed fields if it differs from the old one.

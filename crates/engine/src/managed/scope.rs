@@ -110,7 +110,14 @@ impl<'a> Scope<'a> {
                 inner.inside.retain(|(element, _)| is_it(element));
             }
         }
-        if self.subresource == "approval" {
+        if self.subresource == "ephemeralcontainers" {
+            set.inside.retain_mut(|(element, inner)| {
+                inner
+                    .inside
+                    .retain(|(field, _)| &**field == "f:ephemeralContainers");
+                &**element == SPEC && !inner.inside.is_empty()
+            });
+        } else if self.subresource == "approval" {
             set.inside
                 .retain(|(element, inner)| &**element != STATUS || !inner.inside.is_empty());
         } else if self.subresource == "status" {

@@ -9,16 +9,13 @@ use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, VolumeMount};
 
 use crate::security::Refusal;
 
-/// The default of `terminationMessagePath`, which every pod has.
-const TERMINATION_MESSAGE: &str = "/dev/termination-log";
-
 /// Rejects a container if it or its pod sets a field that this node does not
 /// support.
 pub(crate) fn check(pod: &Pod, container: &Container) -> Result<(), Refusal> {
     if let Some(spec) = &pod.spec {
         check_pod(spec)?;
     }
-    check_container(pod, container)?;
+    check_container(container)?;
     for mount in container.volume_mounts.iter().flatten() {
         check_mount(container, mount)?;
     }
@@ -54,12 +51,6 @@ fn check_pod(spec: &PodSpec) -> Result<(), Refusal> {
         return refuse(
             "resourceClaims",
             "this node allocates no resource claims; request devices in resources.limits",
-        );
-    }
-    if has(spec.readiness_gates.as_ref()) {
-        return refuse(
-            "readinessGates",
-            "this node counts a running container as ready; leave them out",
         );
     }
     if has(spec.eviction_responders.as_ref()) {
@@ -116,7 +107,7 @@ fn check_pod(spec: &PodSpec) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_container(pod: &Pod, container: &Container) -> Result<(), Refusal> {
+fn check_container(container: &Container) -> Result<(), Refusal> {
     let name = &container.name;
     let refuse = |field: &str, reason: &str| -> Result<(), Refusal> {
         Err(Refusal::Field {
@@ -138,35 +129,20 @@ fn check_container(pod: &Pod, container: &Container) -> Result<(), Refusal> {
         );
     }
     let path = container.termination_message_path.as_deref();
-    if path.is_some_and(|path| !path.is_empty() && path != TERMINATION_MESSAGE) {
-        return refuse(
-            "terminationMessagePath",
-            "this node does not read the file; leave it out, and use \
-             terminationMessagePolicy: FallbackToLogsOnError",
-        );
+    if path.is_some_and(|path| path.split('/').any(|part| part == "..")) {
+        return refuse("terminationMessagePath", "the path must not contain \"..\"");
     }
-    if let Some(lifecycle) = &container.lifecycle {
-        let hooks = "this node runs no hooks; let the command do it, on SIGTERM before its end";
-        if lifecycle.post_start.is_some() {
-            return refuse("lifecycle.postStart", hooks);
-        }
-        if lifecycle.pre_stop.is_some() {
-            return refuse("lifecycle.preStop", hooks);
-        }
-        if has_text(lifecycle.stop_signal.as_ref()) {
-            let reason = "containers are stopped by SIGTERM; leave it out";
-            return refuse("lifecycle.stopSignal", reason);
-        }
+    let signal = container
+        .lifecycle
+        .as_ref()
+        .and_then(|lifecycle| lifecycle.stop_signal.as_ref());
+    if has_text(signal) {
+        let reason = "containers are stopped by SIGTERM; leave it out";
+        return refuse("lifecycle.stopSignal", reason);
     }
-    let spec = pod.spec.as_ref();
-    let inits = spec.and_then(|spec| spec.init_containers.as_ref());
-    let is_init = inits.is_some_and(|inits| inits.iter().any(|init| init.name == *name));
-    if !is_init && has_text(container.restart_policy.as_ref()) {
-        let reason = "containers restart by the pod's restartPolicy; leave it out";
-        return refuse("restartPolicy", reason);
-    }
-    if has(container.restart_policy_rules.as_ref()) {
-        let reason = "containers restart by the pod's restartPolicy; leave them out";
+    let mut rules = container.restart_policy_rules.iter().flatten();
+    if rules.any(|rule| rule.action != "Restart") {
+        let reason = "this node restarts containers one by one; use the action Restart";
         return refuse("restartPolicyRules", reason);
     }
     for variable in container.env.iter().flatten() {

@@ -85,6 +85,13 @@ impl LogStore {
         );
     }
 
+    /// Registers a container that was added to a pod.
+    pub(crate) fn add_container(&self, uid: &str, name: String) {
+        if let Some(pod) = self.pods.lock().get_mut(uid) {
+            pod.containers.push(name);
+        }
+    }
+
     /// Removes a pod and its files.
     pub(crate) fn remove_pod(&self, uid: &str) {
         self.pods.lock().remove(uid);

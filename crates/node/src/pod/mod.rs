@@ -1,6 +1,7 @@
 //! The lifecycle of a pod on the node: one task per pod.
 
 mod guard;
+mod messages;
 mod record;
 mod start;
 mod status;
@@ -14,7 +15,7 @@ use tokio::sync::watch;
 use crate::{
     ApiAccess, FillVolumes, LastEnd, access, address::Addresses, devices::Devices, events::Events,
     hosts::Hosts, images::ImageEntrypoints, logs::LogStore, machine, remover::Remover,
-    sandbox::Spawner, security::AgentPrivileges, streams::RunningContainers,
+    sandbox::Spawner, security::AgentPrivileges, streams::RunningContainers, usage::UsageMeter,
 };
 
 pub(crate) use guard::run;
@@ -24,6 +25,8 @@ pub(crate) use worker::Message;
 pub(crate) const VOLUMES_DIR: &str = "volumes";
 /// The directory of the containers' working directories in the pod's directory.
 pub(crate) const WORK_DIR: &str = "work";
+/// The directory of the containers' termination messages in the pod's directory.
+const MESSAGES_DIR: &str = "messages";
 
 /// State that all pods of a node share.
 pub(crate) struct Shared {
@@ -44,6 +47,7 @@ pub(crate) struct Shared {
     pub(crate) logs: Arc<LogStore>,
     pub(crate) running_containers: RunningContainers,
     pub(crate) events: Events,
+    pub(crate) usage: UsageMeter,
     pub(crate) fill_volumes: Option<Arc<dyn FillVolumes>>,
     pub(crate) remover: Remover,
     /// Becomes true when the agent stops.
@@ -63,7 +67,7 @@ impl Shared {
     pub(crate) fn tear_down(&self, uid: &str) {
         let folder = self.pod_folder(uid);
         self.remover.remove(access::files_dir(&folder));
-        for name in [VOLUMES_DIR, WORK_DIR] {
+        for name in [VOLUMES_DIR, WORK_DIR, MESSAGES_DIR] {
             self.remover.remove(folder.join(name));
         }
     }

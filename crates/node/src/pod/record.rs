@@ -43,6 +43,8 @@ pub(crate) enum Role {
     /// An init container that continues to run with the main containers.
     Sidecar,
     Main,
+    /// Added to the running pod; runs once and does not affect its phase.
+    Ephemeral,
 }
 
 /// A run that has ended.
@@ -73,11 +75,22 @@ pub(crate) enum State {
 pub(crate) struct Record {
     pub(crate) role: Role,
     pub(crate) container: Container,
+    /// The container whose processes an ephemeral container sees.
+    pub(crate) target: Option<String>,
     pub(crate) state: State,
     /// The previous run.
     pub(crate) last: Option<Ended>,
     pub(crate) restarts: u32,
     pub(crate) id: Option<String>,
+    /// Whether the startup probe of the current run has succeeded.
+    passed_startup: bool,
+    /// Whether the readiness probe succeeds.
+    passes_readiness: bool,
+    /// Whether a run has passed its startup probe.
+    was_started: bool,
+    /// Whether the container restarts regardless of its exit code, because it
+    /// was stopped for this purpose.
+    restarts_anyway: bool,
     /// Number of runs that ended since the last long run.
     crashes: u32,
 }
@@ -87,6 +100,7 @@ impl Record {
         Self {
             role,
             container: container.clone(),
+            target: None,
             state: State::Waiting {
                 reason: reason.to_owned(),
                 message: None,
@@ -94,6 +108,10 @@ impl Record {
             last: None,
             restarts: 0,
             id: None,
+            passed_startup: false,
+            passes_readiness: false,
+            was_started: false,
+            restarts_anyway: false,
             crashes: 0,
         }
     }
@@ -102,8 +120,13 @@ impl Record {
         &self.container.name
     }
 
-    pub(crate) fn is_init(&self) -> bool {
-        self.role != Role::Main
+    /// Returns the list of the pod's spec that the container is in.
+    pub(crate) fn list(&self) -> &'static str {
+        match self.role {
+            Role::Init | Role::Sidecar => "initContainers",
+            Role::Main => "containers",
+            Role::Ephemeral => "ephemeralContainers",
+        }
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -115,16 +138,82 @@ impl Record {
         self.last.is_some() || !matches!(self.state, State::Waiting { .. })
     }
 
+    /// Whether the container runs and has passed its startup probe, if it has
+    /// one.
+    pub(crate) fn is_started(&self) -> bool {
+        self.is_running() && (self.passed_startup || self.container.startup_probe.is_none())
+    }
+
+    /// Whether the container has been started once, so that containers that
+    /// wait for it may start.
+    pub(crate) fn was_started(&self) -> bool {
+        self.was_started || self.has_run() && self.container.startup_probe.is_none()
+    }
+
+    /// Whether the container is started and passes its readiness probe, if it
+    /// has one.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.is_started() && (self.passes_readiness || self.container.readiness_probe.is_none())
+    }
+
+    /// Records that the startup probe has succeeded.
+    pub(crate) fn pass_startup(&mut self) {
+        self.passed_startup = true;
+        self.was_started = true;
+    }
+
+    /// Records a result of the readiness probe.
+    pub(crate) fn set_readiness(&mut self, passes: bool) {
+        self.passes_readiness = passes;
+    }
+
+    /// Whether the container restarts after it was stopped because a probe
+    /// failed; if so, it restarts with any exit code.
+    pub(crate) fn restart_after_stop(&mut self, policy: Policy) -> bool {
+        let never = match self.container.restart_policy.as_deref() {
+            Some(own) => own == "Never",
+            None => policy == Policy::Never,
+        };
+        self.restarts_anyway = !never;
+        !never
+    }
+
     /// Whether the container restarts after a run that ended with `code`.
     pub(crate) fn restarts_after(&self, policy: Policy, code: i32) -> bool {
-        match (self.role, policy) {
-            (Role::Sidecar, _) => true,
-            (Role::Init, Policy::Never) => false,
-            (Role::Init, _) => code != 0,
-            (Role::Main, Policy::Always) => true,
-            (Role::Main, Policy::OnFailure) => code != 0,
-            (Role::Main, Policy::Never) => false,
+        if self.restarts_anyway || self.role == Role::Sidecar {
+            return true;
         }
+        if self.role == Role::Init && code == 0 || self.role == Role::Ephemeral {
+            return false;
+        }
+        let policy = match self.container.restart_policy.as_deref() {
+            Some(_) if self.has_restart_rule(code) => Policy::Always,
+            Some("Always") => Policy::Always,
+            Some("OnFailure") => Policy::OnFailure,
+            Some("Never") => Policy::Never,
+            _ => policy,
+        };
+        match policy {
+            Policy::Always => true,
+            Policy::OnFailure => code != 0,
+            Policy::Never => false,
+        }
+    }
+
+    /// Whether a rule of the container restarts it after this exit code.
+    fn has_restart_rule(&self, code: i32) -> bool {
+        let mut rules = self.container.restart_policy_rules.iter().flatten();
+        let matching = rules.find(|rule| {
+            rule.exit_codes.as_ref().is_some_and(|codes| {
+                let listed = codes.values.iter().flatten().any(|value| *value == code);
+                match codes.operator.as_str() {
+                    "In" => listed,
+                    "NotIn" => !listed,
+                    _ => false,
+                }
+            })
+        });
+        matching.is_some_and(|rule| rule.action == "Restart")
     }
 
     /// Returns the exit code if the container will not restart.
@@ -138,6 +227,9 @@ impl Record {
     /// Records the start of a run.
     pub(crate) fn started(&mut self, id: String, at: Timestamp) {
         self.before_start();
+        self.passed_startup = false;
+        self.passes_readiness = false;
+        self.restarts_anyway = false;
         self.id = Some(id);
         self.state = State::Running { since: at };
     }
@@ -245,9 +337,12 @@ pub(crate) fn records(pod: &Pod, last_end: Option<&LastEnd>, now: Timestamp) -> 
         .iter()
         .map(|container| Record::new(Role::Main, container, first));
     let mut records: Vec<_> = inits.chain(mains).collect();
+    records.extend(ephemeral_records(pod));
     let statuses = pod.status.iter().flat_map(|status| {
         let inits = status.init_container_statuses.iter().flatten();
-        inits.chain(status.container_statuses.iter().flatten())
+        let mains = status.container_statuses.iter().flatten();
+        let ephemeral = status.ephemeral_container_statuses.iter().flatten();
+        inits.chain(mains).chain(ephemeral)
     });
     for status in statuses {
         if let Some(record) = records
@@ -260,6 +355,21 @@ pub(crate) fn records(pod: &Pod, last_end: Option<&LastEnd>, now: Timestamp) -> 
     records
 }
 
+/// Returns the records of a pod's ephemeral containers.
+pub(crate) fn ephemeral_records(pod: &Pod) -> impl Iterator<Item = Record> {
+    let spec = pod.spec.iter();
+    let all = spec.flat_map(|spec| spec.ephemeral_containers.iter().flatten());
+    all.filter_map(|ephemeral| {
+        // Their fields are those of containers, and the target.
+        let container = serde_json::to_value(ephemeral).ok()?;
+        let container = serde_json::from_value(container).ok()?;
+        let mut record = Record::new(Role::Ephemeral, &container, "ContainerCreating");
+        let target = ephemeral.target_container_name.clone();
+        record.target = target.filter(|target| !target.is_empty());
+        Some(record)
+    })
+}
+
 fn restore(
     record: &mut Record,
     status: &ContainerStatus,
@@ -268,6 +378,7 @@ fn restore(
 ) {
     record.restarts = u32::try_from(status.restart_count).unwrap_or(0);
     record.id.clone_from(&status.container_id);
+    record.was_started = status.started == Some(true);
     let ended = |from: &k8s_openapi::api::core::v1::ContainerStateTerminated| Ended {
         code: from.exit_code,
         reason: from.reason.clone().unwrap_or_default(),
@@ -337,6 +448,77 @@ mod tests {
         assert!(restarts(Role::Init, Policy::Always, 1));
         assert!(!restarts(Role::Init, Policy::Never, 1));
         assert!(restarts(Role::Sidecar, Policy::Never, 0));
+    }
+
+    #[test]
+    fn restart_policies_and_rules_of_containers() {
+        let with = |fields: serde_json::Value, policy, code| {
+            let mut container = json!({"name": "c"});
+            for (name, value) in fields.as_object().unwrap() {
+                container[name] = value.clone();
+            }
+            let container = serde_json::from_value(container).unwrap();
+            Record::new(Role::Main, &container, "x").restarts_after(policy, code)
+        };
+        assert!(with(json!({"restartPolicy": "Always"}), Policy::Never, 0));
+        assert!(with(
+            json!({"restartPolicy": "OnFailure"}),
+            Policy::Never,
+            1
+        ));
+        assert!(!with(
+            json!({"restartPolicy": "OnFailure"}),
+            Policy::Always,
+            0
+        ));
+        assert!(!with(json!({"restartPolicy": "Never"}), Policy::Always, 1));
+        let rules = |operator: &str| {
+            let codes = json!({"operator": operator, "values": [42]});
+            let rule = json!({"action": "Restart", "exitCodes": codes});
+            json!({"restartPolicy": "Never", "restartPolicyRules": [rule]})
+        };
+        assert!(with(rules("In"), Policy::Never, 42));
+        assert!(!with(rules("In"), Policy::Never, 1));
+        assert!(with(rules("NotIn"), Policy::Never, 1));
+        assert!(!with(rules("NotIn"), Policy::Never, 42));
+    }
+
+    #[test]
+    fn probes_decide_whether_a_container_is_started_and_ready() {
+        let container: Container = serde_json::from_value(json!({
+            "name": "c", "startupProbe": {}, "readinessProbe": {},
+        }))
+        .unwrap();
+        let mut record = Record::new(Role::Main, &container, "x");
+        let facts =
+            |record: &Record| (record.is_started(), record.is_ready(), record.was_started());
+        record.started("id".to_owned(), at(0));
+        assert_eq!(facts(&record), (false, false, false));
+        record.pass_startup();
+        assert_eq!(facts(&record), (true, false, true));
+        record.set_readiness(true);
+        assert_eq!(facts(&record), (true, true, true));
+        record.set_readiness(false);
+        assert_eq!(facts(&record), (true, false, true));
+        record.set_readiness(true);
+        record.ended(1, None, at(1));
+        assert_eq!(facts(&record), (false, false, true));
+        record.started("id".to_owned(), at(2));
+        assert_eq!(facts(&record), (false, false, true));
+    }
+
+    #[test]
+    fn a_container_that_failed_a_probe_restarts_with_any_exit_code() {
+        let mut record = record(Role::Main);
+        record.started("id".to_owned(), at(0));
+        assert!(record.restart_after_stop(Policy::OnFailure));
+        record.ended(0, None, at(1));
+        assert_eq!(record.final_code(Policy::OnFailure), None);
+        record.started("id".to_owned(), at(2));
+        record.ended(0, None, at(3));
+        assert_eq!(record.final_code(Policy::OnFailure), Some(0));
+        assert!(!record.restart_after_stop(Policy::Never));
+        assert_eq!(record.final_code(Policy::Never), Some(0));
     }
 
     #[test]

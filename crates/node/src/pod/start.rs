@@ -11,7 +11,7 @@ use std::{
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 
-use super::{Shared, WORK_DIR};
+use super::{Shared, WORK_DIR, messages};
 use crate::{
     access, downward,
     environment::{
@@ -33,6 +33,16 @@ const INHERITED_VARIABLES: [&str; 6] =
     ["HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH"];
 /// Default working directory of containers that run as another user.
 const OTHER_USER_WORKING_DIR: &str = "/tmp";
+/// Images of distributions, whose command is a shell.
+const SHELL_IMAGES: [&str; 6] = [
+    "alpine",
+    "busybox",
+    "debian",
+    "fedora",
+    "rockylinux",
+    "ubuntu",
+];
+const SHELL: &str = "sh";
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Why a container cannot be started.
@@ -156,6 +166,9 @@ impl StartContext<'_> {
             arguments = entrypoint.iter().map(OsString::from).collect();
         }
         arguments.extend(args);
+        if arguments.is_empty() && has_shell(image) {
+            arguments.push(SHELL.into());
+        }
         if arguments.is_empty() && !only_waits(image) {
             return Err(PlanError::NoCommand {
                 image: image.to_owned(),
@@ -274,12 +287,22 @@ impl StartContext<'_> {
             });
         }
         let features = self.shared.spawner.features();
+        if let Some(target) = messages::path(self.container)
+            && !mounts.iter().any(|mount| mount.target == target)
+        {
+            let source = messages::create(self.folder, &self.container.name);
+            mounts.push(Mount {
+                source: Source::whole(source.map_err(|error| refuse(&error))?),
+                target,
+                read_only: false,
+            });
+        }
         if !features.has_mounts() {
             let Some(mount) = mounts.first() else {
                 return Ok(Vec::new());
             };
             return Err(PlanError::View(format!(
-                "the volume at {} cannot be mounted: the kernel forbids mount namespaces here ({}); \
+                "the volume or file at {} cannot be mounted: the kernel forbids mount namespaces here ({}); \
                  run as root or allow unprivileged user namespaces",
                 mount.target.display(),
                 features.refusal.as_deref().unwrap_or_default()
@@ -345,8 +368,18 @@ fn expanded<'v>(
 
 /// Whether an image needs no command because its container only waits.
 fn only_waits(image: &str) -> bool {
+    name_of(image) == "pause"
+}
+
+/// Whether an image's own command is a shell.
+fn has_shell(image: &str) -> bool {
+    SHELL_IMAGES.contains(&name_of(image))
+}
+
+/// Returns the last part of an image's name, without tag and digest.
+fn name_of(image: &str) -> &str {
     let name = image.rsplit('/').next().unwrap_or(image);
-    name.split([':', '@']).next() == Some("pause")
+    name.split([':', '@']).next().unwrap_or(name)
 }
 
 #[cfg(test)]
@@ -360,6 +393,14 @@ mod tests {
         assert!(only_waits("localhost:5000/pause@sha256:00"));
         assert!(!only_waits("nginx"));
         assert!(!only_waits("pause/nginx"));
+    }
+
+    #[test]
+    fn images_of_distributions_run_a_shell() {
+        assert!(has_shell("busybox"));
+        assert!(has_shell("docker.io/library/alpine:3.22"));
+        assert!(!has_shell("busybox/tool"));
+        assert!(!has_shell("nginx"));
     }
 
     #[test]

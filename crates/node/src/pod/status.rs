@@ -49,14 +49,22 @@ impl Phase {
     }
 }
 
+/// Whether a main container has run. The pod is then initialized, even if a
+/// sidecar restarts.
+pub(crate) fn has_main_run(records: &[Record]) -> bool {
+    let mut mains = records.iter().filter(|record| record.role == Role::Main);
+    mains.any(Record::has_run)
+}
+
 /// Whether the init containers are complete, so that the main containers may
 /// run.
 pub(crate) fn is_initialized(records: &[Record], policy: Policy) -> bool {
-    records.iter().all(|record| match record.role {
-        Role::Init => record.final_code(policy) == Some(0),
-        Role::Sidecar => record.has_run(),
-        Role::Main => true,
-    })
+    has_main_run(records)
+        || records.iter().all(|record| match record.role {
+            Role::Init => record.final_code(policy) == Some(0),
+            Role::Sidecar => record.was_started(),
+            Role::Main | Role::Ephemeral => true,
+        })
 }
 
 /// Computes the phase. If `stopped` is set, no container restarts, regardless
@@ -115,16 +123,16 @@ pub(crate) struct Inputs<'a> {
 
 /// Renders the status as a strategic merge patch.
 pub(crate) fn render(inputs: &Inputs<'_>) -> Value {
-    let statuses = |init: bool| -> Vec<Value> {
-        let records = inputs
-            .records
-            .iter()
-            .filter(|record| record.is_init() == init);
+    let statuses = |list: &str| -> Vec<Value> {
+        let records = inputs.records.iter().filter(|record| record.list() == list);
         records
             .map(|record| container_status(record, inputs.policy))
             .collect()
     };
     let mut status = Map::new();
+    if let Some(generation) = inputs.pod.metadata.generation {
+        status.insert("observedGeneration".to_owned(), generation.into());
+    }
     status.insert("phase".to_owned(), inputs.phase.as_str().into());
     status.insert("hostIP".to_owned(), inputs.host_address.into());
     status.insert("hostIPs".to_owned(), json!([{"ip": inputs.host_address}]));
@@ -140,45 +148,46 @@ pub(crate) fn render(inputs: &Inputs<'_>) -> Value {
         status.insert("message".to_owned(), message.as_str().into());
     }
     status.insert("conditions".to_owned(), conditions(inputs).into());
-    let inits = statuses(true);
+    let inits = statuses("initContainers");
     if !inits.is_empty() {
         status.insert("initContainerStatuses".to_owned(), inits.into());
     }
-    status.insert("containerStatuses".to_owned(), statuses(false).into());
+    let mains = statuses("containers");
+    status.insert("containerStatuses".to_owned(), mains.into());
+    let ephemeral = statuses("ephemeralContainers");
+    if !ephemeral.is_empty() {
+        status.insert("ephemeralContainerStatuses".to_owned(), ephemeral.into());
+    }
     Value::Object(status)
 }
 
 fn conditions(inputs: &Inputs<'_>) -> Vec<Value> {
-    let mains = || {
-        inputs
-            .records
-            .iter()
-            .filter(|record| record.role == Role::Main)
-    };
     let names = |list: Vec<&str>| format!("[{}]", list.join(" "));
     let incomplete: Vec<_> = inputs
         .records
         .iter()
         .filter(|record| match record.role {
             Role::Init => record.final_code(inputs.policy) != Some(0),
-            Role::Sidecar => !record.has_run(),
-            Role::Main => false,
+            Role::Sidecar => !record.was_started(),
+            Role::Main | Role::Ephemeral => false,
         })
         .map(Record::name)
         .collect();
-    let unready: Vec<_> = mains()
-        .filter(|record| !record.is_running())
+    let unready: Vec<_> = inputs
+        .records
+        .iter()
+        .filter(|record| matches!(record.role, Role::Main | Role::Sidecar) && !record.is_ready())
         .map(Record::name)
         .collect();
     let initialized = match inputs.phase {
         Phase::Succeeded => Ok(Some("PodCompleted")),
-        _ if incomplete.is_empty() => Ok(None),
+        _ if incomplete.is_empty() || has_main_run(inputs.records) => Ok(None),
         _ => Err((
             "ContainersNotInitialized",
             format!("containers with incomplete status: {}", names(incomplete)),
         )),
     };
-    let ready = match inputs.phase {
+    let containers_ready: Holds = match inputs.phase {
         Phase::Succeeded => Err(("PodCompleted", String::new())),
         Phase::Failed => Err(("PodFailed", String::new())),
         _ if unready.is_empty() => Ok(None),
@@ -187,23 +196,50 @@ fn conditions(inputs: &Inputs<'_>) -> Vec<Value> {
             format!("containers with unready status: {}", names(unready)),
         )),
     };
-    let mut made = vec![
+    let ready = containers_ready
+        .clone()
+        .and_then(|reason| match unready_gates(inputs.pod) {
+            None => Ok(reason),
+            Some(message) => Err(("ReadinessGatesNotReady", message)),
+        });
+    // Containers have the pod's network from the time when it has an address.
+    let has_network = match inputs.address {
+        Some(_) if !inputs.phase.is_terminal() => Ok(None),
+        _ => Err(("", String::new())),
+    };
+    vec![
+        condition(inputs, "PodReadyToStartContainers", &has_network),
         condition(inputs, "Initialized", &initialized),
-        condition(inputs, "ContainersReady", &ready),
         condition(inputs, "Ready", &ready),
-    ];
-    let scheduled = inputs
-        .pod
-        .status
-        .iter()
-        .flat_map(|status| status.conditions.iter().flatten());
-    if !scheduled
-        .into_iter()
-        .any(|condition| condition.type_ == "PodScheduled")
-    {
-        made.push(condition(inputs, "PodScheduled", &Ok(None)));
-    }
-    made
+        condition(inputs, "ContainersReady", &containers_ready),
+        condition(inputs, "PodScheduled", &Ok(None)),
+    ]
+}
+
+/// Returns which readiness gates prevent the pod from being ready.
+fn unready_gates(pod: &Pod) -> Option<String> {
+    let spec = pod.spec.as_ref()?;
+    let status = pod.status.as_ref();
+    let gates = spec.readiness_gates.iter().flatten();
+    let messages: Vec<_> = gates
+        .filter_map(|gate| {
+            let kind = &gate.condition_type;
+            let mut conditions = status
+                .iter()
+                .flat_map(|status| status.conditions.iter().flatten());
+            match conditions.find(|condition| condition.type_ == *kind) {
+                None => Some(format!(
+                    "corresponding condition of pod readiness gate {kind:?} does not exist."
+                )),
+                Some(condition) if condition.status != "True" => Some(format!(
+                    "the status of pod readiness gate {kind:?} is not \"True\", but {}",
+                    condition.status
+                )),
+                Some(_) => None,
+            }
+        })
+        .collect();
+    (!messages.is_empty()).then(|| messages.join(", "))
 }
 
 type Holds = Result<Option<&'static str>, (&'static str, String)>;
@@ -212,7 +248,10 @@ fn condition(inputs: &Inputs<'_>, kind: &str, holds: &Holds) -> Value {
     let status = if holds.is_ok() { "True" } else { "False" };
     let (reason, message) = match holds {
         Ok(reason) => (*reason, None),
-        Err((reason, message)) => (Some(*reason), Some(message).filter(|text| !text.is_empty())),
+        Err((reason, message)) => (
+            Some(*reason).filter(|text| !text.is_empty()),
+            Some(message).filter(|text| !text.is_empty()),
+        ),
     };
     let known = inputs
         .before
@@ -230,6 +269,10 @@ fn condition(inputs: &Inputs<'_>, kind: &str, holds: &Holds) -> Value {
     object([
         ("type", Some(kind.into())),
         ("status", Some(status.into())),
+        (
+            "observedGeneration",
+            inputs.pod.metadata.generation.map(Value::from),
+        ),
         ("reason", text("reason", reason)),
         ("message", text("message", message.map(String::as_str))),
         (
@@ -240,10 +283,10 @@ fn condition(inputs: &Inputs<'_>, kind: &str, holds: &Holds) -> Value {
 }
 
 fn container_status(record: &Record, policy: Policy) -> Value {
-    let running = record.is_running();
     let ready = match record.role {
         Role::Init => record.final_code(policy) == Some(0),
-        Role::Sidecar | Role::Main => running,
+        Role::Sidecar | Role::Main => record.is_ready(),
+        Role::Ephemeral => false,
     };
     let state = match &record.state {
         State::Waiting { reason, message } => {
@@ -259,11 +302,13 @@ fn container_status(record: &Record, policy: Policy) -> Value {
         "image": image,
         "imageID": image,
         "ready": ready,
-        "started": running,
         "restartCount": record.restarts,
         "state": state,
         "lastState": record.last.as_ref().map_or_else(|| json!({}), terminated),
     });
+    if record.role != Role::Ephemeral {
+        status["started"] = record.is_started().into();
+    }
     if let Some(id) = &record.id {
         status["containerID"] = id.as_str().into();
     }
@@ -297,7 +342,7 @@ mod tests {
 
     fn pod() -> Pod {
         serde_json::from_value(json!({
-            "metadata": {"name": "p"},
+            "metadata": {"name": "p", "generation": 3},
             "spec": {
                 "initContainers": [{"name": "i"}, {"name": "s", "restartPolicy": "Always"}],
                 "containers": [{"name": "a"}, {"name": "b"}]}
@@ -393,8 +438,72 @@ mod tests {
             (&json!("Ready"), &json!("False"))
         );
         assert_eq!(ready["message"], "containers with unready status: [a]");
+        let network = &status["conditions"][0];
+        assert_eq!(network["type"], "PodReadyToStartContainers");
+        assert_eq!(network["status"], "True");
+        assert_eq!(status["observedGeneration"], 3);
+        assert_eq!(network["observedGeneration"], 3);
         let typed: k8s_openapi::api::core::v1::PodStatus = serde_json::from_value(status).unwrap();
         assert_eq!(typed.init_container_statuses.unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_pod_is_ready_if_its_containers_and_gates_are() {
+        let mut pod = pod();
+        let spec = pod.spec.as_mut().unwrap();
+        let probe = Some(k8s_openapi::api::core::v1::Probe::default());
+        spec.init_containers.as_mut().unwrap()[1].readiness_probe = probe.clone();
+        spec.containers[0].readiness_probe = probe;
+        let gate = json!({"conditionType": "example.com/ready"});
+        spec.readiness_gates = serde_json::from_value(json!([gate])).unwrap();
+        let mut all = records(&pod, None, now());
+        run(&mut all[0], Some(0));
+        for record in &mut all[1..] {
+            run(record, None);
+        }
+        let ready = |pod: &Pod, all: &[Record]| {
+            let status = render(&Inputs {
+                pod,
+                records: all,
+                phase: Phase::Running,
+                policy: Policy::Always,
+                address: None,
+                host_address: "127.0.0.1",
+                started: None,
+                reason: None,
+                before: &[],
+                now: now(),
+            });
+            let conditions = status["conditions"].as_array().unwrap();
+            let text = |kind: &str| {
+                let found = conditions
+                    .iter()
+                    .find(|condition| condition["type"] == kind);
+                found.unwrap()["message"]
+                    .as_str()
+                    .unwrap_or("ready")
+                    .to_owned()
+            };
+            (text("ContainersReady"), text("Ready"))
+        };
+        let unready = "containers with unready status: [s a]".to_owned();
+        assert_eq!(ready(&pod, &all), (unready.clone(), unready));
+        all[1].set_readiness(true);
+        all[2].set_readiness(true);
+        let missing =
+            "corresponding condition of pod readiness gate \"example.com/ready\" does not exist.";
+        assert_eq!(ready(&pod, &all), ("ready".to_owned(), missing.to_owned()));
+        for (status, expected) in [
+            (
+                "False",
+                "the status of pod readiness gate \"example.com/ready\" is not \"True\", but False",
+            ),
+            ("True", "ready"),
+        ] {
+            let condition = json!({"type": "example.com/ready", "status": status});
+            pod.status = serde_json::from_value(json!({"conditions": [condition]})).unwrap();
+            assert_eq!(ready(&pod, &all).1, expected);
+        }
     }
 
     #[test]
@@ -407,7 +516,7 @@ mod tests {
             "2020-01-01T00:00:00Z"
         );
         assert_eq!(
-            status["conditions"][1]["lastTransitionTime"],
+            status["conditions"][3]["lastTransitionTime"],
             "2026-01-02T03:04:05Z"
         );
     }

@@ -110,7 +110,7 @@ pub(crate) async fn exec(
 
 /// Builds the command that runs in the container, from the container's own
 /// command.
-fn command(own: &Arc<Command>, words: &[String], wanted: StreamsWanted) -> Command {
+pub(super) fn command(own: &Arc<Command>, words: &[String], wanted: StreamsWanted) -> Command {
     let mut environment = own.environment.clone();
     let wiring = if wanted.terminal {
         if !environment.iter().any(|(name, _)| name == "TERM") {

@@ -2,12 +2,14 @@
 //! own.
 
 mod attach;
+mod collect;
 mod exec;
 mod running;
 
 pub(crate) use attach::Attachment;
+pub(crate) use collect::{CollectError, collect};
 pub(crate) use exec::exec;
-pub(crate) use running::{Container, RunningContainers};
+pub(crate) use running::{Container, ContainerProcess, RunningContainers};
 
 /// Maximum number of concurrent exec commands, including those whose clients
 /// disconnected.

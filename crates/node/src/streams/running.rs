@@ -23,6 +23,14 @@ pub(crate) struct Container {
     pub(crate) attachment: Arc<Attachment>,
 }
 
+/// The init process of a running container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ContainerProcess {
+    pub(crate) pod_uid: String,
+    pub(crate) name: String,
+    pub(crate) id: i32,
+}
+
 #[derive(Default)]
 struct Pod {
     address: Option<Ipv4Addr>,
@@ -93,6 +101,22 @@ impl RunningContainers {
         containers
             .map(|container| container.process.clone())
             .collect()
+    }
+
+    /// Returns the init processes of all running containers.
+    pub(crate) fn process_ids(&self) -> Vec<ContainerProcess> {
+        let pods = self.pods.lock();
+        let containers = pods.iter().flat_map(|(uid, pod)| {
+            let all = pod.containers.iter();
+            all.filter_map(move |(name, container)| {
+                Some(ContainerProcess {
+                    pod_uid: uid.clone(),
+                    name: name.clone(),
+                    id: container.process.upgrade()?.id(),
+                })
+            })
+        });
+        containers.collect()
     }
 
     pub(crate) fn address(&self, uid: &str) -> Result<Ipv4Addr, SessionError> {

@@ -14,7 +14,8 @@ async fn a_pod_with_unsupported_fields_is_rejected() {
     let classes = "/apis/node.k8s.io/v1/runtimeclasses";
     let proxy = stage.cluster.proxy();
     proxy.post(classes, &[], &class).await.unwrap();
-    let hook = json!({"preStop": {"exec": {"command": ["true"]}}});
+    let rules = json!([{"action": "RestartAllContainers",
+        "exitCodes": {"operator": "In", "values": [1]}}]);
     let mounts = json!([{"name": "v", "mountPath": "/m", "mountPropagation": "HostToContainer"}]);
     for (name, pointer, value, start) in [
         (
@@ -30,10 +31,10 @@ async fn a_pod_with_unsupported_fields_is_rejected() {
             "Error: pod dnsConfig: ",
         ),
         (
-            "hook",
-            "/containers/0/lifecycle",
-            hook,
-            "Error: container \"main\" lifecycle.preStop: this node runs no hooks",
+            "rules",
+            "/containers/0/restartPolicyRules",
+            rules,
+            "Error: container \"main\" restartPolicyRules: this node restarts containers one by one",
         ),
         (
             "mounts",
@@ -45,7 +46,7 @@ async fn a_pod_with_unsupported_fields_is_rejected() {
             "message",
             "/containers/0/terminationMessagePath",
             json!("/tmp/../etc/passwd"),
-            "Error: container \"main\" terminationMessagePath: this node does not read the file",
+            "Error: container \"main\" terminationMessagePath: the path must not",
         ),
     ] {
         let mut spec = run_once("echo it ran");

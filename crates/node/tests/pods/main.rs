@@ -3,15 +3,19 @@
 
 mod claims;
 mod contexts;
+mod ephemeral;
 mod fields;
 mod fill;
 mod gpus;
 mod grace;
 mod helpers;
+mod hooks;
 mod hostile;
 mod lifecycle;
+mod messages;
 mod names;
 mod ports;
+mod probes;
 mod stage;
 mod teardown;
 mod tokens;

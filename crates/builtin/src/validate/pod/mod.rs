@@ -2,6 +2,7 @@
 
 mod container;
 mod dns;
+pub(crate) mod ephemeral;
 mod scheduling;
 mod security;
 pub(crate) mod status;
@@ -29,14 +30,6 @@ const CHANGE: &str = "pod updates may not change fields other than `spec.contain
 pub(crate) fn object(pod: &Object, causes: &mut Vec<StatusCause>) {
     if let Some(Value::Object(pod_spec)) = pod.get("spec") {
         spec(pod_spec, "spec", causes);
-        // The subresource that adds ephemeral containers is not served.
-        if json::items(pod_spec, "ephemeralContainers")
-            .next()
-            .is_some()
-        {
-            let field = "spec.ephemeralContainers";
-            causes.push(Cause::forbidden(field, "cannot be set on create"));
-        }
     }
 }
 
@@ -64,6 +57,9 @@ pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
             let path = format!("{path}.{list}[{index}]");
             container(one, &path, &mut names, &volumes, causes);
             container::devices(one, &path, spec, causes);
+            if list == "ephemeralContainers" {
+                ephemeral::container(spec, one, &path, causes);
+            }
         }
     }
     let at = |field: &str| below(path, field);

@@ -54,6 +54,7 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
         hosts: Hosts::new(),
         logs: LogStore::new(data.join("logs"), LogLimits::default()),
         running_containers: RunningContainers::default(),
+        usage: crate::usage::UsageMeter::default(),
         events,
         fill_volumes: None,
         remover: Remover::start().unwrap(),

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    Record, State, SubtaskMessage, Worker,
+    Record, State, SubtaskMessage, Worker, messages,
     start::{PlanError, StartContext},
 };
 use crate::{
@@ -155,7 +155,16 @@ impl Worker {
                 return self.failed_to_start(index, format!("its log cannot be written: {error}"));
             }
         };
-        let started = match self.shared.spawner.run(&command).await {
+        let spawner = &self.shared.spawner;
+        let started = match self.target_process(index) {
+            Some(Err(target)) => {
+                let text = format!("unable to find target container {target:?}");
+                return self.wait_for_config(index, "CreateContainerConfigError", text);
+            }
+            Some(Ok(target)) => spawner.run_in(&target, &command).await,
+            None => spawner.run(&command).await,
+        };
+        let started = match started {
             Ok(started) => started,
             Err(error) => {
                 let mut message = error.to_string();
@@ -176,7 +185,6 @@ impl Worker {
             }
         };
         let id = format!("longshore://{}-{name}-{run}", self.uid);
-        self.records[index].started(id, Timestamp::now());
         self.config_retry.remove(&index);
         self.due.remove(&index);
         self.note(
@@ -199,6 +207,8 @@ impl Worker {
             "started"
         );
         self.running.insert(index, process.clone());
+        self.started_runs += 1;
+        self.runs.insert(index, self.started_runs);
         let ends = started.ends;
         let once = self.records[index].container.stdin_once == Some(true);
         let attachment = Arc::new(Attachment::new(ends.input, once, ends.terminal));
@@ -214,6 +224,7 @@ impl Worker {
         self.shared
             .running_containers
             .started(&self.uid, &name, container);
+        self.process_started(index, id);
         let inner = self.inner.clone();
         tokio::spawn(async move {
             let (stop, stopped) = watch::channel(false);
@@ -271,12 +282,16 @@ impl Worker {
     pub(super) fn container_ended(&mut self, end: RunEnd) {
         let RunEnd { index, code, tail } = end;
         self.running.remove(&index);
+        self.runs.remove(&index);
+        self.running_since.remove(&index);
+        self.probes.remove(&index);
+        self.stops.remove(&index);
+        self.finish_start(index);
         let name = self.records[index].name();
         self.shared.running_containers.ended(&self.uid, name);
+        let folder = self.shared.pod_folder(&self.uid);
         let container = &self.records[index].container;
-        let from_log =
-            container.termination_message_policy.as_deref() == Some("FallbackToLogsOnError");
-        let message = (from_log && code != 0 && !tail.is_empty()).then(|| tail.clone());
+        let message = messages::read(&folder, &self.pod, container, code, &tail);
         self.records[index].ended(code, message, Timestamp::now());
         if code != 0 && reports_port_in_use(&tail) {
             let address = self

@@ -2,6 +2,9 @@
 //! reports the status, and stops them.
 
 mod container;
+mod ephemeral;
+mod hooks;
+mod probing;
 mod release;
 mod report;
 mod retry;
@@ -25,7 +28,7 @@ use tokio::{
 };
 
 use super::{
-    Shared,
+    Shared, messages,
     record::{self, Policy, Record, Role, State},
     start,
     status::{self, Phase},
@@ -38,8 +41,10 @@ use crate::{
     volumes::{self, Prepared},
 };
 use container::RunEnd;
+use hooks::{HookEnd, Starting};
+use probing::{Probed, Probes};
 use retry::Retry;
-use stop::{STOP_GRACE, Stopping, later};
+use stop::{ContainerStop, STOP_GRACE, Stopping, later};
 
 /// A message from the agent to a pod's task.
 #[derive(Debug)]
@@ -53,6 +58,8 @@ pub(crate) enum Message {
 /// A message from a pod's own subtasks.
 enum SubtaskMessage {
     Ended(RunEnd),
+    Probed(Probed),
+    HookEnded(HookEnd),
     /// A ConfigMap or Secret of a volume may have changed.
     SourcesChanged,
     /// This many readers of a container's log were dropped as too slow.
@@ -71,6 +78,14 @@ struct Worker {
     policy: Policy,
     records: Vec<Record>,
     running: HashMap<usize, Arc<Process>>,
+    /// Numbers of the current runs of running containers: a message of an
+    /// earlier run is ignored.
+    runs: HashMap<usize, u64>,
+    started_runs: u64,
+    running_since: HashMap<usize, Instant>,
+    starting: HashMap<usize, Starting>,
+    probes: HashMap<usize, Probes>,
+    stops: HashMap<usize, ContainerStop>,
     /// When a container may start; immediately if absent, never if `None`.
     due: HashMap<usize, Option<Instant>>,
     config_retry: HashMap<usize, Retry>,
@@ -152,6 +167,12 @@ impl Worker {
             uid,
             records,
             running: HashMap::new(),
+            runs: HashMap::new(),
+            started_runs: 0,
+            running_since: HashMap::new(),
+            starting: HashMap::new(),
+            probes: HashMap::new(),
+            stops: HashMap::new(),
             due: HashMap::new(),
             config_retry: HashMap::new(),
             inner,
@@ -224,6 +245,8 @@ impl Worker {
     async fn handle_message(&mut self, report: SubtaskMessage) {
         match report {
             SubtaskMessage::Ended(end) => self.container_ended(end),
+            SubtaskMessage::Probed(probed) => self.probed(&probed),
+            SubtaskMessage::HookEnded(end) => self.hook_ended(&end),
             SubtaskMessage::ReadersDropped { index, readers } => {
                 self.readers_dropped(index, readers)
             }
@@ -240,7 +263,7 @@ impl Worker {
     fn note(&self, warning: bool, reason: &'static str, message: String, index: Option<usize>) {
         let container = index.map(|index| {
             let record = &self.records[index];
-            (record.is_init(), record.name().to_owned())
+            (record.list(), record.name().to_owned())
         });
         self.shared.events.note(
             &self.pod,
@@ -260,12 +283,16 @@ impl Worker {
         let has_changed = before.labels != after.labels || before.annotations != after.annotations;
         let is_due = has_changed && self.volumes.is_some() && volumes::contain_metadata(&pod);
         self.pod = pod;
+        self.add_ephemeral_containers();
         if let Some(stopping) = &mut self.stopping
             && let Some(grace) = self.pod.metadata.deletion_grace_period_seconds
         {
             // The grace period can only become shorter.
             let grace = Duration::from_secs(u64::try_from(grace).unwrap_or(0));
             stopping.kill_at = stopping.kill_at.min(later(grace));
+            for stop in self.stops.values_mut() {
+                stop.shorten(stopping.kill_at);
+            }
         }
         is_due
     }
@@ -281,10 +308,8 @@ impl Worker {
     /// Returns when the task must act without a message.
     fn next_wakeup(&self) -> Option<Instant> {
         let mut times: Vec<Instant> = self.report_retry.at.into_iter().collect();
-        if let Some(stopping) = &self.stopping {
-            times
-                .extend((!stopping.killed && !self.running.is_empty()).then_some(stopping.kill_at));
-        } else if !self.phase.is_terminal() {
+        times.extend(self.stops.values().filter_map(ContainerStop::due));
+        if self.stopping.is_none() && !self.phase.is_terminal() {
             let waits = self
                 .due
                 .iter()
@@ -317,9 +342,8 @@ impl Worker {
                 self.begin_stop(self.grace());
             }
         }
-        if self.stopping.is_some() {
-            self.continue_stopping();
-        } else {
+        self.continue_stopping();
+        if self.stopping.is_none() {
             self.start_containers().await;
         }
         let stopped = self.stopping.is_some();
@@ -337,7 +361,12 @@ impl Worker {
         if !self.set_up().await {
             return;
         }
+        self.start_ephemeral_containers().await;
         for index in 0..self.records.len() {
+            // The next containers wait for the postStart hook, as in the kubelet.
+            if self.starting.contains_key(&index) {
+                return;
+            }
             let record = &self.records[index];
             let code = record.final_code(self.policy);
             match record.role {
@@ -353,12 +382,17 @@ impl Worker {
                 Role::Sidecar if self.main_containers_are_complete() => {}
                 Role::Sidecar => {
                     self.start_if_due(index).await;
-                    if !self.records[index].has_run() {
-                        return;
-                    }
                 }
+                Role::Ephemeral => {}
                 Role::Main if record.is_running() || code.is_some() => {}
                 Role::Main => self.start_if_due(index).await,
+            }
+            let record = &self.records[index];
+            let blocks = record.role == Role::Sidecar
+                && !record.was_started()
+                && !status::has_main_run(&self.records);
+            if blocks || self.starting.contains_key(&index) {
+                return;
             }
         }
         if self.main_containers_are_complete() {

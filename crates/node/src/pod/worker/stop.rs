@@ -1,14 +1,15 @@
-//! Stops a pod's containers: TERM, the grace period, KILL; sidecars last.
+//! Stops containers: the preStop hook, TERM, the grace period, KILL. Of a pod's
+//! containers, sidecars end last.
 
 use std::time::Duration;
 
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 
 use super::{Role, SubtaskMessage, Worker};
 
 /// Substitute for "never" in timers: an `Instant` has a maximum, and a grace
 /// period can be any number in a manifest.
-const FAR_FUTURE: Duration = Duration::from_secs(60 * 60 * 24 * 365 * 30);
+pub(super) const FAR_FUTURE: Duration = Duration::from_secs(60 * 60 * 24 * 365 * 30);
 
 /// Adds a duration to the current time without overflow.
 pub(super) fn later(duration: Duration) -> Instant {
@@ -17,13 +18,47 @@ pub(super) fn later(duration: Duration) -> Instant {
 
 /// Grace period for containers when the agent stops.
 pub(super) const STOP_GRACE: Duration = Duration::from_secs(1);
+/// Minimum time between TERM and KILL if the container had to wait for TERM, as
+/// in the kubelet.
+const MINIMUM_GRACE: Duration = Duration::from_secs(2);
 
-/// Why and until when containers are being stopped.
+/// Until when the pod's containers are being stopped.
 #[derive(Debug)]
 pub(super) struct Stopping {
     pub(super) kill_at: Instant,
-    pub(super) killed: bool,
-    pub(super) sidecars_terminated: bool,
+}
+
+/// A container that is being stopped.
+#[derive(Debug)]
+pub(super) struct ContainerStop {
+    kill_at: Instant,
+    step: StopStep,
+    /// Whether the container had to wait for TERM.
+    waited: bool,
+    /// The task of the preStop hook.
+    hook: JoinSet<()>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StopStep {
+    /// The preStop hook runs.
+    Hook,
+    /// Waits until the containers that must end first have ended.
+    Turn,
+    Terminated,
+    Killed,
+}
+
+impl ContainerStop {
+    /// Returns when the next step is due at the latest.
+    pub(super) fn due(&self) -> Option<Instant> {
+        (self.step != StopStep::Killed).then_some(self.kill_at)
+    }
+
+    /// The grace period can only become shorter.
+    pub(super) fn shorten(&mut self, kill_at: Instant) {
+        self.kill_at = self.kill_at.min(kill_at);
+    }
 }
 
 impl Worker {
@@ -35,43 +70,101 @@ impl Worker {
         Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
     }
 
+    /// Begins to stop all containers; none of them restarts.
     pub(super) fn begin_stop(&mut self, grace: Duration) {
         let mut running: Vec<usize> = self.running.keys().copied().collect();
         running.sort_unstable();
         for index in running {
             let text = format!("Stopping container {}", self.records[index].name());
-            self.note(false, "Killing", text, Some(index));
-            if self.records[index].role != Role::Sidecar {
-                self.running[&index].terminate();
-            }
+            self.stop_container(index, grace, text);
         }
         let kill_at = later(grace);
-        self.stopping = Some(Stopping {
-            kill_at,
-            killed: false,
-            sidecars_terminated: false,
-        });
+        self.stopping = Some(Stopping { kill_at });
     }
 
-    pub(super) fn continue_stopping(&mut self) {
-        let Some(stopping) = &mut self.stopping else {
+    /// Begins to stop a container.
+    pub(super) fn stop_container(&mut self, index: usize, grace: Duration, message: String) {
+        self.note(false, "Killing", message, Some(index));
+        self.end_checks(index);
+        self.finish_start(index);
+        let kill_at = later(grace);
+        if let Some(stop) = self.stops.get_mut(&index) {
+            stop.shorten(kill_at);
             return;
+        }
+        let hook = if grace.is_zero() {
+            JoinSet::new()
+        } else {
+            self.run_pre_stop_hook(index)
         };
-        let records = &self.records;
-        let only_sidecars = self
-            .running
-            .keys()
-            .all(|index| records[*index].role == Role::Sidecar);
-        if only_sidecars && !stopping.sidecars_terminated {
-            stopping.sidecars_terminated = true;
-            self.running
-                .values()
-                .for_each(|process| process.terminate());
+        let stop = ContainerStop {
+            kill_at,
+            step: if hook.is_empty() {
+                StopStep::Turn
+            } else {
+                StopStep::Hook
+            },
+            waited: !hook.is_empty(),
+            hook,
+        };
+        self.stops.insert(index, stop);
+    }
+
+    /// Continues to stop a container whose preStop hook has ended.
+    pub(super) fn pre_stop_hook_ended(&mut self, index: usize) {
+        if let Some(stop) = self.stops.get_mut(&index)
+            && stop.step == StopStep::Hook
+        {
+            stop.step = StopStep::Turn;
         }
-        if !stopping.killed && stopping.kill_at <= Instant::now() {
-            stopping.killed = true;
-            self.running.values().for_each(|process| process.kill());
+    }
+
+    /// Performs the steps that are due.
+    pub(super) fn continue_stopping(&mut self) {
+        let now = Instant::now();
+        let mut indexes: Vec<usize> = self.stops.keys().copied().collect();
+        indexes.sort_unstable();
+        for index in indexes {
+            let is_its_turn = self.is_turn_to_terminate(index);
+            let (Some(stop), Some(process)) =
+                (self.stops.get_mut(&index), self.running.get(&index))
+            else {
+                continue;
+            };
+            let is_late = stop.kill_at <= now;
+            if stop.step == StopStep::Hook && is_late {
+                stop.step = StopStep::Turn;
+            }
+            if stop.step == StopStep::Turn {
+                if is_its_turn || is_late {
+                    process.terminate();
+                    stop.step = StopStep::Terminated;
+                    if stop.waited {
+                        stop.kill_at = stop.kill_at.max(now + MINIMUM_GRACE);
+                    }
+                } else {
+                    stop.waited = true;
+                }
+            }
+            if stop.step == StopStep::Terminated && stop.kill_at <= now {
+                process.kill();
+                stop.step = StopStep::Killed;
+                stop.hook.abort_all();
+            }
         }
+    }
+
+    /// Whether no container runs that must end before this one: sidecars end
+    /// after the main containers and the sidecars that started later.
+    fn is_turn_to_terminate(&self, index: usize) -> bool {
+        let pod_stops = self.stopping.is_some();
+        if self.records[index].role != Role::Sidecar || !pod_stops {
+            return true;
+        }
+        !self.running.keys().any(|other| {
+            let ends_first = matches!(self.records[*other].role, Role::Main | Role::Sidecar);
+            ends_first && *other > index
+        })
     }
 
     pub(super) fn stop_sidecars(&mut self) {
@@ -87,6 +180,7 @@ impl Worker {
         reports: &mut mpsc::Receiver<SubtaskMessage>,
         grace: Duration,
     ) {
+        self.probes.clear();
         if !grace.is_zero() {
             self.running
                 .values()

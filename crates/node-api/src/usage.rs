@@ -1,0 +1,46 @@
+//! Resource usage of a node and of its containers.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+
+/// Resource usage.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Billionths of a CPU core, on average over a period.
+    pub cpu_nanocores: u64,
+    /// CPU time since the start, in nanoseconds.
+    pub cpu_nanoseconds: u64,
+    /// Bytes of memory that cannot be reclaimed.
+    pub memory: u64,
+}
+
+/// The usage of a container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainerUsage {
+    /// The uid of its pod.
+    pub pod_uid: String,
+    /// Its name.
+    pub name: String,
+    /// Its usage.
+    pub usage: Usage,
+}
+
+/// The usage of a node and of its running containers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeUsage {
+    /// The name of the node.
+    pub node: String,
+    /// The end of the measured period.
+    pub at: Timestamp,
+    /// The length of the measured period.
+    pub window: Duration,
+    /// The usage of the whole machine.
+    pub machine: Usage,
+    /// The usage of the running containers.
+    pub containers: Vec<ContainerUsage>,
+}
+
+/// A measurement; `None` if it is not possible now.
+pub type Measuring = BoxFuture<'static, Option<NodeUsage>>;

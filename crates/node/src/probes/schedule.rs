@@ -1,0 +1,182 @@
+//! When a probe is due and when its results count. Pure.
+
+use std::{fmt, time::Duration};
+
+use k8s_openapi::api::core::v1::Probe;
+use tokio::time::Instant;
+
+/// The purpose of a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Startup,
+    Liveness,
+    Readiness,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Startup => "Startup",
+            Self::Liveness => "Liveness",
+            Self::Readiness => "Readiness",
+        })
+    }
+}
+
+/// The timing and the thresholds of a probe, and its latest results.
+#[derive(Debug, Clone)]
+pub(crate) struct Schedule {
+    kind: Kind,
+    initial_delay: Duration,
+    period: Duration,
+    pub(crate) timeout: Duration,
+    success_threshold: u32,
+    failure_threshold: u32,
+    /// The point in the grid of periods that the latest probe belongs to.
+    tick: Instant,
+    latest: Option<bool>,
+    /// Number of times in a row that the probe had the latest result.
+    repeated: u32,
+}
+
+impl Schedule {
+    /// A probe of a container that has been running since `since`.
+    pub(crate) fn new(kind: Kind, spec: &Probe, since: Instant) -> Self {
+        let seconds = |value: Option<i32>, default: u64| {
+            let value = value.and_then(|value| u64::try_from(value).ok());
+            Duration::from_secs(value.unwrap_or(default))
+        };
+        let threshold = |value: Option<i32>, default: u32| {
+            let value = value.and_then(|value| u32::try_from(value).ok());
+            value.unwrap_or(default).max(1)
+        };
+        let initial_delay = seconds(spec.initial_delay_seconds, 0);
+        Self {
+            kind,
+            initial_delay,
+            period: seconds(spec.period_seconds, 10).max(Duration::from_secs(1)),
+            timeout: seconds(spec.timeout_seconds, 1).max(Duration::from_secs(1)),
+            success_threshold: threshold(spec.success_threshold, 1),
+            failure_threshold: threshold(spec.failure_threshold, 3),
+            tick: since,
+            latest: None,
+            repeated: 0,
+        }
+    }
+
+    /// Returns when the first probe is due.
+    pub(crate) fn first(&mut self, now: Instant) -> Instant {
+        self.tick = self
+            .tick
+            .checked_add(self.initial_delay)
+            .unwrap_or(now)
+            .max(now);
+        self.tick
+    }
+
+    /// Returns when the next probe is due. As with Go's tickers, periods that
+    /// have passed during the previous probe count once.
+    pub(crate) fn next(&mut self, now: Instant) -> Instant {
+        let next = self.tick + self.period;
+        if next > now {
+            self.tick = next;
+            return next;
+        }
+        let passed = now.duration_since(self.tick).as_secs() / self.period.as_secs().max(1);
+        let passed = u32::try_from(passed).unwrap_or(u32::MAX);
+        self.tick += self.period.saturating_mul(passed);
+        now
+    }
+
+    /// Records a result; returns it if it reaches its threshold.
+    pub(crate) fn record(&mut self, success: bool) -> Option<bool> {
+        if self.latest == Some(success) {
+            self.repeated = self.repeated.saturating_add(1);
+        } else {
+            self.latest = Some(success);
+            self.repeated = 1;
+        }
+        let threshold = if success {
+            self.success_threshold
+        } else {
+            self.failure_threshold
+        };
+        (self.repeated >= threshold).then_some(success)
+    }
+
+    /// Whether the container is not probed again after this result. A
+    /// container that failed restarts first; one that has started stays so.
+    pub(crate) fn ends_with(&self, success: bool) -> bool {
+        match self.kind {
+            Kind::Startup => true,
+            Kind::Liveness => !success,
+            Kind::Readiness => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(initial: i32, period: i32, success: i32, failure: i32) -> Probe {
+        Probe {
+            initial_delay_seconds: Some(initial),
+            period_seconds: Some(period),
+            success_threshold: Some(success),
+            failure_threshold: Some(failure),
+            ..Probe::default()
+        }
+    }
+
+    #[test]
+    fn probes_are_due_after_the_initial_delay_and_in_each_period() {
+        let start = Instant::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        let mut schedule = Schedule::new(Kind::Liveness, &spec(5, 10, 1, 3), start);
+        assert_eq!(schedule.first(at(0)), at(5));
+        assert_eq!(schedule.next(at(5)), at(15));
+        // A probe that took longer than two periods.
+        assert_eq!(schedule.next(at(37)), at(37));
+        assert_eq!(schedule.next(at(38)), at(45));
+        // A container that has started long ago.
+        let mut schedule = Schedule::new(Kind::Liveness, &spec(5, 10, 1, 3), start);
+        assert_eq!(schedule.first(at(60)), at(60));
+        assert_eq!(schedule.next(at(61)), at(70));
+    }
+
+    #[test]
+    fn a_result_counts_when_it_reaches_its_threshold() {
+        let now = Instant::now();
+        let mut schedule = Schedule::new(Kind::Readiness, &spec(0, 1, 2, 3), now);
+        let results = [true, true, false, false, true, false, false, false, false];
+        let counted: Vec<_> = results
+            .iter()
+            .map(|result| schedule.record(*result))
+            .collect();
+        let (yes, no) = (Some(true), Some(false));
+        assert_eq!(counted, [None, yes, None, None, None, None, None, no, no]);
+    }
+
+    #[test]
+    fn which_results_end_a_probe() {
+        let ends = |kind| {
+            let schedule = Schedule::new(kind, &Probe::default(), Instant::now());
+            (schedule.ends_with(true), schedule.ends_with(false))
+        };
+        assert_eq!(ends(Kind::Startup), (true, true));
+        assert_eq!(ends(Kind::Liveness), (false, true));
+        assert_eq!(ends(Kind::Readiness), (false, false));
+    }
+
+    #[test]
+    fn omitted_fields_have_the_defaults_of_the_api() {
+        let now = Instant::now();
+        let mut schedule = Schedule::new(Kind::Liveness, &Probe::default(), now);
+        assert_eq!(schedule.timeout, Duration::from_secs(1));
+        assert_eq!(schedule.first(now), now);
+        assert_eq!(schedule.next(now), now + Duration::from_secs(10));
+        let counted: Vec<_> = (0..3).map(|_| schedule.record(false)).collect();
+        assert_eq!(counted, [None, None, Some(false)]);
+    }
+}

@@ -1,0 +1,88 @@
+//! TLS for probes, which do not verify certificates.
+
+use std::sync::{Arc, LazyLock};
+
+use rustls::{
+    ClientConfig, DigitallySignedStruct, SignatureScheme,
+    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    crypto::CryptoProvider,
+    pki_types::{CertificateDer, ServerName, UnixTime},
+};
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+/// The error if a server responds without TLS.
+pub(crate) const NOT_TLS: &str = "http: server gave HTTP response to HTTPS client";
+
+/// Built on first use: most pods have no HTTPS probes.
+static CONFIG: LazyLock<Result<Arc<ClientConfig>, String>> = LazyLock::new(|| {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(AcceptsAll(provider)))
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+});
+
+/// Performs a handshake; any certificate is accepted, as by the kubelet.
+pub(super) async fn handshake(
+    host: &str,
+    stream: TcpStream,
+) -> Result<TlsStream<TcpStream>, String> {
+    let config = CONFIG.as_ref().map_err(String::clone)?;
+    let name = ServerName::try_from(host.to_owned())
+        .map_err(|_| format!("tls: {host:?} is not a host name"))?;
+    let connector = TlsConnector::from(config.clone());
+    connector.connect(name, stream).await.map_err(|error| {
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+        match inner {
+            // What the server sent is not TLS.
+            Some(rustls::Error::InvalidMessage(_)) => NOT_TLS.to_owned(),
+            Some(error) => format!("tls: {error}"),
+            None if error.kind() == std::io::ErrorKind::UnexpectedEof => "EOF".to_owned(),
+            None => super::tcp::system_text(&error),
+        }
+    })
+}
+
+#[derive(Debug)]
+struct AcceptsAll(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AcceptsAll {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
