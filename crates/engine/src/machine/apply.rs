@@ -106,7 +106,9 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
             object: Value::Object(new),
             options: request.options,
         };
-        let draft = create::draft(tx.state(), tx.ids(), request, Some(author))?;
+        let reviews = tx.reviews();
+        let reviews = reviews.as_deref();
+        let draft = create::draft(tx.state(), tx.ids(), request, Some(author), reviews)?;
         return create::create(tx, draft);
     };
     let mut new = view.to_stored_form(new);

@@ -13,6 +13,7 @@ use crate::{
     machine::{
         JsonObject, Transaction, admission, namespace,
         ownership::{self, Author},
+        reviews,
     },
     managed, object,
 };
@@ -31,6 +32,7 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         author,
         mut entries,
         warnings,
+        is_reviewed,
     } = draft;
     let kind = tx.kinds().id(&view.info)?;
     check_not_terminating(tx.kinds().entry(kind), json::text(&object, "metadata.name"))?;
@@ -76,6 +78,12 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     json::child(&mut object, "metadata").insert("creationTimestamp".into(), created.into());
     admission::admit(tx, kind, &mut object, None)?;
     let object = view.prune_for_storage(&object).unwrap_or(object);
+    if let Some(reviews) = tx.reviews().filter(|_| is_reviewed) {
+        reviews.validate((&view.info, None), || {
+            let shown = view.convert(object.clone());
+            (reviews::with_managed(shown, &managed), None)
+        })?;
+    }
     Ok(Written {
         object: put(tx, kind, &object, &managed, &author)?,
         created: true,
@@ -93,7 +101,7 @@ fn put(
     author: &Author,
 ) -> Result<Arc<Object>, Error> {
     match tx.put_managed(kind, object, Some(managed)) {
-        Err(Error::ObjectTooLarge) if matches!(author, Author::Manager { .. }) => {
+        Err(Error::ObjectTooLarge) if !matches!(author, Author::Applied(_)) => {
             tx.put_managed(kind, object, Some(""))
         }
         result => result,
