@@ -9,8 +9,13 @@ use longshore_node_api::{NodeLogs, NodeStreams};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
-    auth::Authenticator, documents::Documents, inject::Faults, metrics::Metrics, query::Query,
+    auth::Authenticator,
+    documents::Documents,
+    inject::Faults,
+    metrics::Metrics,
+    query::Query,
     user::User,
+    webhooks::{Warnings, Webhooks},
 };
 
 /// State that all requests share.
@@ -29,6 +34,7 @@ pub(crate) struct Shared {
     pub(crate) faults_endpoint: bool,
     pub(crate) warn_unhandled_kinds: bool,
     pub(crate) authenticator: Authenticator,
+    pub(crate) webhooks: Webhooks,
     /// Becomes true when the server is closed.
     pub(crate) closing: watch::Sender<bool>,
 }
@@ -50,6 +56,8 @@ pub(crate) struct Call {
     pub(crate) custom: Option<longshore_engine::Served>,
     /// Whether the request comes from a component of the cluster itself.
     pub(crate) sheltered: bool,
+    /// The warnings of webhooks.
+    pub(crate) warnings: Warnings,
 }
 
 impl Call {

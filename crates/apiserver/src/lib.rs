@@ -70,6 +70,7 @@ mod unauthenticated;
 mod unread_body;
 mod user;
 mod verb;
+mod webhooks;
 mod yaml;
 
 pub use body::Body;

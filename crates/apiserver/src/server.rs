@@ -29,6 +29,7 @@ use crate::{
     stopping::stopped,
     tls::ServerTls,
     tokens::TokenKey,
+    webhooks::Webhooks,
 };
 
 /// The configuration of a server.
@@ -86,6 +87,7 @@ impl ApiServer {
             sessions: Arc::new(Semaphore::new(sessions)),
             forwarded: Arc::new(Semaphore::new(forwarded)),
             documents: Mutex::default(),
+            webhooks: Webhooks::default(),
             closing: watch::Sender::new(false),
         };
         Self {

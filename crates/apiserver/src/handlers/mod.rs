@@ -1,6 +1,7 @@
 //! Handlers of routes and methods. A handler parses typed options, calls the
 //! engine, and presents the result.
 
+mod admission;
 mod delete;
 mod evict;
 pub(crate) mod faults;
@@ -32,7 +33,15 @@ use crate::{
 
 pub(crate) async fn dispatch(mut call: Call, route: Route, body: RequestBody) -> Reply {
     match route {
-        Route::Resource(resource) => self::resource(call, resource, body).await,
+        Route::Resource(resource) => {
+            let warnings = call.warnings.clone();
+            let mut reply = self::resource(call, resource, body).await;
+            match &mut reply {
+                Ok(response) => reply::warn(response, &warnings.take()),
+                Err(error) => error.set_warnings(warnings.take()),
+            }
+            reply
+        }
         // Health checks accept every method.
         Route::Health(..) => meta::dispatch(call, route).await,
         Route::Version | Route::GroupVersion { .. } if call.method != Method::GET => {
@@ -165,9 +174,9 @@ async fn subresource(call: Call, target: Target, word: &str, body: RequestBody) 
         ("binding", _) => Err(StatusError::wrong_method(&["POST"])),
         ("eviction", Method::POST) => evict::evict(call, target, body).await,
         ("eviction", _) => Err(StatusError::wrong_method(&["POST"])),
-        ("exec", Method::GET | Method::POST) => streams::exec(call, target),
-        ("attach", Method::GET | Method::POST) => streams::attach(call, target),
-        ("portforward", Method::GET | Method::POST) => streams::port_forward(call, target),
+        ("exec", Method::GET | Method::POST) => streams::exec(call, target).await,
+        ("attach", Method::GET | Method::POST) => streams::attach(call, target).await,
+        ("portforward", Method::GET | Method::POST) => streams::port_forward(call, target).await,
         ("exec" | "attach" | "portforward", _) => Err(StatusError::wrong_method(&["GET", "POST"])),
         ("log", Method::GET) => logs::log(call, target).await,
         ("token", Method::POST) => token::request(call, target, body).await,

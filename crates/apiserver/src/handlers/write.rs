@@ -9,7 +9,10 @@ use longshore_model::{KindInfo, PatchKind, Status};
 use longshore_schema::parse;
 use serde_json::Value;
 
-use super::{object_shape, plain_shape};
+use super::{
+    admission::{self, Place},
+    object_shape, plain_shape,
+};
 use crate::{
     body::Body,
     call::Call,
@@ -21,6 +24,7 @@ use crate::{
     present::Presenter,
     reply::{self, Reply},
     status_error::StatusError,
+    webhooks::Operation,
     yaml,
 };
 
@@ -37,13 +41,26 @@ pub(super) async fn create(
     check_kind(&call, &mut object, &info)?;
     let duplicate_fields = duplicate_fields.in_object(&info, &options, &object)?;
     set_requester(&call, &info, &mut object);
+    let place = Place {
+        kind: &info,
+        namespace: namespace.as_deref(),
+        name: object["metadata"]["name"].as_str().unwrap_or_default(),
+        subresource: "",
+    };
+    let admission = admission::of(&call, &[Operation::Create], place, || {
+        admission::write_options(&call.query, options.dry_run)
+    });
     let create = Create {
         kind: info.clone(),
         namespace,
         object,
         options,
     };
-    let mut written = call.shared.engine.create(create).await?;
+    let engine = &call.shared.engine;
+    let mut written = match &admission {
+        Some(admission) => engine.create_reviewed(create, admission).await?,
+        None => engine.create(create).await?,
+    };
     written.warnings.splice(0..0, duplicate_fields);
     written.warnings.extend(idle_kind_warning(&call, &info));
     answer(StatusCode::CREATED, wanted, &presenter, &written)
@@ -59,6 +76,22 @@ fn set_requester(call: &Call, kind: &KindInfo, object: &mut Value) {
             spec.remove(field);
         }
         spec.extend(user);
+    }
+}
+
+/// The part of an object that admission reviews.
+fn place(target: &Target, subresource: Subresource) -> Place<'_> {
+    Place {
+        kind: &target.kind,
+        namespace: target.namespace.as_deref(),
+        name: &target.name,
+        subresource: match subresource {
+            Subresource::None => "",
+            Subresource::Status => "status",
+            Subresource::Scale => "scale",
+            Subresource::Finalize => "finalize",
+            Subresource::Approval => "approval",
+        },
     }
 }
 
@@ -103,13 +136,21 @@ pub(super) async fn update(
     input::check_name(&object, &target.name, target.namespace.as_deref())?;
     let duplicate_fields = duplicate_fields.in_object(&kind, &options, &object)?;
     let idle_kind_warning = idle_kind_warning(&call, &target.kind);
+    let operations = [Operation::Create, Operation::Update];
+    let admission = admission::of(&call, &operations, place(&target, subresource), || {
+        admission::write_options(&call.query, options.dry_run)
+    });
     let update = Update {
         target,
         subresource,
         object,
         options,
     };
-    let mut written = call.shared.engine.update(update).await?;
+    let engine = &call.shared.engine;
+    let mut written = match &admission {
+        Some(admission) => engine.update_reviewed(update, admission).await?,
+        None => engine.update(update).await?,
+    };
     written.warnings.splice(0..0, duplicate_fields);
     if written.created {
         written.warnings.extend(idle_kind_warning);
@@ -143,6 +184,10 @@ pub(super) async fn patch(
         set_requester(&call, &target.kind, &mut body);
     }
     let idle_kind_warning = idle_kind_warning(&call, &target.kind);
+    let operations = [Operation::Create, Operation::Update];
+    let admission = admission::of(&call, &operations, place(&target, subresource), || {
+        admission::write_options(&call.query, options.dry_run)
+    });
     let patch = Patch {
         target,
         subresource,
@@ -150,7 +195,11 @@ pub(super) async fn patch(
         body,
         options,
     };
-    let mut written = call.shared.engine.patch(patch).await?;
+    let engine = &call.shared.engine;
+    let mut written = match &admission {
+        Some(admission) => engine.patch_reviewed(patch, admission).await?,
+        None => engine.patch(patch).await?,
+    };
     written.warnings.splice(0..0, duplicate_fields);
     if written.created {
         written.warnings.extend(idle_kind_warning);
@@ -176,19 +225,29 @@ fn read_patch(kind: PatchKind, bytes: &[u8]) -> Result<(Value, DuplicateFields),
 
 /// POST of a Binding to `bindings`; the Binding names the pod.
 pub(super) async fn bindings(call: Call, namespace: Option<String>, body: RequestBody) -> Reply {
-    bind_to(call, namespace.unwrap_or_default(), None, body).await
+    bind_to(call, (None, namespace.unwrap_or_default(), None), body).await
 }
 
 /// POST of a Binding to `pods/{name}/binding`.
 pub(super) async fn bind(call: Call, target: Target, body: RequestBody) -> Reply {
     let namespace = target.namespace.unwrap_or_default();
-    bind_to(call, namespace, Some(target.name), body).await
+    bind_to(
+        call,
+        (Some(target.kind), namespace, Some(target.name)),
+        body,
+    )
+    .await
 }
 
-async fn bind_to(call: Call, namespace: String, name: Option<String>, body: RequestBody) -> Reply {
+/// Binds a pod. The kind is that of the pod if the path names it.
+async fn bind_to(
+    call: Call,
+    (kind, namespace, name): (Option<Arc<KindInfo>>, String, Option<String>),
+    body: RequestBody,
+) -> Reply {
     plain_shape(&call)?;
     let options = params::write_options(&call.query, "CreateOptions", None, call.user_agent())?;
-    let (binding, _) = input::object(&call.headers, body, "Binding").await?;
+    let (mut binding, _) = input::object(&call.headers, body, "Binding").await?;
     if !matches!(binding["kind"].as_str(), None | Some("" | "Binding")) {
         return Err(StatusError::bad_request(format!(
             "{} in version {} cannot be handled as a Binding",
@@ -216,6 +275,23 @@ async fn bind_to(call: Call, namespace: String, name: Option<String>, body: Requ
             ));
         }
     };
+    let write_options = || admission::write_options(&call.query, options.dry_run);
+    let admission = match &kind {
+        None => admission::of_bindings(&call, (&namespace, &name), write_options),
+        Some(kind) => {
+            let place = Place {
+                kind,
+                namespace: Some(&namespace),
+                name: &name,
+                subresource: "binding",
+            };
+            admission::of(&call, &[Operation::Create], place, write_options)
+        }
+    };
+    if let Some(admission) = &admission {
+        admission::complete(&mut binding, ("v1", "Binding"), &namespace, &name);
+        binding = admission.admit(Operation::Create, binding).await?;
+    }
     if !matches!(
         binding["target"]["kind"].as_str(),
         None | Some("" | "Node" | "Minion")
