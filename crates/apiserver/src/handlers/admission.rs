@@ -5,7 +5,7 @@ use longshore_model::{Gvk, KindInfo};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    call::Call,
+    call::{Call, Shared},
     query::Query,
     webhooks::{Admission, Attributes, Operation, Resource},
 };
@@ -37,7 +37,10 @@ pub(super) fn of(
     place: Place<'_>,
     options: impl FnOnce() -> RequestOptions,
 ) -> Option<Admission> {
-    Admission::of(call, operations, |shared| {
+    let Shared {
+        webhooks, engine, ..
+    } = &*call.shared;
+    webhooks.admission(engine, &call.warnings, operations, || {
         let own_kind = kind_of_subresource(place.subresource);
         let resource = |info: &KindInfo| {
             let of = Resource::of(info);
@@ -49,7 +52,7 @@ pub(super) fn of(
                 None => of,
             }
         };
-        let versions = shared.engine.versions_of(place.kind);
+        let versions = engine.versions_of(place.kind);
         let options = options();
         let resource_of_request = resource(place.kind);
         let namespace = match resource_of_request.is_namespaces() {
@@ -76,7 +79,10 @@ pub(super) fn of_bindings(
     (namespace, name): (&str, &str),
     options: impl FnOnce() -> RequestOptions,
 ) -> Option<Admission> {
-    Admission::of(call, &[Operation::Create], |_| {
+    let Shared {
+        webhooks, engine, ..
+    } = &*call.shared;
+    webhooks.admission(engine, &call.warnings, &[Operation::Create], || {
         let options = options();
         Attributes {
             resource: Resource {

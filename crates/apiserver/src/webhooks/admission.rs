@@ -12,7 +12,6 @@ use super::{
     message::Objects,
     refusal::Refusal,
 };
-use crate::call::{Call, Shared};
 
 /// Characters of all warnings of a request from which they are shortened, and
 /// of each shortened warning (as in Kubernetes).
@@ -67,28 +66,6 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Returns the admission of a request that may become one of several
-    /// operations; `None` if no webhook can match it.
-    pub(crate) fn of(
-        call: &Call,
-        operations: &[Operation],
-        attributes: impl FnOnce(&Shared) -> Attributes,
-    ) -> Option<Self> {
-        let shared = &call.shared;
-        let index = shared.webhooks.current(&shared.engine)?;
-        let attributes = attributes(shared);
-        // Webhooks cannot prevent changes of their own configurations.
-        if attributes.resource.group == "admissionregistration.k8s.io" {
-            return None;
-        }
-        index.covers(operations, &attributes).then(|| Self {
-            engine: shared.engine.clone(),
-            index,
-            attributes,
-            warnings: call.warnings.clone(),
-        })
-    }
-
     /// Admits the object of a request that is not stored, such as the options
     /// of a connection. Returns the object.
     pub(crate) async fn admit(&self, operation: Operation, object: Value) -> Result<Value, Error> {

@@ -31,8 +31,31 @@ pub(crate) struct Webhooks {
 }
 
 impl Webhooks {
+    /// Returns the admission of a request that may become one of several
+    /// operations; `None` if no webhook can match it.
+    pub(crate) fn admission(
+        &self,
+        engine: &Engine,
+        warnings: &Warnings,
+        operations: &[Operation],
+        attributes: impl FnOnce() -> Attributes,
+    ) -> Option<Admission> {
+        let index = self.current(engine)?;
+        let attributes = attributes();
+        // Webhooks cannot prevent changes of their own configurations.
+        if attributes.resource.group == "admissionregistration.k8s.io" {
+            return None;
+        }
+        index.covers(operations, &attributes).then(|| Admission {
+            engine: engine.clone(),
+            index,
+            attributes,
+            warnings: warnings.clone(),
+        })
+    }
+
     /// Returns the webhooks; `None` if there are none.
-    pub(crate) fn current(&self, engine: &Engine) -> Option<Arc<Index>> {
+    fn current(&self, engine: &Engine) -> Option<Arc<Index>> {
         let revision = engine.admission_revision();
         if revision == 0 {
             return None;

@@ -111,7 +111,7 @@ async fn a_field_taken_from_its_manager_by_a_webhook_is_kept_by_the_manager() {
 async fn mutated_objects_get_defaults_and_are_validated() {
     let (server, hook) = (Server::new(), Hook::start().await);
     let webhook = hook.webhook("/add", &["CREATE"], &["pods"]);
-    configure(&server, "Mutating", "a", &[webhook.clone()]).await;
+    configure(&server, "Mutating", "a", std::slice::from_ref(&webhook)).await;
     let check = hook.webhook("/check", &["CREATE"], &["pods"]);
     configure(&server, "Validating", "a", &[check]).await;
     hook.on("/add", |_| {
@@ -200,7 +200,7 @@ async fn custom_objects_are_mutated_and_pruned() {
     // The rule names v2 only, and the request is for v1.
     let mut webhook = hook.webhook("/m", &["CREATE", "UPDATE"], &["ships"]);
     webhook["rules"][0]["apiVersions"] = json!(["v2"]);
-    configure(&server, "Mutating", "a", &[webhook.clone()]).await;
+    configure(&server, "Mutating", "a", std::slice::from_ref(&webhook)).await;
     hook.on("/m", |_| {
         patch(&json!([
             {"op": "add", "path": "/spec/size", "value": 3},

@@ -144,7 +144,7 @@ async fn bindings_evictions_and_tokens_are_creates_of_subresources() {
     let (server, hook) = (Server::new(), Hook::start().await);
     let resources = ["pods/binding", "pods/eviction", "serviceaccounts/token"];
     let webhook = hook.webhook("/v", &["CREATE"], &resources);
-    configure(&server, "Validating", "a", &[webhook.clone()]).await;
+    configure(&server, "Validating", "a", std::slice::from_ref(&webhook)).await;
     let binding_only = hook.webhook("/m", &["CREATE"], &["pods/binding"]);
     configure(&server, "Mutating", "a", &[binding_only]).await;
     hook.on("/m", |_| {
