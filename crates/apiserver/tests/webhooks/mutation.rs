@@ -8,6 +8,7 @@ use crate::{
     common::{CONFIG_MAPS, PODS, Server},
     config_map, configure,
     hook::{Hook, patch},
+    with,
 };
 
 /// A server whose webhook adds `data.added` to ConfigMaps.
@@ -125,6 +126,11 @@ async fn mutated_objects_get_defaults_and_are_validated() {
     let calls = hook.calls();
     assert_eq!(calls[1].path, "/check?timeout=10s");
     assert_eq!(calls[1].request["object"]["spec"], pod["spec"]);
+    // The defaults of the API and the admission plugins of Kubernetes come first.
+    let shown = &calls[0].request["object"]["spec"];
+    for field in ["serviceAccountName", "tolerations", "priority", "dnsPolicy"] {
+        assert_eq!(shown[field], pod["spec"][field], "{field}");
+    }
     hook.on("/add", |_| {
         patch(&json!([{"op": "replace", "path": "/spec/containers/0/name", "value": "Not Valid"}]))
     });
@@ -133,8 +139,13 @@ async fn mutated_objects_get_defaults_and_are_validated() {
         json!({"metadata": {"name": "b"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
     let refused = server.post(PODS, &body).await;
     assert_eq!(refused.code, 422, "{}", refused.text());
-    // Invalid objects do not reach validating webhooks.
+    // Invalid objects do not reach validating webhooks, existing ones do.
     assert_eq!(hook.paths(), ["/add"]);
+    hook.clear();
+    hook.on("/add", |_| json!({"allowed": true}));
+    let body_of_a = with(body.clone(), json!({"metadata": {"name": "a"}}));
+    assert_eq!(server.post(PODS, &body_of_a).await.code, 409);
+    assert_eq!(hook.paths(), ["/add", "/check"]);
     hook.on("/add", |_| {
         patch(&json!([{"op": "replace", "path": "/spec/containers", "value": "text"}]))
     });
@@ -143,6 +154,22 @@ async fn mutated_objects_get_defaults_and_are_validated() {
         (refused.code, &refused.json()["reason"]),
         (500, &json!("InternalError"))
     );
+}
+
+#[tokio::test]
+async fn updates_are_shown_with_their_defaults() {
+    let (server, hook) = (Server::new(), Hook::start().await);
+    let webhook = hook.webhook("/m", &["UPDATE"], &["services"]);
+    configure(&server, "Mutating", "a", &[webhook]).await;
+    let path = "/api/v1/namespaces/default/services";
+    let service = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}});
+    let made = server.post(path, &service).await;
+    assert_eq!(made.code, 201, "{}", made.text());
+    let updated = server.put(&format!("{path}/s"), &service).await;
+    assert_eq!(updated.code, 200, "{}", updated.text());
+    let request = &hook.calls()[0].request;
+    assert_eq!(request["object"]["spec"]["ports"][0]["protocol"], "TCP");
+    assert_eq!(request["oldObject"], made.json());
 }
 
 #[tokio::test]

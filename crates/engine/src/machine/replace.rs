@@ -176,10 +176,11 @@ fn mutate(
     reviews: &Reviews,
     target: WriteTarget<'_>,
     (old, before): (&Arc<Object>, &JsonObject),
-    sent: JsonObject,
+    mut sent: JsonObject,
     author: Author,
 ) -> Result<(JsonObject, Author), Error> {
     let (entry, view) = (tx.kinds().entry(target.kind), target.view);
+    (entry.rules.fill)(&mut sent);
     let unreviewed = match target.subresource {
         Subresource::Status | Subresource::Approval => {
             with_status(before, &sent, entry.rules.status_metadata)
@@ -190,7 +191,6 @@ fn mutate(
                 json::copy(before, &mut new, "status");
             }
             keep_server_fields(before, &mut new);
-            (entry.rules.fill)(&mut new);
             complete(&entry.info, &mut new);
             new
         }

@@ -58,11 +58,7 @@ impl Client {
         let posted = tokio::time::timeout(timeout, self.try_post(engine, &uri, body));
         let failed = |problem: &str| format!("Post {:?}: {problem}", uri);
         match posted.await {
-            Ok(Ok((StatusCode::OK, body))) => Ok(body),
-            Ok(Ok((code, _))) if code.is_success() => Err(format!(
-                "the server responded with the status code {} instead of 200",
-                code.as_u16()
-            )),
+            Ok(Ok((code, body))) if code.is_success() => Ok(body),
             Ok(Ok((code, body))) => Err(http_problem(code, &body)),
             Ok(Err(problem)) => Err(failed(&problem)),
             Err(_) => Err(failed("context deadline exceeded")),

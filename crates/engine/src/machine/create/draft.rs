@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use longshore_builtin::{Generation, KindRules, Lifecycle, cause::Cause, defaults, json, validate};
+use longshore_builtin::{
+    Admission, Generation, KindRules, Lifecycle, cause::Cause, defaults, json, validate,
+};
 use longshore_model::KindInfo;
 use serde_json::Value;
 
@@ -166,6 +168,9 @@ fn mutate(
     });
     if view.custom_kind().is_none() {
         admission::apply_classes(state, rules, info, object)?;
+        if rules.admission == Admission::PodClasses {
+            defaults::admit_pod(object);
+        }
     }
     let shown = view.convert(object.clone());
     let mut shown_entries = entries.clone();

@@ -59,17 +59,21 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         };
         entries = prepare(place, tx.state(), tx.ids(), &mut object, &author)?;
     }
-    if let Some(other) = tx.get(kind, &key(&object)) {
+    let exists = tx.get(kind, &key(&object)).map(|other| {
         let subject = Subject::new(&info, json::text(&object, "metadata.name"));
         let leaving = other.map().get("metadata").is_some_and(|metadata| {
             metadata
                 .get("deletionTimestamp")
                 .is_some_and(|at| !at.is_null())
         });
-        return Err(match leaving {
+        match leaving {
             true => Error::StillThere(subject),
             false => Error::AlreadyExists(subject),
-        });
+        }
+    });
+    // As in Kubernetes, reviews come first.
+    if let Some(error) = exists.clone().filter(|_| !is_reviewed) {
+        return Err(error);
     }
     let created = time::seconds(tx.now);
     ownership::set_times(&mut entries, &created);
@@ -83,6 +87,9 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
             let shown = view.convert(object.clone());
             (reviews::with_managed(shown, &managed), None)
         })?;
+    }
+    if let Some(error) = exists {
+        return Err(error);
     }
     Ok(Written {
         object: put(tx, kind, &object, &managed, &author)?,
