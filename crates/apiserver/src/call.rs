@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use http::{HeaderMap, Method};
 use hyper::upgrade::OnUpgrade;
-use longshore_engine::Engine;
+use longshore_engine::{Engine, Error, Object};
+use longshore_model::KindInfo;
 use longshore_node_api::{NodeLogs, NodeStreams};
 use tokio::sync::{Semaphore, watch};
 
@@ -15,7 +16,7 @@ use crate::{
     metrics::Metrics,
     query::Query,
     user::User,
-    webhooks::{Warnings, Webhooks},
+    webhooks::{Converter, Warnings, Webhooks},
 };
 
 /// State that all requests share.
@@ -61,6 +62,26 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    /// Returns the converter of the custom kind that the path names, if its
+    /// definition has a conversion webhook.
+    pub(crate) fn converter(&self) -> Option<Converter> {
+        let custom = self.custom.as_ref()?.custom.as_ref()?;
+        let webhook = custom.conversion_webhook()?;
+        Some(self.shared.webhooks.converter(&self.shared.engine, webhook))
+    }
+
+    /// Presents a stored object in the version that the path names.
+    pub(crate) async fn present(
+        &self,
+        info: &KindInfo,
+        object: &mut Arc<Object>,
+    ) -> Result<(), Error> {
+        match self.converter() {
+            Some(converter) => converter.present_one(info, object).await,
+            None => Ok(()),
+        }
+    }
+
     /// The client's name: its user agent up to the first slash.
     pub(crate) fn user_agent(&self) -> Option<&str> {
         let agent = self.headers.get(http::header::USER_AGENT)?.to_str().ok()?;

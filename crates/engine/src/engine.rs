@@ -21,7 +21,7 @@ use crate::{
     },
     object,
     offload::{self, ListedObjects, MAX_ATTEMPTS, MAX_OFFLOADED, WriteCost},
-    options::Ids,
+    options::{Clock, Ids},
     state::{Limits, State, too_large},
     store::Store,
     view::View,
@@ -64,7 +64,7 @@ impl Served {
 struct Inner {
     shared: Arc<Shared>,
     ids: Arc<dyn Ids>,
-    clock: Arc<dyn crate::Clock>,
+    clock: Arc<dyn Clock>,
     queue: Option<mpsc::Sender<QueuedWrite>>,
     writer: Option<JoinHandle<()>>,
     /// Size limit, in bytes, of writes that the writer executes itself.
@@ -267,7 +267,9 @@ impl Engine {
         self.state().revision
     }
 
-    /// Gets one object.
+    /// Gets one object. An object of a definition with a conversion webhook is
+    /// returned in the version in which it is stored, also by lists, watches and
+    /// writes: the engine does not call webhooks.
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::VersionTooLarge`] and [`Error::Expired`]
@@ -596,14 +598,14 @@ impl Engine {
     /// Prepares a reviewed write outside the writer thread.
     pub(crate) async fn prepare_aside<T: Send + 'static>(
         &self,
-        ids: Arc<dyn Ids>,
+        (ids, clock): (Arc<dyn Ids>, Arc<dyn Clock>),
         dry_run: bool,
         reviews: Arc<Reviews>,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<(T, Prepared), Error> {
         let closed = |_| Error::Storage("the engine is closed".to_owned());
         let _turn = self.inner.offload_slots.acquire().await.map_err(closed)?;
-        let (base, clock) = (State::clone(&self.state()), self.inner.clock.clone());
+        let base = State::clone(&self.state());
         offload::prepare(base, clock, ids, (dry_run, Some(reviews)), work).await
     }
 

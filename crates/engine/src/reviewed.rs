@@ -9,22 +9,23 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use jiff::Timestamp;
 use longshore_model::{KindInfo, time};
 use serde_json::Value;
 
 use crate::{
-    Create, Delete, DeleteCollection, Deleted, Engine, Error, Page, Patch, Review, Subject,
+    Create, Delete, DeleteCollection, Deleted, Engine, Error, Object, Page, Patch, Review, Subject,
     Subresource, Update, Written,
-    machine::{self, Answers, Rebase, Reviews, Transaction},
+    machine::{self, Answers, Next, Rebase, Reviews, Transaction},
     offload::{ListedObjects, MAX_ATTEMPTS},
-    options::Ids,
+    options::{Clock, Ids},
     patch,
     view::View,
 };
 
-/// Number of executions of a reviewed write, including those that stop at a
-/// review: two reviews for each attempt to commit it.
-const MAX_EXECUTIONS: usize = 3 * MAX_ATTEMPTS;
+/// Number of executions of a reviewed write, including those that stop: for two
+/// reviews and three conversions for each attempt to commit it.
+const MAX_EXECUTIONS: usize = 6 * MAX_ATTEMPTS;
 
 /// Reviews writes.
 pub trait Reviewer: Send + Sync {
@@ -33,6 +34,17 @@ pub trait Reviewer: Send + Sync {
     /// # Errors
     /// The write is refused.
     fn review(&self, review: &Review) -> impl Future<Output = Result<Option<Value>, Error>> + Send;
+
+    /// Converts an object to another version (`group/version`), if the
+    /// definition of its kind has a conversion webhook.
+    ///
+    /// # Errors
+    /// It cannot be converted.
+    fn convert(
+        &self,
+        object: Value,
+        version: &str,
+    ) -> impl Future<Output = Result<Value, Error>> + Send;
 }
 
 /// Ids that are the same in each execution of a write, so that it stores the
@@ -91,6 +103,16 @@ impl Ids for RepeatedIds {
 
     fn suffix(&self) -> String {
         self.next(1, || self.source.suffix())
+    }
+}
+
+/// A time that is the same in each execution of a write, so that the objects
+/// to convert are the same.
+struct FixedTime(Timestamp);
+
+impl Clock for FixedTime {
+    fn now(&self) -> Timestamp {
+        self.0
     }
 }
 
@@ -231,18 +253,35 @@ impl Engine {
     {
         let ids = Arc::new(RepeatedIds::new(self.ids()));
         let mut answers = Answers::default();
+        let mut now = self.now();
         for _ in 0..MAX_EXECUTIONS {
             ids.restart();
-            let reviews = Arc::new(Reviews::new(answers.clone(), time::seconds(self.now())));
+            let reviews = Arc::new(Reviews::new(answers.clone(), time::seconds(now)));
             let of_request = request.clone();
-            let execution = self.prepare_aside(ids.clone(), dry_run, reviews.clone(), move |tx| {
-                work(tx, of_request)
-            });
+            let execution = self.prepare_aside(
+                (ids.clone(), Arc::new(FixedTime(now))),
+                dry_run,
+                reviews.clone(),
+                move |tx| work(tx, of_request),
+            );
             let prepared = execution.await;
-            if let Some(review) = reviews.take_next() {
-                let changed = reviewer.review(&review).await?;
-                answers.add(review, changed);
-                continue;
+            match reviews.take_next() {
+                None => {}
+                Some(Next::Review(review)) => {
+                    let changed = reviewer.review(&review).await?;
+                    answers.add(review, changed);
+                    now = self.now();
+                    continue;
+                }
+                Some(Next::Conversion(object, version)) => {
+                    let sent = Value::Object(object.clone());
+                    let Value::Object(converted) = reviewer.convert(sent, &version).await? else {
+                        let problem = "a converted object is no object";
+                        return Err(Error::Internal(problem.into()));
+                    };
+                    answers.add_conversion(object, version, converted);
+                    continue;
+                }
             }
             let (done, prepared) = prepared?;
             if dry_run {
@@ -283,6 +322,23 @@ impl Engine {
         };
         let stored = self.view(from)?.to_stored_form(object);
         Ok(Value::Object(self.view(to)?.convert(stored)))
+    }
+
+    /// Presents an object in another version, to which it was converted.
+    ///
+    /// # Errors
+    /// The value is not an object, or the version is not served.
+    pub fn represented(
+        &self,
+        object: &Object,
+        converted: Value,
+        kind: &KindInfo,
+    ) -> Result<Arc<Object>, Error> {
+        let Value::Object(converted) = converted else {
+            return Err(Error::Internal("a converted object is no object".into()));
+        };
+        let shown = self.view(kind)?.convert(converted);
+        Ok(Arc::new(object.with_value(&shown)))
     }
 
     /// Decodes an object of a kind and sets its defaults, as for a request.

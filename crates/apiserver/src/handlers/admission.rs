@@ -40,7 +40,8 @@ pub(super) fn of(
     let Shared {
         webhooks, engine, ..
     } = &*call.shared;
-    webhooks.admission(engine, &call.warnings, operations, || {
+    let converter = call.converter();
+    webhooks.admission(engine, &call.warnings, operations, converter, || {
         let own_kind = kind_of_subresource(place.subresource);
         let resource = |info: &KindInfo| {
             let of = Resource::of(info);
@@ -82,7 +83,7 @@ pub(super) fn of_bindings(
     let Shared {
         webhooks, engine, ..
     } = &*call.shared;
-    webhooks.admission(engine, &call.warnings, &[Operation::Create], || {
+    webhooks.admission(engine, &call.warnings, &[Operation::Create], None, || {
         let options = options();
         Attributes {
             resource: Resource {

@@ -43,10 +43,13 @@ pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply
         admission::delete_options(&options)
     });
     let (engine, delete) = (&call.shared.engine, Delete { target, options });
-    let deleted = match &admission {
+    let mut deleted = match &admission {
         Some(admission) => engine.delete_reviewed(delete, admission).await?,
         None => engine.delete(delete).await?,
     };
+    if let Deleted::Pending(object) = &mut deleted {
+        call.present(&info, object).await?;
+    }
     match deleted {
         Deleted::Pending(object) => {
             reply::document(pending, wanted.encoding, presenter.object(&object))
@@ -97,10 +100,13 @@ pub(super) async fn collection(
         admission::delete_options(&options)
     });
     let (engine, delete) = (&call.shared.engine, DeleteCollection { list, options });
-    let page = match &admission {
+    let mut page = match &admission {
         Some(admission) => engine.delete_collection_reviewed(delete, admission).await?,
         None => engine.delete_collection(delete).await?,
     };
+    if let Some(converter) = call.converter() {
+        converter.present(&info, &mut page.items).await?;
+    }
     Ok(reply::json(StatusCode::OK, presenter.list(page)))
 }
 

@@ -142,7 +142,7 @@ async fn collection(
 
 async fn item(call: Call, target: Target, body: RequestBody) -> Reply {
     match call.method {
-        Method::GET => read::get(&call, &target),
+        Method::GET => read::get(&call, &target).await,
         Method::PUT => write::update(call, target, Subresource::None, body).await,
         Method::PATCH => write::patch(call, target, Subresource::None, body).await,
         Method::DELETE => delete::item(call, target, body).await,
@@ -154,11 +154,11 @@ async fn item(call: Call, target: Target, body: RequestBody) -> Reply {
 
 async fn subresource(call: Call, target: Target, word: &str, body: RequestBody) -> Reply {
     match (word, call.method.clone()) {
-        ("status", Method::GET) => read::get(&call, &target),
+        ("status", Method::GET) => read::get(&call, &target).await,
         ("status", Method::PUT) => write::update(call, target, Subresource::Status, body).await,
         ("status", Method::PATCH) => write::patch(call, target, Subresource::Status, body).await,
         ("status", _) => Err(StatusError::wrong_method(&["GET", "PUT", "PATCH"])),
-        ("approval", Method::GET) => read::get(&call, &target),
+        ("approval", Method::GET) => read::get(&call, &target).await,
         ("approval", Method::PUT) => write::update(call, target, Subresource::Approval, body).await,
         ("approval", Method::PATCH) => {
             write::patch(call, target, Subresource::Approval, body).await

@@ -61,6 +61,7 @@ pub(super) async fn create(
         Some(admission) => engine.create_reviewed(create, admission).await?,
         None => engine.create(create).await?,
     };
+    call.present(&info, &mut written.object).await?;
     written.warnings.splice(0..0, duplicate_fields);
     written.warnings.extend(idle_kind_warning(&call, &info));
     answer(StatusCode::CREATED, wanted, &presenter, &written)
@@ -140,6 +141,7 @@ pub(super) async fn update(
     let admission = admission::of(&call, &operations, place(&target, subresource), || {
         admission::write_options(&call.query, options.dry_run)
     });
+    let presented_kind = target.kind.clone();
     let update = Update {
         target,
         subresource,
@@ -151,6 +153,9 @@ pub(super) async fn update(
         Some(admission) => engine.update_reviewed(update, admission).await?,
         None => engine.update(update).await?,
     };
+    if subresource != Subresource::Scale {
+        call.present(&presented_kind, &mut written.object).await?;
+    }
     written.warnings.splice(0..0, duplicate_fields);
     if written.created {
         written.warnings.extend(idle_kind_warning);
@@ -188,6 +193,7 @@ pub(super) async fn patch(
     let admission = admission::of(&call, &operations, place(&target, subresource), || {
         admission::write_options(&call.query, options.dry_run)
     });
+    let presented_kind = target.kind.clone();
     let patch = Patch {
         target,
         subresource,
@@ -200,6 +206,9 @@ pub(super) async fn patch(
         Some(admission) => engine.patch_reviewed(patch, admission).await?,
         None => engine.patch(patch).await?,
     };
+    if subresource != Subresource::Scale {
+        call.present(&presented_kind, &mut written.object).await?;
+    }
     written.warnings.splice(0..0, duplicate_fields);
     if written.created {
         written.warnings.extend(idle_kind_warning);

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{
     attributes::{Attributes, Operation, Resource},
     configuration::Index,
+    conversion::Converter,
     message::Objects,
     refusal::Refusal,
 };
@@ -63,6 +64,8 @@ pub(crate) struct Admission {
     pub(super) index: Arc<Index>,
     pub(super) attributes: Attributes,
     pub(super) warnings: Warnings,
+    /// Converts the objects, if their definition has a conversion webhook.
+    pub(super) converter: Option<Converter>,
 }
 
 impl Admission {
@@ -83,31 +86,39 @@ impl Admission {
     }
 
     /// Returns the objects in another version of their kind.
-    pub(super) fn converted(
+    pub(super) async fn converted(
         &self,
         objects: &Objects,
         resource: &Resource,
     ) -> Result<Objects, Refusal> {
-        let to = |object: &Option<Value>| match object {
-            Some(object) => self
-                .convert(object.clone(), &self.attributes.resource, resource)
-                .map(Some),
-            None => Ok(None),
-        };
-        Ok(Objects {
-            object: to(&objects.object)?,
-            old_object: to(&objects.old_object)?,
-        })
+        let from = &self.attributes.resource;
+        let mut converted = objects.clone();
+        for object in [&mut converted.object, &mut converted.old_object] {
+            if let Some(known) = object.take() {
+                *object = Some(self.convert(known, from, resource).await?);
+            }
+        }
+        Ok(converted)
     }
 
     /// Returns an object in the version of the request.
-    pub(super) fn restored(&self, object: Value, from: &Resource) -> Result<Value, Refusal> {
-        self.convert(object, from, &self.attributes.resource)
+    pub(super) async fn restored(&self, object: Value, from: &Resource) -> Result<Value, Refusal> {
+        self.convert(object, from, &self.attributes.resource).await
     }
 
-    fn convert(&self, object: Value, from: &Resource, to: &Resource) -> Result<Value, Refusal> {
+    async fn convert(
+        &self,
+        object: Value,
+        from: &Resource,
+        to: &Resource,
+    ) -> Result<Value, Refusal> {
         if from == to || self.attributes.has_own_kind {
             return Ok(object);
+        }
+        if let Some(converter) = &self.converter {
+            let version = self.info(to)?.api_version();
+            let converted = converter.convert_one(object, &version).await;
+            return converted.map_err(Refusal::internal);
         }
         let managed = object.pointer("/metadata/managedFields").cloned();
         let (from, to) = (self.info(from)?, self.info(to)?);
@@ -165,6 +176,15 @@ impl Reviewer for Admission {
                 self.mutate(operation, objects.clone()).await?;
                 self.validate(operation, &objects).await.map(|()| None)
             }
+        }
+    }
+
+    async fn convert(&self, object: Value, version: &str) -> Result<Value, Error> {
+        match &self.converter {
+            Some(converter) => converter.convert_one(object, version).await,
+            None => Err(Error::Internal(
+                "the definition has no conversion webhook".into(),
+            )),
         }
     }
 }

@@ -64,11 +64,11 @@ impl Admission {
             return Ok(None);
         };
         let changed = async {
-            let shown = self.converted(objects, resource)?;
+            let shown = self.converted(objects, resource).await?;
             let answer = self
                 .call((webhook, true), operation, resource, shown.clone())
                 .await?;
-            self.patched(webhook, &answer, resource, shown.object)
+            self.patched(webhook, &answer, resource, shown.object).await
         };
         match changed.await {
             Ok(changed) => Ok(Some(changed)),
@@ -77,7 +77,7 @@ impl Admission {
     }
 
     /// Applies the patch of a webhook. Returns `None` if it changes nothing.
-    fn patched(
+    async fn patched(
         &self,
         webhook: &Webhook,
         answer: &Answer,
@@ -119,7 +119,7 @@ impl Admission {
         if patched == object {
             return Ok(None);
         }
-        self.restored(patched, resource).map(Some)
+        self.restored(patched, resource).await.map(Some)
     }
 
     /// Calls the validating webhooks that the request matches.
@@ -134,7 +134,7 @@ impl Admission {
             let found = selection::select(&self.engine, webhook, operation, attributes, objects)?;
             calls.extend(found.map(|resource| async move {
                 let called = async {
-                    let shown = self.converted(objects, resource)?;
+                    let shown = self.converted(objects, resource).await?;
                     self.call((webhook, false), operation, resource, shown)
                         .await
                 };

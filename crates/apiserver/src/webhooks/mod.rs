@@ -7,20 +7,29 @@ mod attributes;
 mod client;
 mod conditions;
 mod configuration;
+mod conversion;
 mod dispatch;
 mod message;
 mod refusal;
 mod rules;
 mod selection;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use longshore_engine::Engine;
 
 pub(crate) use admission::{Admission, Warnings};
 pub(crate) use attributes::{Attributes, Operation, Resource};
 
-use self::configuration::Index;
+pub(crate) use conversion::Converter;
+
+use self::{
+    client::{Address, Client},
+    configuration::Index,
+};
 
 /// The webhooks of a cluster. They are read again when a configuration has
 /// changed.
@@ -28,30 +37,44 @@ use self::configuration::Index;
 pub(crate) struct Webhooks {
     /// The webhooks at a revision of the configurations.
     current: Mutex<(u64, Arc<Index>)>,
+    /// The clients of conversion webhooks.
+    converters: Mutex<HashMap<Address, Arc<Client>>>,
 }
 
 impl Webhooks {
     /// Returns the admission of a request that may become one of several
-    /// operations; `None` if no webhook can match it.
+    /// operations; `None` if no webhook can match it and no conversion is needed.
     pub(crate) fn admission(
         &self,
         engine: &Engine,
         warnings: &Warnings,
         operations: &[Operation],
+        converter: Option<Converter>,
         attributes: impl FnOnce() -> Attributes,
     ) -> Option<Admission> {
-        let index = self.current(engine)?;
+        let index = match self.current(engine) {
+            Some(index) => index,
+            None if converter.is_some() => Arc::default(),
+            None => return None,
+        };
         let attributes = attributes();
         // Webhooks cannot prevent changes of their own configurations.
         if attributes.resource.group == "admissionregistration.k8s.io" {
             return None;
         }
-        index.covers(operations, &attributes).then(|| Admission {
+        (converter.is_some() || index.covers(operations, &attributes)).then(|| Admission {
             engine: engine.clone(),
             index,
             attributes,
             warnings: warnings.clone(),
+            converter,
         })
+    }
+
+    fn converters(&self) -> MutexGuard<'_, HashMap<Address, Arc<Client>>> {
+        self.converters
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the webhooks; `None` if there are none.

@@ -6,6 +6,7 @@ mod calls;
 #[path = "../api/common.rs"]
 mod common;
 mod conflicts;
+mod conversion;
 mod failures;
 mod hook;
 mod matching;

@@ -94,7 +94,7 @@ fn review(tx: &Transaction<'_>, info: &KindInfo, old: &Arc<Object>) -> Result<()
         return Ok(());
     };
     let (_, view) = tx.kinds().resolve(info)?;
-    reviews.delete(view, old)
+    reviews.delete(view, old, tx.shown(view, old)?)
 }
 
 /// Rejects contradictory options.

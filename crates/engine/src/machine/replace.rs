@@ -204,9 +204,8 @@ fn mutate(
     });
     let managed = managed::text(entries.clone());
     let shown = reviews::with_managed(view.convert(sent), &managed);
-    let mutated = reviews.mutate((&view.info, Some(old)), shown, || {
-        Some(view.present(old).value())
-    })?;
+    let shown_old = tx.shown(view, old)?;
+    let mutated = reviews.mutate((&view.info, Some(old)), shown, || Some(shown_old))?;
     let mut mutated = view.to_stored_form(reviews::decode(view, mutated)?);
     check_name_and_namespace(&entry.info, old.namespace(), old.name(), &mut mutated)?;
     Ok((
@@ -257,21 +256,23 @@ fn record(
             author.entries_of_update((entry, view, target.subresource), old, (before, new), &now)
         })
     });
-    let is_unchanged = before == new && managed::is_stored(&entries, old.managed());
+    let is_unchanged =
+        before == new && managed::is_stored(&entries, old.managed()) && !tx.is_outdated(view, old);
     let managed = match is_unchanged {
         true => old.managed().to_owned(),
         false => managed::text(entries),
     };
     if let Some(reviews) = reviews {
+        let shown_old = tx.shown(view, old)?;
         reviews.validate((&view.info, Some(old)), || {
             let shown = reviews::with_managed(view.convert(new.clone()), &managed);
-            (shown, Some(view.present(old).value()))
+            (shown, Some(shown_old))
         })?;
     }
     if is_unchanged {
         return Ok(old.clone());
     }
-    let kept = view.prune_for_storage(new);
+    let kept = tx.for_storage(view, new)?;
     let new = kept.as_ref().unwrap_or(new);
     match keep(tx, kind, old, new, &managed) {
         // If the object is too large, drop its managed fields first.

@@ -54,9 +54,31 @@ fn basis(old: Option<&Object>) -> Basis {
 pub(crate) struct Answers {
     mutated: Option<(Basis, Value)>,
     accepted: Option<Basis>,
+    /// Objects that were converted, with the versions that they were converted
+    /// to, and the results.
+    conversions: Vec<(JsonObject, String, JsonObject)>,
+}
+
+/// What an execution of a write needs before it can go on.
+#[derive(Debug, Clone)]
+pub(crate) enum Next {
+    /// The review of an object.
+    Review(Review),
+    /// An object in another version.
+    Conversion(JsonObject, String),
 }
 
 impl Answers {
+    /// Records the result of a conversion.
+    pub(crate) fn add_conversion(
+        &mut self,
+        object: JsonObject,
+        version: String,
+        converted: JsonObject,
+    ) {
+        self.conversions.push((object, version, converted));
+    }
+
     /// Records the answer to a review: the object, if it was changed.
     pub(crate) fn add(&mut self, review: Review, changed: Option<Value>) {
         match review.stage {
@@ -76,8 +98,8 @@ pub(crate) struct Reviews {
     answers: Answers,
     /// The time that reviews of new objects show.
     pub(super) now: String,
-    /// The review that the execution needs next.
-    next: Mutex<Option<Review>>,
+    /// What the execution needs next.
+    next: Mutex<Option<Next>>,
 }
 
 impl Reviews {
@@ -89,8 +111,8 @@ impl Reviews {
         }
     }
 
-    /// Returns the review that the execution stopped at, if it did.
-    pub(crate) fn take_next(&self) -> Option<Review> {
+    /// Returns what the execution stopped for, if it did.
+    pub(crate) fn take_next(&self) -> Option<Next> {
         self.next
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -139,8 +161,9 @@ impl Reviews {
         }))
     }
 
-    /// Waits for admission of a delete.
-    pub(super) fn delete(&self, view: &View, old: &Arc<Object>) -> Result<(), Error> {
+    /// Waits for admission of a delete. `shown` is the object in the version of
+    /// the request.
+    pub(super) fn delete(&self, view: &View, old: &Object, shown: Value) -> Result<(), Error> {
         let basis = basis(Some(old));
         if self.answers.accepted.as_ref() == Some(&basis) {
             return Ok(());
@@ -151,14 +174,28 @@ impl Reviews {
             namespace: old.namespace().map(str::to_owned),
             name: old.name().to_owned(),
             object: None,
-            old_object: Some(view.present(old).value()),
+            old_object: Some(shown),
             basis,
         }))
     }
 
-    /// Gives up the execution until a review is answered.
+    /// Returns an object in another version.
+    pub(super) fn convert(&self, object: JsonObject, version: &str) -> Result<JsonObject, Error> {
+        let mut known = self.answers.conversions.iter();
+        let found = known.find(|(from, to, _)| to == version && *from == object);
+        match found {
+            Some((_, _, converted)) => Ok(converted.clone()),
+            None => Err(self.stop(Next::Conversion(object, version.to_owned()))),
+        }
+    }
+
     fn wait(&self, review: Review) -> Error {
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(review);
+        self.stop(Next::Review(review))
+    }
+
+    /// Gives up the execution until there is an answer.
+    fn stop(&self, next: Next) -> Error {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
         Error::Internal("the write waits for a review".into())
     }
 }

@@ -63,6 +63,12 @@ fn as_object(object: &Object, scale: Value) -> Arc<Object> {
 }
 
 fn paths(view: &View, name: &str) -> Result<ScalePaths, Error> {
+    let is_converted = view
+        .conversion()
+        .is_some_and(|conversion| conversion.stored_as != view.info.api_version());
+    if is_converted {
+        return Err(view.not_converted());
+    }
     view.scale()
         .ok_or_else(|| Error::NotFound(Subject::new(&view.info, name).subresource("scale")))
 }
@@ -249,7 +255,7 @@ fn store(
             causes: vec![Cause::invalid("spec.replicas", replicas, why)],
         });
     }
-    let before = old.map();
+    let before = tx.before(view, old)?;
     let mut new = view.convert(before.clone());
     paths.set(&mut new, replicas);
     let new = view.to_stored_form(new);

@@ -81,7 +81,6 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     (tx.rules(kind).on_insert)(&mut object, &created);
     json::child(&mut object, "metadata").insert("creationTimestamp".into(), created.into());
     admission::admit(tx, kind, &mut object, None)?;
-    let object = view.prune_for_storage(&object).unwrap_or(object);
     if let Some(reviews) = tx.reviews().filter(|_| is_reviewed) {
         reviews.validate((&view.info, None), || {
             let shown = view.convert(object.clone());
@@ -91,6 +90,7 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     if let Some(error) = exists {
         return Err(error);
     }
+    let object = tx.for_storage(&view, &object)?.unwrap_or(object);
     Ok(Written {
         object: put(tx, kind, &object, &managed, &author)?,
         created: true,
