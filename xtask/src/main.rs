@@ -15,6 +15,7 @@ mod fuzz;
 mod go_clients;
 mod image;
 mod kubernetes;
+mod operators;
 mod orphans;
 mod packages;
 mod real;
@@ -47,6 +48,9 @@ enum Task {
     /// Run the Kubernetes conformance tests on the embedded cluster, and count the results by
     /// special interest group. Requires Go.
     E2e(e2e::Arguments),
+    /// Run the envtest suites of other projects on the embedded API server and on that of
+    /// Kubernetes, and compare the results. Requires Go.
+    Operators(operators::Arguments),
     /// Check the crates' dependencies and the conventions that the compiler does not check.
     Tidy,
     /// Run the benchmarks and those of the compared software.
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
         Task::RealApiserver => real::build(),
         Task::Real(arguments) => kubernetes::run(&arguments),
         Task::E2e(arguments) => e2e::run(&arguments),
+        Task::Operators(arguments) => operators::run(&arguments),
         Task::Tools => tools::fetch().require_all(),
         Task::Image(arguments) => image::run(&arguments),
         Task::Static => static_build::run().map(drop),

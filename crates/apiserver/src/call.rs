@@ -15,6 +15,7 @@ use crate::{
     inject::Faults,
     metrics::Metrics,
     query::Query,
+    snapshots::Snapshots,
     user::User,
     webhooks::{Converter, Warnings, Webhooks},
 };
@@ -31,6 +32,7 @@ pub(crate) struct Shared {
     /// Documents that are expensive to render, by path.
     pub(crate) documents: Mutex<Documents>,
     pub(crate) faults: Faults,
+    pub(crate) snapshots: Snapshots,
     pub(crate) metrics: Metrics,
     pub(crate) faults_endpoint: bool,
     pub(crate) warn_unhandled_kinds: bool,

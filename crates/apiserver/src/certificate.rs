@@ -6,9 +6,8 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use rcgen::{DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose};
 use rustls::{
-    RootCertStore,
     pki_types::{CertificateDer, UnixTime, pem::PemObject as _},
-    server::{WebPkiClientVerifier, danger::ClientCertVerifier},
+    server::danger::ClientCertVerifier,
 };
 use sha2::{Digest, Sha256};
 
@@ -110,17 +109,7 @@ impl Authority {
     /// Returns a verifier that accepts client certificates and clients without
     /// one.
     pub(crate) fn client_verifier(&self) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
-        let failed = |error: &dyn std::fmt::Display| TlsError::Certificate(error.to_string());
-        let own = CertificateDer::from_pem_slice(self.ca_pem().as_bytes());
-        let mut roots = RootCertStore::empty();
-        roots
-            .add(own.map_err(|error| failed(&error))?)
-            .map_err(|error| failed(&error))?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-            .allow_unauthenticated()
-            .build()
-            .map_err(|error| failed(&error))
+        tls::client_verifier(&self.ca_pem())
     }
 }
 

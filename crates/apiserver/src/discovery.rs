@@ -287,6 +287,13 @@ fn resource(info: &KindInfo) -> Resource {
                     "attach" => ("PodAttachOptions", &["create", "get"]),
                     "exec" => ("PodExecOptions", &["create", "get"]),
                     "portforward" => ("PodPortForwardOptions", &["create", "get"]),
+                    "proxy" => (
+                        match &*info.gvk.kind {
+                            "Pod" => "PodProxyOptions",
+                            _ => "ServiceProxyOptions",
+                        },
+                        &["create", "delete", "get", "patch", "update"],
+                    ),
                     "finalize" => (&info.gvk.kind, &["update"]),
                     "binding" => ("Binding", &["create"]),
                     "eviction" => {

@@ -59,6 +59,7 @@ mod review;
 mod route;
 mod server;
 mod service;
+mod snapshots;
 mod spdy;
 mod status_error;
 mod stopping;

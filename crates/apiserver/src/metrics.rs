@@ -262,7 +262,7 @@ fn path_word(route: &Route) -> &'static str {
         Route::Groups | Route::Group(_) | Route::GroupVersion { .. } => "/apis",
         Route::OpenIdConfiguration => "/.well-known/openid-configuration",
         Route::OpenIdKeys => "/openid/v1/jwks",
-        Route::Root | Route::Resource(_) | Route::FaultInjection(_) => "",
+        Route::Root | Route::Resource(_) | Route::ForTests(_) => "",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::num::{IntErrorKind, ParseIntError};
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::{route::has_sound_escapes, status_error::StatusError};
 
@@ -31,6 +31,17 @@ impl Query {
             })
             .collect::<Result<_, _>>()
             .map(Self)
+    }
+
+    /// Appends the query to a path.
+    pub(crate) fn append_to(&self, path: &mut String) {
+        let encode = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
+        for (index, (key, value)) in self.0.iter().enumerate() {
+            path.push(if index == 0 { '?' } else { '&' });
+            path.extend(encode(key));
+            path.push('=');
+            path.extend(encode(value));
+        }
     }
 
     /// Returns the first value of `key`, even if it is empty.

@@ -112,12 +112,11 @@ impl Responder {
     ) -> Result<Response<Body>, Failure> {
         let upgrade = parts.extensions.remove();
         let path = parts.uri.path();
-        if let Ok(Route::FaultInjection(path)) = &route {
+        if let Ok(Route::ForTests(path)) = &route {
             if !self.shared.faults_endpoint {
                 return Err(StatusError::unknown_path().into());
             }
-            let faults = &self.shared.faults;
-            return Ok(handlers::faults::handle(faults, &parts.method, path, body).await?);
+            return Ok(handlers::for_tests::handle(&self.shared, &parts.method, path, body).await?);
         }
         // Most requests cannot match a rule and need no copies.
         let attributes = self.may_fail(&query, path).then(|| {

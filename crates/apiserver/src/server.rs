@@ -26,6 +26,7 @@ use crate::{
     metrics::Metrics,
     respond::Responder,
     service::ApiService,
+    snapshots::Snapshots,
     stopping::stopped,
     tls::ServerTls,
     tokens::TokenKey,
@@ -78,6 +79,7 @@ impl ApiServer {
         let shared = Shared {
             authenticator,
             faults: Faults::new(options.engine.clone()),
+            snapshots: Snapshots::default(),
             metrics: Metrics::default(),
             faults_endpoint: options.faults,
             warn_unhandled_kinds: options.warn_unhandled_kinds,

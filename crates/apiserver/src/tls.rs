@@ -13,8 +13,12 @@ use rcgen::{
     ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
 use rustls::{
-    pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer},
-    server::danger::ClientCertVerifier,
+    RootCertStore,
+    pki_types::{
+        CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer,
+        pem::{self, PemObject as _},
+    },
+    server::{WebPkiClientVerifier, danger::ClientCertVerifier},
 };
 
 /// The names under which clients on this machine reach a server.
@@ -120,6 +124,27 @@ impl Authority {
     /// # Errors
     /// A name is neither a DNS name nor an address.
     pub fn server<S: AsRef<str>>(&self, names: &[S]) -> Result<ServerTls, TlsError> {
+        self.server_verified_by(names, self.client_verifier()?)
+    }
+
+    /// Like [`Authority::server`], for clients whose certificates the authorities
+    /// in a PEM file have signed, instead of this one.
+    ///
+    /// # Errors
+    /// See [`Authority::server`]; the file cannot be read.
+    pub fn server_for_clients_of<S: AsRef<str>>(
+        &self,
+        names: &[S],
+        client_ca: &Path,
+    ) -> Result<ServerTls, TlsError> {
+        self.server_verified_by(names, client_verifier(&read(client_ca)?)?)
+    }
+
+    fn server_verified_by<S: AsRef<str>>(
+        &self,
+        names: &[S],
+        clients: Arc<dyn ClientCertVerifier>,
+    ) -> Result<ServerTls, TlsError> {
         let mut all: Vec<String> = LOCAL_NAMES.iter().map(|&name| name.to_owned()).collect();
         for name in names {
             if !all.iter().any(|known| known == name.as_ref()) {
@@ -137,7 +162,8 @@ impl Authority {
             ];
             params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         })?;
-        server_config(certificate.der().clone(), &key, self.client_verifier()?)
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        server_config(vec![certificate.der().clone()], key, clients)
     }
 
     /// Signs a certificate for `key`.
@@ -168,22 +194,67 @@ impl std::fmt::Debug for ServerTls {
     }
 }
 
+impl ServerTls {
+    /// Loads a certificate (with its chain) and its key from PEM files. Clients may
+    /// have certificates that the authorities in `client_ca` have signed; without
+    /// that file, client certificates are rejected.
+    ///
+    /// # Errors
+    /// A file cannot be read, or has no certificate or key.
+    pub fn load(
+        certificate: &Path,
+        key: &Path,
+        client_ca: Option<&Path>,
+    ) -> Result<Self, TlsError> {
+        let invalid = |path: &Path| {
+            let path = path.display().to_string();
+            move |error: pem::Error| TlsError::Certificate(format!("{path}: {error}"))
+        };
+        let chain: Result<Vec<_>, _> =
+            CertificateDer::pem_slice_iter(read(certificate)?.as_bytes()).collect();
+        let chain = chain.map_err(invalid(certificate))?;
+        let key_der = PrivateKeyDer::from_pem_slice(read(key)?.as_bytes()).map_err(invalid(key))?;
+        let clients = match client_ca {
+            Some(path) => client_verifier(&read(path)?)?,
+            None => WebPkiClientVerifier::no_client_auth(),
+        };
+        server_config(chain, key_der, clients)
+    }
+}
+
 fn server_config(
-    certificate: CertificateDer<'static>,
-    key: &KeyPair,
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
     clients: Arc<dyn ClientCertVerifier>,
 ) -> Result<ServerTls, TlsError> {
-    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let failed = |error: rustls::Error| TlsError::Certificate(error.to_string());
     let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(failed)?
         .with_client_cert_verifier(clients)
-        .with_single_cert(vec![certificate], key)
+        .with_single_cert(chain, key)
         .map_err(failed)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(ServerTls(Arc::new(config)))
+}
+
+/// Returns a verifier that accepts certificates signed by one of these
+/// authorities, and clients without a certificate.
+pub(crate) fn client_verifier(
+    authorities_pem: &str,
+) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
+    let failed = |error: &dyn std::fmt::Display| TlsError::Certificate(error.to_string());
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(authorities_pem.as_bytes()) {
+        let certificate = certificate.map_err(|error| failed(&error))?;
+        roots.add(certificate).map_err(|error| failed(&error))?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+        .allow_unauthenticated()
+        .build()
+        .map_err(|error| failed(&error))
 }
 
 /// Returns the authority's own parameters. They are constant, so that a loaded

@@ -27,8 +27,8 @@ impl Behaviour {
     ///     let behaviour = longshore_builtin::find(group, kind)?.behaviour;
     ///     behaviour.warning(builtin(group, kind)?)
     /// };
-    /// let text = warning("apps", "StatefulSet").unwrap();
-    /// assert!(text.starts_with("statefulsets.apps are stored, but"), "{text}");
+    /// let text = warning("networking.k8s.io", "Ingress").unwrap();
+    /// assert!(text.starts_with("ingresses.networking.k8s.io are stored, but"), "{text}");
     /// assert_eq!(warning("batch", "Job"), None);
     /// ```
     #[must_use]

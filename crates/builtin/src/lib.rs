@@ -25,6 +25,7 @@ pub mod defaults;
 pub mod definition;
 pub mod json;
 mod kinds;
+pub mod pod_security;
 mod rules;
 pub mod selectable;
 pub mod table;

@@ -33,10 +33,10 @@ fn document() -> String {
          This page lists the kinds that the embedded cluster serves. It stores, watches, defaults,\n\
          and validates all of them as Kubernetes 1.37 does, and all objects take part in garbage\n\
          collection. *Stored* means that the embedded cluster does not act on the objects: no\n\
-         controller creates the pods of a StatefulSet or binds a claim, and Roles are not evaluated.\n\
+         controller routes the requests of an Ingress or binds a claim, and Roles are not evaluated.\n\
          If you create or apply such an object, the API server returns a warning, which kubectl and\n\
          `longshore` print:\n\n    \
-         Warning: statefulsets.apps are stored, but this cluster does not act on them: no pods are created; see docs/kinds.md\n\n\
+         Warning: ingresses.networking.k8s.io are stored, but this cluster does not act on them: no requests are routed; see docs/kinds.md\n\n\
          The server does not return this warning for custom kinds, or if it runs without controllers\n\
          (`start_server()`, in Python `pods=False`) for use with external controllers. For the\n\
          effects on kubectl commands, see [clients.md](clients.md#kubectl-limitations).\n\n\
@@ -66,8 +66,8 @@ fn document() -> String {
          server neither validates nor evaluates the CEL expressions in match conditions of webhooks,\n\
          except that it rejects empty ones. It does not validate the contents of the PEM blocks of\n\
          certificate requests and certificates, including their signatures.\n\n\
-         The embedded cluster does not set the taint `not-ready` on new nodes or the finalizers that\n\
-         protect volumes and claims in use, because no controller would remove them. It does not\n\
+         The embedded cluster does not set the taint `not-ready` on new nodes, which can run pods at\n\
+         once, or the finalizers that protect volumes and claims in use. It does not\n\
          serve `componentstatuses`, which is deprecated since 1.19 and would report the status of\n\
          etcd and of processes that the embedded cluster does not have.\n\n\
          Pods have the subresources `log`, `exec`, `attach`, `portforward`, `binding`, and\n\

@@ -4,7 +4,7 @@ use std::{error::Error as _, process::ExitCode, sync::Mutex};
 
 use clap::{CommandFactory as _, Parser, error::ErrorKind};
 use longshore::launcher::config::ConfigError;
-use longshore_embedded::daemon::ClusterLog;
+use longshore_embedded::{daemon::ClusterLog, envtest::Invocation};
 
 use crate::{
     commands::{self, Command},
@@ -43,6 +43,9 @@ pub(crate) struct Cli {
 
 /// Runs the program with the arguments of this process. Returns its exit code.
 pub fn main() -> ExitCode {
+    if let Some(program) = Invocation::of(std::env::args_os()) {
+        return envtest_program(program);
+    }
     complete::answer_shell(description);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -81,6 +84,22 @@ pub fn main() -> ExitCode {
     ui::flush();
     match outcome {
         Ok(code) => code,
+        Err(error) => {
+            ui::error(&error);
+            exit_code(error.kind())
+        }
+    }
+}
+
+/// Runs a program of envtest, under whose name this program was started.
+fn envtest_program(program: Invocation) -> ExitCode {
+    let outcome = runtime(true).and_then(|runtime| {
+        let result = runtime.block_on(program.run());
+        runtime.shutdown_background();
+        result.map_err(|error| Error::from_source(Kind::Failed, &error))
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             ui::error(&error);
             exit_code(error.kind())

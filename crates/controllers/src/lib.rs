@@ -1,5 +1,6 @@
 //! The controllers of a cluster: scheduler, Deployment, ReplicaSet,
-//! ReplicationController, Job, CronJob, garbage collector, namespace.
+//! ReplicationController, StatefulSet, DaemonSet, Job, CronJob, endpoints, disruption
+//! budgets, quotas, nodes, taints, garbage collectors of objects and pods, namespace.
 //!
 //! The controllers are API clients that use only `longshore-client` and do not
 //! depend on the server's implementation. Each consists of pure decision functions
@@ -20,19 +21,30 @@ mod caches;
 mod concurrent;
 mod cron;
 mod custom;
+mod daemon;
 mod deployment;
+mod disruption;
+mod endpoints;
 mod events;
 mod garbage;
 mod guard;
+mod history;
 mod job;
 mod key;
 mod namespace;
+mod node_lifecycle;
+mod percent;
+mod pod_gc;
 mod queue;
+mod quota;
 mod reconcile;
 mod refusal;
 mod replicas;
 mod root_ca;
 mod scheduler;
+mod stateful;
+mod taint_eviction;
+mod workload;
 
 use std::{sync::Arc, time::Duration};
 
@@ -57,6 +69,16 @@ pub struct Options {
     /// The CA certificate of the API server, in PEM. Each namespace gets it in the
     /// ConfigMap `kube-root-ca.crt`. The default is none.
     pub root_ca: Option<String>,
+    /// How often pods are checked for being orphaned. The default is 20 seconds.
+    pub pod_check_interval: Duration,
+    /// How long a node must be missing before its pods are deleted. The default is 40
+    /// seconds.
+    pub missing_node_delay: Duration,
+    /// How often nodes are checked for reports. The default is 5 seconds.
+    pub node_check_interval: Duration,
+    /// How long a node may be silent before its state is unknown. The default is 50
+    /// seconds, and 60 seconds for a node that has not reported yet.
+    pub silent_node_delay: Option<Duration>,
 }
 
 impl Default for Options {
@@ -66,6 +88,10 @@ impl Default for Options {
             first_pod_backoff: first,
             longest_pod_backoff: longest,
             root_ca: None,
+            pod_check_interval: pod_gc::Pace::default().interval,
+            missing_node_delay: pod_gc::Pace::default().missing_node,
+            node_check_interval: node_lifecycle::Pace::default().interval,
+            silent_node_delay: None,
         }
     }
 }
@@ -143,8 +169,54 @@ impl Controllers {
             Box::new(|cluster, caches, events| deployment::run(cluster, caches, events).boxed()),
         );
         start(
+            "statefulset",
+            Box::new(|cluster, caches, events| stateful::run(cluster, caches, events).boxed()),
+        );
+        start(
+            "daemonset",
+            Box::new(|cluster, caches, events| daemon::run(cluster, caches, events).boxed()),
+        );
+        start(
+            "disruption",
+            Box::new(|cluster, caches, events| disruption::run(cluster, caches, events).boxed()),
+        );
+        start(
+            "endpoints",
+            Box::new(|cluster, caches, events| endpoints::run(cluster, caches, events).boxed()),
+        );
+        start(
             "garbage",
             Box::new(|cluster, caches, _| garbage::run(cluster, caches).boxed()),
+        );
+        let pace = pod_gc::Pace {
+            interval: options.pod_check_interval,
+            missing_node: options.missing_node_delay,
+        };
+        start(
+            "pod-gc",
+            Box::new(move |cluster, caches, _| pod_gc::run(cluster, caches, pace).boxed()),
+        );
+        let usual = node_lifecycle::Pace::default();
+        let pace = node_lifecycle::Pace {
+            interval: options.node_check_interval,
+            running: options.silent_node_delay.unwrap_or(usual.running),
+            starting: options.silent_node_delay.unwrap_or(usual.starting),
+        };
+        start(
+            "node-lifecycle",
+            Box::new(move |cluster, caches, events| {
+                node_lifecycle::run(cluster, caches, events, pace).boxed()
+            }),
+        );
+        start(
+            "taint-eviction",
+            Box::new(|cluster, caches, events| {
+                taint_eviction::run(cluster, caches, events).boxed()
+            }),
+        );
+        start(
+            "resourcequota",
+            Box::new(|cluster, caches, _| quota::run(cluster, caches).boxed()),
         );
         if let Some(certificate) = options.root_ca {
             start(

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use longshore_apiserver::{ApiServer, Authority, Faults, TokenKey};
 use longshore_client::Cluster;
 use longshore_controllers::Controllers;
-use longshore_engine::{Engine, OpenError, Storage};
+use longshore_engine::{Engine, OpenError, Snapshot, Storage};
 use longshore_node::{ApiAccess, NodeAgent};
 use tokio::{
     net::TcpListener,
@@ -27,6 +27,7 @@ use crate::{
 /// A running embedded cluster. Stop it with [`EmbeddedCluster::stop`]. Dropping it
 /// closes the endpoint without waiting for anything.
 pub struct EmbeddedCluster {
+    engine: Engine,
     cluster: Cluster,
     /// The client of the cluster's own components. Injected faults do not affect
     /// it.
@@ -74,7 +75,14 @@ impl EmbeddedCluster {
             kubeconfig::check_place(path)?;
         }
 
-        let engine = open_store(&options, &layout).await?;
+        let engine = match &options.snapshot {
+            Some(snapshot) if options.ephemeral => {
+                Engine::open_at(snapshot, longshore_engine::Options::default())
+                    .map_err(Error::part("engine"))?
+            }
+            Some(_) => return Err(Error::StoredSnapshot),
+            None => open_store(&options, &layout).await?,
+        };
         let node_link = NodeLink::default();
         let settings = Settings::load_or_new(&layout)?;
         // A durable cluster keeps its key, so that its tokens stay valid.
@@ -83,7 +91,7 @@ impl EmbeddedCluster {
             false => TokenKey::load_or_create(&layout.certificates()),
         };
         let server = ApiServer::new(longshore_apiserver::Options {
-            engine,
+            engine: engine.clone(),
             token_key: Some(token_key.map_err(Error::part("service account key"))?),
             token: options.listen.map(|_| settings.token.clone()),
             node_logs: Arc::new(node_link.clone()),
@@ -93,6 +101,7 @@ impl EmbeddedCluster {
             warn_unhandled_kinds: options.controllers,
         });
         let mut started = Self {
+            engine,
             cluster: Cluster::from_service(server.service(), "default"),
             internal: Cluster::from_service(server.sheltered_service(), "default"),
             faults: server.faults().clone(),
@@ -273,6 +282,43 @@ impl EmbeddedCluster {
     /// affect it.
     pub(crate) fn internal(&self) -> Cluster {
         self.internal.clone()
+    }
+
+    /// Returns a snapshot of all objects. Takes microseconds for any number of
+    /// objects. Other clusters can start from it ([`Options::snapshot`]), and this
+    /// cluster can return to it ([`EmbeddedCluster::restore`]).
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use longshore_embedded::{EmbeddedCluster, Options};
+    ///
+    /// let prepared = longshore_embedded::start_server().await?;
+    /// // … create what every test needs …
+    /// let mut options = Options::server();
+    /// options.snapshot = Some(prepared.snapshot());
+    /// let first = EmbeddedCluster::start(options.clone()).await?;
+    /// let second = EmbeddedCluster::start(options).await?;
+    /// // Neither sees the changes of the other.
+    /// # for cluster in [prepared, first, second] { cluster.stop().await; }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.engine.snapshot()
+    }
+
+    /// Returns to a snapshot: all objects become those of the snapshot, with their
+    /// names, UIDs and resource versions. Watches end with `410 Expired`, so that
+    /// clients list again; informers and caches do this on their own. Pods that are
+    /// not in the snapshot end.
+    ///
+    /// # Errors
+    /// The cluster stores its objects on disk.
+    pub async fn restore(&self, snapshot: &Snapshot) -> Result<(), Error> {
+        let restored = self.engine.restore(snapshot).await;
+        restored.map_err(Error::Restore)
     }
 
     /// Expires the watch history now, as a cluster does after some minutes. Watches

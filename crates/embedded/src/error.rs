@@ -32,6 +32,12 @@ pub enum Error {
     /// Another process uses the instance's folder.
     #[error("another process uses the folder {}", .0.display())]
     Busy(PathBuf),
+    /// A cluster that stores its objects on disk cannot start from a snapshot.
+    #[error("only an ephemeral cluster starts from a snapshot")]
+    StoredSnapshot,
+    /// The cluster cannot return to a snapshot.
+    #[error("cannot return to the snapshot")]
+    Restore(#[source] longshore_engine::Error),
     /// The endpoint's address is not a loopback address.
     #[error("the embedded cluster serves loopback addresses only, not {0}")]
     NotLoopback(std::net::SocketAddr),

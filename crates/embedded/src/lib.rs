@@ -25,6 +25,7 @@ mod cluster;
 pub mod daemon;
 mod descriptors;
 mod end;
+pub mod envtest;
 mod error;
 mod example;
 mod files;
@@ -47,6 +48,7 @@ pub use layout::Layout;
 pub use longshore_apiserver::{
     Effect, FaultError, FaultReport, FaultRule, Faults, Match, WatchEnd,
 };
+pub use longshore_engine::Snapshot;
 pub use longshore_node::{FillVolumes, ImageEntrypoint, LogLimits, NewVolume};
 pub use options::Options;
 

@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
+use longshore_engine::Snapshot;
 use longshore_node::{FillVolumes, ImageEntrypoint, LogLimits};
 
 /// The options of [`EmbeddedCluster::start`](crate::EmbeddedCluster::start). The
@@ -21,6 +22,8 @@ pub struct Options {
     /// An additional path for the kubeconfig, which is always written to the
     /// instance's folder. Requires `listen`.
     pub kubeconfig: Option<PathBuf>,
+    /// Start with the objects of another cluster. Requires `ephemeral`.
+    pub snapshot: Option<Snapshot>,
     /// Run the controllers. Without them and without `node`, only the API server
     /// runs, for tests of one's own controllers.
     pub controllers: bool,
@@ -52,6 +55,7 @@ impl Default for Options {
             data_dir: None,
             listen: None,
             kubeconfig: None,
+            snapshot: None,
             controllers: true,
             node: true,
             faults: false,

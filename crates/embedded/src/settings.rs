@@ -46,7 +46,7 @@ impl Settings {
 }
 
 /// Returns 256 random bits from the operating system, in hexadecimal.
-fn random_token() -> Result<String, Error> {
+pub(crate) fn random_token() -> Result<String, Error> {
     let mut bytes = [0_u8; 32];
     rand::rngs::SysRng
         .try_fill_bytes(&mut bytes)

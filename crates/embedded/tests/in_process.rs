@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use longshore_client::{Cluster, DeleteOptions, Patch, WatchEvent};
+use longshore_client::{Change, Cluster, DeleteOptions, Patch, WatchEvent};
 use longshore_embedded::{EmbeddedCluster, Error, FaultRule, Options};
 use serde_json::json;
 
@@ -466,4 +466,49 @@ async fn unsupported_kinds_cause_warnings_unless_other_controllers_may_act() {
     let alone = longshore_embedded::start_server().await.unwrap();
     assert!(warnings(&alone, CLAIMS, claim).await.is_empty());
     alone.stop().await;
+}
+
+#[tokio::test]
+async fn caches_and_pods_follow_a_return_to_a_snapshot() {
+    let embedded = longshore_embedded::start().await.unwrap();
+    let cluster = embedded.cluster();
+    let pods = cluster.pods().in_namespace("default").unwrap();
+    let cache = pods.cache().await.unwrap();
+    let mut changes = cache.subscribe();
+    let snapshot = embedded.snapshot();
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [
+        {"name": "c", "image": "any", "command": ["sleep", "1000"]}
+    ]}});
+    pods.create(&pod).await.unwrap();
+    let is_running = |change: &Change<_>| {
+        let phase: Option<String> = change.item().field(&["status", "phase"]).unwrap();
+        phase.as_deref() == Some("Running")
+    };
+    let running = async { while !is_running(&changes.next().await.unwrap()) {} };
+    tokio::time::timeout(TIMEOUT, running).await.unwrap();
+
+    embedded.restore(&snapshot).await.unwrap();
+    let gone = async { while !matches!(changes.next().await.unwrap(), Change::Gone(_)) {} };
+    tokio::time::timeout(TIMEOUT, gone).await.unwrap();
+    // The cluster works as before, under the same name, too.
+    pods.create(&pod).await.unwrap();
+    let running = async { while !is_running(&changes.next().await.unwrap()) {} };
+    tokio::time::timeout(TIMEOUT, running).await.unwrap();
+    embedded.stop().await;
+}
+
+#[tokio::test]
+async fn a_durable_cluster_neither_starts_from_a_snapshot_nor_returns_to_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let embedded = EmbeddedCluster::start(durable(dir.path())).await.unwrap();
+    let snapshot = embedded.snapshot();
+    let refused = embedded.restore(&snapshot).await.unwrap_err();
+    assert!(matches!(refused, Error::Restore(_)), "{refused}");
+    embedded.stop().await;
+    let options = Options {
+        snapshot: Some(snapshot),
+        ..durable(dir.path())
+    };
+    let refused = EmbeddedCluster::start(options).await.err().unwrap();
+    assert!(matches!(refused, Error::StoredSnapshot), "{refused}");
 }

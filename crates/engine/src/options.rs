@@ -94,6 +94,9 @@ pub struct Options {
     /// for which the writer thread executes a write itself. Larger writes are
     /// prepared on other threads.
     pub inline_limit: usize,
+    /// Whether each namespace is created with its service account `default`, as
+    /// if a controller created it at once.
+    pub default_accounts: bool,
 }
 
 impl Default for Options {
@@ -106,6 +109,7 @@ impl Default for Options {
             history_bytes: 64 << 20,
             history_time: SignedDuration::from_mins(5),
             inline_limit: DEFAULT_INLINE_LIMIT,
+            default_accounts: true,
         }
     }
 }

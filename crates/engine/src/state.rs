@@ -2,7 +2,7 @@
 //! events of each kind. A clone is cheap and immutable, so it serves as a
 //! snapshot for readers and as a savepoint to which writes roll back.
 
-use std::sync::Arc;
+use std::{ops::Bound, sync::Arc};
 
 use imbl::{OrdMap, Vector};
 use jiff::SignedDuration;
@@ -158,6 +158,8 @@ pub(crate) struct State {
     /// The revision of the last change of objects that configure admission; 0
     /// if there have been none.
     pub(crate) admission_revision: u64,
+    /// Whether each new namespace gets its service account.
+    pub(crate) creates_accounts: bool,
 }
 
 /// The progress of deleting all objects of a kind.
@@ -182,6 +184,7 @@ impl State {
             definitions: OrdMap::new(),
             cleaning: OrdMap::new(),
             admission_revision: 0,
+            creates_accounts: true,
         }
     }
 
@@ -208,6 +211,11 @@ impl State {
         id
     }
 
+    /// Adds a table for a kind that is no longer served.
+    pub(crate) fn add_table(&mut self) {
+        self.tables.push(empty(self.revision));
+    }
+
     /// Changes a kind.
     pub(crate) fn change_kind(&mut self, id: KindId, change: impl FnOnce(&mut Entry)) {
         Arc::make_mut(&mut self.kinds).change(id, change);
@@ -222,6 +230,24 @@ impl State {
         }
         self.change_kind(id, |entry| entry.is_live = false);
         self.cleaning.remove(&id);
+    }
+
+    /// The objects of a built-in kind in a namespace, ordered by name.
+    pub(crate) fn in_namespace<'a>(
+        &'a self,
+        group: &str,
+        kind: &str,
+        namespace: &str,
+    ) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
+        let table = self.kinds.builtin_id(group, kind).map(|id| self.table(id));
+        let table = table.filter(|table| !table.objects.is_empty());
+        let found = table.map(|table| {
+            let prefix = format!("{namespace}/");
+            let from = (Bound::Included(prefix.as_str()), Bound::Unbounded);
+            let objects = table.objects.range::<_, str>(from);
+            objects.take_while(move |(key, _)| key.starts_with(&*prefix))
+        });
+        found.into_iter().flatten().map(|(_, object)| object)
     }
 
     /// Records the definition summary of a kind when nothing else changes.

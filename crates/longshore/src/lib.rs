@@ -42,6 +42,9 @@ mod documents {
     #[doc = include_str!("../../../docs/rust-launcher.md")]
     struct RustLauncher;
 
+    #[doc = include_str!("../../../docs/snapshots.md")]
+    struct Snapshots;
+
     #[doc = include_str!("../../../docs/zenml.md")]
     struct Zenml;
 }

@@ -1,5 +1,5 @@
 //! The basic types of the Kubernetes API: kinds, object metadata, names,
-//! selectors, quantities, times, schedules, patch types, `Status` errors, and
+//! selectors, quantities, resources of pods, quotas, times, schedules, patch types, `Status` errors, and
 //! the supported Kubernetes release.
 //!
 //! The crate contains only values: no I/O, no clock, no async code. All other
@@ -11,7 +11,9 @@ pub mod meta;
 pub mod name;
 pub mod patch;
 pub mod quantity;
+pub mod quota;
 pub mod release;
+pub mod resources;
 pub mod schedule;
 pub mod selector;
 pub mod status;

@@ -40,6 +40,8 @@ impl Cache {
 #[pymethods]
 impl Cache {
     /// The object with this name, or `None`.
+    ///
+    /// :param namespace: The namespace of the object, unless its kind has none.
     #[pyo3(signature = (name, namespace=None))]
     fn get(&self, name: &str, namespace: Option<&str>) -> Option<Item> {
         let found = self.inner.get(namespace, name)?;

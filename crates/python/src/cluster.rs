@@ -61,16 +61,20 @@ impl Cluster {
         })
     }
 
+    /// The URL of the server.
     #[getter]
     fn url(&self) -> String {
         self.inner.url()
     }
 
+    /// The namespace of objects for which no other is given: that of the kubeconfig's context
+    /// or of the pod, otherwise `default`.
     #[getter]
     fn default_namespace(&self) -> &str {
         self.inner.default_namespace()
     }
 
+    /// Whether the connection was closed, or the embedded cluster stopped.
     #[getter]
     fn closed(&self) -> bool {
         self.inner.is_closed()
@@ -98,7 +102,10 @@ impl Cluster {
         format!("Cluster({:?})", self.inner.url())
     }
 
-    /// A view of a kind, in one namespace or in all. Accepts every name of the kind.
+    /// A view of a kind, in one namespace or in all.
+    ///
+    /// :param kind: Any name of the kind: `"Pod"`, `"pods"`, `"po"`, `"deployments.apps"`.
+    /// :param namespace: Only objects of this namespace; default: of all namespaces.
     #[pyo3(signature = (kind, namespace=None))]
     fn view<'py>(
         &self,
@@ -124,7 +131,20 @@ impl Cluster {
         })
     }
 
-    /// Waits until this process leads, of all that call this with the same name.
+    /// Waits until this process leads, of all that call this with the same name and namespace.
+    /// They compete for a Lease, as with client-go's `leaderelection`, and need the permission
+    /// to get, create and update it. All should have the same times.
+    ///
+    /// :param name: The name of the Lease.
+    /// :param namespace: The namespace of the Lease; default: that of the cluster.
+    /// :param identity: The name of this process, unique among all; default: the host's name,
+    ///     which is the pod's name, and a random part.
+    /// :param lease_duration: After how many seconds without a renewal another process can
+    ///     lead; whole seconds, by default 15.
+    /// :param renew_deadline: After how many seconds without a successful renewal this process
+    ///     loses the leadership, by default 10. Less than `lease_duration`.
+    /// :param retry_interval: The seconds between two attempts, by default 2. Less than
+    ///     `renew_deadline`.
     #[pyo3(signature = (
         name, namespace=None, *, identity=None, lease_duration=None, renew_deadline=None,
         retry_interval=None
@@ -172,6 +192,8 @@ impl Cluster {
     }
 
     /// Creates the object of a mapping, or the objects of all documents in a YAML string.
+    ///
+    /// :param namespace: The namespace of objects that name none; default: that of the cluster.
     #[pyo3(signature = (data, namespace=None))]
     fn create<'py>(
         &self,
@@ -195,7 +217,12 @@ impl Cluster {
         })
     }
 
-    /// Applies the object of a mapping, or the objects of all documents in a YAML string.
+    /// Applies the object of a mapping, or the objects of all documents in a YAML string, by
+    /// server-side apply.
+    ///
+    /// :param namespace: The namespace of objects that name none; default: that of the cluster.
+    /// :param manager: The name of the field manager.
+    /// :param force: Take fields of other managers, instead of raising `ConflictError`.
     #[pyo3(signature = (data, namespace=None, *, manager="longshore", force=false))]
     fn apply<'py>(
         &self,

@@ -38,8 +38,13 @@ impl Drop for EmbeddedCluster {
 #[pymethods]
 impl EmbeddedCluster {
     #[new]
-    #[pyo3(signature = (*, pods=true, data_dir=None))]
-    fn new(py: Python<'_>, pods: bool, data_dir: Option<PathBuf>) -> PyResult<Self> {
+    #[pyo3(signature = (*, pods=true, data_dir=None, snapshot=None))]
+    fn new(
+        py: Python<'_>,
+        pods: bool,
+        data_dir: Option<PathBuf>,
+        snapshot: Option<&Snapshot>,
+    ) -> PyResult<Self> {
         let program = match pods {
             true => program::find(py)?,
             false => None,
@@ -48,6 +53,7 @@ impl EmbeddedCluster {
             ephemeral: data_dir.is_none(),
             data_dir,
             listen: Some(([127, 0, 0, 1], 0).into()),
+            snapshot: snapshot.map(|snapshot| snapshot.0.clone()),
             controllers: pods,
             node: pods,
             program_dir: program.and_then(|program| program.parent().map(PathBuf::from)),
@@ -82,14 +88,42 @@ impl EmbeddedCluster {
         }
     }
 
+    /// The URL of the server, a free port of 127.0.0.1.
     #[getter]
     fn url(&self) -> Option<&str> {
         self.url.as_deref()
     }
 
+    /// The path of the kubeconfig for other clients and programs.
     #[getter]
     fn kubeconfig(&self) -> Option<PathBuf> {
         self.kubeconfig.clone()
+    }
+
+    /// Takes a snapshot of all objects, in microseconds for any number of objects.
+    ///
+    /// ``EmbeddedCluster(snapshot=...)`` starts another cluster with these objects, and
+    /// ``restore`` returns to them.
+    fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
+        let taken = wait(py, async {
+            let running = self.inner.lock().await;
+            Ok::<_, Error>(running.as_ref().map(Inner::snapshot))
+        })?;
+        taken.map(Snapshot).ok_or_else(stopped)
+    }
+
+    /// Returns to a snapshot: all objects become those of the snapshot.
+    ///
+    /// Watches end with ``410 Expired``, so that clients list again; pods that are not in
+    /// the snapshot end.
+    fn restore(&self, py: Python<'_>, snapshot: &Snapshot) -> PyResult<()> {
+        let restored = wait(py, async {
+            match &*self.inner.lock().await {
+                Some(running) => running.restore(&snapshot.0).await.map(Some),
+                None => Ok(None),
+            }
+        })?;
+        restored.ok_or_else(stopped)
     }
 
     /// Stops the pods and the cluster. Further calls do nothing.
@@ -121,6 +155,27 @@ impl EmbeddedCluster {
     fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, PyAny>) -> PyResult<()> {
         self.stop(py)
     }
+}
+
+/// The objects of an embedded cluster at a point in time.
+#[pyclass(frozen, module = "longshore")]
+pub(crate) struct Snapshot(longshore_embedded::Snapshot);
+
+#[pymethods]
+impl Snapshot {
+    /// The resource version at which it was taken.
+    #[getter]
+    fn resource_version(&self) -> String {
+        self.0.revision().to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Snapshot at {}>", self.0.revision())
+    }
+}
+
+fn stopped() -> PyErr {
+    pyo3::exceptions::PyRuntimeError::new_err("the embedded cluster has been stopped")
 }
 
 /// Faults that the server injects into selected requests.

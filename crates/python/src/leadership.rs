@@ -79,6 +79,7 @@ impl Leadership {
 
 #[pymethods]
 impl Leadership {
+    /// The name of this process among those that want to lead.
     #[getter]
     fn identity(&self) -> &str {
         &self.identity
@@ -91,6 +92,8 @@ impl Leadership {
     }
 
     /// Waits until this process no longer leads. Returns whether it has lost the leadership.
+    ///
+    /// :param timeout: Return after this number of seconds at the latest.
     #[pyo3(signature = (timeout=None))]
     fn lost<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
         let (lost, limit) = (self.read(Inner::lost), limit(timeout)?);

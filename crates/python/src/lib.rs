@@ -37,6 +37,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<cluster::Cluster>()?;
     module.add_class::<embedded::EmbeddedCluster>()?;
     module.add_class::<embedded::Faults>()?;
+    module.add_class::<embedded::Snapshot>()?;
     module.add_class::<leadership::Leadership>()?;
     module.add_class::<objects::Item>()?;
     module.add_class::<item::PortForward>()?;

@@ -123,6 +123,7 @@ impl ClusterSpec {
         Ok(dict)
     }
 
+    /// The names of the jobs, sorted.
     #[getter]
     fn jobs(&self) -> Vec<&str> {
         self.inner.jobs().collect()

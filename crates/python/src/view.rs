@@ -62,6 +62,7 @@ fn needed(position: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
 
 #[pymethods]
 impl View {
+    /// The kind of the objects, such as `Pod`.
     #[getter]
     fn kind(&self) -> &str {
         &self.inner.kind().gvk.kind
@@ -79,6 +80,7 @@ impl View {
         &self.inner.kind().plural
     }
 
+    /// The namespace of the objects; `None` for all namespaces.
     #[getter]
     fn namespace(&self) -> Option<&str> {
         self.inner.namespace()
@@ -91,6 +93,11 @@ impl View {
     }
 
     /// A view of only the objects that the selectors select.
+    ///
+    /// :param labels: A label selector, such as `"app=web,tier in (a, b)"`, or a mapping of
+    ///     labels to their values.
+    /// :param fields: A field selector, such as `"status.phase=Running"`, or a mapping of
+    ///     fields to their values.
     #[pyo3(signature = (*, labels=None, fields=None))]
     fn filter(
         &self,
@@ -173,7 +180,11 @@ impl View {
         item!(self, py, |view| view.replace(&name, &data))
     }
 
-    /// Changes fields. `kind` is the type of the patch.
+    /// Changes fields.
+    ///
+    /// :param body: The patch: a mapping, or a list of operations for `"json"`.
+    /// :param kind: `"strategic"` (lists such as containers are merged by name), `"merge"`
+    ///     (lists are replaced), `"json"` (operations) or `"apply"` (server-side apply).
     #[pyo3(signature = (name, body, *, kind="strategic"))]
     fn patch<'py>(
         &self,
@@ -200,7 +211,14 @@ impl View {
         item!(self, py, |view| view.apply(&data, &manager, force))
     }
 
-    /// Deletes the object; with `uid` or `version`, only that one.
+    /// Deletes the object. Does nothing if it does not exist.
+    ///
+    /// :param propagation: What happens to the objects that it owns: `"background"` (deleted
+    ///     after it), `"foreground"` (deleted before it) or `"orphan"` (kept); default: that of
+    ///     the kind.
+    /// :param grace_seconds: The seconds that a pod has to terminate; 0 deletes it immediately.
+    /// :param uid: Delete only the object with this UID; another raises `ConflictError`.
+    /// :param version: Delete only this resource version; another raises `ConflictError`.
     #[pyo3(signature = (name, *, propagation=None, grace_seconds=None, uid=None, version=None))]
     fn delete<'py>(
         &self,
@@ -217,7 +235,11 @@ impl View {
             .done(py, async move { view.delete(&name, &options).await })
     }
 
-    /// Deletes all objects that the view selects.
+    /// Deletes all objects that the view selects. A view of a kind with namespaces must have
+    /// one.
+    ///
+    /// :param propagation: As for `delete`.
+    /// :param grace_seconds: As for `delete`.
     #[pyo3(signature = (*, propagation=None, grace_seconds=None))]
     fn delete_all<'py>(
         &self,
@@ -247,7 +269,20 @@ impl View {
         })
     }
 
-    /// Waits until an object fulfils a condition, and returns it.
+    /// Waits until an object fulfils a condition, and returns its version then. An object that
+    /// does not exist yet is waited for.
+    ///
+    /// `"ready"` means that a Pod or Node is ready, that a Deployment, StatefulSet, DaemonSet
+    /// or ReplicaSet has all its pods, ready and of the current template, that a Job is
+    /// complete, that a claim is bound, or that the kind of a CustomResourceDefinition is
+    /// served; for other kinds, that the condition `Ready` or `Available` is true or that they
+    /// have neither. `"finished"` means that a Job is complete or has failed, or that a Pod has
+    /// succeeded or failed.
+    ///
+    /// :param until: `"ready"`, `"finished"`, `"deleted"` (then the result is `None`), the type
+    ///     of a condition whose status must be `"True"`, such as `"Available"`, or a function,
+    ///     which is called with each version until it returns true. Its exceptions are raised.
+    /// :raises WaitTimeoutError: If the timeout expires; the message contains the last state.
     #[pyo3(signature = (name, until, *, timeout=None))]
     fn wait<'py>(
         &self,

@@ -124,6 +124,7 @@ files! {
     test_signals,
     test_spec,
     test_stubs,
+    test_typing,
     test_zenml,
 }
 
@@ -176,22 +177,20 @@ fn test_current_zenml() {
     );
 }
 
-/// Checks the types of the package with pyright. The tests check them with mypy.
+/// Checks the types of the package and of its tests with pyright. The tests check them, and the
+/// documentation's examples, with mypy.
 #[test]
 #[ignore = "cargo xtask test --frameworks"]
 fn test_pyright() {
     let (python, package) = (framework("pyright"), package().join("longshore"));
     let (own, package) = (python.display().to_string(), package.display().to_string());
+    let pyright = ["-m", "pyright", "--pythonpath", &own];
     run(
         &python,
-        &[
-            "-m",
-            "pyright",
-            "--pythonversion",
-            "3.10",
-            "--pythonpath",
-            &own,
-            &package,
-        ],
+        &[&pyright[..], &["--pythonversion", "3.10", &package]].concat(),
+    );
+    run(
+        &python,
+        &[&pyright[..], &["--project", "pyrightconfig.json"]].concat(),
     );
 }

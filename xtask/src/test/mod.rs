@@ -118,16 +118,19 @@ fn test(arguments: &Arguments) -> Outcome {
             let cores = std::thread::available_parallelism().map_or(2, usize::from);
             default_env(command, "RUST_TEST_THREADS", &(4 * cores).to_string());
         }
-        if arguments.package.as_deref() == Some("longshore-cli") {
-            default_env(command, "LONGSHORE_SOAK_SECONDS", "5");
-        }
     };
     // cargo itself runs a part of the tests: `rest` may contain options of cargo.
     let result = if arguments.rest.is_empty() {
         let mut totals = Totals::default();
-        let result = programs::run(&mut command, prepare, |line| totals.read(line));
+        let package = match &arguments.package {
+            Some(name) => Package::read(name)?,
+            None => Package::default(),
+        };
+        let result = programs::run(&mut command, &package.left_out, prepare, |line| {
+            totals.read(line)
+        });
         let documented = match &arguments.package {
-            Some(package) if !has_library(package)? => Ok(()),
+            Some(_) if !package.has_examples => Ok(()),
             _ => {
                 let mut examples = cargo();
                 examples
@@ -139,6 +142,12 @@ fn test(arguments: &Arguments) -> Outcome {
             }
         };
         totals.report("the embedded cluster", begin);
+        for target in &package.left_out {
+            println!(
+                "not run: {target}, part of the whole suite (cargo xtask test); alone: cargo xtask test -p {} --test {target}",
+                arguments.package.as_deref().unwrap_or_default(),
+            );
+        }
         result.and(documented)
     } else {
         prepare(command.args(&arguments.rest));
@@ -160,16 +169,35 @@ fn default_env(command: &mut Command, name: &str, value: &str) {
     }
 }
 
-/// Whether a package has a library, which may have examples to test.
-fn has_library(package: &str) -> Outcome<bool> {
-    let metadata = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
-    let metadata: serde_json::Value =
-        serde_json::from_str(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
-    let packages = metadata["packages"].as_array().into_iter().flatten();
-    let mut targets = packages
-        .filter(|one| one["name"] == package)
-        .flat_map(|one| one["targets"].as_array().into_iter().flatten());
-    Ok(targets.any(|target| target["doctest"] == true))
+/// What `cargo xtask test -p NAME` has to know about a package.
+#[derive(Debug, Default)]
+struct Package {
+    /// Whether it has a library, which may have examples to test.
+    has_examples: bool,
+    /// The test targets that run only with the whole suite, because they test the interaction
+    /// of all crates and take long: `whole-suite` in the package's metadata.
+    left_out: Vec<String>,
+}
+
+impl Package {
+    fn read(name: &str) -> Outcome<Self> {
+        let metadata = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
+        let metadata: serde_json::Value =
+            serde_json::from_str(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
+        let mut packages = metadata["packages"].as_array().into_iter().flatten();
+        let package = packages
+            .find(|one| one["name"] == name)
+            .ok_or_else(|| format!("no package {name} in this workspace"))?;
+        let mut targets = package["targets"].as_array().into_iter().flatten();
+        let left_out = package["metadata"]["longshore"]["whole-suite"].as_array();
+        let left_out = left_out.into_iter().flatten();
+        Ok(Self {
+            has_examples: targets.any(|target| target["doctest"] == true),
+            left_out: left_out
+                .filter_map(|target| target.as_str().map(str::to_owned))
+                .collect(),
+        })
+    }
 }
 
 /// Whether the tests of another package start the program `longshore`.

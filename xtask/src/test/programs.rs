@@ -22,16 +22,18 @@ const MAX_RUNNING: usize = 3;
 struct Program {
     /// The package's folder and the target, as `cli: program`.
     name: String,
+    target: String,
     executable: PathBuf,
     /// The package's folder, which is the working directory of the program.
     folder: PathBuf,
 }
 
 /// Builds the test programs with this `cargo test` command, runs them with the environment of
-/// `prepare`, and passes each line of their output to `read`. The error names the programs
-/// that failed.
+/// `prepare`, and passes each line of their output to `read`. Programs of the targets in
+/// `left_out` are not run. The error names the programs that failed.
 pub(super) fn run(
     build: &mut Command,
+    left_out: &[String],
     prepare: impl Fn(&mut Command) + Sync,
     mut read: impl FnMut(&str),
 ) -> Outcome {
@@ -40,7 +42,8 @@ pub(super) fn run(
             .args(["--no-run", "--message-format=json-render-diagnostics"])
             .stderr(Stdio::inherit()),
     )?;
-    let programs = programs(&messages);
+    let mut programs = programs(&messages);
+    programs.retain(|program| !left_out.contains(&program.target));
     let count = programs.len();
     let queue = Mutex::new(VecDeque::from(programs));
     let mut failed = Vec::new();
@@ -115,6 +118,7 @@ fn programs(messages: &str) -> Vec<Program> {
         let target = message["target"]["name"].as_str().unwrap_or_default();
         found.push(Program {
             name: format!("{package}: {target}"),
+            target: target.to_owned(),
             executable,
             folder,
         });
@@ -145,6 +149,7 @@ mod tests {
         ];
         let expected = Program {
             name: "cli: program".into(),
+            target: "program".into(),
             executable: "/t/program-1".into(),
             folder: "/w/crates/cli".into(),
         };
@@ -153,26 +158,35 @@ mod tests {
 
     #[test]
     fn output_is_read_and_failed_programs_are_named() {
-        let messages: Vec<String> = [("true", "echo ok"), ("false", "exit 3")]
-            .iter()
-            .map(|(name, script)| {
-                let folder = tempfile::tempdir().unwrap().keep();
-                let executable = folder.join(name);
-                std::fs::write(&executable, format!("#!/bin/sh\n{script}\n")).unwrap();
-                let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-                std::fs::set_permissions(&executable, mode).unwrap();
-                serde_json::json!({
-                    "manifest_path": folder.join("Cargo.toml"), "target": {"name": name},
-                    "profile": {"test": true}, "executable": executable,
-                })
-                .to_string()
+        let messages: Vec<String> = [
+            ("true", "echo ok"),
+            ("false", "exit 3"),
+            ("slow", "echo slow"),
+        ]
+        .iter()
+        .map(|(name, script)| {
+            let folder = tempfile::tempdir().unwrap().keep();
+            let executable = folder.join(name);
+            std::fs::write(&executable, format!("#!/bin/sh\n{script}\n")).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(&executable, mode).unwrap();
+            serde_json::json!({
+                "manifest_path": folder.join("Cargo.toml"), "target": {"name": name},
+                "profile": {"test": true}, "executable": executable,
             })
-            .collect();
+            .to_string()
+        })
+        .collect();
         let mut build = Command::new("printf");
-        build.args(["%s\\n", &messages[0], &messages[1]]);
+        build.args(["%s\\n", &messages[0], &messages[1], &messages[2]]);
         // `run` appends options for cargo; `printf` prints them as further lines.
         let mut lines = Vec::new();
-        let done = run(&mut build, |_| {}, |line| lines.push(line.to_owned()));
+        let done = run(
+            &mut build,
+            &["slow".to_owned()],
+            |_| {},
+            |line| lines.push(line.to_owned()),
+        );
         assert_eq!(lines, ["ok"]);
         let problem = done.unwrap_err();
         assert!(problem.contains("false: exit status: 3"), "{problem}");

@@ -75,7 +75,7 @@ pub(super) async fn dispatch(call: Call, route: Route) -> Reply {
         }
         Route::OpenIdConfiguration => openid_configuration(&call),
         Route::OpenIdKeys => openid_keys(&call),
-        Route::Resource(_) | Route::FaultInjection(_) => Err(StatusError::unknown_path()),
+        Route::Resource(_) | Route::ForTests(_) => Err(StatusError::unknown_path()),
     }
 }
 

@@ -4,9 +4,10 @@
 mod admission;
 mod delete;
 mod evict;
-pub(crate) mod faults;
+pub(crate) mod for_tests;
 mod logs;
 mod meta;
+mod proxy;
 mod read;
 mod review;
 mod streams;
@@ -105,6 +106,9 @@ async fn kind(call: Call, info: Arc<KindInfo>, path: Resource, body: RequestBody
         name,
     };
     match path.subresource {
+        Some(word) if word == "proxy" && target.kind.has_subresource(&word) => {
+            proxy::proxy(call, target, path.proxied, body).await
+        }
         None => item(call, target, body).await,
         Some(word) if target.kind.has_subresource(&word) => {
             subresource(call, target, &word, body).await

@@ -1,11 +1,11 @@
 //! Parses paths into typed routes. Pure: whether a kind exists is checked
 //! later.
 
-mod fault_path;
+mod test_path;
 
 use percent_encoding::percent_decode_str;
 
-pub(crate) use fault_path::FaultPath;
+pub(crate) use test_path::TestPath;
 
 /// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +38,8 @@ pub(crate) enum Route {
     GroupVersion { group: String, version: String },
     /// Objects of a kind.
     Resource(Resource),
-    /// Paths below `/longshore.dev`: fault injection.
-    FaultInjection(FaultPath),
+    /// Paths below `/longshore.dev`.
+    ForTests(TestPath),
 }
 
 /// Why a path has no route.
@@ -62,6 +62,8 @@ pub(crate) struct Resource {
     pub(crate) plural: String,
     pub(crate) name: Option<String>,
     pub(crate) subresource: Option<String>,
+    /// The rest of the path of the subresource `proxy`, as it was sent.
+    pub(crate) proxied: Option<String>,
     /// Whether the path is a legacy watch path: `/api/v1/watch/…`.
     pub(crate) watch: bool,
 }
@@ -69,6 +71,13 @@ pub(crate) struct Resource {
 impl Route {
     /// Parses a path.
     pub(crate) fn parse(path: &str) -> Result<Self, BadPath> {
+        if let Some((of, rest)) = split_proxy(path) {
+            let mut route = Self::parse(of)?;
+            if let Self::Resource(resource) = &mut route {
+                resource.proxied = Some(rest.to_owned());
+            }
+            return Ok(route);
+        }
         let path = path.strip_prefix('/').ok_or(BadPath::Unknown)?;
         let path = path.strip_suffix('/').unwrap_or(path);
         if path.is_empty() {
@@ -108,7 +117,7 @@ impl Route {
             ["healthz", rest @ ..] => check("healthz", rest),
             ["livez", rest @ ..] => check("livez", rest),
             ["readyz", rest @ ..] => check("readyz", rest),
-            ["longshore.dev", rest @ ..] => FaultPath::parse(rest).map(Self::FaultInjection),
+            ["longshore.dev", rest @ ..] => TestPath::parse(rest).map(Self::ForTests),
             ["metrics"] => Some(Self::Metrics),
             ["version"] => Some(Self::Version),
             ["openapi", "v2"] => Some(Self::OpenApiV2),
@@ -169,9 +178,22 @@ impl Resource {
             plural: plural.to_owned(),
             name: name.map(str::to_owned),
             subresource: subresource.map(str::to_owned),
+            proxied: None,
             watch: false,
         })
     }
+}
+
+/// Splits the path of a subresource `proxy` after that word. The rest belongs to
+/// the pod or Service, and is not parsed.
+fn split_proxy(path: &str) -> Option<(&str, &str)> {
+    let inside = path.strip_prefix("/api/v1/namespaces/")?;
+    let mut parts = inside.splitn(5, '/');
+    let (_, kind, _) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_proxy = matches!(kind, "pods" | "services") && parts.next()? == "proxy";
+    let rest = parts.next().filter(|_| is_proxy)?;
+    let end = path.len() - rest.len() - 1;
+    Some((&path[..end], &path[end..]))
 }
 
 /// Decodes a path segment. Empty segments and segments with an escaped slash,
@@ -263,6 +285,27 @@ mod tests {
     }
 
     #[test]
+    fn the_rest_of_a_proxied_path_is_kept() {
+        let proxied = |path: &str| {
+            let Ok(Route::Resource(resource)) = Route::parse(path) else {
+                return None;
+            };
+            Some((resource.name?, resource.subresource?, resource.proxied))
+        };
+        let pod = "/api/v1/namespaces/a/pods/http:p:80/proxy";
+        let found = |rest: Option<&str>| {
+            let rest = rest.map(str::to_owned);
+            Some(("http:p:80".to_owned(), "proxy".to_owned(), rest))
+        };
+        assert_eq!(proxied(pod), found(None));
+        for rest in ["/", "//x/../%2F/", "/a/b?c"] {
+            assert_eq!(proxied(&format!("{pod}{rest}")), found(Some(rest)));
+        }
+        let other = Route::parse("/api/v1/namespaces/a/configmaps/c/proxy/x");
+        assert_eq!(other, Err(BadPath::Unknown));
+    }
+
+    #[test]
     fn non_resource_paths() {
         assert_eq!(Route::parse("/api"), Ok(Route::CoreVersions));
         assert_eq!(Route::parse("/apis/"), Ok(Route::Groups));
@@ -281,7 +324,7 @@ mod tests {
         assert_eq!(Route::parse("/openid/v1/jwks"), Ok(Route::OpenIdKeys));
         assert_eq!(
             Route::parse("/longshore.dev/v1/expire"),
-            Ok(Route::FaultInjection(FaultPath::Expire))
+            Ok(Route::ForTests(TestPath::Expire))
         );
         for (path, problem) in [
             ("/nonsense", BadPath::Unknown),

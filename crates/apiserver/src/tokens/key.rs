@@ -69,16 +69,25 @@ impl TokenKey {
     pub fn load_or_create(dir: &Path) -> Result<Self, TlsError> {
         let path = dir.join(FILE);
         if path.exists() {
-            let pair = KeyPair::from_pem(&tls::read(&path)?).ok();
-            return pair
-                .and_then(|pair| Self::of(&pair))
-                .ok_or(TlsError::TokenKey { path });
+            return Self::load(&path);
         }
         tls::create_dir(dir)?;
         let pair = KeyPair::generate()?;
         let key = Self::of(&pair);
         tls::write_private(&path, &pair.serialize_pem())?;
         key.ok_or(TlsError::TokenKey { path })
+    }
+
+    /// Loads a key from a PEM file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or contains no key on the curve P-256.
+    pub fn load(path: &Path) -> Result<Self, TlsError> {
+        let pair = KeyPair::from_pem(&tls::read(path)?).ok();
+        pair.and_then(|pair| Self::of(&pair))
+            .ok_or_else(|| TlsError::TokenKey {
+                path: path.to_owned(),
+            })
     }
 
     fn of(pair: &KeyPair) -> Option<Self> {

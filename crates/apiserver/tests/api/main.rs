@@ -20,6 +20,8 @@ mod logs;
 mod long_responses;
 mod network;
 mod objects;
+mod proxy;
+mod restore;
 mod streams;
 mod tokens;
 mod unsupported_kinds;

@@ -5,20 +5,17 @@ use serde_json::{Value, json};
 
 use super::common::{Answer, Server};
 
-const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
+const INGRESSES: &str = "/apis/networking.k8s.io/v1/namespaces/default/ingresses";
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
 const APPLY: &str = "application/apply-patch+yaml";
-const WARNING: &str = r#"299 - "statefulsets.apps are stored, but this cluster does not act on them: no pods are created; see docs/kinds.md""#;
+const WARNING: &str = r#"299 - "ingresses.networking.k8s.io are stored, but this cluster does not act on them: no requests are routed; see docs/kinds.md""#;
 
-fn set(name: &str) -> Value {
-    let labels = json!({"a": "b"});
-    let containers = json!([{"name": "c", "image": "i"}]);
-    let template = json!({"metadata": {"labels": labels}, "spec": {"containers": containers}});
+fn ingress(name: &str) -> Value {
     json!({
-        "apiVersion": "apps/v1",
-        "kind": "StatefulSet",
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
         "metadata": {"name": name},
-        "spec": {"serviceName": "s", "selector": {"matchLabels": labels}, "template": template},
+        "spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}},
     })
 }
 
@@ -30,13 +27,15 @@ fn warnings_of(answer: &Answer) -> Vec<&str> {
 #[tokio::test]
 async fn every_kind_of_create_warns_and_updates_do_not() {
     let server = Server::with_idle_warnings();
-    let path = format!("{SETS}/b");
+    let path = format!("{INGRESSES}/b");
     let applied = format!("{path}?fieldManager=me");
-    let text = set("b").to_string();
+    let text = ingress("b").to_string();
 
-    let made = server.post(SETS, &set("a")).await;
+    let made = server.post(INGRESSES, &ingress("a")).await;
     assert_eq!((made.code, warnings_of(&made)), (201, vec![WARNING]));
-    let dry = server.post(&format!("{SETS}?dryRun=All"), &set("c")).await;
+    let dry = server
+        .post(&format!("{INGRESSES}?dryRun=All"), &ingress("c"))
+        .await;
     assert_eq!((dry.code, warnings_of(&dry)), (201, vec![WARNING]));
     let made = server.patch(&applied, APPLY, &text).await;
     assert_eq!((made.code, warnings_of(&made)), (201, vec![WARNING]));
@@ -46,19 +45,12 @@ async fn every_kind_of_create_warns_and_updates_do_not() {
         .patch(
             &path,
             "application/merge-patch+json",
-            r#"{"spec": {"replicas": 2}}"#,
+            r#"{"spec": {"ingressClassName": "c"}}"#,
         )
         .await;
-    let put = server.put(&path, &set("b")).await;
-    let scaled = server
-        .patch(
-            &format!("{path}/scale"),
-            "application/merge-patch+json",
-            r#"{"spec": {"replicas": 3}}"#,
-        )
-        .await;
+    let put = server.put(&path, &ingress("b")).await;
     let read = server.get(&path).await;
-    for answer in [again, merged, put, scaled, read] {
+    for answer in [again, merged, put, read] {
         assert_eq!(
             (answer.code, warnings_of(&answer)),
             (200, vec![]),
@@ -66,7 +58,7 @@ async fn every_kind_of_create_warns_and_updates_do_not() {
             answer.text()
         );
     }
-    let taken = server.post(SETS, &set("a")).await;
+    let taken = server.post(INGRESSES, &ingress("a")).await;
     assert_eq!((taken.code, warnings_of(&taken)), (409, vec![]));
 }
 
@@ -93,9 +85,9 @@ async fn a_put_that_creates_warns_that_rbac_is_not_enforced() {
 #[tokio::test]
 async fn other_warnings_come_first() {
     let server = Server::with_idle_warnings();
-    let mut wrong = set("a");
+    let mut wrong = ingress("a");
     wrong["colour"] = "red".into();
-    let made = server.post(SETS, &wrong).await;
+    let made = server.post(INGRESSES, &wrong).await;
     let unknown = r#"299 - "unknown field \"colour\"""#;
     assert_eq!(warnings_of(&made), [unknown, WARNING]);
 }
@@ -103,15 +95,15 @@ async fn other_warnings_come_first() {
 #[tokio::test]
 async fn supported_and_custom_kinds_cause_no_warning() {
     let server = Server::with_idle_warnings();
-    let names = json!({"plural": "statefulsets", "singular": "statefulset", "kind": "StatefulSet"});
+    let names = json!({"plural": "ingresses", "singular": "ingress", "kind": "Ingress"});
     let schema = json!({"openAPIV3Schema": {"type": "object"}});
     let version = json!({"name": "v1", "served": true, "storage": true, "schema": schema});
     let definition = json!({
-        "metadata": {"name": "statefulsets.example.com"},
+        "metadata": {"name": "ingresses.example.com"},
         "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
     });
     let custom = json!({
-        "apiVersion": "example.com/v1", "kind": "StatefulSet", "metadata": {"name": "a"},
+        "apiVersion": "example.com/v1", "kind": "Ingress", "metadata": {"name": "a"},
     });
     let map = json!({"metadata": {"name": "a"}});
     for (path, body) in [
@@ -121,10 +113,7 @@ async fn supported_and_custom_kinds_cause_no_warning() {
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
             definition,
         ),
-        (
-            "/apis/example.com/v1/namespaces/default/statefulsets",
-            custom,
-        ),
+        ("/apis/example.com/v1/namespaces/default/ingresses", custom),
     ] {
         let mut made = server.post(path, &body).await;
         for _ in 0..500 {
@@ -147,6 +136,6 @@ async fn supported_and_custom_kinds_cause_no_warning() {
 #[tokio::test]
 async fn a_standalone_server_does_not_warn() {
     let server = Server::new();
-    let made = server.post(SETS, &set("a")).await;
+    let made = server.post(INGRESSES, &ingress("a")).await;
     assert_eq!((made.code, warnings_of(&made)), (201, vec![]));
 }

@@ -6,7 +6,7 @@ use crate::{
     table::{self, columns},
     validate::{self, endpoints, workload},
 };
-use Behaviour::{Acts, Data, Stored};
+use Behaviour::{Acts, Data};
 
 pub(super) static KINDS: &[KindRules] = &[
     KindRules {
@@ -20,7 +20,7 @@ pub(super) static KINDS: &[KindRules] = &[
     },
     KindRules {
         kind: "Endpoints",
-        behaviour: Stored("its addresses are not routed"),
+        behaviour: Acts("a controller writes the addresses of the pods that a Service selects"),
         create_on_update: true,
         fill: defaults::network::endpoints,
         validate: endpoints::endpoints,
@@ -57,7 +57,7 @@ pub(super) static KINDS: &[KindRules] = &[
     },
     KindRules {
         kind: "LimitRange",
-        behaviour: Stored("its defaults and limits are not applied to pods"),
+        behaviour: Acts("its defaults and limits apply to new pods and claims"),
         create_on_update: true,
         fill: defaults::limits::limit_range,
         validate: validate::limit_range::object,
@@ -68,7 +68,7 @@ pub(super) static KINDS: &[KindRules] = &[
     KindRules {
         kind: "Namespace",
         behaviour: Acts(
-            "a controller creates its default service account, and deletes its contents with it",
+            "a controller creates its default service account, and deletes its contents with it; its labels set the Pod Security Standards of its pods",
         ),
         fields: &["status.phase"],
         name: NameRule::Label,
@@ -76,6 +76,8 @@ pub(super) static KINDS: &[KindRules] = &[
         on_create: defaults::namespace::on_create,
         on_update: |before, object| json::copy(before, object, "spec"),
         validate: validate::node::namespace,
+        validate_new: validate::node::new_namespace,
+        validate_update: validate::node::namespace_change,
         validate_status: |_, after, causes| validate::node::namespace_status(after, causes),
         lifecycle: Lifecycle::Namespace,
         columns: columns::NAMESPACE,
@@ -84,7 +86,9 @@ pub(super) static KINDS: &[KindRules] = &[
     },
     KindRules {
         kind: "Node",
-        behaviour: Acts("the node agent registers itself"),
+        behaviour: Acts(
+            "the node agent registers itself; a controller taints it if it is not ready or silent",
+        ),
         fields: &["spec.unschedulable"],
         sent_status: SentStatus::Kept,
         fill: defaults::node::fill,
@@ -157,7 +161,7 @@ pub(super) static KINDS: &[KindRules] = &[
     },
     KindRules {
         kind: "ResourceQuota",
-        behaviour: Stored("it is not enforced"),
+        behaviour: Acts("new objects are charged to it; a controller counts what objects use"),
         validate: validate::quota::object,
         validate_update: validate::quota::change,
         returns_deleted: true,
@@ -196,7 +200,7 @@ pub(super) static KINDS: &[KindRules] = &[
     },
     KindRules {
         kind: "ServiceAccount",
-        behaviour: Acts("pods name it"),
+        behaviour: Acts("new pods need it, and get a token of it"),
         returns_deleted: true,
         columns: columns::SERVICE_ACCOUNT,
         cells: table::plain::service_account,

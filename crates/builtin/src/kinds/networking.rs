@@ -5,7 +5,7 @@ use crate::{
     table::network,
     validate::{endpoints, immutable, ingress, network_policy},
 };
-use Behaviour::Stored;
+use Behaviour::{Acts, Stored};
 
 const NO_ROUTES: Behaviour = Stored("no requests are routed");
 
@@ -18,7 +18,7 @@ pub(super) static KINDS: &[KindRules] = &[
     KindRules {
         group: "discovery.k8s.io",
         kind: "EndpointSlice",
-        behaviour: Stored("its addresses are not routed"),
+        behaviour: Acts("a controller writes the addresses of the pods that a Service selects"),
         generation: Generation::Content,
         fill: defaults::network::slice,
         validate: endpoints::slice,

@@ -45,9 +45,7 @@ pub(super) static KINDS: &[KindRules] = &[
     KindRules {
         group: "policy",
         kind: "PodDisruptionBudget",
-        behaviour: Acts(
-            "evictions respect it and count in its status; no controller updates the status",
-        ),
+        behaviour: Acts("evictions respect it; a controller counts the pods that it selects"),
         generation: Generation::Spec,
         unconditional_update: false,
         validate: policy::budget,

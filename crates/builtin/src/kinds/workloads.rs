@@ -7,8 +7,6 @@ use crate::{
 };
 use Behaviour::{Acts, Data, Stored};
 
-const NO_PODS: Behaviour = Stored("no pods are created");
-
 const APPS: KindRules = KindRules {
     group: "apps",
     generation: Generation::Spec,
@@ -30,7 +28,7 @@ pub(super) static KINDS: &[KindRules] = &[
     },
     KindRules {
         kind: "DaemonSet",
-        behaviour: NO_PODS,
+        behaviour: Acts("a controller keeps a pod on each eligible node and rolls out changes"),
         fill: defaults::workload::daemon_set,
         derive_fields: defaults::workload::set_template_generation,
         validate: workload::daemon_set,
@@ -66,7 +64,9 @@ pub(super) static KINDS: &[KindRules] = &[
     },
     KindRules {
         kind: "StatefulSet",
-        behaviour: NO_PODS,
+        behaviour: Acts(
+            "a controller keeps its pods and creates their claims in order, and rolls out changes",
+        ),
         fill: defaults::workload::stateful_set,
         validate: validate::stateful_set::object,
         validate_update: validate::stateful_set::change,

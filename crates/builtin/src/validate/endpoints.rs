@@ -22,8 +22,14 @@ fn is_api_server(object: &Object) -> bool {
     (field("metadata.namespace"), field("metadata.name")) == ("default", "kubernetes")
 }
 
+/// Whether an address is that of a pod. The pods of the embedded cluster have
+/// loopback addresses.
+fn is_pod(address: &FieldValue<'_>) -> bool {
+    address.get("targetRef").get("kind").text() == "Pod"
+}
+
 /// Requires an address that is reachable from other machines.
-fn require_reachable(at: &FieldValue<'_>, is_api_server: bool, causes: &mut Causes<'_>) {
+fn require_reachable(at: &FieldValue<'_>, may_be_loopback: bool, causes: &mut Causes<'_>) {
     let Ok(address) = at.text().parse::<IpAddr>() else {
         let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
         return causes.invalid(at, detail);
@@ -36,7 +42,7 @@ fn require_reachable(at: &FieldValue<'_>, is_api_server: bool, causes: &mut Caus
         let detail = format!("may not be unspecified ({address})");
         causes.invalid(at, &detail);
     }
-    if address.is_loopback() && !is_api_server {
+    if address.is_loopback() && !may_be_loopback {
         causes.invalid(
             at,
             "may not be in the loopback range (127.0.0.0/8, ::1/128)",
@@ -68,7 +74,8 @@ pub(crate) fn endpoints(object: &Object, causes: &mut Vec<StatusCause>) {
             if address.get("ip").text().parse::<IpAddr>().is_err() {
                 causes.invalid(&address.get("ip"), "must be a valid IP address");
             }
-            require_reachable(&address.get("ip"), is_api_server, causes);
+            let may_be_loopback = is_api_server || is_pod(&address);
+            require_reachable(&address.get("ip"), may_be_loopback, causes);
             if address.get("hostname").is_set() {
                 causes.label(&address.get("hostname"));
             }
@@ -106,7 +113,8 @@ pub(crate) fn slice(object: &Object, causes: &mut Vec<StatusCause>) {
         causes.0.push(too_many(&endpoints, 1000));
     }
     for endpoint in endpoints.items() {
-        slice_endpoint(&endpoint, kind.text(), is_api_server(object), causes);
+        let may_be_loopback = is_api_server(object) || is_pod(&endpoint);
+        slice_endpoint(&endpoint, kind.text(), may_be_loopback, causes);
     }
     let mut names = HashSet::new();
     for port in FieldValue::field(object, "ports").items() {
@@ -127,7 +135,7 @@ pub(crate) fn slice(object: &Object, causes: &mut Vec<StatusCause>) {
 fn slice_endpoint(
     endpoint: &FieldValue<'_>,
     kind: &str,
-    is_api_server: bool,
+    may_be_loopback: bool,
     causes: &mut Causes<'_>,
 ) {
     let addresses = endpoint.get("addresses");
@@ -140,13 +148,13 @@ fn slice_endpoint(
         match kind {
             "IPv4" | "IPv6" => match address.text().parse::<IpAddr>() {
                 Ok(parsed) if parsed.is_ipv4() == (kind == "IPv4") => {
-                    require_reachable(&address, is_api_server, causes);
+                    require_reachable(&address, may_be_loopback, causes);
                 }
                 Ok(_) => {
                     // The error refers to the list, not to the address.
                     let of_list = address.clone().with_path(addresses.path.clone());
                     causes.invalid(&of_list, &format!("must be an {kind} address"));
-                    require_reachable(&address, is_api_server, causes);
+                    require_reachable(&address, may_be_loopback, causes);
                 }
                 Err(_) => {
                     let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";

@@ -1,6 +1,6 @@
 //! Validation of Nodes and Namespaces.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use longshore_model::StatusCause;
 use serde_json::Value;
@@ -12,6 +12,7 @@ use super::{
 use crate::{
     cause::Cause,
     json::{self, Object},
+    pod_security::label_problems,
 };
 
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
@@ -131,6 +132,26 @@ fn namespace_finalizer(finalizer: &FieldValue<'_>, causes: &mut Vec<StatusCause>
 
 /// Validates the status of a namespace: its phase is `Active` unless it is
 /// being deleted.
+/// Requires valid labels of the Pod Security Standards in a new namespace.
+pub(crate) fn new_namespace(object: &Object, causes: &mut Vec<StatusCause>) {
+    causes.extend(label_problems(&labels(object)));
+}
+
+/// Requires valid labels of the Pod Security Standards, unless they are unchanged.
+pub(crate) fn namespace_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+    let problems = label_problems(&labels(after));
+    if problems != label_problems(&labels(before)) {
+        causes.extend(problems);
+    }
+}
+
+fn labels(object: &Object) -> BTreeMap<String, String> {
+    let labels = json::at(object, "metadata.labels").and_then(Value::as_object);
+    let labels = labels.into_iter().flatten();
+    let labels = labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+    labels.collect()
+}
+
 pub(crate) fn namespace_status(after: &Object, causes: &mut Vec<StatusCause>) {
     let phase = json::text(after, "status.phase");
     let deleted = json::at(after, "metadata.deletionTimestamp").is_some();

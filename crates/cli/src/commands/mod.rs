@@ -9,6 +9,7 @@ mod cp;
 mod delete;
 mod describe;
 mod down;
+mod envtest;
 mod exec;
 mod get;
 mod label;
@@ -55,6 +56,7 @@ pub(crate) enum Command {
     Up(up::UpArgs),
     Down(down::DownArgs),
     Status(status::StatusArgs),
+    Envtest(envtest::EnvtestArgs),
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     Bootstrap(bootstrap::BootstrapArgs),
@@ -63,7 +65,11 @@ pub(crate) enum Command {
 impl Command {
     /// Whether the command runs a cluster in this process.
     pub(crate) fn is_server(&self) -> bool {
-        matches!(self, Self::Up(args) if args.is_foreground())
+        match self {
+            Self::Up(args) => args.is_foreground(),
+            Self::Envtest(args) => args.is_server(),
+            _ => false,
+        }
     }
 
     /// The data folder whose log this process writes, if it is the background process of a
@@ -101,6 +107,7 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Up(args) => up::up(args).await,
         Command::Down(args) => down::down(args).await,
         Command::Status(args) => status::status(args).await,
+        Command::Envtest(args) => envtest::envtest(args).await,
         Command::Completions(args) => completions::completions(&args),
         Command::Bootstrap(args) => Ok(bootstrap::bootstrap(args)),
     }

@@ -318,13 +318,6 @@ fn found_with(word: &str) -> Vec<(u32, String)> {
         .collect()
 }
 
-/// The mounts of this machine that have `word` in them.
-pub(crate) fn found_in_mounts(word: &str) -> Vec<String> {
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let found = mounts.lines().filter(|line| line.contains(word));
-    found.map(str::to_owned).collect()
-}
-
 /// A word that no other process on the machine has among its arguments.
 pub(crate) fn unique_word() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};

@@ -47,6 +47,11 @@ async fn rule_09_a_resource_version_is_rejected() {
     test.get(&format!("{maps}/a"))
         .await
         .refused(404, "NotFound");
+    // Validation comes first, and a dry run does not reach the store.
+    let invalid = with(versioned.clone(), &[("/metadata/name", json!("A"))]);
+    test.post(&maps, &invalid).await.refused(422, "Invalid");
+    let dry = test.post(&format!("{maps}?dryRun=All"), &versioned).await;
+    assert_eq!(dry.code, 201, "{}", dry.text());
 }
 
 #[tokio::test]

@@ -73,6 +73,9 @@ async fn rule_19_pods_support_many_fields() {
             ("/spec/serviceAccountName", json!("robot")),
         ],
     );
+    let accounts = test.path("v1", "serviceaccounts");
+    test.create(&accounts, &json!({"metadata": {"name": "robot"}}))
+        .await;
     test.create(&pods, &pod("a")).await;
     test.create(&pods, &other).await;
     let status = json!({"status": {"phase": "Running", "podIP": "10.1.2.3", "podIPs": [{"ip": "10.1.2.3"}]}});

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::percent::scaled;
+
 /// The strategy of a Deployment.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -56,21 +58,6 @@ impl Strategy {
                 unavailable
             },
         )
-    }
-}
-
-/// Resolves an absolute number or a percentage of `of`.
-fn scaled(value: &Value, of: i64, up: bool) -> i64 {
-    if let Some(number) = value.as_i64() {
-        return number;
-    }
-    let percent = value.as_str().and_then(|text| text.strip_suffix('%'));
-    let percent: i64 = percent.and_then(|text| text.parse().ok()).unwrap_or(0);
-    let product = percent.saturating_mul(of);
-    if up {
-        (product + 99).div_euclid(100)
-    } else {
-        product.div_euclid(100)
     }
 }
 

@@ -21,3 +21,4 @@ mod tests;
 
 pub(crate) use controller::run;
 pub(crate) use flavor::{REPLICA_SET, REPLICATION_CONTROLLER};
+pub(crate) use plan::{BURST, batches};

@@ -81,7 +81,8 @@ pub(crate) fn untolerated_taint<'a>(
     })
 }
 
-fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+/// Whether a toleration matches a taint.
+pub(crate) fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let (effect, key) = (text(&toleration.effect), text(&toleration.key));
     if !effect.is_empty() && effect != taint.effect {

@@ -19,9 +19,35 @@ pub(crate) struct NodeFacts {
     pub(crate) name: String,
     labels: BTreeMap<String, String>,
     taints: Vec<Taint>,
-    ready: bool,
     unschedulable: bool,
     allocatable: Amounts,
+}
+
+/// Returns the taints of a node. A node that is not ready has the taint that
+/// Kubernetes' node lifecycle controller would give it.
+pub(crate) fn taints(node: &Node) -> Vec<Taint> {
+    let spec = node.spec.as_ref();
+    let taints = spec.and_then(|spec| spec.taints.clone());
+    let mut taints = taints.unwrap_or_default();
+    if !is_ready(node) {
+        taints.push(no_schedule(NOT_READY));
+    }
+    taints
+}
+
+fn is_ready(node: &Node) -> bool {
+    let status = node.status.as_ref();
+    let conditions = status.and_then(|status| status.conditions.as_deref());
+    let mut conditions = conditions.unwrap_or_default().iter();
+    conditions.any(|c| c.type_ == "Ready" && c.status == "True")
+}
+
+fn no_schedule(key: &str) -> Taint {
+    Taint {
+        key: key.to_owned(),
+        effect: "NoSchedule".to_owned(),
+        ..Taint::default()
+    }
 }
 
 impl NodeFacts {
@@ -29,18 +55,12 @@ impl NodeFacts {
     pub(crate) fn of(node: &Node) -> Self {
         let spec = node.spec.clone().unwrap_or_default();
         let status = node.status.as_ref();
-        let conditions = status
-            .and_then(|status| status.conditions.as_deref())
-            .unwrap_or_default();
         let given =
             status.and_then(|status| status.allocatable.as_ref().or(status.capacity.as_ref()));
         Self {
             name: node.metadata.name.clone().unwrap_or_default(),
             labels: node.metadata.labels.clone().unwrap_or_default(),
-            taints: spec.taints.unwrap_or_default(),
-            ready: conditions
-                .iter()
-                .any(|c| c.type_ == "Ready" && c.status == "True"),
+            taints: taints(node),
             unschedulable: spec.unschedulable == Some(true),
             allocatable: Amounts::of(given),
         }
@@ -141,20 +161,11 @@ pub(crate) fn choose<'a>(
 /// insufficient resources are listed, but only the first of the other problems.
 fn problems(needs: &Needs, node: &NodeFacts, usage: &Usage) -> Vec<String> {
     let tolerations = needs.spec.tolerations.as_deref().unwrap_or_default();
-    let taint = |key: &str| Taint {
-        key: key.to_owned(),
-        effect: "NoSchedule".to_owned(),
-        ..Taint::default()
-    };
-    let unschedulable = [taint("node.kubernetes.io/unschedulable")];
+    let unschedulable = [no_schedule("node.kubernetes.io/unschedulable")];
     if node.unschedulable && affinity::untolerated_taint(&unschedulable, tolerations).is_some() {
         return vec!["node(s) were unschedulable".to_owned()];
     }
-    let mut taints = node.taints.clone();
-    if !node.ready {
-        taints.push(taint(NOT_READY));
-    }
-    if let Some(taint) = affinity::untolerated_taint(&taints, tolerations) {
+    if let Some(taint) = affinity::untolerated_taint(&node.taints, tolerations) {
         let value = taint.value.as_deref().unwrap_or_default();
         return vec![format!(
             "node(s) had untolerated taint {{{}: {value}}}",

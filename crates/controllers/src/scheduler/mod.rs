@@ -1,10 +1,12 @@
 //! The scheduler. `choose` and its helpers decide and are pure, `state` holds the
 //! observed state, `controller` binds pods.
 
-mod affinity;
+pub(crate) mod affinity;
 mod choose;
 mod controller;
 mod resources;
 mod state;
 
+pub(crate) use affinity::tolerates;
+pub(crate) use choose::taints;
 pub(crate) use controller::run;

@@ -49,9 +49,17 @@ impl Fixture {
     }
 
     pub(crate) async fn start_controllers(&mut self) {
+        self.start_controllers_with(|_| {}).await;
+    }
+
+    /// Like [`Fixture::start_controllers`], with changed options.
+    pub(crate) async fn start_controllers_with(&mut self, change: impl FnOnce(&mut Options)) {
         let mut options = Options::default();
         options.root_ca = Some("a certificate".into());
         options.first_pod_backoff = Duration::from_millis(20);
+        options.pod_check_interval = Duration::from_millis(50);
+        options.missing_node_delay = Duration::from_millis(200);
+        change(&mut options);
         let controllers = Controllers::start_with(self.cluster.clone(), options).await;
         self.controllers = Some(controllers.unwrap());
     }

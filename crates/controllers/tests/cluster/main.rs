@@ -3,10 +3,17 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod daemons;
 mod deployments;
+mod disruption;
+mod endpoints;
 mod fixture;
 mod garbage;
 mod jobs;
 mod namespaces;
+mod nodes;
+mod orphans;
+mod quotas;
 mod replicas;
 mod scheduling;
+mod stateful;

@@ -68,6 +68,7 @@ pub async fn serve(
     }
 
     let start = EmbeddedCluster::start(Options {
+        snapshot: None,
         ephemeral: options.ephemeral,
         data_dir: Some(options.dir.clone()),
         listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),

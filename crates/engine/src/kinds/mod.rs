@@ -91,8 +91,18 @@ impl Kinds {
         }
     }
 
+    /// Kinds at the given indexes.
+    pub(crate) fn from_entries(entries: Vec<Arc<Entry>>, epoch: u64) -> Self {
+        Self { entries, epoch }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// The kinds by index, including those that no longer exist.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.entries.iter()
     }
 
     pub(crate) fn epoch(&self) -> u64 {

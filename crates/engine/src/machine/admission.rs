@@ -4,10 +4,14 @@
 use longshore_builtin::{Admission, KindRules};
 use longshore_model::KindInfo;
 
-use super::{JsonObject, Transaction, priority, runtime_class, service};
-use crate::{Error, kinds::KindId, state::State};
+use super::{
+    JsonObject, Transaction, limit_range, pod_security, priority, quota, runtime_class, service,
+    service_account,
+};
+use crate::{Error, Object, Subresource, kinds::KindId, state::State};
 
-/// Applies the classes that a new object names, before its defaults.
+/// Applies the limits of its namespace and the classes that a new object names, before its
+/// defaults.
 pub(super) fn apply_classes(
     state: &State,
     rules: &KindRules,
@@ -16,6 +20,8 @@ pub(super) fn apply_classes(
 ) -> Result<(), Error> {
     match rules.admission {
         Admission::PodClasses => {
+            limit_range::apply_defaults(state, object);
+            service_account::apply_to_pod(state, info, object)?;
             priority::apply_to_pod(state, info, object)?;
             runtime_class::apply_to_pod(state, info, object)
         }
@@ -37,4 +43,45 @@ pub(super) fn admit(
         Admission::SingleDefault => priority::check_single_default(tx, info, object),
         Admission::None | Admission::PodClasses => Ok(()),
     }
+}
+
+/// Checks a valid object against the limits, the Pod Security Standards and the quotas of
+/// its namespace.
+pub(super) fn enforce_limits(
+    tx: &mut Transaction<'_>,
+    kind: KindId,
+    object: &JsonObject,
+    before: Option<&JsonObject>,
+    subresource: Subresource,
+) -> Result<(), Error> {
+    let info = tx.kinds().entry(kind).info.clone();
+    if !info.is_namespaced() {
+        return Ok(());
+    }
+    if subresource == Subresource::None {
+        limit_range::check(tx.state(), &info, object, before)?;
+        pod_security::enforce(tx.state(), &info, object, before)?;
+    }
+    quota::charge(tx, &info, object, before, subresource)
+}
+
+/// The warning about a new object.
+pub(super) fn warning(tx: &Transaction<'_>, kind: KindId, object: &JsonObject) -> Option<String> {
+    let info = &tx.kinds().entry(kind).info;
+    pod_security::warning(tx.state(), info, object, None)
+}
+
+/// The warning about a changed object.
+pub(super) fn update_warning(
+    tx: &Transaction<'_>,
+    kind: KindId,
+    (old, new): (&Object, &Object),
+    subresource: Subresource,
+) -> Option<String> {
+    let info = &tx.kinds().entry(kind).info;
+    let applies = || pod_security::applies(tx.state(), new.namespace().unwrap_or_default());
+    if subresource != Subresource::None || !applies() {
+        return None;
+    }
+    pod_security::warning(tx.state(), info, &new.map(), Some(&old.map()))
 }

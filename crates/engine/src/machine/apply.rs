@@ -5,7 +5,7 @@ use longshore_model::{Gvk, PatchKind, StatusCause, time};
 use serde_json::Value;
 
 use super::{
-    Transaction, create,
+    Transaction, admission, create,
     ownership::{Author, with_scope},
     replace,
 };
@@ -122,10 +122,11 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         subresource: request.subresource,
     };
     let object = replace::replace(tx, write_target, &old, before, new, author)?;
+    let warning = admission::update_warning(tx, kind, (&old, &object), request.subresource);
     Ok(Written {
         object,
         created: false,
-        warnings: Vec::new(),
+        warnings: warning.into_iter().collect(),
     })
 }
 

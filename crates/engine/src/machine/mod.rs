@@ -12,15 +12,19 @@ pub(crate) mod definitions;
 mod delete;
 mod evict;
 mod expiry;
+mod limit_range;
 mod namespace;
 mod ownership;
+mod pod_security;
 mod prepared;
 mod priority;
+mod quota;
 mod replace;
 mod reviews;
 mod runtime_class;
 mod scale;
 mod service;
+mod service_account;
 mod update;
 
 use std::sync::Arc;
@@ -42,7 +46,7 @@ pub(crate) use scale::{of as scale_of, scale_view};
 pub(crate) use update::{DecodedUpdate, decode_update, patch, update, update_decoded};
 
 use crate::{
-    Error, Object,
+    Error, Object, Snapshot,
     custom::DefinitionSummary,
     journal::Record,
     kinds::{KindId, Kinds},
@@ -246,6 +250,15 @@ impl Transaction<'_> {
     }
 
     /// Drops the history of all kinds.
+    /// Replaces all objects and kinds by those of a snapshot. Watches expire.
+    pub(crate) fn restore(&mut self, snapshot: &Snapshot) {
+        let machine = &mut *self.machine;
+        machine.state = snapshot.following(&machine.state);
+        let ids = (0..machine.state.kinds.len()).map(KindId);
+        machine.touched.extend(ids);
+        machine.background_work_pending = definitions::has_pending_cleanup(&machine.state);
+    }
+
     pub(crate) fn expire(&mut self) {
         self.machine.state.expire();
         // Wake idle watches: the events that they have not read are dropped.

@@ -14,6 +14,9 @@ use crate::{
     state::{Cleaning, Event, Limits, State},
 };
 
+/// The kinds of the limits of a namespace.
+const LIMITS: [&str; 2] = ["LimitRange", "ResourceQuota"];
+
 /// The changes of a write to a copy of the state.
 #[derive(Debug)]
 pub(crate) struct Prepared {
@@ -154,7 +157,22 @@ impl Prepared {
             let at = |state: &State| state.table(*kind).objects.get(key).map(Arc::as_ptr);
             at(state) == at(base)
         };
+        // Whether a new object is allowed depends on the limits of its namespace.
+        let same_limits = |(_, event): &(KindId, Event)| {
+            let is_new = event.before.is_none() && !event.deleted;
+            let namespace = event.after.namespace().filter(|_| is_new);
+            namespace.is_none_or(|namespace| {
+                LIMITS.iter().all(|limits| {
+                    let at = |state: &State| -> Vec<_> {
+                        let objects = state.in_namespace("", limits, namespace);
+                        objects.map(Arc::as_ptr).collect()
+                    };
+                    at(state) == at(base)
+                })
+            })
+        };
         self.writes.iter().all(same_object)
+            && self.writes.iter().all(same_limits)
             && self.tables().all(|kind| state.has_same_table(base, kind))
             && removed_kinds(&base.kinds, &end.kinds).all(|kind| state.has_same_table(base, kind))
             && cleaned_kinds(base, end).all(|kind| state.has_same_table(base, kind))

@@ -131,6 +131,9 @@ pub(super) fn replace(
             if !causes.is_empty() {
                 return Err(Error::Invalid { subject, causes });
             }
+            if !approval {
+                admission::enforce_limits(tx, kind, &new, Some(&before), target.subresource)?;
+            }
             new
         }
         Subresource::None | Subresource::Scale | Subresource::Finalize => {
@@ -157,6 +160,9 @@ pub(super) fn replace(
             let causes = view.rename_cause_fields(causes);
             if !causes.is_empty() {
                 return Err(Error::Invalid { subject, causes });
+            }
+            if target.subresource == Subresource::None {
+                admission::enforce_limits(tx, kind, &new, Some(&before), target.subresource)?;
             }
             if rules.generation.counts(&before, &new) {
                 let generation = json::number(&before, "metadata.generation").unwrap_or_default();

@@ -6,7 +6,7 @@ use longshore_builtin::{cause::Cause, json};
 use longshore_model::PatchKind;
 use serde_json::Value;
 
-use super::{Transaction, apply, create, ownership::Author, replace, reviews, scale};
+use super::{Transaction, admission, apply, create, ownership::Author, replace, reviews, scale};
 use crate::{
     Error, Patch, Subject, Subresource, Update, Written, decode::Decoded, object, patch as patches,
     view::View,
@@ -71,7 +71,7 @@ pub(crate) fn update(
     let Decoded {
         object,
         managed,
-        warnings,
+        mut warnings,
     } = decoded;
     let author = Author::new(&request.options, managed);
     let mut new = view.to_stored_form(object);
@@ -113,6 +113,8 @@ pub(crate) fn update(
         subresource: request.subresource,
     };
     let object = replace::replace(tx, write_target, &old, before, new, author)?;
+    let warning = admission::update_warning(tx, kind, (&old, &object), request.subresource);
+    warnings.extend(warning);
     Ok(Written {
         object,
         created: false,
@@ -150,7 +152,7 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     let Decoded {
         object,
         managed,
-        warnings,
+        mut warnings,
     } = view
         .decode(patched, request.options.field_validation)
         .map_err(|problem| problem.of_patch(request.kind, &request.body))?;
@@ -175,6 +177,8 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         subresource: request.subresource,
     };
     let object = replace::replace(tx, write_target, &old, before, new, author)?;
+    let warning = admission::update_warning(tx, kind, (&old, &object), request.subresource);
+    warnings.extend(warning);
     Ok(Written {
         object,
         created: false,

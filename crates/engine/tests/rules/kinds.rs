@@ -346,3 +346,36 @@ async fn rule_32_pods_get_the_priority_of_their_class() {
         "{message}"
     );
 }
+
+#[tokio::test]
+async fn pods_need_their_service_account() {
+    let api = api();
+    let pod = |name: &str, account: Option<&str>| {
+        let mut pod = pod(name);
+        pod["spec"]["serviceAccountName"] = json!(account);
+        pod
+    };
+    let (code, reason, message) = status(api.create("pods", pod("a", Some("robot"))).await);
+    assert_eq!((code, &*reason), (403, "Forbidden"));
+    assert_eq!(
+        message,
+        r#"pods "a" is forbidden: error looking up service account default/robot: serviceaccount "robot" not found"#
+    );
+    let account =
+        json!({"metadata": {"name": "robot"}, "imagePullSecrets": [{"name": "registry"}]});
+    api.create("serviceaccounts", account).await.unwrap();
+    let spec = async |pod: Value| api.create("pods", pod).await.unwrap().value()["spec"].clone();
+    let made = spec(pod("a", Some("robot"))).await;
+    assert_eq!(made["imagePullSecrets"], json!([{"name": "registry"}]));
+    let mut own = pod("b", Some("robot"));
+    own["spec"]["imagePullSecrets"] = json!([{"name": "mine"}]);
+    assert_eq!(
+        spec(own).await["imagePullSecrets"],
+        json!([{"name": "mine"}])
+    );
+    let made = spec(pod("c", None)).await;
+    assert_eq!(
+        (&made["serviceAccountName"], &made["imagePullSecrets"]),
+        (&json!("default"), &json!(null))
+    );
+}

@@ -1,8 +1,8 @@
 """The client for asyncio: the same classes, whose methods return awaitables.
 
->>> import asyncio, longshore
+>>> import asyncio, longshore, os
 >>> from longshore import aio
->>> async def names(kubeconfig):
+>>> async def names(kubeconfig: str | os.PathLike[str]) -> list[str]:
 ...     with aio.Cluster(kubeconfig=kubeconfig) as cluster:
 ...         namespaces = await cluster.view("namespaces")
 ...         return sorted([item.name async for item in namespaces])

@@ -19,8 +19,11 @@ class WatchEventType(str, enum.Enum):
 
 
 class _Event(NamedTuple):
+    #: The type, as text: ``ADDED``, ``MODIFIED``, ``DELETED`` or ``RESYNC``.
     evtype: str
+    #: The new version of the object; after a deletion, the last one. ``None`` for ``RESYNC``.
     item: "Optional[Item]"
+    #: All objects that exist now, for ``RESYNC``.
     items: "Optional[list[Item]]" = None
 
 
@@ -39,9 +42,11 @@ class Generation(NamedTuple):
 
     #: Counts from 1, without gaps.
     number: int
+    #: The tasks after the change.
     tasks: "Tasks"
-    #: Tasks whose pod is new, and tasks whose pod no longer exists.
+    #: Tasks whose pod is new.
     joined: "list[dict[str, Any]]"
+    #: Tasks whose pod no longer exists.
     left: "list[dict[str, Any]]"
 
     @property

@@ -6,8 +6,11 @@ from typing import NamedTuple
 class Output(NamedTuple):
     """The result of a command in a container."""
 
+    #: The exit code of the command.
     exit_code: int
+    #: The standard output.
     stdout: bytes
+    #: The standard error.
     stderr: bytes
 
     @property

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from . import _native
 from ._code import Code, locate
@@ -31,8 +31,11 @@ __all__ = ["LogLine", "Result", "Run", "Task", "find_run", "run", "task"]
 class LogLine:
     """A line that a task wrote."""
 
+    #: The role of the task; ``main`` in a run without roles.
     role: str
+    #: The index of the task in its role, from 0.
     index: int
+    #: The line, without the newline.
     line: str
 
     def __str__(self) -> str:
@@ -42,7 +45,9 @@ class LogLine:
 class Result(NamedTuple):
     """How a run ended."""
 
+    #: 0 if all tasks succeeded.
     exit_code: int
+    #: Why the run ended, in one sentence.
     reason: str
 
 
@@ -59,6 +64,7 @@ class Run:
 
     @property
     def namespace(self) -> str:
+        """The namespace of the run."""
         return self._native.namespace
 
     @property
@@ -153,6 +159,10 @@ def run(
     :param roles: The number of tasks of each role of ``longshore.toml``.
     :param cpu: CPUs of each task, as ``2`` or ``"500m"``.
     :param memory: Memory of each task, as ``"4Gi"``.
+    :param gpus: GPUs of each task.
+    :param env: Environment variables of the tasks. They override those of ``longshore.toml``.
+    :param args: The arguments of a function.
+    :param kwargs: The keyword arguments of a function.
     :param options: Further keys of ``longshore.toml``, such as ``image="..."``, ``retries=2``,
         ``timeout="2h"``, ``name="train"``, or ``code=False`` if the image contains the code. They override
         the file.
@@ -231,6 +241,10 @@ class Task:
         return f"<Task {self.__name__}>"
 
 
+@overload
+def task(function: Callable[..., Any], /, **options: Any) -> Task: ...
+@overload
+def task(function: None = None, /, **options: Any) -> Callable[[Callable[..., Any]], Task]: ...
 def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Makes a function launchable: ``@task`` or ``@task(gpus=1, workers=4)``.
 

@@ -2,7 +2,7 @@
 
 >>> from longshore import testing
 >>> class Tests(testing.ClusterTestCase):
-...     def test_a_config_map(self):
+...     def test_a_config_map(self) -> None:
 ...         maps = self.cluster.view("configmaps", self.namespace)
 ...         maps.create({"metadata": {"name": "a"}})
 ...         self.assertEqual(len(maps), 1)

@@ -10,32 +10,17 @@ imports it when a stack uses the flavor; the rest of the package does not.
 
 from __future__ import annotations
 
-import contextvars
 import os
-import queue
-import re
 import sys
-import threading
-import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID, uuid4
 
-from pydantic import Field, PositiveInt
 from zenml.client import Client
 from zenml.config.base_settings import BaseSettings
-from zenml.config.global_config import GlobalConfiguration
-from zenml.constants import (
-    ENV_ZENML_CONSOLE_LOGGING_FORMAT,
-    ENV_ZENML_DEBUG,
-    ENV_ZENML_LOCAL_STORES_PATH,
-    ENV_ZENML_LOGGING_COLORS_DISABLED,
-    ENV_ZENML_LOGGING_VERBOSITY,
-)
 from zenml.entrypoints import StepEntrypointConfiguration
-from zenml.enums import ExecutionMode, ExecutionStatus
-from zenml.exceptions import RunStoppedException
+from zenml.enums import ExecutionMode
 from zenml.logger import get_logger
 from zenml.models import PipelineRunUpdate
 from zenml.orchestrators import (
@@ -43,17 +28,17 @@ from zenml.orchestrators import (
     BaseOrchestratorFlavor,
     ContainerizedOrchestrator,
     SubmissionResult,
-    publish_utils,
 )
-from zenml.orchestrators.step_run_utils import StepRunRequestFactory
 from zenml.pipelines.run_utils import create_placeholder_run
 from zenml.stack import StackValidator
-from zenml.utils import source_utils
-from zenml.utils.time_utils import utc_now
 
 from . import _native
 from ._code import locate
-from .errors import ForbiddenError, KubeError
+from ._zenml.execution import Execution
+from ._zenml.names import PIPELINE_RUN_LABEL, RUN_ID, RUN_LABEL, STEP_LABEL, label_value, run_name
+from ._zenml.settings import LongshoreOrchestratorConfig, LongshoreOrchestratorSettings
+from ._zenml.step import source_root, step_command, step_environment, step_resources
+from .errors import ForbiddenError
 from .runs import Run, find_run, launch
 
 __all__ = [
@@ -66,101 +51,8 @@ __all__ = [
 
 _log = get_logger(__name__)
 
-#: The variable of a step with the ID of ZenML's orchestrator run.
-RUN_ID = "LONGSHORE_ZENML_RUN_ID"
-
-#: The label of the Longshore runs of a pipeline run. The value is the ID of the pipeline run.
-PIPELINE_RUN_LABEL = "zenml-run"
-
-#: The label with the name of the step.
-STEP_LABEL = "zenml-step"
-
-#: The label with the name of a Longshore run.
-_RUN_LABEL = "longshore.dev/run"
-
 #: The container runtime of a node that runs pods as processes of this machine.
 _EMBEDDED_RUNTIME = "longshore://"
-
-#: How often to check whether the pipeline run was stopped, in seconds.
-_STOP_POLL_INTERVAL = 2.0
-
-#: Variables of this process that steps on the same machine need to find the same programs and modules.
-_CALLER_VARIABLES = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH")
-
-#: Variables of this process that choose the format of ZenML's log.
-_LOG_VARIABLES = (
-    ENV_ZENML_CONSOLE_LOGGING_FORMAT,
-    ENV_ZENML_DEBUG,
-    ENV_ZENML_LOGGING_COLORS_DISABLED,
-    ENV_ZENML_LOGGING_VERBOSITY,
-)
-
-#: Starts ZenML's entrypoint in the folder of the code. The entrypoint itself changes to ``/app`` of an
-#: image. The configuration folder is the step's own, because ZenML writes to it.
-_START = """
-import os, runpy, sys
-folder = os.getcwd()
-sys.path[0] = folder
-os.environ["ZENML_CUSTOM_SOURCE_ROOT"] = folder
-os.environ["ZENML_CONFIG_PATH"] = os.path.join(folder, ".zenml-config")
-runpy.run_module("zenml.entrypoints.entrypoint", run_name="__main__", alter_sys=True)
-"""
-
-#: Units of memory in ZenML's resource settings, and the suffixes of quantities in Kubernetes.
-_MEMORY_UNITS = {"B": "", "KB": "k", "KIB": "Ki"} | {
-    unit + suffix: unit + end for unit in "MGTP" for suffix, end in (("B", ""), ("IB", "i"))
-}
-
-
-class LongshoreOrchestratorSettings(BaseSettings):
-    """Settings of a step: ``@step(settings={"orchestrator": ...})``.
-
-    Those of a pipeline, or of the orchestrator itself, apply to all steps without their own.
-    """
-
-    image: str | None = Field(
-        None,
-        description="The image of the step, with Python, ZenML, the package longshore and what the step "
-        "imports. Longshore sends the code. Without an image, ZenML builds one. The embedded cluster uses "
-        "no image.",
-    )
-    cpu: str | float | None = Field(None, description="CPUs, such as 2 or 500m.")
-    memory: str | None = Field(None, description="Memory, such as 4Gi.")
-    gpus: int | None = Field(None, description="The number of GPUs.")
-    timeout: str | None = Field(None, description="The maximum duration of the step, such as 90s or 2h.")
-    options: dict[str, Any] = Field(
-        {}, description="Further keys of longshore.toml, such as queue, node_selector or volumes."
-    )
-
-
-class LongshoreOrchestratorConfig(BaseOrchestratorConfig, LongshoreOrchestratorSettings):
-    """The configuration of the orchestrator.
-
-    Without ``context`` and ``kubeconfig``, the cluster is that of the command ``longshore run``: by
-    default, the embedded cluster of this machine, which is started if needed.
-    """
-
-    context: str | None = Field(None, description="The context of the kubeconfig.")
-    kubeconfig: str | None = Field(None, description="The path of the kubeconfig.")
-    namespace: str | None = Field(None, description="The namespace; the default is that of the context.")
-    max_parallelism: PositiveInt | None = Field(
-        None, description="The maximum number of steps of a pipeline that run at the same time."
-    )
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the orchestrator uses this machine by default."""
-        return self.context is None and self.kubeconfig is None
-
-    @property
-    def is_synchronous(self) -> bool:
-        """The call that runs a pipeline returns when the pipeline has ended."""
-        return True
-
-    @property
-    def handles_step_retries(self) -> bool:
-        """Longshore restarts failed steps, also those whose pod is lost."""
-        return True
 
 
 class LongshoreStepEntrypoint(StepEntrypointConfiguration):
@@ -245,7 +137,12 @@ class LongshoreOrchestrator(ContainerizedOrchestrator):
             run_id=pipeline_run.id,
             run_update=PipelineRunUpdate(orchestrator_run_id=orchestrator_run_id),
         )
-        _Execution(self, snapshot, stack, pipeline_run, orchestrator_run_id, step_environments).execute()
+
+        def launch_step(name: str) -> Run:
+            step, environment = snapshot.step_configurations[name], step_environments[name]
+            return self.launch(name, step, snapshot, environment, orchestrator_run_id, pipeline_run.id)
+
+        Execution(snapshot, stack, pipeline_run, launch_step, self.config.max_parallelism).execute()
         return None
 
     def cluster(self, folder: Path | None = None) -> _native.Cluster:
@@ -288,20 +185,17 @@ class LongshoreOrchestrator(ContainerizedOrchestrator):
         settings = self._settings(step)
         arguments: dict[str, Any] = {"step_name": name, "snapshot_id": snapshot.id}
         sends_code = self.shares_files() or settings.image is not None
-        env = {RUN_ID: orchestrator_run_id}
         if sends_code:
             python = sys.executable if self.shares_files() else "python3"
-            command = [python, "-c", _START, *LongshoreStepEntrypoint.get_entrypoint_arguments(**arguments)]
+            command = step_command(python, LongshoreStepEntrypoint.get_entrypoint_arguments(**arguments))
         else:
             command = [
                 *StepEntrypointConfiguration.get_entrypoint_command(),
                 *StepEntrypointConfiguration.get_entrypoint_arguments(**arguments),
             ]
-        passed = list(_LOG_VARIABLES)
-        if self.shares_files():
-            passed += _CALLER_VARIABLES
-            env[ENV_ZENML_LOCAL_STORES_PATH] = GlobalConfiguration().local_stores_path
-        caller = {variable: os.environ[variable] for variable in passed if variable in os.environ}
+        general = None
+        if self.requires_resources_in_orchestration_environment(step):
+            general = step.config.resource_settings
         options = {
             "name": run_name(f"{snapshot.pipeline_configuration.name}-{name}"),
             "namespace": self.config.namespace,
@@ -326,9 +220,9 @@ class LongshoreOrchestrator(ContainerizedOrchestrator):
             workers=1,
             roles=None,
             # The values are stored in a Secret.
-            env={**caller, **environment, **env},
+            env={**step_environment(environment, self.shares_files()), RUN_ID: orchestrator_run_id},
             options=options,
-            **self._resources(step, settings),
+            **step_resources(settings, general),
         )
         return Run(launched)
 
@@ -336,17 +230,6 @@ class LongshoreOrchestrator(ContainerizedOrchestrator):
         settings = self.get_settings(step)
         assert isinstance(settings, LongshoreOrchestratorSettings)
         return settings
-
-    def _resources(self, step: Any, settings: LongshoreOrchestratorSettings) -> dict[str, Any]:
-        """The resources of the settings, otherwise those of ZenML's own ``ResourceSettings``."""
-        resources = {"cpu": settings.cpu, "memory": settings.memory, "gpus": settings.gpus}
-        if self.requires_resources_in_orchestration_environment(step):
-            general = step.config.resource_settings
-            memory = general.memory and memory_quantity(general.memory)
-            defaults = {"cpu": general.cpu_count, "memory": memory, "gpus": general.gpu_count or None}
-            for name, value in resources.items():
-                resources[name] = defaults[name] if value is None else value
-        return resources
 
     def _validate(self, stack: Any) -> tuple[bool, str]:
         """Whether the steps can reach the store and the components of a stack, and why not."""
@@ -370,7 +253,7 @@ class LongshoreOrchestrator(ContainerizedOrchestrator):
         cluster = self.cluster(Path(Client.find_repository() or Path.cwd()))
         namespace = self.config.namespace or cluster.default_namespace
         jobs = cluster.view("jobs", namespace).filter(labels={PIPELINE_RUN_LABEL: str(pipeline_run.id)})
-        for name in sorted({job.labels[_RUN_LABEL] for job in jobs}):
+        for name in sorted({job.labels[RUN_LABEL] for job in jobs}):
             find_run(name, namespace, cluster=cluster).cancel()
 
 
@@ -391,297 +274,3 @@ class LongshoreOrchestratorFlavor(BaseOrchestratorFlavor):
     def implementation_class(self) -> type[LongshoreOrchestrator]:
         """The class of the orchestrator."""
         return LongshoreOrchestrator
-
-
-class _Ended(NamedTuple):
-    """The end of a step."""
-
-    name: str
-    failure: str | None = None
-    #: Whether its run was cancelled because of another step or an interruption.
-    cancelled: bool = False
-
-
-class _Execution:
-    """One execution of a pipeline: a thread for each run that is active."""
-
-    def __init__(
-        self,
-        orchestrator: LongshoreOrchestrator,
-        snapshot: Any,
-        stack: Any,
-        pipeline_run: Any,
-        orchestrator_run_id: str,
-        environments: Mapping[str, Mapping[str, str]],
-    ) -> None:
-        self._orchestrator = orchestrator
-        self._snapshot = snapshot
-        self._pipeline_run = pipeline_run
-        self._orchestrator_run_id = orchestrator_run_id
-        self._environments = environments
-        self._steps: dict[str, Any] = dict(snapshot.step_configurations)
-        self._mode: ExecutionMode = snapshot.pipeline_configuration.execution_mode
-        # Records steps that fail before ZenML's code in them starts.
-        self._requests = StepRunRequestFactory(snapshot=snapshot, pipeline_run=pipeline_run, stack=stack)
-        self._ended: queue.Queue[_Ended] = queue.Queue()
-        self._lock = threading.Lock()
-        self._runs: dict[str, Run] = {}
-        self._cancelled = False
-        self._next_stop_check = 0.0
-
-    def execute(self) -> None:
-        """Executes all steps, and returns when the last run has ended."""
-        order = Order({name: step.spec.upstream_steps for name, step in self._steps.items()})
-        failures: dict[str, str] = {}
-        limit = self._orchestrator.config.max_parallelism or len(self._steps)
-        stopped = False
-        began = time.monotonic()
-        try:
-            while True:
-                if not stopped and not (failures and self._mode != ExecutionMode.CONTINUE_ON_FAILURE):
-                    for name in order.ready()[: max(0, limit - len(order.active))]:
-                        order.start(name)
-                        self._start(name)
-                if not order.active:
-                    break
-                try:
-                    ended = self._ended.get(timeout=_STOP_POLL_INTERVAL)
-                except queue.Empty:
-                    stopped = stopped or self._is_stopped()
-                    continue
-                order.end(ended.name, succeeded=ended.failure is None)
-                stopped = stopped or self._is_stopped(now=ended.failure is not None)
-                if ended.failure is None:
-                    continue
-                was_stopped = stopped or ended.cancelled
-                self._record_failure(ended.name, was_stopped)
-                if not was_stopped:
-                    failures[ended.name] = ended.failure
-                    _log.error("%s", ended.failure)
-                    if self._mode == ExecutionMode.FAIL_FAST:
-                        self._cancel()
-        except BaseException:
-            # Ctrl-C, or an error of the store: no run may continue without the rest of the pipeline.
-            self._interrupt(order.active)
-            raise
-        if order.waiting:
-            _log.warning("These steps were not started: %s.", ", ".join(order.waiting))
-        if stopped:
-            self._publish(ExecutionStatus.STOPPING)
-            raise RunStoppedException("the pipeline run was stopped")
-        if failures:
-            raise RuntimeError("; ".join(failures.values()))
-        _log.info("The pipeline run has finished in %.1f s.", time.monotonic() - began)
-
-    def _start(self, name: str) -> None:
-        """Starts the thread of a step, with ZenML's context, so that the logs are stored."""
-        run_here = contextvars.copy_context().run
-        threading.Thread(target=run_here, args=(self._follow, name), daemon=True).start()
-
-    def _follow(self, name: str) -> None:
-        """Launches a step, shows its logs until it ends, and reports why it failed."""
-        try:
-            ended = self._follow_run(name, self._launch(name))
-        except Exception as error:
-            ended = _Ended(name, f"step `{name}` failed: {error}")
-        self._ended.put(ended)
-
-    def _launch(self, name: str) -> Run:
-        launched = self._orchestrator.launch(
-            name,
-            self._steps[name],
-            self._snapshot,
-            self._environments[name],
-            self._orchestrator_run_id,
-            self._pipeline_run.id,
-        )
-        with self._lock:
-            self._runs[name] = launched
-            cancelled = self._cancelled
-        if cancelled:
-            launched.cancel()
-        _log.info("Step `%s` was launched as the run `%s`.", name, launched.name)
-        for warning in launched.warnings:
-            _log.warning("Step `%s`: %s", name, warning)
-        return launched
-
-    def _follow_run(self, name: str, launched: Run) -> _Ended:
-        finished: dict[str, Any] = {"exitCode": 1, "reason": "the events of the run ended early"}
-        for event in launched.events():
-            kind = event["event"]
-            if kind == "log":
-                _log.info("[%s] %s", name, event["line"])
-            elif kind == "waiting":
-                _log.warning("Step `%s` waits: %s; %s", name, event["cause"], event["remedy"])
-            elif kind == "retry":
-                _log.warning("Step `%s` is restarted.", name)
-            elif kind == "gap":
-                _log.warning("Step `%s`: lines of the log are missing.", name)
-            elif kind == "finished":
-                finished = event
-        if not finished["exitCode"]:
-            return _Ended(name)
-        why = launched.why()
-        cancelled = self._cancelled and why["state"] == "cancelled"
-        return _Ended(name, self._cause(name, why.get("summary") or finished["reason"], why), cancelled)
-
-    def _cause(self, name: str, cause: str, why: Mapping[str, Any]) -> str:
-        """Why a run failed, with the exception of the step if ZenML recorded one."""
-        step_run = self._step_run(name)
-        if step_run is not None and step_run.exception_info is not None:
-            exception = step_run.exception_info.traceback.strip().splitlines()[-1]
-            # The cause may end with the last line of the log.
-            if exception not in cause:
-                cause = f"{cause}: {exception}"
-        remedy = (why.get("explanation") or {}).get("remedy")
-        return f"step `{name}` failed: {cause}" + (f"; {remedy}" if remedy else "")
-
-    def _step_run(self, name: str) -> Any:
-        """ZenML's record of a step: the latest attempt, or ``None``."""
-        page = Client().list_run_steps(
-            name=name, pipeline_run_id=self._pipeline_run.id, sort_by="desc:created", size=1, hydrate=True
-        )
-        return page.items[0] if page.items else None
-
-    def _record_failure(self, name: str, stopped: bool) -> None:
-        """Records in ZenML that a step failed or was stopped, unless the step itself has."""
-        try:
-            step_run = self._step_run(name)
-            if step_run is None and not stopped:
-                request = self._requests.create_request(name)
-                self._requests.populate_request(request)
-                request.status = ExecutionStatus.FAILED
-                request.end_time = utc_now()
-                Client().zen_store.create_run_step(request)
-            elif step_run is not None and not step_run.status.is_finished:
-                if stopped:
-                    publish_utils.publish_stopped_step_run(step_run.id)
-                else:
-                    publish_utils.publish_failed_step_run(step_run.id)
-        except Exception as error:
-            _log.warning("The failure of step `%s` was not recorded: %s", name, error)
-
-    def _is_stopped(self, now: bool = False) -> bool:
-        """Whether the pipeline run was stopped, for example with ``zenml pipeline runs stop``."""
-        if not now and time.monotonic() < self._next_stop_check:
-            return False
-        self._next_stop_check = time.monotonic() + _STOP_POLL_INTERVAL
-        try:
-            status = Client().get_pipeline_run(self._pipeline_run.id, hydrate=False).status
-        except Exception as error:
-            _log.warning("The state of the pipeline run cannot be read: %s", error)
-            return False
-        return status in (ExecutionStatus.STOPPING, ExecutionStatus.STOPPED)
-
-    def _publish(self, status: ExecutionStatus) -> None:
-        try:
-            publish_utils.publish_pipeline_run_status_update(self._pipeline_run.id, status)
-        except Exception as error:
-            _log.warning("The state of the pipeline run was not recorded: %s", error)
-
-    def _cancel(self) -> None:
-        """Cancels the active runs, and those that are being launched."""
-        with self._lock:
-            self._cancelled = True
-            runs = dict(self._runs)
-        for name, launched in runs.items():
-            try:
-                launched.cancel()
-            except KubeError as error:
-                _log.warning("The run `%s` of step `%s` was not cancelled: %s", launched.name, name, error)
-
-    def _interrupt(self, active: Collection[str]) -> None:
-        """Cancels the active runs and waits until they have ended."""
-        if not active:
-            return
-        _log.warning("Cancelling the steps that are running: %s.", ", ".join(sorted(active)))
-        # The steps record themselves as stopped, not as failed.
-        self._publish(ExecutionStatus.STOPPING)
-        self._cancel()
-        remaining = set(active)
-        while remaining:
-            ended = self._ended.get()
-            remaining.discard(ended.name)
-            if ended.failure is not None:
-                self._record_failure(ended.name, stopped=True)
-        self._publish(ExecutionStatus.STOPPING)
-
-
-class Order:
-    """The order of steps: which are waiting, and which are active.
-
-    >>> order = Order({"load": [], "train": ["load"], "test": ["load"], "report": ["train", "test"]})
-    >>> order.ready()
-    ['load']
-    >>> order.start("load")
-    >>> order.ready()
-    []
-    >>> order.end("load", succeeded=True)
-    >>> order.ready()
-    ['train', 'test']
-    >>> order.start("train")
-    >>> order.end("train", succeeded=False)
-    >>> order.ready(), order.waiting
-    (['test'], ['test', 'report'])
-    """
-
-    def __init__(self, upstream: Mapping[str, Collection[str]]) -> None:
-        # Upstream steps that ZenML took from its cache are not in the pipeline any more.
-        self._missing = {
-            name: {other for other in others if other in upstream} for name, others in upstream.items()
-        }
-        self.active: set[str] = set()
-
-    @property
-    def waiting(self) -> list[str]:
-        """The steps that were not started."""
-        return list(self._missing)
-
-    def ready(self) -> list[str]:
-        """The steps that can start: all their upstream steps have succeeded."""
-        return [name for name, others in self._missing.items() if not others]
-
-    def start(self, name: str) -> None:
-        """Records that a step was started."""
-        del self._missing[name]
-        self.active.add(name)
-
-    def end(self, name: str, *, succeeded: bool) -> None:
-        """Records that a step has ended."""
-        self.active.discard(name)
-        if succeeded:
-            for others in self._missing.values():
-                others.discard(name)
-
-
-def source_root() -> Path:
-    """ZenML's source root: the folder that the steps import their modules from."""
-    return Path(source_utils.get_source_root())
-
-
-def run_name(text: str) -> str:
-    """A name of a run, which is a DNS label.
-
-    >>> run_name("Training_digits-load data")
-    'training-digits-load-data'
-    """
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "step"
-
-
-def label_value(text: str) -> str:
-    """A value of a label: at most 63 letters, digits, dashes, underscores and dots.
-
-    >>> label_value("load data")
-    'load-data'
-    """
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text)[:63].strip("-_.")
-
-
-def memory_quantity(memory: str) -> str:
-    """ZenML's amount of memory as a quantity of Kubernetes.
-
-    >>> memory_quantity("512MB"), memory_quantity("4GiB"), memory_quantity("64KB")
-    ('512M', '4Gi', '64k')
-    """
-    number, unit = re.fullmatch(r"([0-9]+)([A-Za-z]+)", memory).groups()  # type: ignore[union-attr]
-    return number + _MEMORY_UNITS[unit.upper()]

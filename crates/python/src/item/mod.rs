@@ -54,41 +54,49 @@ macro_rules! item {
 
 #[pymethods]
 impl Item {
+    /// The name.
     #[getter]
     fn name(&self) -> &str {
         self.inner.name()
     }
 
+    /// The namespace; `None` for kinds without namespaces.
     #[getter]
     fn namespace(&self) -> Option<&str> {
         self.inner.namespace()
     }
 
+    /// The UID, which no other object has, not even a later one of the same name.
     #[getter]
     fn uid(&self) -> &str {
         self.inner.uid()
     }
 
+    /// The resource version.
     #[getter]
     fn version(&self) -> &str {
         self.inner.version()
     }
 
+    /// The kind, such as `Pod`.
     #[getter]
     fn kind(&self) -> &str {
         &self.inner.kind().gvk.kind
     }
 
+    /// The path of the object on the server.
     #[getter]
     fn link(&self) -> String {
         self.inner.link()
     }
 
+    /// The labels. Each call returns a new copy.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         from_serde(py, &self.inner.labels().to_map())
     }
 
+    /// The annotations. Each call returns a new copy.
     #[getter]
     fn annotations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         from_serde(py, &self.inner.annotations().to_map())
@@ -118,7 +126,10 @@ impl Item {
         item!(self, py, |item| item.fetch())
     }
 
-    /// Changes fields, and returns the new version. `kind` is the type of the patch.
+    /// Changes fields, and returns the new version.
+    ///
+    /// :param body: The patch: a mapping, or a list of operations for `"json"`.
+    /// :param kind: `"strategic"`, `"merge"`, `"json"` or `"apply"`, as for `View.patch`.
     #[pyo3(signature = (body, *, kind="strategic"))]
     fn patch<'py>(
         &self,
@@ -131,6 +142,9 @@ impl Item {
     }
 
     /// Changes fields of the status, and returns the new version.
+    ///
+    /// :param body: The patch, as for `patch`: a mapping with the key `status`.
+    /// :param kind: As for `patch`.
     #[pyo3(signature = (body, *, kind="strategic"))]
     fn patch_status<'py>(
         &self,
@@ -142,7 +156,13 @@ impl Item {
         item!(self, py, |item| item.patch_status(&patch))
     }
 
-    /// Deletes the object; with `uid` or `version`, only that one.
+    /// Deletes the object. Does nothing if it does not exist.
+    ///
+    /// :param propagation: What happens to the objects that it owns: `"background"`,
+    ///     `"foreground"` or `"orphan"`, as for `View.delete`.
+    /// :param grace_seconds: The seconds that a pod has to terminate; 0 deletes it immediately.
+    /// :param uid: Delete only the object with this UID; another raises `ConflictError`.
+    /// :param version: Delete only this resource version; another raises `ConflictError`.
     #[pyo3(signature = (*, propagation=None, grace_seconds=None, uid=None, version=None))]
     fn delete<'py>(
         &self,
@@ -167,6 +187,10 @@ impl Item {
     }
 
     /// Waits until the object fulfils a condition, and returns its version then.
+    ///
+    /// :param until: `"ready"`, `"finished"`, `"deleted"`, the type of a condition, such as
+    ///     `"Available"`, or a function of the object, as for `View.wait`.
+    /// :raises WaitTimeoutError: If the timeout expires; the message contains the last state.
     #[pyo3(signature = (until, *, timeout=None))]
     fn wait<'py>(
         &self,

@@ -34,8 +34,17 @@ impl Item {
 
 #[pymethods]
 impl Item {
-    /// The lines of a container's log. With `all_containers`, pairs of the container's name
-    /// and the line.
+    /// The lines of a container's log. With `all_containers`, pairs of the container's name and
+    /// the line.
+    ///
+    /// :param container: The container; required if the pod has several.
+    /// :param all_containers: Read the logs of all containers at the same time.
+    /// :param follow: Wait for further lines until the container terminates.
+    /// :param previous: Read the log of the previous instance of the container, before its
+    ///     restart.
+    /// :param tail_lines: Only this number of lines from the end.
+    /// :param since_seconds: Only lines of the last seconds.
+    /// :param timestamps: Begin each line with its time.
     #[pyo3(signature = (
         *, container=None, all_containers=false, follow=false, previous=false, tail_lines=None,
         since_seconds=None, timestamps=false
@@ -82,6 +91,9 @@ impl Item {
 
     /// Runs a command in a container to its end. Returns a `longshore.Output`: exit code,
     /// standard output and standard error as bytes.
+    ///
+    /// :param container: The container; required if the pod has several.
+    /// :param input: The standard input; default: none.
     #[pyo3(signature = (command, *, container=None, input=None))]
     fn exec<'py>(
         &self,
@@ -118,6 +130,10 @@ impl Item {
     }
 
     /// Starts a command in a container, and returns the `Session` with it.
+    ///
+    /// :param container: The container; required if the pod has several.
+    /// :param tty: Run it in a terminal. Its standard error is then part of the standard
+    ///     output.
     #[pyo3(signature = (command, *, container=None, tty=false))]
     fn open_exec<'py>(
         &self,
@@ -139,6 +155,10 @@ impl Item {
     }
 
     /// Attaches to the main process of a container, and returns the `Session` with it.
+    ///
+    /// :param container: The container; required if the pod has several.
+    /// :param stdin: Connect the standard input, which the container must have.
+    /// :param tty: The container has a terminal.
     #[pyo3(signature = (*, container=None, stdin=false, tty=false))]
     fn attach<'py>(
         &self,
@@ -160,6 +180,8 @@ impl Item {
     }
 
     /// Forwards connections from a port of this machine to a port of the pod.
+    ///
+    /// :param local_port: The port of 127.0.0.1; default: a free one.
     #[pyo3(signature = (port, *, local_port=0))]
     fn port_forward<'py>(
         &self,
@@ -199,8 +221,10 @@ impl Item {
         })
     }
 
-    /// Copies a file or folder of this machine into a container, which needs `tar`. Returns
-    /// the path in the container.
+    /// Copies a file or folder of this machine into a container, which needs `tar`. Returns the
+    /// path in the container.
+    ///
+    /// :param container: The container; required if the pod has several.
     #[pyo3(signature = (source, target, *, container=None))]
     fn copy_in<'py>(
         &self,
@@ -220,8 +244,10 @@ impl Item {
         })
     }
 
-    /// Copies a file or folder of a container, which needs `tar`, to this machine. Returns
-    /// the path here.
+    /// Copies a file or folder of a container, which needs `tar`, to this machine. Returns the
+    /// path here.
+    ///
+    /// :param container: The container; required if the pod has several.
     #[pyo3(signature = (source, target, *, container=None))]
     fn copy_out<'py>(
         &self,
@@ -242,6 +268,9 @@ impl Item {
     }
 
     /// Asks for the pod's eviction, which a PodDisruptionBudget may refuse.
+    ///
+    /// :param grace_seconds: The seconds that the pod has to terminate; default: those of the
+    ///     pod.
     #[pyo3(signature = (*, grace_seconds=None))]
     fn evict<'py>(
         &self,
@@ -323,7 +352,7 @@ impl Session {
         })
     }
 
-    /// Ends the standard input.
+    /// Ends the standard input, so that the process reads its end.
     fn close_input<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let stdin = self.stdin.clone();
         self.face.done(py, async move {

@@ -18,7 +18,7 @@ tensorflow = tf.distribute.cluster_resolver
 
 
 class TensorFlow(WithCluster):
-    def test_the_resolver_is_a_tensorflow_resolver(self):
+    def test_the_resolver_is_a_tensorflow_resolver(self) -> None:
         self.add("worker-0", ip="10.0.0.1")
         resolver = KubernetesClusterResolver(override_client=self.cluster)
         self.assertIsInstance(resolver, tensorflow.ClusterResolver)
@@ -32,7 +32,7 @@ class TensorFlow(WithCluster):
         union = tensorflow.UnionResolver(resolver)
         self.assertEqual(union.cluster_spec().as_dict(), spec.as_dict())
 
-    def test_results_are_the_same_as_tensorflows(self):
+    def test_results_are_the_same_as_tensorflows(self) -> None:
         self.add("worker-10", host_ip="192.168.0.10")
         self.add("worker-2", host_ip="192.168.0.2")
         config = kubernetes.client.Configuration()
@@ -52,7 +52,7 @@ class TensorFlow(WithCluster):
                 with self.assertRaisesRegex(RuntimeError, 'Pod "worker-3" is not running; phase: "Pending"'):
                     resolver.cluster_spec()
 
-    def test_a_strategy_accepts_the_resolver(self):
+    def test_a_strategy_accepts_the_resolver(self) -> None:
         self.add("worker-0", ip="127.0.0.1")
         resolver = KubernetesClusterResolver(tf_server_port=34567, override_client=self.cluster)
         resolver.task_type, resolver.task_id = "worker", 0

@@ -19,7 +19,7 @@ def test_a_configmap(longshore_cluster):
 
 
 class InstalledWheel(unittest.TestCase):
-    def setUp(self):
+    def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name, "code")
@@ -31,25 +31,25 @@ class InstalledWheel(unittest.TestCase):
             "PATH": "/usr/bin:/bin",
         }
 
-    def call(self, *command):
+    def call(self, *command: str | os.PathLike[str]) -> str:
         done = subprocess.run(
             command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=120, check=False
         )
         self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
         return done.stdout
 
-    def test_the_package_is_that_of_the_environment(self):
+    def test_the_package_is_that_of_the_environment(self) -> None:
         self.assertTrue(pathlib.Path(longshore.__file__).is_relative_to(sys.prefix), longshore.__file__)
 
-    def test_the_program_is_native_and_has_the_version_of_the_package(self):
+    def test_the_program_is_native_and_has_the_version_of_the_package(self) -> None:
         self.assertEqual(PROGRAM.read_bytes()[:4], b"\x7fELF")
         self.assertEqual(self.call(PROGRAM, "--version"), f"longshore {longshore.__version__}\n")
 
-    def test_the_program_runs_code(self):
+    def test_the_program_runs_code(self) -> None:
         out = self.call(PROGRAM, "run", "--", "python3", "-c", "print(6 * 7)")
         self.assertIn("42", out)
 
-    def test_a_script_launches_itself(self):
+    def test_a_script_launches_itself(self) -> None:
         self.folder.joinpath("hello.py").write_text("import os; print('task', os.environ['LONGSHORE_INDEX'])")
         self.folder.joinpath("launch.py").write_text(
             "import longshore\n"
@@ -60,7 +60,7 @@ class InstalledWheel(unittest.TestCase):
         out = self.call(sys.executable, "launch.py")
         self.assertEqual(out, "['task 0', 'task 1'] 0\nTrue\n")
 
-    def test_a_cluster_with_pods_needs_no_path(self):
+    def test_a_cluster_with_pods_needs_no_path(self) -> None:
         self.folder.joinpath("hello.py").write_text("print('hello')")
         # Larger than a Secret.
         self.folder.joinpath("large").write_bytes(os.urandom(3_000_000))
@@ -72,7 +72,7 @@ class InstalledWheel(unittest.TestCase):
         out = self.call(sys.executable, "launch.py")
         self.assertEqual(out, "Result(exit_code=0, reason='all tasks succeeded')\n")
 
-    def test_pytest_has_the_fixtures(self):
+    def test_pytest_has_the_fixtures(self) -> None:
         self.folder.joinpath("test_it.py").write_text(FIXTURE)
         self.assertIn("1 passed", self.call(sys.executable, "-m", "pytest", "-q"))
 

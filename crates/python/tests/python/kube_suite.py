@@ -14,11 +14,14 @@ import tarfile
 import tempfile
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import longshore
 import longshore.kube
+
+from pods import present
 
 #: Tests that are left out, with the reasons. A name is a part of the test's ID.
 EXCLUDED = {
@@ -67,7 +70,7 @@ MODULES = {"_replicationcontroller": "_replicaset"}
 
 def replace_library(folder: Path) -> None:
     """Makes ``import kube`` import ``longshore.kube``, with the names of the library's modules."""
-    kube = longshore.kube
+    kube: Any = longshore.kube
     sys.modules["kube"] = kube
     for path in sorted((folder / "kube").glob("_*.py")):
         name = path.stem
@@ -82,18 +85,20 @@ def replace_library(folder: Path) -> None:
     sys.modules["kube._error"] = kube._error = error
     # The stub is a part of the tests.
     spec = importlib.util.spec_from_file_location("kube._testing", folder / "kube/_testing.py")
-    kube._testing = sys.modules["kube._testing"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(kube._testing)
+    kube._testing = sys.modules["kube._testing"] = importlib.util.module_from_spec(present(spec))
+    present(present(spec).loader).exec_module(kube._testing)
 
 
 class Plugin:
     """What the suite needs from its environment."""
 
+    embedded: longshore.EmbeddedCluster
+
     def __init__(self, excluded: "list[str]") -> None:
         self.names = set(excluded)
         self.unused = set(self.names)
 
-    def pytest_collection_modifyitems(self, config, items):
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         excluded = []
         for item in items:
             found = {name for name in self.names if name in item.nodeid}
@@ -104,15 +109,15 @@ class Plugin:
         items[:] = [item for item in items if item not in excluded]
 
     @pytest.fixture(scope="session")
-    def xprocess(self):
+    def xprocess(self) -> "Plugin":
         """The suite starts kubectl proxy with it."""
         return self
 
-    def ensure(self, _name, _prepare):
+    def ensure(self, _name: str, _prepare: object) -> tuple[int, None]:
         kubectl = os.environ["LONGSHORE_TEST_KUBECTLS"].split(os.pathsep)[-1]
         command = [kubectl, "--kubeconfig", str(self.embedded.kubeconfig), "proxy", "--port", "8001"]
         proxy = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        line = proxy.stdout.readline()
+        line = present(proxy.stdout).readline()
         assert "Starting to serve" in line, line
         return proxy.pid, None
 

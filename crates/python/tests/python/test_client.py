@@ -4,19 +4,22 @@ import tempfile
 import threading
 import time
 import unittest
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import longshore
+from longshore.types import ConfigMap
 
-from pods import WithCluster
+from pods import WithCluster, present
 
 
-def config_map(name, **data):
+def config_map(name: str, **data: Any) -> ConfigMap:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}, "data": data}
 
 
 class Client(WithCluster):
-    def test_an_object_is_created_read_changed_and_deleted(self):
+    def test_an_object_is_created_read_changed_and_deleted(self) -> None:
         made = self.cluster.create(config_map("a", colour="red"))
         self.assertEqual((made.name, made.namespace, made.kind), ("a", "default", "ConfigMap"))
         maps = self.cluster.view("configmaps", "default")
@@ -31,15 +34,15 @@ class Client(WithCluster):
         self.assertEqual([item.name for item in maps.filter(labels="a=b")], ["a"])
         self.assertEqual([item.name for item in maps.filter(labels={"a": "c"})], [])
         self.assertEqual([item.name for item in maps.filter(fields={"metadata.name": "a"})], ["a"])
-        self.assertIsNone(changed.delete())
-        self.assertIsNone(changed.delete())
-        with self.assertRaises(LookupError) as raised:
+        self.assertIsNone(changed.delete())  # type: ignore[func-returns-value]
+        self.assertIsNone(changed.delete())  # type: ignore[func-returns-value]
+        with self.assertRaises(longshore.APIError) as raised:
             maps.fetch("a")
-        self.assertIsInstance(raised.exception, longshore.APIError)
+        self.assertIsInstance(raised.exception, LookupError)
         self.assertEqual((raised.exception.status_code, raised.exception.reason), (404, "NotFound"))
-        self.assertEqual(raised.exception.details["name"], "a")
+        self.assertEqual(present(raised.exception.details)["name"], "a")
 
-    def test_manifests(self):
+    def test_manifests(self) -> None:
         text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: default}\ndata: {a: '%s'}\n"
         made = self.cluster.create("---\n".join(text % (name, 1) for name in "ab"))
         self.assertEqual([item.name for item in made], ["a", "b"])
@@ -51,13 +54,13 @@ class Client(WithCluster):
         taken = self.cluster.apply(config_map("c", a="2"), manager="other", force=True)
         self.assertEqual(taken.field("data", "a"), "2")
 
-    def test_iteration_reads_all_pages(self):
+    def test_iteration_reads_all_pages(self) -> None:
         for index in range(1_100):
             self.cluster.create(config_map(f"m{index:04}"))
         names = [item.name for item in self.cluster.view("cm", "default")]
         self.assertEqual(names, [f"m{index:04}" for index in range(1_100)])
 
-    def test_positions_and_slices(self):
+    def test_positions_and_slices(self) -> None:
         for index in range(510):
             self.cluster.create(config_map(f"m{index:03}"))
         maps = self.cluster.view("configmaps", "default")
@@ -69,9 +72,9 @@ class Client(WithCluster):
             with self.assertRaises(IndexError):
                 maps[beyond]
         with self.assertRaisesRegex(TypeError, "not str: fetch"):
-            maps["m000"]
+            maps["m000"]  # type: ignore[call-overload]
 
-    def test_the_length_of_a_view_is_the_number_of_objects(self):
+    def test_the_length_of_a_view_is_the_number_of_objects(self) -> None:
         maps = self.cluster.view("configmaps", "default")
         self.assertEqual(len(maps), 0)
         for index in range(510):
@@ -87,7 +90,7 @@ class Client(WithCluster):
         with self.assertRaises(longshore.ClosedError):
             len(maps)
 
-    def test_an_object_without_a_namespace_is_created_in_the_default_namespace(self):
+    def test_an_object_without_a_namespace_is_created_in_the_default_namespace(self) -> None:
         text = self.embedded.kubeconfig.read_text()
         self.assertIn("namespace: default", text)
         with tempfile.TemporaryDirectory() as folder:
@@ -96,7 +99,7 @@ class Client(WithCluster):
             path.chmod(0o600)
             cluster = longshore.Cluster(kubeconfig=path)
         with cluster:
-            bare = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+            bare: ConfigMap = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
             manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n---\n" \
                 "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
             self.assertEqual(cluster.create(bare).namespace, "kube-public")
@@ -110,7 +113,7 @@ class Client(WithCluster):
         bare["metadata"]["name"] = "c"
         self.assertEqual(self.cluster.create(bare).namespace, "default")
 
-    def test_watches(self):
+    def test_watches(self) -> None:
         maps = self.cluster.view("configmaps", "default")
         with maps.watch() as watch:
             with self.assertRaises(TimeoutError):
@@ -123,14 +126,14 @@ class Client(WithCluster):
         with self.assertRaises(longshore.ClosedError):
             watch.next(timeout=1)
 
-    def test_a_waiting_watch_does_not_block_other_threads(self):
+    def test_a_waiting_watch_does_not_block_other_threads(self) -> None:
         maps = self.cluster.view("configmaps", "default")
-        seen = []
+        seen: list[str] = []
 
-        def follow():
+        def follow() -> None:
             with maps.watch() as watch:
                 started.set()
-                seen.append(next(iter(watch)).item.name)
+                seen.append(present(next(iter(watch)).item).name)
 
         started = threading.Event()
         follower = threading.Thread(target=follow)
@@ -144,10 +147,11 @@ class Client(WithCluster):
         self.assertEqual(seen, ["a"])
         self.assertLess(time.monotonic() - begin, 30)
 
-    def test_errors(self):
+    def test_errors(self) -> None:
         cluster = self.cluster
         cluster.create(config_map("a"))
-        for call, error, text in [
+        other: Any = "other"
+        cases: list[tuple[Callable[[], object], type[Exception], str]] = [
             (lambda: cluster.create(config_map("a")), longshore.AlreadyExistsError, "already exists"),
             (lambda: cluster.create({"apiVersion": "v1", "kind": "Nothing"}), longshore.KubeError, "Nothing"),
             (lambda: cluster.create({"kind": "ConfigMap"}), longshore.KubeError, "apiVersion"),
@@ -158,11 +162,12 @@ class Client(WithCluster):
             (lambda: cluster.view("nodes", "default"), longshore.NamespaceError, "node"),
             (lambda: cluster.view("pods").filter(labels=""), ValueError, "empty selector"),
             (lambda: cluster.view("pods").filter(labels={}), ValueError, "empty selector"),
-            (lambda: cluster.view("cm", "default").patch("a", {}, kind="other"), ValueError, "strategic, merge, json or apply"),
+            (lambda: cluster.view("cm", "default").patch("a", {}, kind=other), ValueError, "strategic, merge, json or apply"),
             (lambda: longshore.Cluster("http://a", context="b"), TypeError, "one of them"),
             (lambda: longshore.Cluster(kubeconfig="/nonexistent"), longshore.ConfigError, "/nonexistent"),
             (lambda: list(longshore.Cluster("http://localhost:1").view("pods")), ConnectionError, "localhost:1"),
-        ]:
+        ]
+        for call, error, text in cases:
             with self.subTest(text), self.assertRaisesRegex(error, text):
                 call()
         cluster.close()
@@ -172,7 +177,7 @@ class Client(WithCluster):
 
 
 class Embedded(unittest.TestCase):
-    def test_other_clients_connect_with_the_kubeconfig(self):
+    def test_other_clients_connect_with_the_kubeconfig(self) -> None:
         with longshore.EmbeddedCluster(pods=False) as embedded:
             with longshore.Cluster(kubeconfig=embedded.kubeconfig) as cluster:
                 self.assertEqual(cluster.url.rstrip("/"), embedded.url.rstrip("/"))
@@ -180,13 +185,13 @@ class Embedded(unittest.TestCase):
         self.assertFalse(embedded.kubeconfig.exists())
         embedded.stop()
 
-    def test_repr_shows_the_url_and_no_secret(self):
+    def test_repr_shows_the_url_and_no_secret(self) -> None:
         with longshore.EmbeddedCluster(pods=False) as embedded:
             self.assertEqual(repr(embedded), f"<EmbeddedCluster at {embedded.url}>")
             self.assertRegex(embedded.url, r"\Ahttps://127\.0\.0\.1:\d+\Z")
         self.assertEqual(repr(embedded), f"<EmbeddedCluster at {embedded.url}, stopped>")
 
-    def test_a_data_dir_in_use_is_rejected(self):
+    def test_a_data_dir_in_use_is_rejected(self) -> None:
         with longshore.EmbeddedCluster(pods=False) as one:
             folder = one.kubeconfig.parent
             with self.assertRaisesRegex(longshore.EmbeddedError, "another process uses the folder"):

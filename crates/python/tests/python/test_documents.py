@@ -2,8 +2,10 @@
 
 import doctest
 import importlib.util
+import re
 import unittest
 from pathlib import Path
+from typing import Any
 
 import longshore
 import longshore.aio
@@ -19,17 +21,17 @@ HAS_PYRSISTENT = importlib.util.find_spec("pyrsistent") is not None
 
 
 class Documents(WithCluster):
-    def globals(self):
+    def globals(self) -> dict[str, Any]:
         """A cluster with the pods of a training job."""
         for index, ip in enumerate(["10.0.0.1", "10.0.0.2"]):
             self.add(f"train-{index}", ip=ip, labels={"job-name": "train"}, gpus=1)
         return {"cluster": self.cluster, "kubeconfig": self.embedded.kubeconfig}
 
-    def check(self, results):
+    def check(self, results: doctest.TestResults) -> None:
         self.assertGreater(results.attempted, 0)
         self.assertEqual(results.failed, 0)
 
-    def test_docstrings(self):
+    def test_docstrings(self) -> None:
         self.check(doctest.testmod(longshore))
         self.check(doctest.testmod(longshore.aio))
         self.check(doctest.testmod(longshore.runs))
@@ -37,15 +39,20 @@ class Documents(WithCluster):
         self.check(doctest.testmod(longshore.cluster_resolver, extraglobs=self.globals()))
         self.check(doctest.testmod(longshore.zenml))
 
-    def document(self, name):
+    def document(self, name: str) -> None:
         path = str(DOCUMENTS / name)
         self.check(doctest.testfile(path, module_relative=False, globs=self.globals(), optionflags=doctest.ELLIPSIS))
 
-    def test_the_guide(self):
+    def test_the_guide(self) -> None:
         self.document("python.md")
 
+    def test_the_page_on_snapshots(self) -> None:
+        text = (DOCUMENTS / "snapshots.md").read_text()
+        (block,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        exec(block, {})
+
     @unittest.skipUnless(HAS_PYRSISTENT, "pyrsistent is not installed")
-    def test_the_guide_to_kube(self):
+    def test_the_guide_to_kube(self) -> None:
         import longshore.kube
 
         self.check(doctest.testmod(longshore.kube))

@@ -7,10 +7,12 @@ import subprocess
 import sys
 import threading
 import unittest
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn
 
 import longshore
 
-from pods import WithCluster
+from pods import WithCluster, present
 from test_client import config_map
 
 
@@ -18,48 +20,48 @@ class HostileError(Exception):
     """Raised by the hostile values."""
 
 
-class RaisingDict(dict):
-    def items(self):
+class RaisingDict(dict[str, Any]):
+    def items(self) -> NoReturn:
         raise HostileError("items")
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> NoReturn:
         raise HostileError("getitem")
 
 
-class RaisingMapping(collections.abc.Mapping):
-    def __getitem__(self, key):
+class RaisingMapping(collections.abc.Mapping[str, Any]):
+    def __getitem__(self, key: str) -> NoReturn:
         raise HostileError("getitem")
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(["a"])
 
-    def __len__(self):
+    def __len__(self) -> int:
         return 1
 
 
-class WrongLength(collections.abc.Sequence):
+class WrongLength(collections.abc.Sequence[str]):
     """A sequence of three items that reports another length."""
 
-    def __init__(self, length):
+    def __init__(self, length: int) -> None:
         self.length = length
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if index > 2:
             raise IndexError
         return "a:1"
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.length
 
 
 class Unprintable:
-    def __str__(self):
+    def __str__(self) -> NoReturn:
         raise HostileError("str")
 
     __repr__ = __str__
 
 
-def nested(make, depth):
+def nested(make: Callable[[Any], Any], depth: int) -> Any:
     value = make(None)
     for _ in range(depth):
         value = make(value)
@@ -67,17 +69,17 @@ def nested(make, depth):
 
 
 class Values(WithCluster):
-    def assert_rejected(self, error, text, *calls):
+    def assert_rejected(self, error: type[Exception], text: str, *calls: Callable[[], object]) -> None:
         for call in calls:
             with self.subTest(text), self.assertRaisesRegex(error, text) as raised:
                 call()
             self.assertNotIn("Panic", type(raised.exception).__name__)
             self.assertLess(len(str(raised.exception)), 20_000)
 
-    def test_nested_and_cyclic_values(self):
-        itself = []
+    def test_nested_and_cyclic_values(self) -> None:
+        itself: list[Any] = []
         itself.append(itself)
-        mapping = {}
+        mapping: dict[str, Any] = {}
         mapping["a"] = mapping
         create, spec = self.cluster.create, longshore.ClusterSpec
         for value in (itself, mapping, nested(lambda v: [v], 200_000), nested(lambda v: {"a": v}, 200_000)):
@@ -90,20 +92,20 @@ class Values(WithCluster):
             )
             self.assert_rejected(TypeError, "must be", lambda: spec({"a": [value]}), lambda: spec([value]))
 
-    def test_a_shared_value_is_not_a_cycle(self):
+    def test_a_shared_value_is_not_a_cycle(self) -> None:
         shared = {"x": "y"}
         made = self.cluster.create(config_map("a"))
         made = made.patch({"metadata": {"labels": shared, "annotations": shared}})
         self.assertEqual(made.labels, shared)
 
-    def test_numbers_that_json_cannot_represent(self):
+    def test_numbers_that_json_cannot_represent(self) -> None:
         for number in (float("nan"), float("inf"), -float("inf")):
             self.assert_rejected(ValueError, "only finite", lambda: self.cluster.create(config_map("a", x=number)))
         for number in (2**64, -(2**63) - 1, 10**5000):
             self.assert_rejected(ValueError, "64 bits", lambda: self.cluster.create(config_map("a", x=number)))
         self.assertEqual(list(self.cluster.view("cm", "default")), [])
 
-    def test_numbers_at_the_limits(self):
+    def test_numbers_at_the_limits(self) -> None:
         spec = {"containers": [{"name": "main", "image": "a"}], "activeDeadlineSeconds": 2**31 - 1}
         made = self.cluster.create(
             {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default"}, "spec": spec}
@@ -111,7 +113,7 @@ class Values(WithCluster):
         self.assertEqual(made.field("spec", "activeDeadlineSeconds"), 2**31 - 1)
         self.assertIs(type(made.field("spec", "activeDeadlineSeconds")), int)
 
-    def test_invalid_strings(self):
+    def test_invalid_strings(self) -> None:
         maps = self.cluster.view("cm", "default")
         lone = "a\ud800"
         self.assert_rejected(
@@ -141,7 +143,7 @@ class Values(WithCluster):
         # JSON allows a NUL character in a value.
         self.assertEqual(self.cluster.create(config_map("z", x="a\0b")).field("data", "x"), "a\0b")
 
-    def test_exceptions_of_a_value_propagate(self):
+    def test_exceptions_of_a_value_propagate(self) -> None:
         maps = self.cluster.view("cm", "default")
         self.assert_rejected(
             HostileError,
@@ -153,49 +155,50 @@ class Values(WithCluster):
             lambda: self.cluster.create(RaisingDict(a=1)),
         )
 
-        def generator():
+        def generator() -> Iterator[str]:
             yield "a:1"
             raise HostileError("generator")
 
         self.assert_rejected(HostileError, "generator", lambda: longshore.ClusterSpec({"a": generator()}))
 
         class Interrupts(RaisingMapping):
-            def __getitem__(self, key):
+            def __getitem__(self, key: str) -> NoReturn:
                 raise KeyboardInterrupt
 
         with self.assertRaises(KeyboardInterrupt):
             self.cluster.create(Interrupts())
 
-    def test_values_of_other_types(self):
-        class Callable:
-            def __call__(self):
+    def test_values_of_other_types(self) -> None:
+        class WithCall:
+            def __call__(self) -> int:
                 return 1
 
-        for value in (Unprintable(), (x for x in "ab"), {1}, b"a", bytearray(b"a"), Callable(), 1j):
+        for value in (Unprintable(), (x for x in "ab"), {1}, b"a", bytearray(b"a"), WithCall(), 1j):
             self.assert_rejected(TypeError, "only what JSON has", lambda: self.cluster.create({"a": value}))
         self.assert_rejected(
             TypeError,
             "key must be a text, not Unprintable",
-            lambda: self.cluster.create({Unprintable(): 1}),
+            lambda: self.cluster.create({Unprintable(): 1}),  # type: ignore[dict-item]
         )
         self.assert_rejected(TypeError, "not Unprintable", lambda: longshore.ClusterSpec({Unprintable(): ["a"]}))
-        for selector in (1, Unprintable(), {"a": 1}, {1: "a"}, b"a", None, [("a", "b")]):
+        selectors: list[Any] = [1, Unprintable(), {"a": 1}, {1: "a"}, b"a", None, [("a", "b")]]
+        for selector in selectors:
             if selector is not None:
                 self.assert_rejected(TypeError, "a selector is", lambda: self.cluster.view("cm").filter(labels=selector))
 
-    def test_sequences_that_report_a_wrong_length(self):
+    def test_sequences_that_report_a_wrong_length(self) -> None:
         for length in (0, 1, 2**40, 2**62):
             made = longshore.ClusterSpec({"a": WrongLength(length)})
             self.assertEqual(made.num_tasks("a"), 3)
             with self.assertRaises((longshore.KubeError, TypeError, ValueError, OverflowError, MemoryError)):
-                longshore._native.assemble(WrongLength(length), resolver_options())
+                longshore._native.assemble(WrongLength(length), resolver_options())  # type: ignore[arg-type]
             with self.assertRaises((longshore.KubeError, TypeError, ValueError, OverflowError, MemoryError)):
                 longshore._native.assemble([("worker", WrongLength(length))], resolver_options())
         # The client sends a list, which the server rejects for a ConfigMap.
         with self.assertRaisesRegex(longshore.APIError, "array"):
             self.cluster.create(config_map("a", x=WrongLength(-1)))
 
-    def test_strings_of_100_megabytes(self):
+    def test_strings_of_100_megabytes(self) -> None:
         text = "x" * (100 << 20)
         maps = self.cluster.view("cm", "default")
         self.assert_rejected(
@@ -209,9 +212,10 @@ class Values(WithCluster):
             lambda: self.cluster.create(text),
         )
 
-    def test_selectors_that_select_everything(self):
+    def test_selectors_that_select_everything(self) -> None:
         maps = self.cluster.view("cm", "default")
-        for selector in ("", " ", {}, "\t\n"):
+        selectors: list[str | dict[str, str]] = ["", " ", {}, "\t\n"]
+        for selector in selectors:
             self.assert_rejected(
                 ValueError,
                 "empty selector|invalid selector",
@@ -219,16 +223,16 @@ class Values(WithCluster):
                 lambda: maps.filter(fields=selector),
             )
 
-    def test_timeouts(self):
+    def test_timeouts(self) -> None:
         with self.cluster.view("cm", "default").watch() as watch:
             for limit in (float("nan"), -1, float("inf"), 1e300):
                 self.assert_rejected(ValueError, "a timeout must be", lambda: watch.next(timeout=limit))
-            self.assert_rejected(TypeError, "", lambda: watch.next(timeout="1"))
+            self.assert_rejected(TypeError, "", lambda: watch.next(timeout="1"))  # type: ignore[arg-type]
             self.cluster.create(config_map("a"))
-            self.assertEqual(watch.next(timeout=1e18).item.name, "a")
+            self.assertEqual(present(watch.next(timeout=1e18).item).name, "a")
 
 
-def resolver_options():
+def resolver_options() -> dict[str, Any]:
     return {
         "port": "8470",
         "address": "pod_ip",
@@ -241,10 +245,10 @@ def resolver_options():
 
 
 class Uses(WithCluster):
-    def test_many_threads(self):
-        failed = []
+    def test_many_threads(self) -> None:
+        failed: list[BaseException] = []
 
-        def work(number):
+        def work(number: int) -> None:
             try:
                 for index in range(20):
                     self.cluster.create(config_map(f"m{number}-{index}"))
@@ -260,7 +264,7 @@ class Uses(WithCluster):
         self.assertEqual(failed, [])
         self.assertEqual(len(list(self.cluster.view("cm", "default"))), 320)
 
-    def test_use_after_the_cluster_has_stopped(self):
+    def test_use_after_the_cluster_has_stopped(self) -> None:
         maps = self.cluster.view("cm", "default")
         watch, items = maps.watch(), iter(maps)
         self.embedded.stop()
@@ -279,11 +283,12 @@ class Uses(WithCluster):
         watch.close()
         self.embedded.stop()
 
-    def test_a_watch_is_closed_by_another_thread(self):
+    def test_a_watch_is_closed_by_another_thread(self) -> None:
         watch = self.cluster.view("cm", "default").watch()
-        seen, started = [], threading.Event()
+        seen: list[list[str]] = []
+        started = threading.Event()
 
-        def follow():
+        def follow() -> None:
             started.set()
             seen.append([event.evtype for event in watch])
 
@@ -302,11 +307,11 @@ class Uses(WithCluster):
             watch.next(timeout=1)
         self.assertEqual(list(watch), [])
 
-    def test_a_cluster_is_stopped_while_others_wait(self):
+    def test_a_cluster_is_stopped_while_others_wait(self) -> None:
         watch = self.cluster.view("cm", "default").watch()
-        raised = []
+        raised: list[BaseException] = []
 
-        def follow():
+        def follow() -> None:
             try:
                 watch.next()
             except BaseException as error:
@@ -322,41 +327,41 @@ class Uses(WithCluster):
             self.assertFalse(thread.is_alive())
         self.assertEqual([type(error) for error in raised], [longshore.ClosedError])
 
-    def test_garbage_collection_during_watches(self):
+    def test_garbage_collection_during_watches(self) -> None:
         for index in range(100):
             watch = self.cluster.view("cm", "default").watch()
             self.cluster.create(config_map(f"m{index}"))
             if index % 2:
-                self.assertEqual(watch.next(timeout=30).item.name, f"m{index}")
-            cycle = [watch]
+                self.assertEqual(present(watch.next(timeout=30).item).name, f"m{index}")
+            cycle: list[Any] = [watch]
             cycle.append(cycle)
             del watch, cycle
             gc.collect()
         self.assertEqual(len(list(self.cluster.view("cm", "default"))), 100)
 
-    def test_values_that_use_the_cluster_while_they_are_read(self):
+    def test_values_that_use_the_cluster_while_they_are_read(self) -> None:
         cluster, embedded = self.cluster, self.embedded
 
-        class Reentrant(collections.abc.Mapping):
-            def __init__(self, fields):
+        class Reentrant(collections.abc.Mapping[str, Any]):
+            def __init__(self, fields: Mapping[str, Any]) -> None:
                 self.fields = fields
 
-            def __getitem__(self, key):
+            def __getitem__(self, key: str) -> Any:
                 list(cluster.view("cm", "default"))
                 embedded.stop()
                 return self.fields[key]
 
-            def __iter__(self):
+            def __iter__(self) -> Iterator[str]:
                 return iter(self.fields)
 
-            def __len__(self):
+            def __len__(self) -> int:
                 return len(self.fields)
 
         with self.assertRaises(longshore.KubeError):
             cluster.create(Reentrant(config_map("a")))
 
-    def test_a_signal_handler_that_raises(self):
-        def handler(*_):
+    def test_a_signal_handler_that_raises(self) -> None:
+        def handler(*_: object) -> None:
             raise HostileError("handler")
 
         before = signal.signal(signal.SIGALRM, handler)
@@ -366,7 +371,7 @@ class Uses(WithCluster):
                 with self.assertRaisesRegex(HostileError, "handler"):
                     watch.next(timeout=60)
                 self.cluster.create(config_map("a"))
-                self.assertEqual(watch.next(timeout=30).item.name, "a")
+                self.assertEqual(present(watch.next(timeout=30).item).name, "a")
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
@@ -441,14 +446,14 @@ print("done", flush=True)
 
 
 class Processes(unittest.TestCase):
-    def run_program(self, program):
+    def run_program(self, program: str) -> None:
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, "done\n"), done.stderr)
 
-    def test_use_in_a_forked_child(self):
+    def test_use_in_a_forked_child(self) -> None:
         self.run_program(FORK)
 
-    def test_exit_while_a_daemon_thread_waits(self):
+    def test_exit_while_a_daemon_thread_waits(self) -> None:
         self.run_program(DAEMON_THREAD)
 
 

@@ -1,5 +1,7 @@
 """`longshore.kube`: what the tests of the library kube 0.10 do not test."""
 
+from __future__ import annotations
+
 import copy
 import datetime
 import importlib.util
@@ -8,45 +10,51 @@ import pickle
 import threading
 import time
 import unittest
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import longshore
 
-if importlib.util.find_spec("pyrsistent"):
+HAS_PYRSISTENT = importlib.util.find_spec("pyrsistent") is not None
+if TYPE_CHECKING or HAS_PYRSISTENT:
     from longshore import kube
 
 from pods import pod
 
 
-@unittest.skipUnless(importlib.util.find_spec("pyrsistent"), "pyrsistent is not installed")
+@unittest.skipUnless(HAS_PYRSISTENT, "pyrsistent is not installed")
 class Kube(unittest.TestCase):
     """One API server for the tests of a class; each test has its own namespace."""
 
+    embedded: longshore.EmbeddedCluster
+    cluster: kube.Cluster
+
     @classmethod
-    def setUpClass(cls):
+    def setUpClass(cls) -> None:
         cls.embedded = longshore.EmbeddedCluster(pods=False)
         cls.addClassCleanup(cls.embedded.stop)
         cls.cluster = kube.Cluster.from_kubeconfig(cls.embedded.kubeconfig)
         cls.addClassCleanup(cls.cluster.close)
 
-    def setUp(self):
+    def setUp(self) -> None:
         space = self.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "test-"}})
         self.namespace = space.meta.name
 
-    def secret(self, name="a", **fields):
+    def secret(self, name: str = "a", **fields: Any) -> Any:
         data = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, **fields}
         return self.cluster.create(data, self.namespace)
 
-    def secrets(self):
+    def secrets(self) -> kube.SecretView:
         return kube.SecretView(self.cluster, self.namespace)
 
-    def with_status(self, data, status):
+    def with_status(self, data: dict[str, Any], status: dict[str, Any]) -> Any:
         """Creates an object and sets its status, as a controller does."""
         made = self.cluster.create(data, self.namespace)
         link = made.meta.link
         raw = self.cluster.proxy.patch(f"{link}/status", patch={"status": status}, kind="merge")
         return type(made)(self.cluster, raw)
 
-    def workload(self, kind, status):
+    def workload(self, kind: str, status: dict[str, Any]) -> Any:
         selector = {"app": "a"}
         containers = [{"name": "main", "image": "any"}]
         spec = {
@@ -58,38 +66,42 @@ class Kube(unittest.TestCase):
 
 
 class Clusters(Kube):
-    def test_all_names_are_exported(self):
+    def test_all_names_are_exported(self) -> None:
         for name in kube.__all__:
             self.assertTrue(hasattr(kube, name), name)
         self.assertEqual(len(kube.__all__), 38)
 
-    def test_a_closed_cluster_rejects_requests(self):
+    def test_a_closed_cluster_rejects_requests(self) -> None:
         with kube.Cluster.from_kubeconfig(self.embedded.kubeconfig) as cluster:
             self.assertTrue(list(cluster.namespaces))
-        for request in [lambda: list(cluster.pods), lambda: cluster.proxy.get("api/v1"), lambda: cluster.nodes.watch()]:
+        requests: list[Callable[[], object]] = [
+            lambda: list(cluster.pods), lambda: cluster.proxy.get("api/v1"), lambda: cluster.nodes.watch()
+        ]
+        for request in requests:
             with self.assertRaises(longshore.ClosedError):
                 request()
 
-    def test_an_unreachable_cluster_is_an_api_error(self):
+    def test_an_unreachable_cluster_is_an_api_error(self) -> None:
         cluster = kube.Cluster("http://localhost:1")
         self.assertEqual(cluster.api_base_url, "http://localhost:1/")
         with self.assertRaisesRegex(kube.APIError, "localhost:1") as raised:
             list(cluster.pods)
         self.assertIsNone(raised.exception.status_code)
 
-    def test_create_rejects_bad_objects(self):
-        for data, namespace, error, text in [
+    def test_create_rejects_bad_objects(self) -> None:
+        cases: list[tuple[dict[str, Any], str | None, type[Exception], str]] = [
             ({}, None, kube.KubeError, "has no kind"),
             ({"kind": "PodList"}, "a", kube.KubeError, "unknown kind 'PodList'"),
             ({"kind": "Pod"}, None, kube.NamespaceError, "pods are in a namespace"),
             ({"kind": "Node"}, "a", kube.NamespaceError, "nodes have no namespace"),
             ({"kind": "Pod", "metadata": {"namespace": "b"}}, "a", kube.NamespaceError, "'b'"),
             ({"kind": "Secret", "metadata": {"name": "A!"}}, self.namespace, kube.APIError, "metadata.name"),
-        ]:
+        ]
+        for data, namespace, error, text in cases:
             with self.subTest(text), self.assertRaisesRegex(error, text):
                 self.cluster.create(data, namespace)
 
-    def test_there_are_views_and_items_of_all_kinds(self):
+    def test_there_are_views_and_items_of_all_kinds(self) -> None:
         for kind in kube.Kind:
             implementation = self.cluster.kindimpl(kind)
             self.assertIs(implementation.kind, kind)
@@ -102,7 +114,7 @@ class Clusters(Kube):
 
 
 class Proxy(Kube):
-    def test_the_methods(self):
+    def test_the_methods(self) -> None:
         proxy = self.cluster.proxy
         path = ["api/v1", "namespaces", self.namespace, "configmaps"]
         data = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "1"}}
@@ -120,7 +132,7 @@ class Proxy(Kube):
         self.assertEqual(proxy.delete(*path, "a", json={"gracePeriodSeconds": 0})["status"], "Success")
         self.assertEqual(proxy.urljoin("api/v1", "pods"), f"{proxy.base_url}api/v1/pods")
 
-    def test_errors_have_the_fields_of_the_status(self):
+    def test_errors_have_the_fields_of_the_status(self) -> None:
         with self.assertRaises(kube.APIError) as raised:
             self.cluster.proxy.get("api/v1", "namespaces", "missing")
         error = raised.exception
@@ -131,14 +143,15 @@ class Proxy(Kube):
         again = pickle.loads(pickle.dumps(error))
         self.assertEqual((str(again), again.details), (str(error), error.details))
 
-    def test_a_watch_matches_fields_and_has_timeouts(self):
+    def test_a_watch_matches_fields_and_has_timeouts(self) -> None:
         path = ["api/v1", "namespaces", self.namespace, "secrets"]
         version = self.cluster.proxy.get(*path)["metadata"]["resourceVersion"]
         with self.cluster.proxy.watch(*path, version=version, fields={"metadata.name": "b"}) as watch:
             for timeout in [0, 0.05]:
                 with self.assertRaises(TimeoutError):
                     watch.next(timeout=timeout)
-            self.secret("a"), self.secret("b")
+            self.secret("a")
+            self.secret("b")
             event = watch.next(timeout=10)
             self.assertEqual((event["type"], event["object"]["metadata"]["name"]), ("ADDED", "b"))
             threading.Timer(0.1, watch.close).start()
@@ -146,16 +159,20 @@ class Proxy(Kube):
 
 
 class Views(Kube):
-    def test_selectors(self):
-        self.secret("a", metadata={"name": "a", "labels": {"app": "x"}}), self.secret("b")
-        for selects in [{"labels": {"app": "x"}}, {"labels": "app in (x,y)"}, {"fields": {"metadata.name": "a"}}]:
+    def test_selectors(self) -> None:
+        self.secret("a", metadata={"name": "a", "labels": {"app": "x"}})
+        self.secret("b")
+        cases: list[dict[str, Any]] = [
+            {"labels": {"app": "x"}}, {"labels": "app in (x,y)"}, {"fields": {"metadata.name": "a"}}
+        ]
+        for selects in cases:
             self.assertEqual([item.meta.name for item in self.secrets().filter(**selects)], ["a"])
         for empty in ["", {}, " "]:
             for which in ["labels", "fields"]:
                 with self.assertRaisesRegex(ValueError, "empty"):
                     self.secrets().filter(**{which: empty})
 
-    def test_a_value_of_a_selector_does_not_become_a_selector(self):
+    def test_a_value_of_a_selector_does_not_become_a_selector(self) -> None:
         self.secret("a", metadata={"name": "a", "labels": {"app": "x", "tier": "y"}})
         for labels in [{"app": "x,tier=y"}, {"app": "x tier"}, {"app=x,tier": "y"}, {"!app": ""}]:
             with self.assertRaisesRegex(ValueError, "is no"):
@@ -163,27 +180,28 @@ class Views(Kube):
         self.assertEqual(list(self.secrets().filter(fields={"metadata.name": "a,metadata.namespace=" + self.namespace})), [])
         self.assertEqual(len(list(self.secrets().filter(fields={"metadata.name": "a"}))), 1)
 
-    def test_fetch(self):
+    def test_fetch(self) -> None:
         made = self.secret("a")
         self.assertEqual(self.secrets().fetch("a"), made)
         self.assertEqual(self.cluster.secrets.fetch("a", namespace=self.namespace), made)
-        for call, error in [
+        cases: list[tuple[Callable[[], object], type[Exception]]] = [
             (lambda: self.secrets().fetch("missing"), LookupError),
             (lambda: self.secrets().fetch(""), kube.KubeError),
             (lambda: self.cluster.secrets.fetch("a"), kube.NamespaceError),
             (lambda: self.cluster.nodes.fetch("a", namespace="b"), kube.NamespaceError),
             (lambda: kube.NodeView(self.cluster, "b"), kube.NamespaceError),
-        ]:
+        ]
+        for call, error in cases:
             with self.assertRaises(error):
                 call()
 
-    def test_all_pages_are_read(self):
+    def test_all_pages_are_read(self) -> None:
         path = ["api/v1", "namespaces", self.namespace, "secrets"]
         for index in range(600):
             self.cluster.proxy.post(*path, json={"metadata": {"name": f"s{index:03}"}})
         self.assertEqual(len({item.meta.uid for item in self.secrets()}), 600)
 
-    def test_a_watch(self):
+    def test_a_watch(self) -> None:
         with self.secrets().watch() as watch:
             with self.assertRaises(TimeoutError):
                 watch.next(timeout=0)
@@ -201,30 +219,31 @@ class Views(Kube):
         with self.assertRaises(StopIteration):
             watch.next(timeout=1)
 
-    def test_after_a_gap_a_watch_has_all_objects(self):
+    def test_after_a_gap_a_watch_has_all_objects(self) -> None:
         kept, gone = self.secret("kept"), self.secret("gone")
 
         class Event:
-            def __init__(self, evtype, item=None, items=None):
+            def __init__(self, evtype: str, item: Any = None, items: Any = None) -> None:
                 self.evtype, self.item, self.items = evtype, item, items
 
         natives = {item.name: item for item in self.cluster.proxy.native.view("secrets", self.namespace)}
         events = [Event("ADDED", natives["kept"]), Event("ADDED", natives["gone"]), Event("RESYNC", None, [natives["kept"]])]
 
         class Watch:
-            def next(self, _timeout):
+            def next(self, _timeout: float | None) -> Event:
                 return events.pop(0)
 
         from longshore.kube._watch import NativeWatcher
 
-        watch = kube.ResourceWatcher(self.cluster, NativeWatcher(Watch()), kube.SecretItem)
+        native: Any = Watch()
+        watch = kube.ResourceWatcher(self.cluster, NativeWatcher(native), kube.SecretItem)
         seen = [(event.evtype.name, event.item.meta.name) for event in (watch.next() for _ in range(4))]
         self.assertEqual(seen, [("ADDED", "kept"), ("ADDED", "gone"), ("DELETED", "gone"), ("MODIFIED", "kept")])
         self.assertTrue(kept.meta.uid and gone.meta.uid)
 
 
 class Items(Kube):
-    def test_an_item_is_one_version(self):
+    def test_an_item_is_one_version(self) -> None:
         made = self.secret("a")
         changed = made.meta.labels.set("a/b", "c")
         self.assertEqual(dict(changed.meta.labels), {"a/b": "c"})
@@ -246,7 +265,7 @@ class Items(Kube):
                 changed.meta.labels.set(key, value)
             self.assertIsNone(caught.exception.response)
 
-    def test_metadata(self):
+    def test_metadata(self) -> None:
         made = self.secret("a", metadata={"name": "a", "annotations": {"x": "y"}, "finalizers": ["a/b"]})
         meta = made.meta
         self.assertEqual((meta.name, meta.namespace, dict(meta.annotations)), ("a", self.namespace, {"x": "y"}))
@@ -258,7 +277,7 @@ class Items(Kube):
         made.delete()
         self.assertIsInstance(made.fetch().meta.deleted, datetime.datetime)
 
-    def test_times_know_their_zone_and_compare_with_times_without_one(self):
+    def test_times_know_their_zone_and_compare_with_times_without_one(self) -> None:
         created = self.secret("a").meta.created
         self.assertEqual(created.utcoffset(), datetime.timedelta(0))
         now = datetime.datetime.now(datetime.timezone.utc)
@@ -268,7 +287,7 @@ class Items(Kube):
         self.assertLess(created - bare, datetime.timedelta(0))
         self.assertEqual(copy.deepcopy(created), created)
 
-    def test_a_watch_starts_after_the_version_of_the_item(self):
+    def test_a_watch_starts_after_the_version_of_the_item(self) -> None:
         made = self.secret("a")
         self.secret("b")
         changed = made.meta.labels.set("a", "1")
@@ -279,13 +298,13 @@ class Items(Kube):
                 self.secrets().fetch("a").meta.labels.set("a", str(time.monotonic()))
                 self.assertEqual(watch.next(timeout=10).item.meta.name, "a")
 
-    def test_secrets(self):
+    def test_secrets(self) -> None:
         made = self.secret("a", data={"key": "c2VjcmV0"}, type="kubernetes.io/basic-auth-2")
         self.assertEqual((made.data, made.spec(), made.type.value), ({"key": b"secret"}, {}, "kubernetes.io/basic-auth-2"))
         self.assertEqual((self.secret("b").data, self.secret("c").type), ({}, kube.SecretType.Opaque))
         self.assertNotIn("c2VjcmV0", repr(made))
 
-    def test_workloads(self):
+    def test_workloads(self) -> None:
         replicas = {"replicas": 3, "readyReplicas": 1, "availableReplicas": 1, "observedGeneration": 4}
         made = self.workload("Deployment", {**replicas, "unavailableReplicas": 2, "updatedReplicas": 3})
         names = ["observed_replicas", "available_replicas", "observed_generation", "unavailable_replicas", "updated_replicas"]
@@ -299,7 +318,7 @@ class Items(Kube):
         names = ["current_number_scheduled", "desired_number_scheduled", "number_misscheduled", "number_ready"]
         self.assertEqual([getattr(made, name) for name in names], [1, 2, 3, 4])
 
-    def test_an_absent_status_field_is_named(self):
+    def test_an_absent_status_field_is_named(self) -> None:
         pods = kube.PodItem(self.cluster, pod("a"))
         self.assertEqual((pods.phase, str(pods.ip), str(pods.host_ip)), (kube.PodPhase.Running, "10.1.2.3", "192.168.0.1"))
         bare = kube.PodItem(self.cluster, {"metadata": {"name": "a", "namespace": "b"}})
@@ -311,7 +330,7 @@ class Items(Kube):
         self.assertEqual((unknown.value, unknown == kube.PodPhase("Later"), unknown.name), ("Later", True, "Later"))
         self.assertNotEqual(unknown, kube.PodPhase.Failed)
 
-    def test_nodes(self):
+    def test_nodes(self) -> None:
         status = {
             "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}, {"type": "Hostname", "address": "n"},
                           {"type": "Newer", "address": "x"}, {"type": "ExternalIP", "address": "::1"}],
@@ -332,7 +351,7 @@ class Items(Kube):
         with self.assertRaises(kube.StatusError):
             kube.NodeItem(self.cluster, {"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "2 apples"}}}).capacity
 
-    def test_container_states(self):
+    def test_container_states(self) -> None:
         state = kube.ContainerState({"terminated": {"exitCode": 3, "signal": 9, "startedAt": "2024-05-01T10:00:00Z",
                                                     "finishedAt": "2024-05-01T10:00:01.5Z", "containerID": "x://1"}})
         self.assertEqual((state.state, state.exit_code, state.signal, state.container_id), ("terminated", 3, 9, "x://1"))
@@ -344,7 +363,7 @@ class Items(Kube):
         with self.assertRaisesRegex(ValueError, "unknown state"):
             kube.ContainerState({"paused": {}})
 
-    def test_namespaces(self):
+    def test_namespaces(self) -> None:
         space = self.cluster.namespaces.fetch(self.namespace)
         self.assertIs(space.phase, kube.NamespacePhase.Active)
         space.delete()

@@ -3,6 +3,7 @@
 import sys
 import types
 import unittest
+from typing import Any
 from unittest import mock
 
 from longshore import _notebook
@@ -11,20 +12,20 @@ PENDING = {"role": "<b>", "pending": 2, "running": 0, "succeeded": 0, "failed": 
 
 
 class Handle:
-    def __init__(self):
-        self.shown = []
+    def __init__(self) -> None:
+        self.shown: list[str] = []
 
-    def update(self, value):
+    def update(self, value: Any) -> None:
         self.shown.append(value._repr_html_())
 
 
 class Notebook(unittest.TestCase):
-    def notebook(self, shell):
+    def notebook(self, shell: object) -> Handle:
         """Modules as those of IPython; returns the display of the cell."""
         handle = Handle()
-        ipython = types.ModuleType("IPython")
+        ipython: Any = types.ModuleType("IPython")
         ipython.get_ipython = lambda: shell
-        display = types.ModuleType("IPython.display")
+        display: Any = types.ModuleType("IPython.display")
         display.display = lambda value, display_id: handle
         modules = {"IPython": ipython, "IPython.display": display}
         patch = mock.patch.dict(sys.modules, modules)
@@ -32,7 +33,7 @@ class Notebook(unittest.TestCase):
         self.addCleanup(patch.stop)
         return handle
 
-    def test_a_notebook_shows_progress_and_causes(self):
+    def test_a_notebook_shows_progress_and_causes(self) -> None:
         handle = self.notebook(types.SimpleNamespace(kernel=object()))
         show = _notebook.progress("train")
         show({"event": "progress", "roles": [PENDING]})
@@ -45,12 +46,12 @@ class Notebook(unittest.TestCase):
         self.assertIn("<td>2</td>", handle.shown[1])
         self.assertIn("all tasks succeeded", handle.shown[2])
 
-    def test_terminals_show_nothing(self):
+    def test_terminals_show_nothing(self) -> None:
         handle = self.notebook(types.SimpleNamespace())
         _notebook.progress("train")({"event": "progress", "roles": [PENDING]})
         self.assertEqual(handle.shown, [])
 
-    def test_programs_without_ipython_show_nothing(self):
+    def test_programs_without_ipython_show_nothing(self) -> None:
         with mock.patch.dict(sys.modules):
             sys.modules.pop("IPython", None)
             _notebook.progress("train")({"event": "finished"})

@@ -6,36 +6,44 @@ import tempfile
 import threading
 import time
 import unittest
+from collections.abc import Callable
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import longshore
 from longshore import aio
+from longshore.types import ConfigMap, Container, EnvVar, Event, ObjectMeta, OwnerReference, Pod, PodSpec
 
+from pods import present
 from test_client import config_map
 
 
-def sleeper(name, command, **spec):
-    containers = [{"name": "main", "image": "any", "command": ["sh", "-c", command]}]
-    metadata = {"name": name, "namespace": "default", "labels": {"app": name}}
-    spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": containers, **spec}
+def sleeper(name: str, command: str, env: list[EnvVar] | None = None) -> Pod:
+    container: Container = {"name": "main", "image": "any", "command": ["sh", "-c", command], "env": env or []}
+    metadata: ObjectMeta = {"name": name, "namespace": "default", "labels": {"app": name}}
+    spec: PodSpec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 class Operations(unittest.TestCase):
     """With an API server alone."""
 
+    embedded: longshore.EmbeddedCluster
+    cluster: longshore.Cluster
+    maps: longshore.View[ConfigMap]
+
     @classmethod
-    def setUpClass(cls):
+    def setUpClass(cls) -> None:
         cls.embedded = longshore.EmbeddedCluster(pods=False)
         cls.addClassCleanup(cls.embedded.stop)
         cls.cluster = cls.embedded.cluster
 
-    def setUp(self):
+    def setUp(self) -> None:
         self.maps = self.cluster.view("configmaps", "default")
         self.maps.delete_all()
 
-    def test_views(self):
+    def test_views(self) -> None:
         self.assertIsNone(self.maps.find("a"))
         made = self.maps.create(config_map("a"))
         self.assertEqual(self.maps.find("a"), made)
@@ -48,25 +56,25 @@ class Operations(unittest.TestCase):
         self.maps.dry_run().patch("a", {"data": {"never": "stored"}})
         self.assertIsNone(self.maps.fetch("a").field("data", "never"))
 
-    def test_a_watch_starts_after_a_version(self):
+    def test_a_watch_starts_after_a_version(self) -> None:
         first, second = self.maps.create(config_map("a")), self.maps.create(config_map("b"))
         with self.maps.watch(since=first.version) as watch:
             self.assertEqual(watch.next(timeout=10).item, second)
         with self.maps.watch(since="0") as watch:
-            self.assertEqual({watch.next(timeout=10).item.name for _ in range(2)}, {"a", "b"})
+            self.assertEqual({present(watch.next(timeout=10).item).name for _ in range(2)}, {"a", "b"})
         with self.assertRaises(longshore.APIError):
             self.maps.watch(since="not a version")
 
-    def test_deletion_has_options(self):
+    def test_deletion_has_options(self) -> None:
         made = self.maps.create(config_map("a"))
         with self.assertRaises(longshore.ConflictError):
             made.delete(uid="11111111-2222-3333-4444-555555555555")
         with self.assertRaisesRegex(ValueError, "background, foreground or orphan"):
-            made.delete(propagation="later")
+            made.delete(propagation="later")  # type: ignore[arg-type]
         self.maps.delete("a", propagation="background", grace_seconds=0, version=made.version)
         self.assertIsNone(self.maps.find("a"))
 
-    def test_waits(self):
+    def test_waits(self) -> None:
         made = self.maps.create(config_map("a"))
         threading.Timer(0.1, lambda: made.patch({"data": {"done": "yes"}})).start()
         found = made.wait(lambda item: item.field("data", "done") == "yes", timeout=10)
@@ -76,21 +84,21 @@ class Operations(unittest.TestCase):
         with self.assertRaises(ZeroDivisionError):
             made.wait(lambda item: 1 / 0)
         with self.assertRaisesRegex(TypeError, "not int"):
-            made.wait(3)
+            made.wait(3)  # type: ignore[call-overload]
         threading.Timer(0.1, made.delete).start()
         self.assertIsNone(self.maps.wait("a", "deleted", timeout=10))
 
-    def test_a_cache_follows_the_objects(self):
+    def test_a_cache_follows_the_objects(self) -> None:
         self.maps.create({**config_map("a"), "metadata": {"name": "a", "labels": {"x": "y"}}})
         cache = self.maps.cache()
         self.assertEqual([item.name for item in cache], ["a"])
         with cache.changes() as changes:
-            self.assertEqual(changes.next(timeout=10)[0], "UPSERT")
+            self.assertEqual(present(changes.next(timeout=10))[0], "UPSERT")
             made = self.maps.create(config_map("b"))
             self.assertEqual(changes.next(timeout=10), ("UPSERT", made))
             self.assertEqual((len(cache), cache.get("b", "default")), (2, made))
             made.delete()
-            kind, item = changes.next(timeout=10)
+            kind, item = present(changes.next(timeout=10))
             self.assertEqual((kind, item.name), ("GONE", "b"))
             with self.assertRaises(TimeoutError):
                 changes.next(timeout=0.01)
@@ -98,18 +106,18 @@ class Operations(unittest.TestCase):
         self.assertEqual(cache.list(namespace="kube-system"), [])
         self.assertIsNone(cache.get("b", "default"))
 
-    def test_relations(self):
+    def test_relations(self) -> None:
         owner = self.maps.create(config_map("owner"))
-        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid}
+        reference: OwnerReference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid}
         child = self.maps.create({"metadata": {"name": "child", "ownerReferences": [reference]}})
         self.assertEqual(child.owners(), [owner])
         self.assertEqual(owner.children(self.maps), [child])
-        event = {"metadata": {"name": "e"}, "involvedObject": {"kind": "ConfigMap", "name": "owner", "namespace": "default",
+        event: Event = {"metadata": {"name": "e"}, "involvedObject": {"kind": "ConfigMap", "name": "owner", "namespace": "default",
                  "uid": owner.uid}, "reason": "Tested", "type": "Normal"}
         self.cluster.view("events", "default").create(event)
         self.assertEqual([one.field("reason") for one in owner.events()], ["Tested"])
 
-    def test_scale(self):
+    def test_scale(self) -> None:
         labels = {"app": "web"}
         template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "any"}]}}
         spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
@@ -121,14 +129,14 @@ class Operations(unittest.TestCase):
                 made.scale(wrong)
         self.assertEqual(made.fetch().field("spec", "replicas"), 3)
 
-    def test_objects_of_a_connection_are_not_pickled(self):
+    def test_objects_of_a_connection_are_not_pickled(self) -> None:
         made = self.maps.create(config_map("a"))
         for value in [self.cluster, self.maps, made]:
             with self.assertRaisesRegex(TypeError, "cannot be pickled"):
                 pickle.dumps(value)
         self.assertEqual(pickle.loads(pickle.dumps(made.raw)), made.raw)
 
-    def test_only_pods_have_logs(self):
+    def test_only_pods_have_logs(self) -> None:
         with self.assertRaisesRegex(longshore.KubeError, "Pod"):
             self.maps.create(config_map("a")).logs()
 
@@ -136,18 +144,20 @@ class Operations(unittest.TestCase):
 class Asyncio(unittest.IsolatedAsyncioTestCase):
     """The same operations with asyncio."""
 
+    embedded: longshore.EmbeddedCluster
+
     @classmethod
-    def setUpClass(cls):
+    def setUpClass(cls) -> None:
         cls.embedded = longshore.EmbeddedCluster(pods=False)
         cls.addClassCleanup(cls.embedded.stop)
 
-    async def asyncSetUp(self):
+    async def asyncSetUp(self) -> None:
         self.cluster = aio.Cluster(kubeconfig=self.embedded.kubeconfig)
         self.addCleanup(self.cluster.close)
         self.maps = await self.cluster.view("configmaps", "default")
         await self.maps.delete_all()
 
-    async def test_objects(self):
+    async def test_objects(self) -> None:
         self.assertIsInstance(self.cluster, aio.Cluster)
         made = await self.cluster.create(config_map("a"))
         self.assertEqual(await self.maps.fetch("a"), made)
@@ -159,17 +169,17 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(await self.maps.list(), [changed])
         manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"
         self.assertEqual([item.name for item in await self.cluster.apply(manifest)], ["b"])
-        self.assertIsNone(await changed.delete())
+        self.assertIsNone(await changed.delete())  # type: ignore[func-returns-value]
         with self.assertRaises(LookupError):
             await self.maps.fetch("a")
 
-    async def test_many_requests_at_once(self):
+    async def test_many_requests_at_once(self) -> None:
         made = await asyncio.gather(*[self.maps.create(config_map(f"m{index}")) for index in range(100)])
         self.assertEqual(len({item.uid for item in made}), 100)
         self.assertEqual(threading.active_count(), 1)
         self.assertEqual(len([item async for item in self.maps]), 100)
 
-    async def test_watches(self):
+    async def test_watches(self) -> None:
         with await self.maps.watch() as watch:
             with self.assertRaises(TimeoutError):
                 await watch.next(timeout=0.01)
@@ -186,10 +196,10 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
             watch.close()
             self.assertEqual(await asyncio.wait_for(rest, 10), [])
 
-    async def collect(self, stream):
+    async def collect(self, stream: Any) -> list[Any]:
         return [one async for one in stream]
 
-    async def test_a_cancelled_wait_ends(self):
+    async def test_a_cancelled_wait_ends(self) -> None:
         made = await self.maps.create(config_map("a"))
         begin = time.monotonic()
         with self.assertRaises(asyncio.TimeoutError):
@@ -200,21 +210,25 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((await waiting).field("data", "x"), "y")
         self.assertLess(time.monotonic() - begin, 10)
 
-    async def test_the_wrong_kind_of_iteration_is_named(self):
-        for wrong, text in [(lambda: list(self.maps), "async for"), (lambda: len(self.maps), "count"), (lambda: self.maps[0], "list")]:
+    async def test_the_wrong_kind_of_iteration_is_named(self) -> None:
+        maps: Any = self.maps
+        cases: list[tuple[Callable[[], object], str]] = [
+            (lambda: list(maps), "async for"), (lambda: len(maps), "count"), (lambda: maps[0], "list")
+        ]
+        for wrong, text in cases:
             with self.assertRaisesRegex(TypeError, text):
                 wrong()
         with self.assertRaisesRegex(TypeError, "use for"):
-            self.embedded.cluster.view("pods").__aiter__()
+            self.embedded.cluster.view("pods").__aiter__()  # type: ignore[attr-defined]
 
-    async def test_a_cache(self):
+    async def test_a_cache(self) -> None:
         cache = await self.maps.cache()
         changes = cache.changes()
         made = await self.maps.create(config_map("a"))
         self.assertEqual(await changes.next(timeout=10), ("UPSERT", made))
         self.assertEqual(len(cache), 1)
 
-    async def test_requests_by_path(self):
+    async def test_requests_by_path(self) -> None:
         answer = await self.cluster.proxy().request("GET", ["api/v1", "namespaces", "default"], [])
         self.assertEqual(answer["metadata"]["name"], "default")
 
@@ -222,15 +236,20 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
 class Pods(unittest.TestCase):
     """With pods."""
 
+    embedded: longshore.EmbeddedCluster
+    cluster: longshore.Cluster
+    pods: longshore.View[Pod]
+    pod: longshore.Item[Pod]
+
     @classmethod
-    def setUpClass(cls):
+    def setUpClass(cls) -> None:
         cls.embedded = longshore.EmbeddedCluster()
         cls.addClassCleanup(cls.embedded.stop)
         cls.cluster = cls.embedded.cluster
         cls.pods = cls.cluster.view("pods", "default")
         cls.pod = cls.pods.create(sleeper("main", "echo ready; exec sleep 60")).wait("ready", timeout=60)
 
-    def test_logs(self):
+    def test_logs(self) -> None:
         pod = self.pods.create(sleeper("talker", "echo one; echo two; echo three"))
         pod.wait("finished", timeout=60)
         self.assertEqual(list(pod.logs()), ["one", "two", "three"])
@@ -243,7 +262,7 @@ class Pods(unittest.TestCase):
             with self.assertRaises(TimeoutError):
                 lines.next(timeout=0.05)
 
-    def test_exec(self):
+    def test_exec(self) -> None:
         output = self.pod.exec(["sh", "-c", "cat; echo problem >&2; exit 3"], input=b"some input\n")
         self.assertEqual(output, longshore.Output(3, b"some input\n", b"problem\n"))
         self.assertEqual(output.text, "some input\n")
@@ -255,7 +274,7 @@ class Pods(unittest.TestCase):
         with self.assertRaises(longshore.ClosedError):
             session.wait()
 
-    def test_files_are_copied(self):
+    def test_files_are_copied(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             source, target = Path(folder, "a.txt"), Path(folder, "b.txt")
             source.write_text("content")
@@ -263,12 +282,10 @@ class Pods(unittest.TestCase):
             self.pod.copy_out(f"{folder}/inside.txt", target)
             self.assertEqual(target.read_text(), "content")
 
-    def test_a_port_is_forwarded(self):
+    def test_a_port_is_forwarded(self) -> None:
         server = "exec python3 -m http.server --bind $POD_IP 18431"
-        address = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
-        data = sleeper("web", server)
-        data["spec"]["containers"][0]["env"] = [address]
-        pod = self.pods.create(data)
+        address: EnvVar = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+        pod = self.pods.create(sleeper("web", server, [address]))
         pod.wait(lambda pod: pod.field("status", "phase") == "Running", timeout=60)
         with pod.port_forward(18431) as forward:
             url = f"http://127.0.0.1:{forward.local_port}/"
@@ -282,14 +299,14 @@ class Pods(unittest.TestCase):
                     self.assertLess(time.monotonic(), deadline, forward.problems[-1:])
                     time.sleep(0.05)
 
-    def test_a_pod_is_evicted(self):
+    def test_a_pod_is_evicted(self) -> None:
         pod = self.pods.create(sleeper("short", "exec sleep 60"))
         pod.wait("ready", timeout=60)
         pod.evict(grace_seconds=0)
         pod.wait("deleted", timeout=60)
 
-    def test_asyncio_reads_logs_and_runs_commands(self):
-        async def use():
+    def test_asyncio_reads_logs_and_runs_commands(self) -> None:
+        async def use() -> tuple[str, str]:
             async with aio.Cluster(kubeconfig=self.embedded.kubeconfig) as cluster:
                 pods = await cluster.view("pods", "default")
                 pod = await pods.fetch("main")

@@ -25,7 +25,7 @@ while len(list(barrier.iterdir())) < 2:
 
 
 class Pod(unittest.TestCase):
-    def test_tasks_detect_their_role_and_index(self):
+    def test_tasks_detect_their_role_and_index(self) -> None:
         with tempfile.TemporaryDirectory() as barrier, longshore.EmbeddedCluster() as embedded:
             container = {
                 "name": "main",

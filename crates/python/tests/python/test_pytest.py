@@ -67,7 +67,7 @@ def test_pods(longshore_cluster_with_pods):
 
 @unittest.skipUnless(importlib.util.find_spec("pytest"), "pytest is not installed")
 class Pytest(unittest.TestCase):
-    def pytest(self, text, *arguments, **environment):
+    def pytest(self, text: str, *arguments: str, **environment: str) -> str:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "test_it.py").write_text(text)
             command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
@@ -78,17 +78,17 @@ class Pytest(unittest.TestCase):
                                   env={**os.environ, **environment}, cwd=folder)
             return done.stdout + done.stderr
 
-    def test_embedded_clusters(self):
+    def test_embedded_clusters(self) -> None:
         self.assertIn("7 passed", self.pytest(TESTS))
 
-    def test_pods_run(self):
+    def test_pods_run(self) -> None:
         self.assertIn("1 passed", self.pytest(PODS))
 
     @unittest.skipUnless(importlib.util.find_spec("xdist"), "pytest-xdist is not installed")
-    def test_workers_of_xdist_have_clusters_of_their_own(self):
+    def test_workers_of_xdist_have_clusters_of_their_own(self) -> None:
         self.assertIn("7 passed", self.pytest(TESTS, "-n", "2"))
 
-    def test_another_cluster(self):
+    def test_another_cluster(self) -> None:
         with longshore.EmbeddedCluster(pods=False) as other:
             output = self.pytest(TESTS, "--longshore-context", "longshore", KUBECONFIG=str(other.kubeconfig))
             self.assertIn("6 passed, 1 skipped", output)
@@ -97,7 +97,7 @@ class Pytest(unittest.TestCase):
             # An API server alone does not finish the deletion.
             self.assertTrue(all(item.field("metadata", "deletionTimestamp") for item in spaces))
 
-    def test_an_unknown_context_is_named(self):
+    def test_an_unknown_context_is_named(self) -> None:
         with longshore.EmbeddedCluster(pods=False) as other:
             output = self.pytest(TESTS, "--longshore-context", "missing", KUBECONFIG=str(other.kubeconfig))
             self.assertIn("missing", output)
@@ -105,19 +105,19 @@ class Pytest(unittest.TestCase):
 
 
 class Unittest(testing.ClusterTestCase):
-    def test_the_cluster_is_new(self):
+    def test_the_cluster_is_new(self) -> None:
         self.assertEqual(self.cluster.view("configmaps", self.namespace).list(), [])
         self.test_cluster.view("configmaps").create({"metadata": {"name": "a"}})
         self.assertTrue(Path(self.kubeconfig).exists())
 
     test_the_cluster_is_new_again = test_the_cluster_is_new
 
-    def test_faults_of_a_real_cluster(self):
+    def test_faults_of_a_real_cluster(self) -> None:
         real = testing.TestCluster(self.cluster, self.kubeconfig, "default", None)
         with self.assertRaisesRegex(testing.NoFaultsError, "real cluster"):
             real.faults
 
-    def test_bad_rules_are_rejected(self):
+    def test_bad_rules_are_rejected(self) -> None:
         with self.assertRaisesRegex(ValueError, "fault rule"):
             self.test_cluster.faults.add({"match": 3})
 

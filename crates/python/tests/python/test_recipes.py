@@ -8,6 +8,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from typing import Any
 
 import longshore
 
@@ -32,12 +33,12 @@ for path in sys.argv[1:]:
 RESULTS = "print(best['rate'], sorted({run.status for run in runs}), sorted(squares.items()))\n"
 
 
-def installed(*modules):
+def installed(*modules: str) -> bool:
     return all(importlib.util.find_spec(module) for module in modules)
 
 
 class Recipes(unittest.TestCase):
-    def setUp(self):
+    def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
@@ -46,13 +47,13 @@ class Recipes(unittest.TestCase):
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
 
-    def embedded(self, **options):
+    def embedded(self, **options: Any) -> longshore.EmbeddedCluster:
         embedded = longshore.EmbeddedCluster(**options)
         self.addCleanup(embedded.stop)
         self.kubeconfig = str(embedded.kubeconfig)
         return embedded
 
-    def start(self, *arguments):
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Starts Python as a client of the embedded cluster."""
         env = {**os.environ, "KUBECONFIG": self.kubeconfig, "LONGSHORE_KUBECONFIG": self.kubeconfig}
         process = subprocess.Popen(
@@ -63,13 +64,13 @@ class Recipes(unittest.TestCase):
         self.addCleanup(process.kill)
         return process
 
-    def run_python(self, *arguments):
+    def run_python(self, *arguments: str) -> str:
         process = self.start(*arguments)
         output, _ = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 0, output)
         return output
 
-    def pytest(self, file):
+    def pytest(self, file: str) -> str:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", file]
         # The wheel registers the plugin by itself.
         if "LONGSHORE_TEST_WHEEL" not in os.environ:
@@ -78,7 +79,7 @@ class Recipes(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
-    def test_each_program_runs_in_a_test(self):
+    def test_each_program_runs_in_a_test(self) -> None:
         text = Path(__file__).read_text(encoding="utf-8")
         self.assertTrue(FILES)
         for name in FILES:
@@ -86,11 +87,11 @@ class Recipes(unittest.TestCase):
         # A block without a name would not run.
         self.assertNotRegex(TEXT, r"```python\n")
 
-    def test_the_controller(self):
+    def test_the_controller(self) -> None:
         embedded = self.embedded(pods=False)
         maps = embedded.cluster.view("configmaps", "default")
 
-        def create(name, **data):
+        def create(name: str, **data: str) -> None:
             maps.create({"metadata": {"name": name}, "data": data})
             maps.wait(name, lambda item: item.labels.get("keys") == str(len(data)), timeout=60)
 
@@ -113,12 +114,12 @@ class Recipes(unittest.TestCase):
         self.assertIsNone(second.poll())
 
     @unittest.skipUnless(installed("kopf", "pytest"), "kopf or pytest is not installed")
-    def test_an_operator(self):
+    def test_an_operator(self) -> None:
         self.assertIn("greeter.py", FILES["test_greeter.py"])
         self.assertIn("kopf.on", FILES["greeter.py"])
         self.assertIn("1 passed", self.pytest("test_greeter.py"))
 
-    def test_a_sweep(self):
+    def test_a_sweep(self) -> None:
         self.embedded()
         (self.folder / "results.py").write_text(RESULTS)
         cells = ["sweep/launch.py", "sweep/collect.py", "sweep/files.py", "results.py"]
@@ -126,10 +127,10 @@ class Recipes(unittest.TestCase):
         self.assertEqual(output, "0.3 ['cancelled', 'succeeded'] [('0', 0), ('1', 1), ('2', 4)]\n")
 
     @unittest.skipUnless(installed("kubernetes", "pytest"), "the official client or pytest is not installed")
-    def test_the_official_client(self):
+    def test_the_official_client(self) -> None:
         self.assertIn("2 passed", self.pytest("test_colour.py"))
 
-    def test_a_deployment(self):
+    def test_a_deployment(self) -> None:
         embedded = self.embedded()
         self.assertIn('"shop.yaml"', FILES["deploy.py"])
         for colour in ["red", "blue"]:
@@ -143,7 +144,7 @@ class Recipes(unittest.TestCase):
             lines = [pod.logs(follow=True).next(timeout=60) for pod in current]
             self.assertEqual(lines, [f"red {colour}"] * 2)
 
-    def test_a_deployment_that_does_not_start(self):
+    def test_a_deployment_that_does_not_start(self) -> None:
         self.embedded()
         (self.folder / "shop.yaml").write_text(FILES["shop.yaml"].replace("[sh,", "[missing-program,"))
         (self.folder / "deploy.py").write_text(FILES["deploy.py"].replace("timeout=120", "timeout=5"))

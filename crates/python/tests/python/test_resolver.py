@@ -4,29 +4,31 @@ import os
 import threading
 import time
 import unittest
+from collections.abc import Callable
+from typing import Any
 from unittest import mock
 
 import longshore
 from longshore import ExecutableLocation, KubernetesClusterResolver, MissingTasksError, PodError
 
-from pods import WithCluster
+from pods import WithCluster, present
 
 
 class Resolver(WithCluster):
-    def resolver(self, *arguments, **options):
-        return KubernetesClusterResolver(*arguments, override_client=self.cluster, **options)
+    def resolver(self, mapping: Any = None, port: int = 8470, **options: Any) -> KubernetesClusterResolver:
+        return KubernetesClusterResolver(mapping, port, override_client=self.cluster, **options)
 
-    def spec(self, *arguments, **options):
-        return longshore.ClusterSpec(self.resolver(*arguments, **options).cluster_spec()).as_dict()
+    def spec(self, mapping: Any = None, port: int = 8470, **options: Any) -> dict[str, Any]:
+        return longshore.ClusterSpec(self.resolver(mapping, port, **options).cluster_spec()).as_dict()
 
-    def test_cases_from_tensorflows_tests(self):
+    def test_cases_from_tensorflows_tests(self) -> None:
         self.add("tensorflow-abc123", ip="10.1.2.3")
         self.add("tensorflow-def456", ip="10.1.2.4")
         self.add("tensorflow-999999", ip="10.1.2.5")
         expected = {"worker": ["10.1.2.5:8470", "10.1.2.3:8470", "10.1.2.4:8470"]}
         self.assertEqual(self.spec(order="lexical"), expected)
 
-    def test_master_urls(self):
+    def test_master_urls(self) -> None:
         for index in range(3):
             self.add(f"worker-{index}", ip=f"10.1.2.{index + 3}")
         resolver = self.resolver()
@@ -45,7 +47,7 @@ class Resolver(WithCluster):
         with self.assertRaisesRegex(ValueError, "No task with index 7 in job 'worker'"):
             resolver.master("worker", 7)
 
-    def test_tasks_are_in_the_order_of_the_selectors(self):
+    def test_tasks_are_in_the_order_of_the_selectors(self) -> None:
         self.add("b", ip="10.0.0.2", labels={"job-name": "worker1"})
         self.add("a", ip="10.0.0.1", labels={"job-name": "worker2"})
         mapping = {"worker": ["job-name=worker1", "job-name=worker2"], "ps": ["job-name=none"]}
@@ -53,7 +55,7 @@ class Resolver(WithCluster):
         self.assertEqual(self.spec({"w": "job-name in (worker1,worker2)"}), {"w": ["10.0.0.1:8470", "10.0.0.2:8470"]})
         self.assertEqual(self.spec({"w": {"job-name": "worker1"}}), {"w": ["10.0.0.2:8470"]})
 
-    def test_pods_that_are_not_running(self):
+    def test_pods_that_are_not_running(self) -> None:
         self.add("good")
         self.add("tensorflow-0", phase="Failed")
         with self.assertRaises(RuntimeError) as raised:
@@ -62,7 +64,7 @@ class Resolver(WithCluster):
         self.assertIsInstance(raised.exception, PodError)
         self.assertEqual(self.spec(not_running="skip_finished"), {"worker": ["10.1.2.3:8470"]})
 
-    def test_differences_from_tensorflow(self):
+    def test_differences_from_tensorflow(self) -> None:
         for index in (10, 2):
             self.add(f"worker-{index}", ip=f"10.0.0.{index}", host_ip=f"192.168.0.{index}")
         self.add("worker-3", ip="fd00::3", namespace="kube-system")
@@ -78,7 +80,7 @@ class Resolver(WithCluster):
             self.spec(twice)
         self.assertEqual(self.spec(twice, once=True)["b"], [])
 
-    def test_accelerators(self):
+    def test_accelerators(self) -> None:
         self.add("worker-0", gpus=2)
         self.add("worker-1", gpus=4)
         resolver = self.resolver()
@@ -88,7 +90,7 @@ class Resolver(WithCluster):
         found = [(task["index"], task["resources"]) for task in resolver.accelerators()]
         self.assertEqual(found, [(0, {"nvidia.com/gpu": 2}), (1, {"nvidia.com/gpu": 4})])
 
-    def test_formats(self):
+    def test_formats(self) -> None:
         self.add("worker-0", ip="10.0.0.1", gpus=8)
         self.add("worker-1", ip="10.0.0.2", gpus=8)
         tasks = self.resolver().tasks()
@@ -98,16 +100,17 @@ class Resolver(WithCluster):
         variables = tasks.variables("worker", 1)
         self.assertEqual((variables["MASTER_ADDR"], variables["RANK"]), ("10.0.0.1", "1"))
         self.assertIn('"index":1', variables["TF_CONFIG"])
-        for call, text in [
+        cases: list[tuple[Callable[[], object], str]] = [
             (lambda: tasks.render("nothing"), "unknown format"),
             (lambda: tasks.render("torch"), "describes a single task"),
             (lambda: tasks.variables("worker", 5), "No task with index 5"),
-        ]:
+        ]
+        for call, text in cases:
             with self.assertRaisesRegex(ValueError, text):
                 call()
 
-    def test_arguments(self):
-        for options, error, text in [
+    def test_arguments(self) -> None:
+        cases: list[tuple[dict[str, Any], type[Exception], str]] = [
             ({"executable_location": 7}, ValueError, "executable location provided is invalid: 7"),
             ({"tf_server_port": 70000}, ValueError, "70000"),
             ({"address": "ip"}, ValueError, "choose one of pod_ip, host_ip, dns, hostname"),
@@ -116,7 +119,8 @@ class Resolver(WithCluster):
             ({"namespace": "a", "all_namespaces": True}, ValueError, "not both"),
             ({"override_client": "nonsense"}, TypeError, "override_client must be"),
             ({"job_to_label_mapping": {"worker": 7}}, TypeError, "the selectors of job 'worker'"),
-        ]:
+        ]
+        for options, error, text in cases:
             with self.subTest(options), self.assertRaisesRegex(error, text):
                 KubernetesClusterResolver(**options)
         for location in ExecutableLocation:
@@ -124,28 +128,28 @@ class Resolver(WithCluster):
         with self.assertRaisesRegex(ValueError, "a==b==c"):
             self.resolver({"worker": ["a==b==c"]}).cluster_spec()
 
-    def test_the_resolver_connects_on_first_use(self):
+    def test_the_resolver_connects_on_first_use(self) -> None:
         with mock.patch.dict(os.environ, {"KUBECONFIG": "/nonexistent"}):
             resolver = KubernetesClusterResolver()
             self.assertEqual(resolver.master(), "")
             with self.assertRaises(longshore.KubeError):
                 resolver.cluster_spec()
 
-    def test_a_closed_cluster(self):
+    def test_a_closed_cluster(self) -> None:
         resolver = self.resolver()
         self.cluster.close()
         with self.assertRaises(longshore.ClosedError):
             resolver.cluster_spec()
 
-    def test_waiting(self):
+    def test_waiting(self) -> None:
         self.add("worker-0", ip="10.0.0.1")
         resolver = self.resolver()
-        with self.assertRaises(TimeoutError) as raised:
+        with self.assertRaises(MissingTasksError) as raised:
             resolver.wait({"worker": 2}, timeout=0.2)
-        self.assertIsInstance(raised.exception, MissingTasksError)
+        self.assertIsInstance(raised.exception, TimeoutError)
         self.assertEqual(raised.exception.missing, {"worker": (1, 2, ["1 not created yet"])})
 
-        def late():
+        def late() -> None:
             time.sleep(0.2)
             self.add("worker-1", ip="10.0.0.2")
 
@@ -158,17 +162,17 @@ class Resolver(WithCluster):
         with self.assertRaises(ValueError):
             resolver.wait({"worker": 2}, timeout=-1)
 
-    def test_watching(self):
+    def test_watching(self) -> None:
         self.add("worker-0", ip="10.0.0.1")
         generations = self.resolver(not_running="skip").watch()
-        first = generations.next(10)
+        first = present(generations.next(10))
         self.assertEqual((first.number, len(first.joined), first.left), (1, 1, []))
         self.assertIsNone(generations.next(0.1))
         self.add("worker-1", ip="10.0.0.2")
         second = next(generations)
         self.assertEqual([task["pod"]["name"] for task in second.joined], ["worker-1"])
         self.cluster.view("pods", "default").delete("worker-0")
-        third = generations.next(30)
+        third = present(generations.next(30))
         self.assertEqual(third.number, 3)
         self.assertEqual(third.spec.as_dict(), {"worker": ["10.0.0.2:8470"]})
         self.assertEqual([task["pod"]["name"] for task in third.left], ["worker-0"])

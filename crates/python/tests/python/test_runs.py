@@ -6,25 +6,31 @@ import sys
 import tempfile
 import threading
 import unittest
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import longshore
 from longshore import aio
 
 import train_example
+from pods import present
 
 
 class Runs(unittest.TestCase):
     """Runs on one cluster with pods."""
 
+    embedded: longshore.EmbeddedCluster
+    cluster: longshore.Cluster
+
     @classmethod
-    def setUpClass(cls):
+    def setUpClass(cls) -> None:
         cls.embedded = longshore.EmbeddedCluster()
         cls.addClassCleanup(cls.embedded.stop)
         cls.cluster = cls.embedded.cluster
 
-    def folder(self, **files):
+    def folder(self, **files: str) -> Path:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         path = Path(folder.name, "code")
@@ -33,10 +39,10 @@ class Runs(unittest.TestCase):
             (path / name.replace("_", ".")).write_text(text)
         return path
 
-    def lines(self, run):
+    def lines(self, run: longshore.Run) -> list[str]:
         return sorted(str(line) for line in run.logs())
 
-    def test_a_folder(self):
+    def test_a_folder(self) -> None:
         folder = self.folder(longshore_toml="command = ['sh', 'run.sh']\n[env]\nA = 'file'\nB = 'file'\n",
                              run_sh='echo "$A $B"; exit 3')
         run = longshore.run(folder, cluster=self.cluster, env={"A": "argument"}, name="named", timeout="1m")
@@ -52,35 +58,35 @@ class Runs(unittest.TestCase):
         with self.assertRaises(longshore.KubeError):
             longshore.find_run(run.name, cluster=self.cluster)
 
-    def test_a_command_and_roles(self):
+    def test_a_command_and_roles(self) -> None:
         folder = self.folder(longshore_toml="[roles.a]\ncount = 1\n[roles.b]\ncount = 1\n")
         command = ["sh", "-c", "echo $LONGSHORE_ROLE"]
         run = longshore.run(folder, command, cluster=self.cluster, roles={"a": 2})
         self.assertEqual(self.lines(run), ["a/0 | a", "a/1 | a", "b/0 | b"])
 
-    def test_a_script(self):
+    def test_a_script(self) -> None:
         folder = self.folder(main_py="import helper", helper_py="print('helped')")
         run = longshore.run(folder / "main.py", cluster=self.cluster)
         self.assertEqual(self.lines(run), ["main/0 | helped"])
 
-    def test_tasks_on_this_machine_use_the_same_interpreter(self):
+    def test_tasks_on_this_machine_use_the_same_interpreter(self) -> None:
         folder = self.folder(main_py="import os, sys; print(sys.prefix, os.environ['OMP_NUM_THREADS'])")
         with mock.patch.dict(os.environ, {"PATH": os.defpath, "OMP_NUM_THREADS": "3"}):
             run = longshore.run(folder / "main.py", cluster=self.cluster)
         self.assertEqual(self.lines(run), [f"main/0 | {sys.prefix} 3"])
 
-    def test_code_that_does_not_fit_a_secret(self):
+    def test_code_that_does_not_fit_a_secret(self) -> None:
         folder = self.folder(main_py="import os; print(os.path.getsize('large'))")
         (folder / "large").write_bytes(os.urandom(3_000_000))
         run = longshore.run(folder / "main.py", cluster=self.cluster)
         self.assertEqual(self.lines(run), ["main/0 | 3000000"])
 
-    def test_code_that_is_in_the_image_is_not_packed(self):
+    def test_code_that_is_in_the_image_is_not_packed(self) -> None:
         folder = self.folder(main_py="")
         run = longshore.run(folder, ["sh", "-c", "ls | wc -l"], code=False, cluster=self.cluster)
         self.assertEqual(self.lines(run), ["main/0 | 0"])
 
-    def test_functions(self):
+    def test_functions(self) -> None:
         env = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
         run = longshore.run(train_example.train, cluster=self.cluster, args=[0.5], kwargs={"steps": 2}, env=env)
         self.assertEqual(self.lines(run), ["main/0 | task 0 trains with 0.5 for 2 steps"])
@@ -89,20 +95,20 @@ class Runs(unittest.TestCase):
             "main/0 | task 0 trains with 0.1 for 1 steps", "main/1 | task 1 trains with 0.1 for 1 steps",
         ])
 
-    def test_a_run_is_cancelled(self):
+    def test_a_run_is_cancelled(self) -> None:
         run = longshore.run(self.folder(), ["sh", "-c", "echo started; sleep 60"], cluster=self.cluster)
         events = run.events()
-        while events.next(timeout=60)["event"] != "log":
+        while present(events.next(timeout=60))["event"] != "log":
             pass
         self.assertEqual(run.status, "running")
         threading.Timer(0.1, run.cancel).start()
         self.assertNotEqual(run.wait().exit_code, 0)
         self.assertEqual(run.status, "cancelled")
 
-    def test_asyncio(self):
+    def test_asyncio(self) -> None:
         folder = self.folder(main_py="print('hello')")
 
-        async def use():
+        async def use() -> tuple[list[str], int, str]:
             async with aio.Cluster(kubeconfig=self.embedded.kubeconfig) as cluster:
                 run = await aio.run(folder / "main.py", cluster=cluster, workers=2)
                 lines = sorted([str(line) async for line in run.logs()])
@@ -114,10 +120,13 @@ class Runs(unittest.TestCase):
 
         self.assertEqual(asyncio.run(use()), (["main/0 | hello", "main/1 | hello"], 0, "succeeded"))
 
-    def test_bad_arguments(self):
+    def test_bad_arguments(self) -> None:
         folder = self.folder()
-        run = lambda code=folder, command=("true",), **options: longshore.run(code, command, cluster=self.cluster, **options)
-        for call, error, text in [
+
+        def run(code: Any = folder, command: Sequence[str] = ("true",), **options: Any) -> longshore.Run:
+            return longshore.run(code, command, cluster=self.cluster, **options)
+
+        cases: list[tuple[Callable[[], object], type[Exception], str]] = [
             (lambda: run(image_name="a"), TypeError, "image_name"),
             (lambda: run(workers=2, roles={"a": 1}), TypeError, "not both"),
             (lambda: run(memory="4 apples"), longshore.InvalidError, "4 apples"),
@@ -131,7 +140,8 @@ class Runs(unittest.TestCase):
             (lambda: run(train_example.train, args=[object()]), TypeError, "as JSON"),
             (lambda: run(train_example.train, args=["x" * 200_000]), TypeError, "200"),
             (lambda: run(image="not an image!"), longshore.KubeError, "image"),
-        ]:
+        ]
+        for call, error, text in cases:
             with self.subTest(text), self.assertRaisesRegex(error, text):
                 call()
         self.assertEqual(self.cluster.view("jobs", "default").filter(labels="app.kubernetes.io/name=none").list(), [])
@@ -140,13 +150,13 @@ class Runs(unittest.TestCase):
 class Sources(unittest.TestCase):
     """Functions without a file."""
 
-    def test_the_source_of_a_notebook_function_is_packed(self):
+    def test_the_source_of_a_notebook_function_is_packed(self) -> None:
         from longshore._code import locate
 
         with tempfile.TemporaryDirectory() as folder:
             cell = Path(folder, "cell.py")
             cell.write_text("@decorator\ndef train(rate):\n    return rate * 2\n")
-            space = {"decorator": lambda function: function, "__name__": "__main__"}
+            space: dict[str, Any] = {"decorator": lambda function: function, "__name__": "__main__"}
             exec(compile(cell.read_text(), str(cell), "exec"), space)
             function = space["train"]
             function.__module__ = None

@@ -6,6 +6,8 @@ import signal
 import time
 import unittest
 
+from pods import present
+
 PROGRAM = """
 import signal
 import longshore
@@ -24,10 +26,10 @@ with longshore.EmbeddedCluster(pods=False) as embedded:
 
 
 class Signals(unittest.TestCase):
-    def test_ctrl_c_interrupts_a_wait(self):
+    def test_ctrl_c_interrupts_a_wait(self) -> None:
         with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True) as child:
             try:
-                self.assertEqual(child.stdout.readline(), "waiting\n")
+                self.assertEqual(present(child.stdout).readline(), "waiting\n")
                 time.sleep(0.2)
                 child.send_signal(signal.SIGINT)
                 output, _ = child.communicate(timeout=60)

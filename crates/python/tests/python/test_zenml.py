@@ -15,19 +15,23 @@ import sys
 import tempfile
 import threading
 import unittest
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import longshore
+import longshore.zenml
 from longshore import OrchestratorKubernetesBackend, PipelineRun
-from longshore import zenml
+
+from pods import present
 
 UUID = "8c0b0e94-3c1f-4a65-9d57-2f6d1c4b7a10"
 ZENML_STUB = Path(__file__).parents[3] / "zenml/tests/stand_in"
 DOCUMENT = Path(__file__).parents[4] / "docs/zenml.md"
 
 
-def config(artifacts="gs://team/zenml", name="training_digits", **more):
+def config(artifacts: str | Path = "gs://team/zenml", name: str = "training_digits", **more: Any) -> dict[str, Any]:
     """A config as returned by `pipeline.to_config()`."""
     return {
         "version": "1",
@@ -46,7 +50,7 @@ def config(artifacts="gs://team/zenml", name="training_digits", **more):
 class Job(unittest.TestCase):
     """Tests that need no cluster."""
 
-    def test_the_default_parameters(self):
+    def test_the_default_parameters(self) -> None:
         backend = OrchestratorKubernetesBackend()
         self.assertEqual(
             (backend.image, backend.job_prefix, backend.extra_labels, backend.extra_annotations, backend.namespace,
@@ -54,7 +58,7 @@ class Job(unittest.TestCase):
             ("python:3-slim", "zenml-", None, None, None, "IfNotPresent", "~/.kube/config"),
         )
 
-    def test_the_job(self):
+    def test_the_job(self) -> None:
         given = config()
         before = copy.deepcopy(given)
         backend = OrchestratorKubernetesBackend(
@@ -77,11 +81,12 @@ class Job(unittest.TestCase):
         self.assertEqual((container["name"], container["image"], container["imagePullPolicy"]), (name, "zenml:1", "Never"))
         self.assertNotIn("hunter2", json.dumps(job))
 
-    def test_invalid_parameters_and_configs(self):
-        for parameters, text in [
+    def test_invalid_parameters_and_configs(self) -> None:
+        cases: list[tuple[dict[str, Any], str]] = [
             ({"image_pull_policy": "Sometimes"}, "choose one of Always, Never, IfNotPresent"),
             ({"settings": "/nonexistent.toml"}, "nonexistent.toml"),
-        ]:
+        ]
+        for parameters, text in cases:
             with self.subTest(parameters), self.assertRaisesRegex(ValueError, text):
                 OrchestratorKubernetesBackend(**parameters)
         backend = OrchestratorKubernetesBackend()
@@ -98,7 +103,7 @@ class Job(unittest.TestCase):
         with self.assertRaisesRegex(longshore.ConfigError, "^The path you provided does not contain a valid Kubernetes config"):
             elsewhere.run(config())
 
-    def test_settings_apply_to_the_job(self):
+    def test_settings_apply_to_the_job(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "longshore.toml")
             file.write_text("launcher_image = 'longshore:1'\n[resources]\nmemory = '4Gi'\n")
@@ -107,16 +112,17 @@ class Job(unittest.TestCase):
         self.assertEqual(spec["initContainers"][0]["image"], "longshore:1")
         self.assertEqual(spec["containers"][0]["resources"]["limits"], {"memory": "4Gi"})
 
-    def test_the_repository_is_the_nearest_folder_with_zenml_metadata(self):
+    def test_the_repository_is_the_nearest_folder_with_zenml_metadata(self) -> None:
+        repository = vars(longshore.zenml)["_repository"]
         with tempfile.TemporaryDirectory() as folder:
             inner = Path(folder, "repository/steps/deep").resolve()
             inner.mkdir(parents=True)
             with working_directory(inner):
-                self.assertEqual(zenml._repository(), inner)
+                self.assertEqual(repository(), inner)
                 (inner.parents[1] / ".zenml").mkdir()
-                self.assertEqual(zenml._repository(), inner.parents[1])
+                self.assertEqual(repository(), inner.parents[1])
 
-    def test_with_zenml_installed_the_class_is_a_zenml_backend(self):
+    def test_with_zenml_installed_the_class_is_a_zenml_backend(self) -> None:
         program = (
             "import sys; sys.path.append(sys.argv[1])\n"
             "from zenml.backends.orchestrator.base.orchestrator_base_backend import OrchestratorBaseBackend\n"
@@ -131,7 +137,7 @@ class Job(unittest.TestCase):
 
 
 @contextlib.contextmanager
-def working_directory(folder):
+def working_directory(folder: Path) -> Iterator[None]:
     """`contextlib.chdir`, which Python 3.10 lacks."""
     before = os.getcwd()
     os.chdir(folder)
@@ -147,7 +153,7 @@ class Environment(unittest.TestCase):
     #: The contents of the file `data` in the repository.
     data = b""
 
-    def setUp(self):
+    def setUp(self) -> None:
         self.assertIsNotNone(shutil.which("longshore"), "pods need the longshore program: `cargo build --package longshore-cli`")
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -164,20 +170,21 @@ class Environment(unittest.TestCase):
         self.enter(working_directory(self.repository / "digits"))
         self.backend = OrchestratorKubernetesBackend(kubernetes_config_path=self.embedded.kubeconfig)
 
-    def enter(self, context):
+    def enter(self, context: Any) -> None:
         context.__enter__()
         self.addCleanup(context.__exit__, None, None, None)
 
-    def report(self):
+    def report(self) -> dict[str, Any]:
         """What the pipeline in the pod reports."""
-        return json.loads((self.artifacts / "report.json").read_text())
+        report: dict[str, Any] = json.loads((self.artifacts / "report.json").read_text())
+        return report
 
 
 class Pipelines(Environment):
     # More than the packer keeps in memory.
     data = os.urandom(5 << 20)
 
-    def test_a_pipeline_runs(self):
+    def test_a_pipeline_runs(self) -> None:
         given = config(self.artifacts)
         before = copy.deepcopy(given)
         out = io.StringIO()
@@ -207,13 +214,13 @@ class Pipelines(Environment):
         # With the uploaded code, under another name.
         again = copy.deepcopy(run.config)
         again["pipeline"]["args"].update(name="training_again", exit=3)
-        again = OrchestratorKubernetesBackend(
+        second = OrchestratorKubernetesBackend(
             kubernetes_config_path=self.embedded.kubeconfig, job_prefix="again-").launch_job(again)
         with contextlib.redirect_stdout(io.StringIO()) as out, self.assertLogs("longshore.zenml", "ERROR"):
-            self.assertEqual(again.wait(logs=False), 3)
-        self.assertEqual((again.name, out.getvalue()), ("again-training-again", ""))
+            self.assertEqual(second.wait(logs=False), 3)
+        self.assertEqual((second.name, out.getvalue()), ("again-training-again", ""))
 
-    def test_the_image_has_the_code(self):
+    def test_the_image_has_the_code(self) -> None:
         subprocess.run(["git", "init", "--quiet", str(self.repository)], check=True)
         (self.repository / ".zenml/.zenml_config").write_text("{}")
         settings = self.folder / "longshore.toml"
@@ -228,11 +235,11 @@ class Pipelines(Environment):
         report = self.report()
         self.assertEqual((report["folder"], report["files"]), (str(self.repository), files))
 
-    def test_a_wait_does_not_block_other_threads(self):
+    def test_a_wait_does_not_block_other_threads(self) -> None:
         (self.repository / "digits/pipeline.py").write_text("import time\ndef run(*_):\n    time.sleep(600)\n")
         run = self.backend.run(config(self.artifacts))
         following = run.follow()
-        while following.next(30)["event"] != "progress":
+        while present(following.next(30))["event"] != "progress":
             pass
         waited = []
         helper = threading.Thread(target=lambda: waited.append(run.wait()))
@@ -241,7 +248,7 @@ class Pipelines(Environment):
         helper.join(60)
         self.assertEqual((waited, run.exit_code), ([130], 130))
 
-    def test_ctrl_c_stops_the_wait_and_not_the_run(self):
+    def test_ctrl_c_stops_the_wait_and_not_the_run(self) -> None:
         (self.repository / "digits/pipeline.py").write_text("import time\ndef run(*_):\n    time.sleep(600)\n")
         program = (
             "import json, signal, sys, longshore\n"
@@ -254,7 +261,7 @@ class Pipelines(Environment):
         command = [sys.executable, "-B", "-c", program, str(self.embedded.kubeconfig), json.dumps(config(self.artifacts))]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
             try:
-                self.assertEqual(child.stdout.readline(), "waiting\n")
+                self.assertEqual(present(child.stdout).readline(), "waiting\n")
                 child.send_signal(signal.SIGINT)
                 self.assertEqual(child.communicate(timeout=60)[0], "interrupted None\n")
             finally:
@@ -266,21 +273,21 @@ class Pipelines(Environment):
 class Pipeline:
     """The methods of a ZenML pipeline that the document uses."""
 
-    def __init__(self, artifacts):
+    def __init__(self, artifacts: Path) -> None:
         self.artifacts, self.runs = artifacts, 0
 
-    def to_config(self):
+    def to_config(self) -> dict[str, Any]:
         self.runs += 1
         return config(self.artifacts, f"training_{self.runs}")
 
-    def run(self, backend):
+    def run(self, backend: OrchestratorKubernetesBackend) -> None:
         backend.run(self.to_config())
 
 
 class Document(Environment):
     """docs/zenml.md: writes its files and runs its Python and shell blocks, in order."""
 
-    def test_the_document(self):
+    def test_the_document(self) -> None:
         os.chdir(self.repository)
         kubeconfig = self.folder / ".kube/config"
         kubeconfig.parent.mkdir()
@@ -304,7 +311,7 @@ class Document(Environment):
         self.assertEqual(executed, 5)
 
 
-def blocks(document):
+def blocks(document: str) -> Iterator[tuple[str, str, str]]:
     """The language, the file name and the text of each code block."""
     pieces = document.split("\n```")
     for piece in pieces[1::2]:

@@ -12,6 +12,7 @@ import time
 import unittest
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 from typing_extensions import Annotated
@@ -24,7 +25,9 @@ from zenml.utils import source_utils
 from zenml.utils.run_utils import stop_run
 
 import longshore
-from longshore import _native, zenml_orchestrator
+from longshore import _native
+from longshore._zenml import names, order
+from longshore.types import Job
 from longshore.zenml_orchestrator import LongshoreOrchestratorSettings
 
 #: This folder, which the steps import this module from.
@@ -46,7 +49,7 @@ NODE = {
 }
 
 
-def wait_for_file(path):
+def wait_for_file(path: Path) -> None:
     deadline = time.monotonic() + TIMEOUT
     while not path.exists():
         if time.monotonic() > deadline:
@@ -71,12 +74,12 @@ def report(ordered: list[int]) -> Annotated[str, "text"]:
 
 
 @pipeline(enable_cache=False)
-def three_steps():
+def three_steps() -> None:
     report(sort(load()))
 
 
 @pipeline
-def cached_steps():
+def cached_steps() -> None:
     report(sort(load()))
 
 
@@ -94,7 +97,7 @@ def join(left: str, right: str) -> Annotated[str, "text"]:
 
 
 @pipeline(enable_cache=False)
-def two_branches(folder: str):
+def two_branches(folder: str) -> None:
     numbers = load()
     join(meet(numbers, "a", "b", folder), meet(numbers, "b", "a", folder))
 
@@ -115,7 +118,7 @@ def wait(numbers: list[int], seconds: float, folder: str) -> list[int]:
 
 
 @pipeline(enable_cache=False)
-def failing(seconds: float, folder: str):
+def failing(seconds: float, folder: str) -> None:
     numbers = load()
     report(fail(numbers, folder))
     wait(numbers, seconds, folder)
@@ -128,7 +131,7 @@ def end_abruptly() -> int:
 
 
 @pipeline(enable_cache=False)
-def ended_abruptly():
+def ended_abruptly() -> None:
     end_abruptly()
 
 
@@ -146,7 +149,7 @@ def fail_twice(folder: str) -> Annotated[int, "attempts"]:
 
 
 @pipeline(enable_cache=False)
-def failing_twice(folder: str):
+def failing_twice(folder: str) -> None:
     fail_twice(folder)
 
 
@@ -164,21 +167,21 @@ def variables() -> Annotated[list[str], "values"]:
 
 
 @pipeline(enable_cache=False)
-def with_settings():
+def with_settings() -> None:
     variables()
 
 
 @pipeline(enable_cache=False)
-def with_invalid_settings():
+def with_invalid_settings() -> None:
     load.with_options(settings={"orchestrator": LongshoreOrchestratorSettings(memory="4 apples")})()
 
 
 @pipeline(enable_cache=False)
-def long(folder: str):
+def long(folder: str) -> None:
     report(wait(load(), 600.0, folder))
 
 
-def setUpModule():
+def setUpModule() -> None:
     """A new configuration of ZenML and a new cluster; registers the orchestrator as a user does."""
     source_utils.set_custom_source_root(str(SOURCES))
     temporary = tempfile.TemporaryDirectory()
@@ -207,23 +210,23 @@ def setUpModule():
     execute(zenml, "stack", "register", "local-longshore", "-o", "longshore", "-a", "default", "--set")
 
 
-def execute(*command):
+def execute(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stdout}{done.stderr}")
 
 
-def record():
+def record() -> Any:
     """ZenML's record of the newest pipeline run."""
     newest = Client().list_pipeline_runs(sort_by="desc:created", size=1).items[0]
     return Client().get_pipeline_run(newest.id)
 
 
-def statuses(run):
+def statuses(run: Any) -> dict[str, str]:
     return {name: str(step_run.status) for name, step_run in run.steps.items()}
 
 
-def output(run, name):
+def output(run: Any, name: str) -> Any:
     """The only output of a step."""
     [[artifact]] = run.steps[name].outputs.values()
     return artifact.load()
@@ -232,30 +235,30 @@ def output(run, name):
 class Registered(unittest.TestCase):
     """The stack with the orchestrator is the active one."""
 
-    def setUp(self):
+    def setUp(self) -> None:
         self.stack = Client().active_stack
         self.cluster = self.stack.orchestrator.cluster()
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def jobs(self, run):
+    def jobs(self, run: Any) -> dict[str, longshore.Item[Job]]:
         """The Jobs of the runs of a pipeline run, by step."""
         jobs = self.cluster.view("jobs", "default").filter(labels={"zenml-run": str(run.id)})
         return {job.labels["zenml-step"]: job for job in jobs}
 
-    def run_of(self, run, name):
+    def run_of(self, run: Any, name: str) -> longshore.Run:
         """The Longshore run of a step."""
         return longshore.find_run(self.jobs(run)[name].labels["longshore.dev/run"], cluster=self.cluster)
 
 
 class Pipelines(Registered):
-    def test_the_stack(self):
+    def test_the_stack(self) -> None:
         self.assertEqual(self.stack.name, "local-longshore")
         self.assertEqual(self.stack.orchestrator.flavor, "longshore")
         self.assertTrue(self.stack.orchestrator.shares_files())
 
-    def test_three_steps_pass_artifacts(self):
+    def test_three_steps_pass_artifacts(self) -> None:
         with self.assertLogs("longshore.zenml_orchestrator", "INFO") as logs:
             run = three_steps()
         self.assertEqual(run.status, "completed")
@@ -273,19 +276,19 @@ class Pipelines(Registered):
         self.assertIn("[load] loading numbers", [line.getMessage() for line in logs.records])
         self.assertIn("loading numbers", [line.line for line in launched.logs()])
 
-    def test_parallel_steps(self):
+    def test_parallel_steps(self) -> None:
         run = two_branches(folder=str(self.folder))
         self.assertEqual(run.status, "completed")
         self.assertEqual(output(run, "join"), "a b")
 
-    def test_cached_steps_launch_nothing(self):
+    def test_cached_steps_launch_nothing(self) -> None:
         cached_steps()
         run = cached_steps()
         self.assertEqual(run.status, "completed")
         self.assertEqual(set(statuses(run).values()), {"cached"})
         self.assertEqual(self.jobs(run), {})
 
-    def test_a_failing_step(self):
+    def test_a_failing_step(self) -> None:
         with self.assertRaises(RuntimeError) as raised:
             failing(seconds=0.0, folder=str(self.folder))
         cause = "^step `fail` failed: .*ValueError: no such digits; read its log: "
@@ -297,7 +300,7 @@ class Pipelines(Registered):
         self.assertNotIn("report", self.jobs(run))
         self.assertEqual(self.run_of(run, "fail").status, "failed")
 
-    def test_fail_fast_cancels_the_other_steps(self):
+    def test_fail_fast_cancels_the_other_steps(self) -> None:
         with self.assertRaisesRegex(RuntimeError, "^step `fail` failed: [^`]*ValueError"):
             fail_fast = failing.with_options(execution_mode=ExecutionMode.FAIL_FAST)
             fail_fast(seconds=600.0, folder=str(self.folder))
@@ -306,18 +309,18 @@ class Pipelines(Registered):
         self.assertEqual(statuses(run), {"load": "completed", "fail": "failed", "wait": "stopped"})
         self.assertEqual(self.run_of(run, "wait").status, "cancelled")
 
-    def test_a_step_that_is_killed(self):
+    def test_a_step_that_is_killed(self) -> None:
         with self.assertRaisesRegex(RuntimeError, "step `end_abruptly` failed: .*137.*memory"):
             ended_abruptly()
         self.assertEqual(statuses(record()), {"end_abruptly": "failed"})
 
-    def test_retries(self):
+    def test_retries(self) -> None:
         run = failing_twice(folder=str(self.folder))
         self.assertEqual(run.status, "completed")
         self.assertEqual(run.steps["fail_twice"].version, 3)
         self.assertEqual(output(run, "fail_twice"), 3)
 
-    def test_settings(self):
+    def test_settings(self) -> None:
         run = with_settings()
         values = output(run, "variables")
         self.assertEqual(values[:2], ["hidden-value", "options"])
@@ -333,7 +336,7 @@ class Pipelines(Registered):
             self.assertNotIn("hidden-value", json.dumps(item.raw))
             self.assertNotIn("ZENML_STORE_URL", json.dumps(item.raw))
 
-    def test_a_step_that_cannot_be_launched(self):
+    def test_a_step_that_cannot_be_launched(self) -> None:
         with self.assertRaisesRegex(RuntimeError, "step `load` failed: .*4 apples"):
             with_invalid_settings()
         run = record()
@@ -343,7 +346,7 @@ class Pipelines(Registered):
 class Stopped(Registered):
     """A pipeline in a process of its own, which is stopped while a step runs."""
 
-    def start(self):
+    def start(self) -> tuple[subprocess.Popen[bytes], Path]:
         log = self.folder / "log"
         with log.open("w") as file:
             process = subprocess.Popen(
@@ -358,7 +361,7 @@ class Stopped(Registered):
             time.sleep(0.2)
         return process, log
 
-    def check(self, process, log, error):
+    def check(self, process: subprocess.Popen[bytes], log: Path, error: str) -> None:
         self.assertNotEqual(process.wait(TIMEOUT), 0, log.read_text())
         self.assertIn(error, log.read_text())
         run = record()
@@ -366,12 +369,12 @@ class Stopped(Registered):
         self.assertEqual(statuses(run), {"load": "completed", "wait": "stopped"})
         self.assertEqual(self.run_of(run, "wait").status, "cancelled")
 
-    def test_ctrl_c(self):
+    def test_ctrl_c(self) -> None:
         process, log = self.start()
         process.send_signal(signal.SIGINT)
         self.check(process, log, "KeyboardInterrupt")
 
-    def test_stop_from_another_process(self):
+    def test_stop_from_another_process(self) -> None:
         process, log = self.start()
         stop_run(record())
         self.check(process, log, "the pipeline run was stopped")
@@ -380,11 +383,13 @@ class Stopped(Registered):
 class OtherClusters(Registered):
     """A cluster whose nodes run containers: only what is created, because no node executes it."""
 
+    snapshot: Any
+
     @classmethod
-    def setUpClass(cls):
+    def setUpClass(cls) -> None:
         cls.snapshot = three_steps().snapshot
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         embedded = longshore.EmbeddedCluster(pods=False)
         self.addCleanup(embedded.stop)
@@ -398,7 +403,7 @@ class OtherClusters(Registered):
         self.orchestrator = type(self.stack.orchestrator).from_model(
             Client().list_stack_components(type="orchestrator", sort_by="desc:created", size=1).items[0])
 
-    def launch(self, settings, build=None):
+    def launch(self, settings: LongshoreOrchestratorSettings, build: Any = None) -> tuple[str, list[str], Any]:
         step = self.snapshot.step_configurations["load"]
         config = step.config.model_copy(update={"settings": {"orchestrator.longshore": settings}})
         step = step.model_copy(update={"config": config})
@@ -413,13 +418,13 @@ class OtherClusters(Registered):
         command = container["command"]
         return container["image"], command[command.index("--") + 1:], job.field("spec", "template", "spec")
 
-    def test_components_of_this_machine_are_refused(self):
+    def test_components_of_this_machine_are_refused(self) -> None:
         self.assertFalse(self.orchestrator.shares_files())
         valid, problem = self.orchestrator._validate(self.stack)
         self.assertFalse(valid)
         self.assertIn("zenml login", problem)
 
-    def test_an_image_of_the_settings(self):
+    def test_an_image_of_the_settings(self) -> None:
         settings = LongshoreOrchestratorSettings(image="registry.example/zenml:1")
         image, command, pod = self.launch(settings)
         self.assertEqual(image, "registry.example/zenml:1")
@@ -428,7 +433,7 @@ class OtherClusters(Registered):
         # Longshore sends the code.
         self.assertIn("fetch", [container["name"] for container in pod["initContainers"]])
 
-    def test_an_image_that_zenml_built(self):
+    def test_an_image_that_zenml_built(self) -> None:
         name = "registry.example/{component_key}:{step}"
         build = SimpleNamespace(get_image=lambda **arguments: name.format(**arguments))
         self.launch(LongshoreOrchestratorSettings(), build)
@@ -439,21 +444,22 @@ class OtherClusters(Registered):
         # The code is in the image, or ZenML downloads it.
         self.assertNotIn("fetch", [container["name"] for container in pod.get("initContainers", [])])
 
-    def test_builds(self):
+    def test_builds(self) -> None:
         self.assertEqual(self.stack.orchestrator.get_docker_builds(self.snapshot), [])
         with self.assertRaisesRegex(RuntimeError, "container registry"):
             self.orchestrator.get_docker_builds(self.snapshot)
 
 
 class Module(unittest.TestCase):
-    def test_the_package_does_not_import_zenml(self):
+    def test_the_package_does_not_import_zenml(self) -> None:
         program = "import longshore, longshore.runs, sys; assert 'zenml' not in sys.modules"
         subprocess.run([sys.executable, "-c", program], check=True)
 
-    def test_docstrings(self):
-        results = doctest.testmod(zenml_orchestrator, verbose=False)
-        self.assertGreater(results.attempted, 0)
-        self.assertEqual(results.failed, 0)
+    def test_docstrings(self) -> None:
+        for module in [names, order]:
+            results = doctest.testmod(module, verbose=False)
+            self.assertGreater(results.attempted, 0)
+            self.assertEqual(results.failed, 0)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,7 @@ pub(in crate::machine) fn draft(
     author: Option<Author>,
     reviews: Option<&Reviews>,
 ) -> Result<Draft, Error> {
+    let dry_run = request.options.dry_run;
     let kinds = &state.kinds;
     let (kind, view) = kinds.resolve(&request.kind)?;
     let info = kinds.entry(kind).info.clone();
@@ -73,13 +74,7 @@ pub(in crate::machine) fn draft(
     let mut object = view.to_stored_form(object);
     set_namespace(&info, request.namespace.as_deref(), &mut object)?;
     let metadata = json::child(&mut object, "metadata");
-    // Zero is the version of an object that is not stored yet. As in
-    // Kubernetes, a version that is not a number is ignored.
-    if is_version(json::text(metadata, "resourceVersion")) {
-        return Err(Error::BadRequest(
-            "resourceVersion should not be set on objects to be created".into(),
-        ));
-    }
+    let has_version = is_version(json::text(metadata, "resourceVersion"));
     for name in [
         "resourceVersion",
         "deletionTimestamp",
@@ -101,8 +96,16 @@ pub(in crate::machine) fn draft(
     set_generation(&kinds.entry(kind).rules, &mut object);
     let name = json::text(&object, "metadata.name").to_owned();
     let prefix = json::text(&object, "metadata.generateName").to_owned();
+    // As in Kubernetes, whose store checks it: after validation, and not in a dry run.
+    let check_version = || match has_version && !dry_run {
+        true => Err(Error::BadRequest(
+            "resourceVersion should not be set on objects to be created".into(),
+        )),
+        false => Ok(()),
+    };
     if !name.is_empty() {
         let entries = prepare(place_of, state, ids, &mut object, &author)?;
+        check_version()?;
         return Ok(Draft {
             view: view.clone(),
             info,
@@ -124,6 +127,7 @@ pub(in crate::machine) fn draft(
     let unnamed = object.clone();
     generate_name(ids, &mut object);
     let entries = prepare(place_of, state, ids, &mut object, &author)?;
+    check_version()?;
     Ok(Draft {
         view: view.clone(),
         info,
@@ -196,7 +200,9 @@ fn mutate(
     })
 }
 
-/// Whether a string is the resource version of a stored object.
+/// Whether a string is the resource version of a stored object. Zero is the
+/// version of an object that is not stored yet. As in Kubernetes, a version that
+/// is not a number is ignored.
 fn is_version(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
         && text.parse::<u64>().is_ok_and(|version| version > 0)

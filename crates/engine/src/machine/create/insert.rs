@@ -8,7 +8,7 @@ use longshore_model::time;
 
 use super::draft::{Draft, Kind, check_not_terminating, generate_name, namespace_of, prepare};
 use crate::{
-    Error, Object, Subject, Written,
+    Error, Object, Subject, Subresource, Written,
     kinds::KindId,
     machine::{
         JsonObject, Transaction, admission, namespace,
@@ -31,7 +31,7 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         unnamed,
         author,
         mut entries,
-        warnings,
+        mut warnings,
         is_reviewed,
     } = draft;
     let kind = tx.kinds().id(&view.info)?;
@@ -90,6 +90,8 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     if let Some(error) = exists {
         return Err(error);
     }
+    admission::enforce_limits(tx, kind, &object, None, Subresource::None)?;
+    warnings.extend(admission::warning(tx, kind, &object));
     let object = tx.for_storage(&view, &object)?.unwrap_or(object);
     Ok(Written {
         object: put(tx, kind, &object, &managed, &author)?,

@@ -22,7 +22,7 @@ use crate::{Create, Error, Written};
 pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, Error> {
     let is_namespace = draft.is_namespace();
     let written = insert(tx, draft)?;
-    if is_namespace {
+    if is_namespace && tx.state().creates_accounts {
         create_contents(tx, written.object.name())?;
     }
     Ok(written)

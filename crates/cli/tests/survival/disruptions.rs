@@ -17,7 +17,7 @@ use crate::machine::{Machine, Running, eventually, signal};
 
 /// Prints numbered lines with the pod's name until a file says how to end.
 const COUNT: &str = r#"i=0
-while ! test -e "$END"; do echo "$POD_NAME $i"; i=$((i+1)); sleep 0.02; done
+while ! test -e "$END"; do echo "$POD_NAME $i"; i=$((i+1)); sleep 0.1; done
 exit "$(cat "$END")"
 "#;
 
@@ -65,7 +65,7 @@ impl Events {
             &format!("a new pod of {task} prints, other than {known:?}"),
             || {
                 let new = self.numbers().into_iter().find(|((of, pod), numbers)| {
-                    of == task && !known.contains(pod) && numbers.len() > 20
+                    of == task && !known.contains(pod) && numbers.len() > 5
                 });
                 found = new.map(|((_, pod), _)| pod);
                 found.is_some()

@@ -14,7 +14,7 @@ use std::{
 use longshore::{Cluster, Patch, View, client::DeleteOptions, kinds::ConfigMap};
 use serde_json::json;
 
-use crate::machine::{Machine, TIMEOUT, found_in_mounts, processes_with};
+use crate::machine::{Machine, TIMEOUT, processes_with};
 
 /// Number of kills without `LONGSHORE_KILL_ROUNDS`.
 const ROUNDS: u64 = 8;
@@ -341,4 +341,11 @@ fn kill_loses_no_acknowledged_write_and_the_cluster_always_starts_again() {
         .collect();
     assert!(names.len() < 20, "{names:?}");
     assert_eq!(processes_with(data.to_str().unwrap()), Vec::<String>::new());
+}
+
+/// The mounts of this machine that have `word` in them.
+fn found_in_mounts(word: &str) -> Vec<String> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let found = mounts.lines().filter(|line| line.contains(word));
+    found.map(str::to_owned).collect()
 }

@@ -1,6 +1,10 @@
 //! Quantities such as `500m`, `2Gi` and `1e3`, and their canonical form.
 
+mod amount;
+
 use std::{fmt, str::FromStr};
+
+pub use amount::{Amount, Amounts};
 
 /// An amount of a resource. Keeps the original text; [`Quantity::value`]
 /// returns the number.
@@ -147,39 +151,7 @@ impl Quantity {
             number = quotient + rest.signum();
             power += 1;
         }
-        if number == 0 {
-            return Some("0".to_owned());
-        }
-        if format == Format::Binary {
-            let whole = match u32::try_from(power) {
-                Ok(power) => number.checked_mul(10_i128.checked_pow(power)?),
-                Err(_) => {
-                    let unit = 10_i128.checked_pow(power.unsigned_abs())?;
-                    (number % unit == 0).then_some(number / unit)
-                }
-            };
-            if let Some(whole) = whole
-                && whole.abs() >= 1024
-            {
-                return Some(binary(whole));
-            }
-        }
-        while number % 10 == 0 {
-            number /= 10;
-            power += 1;
-        }
-        while power.rem_euclid(3) != 0 {
-            number = number.checked_mul(10)?;
-            power -= 1;
-        }
-        if format == Format::Exponent {
-            return Some(match power {
-                0 => number.to_string(),
-                _ => format!("{number}e{power}"),
-            });
-        }
-        let (_, suffix) = DECIMAL.iter().find(|(of, _)| *of == power)?;
-        Some(format!("{number}{suffix}"))
+        written(number, power, format)
     }
 
     /// The exact number: digits, power of ten, and format.
@@ -209,6 +181,44 @@ impl Quantity {
         let exponent: i32 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
         Some((number, power.checked_add(exponent)?, Format::Exponent))
     }
+}
+
+/// Formats a number, given as digits and power of ten; `None` if it is too long to
+/// process.
+fn written(mut number: i128, mut power: i32, format: Format) -> Option<String> {
+    if number == 0 {
+        return Some("0".to_owned());
+    }
+    if format == Format::Binary {
+        let whole = match u32::try_from(power) {
+            Ok(power) => number.checked_mul(10_i128.checked_pow(power)?),
+            Err(_) => {
+                let unit = 10_i128.checked_pow(power.unsigned_abs())?;
+                (number % unit == 0).then_some(number / unit)
+            }
+        };
+        if let Some(whole) = whole
+            && whole.abs() >= 1024
+        {
+            return Some(binary(whole));
+        }
+    }
+    while number % 10 == 0 {
+        number /= 10;
+        power += 1;
+    }
+    while power.rem_euclid(3) != 0 {
+        number = number.checked_mul(10)?;
+        power -= 1;
+    }
+    if format == Format::Exponent {
+        return Some(match power {
+            0 => number.to_string(),
+            _ => format!("{number}e{power}"),
+        });
+    }
+    let (_, suffix) = DECIMAL.iter().find(|(of, _)| *of == power)?;
+    Some(format!("{number}{suffix}"))
 }
 
 /// Formats an integer with the largest binary suffix that divides it.

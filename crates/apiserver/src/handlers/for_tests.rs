@@ -1,0 +1,135 @@
+//! Fault injection and snapshots over HTTP, for programs in other languages.
+//! Kubernetes does not have these paths; they exist only if the server was
+//! started with fault injection.
+//!
+//! `GET`, `POST`, `DELETE` of `/longshore.dev/v1/faults`; `GET`, `DELETE` of
+//! `/longshore.dev/v1/faults/{id}`; `POST` of `/longshore.dev/v1/expire`; `GET`,
+//! `POST` of `/longshore.dev/v1/snapshots`; `DELETE` of
+//! `/longshore.dev/v1/snapshots/{id}`; `POST` of
+//! `/longshore.dev/v1/snapshots/{id}/restore`.
+
+use http::{Method, Response, StatusCode};
+use longshore_model::{Status, StatusDetails, StatusReason};
+use serde_json::{Value, json};
+
+use crate::{
+    body::Body,
+    call::Shared,
+    inject::{FaultError, FaultRule},
+    input::{self, RequestBody},
+    reply::{self, Reply},
+    route::TestPath,
+    snapshots,
+    status_error::StatusError,
+    yaml,
+};
+
+/// Handles a request for tests. No rule applies to these requests.
+pub(crate) async fn handle(
+    shared: &Shared,
+    method: &Method,
+    path: &TestPath,
+    body: RequestBody,
+) -> Reply {
+    let (faults, snapshots) = (&shared.faults, &shared.snapshots);
+    match (method, path) {
+        (&Method::GET, TestPath::Faults) => Ok(ok(&json!({
+            "kind": "FaultList",
+            "apiVersion": "longshore.dev/v1",
+            "items": faults.list(),
+        }))),
+        (&Method::POST, TestPath::Faults) => {
+            let rule = rule(&input::read(body).await?)?;
+            let id = faults.add(rule).map_err(|error| match error {
+                FaultError::TooMany => {
+                    StatusError::new(StatusReason::TooManyRequests, error.to_string())
+                }
+                error => StatusError::bad_request(error.to_string()),
+            })?;
+            Ok(reply::value(StatusCode::CREATED, &json!(faults.get(&id))))
+        }
+        (&Method::DELETE, TestPath::Faults) => {
+            faults.clear();
+            success(StatusDetails::default())
+        }
+        (&Method::GET, TestPath::Fault(id)) => {
+            let report = faults.get(id).ok_or_else(|| unknown("faults", id))?;
+            Ok(ok(&json!(report)))
+        }
+        (&Method::DELETE, TestPath::Fault(id)) => {
+            let report = faults.remove(id).ok_or_else(|| unknown("faults", id))?;
+            Ok(ok(&json!(report)))
+        }
+        (&Method::POST, TestPath::Expire) => {
+            faults.expire_history().await;
+            success(StatusDetails::default())
+        }
+        (&Method::GET, TestPath::Snapshots) => Ok(ok(&json!({
+            "kind": "SnapshotList",
+            "apiVersion": "longshore.dev/v1",
+            "items": snapshots.list(),
+        }))),
+        (&Method::POST, TestPath::Snapshots) => {
+            let taken = snapshots.take(&shared.engine).ok_or_else(|| {
+                let problem = format!(
+                    "there are {} snapshots, as many as the server keeps: remove one first",
+                    snapshots::MAX_SNAPSHOTS
+                );
+                StatusError::new(StatusReason::TooManyRequests, problem)
+            })?;
+            Ok(reply::value(StatusCode::CREATED, &json!(taken)))
+        }
+        (&Method::DELETE, TestPath::Snapshot(id)) => {
+            snapshots
+                .remove(id)
+                .ok_or_else(|| unknown("snapshots", id))?;
+            success(StatusDetails::default())
+        }
+        (&Method::POST, TestPath::Restore(id)) => {
+            let snapshot = snapshots.get(id).ok_or_else(|| unknown("snapshots", id))?;
+            shared.engine.restore(&snapshot).await?;
+            success(StatusDetails::default())
+        }
+        (_, TestPath::Snapshots) => Err(StatusError::wrong_method(&["GET", "POST"])),
+        (_, TestPath::Snapshot(_)) => Err(StatusError::wrong_method(&["DELETE"])),
+        (_, TestPath::Restore(_)) => Err(StatusError::wrong_method(&["POST"])),
+        (_, TestPath::Faults) => Err(StatusError::wrong_method(&["GET", "POST", "DELETE"])),
+        (_, TestPath::Fault(_)) => Err(StatusError::wrong_method(&["GET", "DELETE"])),
+        (_, TestPath::Expire) => Err(StatusError::wrong_method(&["POST"])),
+    }
+}
+
+/// Parses a rule from JSON or YAML, regardless of its content type.
+fn rule(body: &[u8]) -> Result<FaultRule, StatusError> {
+    let (value, _) = yaml::read(body).map_err(StatusError::bad_request)?;
+    serde_json::from_value(value)
+        .map_err(|error| StatusError::bad_request(format!("this is no fault: {error}")))
+}
+
+fn unknown(plural: &str, id: &str) -> StatusError {
+    let mut error = StatusError::new(
+        StatusReason::NotFound,
+        format!("{plural}.longshore.dev {id:?} not found"),
+    );
+    error.set_details(StatusDetails {
+        name: id.to_owned(),
+        group: "longshore.dev".into(),
+        kind: plural.into(),
+        ..StatusDetails::default()
+    });
+    error
+}
+
+fn ok(value: &Value) -> Response<Body> {
+    reply::value(StatusCode::OK, value)
+}
+
+fn success(details: StatusDetails) -> Reply {
+    let status = Status {
+        details: Some(details),
+        ..Status::success()
+    };
+    Ok(ok(
+        &serde_json::to_value(status).map_err(StatusError::internal)?
+    ))
+}

@@ -1,0 +1,71 @@
+//! `pods/proxy`, `services/proxy`: forwards a request to a port of a pod.
+
+mod connect;
+mod headers;
+mod location;
+mod pods;
+
+use http::{Request, Uri, header};
+use longshore_engine::Target;
+use longshore_model::StatusReason;
+
+use self::{location::Location, pods::Destination};
+use crate::{body::Body, call::Call, input::RequestBody, reply::Reply, status_error::StatusError};
+
+/// Forwards a request, and returns the response of the pod.
+pub(super) async fn proxy(
+    call: Call,
+    target: Target,
+    path: Option<String>,
+    body: RequestBody,
+) -> Reply {
+    let kind = target.kind.singular.to_string();
+    let location = Location::parse(&target.name).ok_or_else(|| {
+        let name = &target.name;
+        StatusError::bad_request(format!("invalid {kind} request {name:?}"))
+    })?;
+    let namespace = target.namespace.clone().unwrap_or_default();
+    let destination = match &*target.kind.gvk.kind {
+        "Pod" => pods::of_pod(&call, &namespace, &location)?,
+        _ => pods::of_service(&call, &namespace, &location)?,
+    };
+    let request = request(&call, &destination, &location, path, body)?;
+    let prefix = format!(
+        "/api/v1/namespaces/{namespace}/{}/{}/proxy",
+        target.kind.plural, target.name
+    );
+    let response = connect::send(&call, &destination, location.is_tls, request).await;
+    let mut response = response.map_err(|problem| {
+        let text = format!("error trying to reach service: {problem}");
+        StatusError::new(StatusReason::ServiceUnavailable, text)
+    })?;
+    headers::remove_hop_by_hop(response.headers_mut());
+    headers::rewrite_location(response.headers_mut(), &destination.authority(), &prefix);
+    Ok(response.map(Body::forwarded))
+}
+
+/// The request for the pod.
+fn request(
+    call: &Call,
+    destination: &Destination,
+    location: &Location,
+    path: Option<String>,
+    body: RequestBody,
+) -> Result<Request<RequestBody>, StatusError> {
+    let path = path.filter(|path| !path.is_empty());
+    let mut uri = path.unwrap_or_else(|| "/".to_owned());
+    call.query.append_to(&mut uri);
+    let uri: Uri = uri.parse().map_err(StatusError::internal)?;
+    let mut request = Request::new(body);
+    *request.method_mut() = call.method.clone();
+    *request.uri_mut() = uri;
+    let headers = request.headers_mut();
+    headers.clone_from(&call.headers);
+    headers::remove_hop_by_hop(headers);
+    headers::remove_credentials(headers);
+    let scheme = if location.is_tls { "https" } else { "http" };
+    let host = destination.authority();
+    headers.insert(header::HOST, headers::value(&host)?);
+    headers.insert("x-forwarded-proto", headers::value(scheme)?);
+    Ok(request)
+}

@@ -1,0 +1,34 @@
+//! The paths for tests, which Kubernetes does not have: fault injection and
+//! snapshots.
+
+/// A path below `/longshore.dev/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TestPath {
+    /// All fault rules.
+    Faults,
+    /// One fault rule.
+    Fault(String),
+    /// Expires the watch history.
+    Expire,
+    /// All snapshots.
+    Snapshots,
+    /// One snapshot.
+    Snapshot(String),
+    /// Returns to a snapshot.
+    Restore(String),
+}
+
+impl TestPath {
+    /// Parses a path below `/longshore.dev`.
+    pub(super) fn parse(parts: &[&str]) -> Option<Self> {
+        match parts {
+            ["v1", "faults"] => Some(Self::Faults),
+            ["v1", "faults", id] => Some(Self::Fault((*id).to_owned())),
+            ["v1", "expire"] => Some(Self::Expire),
+            ["v1", "snapshots"] => Some(Self::Snapshots),
+            ["v1", "snapshots", id] => Some(Self::Snapshot((*id).to_owned())),
+            ["v1", "snapshots", id, "restore"] => Some(Self::Restore((*id).to_owned())),
+            _ => None,
+        }
+    }
+}

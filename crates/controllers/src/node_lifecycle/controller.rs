@@ -1,0 +1,232 @@
+//! The loop: looks at the nodes from time to time and after their changes.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Taint;
+use longshore_client::{
+    Cache, Cluster, Error, Item, Patch,
+    kinds::{Any, Node},
+};
+use longshore_model::time;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    facts::NodeFacts,
+    health::{Health, Limits},
+    taints::desired,
+};
+use crate::{
+    caches::Caches,
+    concurrent::all,
+    events::{Recorder, Severity, Subject},
+};
+
+/// The namespace of the Leases of nodes.
+const LEASES: &str = "kube-node-lease";
+/// The conditions that are unknown if a node does not report.
+const REPORTED: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
+
+/// How often the controller looks at the nodes, and how long they may be silent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    pub(crate) interval: Duration,
+    pub(crate) running: Duration,
+    pub(crate) starting: Duration,
+}
+
+impl Default for Pace {
+    /// As in Kubernetes.
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_secs(5),
+            running: Duration::from_secs(50),
+            starting: Duration::from_secs(60),
+        }
+    }
+}
+
+struct Controller {
+    cluster: Cluster,
+    caches: Arc<Caches>,
+    leases: Cache<Any>,
+    events: Recorder,
+    limits: Limits,
+}
+
+/// Runs the controller until its cluster is closed.
+pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder, pace: Pace) {
+    let Some((_, leases)) = caches.of("coordination.k8s.io", "Lease") else {
+        return;
+    };
+    let controller = Controller {
+        cluster,
+        leases: leases.clone(),
+        events: events.named("node-controller"),
+        limits: Limits {
+            running: pace.running,
+            starting: pace.starting,
+        },
+        caches: caches.clone(),
+    };
+    let mut changes = caches.nodes.subscribe();
+    let mut health = Health::default();
+    loop {
+        match controller.pass(&mut health).await {
+            Err(Error::Closed) => return,
+            Err(error) => tracing::debug!(%error, "cannot update a node"),
+            Ok(()) => {}
+        }
+        tokio::select! {
+            () = sleep(pace.interval) => {}
+            change = changes.next() => {
+                if change.is_none() {
+                    return;
+                }
+                // Many nodes report at the same time.
+                let count = u64::try_from(caches.nodes.len()).unwrap_or(u64::MAX);
+                sleep(Duration::from_millis(count / 10)).await;
+                while changes.try_next().is_some() {}
+            }
+        }
+    }
+}
+
+impl Controller {
+    /// Checks all nodes once.
+    async fn pass(&self, health: &mut Health) -> Result<(), Error> {
+        let now = Instant::now();
+        let items = self.caches.nodes.items();
+        health.retain(|name| self.caches.nodes.get(None, name).is_some());
+        let mut nodes = Vec::new();
+        for item in &items {
+            let mut node = NodeFacts::of(item)?;
+            let silent = health.is_silent(&node, self.renewed(&node.name), self.limits, now);
+            if silent && node.ready() != "Unknown" {
+                match self.mark_unknown(item, &node).await {
+                    Ok(marked) => node = marked,
+                    // The node has reported in the meantime.
+                    Err(error) if error.is_conflict() || error.is_not_found() => continue,
+                    Err(error) => return Err(error),
+                }
+            }
+            nodes.push(node);
+        }
+        let evict = nodes.iter().any(|node| node.ready() == "True");
+        let stamp = time::seconds(Timestamp::now());
+        for node in &nodes {
+            if let Some(taints) = desired(node, evict, &stamp) {
+                self.taint(node, &taints).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// When a node last renewed its Lease.
+    fn renewed(&self, node: &str) -> Option<String> {
+        let lease = self.leases.get(Some(LEASES), node)?;
+        lease.field(&["spec", "renewTime"]).ok()?
+    }
+
+    /// Sets the conditions of a node that does not report, and those of its pods.
+    async fn mark_unknown(&self, item: &Item<Node>, node: &NodeFacts) -> Result<NodeFacts, Error> {
+        let mut object = item.raw()?;
+        let now = time::seconds(Timestamp::now());
+        let status = &mut object["status"];
+        if !status["conditions"].is_array() {
+            status["conditions"] = json!([]);
+        }
+        if let Some(conditions) = status["conditions"].as_array_mut() {
+            for kind in REPORTED {
+                match conditions.iter_mut().find(|one| one["type"] == kind) {
+                    None => conditions.push(json!({
+                        "type": kind, "status": "Unknown", "reason": "NodeStatusNeverUpdated",
+                        "message": "Kubelet never posted node status.",
+                        "lastHeartbeatTime": node.created.map(time::seconds),
+                        "lastTransitionTime": now,
+                    })),
+                    Some(one) if one["status"] != "Unknown" => {
+                        one["status"] = "Unknown".into();
+                        one["reason"] = "NodeStatusUnknown".into();
+                        one["message"] = "Kubelet stopped posting node status.".into();
+                        one["lastTransitionTime"] = now.as_str().into();
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        let marked = self
+            .cluster
+            .nodes()
+            .replace_status(&node.name, &object)
+            .await?;
+        if node.ready() == "True" {
+            let subject = Subject {
+                api_version: "v1",
+                kind: "Node",
+                // The namespace of events about objects without one.
+                namespace: "default".to_owned(),
+                name: node.name.clone(),
+                uid: node.uid.clone(),
+            };
+            let text = format!("Node {} status is now: NodeNotReady", node.name);
+            self.events
+                .record_event(subject, Severity::Normal, "NodeNotReady", &text);
+            self.mark_pods_not_ready(&node.name, &now).await?;
+        }
+        NodeFacts::of(&marked)
+    }
+
+    async fn mark_pods_not_ready(&self, node: &str, now: &str) -> Result<(), Error> {
+        let pods = self.caches.pods.items();
+        let requests = pods.iter().filter_map(|pod| {
+            let raw = pod.raw().ok()?;
+            let conditions = raw["status"]["conditions"].as_array();
+            let is_ready = conditions
+                .into_iter()
+                .flatten()
+                .any(|one| one["type"] == "Ready" && one["status"] == "True");
+            let affected = is_ready && raw["spec"]["nodeName"] == node;
+            affected.then(async || {
+                let patch = Patch::strategic(json!({
+                    "metadata": {"uid": pod.uid()},
+                    "status": {"conditions": [
+                        {"type": "Ready", "status": "False", "lastTransitionTime": now},
+                    ]},
+                }));
+                match pod.patch_status(&patch).await {
+                    Err(error) if error.is_not_found() || error.code() == Some(422) => {
+                        return Ok(());
+                    }
+                    done => drop(done?),
+                }
+                let subject = Subject {
+                    api_version: "v1",
+                    kind: "Pod",
+                    namespace: pod.namespace().unwrap_or_default().to_owned(),
+                    name: pod.name().to_owned(),
+                    uid: pod.uid().to_owned(),
+                };
+                let text = "Node is not ready";
+                self.events
+                    .record_event(subject, Severity::Warning, "NodeNotReady", text);
+                Ok(())
+            })
+        });
+        all(requests.collect()).await
+    }
+
+    /// Replaces the taints of a node, unless they have changed since.
+    async fn taint(&self, node: &NodeFacts, taints: &[Taint]) -> Result<(), Error> {
+        let patch = Patch::merge(json!({
+            "metadata": {"uid": node.uid, "resourceVersion": node.version},
+            "spec": {"taints": taints},
+        }));
+        match self.cluster.nodes().patch(&node.name, &patch).await {
+            // The node was deleted or has changed: the cache reports it.
+            Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
+            done => done.map(drop),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The node lifecycle controller: it notices nodes that no longer report, and taints nodes
+//! by their conditions.
+
+mod controller;
+mod facts;
+mod health;
+mod taints;
+
+pub(crate) use controller::{Pace, run};

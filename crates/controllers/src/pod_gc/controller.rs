@@ -1,0 +1,126 @@
+//! The loop: looks at all pods from time to time.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use longshore_client::{Cluster, DeleteOptions, Error, Item, Patch, kinds::Node};
+use longshore_model::time;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::{
+    decide::{Cause, Missing, NodeFacts, OUT_OF_SERVICE, decide},
+    pod::PodFacts,
+};
+use crate::{caches::Caches, concurrent::all, key::Key};
+
+/// The maximum number of finished pods, as in Kubernetes.
+const MAX_FINISHED: usize = 12_500;
+
+/// How often the collector runs, and when a missing node counts as deleted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    pub(crate) interval: Duration,
+    pub(crate) missing_node: Duration,
+}
+
+impl Default for Pace {
+    /// As in Kubernetes.
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_secs(20),
+            missing_node: Duration::from_secs(40),
+        }
+    }
+}
+
+/// Runs the collector until its cluster is closed.
+pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, pace: Pace) {
+    let mut missing = Missing::default();
+    let mut known = HashMap::new();
+    loop {
+        sleep(pace.interval).await;
+        let pods = pods(&caches, &mut known);
+        let exists = |name: &str| caches.nodes.get(None, name).is_some();
+        let mut gone = Vec::new();
+        for node in missing.nodes(&pods, exists, pace.missing_node, Instant::now()) {
+            // The cache may be out of date.
+            match cluster.nodes().find(&node).await {
+                Ok(None) => gone.push(node),
+                Ok(Some(_)) => {}
+                Err(Error::Closed) => return,
+                Err(error) => tracing::debug!(%error, node, "cannot read a node"),
+            }
+        }
+        let node = |name: &str| caches.nodes.get(None, name).map(|node| facts(&node));
+        let delete = decide(&pods, node, &gone, MAX_FINISHED);
+        let requests = delete
+            .iter()
+            .map(|(pod, cause)| remove(&cluster, pod, *cause));
+        match all(requests.collect()).await {
+            Err(Error::Closed) => return,
+            Err(error) => tracing::debug!(%error, "cannot delete a pod"),
+            Ok(()) => {}
+        }
+    }
+}
+
+/// The fields of all pods. Only pods that have changed are read again.
+fn pods(caches: &Caches, known: &mut HashMap<Key, PodFacts>) -> Vec<PodFacts> {
+    let items = caches.pods.items();
+    let pods = items.iter().filter_map(|item| {
+        let before = known.remove(&Key::of(item));
+        let same = before.filter(|pod| pod.uid == item.uid() && pod.version == item.version());
+        same.map_or_else(|| PodFacts::of(item), Ok).ok()
+    });
+    let pods: Vec<PodFacts> = pods.collect();
+    *known = pods
+        .iter()
+        .map(|pod| (pod.key.clone(), pod.clone()))
+        .collect();
+    pods
+}
+
+fn facts(node: &Item<Node>) -> NodeFacts {
+    let raw = node.raw().unwrap_or_default();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let is_ready = list(&raw["status"]["conditions"])
+        .iter()
+        .any(|one| one["type"] == "Ready" && one["status"] == "True");
+    let is_tainted = list(&raw["spec"]["taints"])
+        .iter()
+        .any(|taint| taint["key"] == OUT_OF_SERVICE);
+    NodeFacts {
+        out_of_service: is_tainted && !is_ready,
+    }
+}
+
+/// Marks a pod as failed, because no node does so, and deletes it.
+async fn remove(cluster: &Cluster, pod: &PodFacts, cause: Cause) -> Result<(), Error> {
+    let view = cluster.pods().in_namespace(&pod.key.namespace)?;
+    if !pod.ended {
+        let mut status = json!({"phase": "Failed"});
+        if cause == Cause::NoNode {
+            status["conditions"] = json!([{
+                "type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC",
+                "message": "PodGC: node no longer exists",
+                "lastTransitionTime": time::seconds(Timestamp::now()),
+            }]);
+        }
+        let patch = Patch::strategic(json!({"metadata": {"uid": pod.uid}, "status": status}));
+        match view.patch_status(&pod.key.name, &patch).await {
+            // It was deleted, or another pod has its name.
+            Err(error) if error.is_not_found() || error.code() == Some(422) => return Ok(()),
+            done => drop(done?),
+        }
+    }
+    let options = DeleteOptions {
+        grace_seconds: Some(0),
+        uid: Some(pod.uid.clone()),
+        ..DeleteOptions::default()
+    };
+    match view.delete(&pod.key.name, &options).await {
+        Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
+        done => done,
+    }
+}

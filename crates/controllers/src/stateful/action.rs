@@ -1,0 +1,42 @@
+//! What is known about a StatefulSet, and what can be done.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{claims::ClaimFacts, facts::StatefulSet};
+use crate::workload::PodFacts;
+
+/// What is known about a set.
+pub(super) struct Observed<'a> {
+    pub(super) set: &'a StatefulSet,
+    /// Its pods.
+    pub(super) pods: &'a [Arc<PodFacts>],
+    /// The names of the revision before the update and of the revision of the template.
+    pub(super) revisions: (&'a str, &'a str),
+    pub(super) collisions: i64,
+    /// Returns a claim of the set's namespace.
+    pub(super) claim: &'a dyn Fn(&str) -> Option<ClaimFacts>,
+    pub(super) now: Timestamp,
+}
+
+/// One change.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Action {
+    /// Create the claims and the pod with this ordinal.
+    Create {
+        ordinal: u32,
+        /// Whether it gets the revision before the update.
+        old_revision: bool,
+    },
+    /// Create missing claims of this pod, and set their owners.
+    Claims(Arc<PodFacts>),
+    /// Set the labels, the volumes and the owners of the claims of this pod.
+    Repair(Arc<PodFacts>),
+    /// Set the owners of the claims of this pod.
+    Retain(Arc<PodFacts>),
+    /// Delete this pod.
+    Delete(Arc<PodFacts>),
+    /// Delete this pod, to replace it by one with the new template.
+    Update(Arc<PodFacts>),
+}

@@ -1,0 +1,143 @@
+//! `kube-apiserver`: the embedded API server with the certificates of the caller.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use longshore_apiserver::{ApiServer, Authority, NoLogs, NoStreams, ServerTls, TokenKey};
+use longshore_client::Cluster;
+use longshore_controllers::Controllers;
+use longshore_engine::Engine;
+use tokio::{net::TcpListener, task::JoinSet};
+
+use super::{API_SERVER, EnvtestError, flags::Flags};
+use crate::{descriptors, namespaces, settings};
+
+/// The help. envtest searches it for flags.
+pub(super) const HELP: &str = "\
+kube-apiserver for envtest, by Longshore: a Kubernetes API server that keeps its
+objects in memory. It ends with the process that started it.
+
+Flags:
+      --bind-address ip                           Loopback address to listen on (default 127.0.0.1)
+      --secure-port int                           Port to listen on (default 6443)
+      --cert-dir string                           Folder of apiserver.crt and apiserver.key
+      --tls-cert-file string                      Server certificate
+      --tls-private-key-file string               Key of the server certificate
+      --client-ca-file string                     CA certificates that sign client certificates
+      --service-account-signing-key-file string   P-256 key that signs service account tokens
+
+All other flags of kube-apiserver are accepted and have no effect.
+";
+
+const DEFAULT_PORT: u16 = 6443;
+
+/// The settings that the flags specify.
+#[derive(Debug)]
+pub(super) struct Settings {
+    address: SocketAddr,
+    /// Certificate and key of the server.
+    identity: Option<(PathBuf, PathBuf)>,
+    client_ca: Option<PathBuf>,
+    token_key: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Takes the settings from the flags.
+    pub(super) fn read(flags: &mut Flags) -> Result<Self, EnvtestError> {
+        let mut ip = flags.parse::<IpAddr>("bind-address")?;
+        if ip.is_some_and(|ip| ip.is_unspecified()) {
+            ip = None;
+        }
+        let ip = ip.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        if !ip.is_loopback() {
+            return Err(EnvtestError::Flag {
+                name: "bind-address",
+                value: ip.to_string(),
+                problem: "not a loopback address: use 127.0.0.1".to_owned(),
+            });
+        }
+        let port = flags.parse("secure-port")?.unwrap_or(DEFAULT_PORT);
+        let file = |flags: &mut Flags, name: &str| flags.take(name).map(PathBuf::from);
+        let certificate = file(flags, "tls-cert-file");
+        let key = file(flags, "tls-private-key-file");
+        let folder = file(flags, "cert-dir");
+        let in_folder =
+            folder.map(|folder| (folder.join("apiserver.crt"), folder.join("apiserver.key")));
+        // Without the files, kube-apiserver makes a certificate, too.
+        let in_folder = in_folder.filter(|(certificate, key)| certificate.exists() && key.exists());
+        Ok(Self {
+            address: SocketAddr::new(ip, port),
+            identity: certificate.zip(key).or(in_folder),
+            client_ca: file(flags, "client-ca-file"),
+            token_key: file(flags, "service-account-signing-key-file"),
+        })
+    }
+}
+
+/// Serves until `end`.
+pub(super) async fn serve(
+    settings: Settings,
+    with_controllers: bool,
+    end: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), EnvtestError> {
+    let Settings {
+        address,
+        identity,
+        client_ca,
+        token_key,
+    } = settings;
+    descriptors::raise_limit();
+    let token_key = match token_key {
+        Some(path) => TokenKey::load(&path),
+        None => TokenKey::ephemeral(),
+    };
+    let authority = Authority::ephemeral()?;
+    let names = [address.ip().to_string()];
+    let tls = match (&identity, &client_ca) {
+        (Some((certificate, key)), _) => ServerTls::load(certificate, key, client_ca.as_deref())?,
+        (None, Some(client_ca)) => authority.server_for_clients_of(&names, client_ca)?,
+        (None, None) => authority.server(&names)?,
+    };
+    let engine = Engine::open(longshore_engine::Options {
+        // In Kubernetes, a controller creates them.
+        default_accounts: with_controllers,
+        ..longshore_engine::Options::default()
+    });
+    let engine = engine.map_err(start)?;
+    let server = ApiServer::new(longshore_apiserver::Options {
+        engine,
+        token_key: Some(token_key?),
+        // Nobody knows it: clients have certificates or tokens of service accounts.
+        token: Some(settings::random_token().map_err(start)?),
+        node_logs: Arc::new(NoLogs),
+        node_streams: Arc::new(NoStreams),
+        faults: false,
+        warn_unhandled_kinds: with_controllers,
+    });
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(|source| EnvtestError::Listen { address, source })?;
+    let cluster = Cluster::from_service(server.sheltered_service(), "default");
+    let keeper = cluster.clone().with_user_agent(API_SERVER);
+    let mut namespaces = JoinSet::new();
+    namespaces.spawn(namespaces::keep(keeper));
+    let mut controllers = None;
+    if with_controllers {
+        let options = longshore_controllers::Options::default();
+        let cluster = cluster.with_user_agent("longshore-controllers");
+        let started = Controllers::start_with(cluster, options).await;
+        controllers = Some(started.map_err(start)?);
+    }
+    let served = server.serve(listener, tls, end).await;
+    if let Some(controllers) = controllers {
+        controllers.stop().await;
+    }
+    served.map_err(EnvtestError::Serve)
+}
+
+fn start(error: impl std::fmt::Display) -> EnvtestError {
+    EnvtestError::Start(error.to_string())
+}

@@ -1,0 +1,127 @@
+//! The folder for `KUBEBUILDER_ASSETS`.
+
+use std::{
+    fs, io,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
+
+use super::{API_SERVER, STORE};
+
+/// The file that makes the API server of a folder run controllers.
+const CONTROLLERS: &str = "controllers";
+/// The client, which envtest offers to tests.
+const KUBECTL: &str = "kubectl";
+
+/// A folder with the programs `kube-apiserver` and `etcd`, for the variable
+/// `KUBEBUILDER_ASSETS`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assets {
+    /// Contains the folder. The folder's name depends on `controllers`.
+    pub parent: PathBuf,
+    /// The program `longshore`, to which the links in the folder point.
+    pub program: PathBuf,
+    /// kubectl, if tests are to use it.
+    pub kubectl: Option<PathBuf>,
+    /// Run the cluster's controllers beside the API server.
+    pub controllers: bool,
+}
+
+/// Why the folder cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot create {path}: {source}")]
+pub struct AssetsError {
+    /// The file.
+    pub path: PathBuf,
+    /// The cause.
+    pub source: io::Error,
+}
+
+impl Assets {
+    /// Creates the folder, or updates it, and returns its path.
+    ///
+    /// # Errors
+    /// A file cannot be created.
+    pub fn create(&self) -> Result<PathBuf, AssetsError> {
+        let name = match self.controllers {
+            true => "with-controllers",
+            false => "without-controllers",
+        };
+        let folder = self.parent.join(name);
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| AssetsError { path, source }
+        };
+        longshore_files::private_dir(&folder).map_err(|error| AssetsError {
+            path: folder.clone(),
+            source: io::Error::other(error),
+        })?;
+        for name in [API_SERVER, STORE] {
+            let path = folder.join(name);
+            link(&self.program, &path).map_err(failed(&path))?;
+        }
+        let kubectl = folder.join(KUBECTL);
+        match &self.kubectl {
+            Some(program) => link(program, &kubectl).map_err(failed(&kubectl))?,
+            None => _ = fs::remove_file(&kubectl),
+        }
+        if self.controllers {
+            let path = folder.join(CONTROLLERS);
+            fs::write(&path, "").map_err(failed(&path))?;
+        }
+        Ok(folder)
+    }
+}
+
+/// Whether the API server of a folder runs controllers.
+pub(super) fn runs_controllers(folder: &Path) -> bool {
+    folder.join(CONTROLLERS).exists()
+}
+
+/// Creates or replaces a link. Other processes always find one.
+fn link(target: &Path, path: &Path) -> io::Result<()> {
+    if fs::read_link(path).is_ok_and(|known| known == target) {
+        return Ok(());
+    }
+    let temporary = path.with_extension(format!("new-{}", std::process::id()));
+    let _ = fs::remove_file(&temporary);
+    symlink(target, &temporary)?;
+    fs::rename(&temporary, path)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_folder_is_updated() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut assets = Assets {
+            parent: parent.path().to_owned(),
+            program: "/bin/old".into(),
+            kubectl: Some("/bin/kubectl".into()),
+            controllers: false,
+        };
+        let folder = assets.create().unwrap();
+        assert_eq!(
+            fs::read_link(folder.join(KUBECTL)).unwrap(),
+            Path::new("/bin/kubectl")
+        );
+        assets.program = "/bin/new".into();
+        assets.kubectl = None;
+        assert_eq!(assets.create().unwrap(), folder);
+        for name in [API_SERVER, STORE] {
+            assert_eq!(
+                fs::read_link(folder.join(name)).unwrap(),
+                Path::new("/bin/new")
+            );
+        }
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        assert!(!runs_controllers(&folder));
+        assets.controllers = true;
+        let other = assets.create().unwrap();
+        assert_ne!(other, folder);
+        assert!(runs_controllers(&other));
+    }
+}

@@ -1,0 +1,117 @@
+//! The programs that envtest of controller-runtime starts: `kube-apiserver` and `etcd`. Under
+//! these names, the program `longshore` takes their flags and serves the embedded API server,
+//! so that the tests of a Go operator run unchanged.
+//!
+//! `kube-apiserver` keeps its objects in memory; nothing is stored in `etcd`, which only
+//! answers health checks. As in envtest, no controllers run, unless [`Assets`] were made
+//! with them.
+
+mod apiserver;
+mod assets;
+mod error;
+mod etcd;
+mod flags;
+mod parent;
+
+use std::{ffi::OsString, path::Path};
+
+pub use assets::{Assets, AssetsError};
+pub use error::EnvtestError;
+use flags::Flags;
+
+/// The name of the API server's program.
+const API_SERVER: &str = "kube-apiserver";
+/// The name of the store's program.
+const STORE: &str = "etcd";
+
+/// A program of envtest, with its arguments.
+#[derive(Debug)]
+pub struct Invocation {
+    program: Program,
+    flags: Flags,
+    /// The folder that contains the program.
+    folder: std::path::PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Program {
+    ApiServer,
+    Store,
+}
+
+impl Invocation {
+    /// Reads the command line of a process, whose first element is the program. Returns
+    /// `None` if that is neither `kube-apiserver` nor `etcd`.
+    ///
+    /// ```
+    /// use longshore_embedded::envtest::Invocation;
+    ///
+    /// let arguments = ["/assets/kube-apiserver", "--secure-port=6443"];
+    /// assert!(Invocation::of(arguments.map(Into::into)).is_some());
+    /// assert!(Invocation::of(["longshore".into(), "up".into()]).is_none());
+    /// ```
+    #[must_use]
+    pub fn of(arguments: impl IntoIterator<Item = OsString>) -> Option<Self> {
+        let mut arguments = arguments.into_iter();
+        let path = arguments.next()?;
+        let path = Path::new(&path);
+        let program = match path.file_name()?.to_str()? {
+            API_SERVER => Program::ApiServer,
+            STORE => Program::Store,
+            _ => return None,
+        };
+        let arguments = arguments.map(|word| word.to_string_lossy().into_owned());
+        Some(Self {
+            program,
+            flags: Flags::read(arguments),
+            folder: path.parent()?.to_owned(),
+        })
+    }
+
+    /// Runs the program until it receives SIGTERM or SIGINT, or the process that started it
+    /// ends.
+    ///
+    /// # Errors
+    /// A flag has an invalid value, a file cannot be read, or an address is in use.
+    pub async fn run(self) -> Result<(), EnvtestError> {
+        let Self {
+            program,
+            mut flags,
+            folder,
+        } = self;
+        if flags.help {
+            print!(
+                "{}",
+                match program {
+                    Program::ApiServer => apiserver::HELP,
+                    Program::Store => etcd::HELP,
+                }
+            );
+            return Ok(());
+        }
+        let end = parent::end()?;
+        match program {
+            Program::ApiServer => {
+                let settings = apiserver::Settings::read(&mut flags)?;
+                report_rest(API_SERVER, flags);
+                apiserver::serve(settings, assets::runs_controllers(&folder), end).await
+            }
+            Program::Store => {
+                let addresses = etcd::addresses(&mut flags)?;
+                report_rest(STORE, flags);
+                etcd::serve(addresses, end).await
+            }
+        }
+    }
+}
+
+/// Reports the flags that were not used.
+fn report_rest(program: &str, flags: Flags) {
+    let names = flags.names();
+    if !names.is_empty() {
+        eprintln!(
+            "{program}: these flags have no effect: {}",
+            names.join(", ")
+        );
+    }
+}

@@ -1,0 +1,1 @@
+"""The parts of ``longshore.zenml_orchestrator``."""

@@ -1,0 +1,201 @@
+//! `cargo xtask operators`: runs the envtest suites of other projects, unchanged, on the
+//! embedded API server and on the kube-apiserver and etcd of Kubernetes. Requires Go.
+
+mod report;
+mod table;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+use crate::{
+    embedded, kubernetes, packages,
+    run::{Outcome, output, root, target},
+};
+
+/// Which suites to run.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Run only the suites of packages whose path contains this text, and write no table.
+    filter: Option<String>,
+}
+
+/// The suites of a Go module.
+struct Module {
+    path: &'static str,
+    version: &'static str,
+    /// Packages with a Ginkgo suite that uses envtest, relative to the module.
+    packages: &'static [&'static str],
+}
+
+const MODULES: &[Module] = &[
+    Module {
+        path: "sigs.k8s.io/controller-runtime",
+        version: "v0.25.2",
+        packages: &[
+            "pkg/envtest",
+            "pkg/client",
+            "pkg/cache",
+            "pkg/controller",
+            "pkg/internal/controller",
+            "pkg/internal/recorder",
+            "pkg/manager",
+            "pkg/cluster",
+            "pkg/builder",
+            "pkg/source",
+            "pkg/webhook",
+        ],
+    },
+    Module {
+        path: "sigs.k8s.io/jobset",
+        version: "v0.11.1",
+        packages: &["test/integration/controller", "test/integration/webhook"],
+    },
+];
+
+/// The results of a suite with one pair of programs.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Results {
+    passed: usize,
+    /// Names of the tests, each with the first line of its message.
+    failed: Vec<(String, String)>,
+    seconds: f64,
+}
+
+/// The results of a suite on both.
+struct Row {
+    suite: String,
+    longshore: Results,
+    kubernetes: Results,
+}
+
+/// Runs the suites; a complete run writes docs/operators.md. The error names the tests that
+/// fail only on the embedded API server.
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    packages::require_go()?;
+    kubernetes::build()?;
+    embedded::build()?;
+    let ours = assets()?;
+    let theirs = kubernetes::programs();
+    let mut rows = Vec::new();
+    for module in MODULES {
+        let folder = download(module)?;
+        for package in module.packages {
+            let suite = format!("{}/{package}", module.path);
+            if !arguments
+                .filter
+                .as_ref()
+                .is_none_or(|text| suite.contains(text))
+            {
+                continue;
+            }
+            let row = Row {
+                longshore: run_suite(&folder, package, &ours)?,
+                kubernetes: run_suite(&folder, package, &theirs)?,
+                suite,
+            };
+            println!("{}", table::line(&row));
+            rows.push(row);
+        }
+    }
+    if arguments.filter.is_none() {
+        let path = root().join("docs/operators.md");
+        let versions: Vec<_> = MODULES.iter().map(|one| (one.path, one.version)).collect();
+        fs::write(&path, table::render(&versions, &rows))
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        println!("wrote {}", path.display());
+    }
+    let failed: Vec<String> = rows.iter().flat_map(only_here).collect();
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "these tests pass with the programs of Kubernetes:\n  {}",
+            failed.join("\n  ")
+        )),
+    }
+}
+
+/// The tests that fail only on the embedded API server.
+fn only_here(row: &Row) -> Vec<String> {
+    let theirs = &row.kubernetes.failed;
+    let ours = row.longshore.failed.iter();
+    let ours = ours.filter(|(name, _)| !theirs.iter().any(|(other, _)| other == name));
+    ours.map(|(name, message)| format!("{}: {name}: {message}", row.suite))
+        .collect()
+}
+
+/// The folder with our programs.
+fn assets() -> Outcome<PathBuf> {
+    let mut longshore = Command::new(target().join("release/longshore"));
+    let folder = longshore
+        .args(["envtest", "--assets-dir"])
+        .arg(target().join("operators"));
+    Ok(PathBuf::from(output(folder)?.trim()))
+}
+
+/// Downloads a module through Go's client, and returns its folder.
+fn download(module: &Module) -> Outcome<PathBuf> {
+    let mut go = Command::new("go");
+    let text = output(
+        go.args(["mod", "download", "-json"])
+            .arg(format!("{}@{}", module.path, module.version))
+            .current_dir(std::env::temp_dir())
+            .env("GOFLAGS", "-mod=mod"),
+    )?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let folder = value["Dir"]
+        .as_str()
+        .ok_or("go mod download printed no folder")?;
+    Ok(folder.into())
+}
+
+/// Runs a suite in the module's own folder, so that its own versions of dependencies apply.
+fn run_suite(module: &Path, package: &str, assets: &Path) -> Outcome<Results> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let file = folder.path().join("report.json");
+    let mut go = Command::new("go");
+    let done = go
+        .current_dir(module)
+        .args(["test", "-mod=readonly", "-count=1", "-timeout=30m"])
+        .arg(format!("./{package}"))
+        .arg(format!("-ginkgo.json-report={}", file.display()))
+        .env("KUBEBUILDER_ASSETS", assets)
+        .env("GOFLAGS", "")
+        .output()
+        .map_err(|error| format!("cannot run go: {error}"))?;
+    // Failed tests are in the report, too.
+    match report::read(&file) {
+        Ok(results) => Ok(results),
+        Err(problem) => Err(format!(
+            "{package}: {problem}\n{}{}",
+            String::from_utf8_lossy(&done.stdout),
+            String::from_utf8_lossy(&done.stderr)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tests_that_pass_elsewhere_are_failures_here() {
+        let failed = |names: &[&str]| Results {
+            failed: names
+                .iter()
+                .map(|&name| (name.to_owned(), "no".to_owned()))
+                .collect(),
+            ..Results::default()
+        };
+        let row = Row {
+            suite: "s".to_owned(),
+            longshore: failed(&["a", "b"]),
+            kubernetes: failed(&["b", "c"]),
+        };
+        assert_eq!(only_here(&row), ["s: a: no"]);
+    }
+}
