@@ -4,13 +4,21 @@ use std::sync::{Arc, Mutex};
 
 use http::{HeaderMap, Method};
 use hyper::upgrade::OnUpgrade;
-use longshore_engine::Engine;
+use longshore_engine::{Engine, Error, Object};
+use longshore_model::KindInfo;
 use longshore_node_api::{NodeLogs, NodeStreams};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
-    auth::Authenticator, authorization::Authorizer, documents::Documents, inject::Faults,
-    metrics::Metrics, query::Query, snapshots::Snapshots, user::User,
+    auth::Authenticator,
+    authorization::Authorizer,
+    documents::Documents,
+    inject::Faults,
+    metrics::Metrics,
+    query::Query,
+    snapshots::Snapshots,
+    user::User,
+    webhooks::{Converter, Warnings, Webhooks},
 };
 
 /// State that all requests share.
@@ -31,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) warn_unhandled_kinds: bool,
     pub(crate) authenticator: Authenticator,
     pub(crate) authorizer: Authorizer,
+    pub(crate) webhooks: Webhooks,
     /// Becomes true when the server is closed.
     pub(crate) closing: watch::Sender<bool>,
 }
@@ -52,9 +61,31 @@ pub(crate) struct Call {
     pub(crate) custom: Option<longshore_engine::Served>,
     /// Whether the request comes from a component of the cluster itself.
     pub(crate) sheltered: bool,
+    /// The warnings of webhooks.
+    pub(crate) warnings: Warnings,
 }
 
 impl Call {
+    /// Returns the converter of the custom kind that the path names, if its
+    /// definition has a conversion webhook.
+    pub(crate) fn converter(&self) -> Option<Converter> {
+        let custom = self.custom.as_ref()?.custom.as_ref()?;
+        let webhook = custom.conversion_webhook()?;
+        Some(self.shared.webhooks.converter(&self.shared.engine, webhook))
+    }
+
+    /// Presents a stored object in the version that the path names.
+    pub(crate) async fn present(
+        &self,
+        info: &KindInfo,
+        object: &mut Arc<Object>,
+    ) -> Result<(), Error> {
+        match self.converter() {
+            Some(converter) => converter.present_one(info, object).await,
+            None => Ok(()),
+        }
+    }
+
     /// The client's name: its user agent up to the first slash.
     pub(crate) fn user_agent(&self) -> Option<&str> {
         let agent = self.headers.get(http::header::USER_AGENT)?.to_str().ok()?;

@@ -74,6 +74,7 @@ mod unread_body;
 mod usage;
 mod user;
 mod verb;
+mod webhooks;
 mod yaml;
 
 pub use authorization::{AuthorizationMode, UnknownMode};

@@ -12,6 +12,10 @@ pub const REQUEST_BODY: usize = 3 * 1024 * 1024;
 /// much for each connection.
 pub const REQUEST_HEAD: usize = 64 << 10;
 
+/// The largest response of a webhook in bytes: several times the largest
+/// object.
+pub(crate) const WEBHOOK_RESPONSE: usize = 8 << 20;
+
 /// Time limit of a request that is not a stream (as in Kubernetes); `timeout`
 /// in the query can lower it.
 pub const REQUEST_TIME: Duration = Duration::from_secs(60);

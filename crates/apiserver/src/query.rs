@@ -66,6 +66,13 @@ impl Query {
             .collect()
     }
 
+    /// Replaces all values of `key`.
+    pub(crate) fn set(&mut self, key: &str, values: Vec<String>) {
+        self.0.retain(|(known, _)| known != key);
+        let values = values.into_iter();
+        self.0.extend(values.map(|value| (key.to_owned(), value)));
+    }
+
     /// Parses a boolean: a present parameter is true unless its value is
     /// `false` or `0`.
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {

@@ -81,6 +81,7 @@ pub(crate) fn status_error(error: &StatusError) -> Response<Body> {
     if let Some(Ok(methods)) = error.allow().map(HeaderValue::from_str) {
         response.headers_mut().insert(header::ALLOW, methods);
     }
+    warn(&mut response, error.warnings());
     response
 }
 

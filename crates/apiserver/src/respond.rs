@@ -22,6 +22,7 @@ use crate::{
     status_error::StatusError,
     stopping::stopped,
     user::User,
+    webhooks::Warnings,
 };
 
 /// Responds to requests. Cheap to clone.
@@ -156,6 +157,7 @@ impl Responder {
             upgrade,
             custom: None,
             sheltered: !self.applies_faults,
+            warnings: Warnings::default(),
         };
         let response = in_time(call, route, body).await?;
         match attributes {

@@ -31,6 +31,7 @@ use crate::{
     stopping::stopped,
     tls::ServerTls,
     tokens::TokenKey,
+    webhooks::Webhooks,
 };
 
 /// The configuration of a server.
@@ -94,6 +95,7 @@ impl ApiServer {
             sessions: Arc::new(Semaphore::new(sessions)),
             forwarded: Arc::new(Semaphore::new(forwarded)),
             documents: Mutex::default(),
+            webhooks: Webhooks::default(),
             closing: watch::Sender::new(false),
         };
         Self {

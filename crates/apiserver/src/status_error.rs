@@ -10,6 +10,8 @@ pub(crate) struct StatusError {
     status: Box<Status>,
     /// The `Allow` header of a 405 response.
     allow: Option<String>,
+    /// The warnings that the response carries.
+    warnings: Vec<String>,
 }
 
 impl StatusError {
@@ -161,6 +163,14 @@ impl StatusError {
         error
     }
 
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    pub(crate) fn set_warnings(&mut self, warnings: Vec<String>) {
+        self.warnings = warnings;
+    }
+
     pub(crate) fn set_details(&mut self, details: StatusDetails) {
         self.status.details = Some(details);
     }
@@ -175,6 +185,7 @@ impl From<Status> for StatusError {
         Self {
             status: Box::new(status),
             allow: None,
+            warnings: Vec::new(),
         }
     }
 }

@@ -15,10 +15,13 @@ use crate::{
     kinds::Kinds,
     list,
     loader::Loader,
-    machine::{self, MAX_BYTES_PER_TURN, MAX_OBJECTS_PER_TURN, Machine, Rebase, Transaction},
+    machine::{
+        self, MAX_BYTES_PER_TURN, MAX_OBJECTS_PER_TURN, Machine, Prepared, Rebase, Reviews,
+        RevisionShift, Transaction,
+    },
     object,
     offload::{self, ListedObjects, MAX_ATTEMPTS, MAX_OFFLOADED, WriteCost},
-    options::Ids,
+    options::{Clock, Ids},
     state::{Limits, State, too_large},
     store::Store,
     view::View,
@@ -61,7 +64,7 @@ impl Served {
 struct Inner {
     shared: Arc<Shared>,
     ids: Arc<dyn Ids>,
-    clock: Arc<dyn crate::Clock>,
+    clock: Arc<dyn Clock>,
     queue: Option<mpsc::Sender<QueuedWrite>>,
     writer: Option<JoinHandle<()>>,
     /// Size limit, in bytes, of writes that the writer executes itself.
@@ -197,7 +200,7 @@ impl Engine {
         })
     }
 
-    fn state(&self) -> Arc<State> {
+    pub(crate) fn state(&self) -> Arc<State> {
         self.inner.shared.current.load_full()
     }
 
@@ -261,14 +264,14 @@ impl Engine {
         machine::scale_of(&view, &object)
     }
 
-    fn view(&self, kind: &KindInfo) -> Result<Arc<View>, Error> {
+    pub(crate) fn view(&self, kind: &KindInfo) -> Result<Arc<View>, Error> {
         let state = self.state();
         Ok(state.kinds.resolve(kind)?.1.clone())
     }
 
     /// Returns a written object in the requested version. The definition may
     /// have changed while the request was queued.
-    fn presented(&self, view: &Arc<View>, written: Written) -> Written {
+    pub(crate) fn presented(&self, view: &Arc<View>, written: Written) -> Written {
         let now = self.view(&view.info);
         Written {
             object: now.as_ref().unwrap_or(view).present(&written.object),
@@ -288,7 +291,9 @@ impl Engine {
         self.state().revision
     }
 
-    /// Gets one object.
+    /// Gets one object. An object of a definition with a conversion webhook is
+    /// returned in the version in which it is stored, also by lists, watches and
+    /// writes: the engine does not call webhooks.
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::VersionTooLarge`] and [`Error::Expired`]
@@ -338,13 +343,7 @@ impl Engine {
     /// [`Error::BadRequest`] for an unknown field in the selector or an invalid
     /// `continue` token; [`Error::Expired`], [`Error::VersionTooLarge`].
     pub fn list(&self, request: &ListRequest) -> Result<Page, Error> {
-        let state = self.state();
-        let mut page = list::list(&state, request)?;
-        let (_, view) = state.kinds.resolve(&request.kind)?;
-        for object in &mut page.items {
-            *object = view.present(object);
-        }
-        Ok(page)
+        Ok(self.listed(request)?.1)
     }
 
     /// The number of objects of a kind in all namespaces: an upper bound of
@@ -645,19 +644,18 @@ impl Engine {
             let (clock, ids) = (self.inner.clock.clone(), self.inner.ids.clone());
             let request = request.clone();
             let work = move |tx: &mut Transaction<'_>| work(tx, request);
-            let (done, prepared) =
-                offload::prepare(State::clone(&self.state()), clock, ids, dry_run, work).await?;
+            let (done, prepared) = offload::prepare(
+                State::clone(&self.state()),
+                clock,
+                ids,
+                (dry_run, None),
+                work,
+            )
+            .await?;
             if dry_run {
                 return Ok(done);
             }
-            // Keep a reference here so that the drop, which may be slow, does
-            // not run on the writer thread.
-            let prepared = Arc::new(prepared);
-            let taken = prepared.clone();
-            let moved = self
-                .submit(false, move |tx| machine::commit(tx, &taken))
-                .await?;
-            if let Some(moved) = moved {
+            if let Some(moved) = self.commit_prepared(prepared).await? {
                 return Ok(done.rebased(moved));
             }
         }
@@ -667,6 +665,50 @@ impl Engine {
                 "the object has been modified {MAX_ATTEMPTS} times while the change was made; please apply your changes to the latest version and try again"
             ),
         })
+    }
+
+    /// Commits a prepared write. Returns `None` if something that it read has
+    /// changed since.
+    pub(crate) async fn commit_prepared(
+        &self,
+        prepared: Prepared,
+    ) -> Result<Option<RevisionShift>, Error> {
+        // Keep a reference here so that the drop, which may be slow, does not
+        // run on the writer thread.
+        let prepared = Arc::new(prepared);
+        let taken = prepared.clone();
+        self.submit(false, move |tx| machine::commit(tx, &taken))
+            .await
+    }
+
+    /// Prepares a reviewed write outside the writer thread.
+    pub(crate) async fn prepare_aside<T: Send + 'static>(
+        &self,
+        (ids, clock): (Arc<dyn Ids>, Arc<dyn Clock>),
+        dry_run: bool,
+        reviews: Arc<Reviews>,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<(T, Prepared), Error> {
+        let closed = |_| Error::Storage("the engine is closed".to_owned());
+        let _turn = self.inner.offload_slots.acquire().await.map_err(closed)?;
+        let base = State::clone(&self.state());
+        offload::prepare(base, clock, ids, (dry_run, Some(reviews)), work).await
+    }
+
+    pub(crate) fn ids(&self) -> Arc<dyn Ids> {
+        self.inner.ids.clone()
+    }
+
+    /// Lists a page of objects as stored, and as presented.
+    pub(crate) fn listed(&self, request: &ListRequest) -> Result<(Vec<Arc<Object>>, Page), Error> {
+        let state = self.state();
+        let mut page = list::list(&state, request)?;
+        let (_, view) = state.kinds.resolve(&request.kind)?;
+        let stored = page.items.clone();
+        for object in &mut page.items {
+            *object = view.present(object);
+        }
+        Ok((stored, page))
     }
 
     async fn submit<T: Send + 'static>(

@@ -160,6 +160,10 @@ pub enum Error {
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
     )]
     SeveralBudgets,
+    /// Admission outside of the engine refused the write: the `Status` of the
+    /// response.
+    #[error("{}", .0.message)]
+    Refused(Box<Status>),
     /// The write could not be made durable, or the engine is closed. Nothing
     /// was changed (500).
     #[error("{0}")]
@@ -286,6 +290,7 @@ impl Error {
             // Kubernetes does not report which part of the patch failed.
             Self::PatchFailed(_) => with(StatusReason::Invalid, StatusDetails::default()),
             Self::TooLarge(_) => failure(StatusReason::RequestEntityTooLarge),
+            Self::Refused(status) => Status::clone(status),
             Self::Storage(_) | Self::Internal(_) => failure(StatusReason::InternalError),
         }
     }

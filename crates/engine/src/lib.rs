@@ -26,6 +26,7 @@ mod offload;
 mod options;
 mod patch;
 mod request;
+mod reviewed;
 mod revision_ages;
 mod rules;
 mod select;
@@ -40,7 +41,7 @@ pub use custom::{CustomKind, PrinterColumn};
 pub use engine::{Engine, Served};
 pub use error::{Error, OpenError, Subject};
 pub use fork::Snapshot;
-pub use machine::scale_kind;
+pub use machine::{Review, ReviewStage, scale_kind};
 pub use nesting::NESTING;
 pub use object::Object;
 pub use options::{Clock, Ids, Options, RandomIds, Storage, SystemClock};
@@ -49,4 +50,5 @@ pub use request::{
     ListRequest, Page, Patch, Propagation, ReadVersion, Subresource, Target, Update, WatchEvent,
     WatchRequest, WatchStart, WriteOptions, Written,
 };
+pub use reviewed::Reviewer;
 pub use watch::Watch;

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     Bind, Create, Delete, DeleteOptions, Error, Evict, Object, Patch, Target, Update, custom,
-    machine::{self, Prepared, Transaction, message},
+    machine::{self, Prepared, Reviews, Transaction, message},
     object,
     options::{Clock, Ids},
     state::State,
@@ -212,17 +212,18 @@ fn fits(value: &Value, left: &mut usize) -> bool {
 }
 
 /// Prepares a write on a thread of its own, against a copy of the state.
+/// `reviewed` is whether it is a dry run, and its reviews.
 pub(crate) async fn prepare<T: Send + 'static>(
     base: State,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
-    dry_run: bool,
+    reviewed: (bool, Option<Arc<Reviews>>),
     work: impl FnOnce(&mut Transaction<'_>) -> Result<T, Error> + Send + 'static,
 ) -> Result<(T, Prepared), Error> {
     let (answer, answered) = oneshot::channel();
     let work = move || {
         let prepared = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            machine::prepare(base, clock, ids, dry_run, work)
+            machine::prepare(base, clock, ids, reviewed, work)
         }));
         let prepared = prepared.unwrap_or_else(|panic| {
             let panic = message(&*panic);

@@ -161,6 +161,9 @@ pub(crate) struct State {
     /// The progress of object deletions for kinds whose definition is being
     /// deleted.
     pub(crate) cleaning: OrdMap<KindId, Cleaning>,
+    /// The revision of the last change of objects that configure admission; 0
+    /// if there have been none.
+    pub(crate) admission_revision: u64,
     /// Whether each new namespace gets its service account.
     pub(crate) creates_accounts: bool,
 }
@@ -186,6 +189,7 @@ impl State {
             left_behind: OrdMap::new(),
             definitions: OrdMap::new(),
             cleaning: OrdMap::new(),
+            admission_revision: 0,
             creates_accounts: true,
         }
     }
@@ -300,6 +304,9 @@ impl State {
 
     /// Adds an object without an event while the store is opened.
     pub(crate) fn load(&mut self, kind: KindId, object: Arc<Object>) {
+        if self.configures_admission(kind) {
+            self.admission_revision = self.admission_revision.max(object.revision());
+        }
         let table = Arc::make_mut(&mut self.tables[kind.0]);
         table.objects.insert(object.key().clone(), object);
     }
@@ -310,10 +317,17 @@ impl State {
         objects.insert(object.key().clone(), object);
     }
 
+    fn configures_admission(&self, kind: KindId) -> bool {
+        &*self.kinds.entry(kind).info.gvk.group == "admissionregistration.k8s.io"
+    }
+
     /// Applies one event, which must have the next revision.
     pub(crate) fn apply(&mut self, kind: KindId, event: Event, limits: Limits) {
         debug_assert_eq!(event.revision, self.revision + 1);
         self.revision = event.revision;
+        if self.configures_admission(kind) {
+            self.admission_revision = event.revision;
+        }
         let table = Arc::make_mut(&mut self.tables[kind.0]);
         if event.deleted {
             table.objects.remove(event.after.key());

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{
     Error, FieldValidation, Object, autoscaling,
-    custom::{CustomKind, ScalePaths, builtin_scale},
+    custom::{Conversion, CustomKind, ScalePaths, builtin_scale},
     decode::{Decoded, Problem, decode},
     events,
     rules::ViewRules,
@@ -83,15 +83,19 @@ impl View {
         }
     }
 
-    /// Checks that objects can be converted to this version.
-    pub(crate) fn check_usable(&self) -> Result<(), Error> {
-        match self
-            .custom_kind()
-            .and_then(|kind| kind.unconvertible.clone())
-        {
-            Some(why) => Err(Error::Internal(why)),
-            None => Ok(()),
-        }
+    /// The conversion webhook of the kind, if it has one. The engine itself
+    /// converts none of its objects.
+    pub(crate) fn conversion(&self) -> Option<&Conversion> {
+        self.custom_kind()?.conversion.as_ref()
+    }
+
+    /// The error for an object that only a webhook can convert.
+    pub(crate) fn not_converted(&self) -> Error {
+        Error::Untyped(format!(
+            "conversion webhook for {}, Kind={} failed: this request is served in the storage version only",
+            self.info.api_version(),
+            self.info.gvk.kind,
+        ))
     }
 
     /// The type of the objects, as server-side apply traverses it.
@@ -137,6 +141,15 @@ impl View {
     pub(crate) fn convert(&self, mut object: json::Object) -> json::Object {
         match &self.form {
             Form::Stored => object,
+            // Only a webhook can convert it.
+            Form::Custom(kind)
+                if kind.conversion.is_some()
+                    && object
+                        .get("apiVersion")
+                        .is_some_and(|own| *own != self.info.api_version()) =>
+            {
+                object
+            }
             Form::Custom(kind) => {
                 object.insert("apiVersion".into(), self.info.api_version().into());
                 let mut value = Value::Object(object);
@@ -195,6 +208,7 @@ impl View {
     pub(crate) fn to_stored_form(&self, mut object: json::Object) -> json::Object {
         match &self.form {
             Form::Stored => object,
+            Form::Custom(kind) if kind.conversion.is_some() => object,
             Form::Custom(kind) => {
                 object.insert("apiVersion".into(), kind.stored_as.clone().into());
                 object

@@ -7,7 +7,10 @@ use longshore_builtin::find_served;
 use longshore_engine::{Delete, DeleteCollection, DeleteOptions, Deleted, Target};
 use longshore_model::{KindInfo, Status, StatusDetails};
 
-use super::{object_shape, plain_shape};
+use super::{
+    admission::{self, Place},
+    object_shape, plain_shape,
+};
 use crate::{
     call::Call,
     input::{self, RequestBody},
@@ -17,6 +20,7 @@ use crate::{
     query::Query,
     reply::{self, Reply},
     status_error::StatusError,
+    webhooks::Operation,
 };
 
 pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply {
@@ -29,12 +33,24 @@ pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply
         Some(false) => StatusCode::ACCEPTED,
         _ => StatusCode::OK,
     };
-    match call
-        .shared
-        .engine
-        .delete(Delete { target, options })
-        .await?
-    {
+    let place = Place {
+        kind: &info,
+        namespace: target.namespace.as_deref(),
+        name: &target.name,
+        subresource: "",
+    };
+    let admission = admission::of(&call, &[Operation::Delete], place, || {
+        admission::delete_options(&options)
+    });
+    let (engine, delete) = (&call.shared.engine, Delete { target, options });
+    let mut deleted = match &admission {
+        Some(admission) => engine.delete_reviewed(delete, admission).await?,
+        None => engine.delete(delete).await?,
+    };
+    if let Deleted::Pending(object) = &mut deleted {
+        call.present(&info, object).await?;
+    }
+    match deleted {
         Deleted::Pending(object) => {
             reply::document(pending, wanted.encoding, presenter.object(&object))
         }
@@ -71,13 +87,26 @@ pub(super) async fn collection(
     body: RequestBody,
 ) -> Reply {
     plain_shape(&call)?;
-    let list = params::list_request(&call.query, info.clone(), namespace)?;
-    let presenter = Presenter::new(&call, info, Shape::Object)?;
+    let list = params::list_request(&call.query, info.clone(), namespace.clone())?;
+    let presenter = Presenter::new(&call, info.clone(), Shape::Object)?;
     let options = read_options(&call.headers, &call.query, body).await?;
-    let engine = &call.shared.engine;
-    let page = engine
-        .delete_collection(DeleteCollection { list, options })
-        .await?;
+    let place = Place {
+        kind: &info,
+        namespace: namespace.as_deref(),
+        name: "",
+        subresource: "",
+    };
+    let admission = admission::of(&call, &[Operation::Delete], place, || {
+        admission::delete_options(&options)
+    });
+    let (engine, delete) = (&call.shared.engine, DeleteCollection { list, options });
+    let mut page = match &admission {
+        Some(admission) => engine.delete_collection_reviewed(delete, admission).await?,
+        None => engine.delete_collection(delete).await?,
+    };
+    if let Some(converter) = call.converter() {
+        converter.present(&info, &mut page.items).await?;
+    }
     Ok(reply::json(StatusCode::OK, presenter.list(page)))
 }
 

@@ -4,13 +4,17 @@ use http::StatusCode;
 use longshore_engine::{DeleteOptions, Evict, Target};
 use longshore_model::Status;
 
-use super::plain_shape;
+use super::{
+    admission::{self, Place},
+    plain_shape,
+};
 use crate::{
     call::Call,
     input::{self, RequestBody},
     params,
     reply::{self, Reply},
     status_error::StatusError,
+    webhooks::Operation,
 };
 
 /// Supported versions of `Eviction`.
@@ -19,7 +23,7 @@ const VERSIONS: [&str; 2] = ["policy/v1", "policy/v1beta1"];
 pub(super) async fn evict(call: Call, target: Target, body: RequestBody) -> Reply {
     let wanted = plain_shape(&call)?;
     let options = params::write_options(&call.query, "CreateOptions", None, call.user_agent())?;
-    let (eviction, _) = input::object(&call.headers, body, "Eviction").await?;
+    let (mut eviction, _) = input::object(&call.headers, body, "Eviction").await?;
     let word = |name: &str| eviction[name].as_str().unwrap_or_default();
     if !matches!(word("kind"), "" | "Eviction") {
         return Err(StatusError::bad_request(format!(
@@ -38,6 +42,21 @@ pub(super) async fn evict(call: Call, target: Target, body: RequestBody) -> Repl
         return Err(StatusError::bad_request(
             "name in URL does not match name in Eviction object",
         ));
+    }
+    let namespace = target.namespace.clone().unwrap_or_default();
+    let place = Place {
+        kind: &target.kind,
+        namespace: Some(&namespace),
+        name: &target.name,
+        subresource: "eviction",
+    };
+    let admission = admission::of(&call, &[Operation::Create], place, || {
+        admission::write_options(&call.query, options.dry_run)
+    });
+    if let Some(admission) = &admission {
+        let kind = ("policy/v1", "Eviction");
+        admission::complete(&mut eviction, kind, &namespace, &target.name);
+        eviction = admission.admit(Operation::Create, eviction).await?;
     }
     let mut delete = match &eviction["deleteOptions"] {
         serde_json::Value::Null => DeleteOptions::default(),

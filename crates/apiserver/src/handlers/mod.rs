@@ -1,6 +1,7 @@
 //! Handlers of routes and methods. A handler parses typed options, calls the
 //! engine, and presents the result.
 
+mod admission;
 mod delete;
 mod evict;
 pub(crate) mod for_tests;
@@ -35,7 +36,15 @@ use crate::{
 
 pub(crate) async fn dispatch(mut call: Call, route: Route, body: RequestBody) -> Reply {
     match route {
-        Route::Resource(resource) => self::resource(call, resource, body).await,
+        Route::Resource(resource) => {
+            let warnings = call.warnings.clone();
+            let mut reply = self::resource(call, resource, body).await;
+            match &mut reply {
+                Ok(response) => reply::warn(response, &warnings.take()),
+                Err(error) => error.set_warnings(warnings.take()),
+            }
+            reply
+        }
         // Health checks accept every method.
         Route::Health(..) => meta::dispatch(call, route).await,
         Route::Version | Route::GroupVersion { .. } if call.method != Method::GET => {
@@ -146,7 +155,7 @@ async fn collection(
 
 async fn item(call: Call, target: Target, body: RequestBody) -> Reply {
     match call.method {
-        Method::GET => read::get(&call, &target),
+        Method::GET => read::get(&call, &target).await,
         Method::PUT => write::update(call, target, Subresource::None, body).await,
         Method::PATCH => write::patch(call, target, Subresource::None, body).await,
         Method::DELETE => delete::item(call, target, body).await,
@@ -158,17 +167,17 @@ async fn item(call: Call, target: Target, body: RequestBody) -> Reply {
 
 async fn subresource(call: Call, target: Target, word: &str, body: RequestBody) -> Reply {
     match (word, call.method.clone()) {
-        ("status", Method::GET) => read::get(&call, &target),
+        ("status", Method::GET) => read::get(&call, &target).await,
         ("status", Method::PUT) => write::update(call, target, Subresource::Status, body).await,
         ("status", Method::PATCH) => write::patch(call, target, Subresource::Status, body).await,
         ("status", _) => Err(StatusError::wrong_method(&["GET", "PUT", "PATCH"])),
-        ("approval", Method::GET) => read::get(&call, &target),
+        ("approval", Method::GET) => read::get(&call, &target).await,
         ("approval", Method::PUT) => write::update(call, target, Subresource::Approval, body).await,
         ("approval", Method::PATCH) => {
             write::patch(call, target, Subresource::Approval, body).await
         }
         ("approval", _) => Err(StatusError::wrong_method(&["GET", "PUT", "PATCH"])),
-        ("ephemeralcontainers", Method::GET) => read::get(&call, &target),
+        ("ephemeralcontainers", Method::GET) => read::get(&call, &target).await,
         ("ephemeralcontainers", Method::PUT) => {
             write::update(call, target, Subresource::EphemeralContainers, body).await
         }
@@ -186,9 +195,9 @@ async fn subresource(call: Call, target: Target, word: &str, body: RequestBody) 
         ("binding", _) => Err(StatusError::wrong_method(&["POST"])),
         ("eviction", Method::POST) => evict::evict(call, target, body).await,
         ("eviction", _) => Err(StatusError::wrong_method(&["POST"])),
-        ("exec", Method::GET | Method::POST) => streams::exec(call, target),
-        ("attach", Method::GET | Method::POST) => streams::attach(call, target),
-        ("portforward", Method::GET | Method::POST) => streams::port_forward(call, target),
+        ("exec", Method::GET | Method::POST) => streams::exec(call, target).await,
+        ("attach", Method::GET | Method::POST) => streams::attach(call, target).await,
+        ("portforward", Method::GET | Method::POST) => streams::port_forward(call, target).await,
         ("exec" | "attach" | "portforward", _) => Err(StatusError::wrong_method(&["GET", "POST"])),
         ("log", Method::GET) => logs::log(call, target).await,
         ("token", Method::POST) => token::request(call, target, body).await,

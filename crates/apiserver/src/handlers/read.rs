@@ -16,12 +16,13 @@ use crate::{
     reply::{self, Reply},
 };
 
-pub(super) fn get(call: &Call, target: &Target) -> Reply {
+pub(super) async fn get(call: &Call, target: &Target) -> Reply {
     let wanted = object_shape(call)?;
     let presenter = Presenter::new(call, target.kind.clone(), wanted.shape)?;
     let at = params::get_version(&call.query)?;
     let engine = &call.shared.engine;
-    let object = engine.get(&target.kind, target.namespace.as_deref(), &target.name, at)?;
+    let mut object = engine.get(&target.kind, target.namespace.as_deref(), &target.name, at)?;
+    call.present(&target.kind, &mut object).await?;
     reply::document(StatusCode::OK, wanted.encoding, presenter.object(&object))
 }
 
@@ -43,13 +44,16 @@ pub(super) async fn list(call: Call, info: Arc<KindInfo>, namespace: Option<Stri
         )
     })?;
     let presenter = Presenter::new(&call, info.clone(), wanted.shape)?;
-    let request = params::list_request(&call.query, info, namespace)?;
+    let request = params::list_request(&call.query, info.clone(), namespace)?;
     let engine = call.shared.engine.clone();
-    let page = if engine.count(&request.kind) < limits::LIST_OFFLOAD {
+    let mut page = if engine.count(&request.kind) < limits::LIST_OFFLOAD {
         engine.list(&request)?
     } else {
         input::offload(move || engine.list(&request)).await??
     };
+    if let Some(converter) = call.converter() {
+        converter.present(&info, &mut page.items).await?;
+    }
     let body = presenter.list(page);
     match wanted.encoding {
         Encoding::Json => Ok(reply::json(StatusCode::OK, body)),

@@ -4,9 +4,12 @@
 use longshore_engine::{ReadVersion, Target};
 use longshore_model::StatusReason;
 use longshore_node_api::{ContainerRef, SessionError, StreamsWanted};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::logs::container;
+use super::{
+    admission::{self, Place, RequestOptions},
+    logs::container,
+};
 use crate::{
     authorization::{Attributes, forbidden},
     call::Call,
@@ -14,6 +17,7 @@ use crate::{
     reply::Reply,
     status_error::StatusError,
     streams::{self, Command, Forward, Upgrade},
+    webhooks::Operation,
 };
 
 /// Opening a session requires the permission to create it, also with GET.
@@ -34,8 +38,9 @@ fn check_may_create(call: &Call, target: &Target, subresource: &str) -> Result<(
     }
 }
 
-pub(super) fn exec(call: Call, target: Target) -> Reply {
+pub(super) async fn exec(mut call: Call, target: Target) -> Reply {
     check_may_create(&call, &target, "exec")?;
+    admit(&mut call, &target, "exec", "PodExecOptions").await?;
     let words = call.query.all("command");
     let container = find(&call, target)?;
     let wanted = wanted(&call.query)?;
@@ -53,8 +58,9 @@ pub(super) fn exec(call: Call, target: Target) -> Reply {
     streams::answer(call, Upgrade::Command(command))
 }
 
-pub(super) fn attach(call: Call, target: Target) -> Reply {
+pub(super) async fn attach(mut call: Call, target: Target) -> Reply {
     check_may_create(&call, &target, "attach")?;
+    admit(&mut call, &target, "attach", "PodAttachOptions").await?;
     let command = Command {
         container: find(&call, target)?,
         words: None,
@@ -64,8 +70,10 @@ pub(super) fn attach(call: Call, target: Target) -> Reply {
     streams::answer(call, Upgrade::Command(command))
 }
 
-pub(super) fn port_forward(call: Call, target: Target) -> Reply {
+pub(super) async fn port_forward(mut call: Call, target: Target) -> Reply {
     check_may_create(&call, &target, "portforward")?;
+    let kind = "PodPortForwardOptions";
+    admit(&mut call, &target, "portforward", kind).await?;
     let ports = call.query.all("ports").into_iter().flat_map(|ports| {
         let ports: Vec<String> = ports.split(',').map(str::to_owned).collect();
         ports
@@ -79,6 +87,66 @@ pub(super) fn port_forward(call: Call, target: Target) -> Reply {
     let ports = ports.collect::<Result<Vec<u16>, StatusError>>()?;
     let (pod, _) = pod(&call, target)?;
     streams::answer(call, Upgrade::Forward(Forward { pod, ports }))
+}
+
+/// Executes admission on the options of a session, which webhooks can change.
+async fn admit(
+    call: &mut Call,
+    target: &Target,
+    subresource: &str,
+    kind: &str,
+) -> Result<(), StatusError> {
+    const FLAGS: [&str; 4] = ["stdin", "stdout", "stderr", "tty"];
+    let place = Place {
+        kind: &target.kind,
+        namespace: target.namespace.as_deref(),
+        name: &target.name,
+        subresource,
+    };
+    let admission = admission::of(call, &[Operation::Connect], place, RequestOptions::default);
+    let Some(admission) = admission else {
+        return Ok(());
+    };
+    let mut options = json!({"kind": kind, "apiVersion": "v1"});
+    for flag in FLAGS {
+        if call.query.flag(flag) == Some(true) {
+            options[flag] = true.into();
+        }
+    }
+    if let Some(container) = call.query.get("container") {
+        options["container"] = container.into();
+    }
+    let command = call.query.all("command");
+    if !command.is_empty() {
+        options["command"] = command.into();
+    }
+    let ports = call.query.all("ports");
+    let ports = ports.iter().flat_map(|ports| ports.split(','));
+    let ports: Vec<u16> = ports.filter_map(|port| port.parse().ok()).collect();
+    if !ports.is_empty() {
+        options["ports"] = ports.into();
+    }
+    let admitted = admission.admit(Operation::Connect, options.clone()).await?;
+    if admitted == options {
+        return Ok(());
+    }
+    for flag in FLAGS {
+        let value = admitted[flag] == true;
+        call.query.set(flag, vec![value.to_string()]);
+    }
+    let words = |field: &str| {
+        let words = admitted[field].as_array().into_iter().flatten();
+        let words = words.map(|word| match word {
+            Value::String(word) => word.clone(),
+            other => other.to_string(),
+        });
+        words.collect()
+    };
+    let container = admitted["container"].as_str().map(str::to_owned);
+    call.query.set("container", container.into_iter().collect());
+    call.query.set("command", words("command"));
+    call.query.set("ports", words("ports"));
+    Ok(())
 }
 
 /// Returns the pod, which must be assigned to a node.

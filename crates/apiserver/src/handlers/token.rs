@@ -7,7 +7,10 @@ use longshore_model::{StatusCause, kind::builtin, time};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::plain_shape;
+use super::{
+    admission::{self, Place},
+    plain_shape,
+};
 use crate::{
     call::Call,
     input::{self, RequestBody},
@@ -15,6 +18,7 @@ use crate::{
     reply::{self, Reply},
     status_error::{StatusError, invalid},
     tokens::{Claims, ISSUER, Kubernetes, Reference},
+    webhooks::Operation,
 };
 
 const API_VERSION: &str = "authentication.k8s.io/v1";
@@ -52,13 +56,31 @@ struct Bound {
 
 pub(super) async fn request(call: Call, target: Target, body: RequestBody) -> Reply {
     let wanted = plain_shape(&call)?;
-    params::write_options(&call.query, "CreateOptions", None, call.user_agent())?;
+    let options = params::write_options(&call.query, "CreateOptions", None, call.user_agent())?;
     let key = call.shared.authenticator.token_key.clone();
     let key = key.ok_or_else(StatusError::unknown_path)?;
     let (mut token_request, _) = input::object(&call.headers, body, KIND).await?;
     check_type(&token_request)?;
     let namespace = target.namespace.clone().unwrap_or_default();
     check_names(&token_request, &target.name, &namespace)?;
+    let place = Place {
+        kind: &target.kind,
+        namespace: Some(&namespace),
+        name: &target.name,
+        subresource: "token",
+    };
+    let admission = admission::of(&call, &[Operation::Create], place, || {
+        admission::write_options(&call.query, options.dry_run)
+    });
+    if let Some(admission) = &admission {
+        admission::complete(
+            &mut token_request,
+            (API_VERSION, KIND),
+            &namespace,
+            &target.name,
+        );
+        token_request = admission.admit(Operation::Create, token_request).await?;
+    }
     let spec = read_spec(&token_request)?;
 
     let engine = &call.shared.engine;

@@ -28,6 +28,7 @@ use crate::{
     reply::{self, Reply},
     status_error::StatusError,
     stopping::stopped,
+    webhooks::Converter,
 };
 
 /// Interval of the bookmarks that a client requests.
@@ -94,6 +95,7 @@ pub(super) async fn watch(
     // Limited to a day, so that the deadline cannot overflow.
     let deadline = now + Duration::from_secs(seconds.min(86_400));
     let stream = Events {
+        converter: call.converter(),
         watch,
         writer: Writer {
             info,
@@ -130,6 +132,8 @@ fn next_bookmark(now: Instant, deadline: Instant) -> Option<Instant> {
 
 struct Events {
     watch: Watch,
+    /// Converts the objects, if their definition has a conversion webhook.
+    converter: Option<Converter>,
     writer: Writer,
     deadline: Instant,
     bookmark: Option<Instant>,
@@ -170,6 +174,11 @@ impl Events {
         let mut frame = BytesMut::new();
         let mut event = first.map(Some);
         loop {
+            if let (Some(converter), Ok(Some(read))) = (&self.converter, &mut event)
+                && let Err(error) = present(converter, &self.writer.info, read).await
+            {
+                event = Err(error);
+            }
             match event {
                 Ok(Some(event)) => {
                     if let Some(object) = self.writer.event(&mut frame, &event) {
@@ -195,6 +204,20 @@ impl Events {
             event = self.watch.try_next();
         }
         (!frame.is_empty()).then(|| frame.freeze())
+    }
+}
+
+/// Presents the object of an event in the version of the watch.
+async fn present(
+    converter: &Converter,
+    info: &KindInfo,
+    event: &mut WatchEvent,
+) -> Result<(), Error> {
+    match event {
+        WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object) => {
+            converter.present_one(info, object).await
+        }
+        WatchEvent::Bookmark(_) | WatchEvent::InitialEventsEnd(_) => Ok(()),
     }
 }
 

@@ -12,7 +12,10 @@ use longshore_model::{KindInfo, PatchKind, Status};
 use longshore_schema::parse;
 use serde_json::Value;
 
-use super::{object_shape, plain_shape};
+use super::{
+    admission::{self, Place},
+    object_shape, plain_shape,
+};
 use crate::{
     authorization::{Attributes, Guard, PINNED_ATTEMPTS, pin},
     body::Body,
@@ -25,6 +28,7 @@ use crate::{
     present::Presenter,
     reply::{self, Reply},
     status_error::StatusError,
+    webhooks::{self, Operation},
     yaml,
 };
 
@@ -44,13 +48,27 @@ pub(super) async fn create(
     if let Some(guard) = guard(&call, &info, namespace.as_deref(), "") {
         guard.check(None, &object)?;
     }
+    let place = Place {
+        kind: &info,
+        namespace: namespace.as_deref(),
+        name: object["metadata"]["name"].as_str().unwrap_or_default(),
+        subresource: "",
+    };
+    let admission = admission::of(&call, &[Operation::Create], place, || {
+        admission::write_options(&call.query, options.dry_run)
+    });
     let create = Create {
         kind: info.clone(),
         namespace,
         object,
         options,
     };
-    let mut written = call.shared.engine.create(create).await?;
+    let engine = &call.shared.engine;
+    let mut written = match &admission {
+        Some(admission) => engine.create_reviewed(create, admission).await?,
+        None => engine.create(create).await?,
+    };
+    call.present(&info, &mut written.object).await?;
     written.warnings.splice(0..0, duplicate_fields);
     written.warnings.extend(idle_kind_warning(&call, &info));
     answer(StatusCode::CREATED, wanted, &presenter, &written)
@@ -93,6 +111,23 @@ fn set_requester(call: &Call, kind: &KindInfo, object: &mut Value) {
             spec.remove(field);
         }
         spec.extend(user);
+    }
+}
+
+/// The part of an object that admission reviews.
+fn place(target: &Target, subresource: Subresource) -> Place<'_> {
+    Place {
+        kind: &target.kind,
+        namespace: target.namespace.as_deref(),
+        name: &target.name,
+        subresource: match subresource {
+            Subresource::None => "",
+            Subresource::Status => "status",
+            Subresource::Scale => "scale",
+            Subresource::Finalize => "finalize",
+            Subresource::Approval => "approval",
+            Subresource::EphemeralContainers => "ephemeralcontainers",
+        },
     }
 }
 
@@ -148,13 +183,25 @@ pub(super) async fn update(
         guard.check(stored(&call, &target).as_ref(), &object)?;
     }
     let idle_kind_warning = idle_kind_warning(&call, &target.kind);
+    let operations = [Operation::Create, Operation::Update];
+    let admission = admission::of(&call, &operations, place(&target, subresource), || {
+        admission::write_options(&call.query, options.dry_run)
+    });
+    let presented_kind = target.kind.clone();
     let update = Update {
         target,
         subresource,
         object,
         options,
     };
-    let mut written = call.shared.engine.update(update).await?;
+    let engine = &call.shared.engine;
+    let mut written = match &admission {
+        Some(admission) => engine.update_reviewed(update, admission).await?,
+        None => engine.update(update).await?,
+    };
+    if subresource != Subresource::Scale {
+        call.present(&presented_kind, &mut written.object).await?;
+    }
     written.warnings.splice(0..0, duplicate_fields);
     if written.created {
         written.warnings.extend(idle_kind_warning);
@@ -176,10 +223,18 @@ fn stored(call: &Call, target: &Target) -> Option<Value> {
 
 /// Patches an object. What a patch of a role or binding results in is checked
 /// before it is stored.
-async fn patch_guarded(call: &Call, patch: Patch) -> Result<Written, StatusError> {
+async fn patch_guarded(
+    call: &Call,
+    patch: Patch,
+    admission: Option<&webhooks::Admission>,
+) -> Result<Written, StatusError> {
     let engine = &call.shared.engine;
+    let send = async |patch| match admission {
+        Some(admission) => engine.patch_reviewed(patch, admission).await,
+        None => engine.patch(patch).await,
+    };
     if !Guard::is_needed(&call.shared.authorizer, &call.user, &patch.target.kind) {
-        return Ok(engine.patch(patch).await?);
+        return Ok(send(patch).await?);
     }
     let target = patch.target.clone();
     let guard = guard(
@@ -197,14 +252,17 @@ async fn patch_guarded(call: &Call, patch: Patch) -> Result<Written, StatusError
             guard.check(stored(call, &target).as_ref(), &trial.object.value())?;
         }
         if patch.options.dry_run {
-            return Ok(trial);
+            return match admission {
+                Some(_) => Ok(send(patch).await?),
+                None => Ok(trial),
+            };
         }
         let mut pinned = patch.clone();
         if !trial.created {
             let version = trial.object.revision().to_string();
             pinned.body = pin(patch.kind, pinned.body, &version);
         }
-        match engine.patch(pinned).await {
+        match send(pinned).await {
             Err(Error::Conflict { .. }) if attempt < PINNED_ATTEMPTS => attempt += 1,
             result => return Ok(result?),
         }
@@ -240,6 +298,11 @@ pub(super) async fn patch(
         check_may_create(&call, &target)?;
     }
     let idle_kind_warning = idle_kind_warning(&call, &target.kind);
+    let operations = [Operation::Create, Operation::Update];
+    let admission = admission::of(&call, &operations, place(&target, subresource), || {
+        admission::write_options(&call.query, options.dry_run)
+    });
+    let presented_kind = target.kind.clone();
     let patch = Patch {
         target,
         subresource,
@@ -247,7 +310,10 @@ pub(super) async fn patch(
         body,
         options,
     };
-    let mut written = patch_guarded(&call, patch).await?;
+    let mut written = patch_guarded(&call, patch, admission.as_ref()).await?;
+    if subresource != Subresource::Scale {
+        call.present(&presented_kind, &mut written.object).await?;
+    }
     written.warnings.splice(0..0, duplicate_fields);
     if written.created {
         written.warnings.extend(idle_kind_warning);
@@ -273,19 +339,29 @@ fn read_patch(kind: PatchKind, bytes: &[u8]) -> Result<(Value, DuplicateFields),
 
 /// POST of a Binding to `bindings`; the Binding names the pod.
 pub(super) async fn bindings(call: Call, namespace: Option<String>, body: RequestBody) -> Reply {
-    bind_to(call, namespace.unwrap_or_default(), None, body).await
+    bind_to(call, (None, namespace.unwrap_or_default(), None), body).await
 }
 
 /// POST of a Binding to `pods/{name}/binding`.
 pub(super) async fn bind(call: Call, target: Target, body: RequestBody) -> Reply {
     let namespace = target.namespace.unwrap_or_default();
-    bind_to(call, namespace, Some(target.name), body).await
+    bind_to(
+        call,
+        (Some(target.kind), namespace, Some(target.name)),
+        body,
+    )
+    .await
 }
 
-async fn bind_to(call: Call, namespace: String, name: Option<String>, body: RequestBody) -> Reply {
+/// Binds a pod. The kind is that of the pod if the path names it.
+async fn bind_to(
+    call: Call,
+    (kind, namespace, name): (Option<Arc<KindInfo>>, String, Option<String>),
+    body: RequestBody,
+) -> Reply {
     plain_shape(&call)?;
     let options = params::write_options(&call.query, "CreateOptions", None, call.user_agent())?;
-    let (binding, _) = input::object(&call.headers, body, "Binding").await?;
+    let (mut binding, _) = input::object(&call.headers, body, "Binding").await?;
     if !matches!(binding["kind"].as_str(), None | Some("" | "Binding")) {
         return Err(StatusError::bad_request(format!(
             "{} in version {} cannot be handled as a Binding",
@@ -313,6 +389,23 @@ async fn bind_to(call: Call, namespace: String, name: Option<String>, body: Requ
             ));
         }
     };
+    let write_options = || admission::write_options(&call.query, options.dry_run);
+    let admission = match &kind {
+        None => admission::of_bindings(&call, (&namespace, &name), write_options),
+        Some(kind) => {
+            let place = Place {
+                kind,
+                namespace: Some(&namespace),
+                name: &name,
+                subresource: "binding",
+            };
+            admission::of(&call, &[Operation::Create], place, write_options)
+        }
+    };
+    if let Some(admission) = &admission {
+        admission::complete(&mut binding, ("v1", "Binding"), &namespace, &name);
+        binding = admission.admit(Operation::Create, binding).await?;
+    }
     if !matches!(
         binding["target"]["kind"].as_str(),
         None | Some("" | "Node" | "Minion")

@@ -33,6 +33,12 @@ pub fn on_create(kind: &KindInfo, rules: &KindRules, object: &mut Object) {
     (rules.on_create)(object);
 }
 
+/// Applies the admission plugins that set the service account and tolerations of
+/// a new pod. [`on_create`] applies them again.
+pub fn admit_pod(pod: &mut Object) {
+    pod::admit(pod);
+}
+
 /// Prepares the approval of a certificate signing request: takes the conditions
 /// from the request and sets their timestamps.
 pub fn on_approval(before: &Object, object: &mut Object, now: Timestamp) {

@@ -30,8 +30,9 @@ pub(crate) fn on_status(before: &Object, pod: &mut Object) {
     }
 }
 
-/// Applies the admission plugins and the kind's rules to a new pod.
-pub(crate) fn on_create(pod: &mut Object) {
+/// Applies the admission plugins that set the service account and tolerations of
+/// a new pod.
+pub(crate) fn admit(pod: &mut Object) {
     let spec = json::child(pod, "spec");
     let account = json::text(spec, "serviceAccountName").to_owned();
     if account.is_empty() {
@@ -47,6 +48,11 @@ pub(crate) fn on_create(pod: &mut Object) {
         spec.insert("serviceAccount".into(), account);
     }
     tolerate_node_problems(spec);
+}
+
+/// Applies the admission plugins and the kind's rules to a new pod.
+pub(crate) fn on_create(pod: &mut Object) {
+    admit(pod);
     let class = qos_class(pod);
     let phase = json!({"phase": "Pending", "qosClass": class});
     pod.insert("status".into(), phase);

@@ -10,7 +10,7 @@ use Behaviour::{Acts, Stored};
 
 const ADMISSION: KindRules = KindRules {
     group: "admissionregistration.k8s.io",
-    behaviour: Stored("its webhooks are not called"),
+    behaviour: Acts("its webhooks are called"),
     generation: Generation::Content,
     unconditional_update: false,
     validate: webhook::configuration,

@@ -87,8 +87,17 @@ pub struct CustomKind {
     pub(crate) is_only_version: bool,
     /// Whether validation may take long even for a small object.
     pub(crate) is_costly: bool,
-    /// Why objects cannot be converted to this version, if they cannot.
-    pub(crate) unconvertible: Option<String>,
+    /// The conversion webhook, if the definition has one.
+    pub(crate) conversion: Option<Conversion>,
+}
+
+/// The conversion webhook of a definition.
+#[derive(Debug)]
+pub(crate) struct Conversion {
+    /// `spec.conversion.webhook`.
+    pub(crate) webhook: Arc<Value>,
+    /// The storage version as `group/version`.
+    pub(crate) stored_as: String,
 }
 
 impl CustomKind {
@@ -99,7 +108,7 @@ impl CustomKind {
         stored: &KindInfo,
         since: u64,
         is_only_version: bool,
-        webhook: bool,
+        webhook: Option<Arc<Value>>,
         schemas: Schemas,
     ) -> Self {
         let openapi = json::at(version, "schema.openAPIV3Schema")
@@ -127,13 +136,9 @@ impl CustomKind {
             stored_as: stored.api_version(),
             since: AtomicU64::new(since),
             is_only_version,
-            unconvertible: (webhook && info.gvk != stored.gvk).then(|| {
-                format!(
-                    "conversion webhook for {}, Kind={} failed: this server calls no conversion webhooks: use version {}, or conversion strategy None",
-                    stored.api_version(),
-                    stored.gvk.kind,
-                    stored.gvk.version,
-                )
+            conversion: webhook.map(|webhook| Conversion {
+                webhook,
+                stored_as: stored.api_version(),
             }),
             openapi,
         }
@@ -143,6 +148,15 @@ impl CustomKind {
     #[must_use]
     pub fn openapi(&self) -> &Value {
         &self.openapi
+    }
+
+    /// `spec.conversion.webhook` of the definition, if its objects are converted
+    /// by a webhook.
+    #[must_use]
+    pub fn conversion_webhook(&self) -> Option<&Value> {
+        self.conversion
+            .as_ref()
+            .map(|conversion| &*conversion.webhook)
     }
 
     /// The printer columns after the name; empty if the definition has none.

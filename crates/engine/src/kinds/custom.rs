@@ -66,7 +66,10 @@ impl Entry {
         let stored_schema = schema(stored);
         let stored = Arc::new(info(stored));
         let is_only_version = versions(definition).count() == 1;
-        let webhook = json::text(definition, "spec.conversion.strategy") == "Webhook";
+        let strategy = json::text(definition, "spec.conversion.strategy");
+        let webhook = json::at(definition, "spec.conversion.webhook");
+        let webhook = webhook.filter(|_| strategy == "Webhook");
+        let webhook = webhook.map(|webhook| Arc::new(webhook.clone()));
         let views = versions(definition)
             .filter(|version| version.get("served") == Some(&Value::Bool(true)))
             .map(|version| {
@@ -86,7 +89,7 @@ impl Entry {
                     &stored,
                     since,
                     is_only_version,
-                    webhook,
+                    webhook.clone(),
                     schemas,
                 );
                 Arc::new(View::custom(info, rules, Arc::new(custom)))

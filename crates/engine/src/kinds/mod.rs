@@ -126,11 +126,8 @@ impl Kinds {
     /// Finds the index and the view of a kind.
     pub(crate) fn resolve(&self, info: &KindInfo) -> Result<(KindId, &Arc<View>), Error> {
         let gvk = &info.gvk;
-        let found = self
-            .find_view(&gvk.group, &gvk.version, &info.plural)
-            .ok_or_else(|| Error::NotFound(crate::Subject::new(info, "")))?;
-        found.1.check_usable()?;
-        Ok(found)
+        self.find_view(&gvk.group, &gvk.version, &info.plural)
+            .ok_or_else(|| Error::NotFound(crate::Subject::new(info, "")))
     }
 
     /// Finds the index of a kind.

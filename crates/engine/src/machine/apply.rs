@@ -54,7 +54,10 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     if old.is_none() && request.subresource != Subresource::None {
         return Err(Error::NotFound(subject));
     }
-    let before = old.as_ref().map(|old| old.map());
+    let before = match &old {
+        Some(old) => Some(tx.before(&view, old)?),
+        None => None,
+    };
     let shown_before = before.clone().map(|before| view.convert(before));
     let entries = managed::stored(old.as_ref().map_or("", |old| old.managed()));
     let now = time::seconds(tx.now);
@@ -106,7 +109,9 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
             object: Value::Object(new),
             options: request.options,
         };
-        let draft = create::draft(tx.state(), tx.ids(), request, Some(author))?;
+        let reviews = tx.reviews();
+        let reviews = reviews.as_deref();
+        let draft = create::draft(tx.state(), tx.ids(), request, Some(author), reviews)?;
         return create::create(tx, draft);
     };
     let mut new = view.to_stored_form(new);

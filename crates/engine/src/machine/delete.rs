@@ -41,6 +41,7 @@ pub(crate) fn delete(
         });
     }
     check_preconditions(&subject, &old, options)?;
+    review(tx, &target.kind, &old)?;
     delete_one(tx, kind, &old, options)
 }
 
@@ -80,10 +81,20 @@ pub(crate) fn delete_listed(
         };
         check_preconditions(&Subject::new(info, old.name()), &old, options)?;
         if !(is_namespace && namespace::is_protected(old.name())) {
+            review(tx, info, &old)?;
             delete_one(tx, kind, &old, options)?;
         }
     }
     Ok(())
+}
+
+/// Waits for admission outside of the engine.
+fn review(tx: &Transaction<'_>, info: &KindInfo, old: &Arc<Object>) -> Result<(), Error> {
+    let Some(reviews) = tx.reviews() else {
+        return Ok(());
+    };
+    let (_, view) = tx.kinds().resolve(info)?;
+    reviews.delete(view, old, tx.shown(view, old)?)
 }
 
 /// Rejects contradictory options.

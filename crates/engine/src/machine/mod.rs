@@ -6,6 +6,7 @@ mod api_services;
 mod apply;
 mod bind;
 mod bootstrap;
+mod conversion;
 mod create;
 pub(crate) mod definitions;
 mod delete;
@@ -19,6 +20,7 @@ mod prepared;
 mod priority;
 mod quota;
 mod replace;
+mod reviews;
 mod runtime_class;
 mod scale;
 mod service;
@@ -34,10 +36,12 @@ use serde_json::{Map, Value};
 
 pub(crate) use bind::bind;
 pub(crate) use bootstrap::bootstrap;
-pub(crate) use create::{admit, create};
+pub(crate) use create::{admit, create, create_reviewed};
 pub(crate) use delete::{check_options, delete, delete_collection, delete_listed};
 pub(crate) use evict::evict;
-pub(crate) use prepared::{Prepared, Rebase, commit, prepare};
+pub(crate) use prepared::{Prepared, Rebase, RevisionShift, commit, prepare};
+pub(crate) use reviews::{Answers, Next, Reviews};
+pub use reviews::{Review, ReviewStage};
 pub use scale::scale_kind;
 pub(crate) use scale::{of as scale_of, scale_view};
 pub(crate) use update::{DecodedUpdate, decode_update, patch, update, update_decoded};
@@ -83,6 +87,8 @@ pub(crate) struct Machine {
     background_work_pending: bool,
     /// The changes, if this machine works on a copy of the state.
     writes: Option<Vec<(KindId, Event)>>,
+    /// The reviews of the write that this machine executes, if it needs any.
+    reviews: Option<Arc<Reviews>>,
     /// Whether an Event was written since the last sweep of expired Events.
     wrote_event: bool,
     last_sweep: Option<Timestamp>,
@@ -118,6 +124,7 @@ impl Machine {
             lost_terminating_objects: false,
             background_work_pending,
             writes: None,
+            reviews: None,
             wrote_event: false,
             last_sweep: None,
             sweep_position: None,

@@ -22,6 +22,9 @@ pub(super) enum Author {
     },
     /// The entries that an apply has already computed.
     Applied(Vec<Entry>),
+    /// The entries of any other write, computed before admission changed the
+    /// object.
+    Recorded(Vec<Entry>),
 }
 
 impl Author {
@@ -49,7 +52,7 @@ impl Author {
         object: &JsonObject,
     ) -> Vec<Entry> {
         match self {
-            Self::Applied(entries) => entries.clone(),
+            Self::Applied(entries) | Self::Recorded(entries) => entries.clone(),
             Self::Manager { name, sent } => with_scope(kind, view, Subresource::None, |scope| {
                 let base = managed::base(sent.as_ref(), "");
                 managed::record(scope, base, None, object, name, "")
@@ -68,7 +71,7 @@ impl Author {
         let (kind, view, subresource) = place;
         let (before, after) = states;
         match self {
-            Self::Applied(entries) => entries,
+            Self::Applied(entries) | Self::Recorded(entries) => entries,
             Self::Manager { name, sent } => {
                 // A write to a subresource cannot edit managed fields directly.
                 let sent = sent.filter(|_| subresource == Subresource::None);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 
-use super::{Machine, Transaction, definitions, namespace};
+use super::{Machine, Reviews, Transaction, definitions, namespace};
 use crate::{
     Deleted, Error, Object, Written,
     kinds::{KindId, Kinds},
@@ -77,7 +77,7 @@ pub(crate) fn prepare<T>(
     base: State,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
-    dry_run: bool,
+    (dry_run, reviews): (bool, Option<Arc<Reviews>>),
     work: impl FnOnce(&mut Transaction<'_>) -> Result<T, Error>,
 ) -> Result<(T, Prepared), Error> {
     // The copy needs no history. Only the writer drops old states.
@@ -88,6 +88,7 @@ pub(crate) fn prepare<T>(
     };
     let mut machine = Machine::new(base.clone(), clock, ids, limits);
     machine.writes = Some(Vec::new());
+    machine.reviews = reviews;
     machine.background_work_pending = false;
     let done = machine.execute(dry_run, work)?;
     let touched = machine.take_changes().touched;
@@ -254,7 +255,7 @@ mod tests {
 
     fn prepared(machine: &Machine, name: &'static str) -> (Arc<Object>, Prepared) {
         let (clock, ids) = (machine.clock.clone(), machine.ids.clone());
-        prepare(machine.state.clone(), clock, ids, false, |tx| {
+        prepare(machine.state.clone(), clock, ids, (false, None), |tx| {
             put(tx, name, 1)
         })
         .unwrap()
@@ -294,7 +295,7 @@ mod tests {
     fn a_panic_during_preparation_is_an_error() {
         let machine = machine();
         let (clock, ids) = (machine.clock.clone(), machine.ids.clone());
-        let failed = prepare(machine.state.clone(), clock, ids, false, |tx| {
+        let failed = prepare(machine.state.clone(), clock, ids, (false, None), |tx| {
             put(tx, "a", 1)?;
             Result::<(), _>::Err(Error::Internal(format!("{}", [0][tx.kinds().len()])))
         });

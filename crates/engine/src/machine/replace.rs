@@ -7,7 +7,7 @@ use longshore_builtin::{KindRules, Lifecycle, defaults, json, validate};
 use longshore_model::{KindInfo, time};
 use serde_json::Value;
 
-use super::{JsonObject, Transaction, admission, ownership::Author};
+use super::{JsonObject, Reviews, Transaction, admission, ownership::Author, reviews};
 use crate::{
     Error, Object, Subject, Subresource, decode::complete, kinds::KindId, managed, view::View,
 };
@@ -100,20 +100,17 @@ pub(super) fn replace(
     let info = tx.kinds().entry(kind).info.clone();
     let rules = tx.rules(kind).clone();
     let subject = Subject::new(&info, old.name());
+    let (sent, author) = match tx.reviews() {
+        Some(reviews) if target.subresource != Subresource::Scale => {
+            mutate(tx, &reviews, target, (old, &before), sent, author)?
+        }
+        _ => (sent, author),
+    };
     check_preconditions(&subject, old, &sent)?;
     let new = match target.subresource {
         Subresource::Status | Subresource::Approval => {
             let approval = target.subresource == Subresource::Approval;
-            let mut new = before.clone();
-            json::copy(&sent, &mut new, "status");
-            // Every write stores the object in the current storage version.
-            json::copy(&sent, &mut new, "apiVersion");
-            if let Some(Value::Object(sent)) = sent.get("metadata") {
-                let metadata = json::child(&mut new, "metadata");
-                for field in rules.status_metadata {
-                    json::copy(sent, metadata, field);
-                }
-            }
+            let mut new = with_status(&before, &sent, rules.status_metadata);
             if approval {
                 defaults::on_approval(&before, &mut new, tx.now);
             } else {
@@ -140,15 +137,7 @@ pub(super) fn replace(
             new
         }
         Subresource::EphemeralContainers => {
-            let mut new = before.clone();
-            let containers = json::at(&sent, "spec.ephemeralContainers").cloned();
-            let spec = json::child(&mut new, "spec");
-            match containers {
-                Some(containers) => spec.insert("ephemeralContainers".into(), containers),
-                None => spec.remove("ephemeralContainers"),
-            };
-            // Every write stores the object in the current storage version.
-            json::copy(&sent, &mut new, "apiVersion");
+            let mut new = with_ephemeral_containers(&before, &sent);
             (rules.fill)(&mut new);
             let mut causes = validate::object(&info, &rules, &new);
             complete(&info, &mut new);
@@ -204,6 +193,85 @@ fn count_change(rules: &KindRules, before: &JsonObject, new: &mut JsonObject) {
     }
 }
 
+/// Executes mutating admission outside of the engine. As in Kubernetes, the
+/// author manages the object as it was before.
+fn mutate(
+    tx: &Transaction<'_>,
+    reviews: &Reviews,
+    target: WriteTarget<'_>,
+    (old, before): (&Arc<Object>, &JsonObject),
+    mut sent: JsonObject,
+    author: Author,
+) -> Result<(JsonObject, Author), Error> {
+    let (entry, view) = (tx.kinds().entry(target.kind), target.view);
+    (entry.rules.fill)(&mut sent);
+    let unreviewed = match target.subresource {
+        Subresource::Status | Subresource::Approval => {
+            with_status(before, &sent, entry.rules.status_metadata)
+        }
+        Subresource::EphemeralContainers => with_ephemeral_containers(before, &sent),
+        _ => {
+            let mut new = sent.clone();
+            if view.info.has_subresource("status") {
+                json::copy(before, &mut new, "status");
+            }
+            keep_server_fields(before, &mut new);
+            complete(&entry.info, &mut new);
+            new
+        }
+    };
+    let is_applied = matches!(author, Author::Applied(_));
+    let now = time::seconds(tx.now);
+    let entries = view.with_converted(before, |before| {
+        view.with_converted(&unreviewed, |new| {
+            author.entries_of_update((entry, view, target.subresource), old, (before, new), &now)
+        })
+    });
+    let managed = managed::text(entries.clone());
+    let shown = reviews::with_managed(view.convert(sent), &managed);
+    let shown_old = tx.shown(view, old)?;
+    let mutated = reviews.mutate((&view.info, Some(old)), shown, || Some(shown_old))?;
+    let mut mutated = view.to_stored_form(reviews::decode(view, mutated)?);
+    check_name_and_namespace(&entry.info, old.namespace(), old.name(), &mut mutated)?;
+    Ok((
+        mutated,
+        match is_applied {
+            true => Author::Applied(entries),
+            false => Author::Recorded(entries),
+        },
+    ))
+}
+
+/// The stored pod with the ephemeral containers that were sent.
+fn with_ephemeral_containers(before: &JsonObject, sent: &JsonObject) -> JsonObject {
+    let mut new = before.clone();
+    let containers = json::at(sent, "spec.ephemeralContainers").cloned();
+    let spec = json::child(&mut new, "spec");
+    match containers {
+        Some(containers) => spec.insert("ephemeralContainers".into(), containers),
+        None => spec.remove("ephemeralContainers"),
+    };
+    // Every write stores the object in the current storage version.
+    json::copy(sent, &mut new, "apiVersion");
+    new
+}
+
+/// The stored object with the status that was sent, and the metadata that a
+/// write of a status may change.
+fn with_status(before: &JsonObject, sent: &JsonObject, status_metadata: &[&str]) -> JsonObject {
+    let mut new = before.clone();
+    json::copy(sent, &mut new, "status");
+    // Every write stores the object in the current storage version.
+    json::copy(sent, &mut new, "apiVersion");
+    if let Some(Value::Object(sent)) = sent.get("metadata") {
+        let metadata = json::child(&mut new, "metadata");
+        for field in status_metadata {
+            json::copy(sent, metadata, field);
+        }
+    }
+    new
+}
+
 /// Stores a new state and its managed fields if it differs from the old one.
 fn record(
     tx: &mut Transaction<'_>,
@@ -213,7 +281,9 @@ fn record(
     new: &JsonObject,
     author: Author,
 ) -> Result<Arc<Object>, Error> {
-    if before == new && author.leaves_managed_fields() {
+    let reviews = tx.reviews();
+    let reviews = reviews.filter(|_| target.subresource != Subresource::Scale);
+    if before == new && author.leaves_managed_fields() && reviews.is_none() {
         return Ok(old.clone());
     }
     let now = time::seconds(tx.now);
@@ -225,11 +295,23 @@ fn record(
             author.entries_of_update((entry, view, target.subresource), old, (before, new), &now)
         })
     });
-    if before == new && managed::is_stored(&entries, old.managed()) {
+    let is_unchanged =
+        before == new && managed::is_stored(&entries, old.managed()) && !tx.is_outdated(view, old);
+    let managed = match is_unchanged {
+        true => old.managed().to_owned(),
+        false => managed::text(entries),
+    };
+    if let Some(reviews) = reviews {
+        let shown_old = tx.shown(view, old)?;
+        reviews.validate((&view.info, Some(old)), || {
+            let shown = reviews::with_managed(view.convert(new.clone()), &managed);
+            (shown, Some(shown_old))
+        })?;
+    }
+    if is_unchanged {
         return Ok(old.clone());
     }
-    let managed = managed::text(entries);
-    let kept = view.prune_for_storage(new);
+    let kept = tx.for_storage(view, new)?;
     let new = kept.as_ref().unwrap_or(new);
     match keep(tx, kind, old, new, &managed) {
         // If the object is too large, drop its managed fields first.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use longshore_builtin::{PLAIN, cause::Cause, json};
 use serde_json::Value;
 
-use super::{Transaction, apply, ownership::Author, replace};
+use super::{Reviews, Transaction, apply, ownership::Author, replace, reviews};
 use crate::{
     Error, Object, Patch, Subject, Subresource, Update, Written, custom::ScalePaths,
     decode::Decoded, kinds::KindId, object, patch as patches, rules::ViewRules, view::View,
@@ -63,6 +63,12 @@ fn as_object(object: &Object, scale: Value) -> Arc<Object> {
 }
 
 fn paths(view: &View, name: &str) -> Result<ScalePaths, Error> {
+    let is_converted = view
+        .conversion()
+        .is_some_and(|conversion| conversion.stored_as != view.info.api_version());
+    if is_converted {
+        return Err(view.not_converted());
+    }
     view.scale()
         .ok_or_else(|| Error::NotFound(Subject::new(&view.info, name).subresource("scale")))
 }
@@ -147,16 +153,68 @@ pub(super) fn apply(
     if let Some(replicas) = sent["spec"]["replicas"].as_i64() {
         paths.set(&mut config, replicas);
     }
+    let target = &request.target;
+    let key = object::key(target.namespace.as_deref(), &target.name);
+    let old = tx.get(tx.kinds().id(&view.info)?, &key).cloned();
+    let reviewed = tx.reviews().zip(old);
+    if let Some((reviews, old)) = &reviewed
+        && let Value::Object(mut scale) = shown_scale(&paths, view, old)?
+    {
+        if let Some(replicas) = sent["spec"]["replicas"].as_i64() {
+            json::child(&mut scale, "spec").insert("replicas".into(), replicas.into());
+        }
+        let mutated = mutate(reviews, (&paths, view), old, scale)?;
+        if let Some(replicas) = json::number(&mutated, "spec.replicas") {
+            paths.set(&mut config, replicas);
+        }
+    }
     request.body = Value::Object(config);
     let written = apply::apply(tx, request)?;
-    let shown = view.present(&written.object).map();
-    let scale = paths
-        .scale(&written.object, &shown)
-        .map_err(Error::Internal)?;
+    let scale = shown_scale(&paths, view, &written.object)?;
+    if let Some((reviews, old)) = &reviewed {
+        validate(reviews, (&paths, view), old, &scale)?;
+    }
     Ok(Written {
         object: as_object(&written.object, scale),
         ..written
     })
+}
+
+/// The `Scale` of an object.
+fn shown_scale(paths: &ScalePaths, view: &View, object: &Arc<Object>) -> Result<Value, Error> {
+    let shown = view.present(object).map();
+    paths.scale(object, &shown).map_err(Error::Internal)
+}
+
+/// Executes mutating admission outside of the engine on a `Scale`.
+fn mutate(
+    reviews: &Reviews,
+    (paths, view): (&ScalePaths, &View),
+    old: &Arc<Object>,
+    mut scale: json::Object,
+) -> Result<json::Object, Error> {
+    let before = shown_scale(paths, view, old)?;
+    let metadata = json::child(&mut scale, "metadata");
+    for (field, value) in [("name", Some(old.name())), ("namespace", old.namespace())] {
+        if let Some(value) = value {
+            metadata.insert(field.into(), value.into());
+        }
+    }
+    let info = scale_kind();
+    let mutated = reviews.mutate((&info, Some(old)), scale, || Some(before))?;
+    reviews::decode(&scale_view(), mutated)
+}
+
+/// Waits for validating admission of a `Scale`.
+fn validate(
+    reviews: &Reviews,
+    (paths, view): (&ScalePaths, &View),
+    old: &Arc<Object>,
+    scale: &Value,
+) -> Result<(), Error> {
+    let before = shown_scale(paths, view, old)?;
+    let scale = scale.as_object().cloned().unwrap_or_default();
+    reviews.validate((&scale_kind(), Some(old)), || (scale, Some(before)))
 }
 
 fn subject(name: &str) -> Subject {
@@ -171,6 +229,12 @@ fn store(
     author: Author,
 ) -> Result<Arc<Object>, Error> {
     let paths = paths(view, old.name())?;
+    let reviews = tx.reviews();
+    let mutated = match &reviews {
+        None => None,
+        Some(reviews) => Some(mutate(reviews, (&paths, view), old, scale.clone())?),
+    };
+    let scale = mutated.as_ref().unwrap_or(scale);
     replace::check_preconditions(&Subject::new(&view.info, old.name()), old, scale)?;
     let custom = view.custom_kind().is_some();
     let replicas = match json::number(scale, "spec.replicas") {
@@ -191,7 +255,7 @@ fn store(
             causes: vec![Cause::invalid("spec.replicas", replicas, why)],
         });
     }
-    let before = old.map();
+    let before = tx.before(view, old)?;
     let mut new = view.convert(before.clone());
     paths.set(&mut new, replicas);
     let new = view.to_stored_form(new);
@@ -201,7 +265,9 @@ fn store(
         subresource: Subresource::Scale,
     };
     let stored = replace::replace(tx, write_target, old, before, new, author)?;
-    let shown = view.present(&stored).map();
-    let scale = paths.scale(&stored, &shown).map_err(Error::Internal)?;
+    let scale = shown_scale(&paths, view, &stored)?;
+    if let Some(reviews) = &reviews {
+        validate(reviews, (&paths, view), old, &scale)?;
+    }
     Ok(as_object(&stored, scale))
 }

@@ -6,7 +6,7 @@ use longshore_builtin::{cause::Cause, json};
 use longshore_model::PatchKind;
 use serde_json::Value;
 
-use super::{Transaction, admission, apply, create, ownership::Author, replace, scale};
+use super::{Transaction, admission, apply, create, ownership::Author, replace, reviews, scale};
 use crate::{
     Error, Patch, Subject, Subresource, Update, Written, decode::Decoded, object, patch as patches,
     view::View,
@@ -106,7 +106,7 @@ pub(crate) fn update(
             causes: vec![cause],
         });
     }
-    let before = old.map();
+    let before = tx.before(&view, &old)?;
     let write_target = replace::WriteTarget {
         kind,
         view: &view,
@@ -138,12 +138,12 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         .get(kind, &object::key(namespace, name))
         .cloned()
         .ok_or_else(|| Error::NotFound(Subject::new(&info, name)))?;
-    let before = old.map();
+    let before = tx.before(&view, &old)?;
     if request.subresource == Subresource::Scale {
         return scale::patch(tx, kind, &view, &old, &request);
     }
     let document = if patches::sees_managed_fields(request.kind, &request.body) {
-        old.full_map()
+        reviews::with_managed(before.clone(), old.managed())
     } else {
         before.clone()
     };

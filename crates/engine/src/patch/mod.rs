@@ -40,28 +40,7 @@ pub(crate) fn apply(
     match patch_kind {
         // Equivalent to an empty patch.
         PatchKind::Json | PatchKind::Strategic if patch.is_null() => Ok(document),
-        PatchKind::Json => {
-            let Value::Array(listed) = patch else {
-                return Err(of_other_type(
-                    patch,
-                    "[]handlers.jsonPatchOp",
-                    "error decoding patch: ",
-                ));
-            };
-            if let Some(odd) = listed.iter().find(|one| !one.is_object()) {
-                return Err(of_other_type(
-                    odd,
-                    "handlers.jsonPatchOp",
-                    "error decoding patch: ",
-                ));
-            }
-            // Unknown operations are reported like operations that cannot be
-            // applied.
-            let patch: json_patch::Patch = serde_json::from_value(patch.clone())
-                .map_err(|error| Error::PatchFailed(error.to_string()))?;
-            operations::apply(&mut document, patch)?;
-            Ok(document)
-        }
+        PatchKind::Json => apply_json(document, patch),
         PatchKind::Merge if patch.is_object() => {
             merge::merge(&mut document, patch);
             Ok(document)
@@ -93,6 +72,30 @@ pub(crate) fn apply(
         PatchKind::Merge => Err(of_other_type(patch, "map[string]interface {}", "")),
         PatchKind::Apply => Err(Error::UnsupportedPatch("apply is not a plain patch".into())),
     }
+}
+
+/// Applies a JSON patch to a document.
+pub(crate) fn apply_json(mut document: Value, patch: &Value) -> Result<Value, Error> {
+    let Value::Array(listed) = patch else {
+        return Err(of_other_type(
+            patch,
+            "[]handlers.jsonPatchOp",
+            "error decoding patch: ",
+        ));
+    };
+    if let Some(odd) = listed.iter().find(|one| !one.is_object()) {
+        return Err(of_other_type(
+            odd,
+            "handlers.jsonPatchOp",
+            "error decoding patch: ",
+        ));
+    }
+    // Unknown operations are reported like operations that cannot be
+    // applied.
+    let patch: json_patch::Patch = serde_json::from_value(patch.clone())
+        .map_err(|error| Error::PatchFailed(error.to_string()))?;
+    operations::apply(&mut document, patch)?;
+    Ok(document)
 }
 
 fn of_other_type(value: &Value, wanted: &str, of_what: &str) -> Error {

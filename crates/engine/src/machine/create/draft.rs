@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use longshore_builtin::{Generation, Lifecycle, cause::Cause, defaults, json, validate};
+use longshore_builtin::{
+    Admission, Generation, KindRules, Lifecycle, cause::Cause, defaults, json, validate,
+};
 use longshore_model::KindInfo;
 use serde_json::Value;
 
@@ -11,8 +13,12 @@ use crate::{
     Create, Error, FieldValidation, Subject,
     decode::complete,
     kinds,
-    machine::{JsonObject, Transaction, admission, namespace, ownership::Author},
-    managed::Entry,
+    machine::{
+        JsonObject, Reviews, Transaction, admission, namespace,
+        ownership::{self, Author},
+        reviews,
+    },
+    managed::{self, Entry},
     options::Ids,
     state::State,
     view::View,
@@ -34,19 +40,24 @@ pub(crate) struct Draft {
     /// The managed fields entries; the writer sets their time.
     pub(super) entries: Vec<Entry>,
     pub(super) warnings: Vec<String>,
+    /// Whether the object is what the request creates, so that admission
+    /// outside of the engine reviews it.
+    pub(super) is_reviewed: bool,
 }
 
 /// Executes every step of a creation that only reads the state.
 pub(crate) fn admit(state: &State, ids: &dyn Ids, request: Create) -> Result<Draft, Error> {
-    draft(state, ids, request, None)
+    draft(state, ids, request, None, None)
 }
 
-/// As [`admit`]; the author defaults to the sender of the request.
+/// As [`admit`]; the author defaults to the sender of the request, and the new
+/// object is reviewed if there are `reviews`.
 pub(in crate::machine) fn draft(
     state: &State,
     ids: &dyn Ids,
     request: Create,
     author: Option<Author>,
+    reviews: Option<&Reviews>,
 ) -> Result<Draft, Error> {
     let dry_run = request.options.dry_run;
     let kinds = &state.kinds;
@@ -55,7 +66,7 @@ pub(in crate::machine) fn draft(
     check_not_terminating(kinds.entry(kind), json_name(&request.object))?;
     let decoded = view.decode(request.object, request.options.field_validation)?;
     let (object, warnings) = (decoded.object, decoded.warnings);
-    let author = author.unwrap_or_else(|| Author::new(&request.options, decoded.managed));
+    let mut author = author.unwrap_or_else(|| Author::new(&request.options, decoded.managed));
     let place_of = Kind {
         entry: kinds.entry(kind),
         view,
@@ -71,23 +82,20 @@ pub(in crate::machine) fn draft(
     ] {
         metadata.remove(name);
     }
-    match kinds.entry(kind).rules.generation {
-        // As in Kubernetes, the value in the request is kept.
-        Generation::Absent | Generation::SpecFromNone => {
-            if metadata.get("generation").and_then(Value::as_i64) == Some(0) {
-                metadata.remove("generation");
-            }
-        }
-        _ => {
-            metadata.insert("generation".into(), 1.into());
-        }
-    }
-    let name = json::text(metadata, "name").to_owned();
-    let prefix = json::text(metadata, "generateName").to_owned();
     if let Some(namespace) = namespace_of(&info, &object) {
-        let shown = if name.is_empty() { &prefix } else { &name };
+        let shown = match json::text(&object, "metadata.name") {
+            "" => json::text(&object, "metadata.generateName"),
+            name => name,
+        };
         namespace::check(state, &info, namespace, shown)?;
     }
+    if let Some(reviews) = reviews {
+        let namespace = request.namespace.as_deref();
+        author = mutate(place_of, state, reviews, (&mut object, namespace), author)?;
+    }
+    set_generation(&kinds.entry(kind).rules, &mut object);
+    let name = json::text(&object, "metadata.name").to_owned();
+    let prefix = json::text(&object, "metadata.generateName").to_owned();
     // As in Kubernetes, whose store checks it: after validation, and not in a dry run.
     let check_version = || match has_version && !dry_run {
         true => Err(Error::BadRequest(
@@ -106,6 +114,7 @@ pub(in crate::machine) fn draft(
             author,
             entries,
             warnings,
+            is_reviewed: reviews.is_some(),
         });
     }
     if prefix.is_empty() {
@@ -127,6 +136,67 @@ pub(in crate::machine) fn draft(
         author,
         entries,
         warnings,
+        is_reviewed: reviews.is_some(),
+    })
+}
+
+/// Sets the generation of a new object.
+fn set_generation(rules: &KindRules, object: &mut JsonObject) {
+    let metadata = json::child(object, "metadata");
+    match rules.generation {
+        // As in Kubernetes, the value in the request is kept.
+        Generation::Absent | Generation::SpecFromNone => {
+            if metadata.get("generation").and_then(Value::as_i64) == Some(0) {
+                metadata.remove("generation");
+            }
+        }
+        _ => {
+            metadata.insert("generation".into(), 1.into());
+        }
+    }
+}
+
+/// Executes mutating admission outside of the engine on a new object. As in
+/// Kubernetes, the author manages the object as it was before.
+fn mutate(
+    kind: Kind<'_>,
+    state: &State,
+    reviews: &Reviews,
+    (object, namespace): (&mut JsonObject, Option<&str>),
+    author: Author,
+) -> Result<Author, Error> {
+    let (info, rules, view) = (&kind.entry.info, &kind.entry.rules, kind.view);
+    (rules.fill)(object);
+    let entries = view.with_converted(object, |shown| {
+        author.entries_of_new(kind.entry, view, shown)
+    });
+    if view.custom_kind().is_none() {
+        admission::apply_classes(state, rules, info, object)?;
+        if rules.admission == Admission::PodClasses {
+            defaults::admit_pod(object);
+        }
+    }
+    let shown = view.convert(object.clone());
+    let mut shown_entries = entries.clone();
+    ownership::set_times(&mut shown_entries, &reviews.now);
+    let shown = reviews::with_managed(shown, &managed::text(shown_entries));
+    let mutated = reviews.mutate((&view.info, None), shown, || None)?;
+    let mut mutated = view.to_stored_form(reviews::decode(view, mutated)?);
+    set_namespace(info, namespace, &mut mutated)?;
+    let metadata = json::child(&mut mutated, "metadata");
+    for name in [
+        "uid",
+        "creationTimestamp",
+        "resourceVersion",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ] {
+        metadata.remove(name);
+    }
+    *object = mutated;
+    Ok(match author {
+        Author::Applied(_) => Author::Applied(entries),
+        _ => Author::Recorded(entries),
     })
 }
 
@@ -280,6 +350,7 @@ pub(super) fn draft_in_transaction(
     namespace: Option<&str>,
     object: Value,
     author: Author,
+    reviews: Option<&Reviews>,
 ) -> Result<Draft, Error> {
     let request = Create {
         kind: kind.clone(),
@@ -290,5 +361,5 @@ pub(super) fn draft_in_transaction(
             ..crate::WriteOptions::default()
         },
     };
-    draft(tx.state(), tx.ids(), request, Some(author))
+    draft(tx.state(), tx.ids(), request, Some(author), reviews)
 }

@@ -13,6 +13,7 @@ use crate::{
     machine::{
         JsonObject, Transaction, admission, namespace,
         ownership::{self, Author},
+        reviews,
     },
     managed, object,
 };
@@ -31,6 +32,7 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         author,
         mut entries,
         mut warnings,
+        is_reviewed,
     } = draft;
     let kind = tx.kinds().id(&view.info)?;
     check_not_terminating(tx.kinds().entry(kind), json::text(&object, "metadata.name"))?;
@@ -57,17 +59,21 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
         };
         entries = prepare(place, tx.state(), tx.ids(), &mut object, &author)?;
     }
-    if let Some(other) = tx.get(kind, &key(&object)) {
+    let exists = tx.get(kind, &key(&object)).map(|other| {
         let subject = Subject::new(&info, json::text(&object, "metadata.name"));
         let leaving = other.map().get("metadata").is_some_and(|metadata| {
             metadata
                 .get("deletionTimestamp")
                 .is_some_and(|at| !at.is_null())
         });
-        return Err(match leaving {
+        match leaving {
             true => Error::StillThere(subject),
             false => Error::AlreadyExists(subject),
-        });
+        }
+    });
+    // As in Kubernetes, reviews come first.
+    if let Some(error) = exists.clone().filter(|_| !is_reviewed) {
+        return Err(error);
     }
     let created = time::seconds(tx.now);
     ownership::set_times(&mut entries, &created);
@@ -75,9 +81,18 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     (tx.rules(kind).on_insert)(&mut object, &created);
     json::child(&mut object, "metadata").insert("creationTimestamp".into(), created.into());
     admission::admit(tx, kind, &mut object, None)?;
+    if let Some(reviews) = tx.reviews().filter(|_| is_reviewed) {
+        reviews.validate((&view.info, None), || {
+            let shown = view.convert(object.clone());
+            (reviews::with_managed(shown, &managed), None)
+        })?;
+    }
+    if let Some(error) = exists {
+        return Err(error);
+    }
     admission::enforce_limits(tx, kind, &object, None, Subresource::None)?;
     warnings.extend(admission::warning(tx, kind, &object));
-    let object = view.prune_for_storage(&object).unwrap_or(object);
+    let object = tx.for_storage(&view, &object)?.unwrap_or(object);
     Ok(Written {
         object: put(tx, kind, &object, &managed, &author)?,
         created: true,
@@ -95,7 +110,7 @@ fn put(
     author: &Author,
 ) -> Result<Arc<Object>, Error> {
     match tx.put_managed(kind, object, Some(managed)) {
-        Err(Error::ObjectTooLarge) if matches!(author, Author::Manager { .. }) => {
+        Err(Error::ObjectTooLarge) if !matches!(author, Author::Applied(_)) => {
             tx.put_managed(kind, object, Some(""))
         }
         result => result,

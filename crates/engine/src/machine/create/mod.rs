@@ -16,7 +16,7 @@ pub(crate) use draft::{Draft, admit};
 
 use self::{draft::draft_in_transaction, insert::insert, namespace_contents::create_contents};
 use super::{Transaction, ownership::Author};
-use crate::{Error, Written};
+use crate::{Create, Error, Written};
 
 /// The writer's part of a creation.
 pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, Error> {
@@ -28,6 +28,13 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     Ok(written)
 }
 
+/// A creation that admission outside of the engine reviews.
+pub(crate) fn create_reviewed(tx: &mut Transaction<'_>, request: Create) -> Result<Written, Error> {
+    let reviews = tx.reviews();
+    let draft = draft(tx.state(), tx.ids(), request, None, reviews.as_deref())?;
+    create(tx, draft)
+}
+
 /// Creates an object within the writer's turn, for objects that accompany
 /// others.
 pub(super) fn create_in_transaction(
@@ -37,6 +44,7 @@ pub(super) fn create_in_transaction(
     object: Value,
     author: Author,
 ) -> Result<Written, Error> {
-    let draft = draft_in_transaction(tx, kind, namespace, object, author)?;
+    let reviews = tx.reviews();
+    let draft = draft_in_transaction(tx, kind, namespace, object, author, reviews.as_deref())?;
     create(tx, draft)
 }

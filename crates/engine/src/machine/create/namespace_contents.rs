@@ -15,7 +15,7 @@ pub(super) fn create_contents(tx: &mut Transaction<'_>, namespace: &str) -> Resu
     };
     let info = tx.kinds().entry(id).info.clone();
     let account = json!({"metadata": {"name": "default"}});
-    let draft = draft_in_transaction(tx, &info, Some(namespace), account, Author::server());
+    let draft = draft_in_transaction(tx, &info, Some(namespace), account, Author::server(), None);
     match draft.and_then(|draft| insert(tx, draft)) {
         // Left over from a namespace of this name that a user finalized
         // manually.

@@ -160,7 +160,7 @@ async fn rule_30_updates_of_a_definition_take_effect() {
 }
 
 #[tokio::test]
-async fn rule_30_a_webhook_is_never_called() {
+async fn objects_of_definitions_with_a_conversion_webhook_are_returned_as_stored() {
     let api = api();
     let mut crd = definition(json!([version("v1", true), version("v2", false)]));
     crd["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
@@ -168,10 +168,13 @@ async fn rule_30_a_webhook_is_never_called() {
     api.create(DEFINITIONS, crd).await.unwrap();
     create(&api, "v1", shoe("a")).await.unwrap();
     assert!(get(&api, "v1", "a").is_ok());
-    let (code, _, message) = status(get(&api, "v2", "a"));
+    let stored = get(&api, "v2", "a").unwrap();
+    assert_eq!(stored["apiVersion"], "example.com/v1");
+    // Only a reviewer can convert what is written.
+    let (code, _, message) = status(create(&api, "v2", shoe("b")).await);
     assert_eq!(code, 500);
     assert!(
-        message.contains("this server calls no conversion webhooks"),
+        message.contains("served in the storage version only"),
         "{message}"
     );
 }

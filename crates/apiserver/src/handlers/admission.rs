@@ -1,0 +1,182 @@
+//! Describes requests to admission webhooks.
+
+use longshore_engine::{DeleteOptions, scale_kind};
+use longshore_model::{Gvk, KindInfo};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    call::{Call, Shared},
+    query::Query,
+    webhooks::{Admission, Attributes, Operation, Resource},
+};
+
+/// The object of a request.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) kind: &'a KindInfo,
+    pub(super) namespace: Option<&'a str>,
+    /// Empty if it will be generated, or for a collection.
+    pub(super) name: &'a str,
+    /// Empty if there is none.
+    pub(super) subresource: &'a str,
+}
+
+/// The options of a request, and whether it is a dry run.
+#[derive(Default)]
+pub(super) struct RequestOptions {
+    pub(super) dry_run: bool,
+    /// `None` if the request has no options.
+    pub(super) fields: Option<Map<String, Value>>,
+}
+
+/// Returns the admission of a request that may become one of several
+/// operations; `None` if no webhook can match it.
+pub(super) fn of(
+    call: &Call,
+    operations: &[Operation],
+    place: Place<'_>,
+    options: impl FnOnce() -> RequestOptions,
+) -> Option<Admission> {
+    let Shared {
+        webhooks, engine, ..
+    } = &*call.shared;
+    let converter = call.converter();
+    webhooks.admission(engine, &call.warnings, operations, converter, || {
+        let own_kind = kind_of_subresource(place.subresource);
+        let resource = |info: &KindInfo| {
+            let of = Resource::of(info);
+            match &own_kind {
+                Some(kind) => Resource {
+                    kind: kind.clone(),
+                    ..of
+                },
+                None => of,
+            }
+        };
+        let versions = engine.versions_of(place.kind);
+        let options = options();
+        let resource_of_request = resource(place.kind);
+        let namespace = match resource_of_request.is_namespaces() {
+            true => place.name,
+            false => place.namespace.unwrap_or_default(),
+        };
+        Attributes {
+            equivalents: versions.iter().skip(1).map(|info| resource(info)).collect(),
+            resource: resource_of_request,
+            has_own_kind: own_kind.is_some(),
+            subresource: place.subresource.to_owned(),
+            namespace: namespace.to_owned(),
+            name: place.name.to_owned(),
+            user: call.user.clone(),
+            dry_run: options.dry_run,
+            options: options.fields,
+        }
+    })
+}
+
+/// Returns the admission of a POST to the collection `bindings`.
+pub(super) fn of_bindings(
+    call: &Call,
+    (namespace, name): (&str, &str),
+    options: impl FnOnce() -> RequestOptions,
+) -> Option<Admission> {
+    let Shared {
+        webhooks, engine, ..
+    } = &*call.shared;
+    webhooks.admission(engine, &call.warnings, &[Operation::Create], None, || {
+        let options = options();
+        Attributes {
+            resource: Resource {
+                group: String::new(),
+                version: "v1".into(),
+                plural: "bindings".into(),
+                kind: Gvk::from_api_version("v1", "Binding"),
+            },
+            equivalents: Vec::new(),
+            has_own_kind: true,
+            subresource: String::new(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            user: call.user.clone(),
+            dry_run: options.dry_run,
+            options: options.fields,
+        }
+    })
+}
+
+/// The kind of a subresource whose objects are not those of the resource.
+fn kind_of_subresource(subresource: &str) -> Option<Gvk> {
+    let of = |version: &str, kind: &str| Some(Gvk::from_api_version(version, kind));
+    match subresource {
+        "scale" => Some(scale_kind().gvk.clone()),
+        "binding" => of("v1", "Binding"),
+        "eviction" => of("policy/v1", "Eviction"),
+        "token" => of("authentication.k8s.io/v1", "TokenRequest"),
+        "exec" => of("v1", "PodExecOptions"),
+        "attach" => of("v1", "PodAttachOptions"),
+        "portforward" => of("v1", "PodPortForwardOptions"),
+        _ => None,
+    }
+}
+
+/// Completes an object that is not stored.
+pub(super) fn complete(
+    object: &mut Value,
+    (api_version, kind): (&str, &str),
+    namespace: &str,
+    name: &str,
+) {
+    object["apiVersion"] = api_version.into();
+    object["kind"] = kind.into();
+    if !object["metadata"].is_object() {
+        object["metadata"] = json!({});
+    }
+    object["metadata"]["name"] = name.into();
+    object["metadata"]["namespace"] = namespace.into();
+}
+
+/// The options of a create, an update or a patch.
+pub(super) fn write_options(query: &Query, dry_run: bool) -> RequestOptions {
+    let mut fields = Map::new();
+    if dry_run {
+        fields.insert("dryRun".into(), json!(["All"]));
+    }
+    for name in ["fieldManager", "fieldValidation"] {
+        if let Some(value) = query.get(name) {
+            fields.insert(name.into(), value.into());
+        }
+    }
+    RequestOptions {
+        dry_run,
+        fields: Some(fields),
+    }
+}
+
+/// The options of a delete.
+pub(super) fn delete_options(options: &DeleteOptions) -> RequestOptions {
+    let mut fields = Map::new();
+    let mut put = |name: &str, value: Option<Value>| {
+        fields.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    let mut preconditions = Map::new();
+    for (name, value) in [("uid", &options.uid), ("resourceVersion", &options.version)] {
+        preconditions.extend(value.clone().map(|value| (name.to_owned(), value.into())));
+    }
+    put("gracePeriodSeconds", options.grace_seconds.map(Value::from));
+    let preconditions = (!preconditions.is_empty()).then_some(preconditions);
+    put("preconditions", preconditions.map(Value::Object));
+    put(
+        "orphanDependents",
+        options.orphan_dependents.map(Value::from),
+    );
+    let propagation = options.propagation;
+    put(
+        "propagationPolicy",
+        propagation.map(|policy| policy.as_str().into()),
+    );
+    put("dryRun", options.dry_run.then(|| json!(["All"])));
+    RequestOptions {
+        dry_run: options.dry_run,
+        fields: Some(fields),
+    }
+}

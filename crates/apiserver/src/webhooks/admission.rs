@@ -1,0 +1,190 @@
+//! The admission of one request by webhooks.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use longshore_engine::{Engine, Error, Review, ReviewStage, Reviewer};
+use longshore_model::KindInfo;
+use serde_json::Value;
+
+use super::{
+    attributes::{Attributes, Operation, Resource},
+    configuration::Index,
+    conversion::Converter,
+    message::Objects,
+    refusal::Refusal,
+};
+
+/// Characters of all warnings of a request from which they are shortened, and
+/// of each shortened warning (as in Kubernetes).
+const MAX_WARNING_CHARACTERS: usize = 4096;
+const SHORT_WARNING_CHARACTERS: usize = 256;
+
+/// The warnings of webhooks, which the response of the request carries.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Warnings(Arc<Mutex<Vec<String>>>);
+
+impl Warnings {
+    pub(super) fn add(&self, warnings: Vec<String>) {
+        if warnings.is_empty() {
+            return;
+        }
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for warning in warnings {
+            if !warning.is_empty() && !all.contains(&warning) {
+                all.push(warning);
+            }
+        }
+    }
+
+    /// Returns the warnings, shortened if there are many.
+    pub(crate) fn take(&self) -> Vec<String> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = std::mem::take(&mut *all);
+        let count = |all: &[String]| all.iter().map(|one| one.chars().count()).sum::<usize>();
+        if count(&all) <= MAX_WARNING_CHARACTERS {
+            return all;
+        }
+        for warning in &mut all {
+            *warning = warning.chars().take(SHORT_WARNING_CHARACTERS).collect();
+        }
+        let mut left = MAX_WARNING_CHARACTERS;
+        all.retain(|warning| {
+            let rest = left.checked_sub(warning.chars().count());
+            left = rest.unwrap_or(0);
+            rest.is_some()
+        });
+        all
+    }
+}
+
+/// The admission of a request that webhooks may match.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    pub(super) engine: Engine,
+    pub(super) index: Arc<Index>,
+    pub(super) attributes: Attributes,
+    pub(super) warnings: Warnings,
+    /// Converts the objects, if their definition has a conversion webhook.
+    pub(super) converter: Option<Converter>,
+}
+
+impl Admission {
+    /// Admits the object of a request that is not stored, such as the options
+    /// of a connection. Returns the object.
+    pub(crate) async fn admit(&self, operation: Operation, object: Value) -> Result<Value, Error> {
+        let objects = Objects {
+            object: Some(object),
+            old_object: None,
+        };
+        let object = self.mutate(operation, objects).await?;
+        let objects = Objects {
+            object,
+            old_object: None,
+        };
+        self.validate(operation, &objects).await?;
+        Ok(objects.object.unwrap_or_default())
+    }
+
+    /// Returns the objects in another version of their kind.
+    pub(super) async fn converted(
+        &self,
+        objects: &Objects,
+        resource: &Resource,
+    ) -> Result<Objects, Refusal> {
+        let from = &self.attributes.resource;
+        let mut converted = objects.clone();
+        for object in [&mut converted.object, &mut converted.old_object] {
+            if let Some(known) = object.take() {
+                *object = Some(self.convert(known, from, resource).await?);
+            }
+        }
+        Ok(converted)
+    }
+
+    /// Returns an object in the version of the request.
+    pub(super) async fn restored(&self, object: Value, from: &Resource) -> Result<Value, Refusal> {
+        self.convert(object, from, &self.attributes.resource).await
+    }
+
+    async fn convert(
+        &self,
+        object: Value,
+        from: &Resource,
+        to: &Resource,
+    ) -> Result<Value, Refusal> {
+        if from == to || self.attributes.has_own_kind {
+            return Ok(object);
+        }
+        if let Some(converter) = &self.converter {
+            let version = self.info(to)?.api_version();
+            let converted = converter.convert_one(object, &version).await;
+            return converted.map_err(Refusal::internal);
+        }
+        let managed = object.pointer("/metadata/managedFields").cloned();
+        let (from, to) = (self.info(from)?, self.info(to)?);
+        let converted = self.engine.convert(object, &from, &to);
+        let mut converted = converted.map_err(Refusal::internal)?;
+        if let (Some(managed), Some(Value::Object(metadata))) =
+            (managed, converted.get_mut("metadata"))
+        {
+            metadata.insert("managedFields".into(), managed);
+        }
+        Ok(converted)
+    }
+
+    fn info(&self, resource: &Resource) -> Result<Arc<KindInfo>, Refusal> {
+        let Resource {
+            group,
+            version,
+            plural,
+            ..
+        } = resource;
+        let found = self.engine.find(group, version, plural);
+        found.ok_or_else(|| Refusal::internal(format!("{plural} are no longer served")))
+    }
+
+    /// Sets the defaults of an object that a webhook has changed.
+    pub(super) fn with_defaults(
+        &self,
+        object: Value,
+        resource: &Resource,
+    ) -> Result<Value, Refusal> {
+        if self.attributes.has_own_kind {
+            return Ok(object);
+        }
+        let info = self.info(resource)?;
+        let defaulted = self.engine.with_defaults(object, &info);
+        defaulted.map_err(Refusal::internal)
+    }
+}
+
+impl Reviewer for Admission {
+    async fn review(&self, review: &Review) -> Result<Option<Value>, Error> {
+        let objects = Objects {
+            object: review.object.clone(),
+            old_object: review.old_object.clone(),
+        };
+        let operation = match (review.stage, &review.old_object) {
+            (ReviewStage::Deleting, _) => Operation::Delete,
+            (_, None) => Operation::Create,
+            (_, Some(_)) => Operation::Update,
+        };
+        match review.stage {
+            ReviewStage::Mutating => self.mutate(operation, objects).await,
+            ReviewStage::Validating => self.validate(operation, &objects).await.map(|()| None),
+            ReviewStage::Deleting => {
+                self.mutate(operation, objects.clone()).await?;
+                self.validate(operation, &objects).await.map(|()| None)
+            }
+        }
+    }
+
+    async fn convert(&self, object: Value, version: &str) -> Result<Value, Error> {
+        match &self.converter {
+            Some(converter) => converter.convert_one(object, version).await,
+            None => Err(Error::Internal(
+                "the definition has no conversion webhook".into(),
+            )),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What rules and webhooks know about a request.
+
+use std::sync::Arc;
+
+use longshore_model::{Gvk, KindInfo};
+use serde_json::{Map, Value};
+
+use crate::user::User;
+
+/// The operation on an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Update,
+    Delete,
+    Connect,
+}
+
+impl Operation {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
+        }
+    }
+}
+
+/// A resource and the kind of its objects, in one version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Resource {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) plural: String,
+    /// The kind of the objects of the request; that of a subresource can have
+    /// another group.
+    pub(crate) kind: Gvk,
+}
+
+impl Resource {
+    /// The resource of a kind, with the kind's own objects.
+    pub(crate) fn of(info: &KindInfo) -> Self {
+        Self {
+            group: info.gvk.group.to_string(),
+            version: info.gvk.version.to_string(),
+            plural: info.plural.to_string(),
+            kind: info.gvk.clone(),
+        }
+    }
+
+    pub(crate) fn is_namespaces(&self) -> bool {
+        self.group.is_empty() && self.version == "v1" && self.plural == "namespaces"
+    }
+}
+
+/// A request as admission sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Attributes {
+    /// The resource of the request.
+    pub(crate) resource: Resource,
+    /// The same objects in other versions.
+    pub(crate) equivalents: Vec<Resource>,
+    /// Whether a subresource has objects of its own kind.
+    pub(crate) has_own_kind: bool,
+    /// Empty if there is none.
+    pub(crate) subresource: String,
+    /// The namespace of the request; that of a Namespace is its own.
+    pub(crate) namespace: String,
+    /// The name in the request.
+    pub(crate) name: String,
+    pub(crate) user: Arc<User>,
+    pub(crate) dry_run: bool,
+    /// The fields of the request's options; `None` if it has no options.
+    pub(crate) options: Option<Map<String, Value>>,
+}
+
+impl Attributes {
+    /// The options of the operation that a request has become.
+    pub(super) fn options_of(&self, operation: Operation) -> Value {
+        let kind = match operation {
+            Operation::Create => "CreateOptions",
+            Operation::Update => "UpdateOptions",
+            Operation::Delete => "DeleteOptions",
+            Operation::Connect => return Value::Null,
+        };
+        let Some(mut options) = self.options.clone() else {
+            return Value::Null;
+        };
+        options.insert("kind".into(), kind.into());
+        options.insert("apiVersion".into(), "meta.k8s.io/v1".into());
+        Value::Object(options)
+    }
+}

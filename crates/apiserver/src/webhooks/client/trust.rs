@@ -1,0 +1,167 @@
+//! Which certificates of webhooks are trusted.
+
+use std::sync::Arc;
+
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+        verify_server_name,
+    },
+    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
+    server::ParsedCertificate,
+};
+
+/// Creates the TLS configuration that trusts the certificates of a bundle, or
+/// those of the system if it is empty.
+pub(super) fn config(bundle: &[u8]) -> Result<Arc<ClientConfig>, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    let trusted = match bundle {
+        [] => system_certificates(),
+        bundle => CertificateDer::pem_slice_iter(bundle).flatten().collect(),
+    };
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(trusted.iter().cloned());
+    if roots.is_empty() {
+        return Err(
+            "unable to load root certificates: the caBundle contains no certificate".into(),
+        );
+    }
+    let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+        .build()
+        .map_err(|error| error.to_string())?;
+    let mut config = builder
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Verifier { webpki, trusted }))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// Verifies certificates as usual, and also accepts a certificate that is itself
+/// in the bundle, as Go does: many webhooks have such a certificate.
+#[derive(Debug)]
+struct Verifier {
+    webpki: Arc<WebPkiServerVerifier>,
+    trusted: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified = self
+            .webpki
+            .verify_server_cert(certificate, intermediates, name, ocsp, now);
+        // This is found after the validity was checked.
+        let is_own_authority = match &verified {
+            Err(Error::InvalidCertificate(CertificateError::Other(other))) => {
+                other.to_string().contains("CaUsedAsEndEntity")
+            }
+            _ => false,
+        };
+        if is_own_authority && self.trusted.iter().any(|trusted| trusted == certificate) {
+            verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+            return Ok(ServerCertVerified::assertion());
+        }
+        verified
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.webpki
+            .verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.webpki
+            .verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.webpki.supported_verify_schemes()
+    }
+}
+
+/// The certificates that the system trusts, from where its distributions keep
+/// them.
+fn system_certificates() -> Vec<CertificateDer<'static>> {
+    const FILES: [&str; 4] = [
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/ca-bundle.pem",
+        "/etc/ssl/cert.pem",
+    ];
+    let read = |file: &str| {
+        let certificates = CertificateDer::pem_file_iter(file).ok()?;
+        let certificates: Vec<_> = certificates.flatten().collect();
+        (!certificates.is_empty()).then_some(certificates)
+    };
+    FILES.into_iter().find_map(read).unwrap_or_default()
+}
+
+/// The problem of a TLS handshake, as Go words it.
+pub(super) fn problem(error: &std::io::Error) -> String {
+    let source = error.get_ref().and_then(|error| error.downcast_ref());
+    let Some(Error::InvalidCertificate(problem)) = source else {
+        return match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => "EOF".into(),
+            std::io::ErrorKind::ConnectionReset => "connection reset by peer".into(),
+            _ => error.to_string(),
+        };
+    };
+    let problem = match problem {
+        // The authority has the name of a trusted one, but another key.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "certificate signed by unknown authority".to_owned()
+        }
+        CertificateError::Expired
+        | CertificateError::ExpiredContext { .. }
+        | CertificateError::NotValidYet
+        | CertificateError::NotValidYetContext { .. } => {
+            format!("certificate has expired or is not yet valid: {problem}")
+        }
+        CertificateError::NotValidForNameContext {
+            expected,
+            presented,
+        } => {
+            let names: Vec<&str> = presented.iter().map(|name| plain(name)).collect();
+            let expected = expected.to_str();
+            match names.as_slice() {
+                [] => format!(
+                    "certificate is not valid for any names, but wanted to match {expected}"
+                ),
+                names => format!(
+                    "certificate is valid for {}, not {expected}",
+                    names.join(", ")
+                ),
+            }
+        }
+        other => other.to_string(),
+    };
+    format!("tls: failed to verify certificate: x509: {problem}")
+}
+
+/// A name of a certificate without the type that rustls shows.
+fn plain(name: &str) -> &str {
+    let name = name.split_once('(').map_or(name, |(_, rest)| rest);
+    name.trim_end_matches(')').trim_matches('"')
+}

@@ -1,0 +1,207 @@
+//! Calls the webhooks that a request matches: mutating ones one after the
+//! other, validating ones at the same time.
+
+use std::collections::HashSet;
+
+use futures::future::join_all;
+use longshore_engine::{Engine, Error, Ids as _, RandomIds};
+use serde_json::Value;
+
+use super::{
+    admission::Admission,
+    answer::{self, Answer},
+    attributes::{Operation, Resource},
+    configuration::{ReviewVersion, Webhook},
+    message::{self, Objects},
+    refusal::{CallError, Refusal},
+    selection,
+};
+
+impl Admission {
+    /// Calls the mutating webhooks. Returns the object, if there is one.
+    pub(super) async fn mutate(
+        &self,
+        operation: Operation,
+        mut objects: Objects,
+    ) -> Result<Option<Value>, Error> {
+        let mut called_before = HashSet::new();
+        let mut repeated = HashSet::new();
+        for round in 0..2 {
+            let mut is_changed = false;
+            for webhook in &self.index.mutating {
+                if round > 0 && !repeated.contains(webhook.id.as_str()) {
+                    continue;
+                }
+                let changed = self.mutate_with(webhook, operation, &objects).await?;
+                let Some(changed) = changed else { continue };
+                if let Some(object) = changed {
+                    objects.object = Some(object);
+                    is_changed = true;
+                    repeated.extend(called_before.drain());
+                }
+                if webhook.is_reinvoked {
+                    called_before.insert(webhook.id.as_str());
+                }
+            }
+            if !is_changed || repeated.is_empty() {
+                break;
+            }
+        }
+        Ok(objects.object)
+    }
+
+    /// Calls a mutating webhook if the request matches it. Returns `None` if it
+    /// does not match, otherwise the object if the webhook has changed it.
+    async fn mutate_with(
+        &self,
+        webhook: &Webhook,
+        operation: Operation,
+        objects: &Objects,
+    ) -> Result<Option<Option<Value>>, Error> {
+        let attributes = &self.attributes;
+        let selected = selection::select(&self.engine, webhook, operation, attributes, objects)?;
+        let Some(resource) = selected else {
+            return Ok(None);
+        };
+        let changed = async {
+            let shown = self.converted(objects, resource).await?;
+            let answer = self
+                .call((webhook, true), operation, resource, shown.clone())
+                .await?;
+            self.patched(webhook, &answer, resource, shown.object).await
+        };
+        match changed.await {
+            Ok(changed) => Ok(Some(changed)),
+            Err(refusal) => ignored(webhook, refusal).map(|()| Some(None)),
+        }
+    }
+
+    /// Applies the patch of a webhook. Returns `None` if it changes nothing.
+    async fn patched(
+        &self,
+        webhook: &Webhook,
+        answer: &Answer,
+        resource: &Resource,
+        object: Option<Value>,
+    ) -> Result<Option<Value>, Refusal> {
+        if answer.patch.is_empty() {
+            return Ok(None);
+        }
+        let patch: Value = serde_json::from_slice(&answer.patch).map_err(|error| {
+            CallError(format!(
+                "received undecodable patch in webhook response: {error}"
+            ))
+        })?;
+        let Some(operations) = patch.as_array() else {
+            let problem = "received undecodable patch in webhook response: it is no list";
+            return Err(CallError(problem.into()).into());
+        };
+        if operations.is_empty() {
+            return Ok(None);
+        }
+        let Some(object) = object else {
+            return Err(Refusal::internal(format!(
+                "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
+                webhook.name
+            )));
+        };
+        if answer.patch_type != "JSONPatch" {
+            let problem = format!("unsupported patch type {:?}", answer.patch_type);
+            return Err(CallError(problem).into());
+        }
+        let patched = Engine::apply_json_patch(object.clone(), &patch).map_err(|error| {
+            Refusal::internal(match error {
+                Error::PatchFailed(problem) => problem,
+                error => error.to_string(),
+            })
+        })?;
+        let patched = self.with_defaults(patched, resource)?;
+        if patched == object {
+            return Ok(None);
+        }
+        self.restored(patched, resource).await.map(Some)
+    }
+
+    /// Calls the validating webhooks that the request matches.
+    pub(super) async fn validate(
+        &self,
+        operation: Operation,
+        objects: &Objects,
+    ) -> Result<(), Error> {
+        let mut calls = Vec::new();
+        for webhook in &self.index.validating {
+            let attributes = &self.attributes;
+            let found = selection::select(&self.engine, webhook, operation, attributes, objects)?;
+            calls.extend(found.map(|resource| async move {
+                let called = async {
+                    let shown = self.converted(objects, resource).await?;
+                    self.call((webhook, false), operation, resource, shown)
+                        .await
+                };
+                match called.await {
+                    Ok(_) => Ok(()),
+                    Err(refusal) => ignored(webhook, refusal),
+                }
+            }));
+        }
+        join_all(calls).await.into_iter().collect()
+    }
+
+    /// Calls a webhook and reads its answer, which admits the request.
+    async fn call(
+        &self,
+        (webhook, is_mutating): (&Webhook, bool),
+        operation: Operation,
+        resource: &Resource,
+        objects: Objects,
+    ) -> Result<Answer, Refusal> {
+        if self.attributes.dry_run && !webhook.supports_dry_run {
+            return Err(Refusal::bad_request(format!(
+                "admission webhook {:?} does not support dry run",
+                webhook.name
+            )));
+        }
+        let version = webhook.version.ok_or_else(|| {
+            let problem = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
+            CallError(format!("could not create admission objects: {problem}"))
+        })?;
+        let uid = RandomIds.uid();
+        let attributes = &self.attributes;
+        let review = message::review((version, &uid), attributes, operation, resource, objects);
+        let body = webhook
+            .client
+            .post(&self.engine, review.to_string().into(), webhook.timeout)
+            .await
+            .map_err(CallError::call)?;
+        self.read(&body, (version, &uid, is_mutating), webhook)
+    }
+
+    fn read(
+        &self,
+        body: &[u8],
+        expected: (ReviewVersion, &str, bool),
+        webhook: &Webhook,
+    ) -> Result<Answer, Refusal> {
+        let mut answer = answer::read(body, expected, &webhook.name)?;
+        self.warnings.add(std::mem::take(&mut answer.warnings));
+        match answer.refusal.take() {
+            Some(status) => Err(Refusal::Refused(status)),
+            None => Ok(answer),
+        }
+    }
+}
+
+/// Ignores a failed call if the failure policy of the webhook is `Ignore`.
+fn ignored(webhook: &Webhook, refusal: Refusal) -> Result<(), Error> {
+    match refusal {
+        Refusal::Failed(CallError(problem)) if webhook.ignores_failures => {
+            tracing::warn!(
+                webhook = webhook.name,
+                problem,
+                "a failed webhook is ignored"
+            );
+            Ok(())
+        }
+        refusal => Err(refusal.into_error(&webhook.name)),
+    }
+}
