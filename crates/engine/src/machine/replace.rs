@@ -121,7 +121,7 @@ pub(super) fn replace(
             }
             complete(&info, &mut new);
             let causes = match view.custom_kind() {
-                Some(kind) => kind.validate_status(&new),
+                Some(kind) => kind.validate_status(&before, &new),
                 None => {
                     let mut causes = match approval {
                         true => validate::approval(&before, &new),
