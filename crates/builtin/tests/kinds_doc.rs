@@ -55,9 +55,8 @@ fn document() -> String {
          that signed its serving certificate. CustomResourceDefinitions get no APIServices.\n\n\
          HorizontalPodAutoscalers are also served in autoscaling/v1; annotations contain the fields\n\
          that this version lacks. CertificateSigningRequests have the subresource `approval`. The\n\
-         server does not validate the CEL expressions in match conditions of webhooks, except that it\n\
-         rejects empty ones. It does not validate the contents of the PEM blocks of certificate\n\
-         requests and certificates, including their signatures.\n\n\
+         server does not validate the contents of the PEM blocks of certificate requests and\n\
+         certificates, including their signatures.\n\n\
          The embedded cluster does not set the taint `not-ready` on new nodes or the finalizers that\n\
          protect volumes and claims in use, because no controller would remove them. It does not\n\
          serve `componentstatuses`, which is deprecated since 1.19 and would report the status of\n\

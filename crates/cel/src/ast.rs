@@ -9,6 +9,8 @@ pub(crate) struct Expr {
     pub(crate) at: usize,
     /// Height of the tree below, which is limited.
     pub(crate) height: usize,
+    /// Whether it is a literal, also of a list or a map.
+    pub(crate) is_constant: bool,
     pub(crate) kind: Kind,
 }
 
@@ -94,6 +96,20 @@ impl Expr {
                 optional: false,
             } => Some(format!("{}.{field}", operand.qualified_name()?)),
             _ => None,
+        }
+    }
+
+    /// Whether the expression is a variable, or a field or an item of one.
+    pub(crate) fn is_attribute(&self) -> bool {
+        match &self.kind {
+            Kind::Ident(_) => true,
+            Kind::Select {
+                test: false,
+                optional: false,
+                ..
+            } => true,
+            Kind::Call { function, .. } => function == "_[_]",
+            _ => false,
         }
     }
 

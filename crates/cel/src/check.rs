@@ -100,7 +100,7 @@ impl Checker<'_> {
                 let value = self.common(entries.iter().map(|(_, value, opt)| (value, *opt)));
                 Type::map(self.resolve(&key), value)
             }
-            Kind::Comprehension(inner) => self.comprehension(inner),
+            Kind::Comprehension(inner) => self.comprehension(expr.at, inner),
             Kind::OptMap {
                 target,
                 var,
@@ -214,7 +214,7 @@ impl Checker<'_> {
             return found.clone();
         }
         if signatures::type_named(name).is_some() {
-            return Type::Type;
+            return Type::Meta;
         }
         let message = match name {
             "authorizer" => "undeclared reference to 'authorizer' (in container ''): this server does not support the authorizer in expressions".to_owned(),
@@ -262,6 +262,10 @@ impl Checker<'_> {
             .collect();
         self.formats -= is_format;
         if !signatures::is_function(name) {
+            if matches!(types.first(), Some(Type::Error)) && target.is_some() {
+                // Reported already.
+                return Type::Error;
+            }
             return self.report(expr.at, undeclared(name));
         }
         if matches!(name, "_&&_" | "_||_") {
@@ -362,7 +366,7 @@ impl Checker<'_> {
         common.unwrap_or_else(|| self.fresh())
     }
 
-    fn comprehension(&mut self, inner: &Comprehension) -> Type {
+    fn comprehension(&mut self, at: usize, inner: &Comprehension) -> Type {
         let range = self.expr(&inner.range);
         let (key, value) = match &range {
             Type::List(of) => (Type::Int, (**of).clone()),
@@ -390,21 +394,29 @@ impl Checker<'_> {
             }
             None => self.locals.push((inner.var.clone(), single.clone())),
         }
-        if let Some(filter) = &inner.filter {
-            let found = self.expr(filter);
-            self.require_bool(filter, &found);
-        }
+        let filter = inner.filter.as_ref().map(|filter| self.expr(filter));
         let body = self.expr(&inner.body);
+        // Conditions of loops that collect are conditions of `_?_:_`.
+        let (condition, result) = match (inner.name, filter) {
+            (_, Some(filter)) => (filter, Type::list(body.clone())),
+            (Macro::Filter, None) => (body.clone(), Type::list(single.clone())),
+            (Macro::ExistsOne, None) => (body.clone(), Type::Int),
+            _ => (Type::Bool, Type::Bool),
+        };
+        if !self.fits(&condition, &Type::Bool) {
+            let message = format!(
+                "found no matching overload for '_?_:_' applied to '({condition}, {result}, {result})'"
+            );
+            self.report(at, message);
+        }
         self.locals.truncate(depth);
         match inner.name {
-            Macro::All | Macro::Exists | Macro::ExistsOne => {
+            Macro::All | Macro::Exists => {
                 self.require_bool(&inner.body, &body);
                 Type::Bool
             }
-            Macro::Filter => {
-                self.require_bool(&inner.body, &body);
-                Type::list(single)
-            }
+            Macro::ExistsOne => Type::Bool,
+            Macro::Filter => Type::list(single),
             Macro::Map => Type::list(body),
             Macro::TransformMap => Type::map(key, body),
             Macro::TransformMapEntry => match body {

@@ -50,13 +50,29 @@ impl Size {
     }
 }
 
+/// Where Kubernetes looks for the size of a value.
+#[derive(Debug, Clone, Copy, Default)]
+enum Path<'d> {
+    /// The value is computed. Kubernetes looks for its parts at the root.
+    #[default]
+    Computed,
+    /// The declaration is not known.
+    Unknown,
+    At(&'d Decl),
+}
+
+impl<'d> Path<'d> {
+    fn of(decl: Option<&'d Decl>) -> Self {
+        decl.map_or(Self::Unknown, Self::At)
+    }
+}
+
 /// What is known about a node.
 #[derive(Debug, Clone, Copy, Default)]
 struct Node<'d> {
     cost: u64,
     size: Option<Size>,
-    /// The declaration of the value, if it is part of the input.
-    decl: Option<&'d Decl>,
+    path: Path<'d>,
     /// Sizes of the keys and values of a computed list or map.
     entry: Option<(Size, Size)>,
 }
@@ -89,7 +105,22 @@ struct Estimator<'e, 'd> {
 
 /// Traversing a string costs a tenth of its length.
 fn tenth(size: u64) -> u64 {
-    size.div_ceil(10)
+    multiplied(size, 0.1)
+}
+
+/// Kubernetes computes with doubles, whose rounding is part of the cost.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss
+)]
+fn multiplied(size: u64, factor: f64) -> u64 {
+    (size as f64 * factor).ceil() as u64
+}
+
+/// The cost of a call that creates a list.
+fn of_list(factor: f64, size: u64) -> u64 {
+    multiplied(size, factor).saturating_add(11)
 }
 
 fn add(costs: impl IntoIterator<Item = u64>) -> u64 {
@@ -116,8 +147,8 @@ impl<'e, 'd> Estimator<'e, 'd> {
                 operand,
                 field,
                 test,
-                ..
-            } => self.select(operand, field, *test),
+                optional,
+            } => self.select(operand, field, *test, *optional),
             Kind::Call {
                 function,
                 target,
@@ -129,7 +160,7 @@ impl<'e, 'd> Estimator<'e, 'd> {
                     cost: add(nodes.iter().map(|node| node.cost).chain([10])),
                     size: Some(Size::fixed(items.len() as u64)),
                     entry: Some((Size::fixed(1), union(&nodes))),
-                    decl: None,
+                    path: Path::Computed,
                 }
             }
             Kind::Map(entries) => {
@@ -139,24 +170,23 @@ impl<'e, 'd> Estimator<'e, 'd> {
                     cost: add(keys.iter().chain(&values).map(|node| node.cost).chain([30])),
                     size: Some(Size::fixed(entries.len() as u64)),
                     entry: Some((union(&keys), union(&values))),
-                    decl: None,
+                    path: Path::Computed,
                 }
             }
             Kind::Comprehension(inner) => self.comprehension(inner),
             Kind::OptMap {
-                target, var, body, ..
-            } => self.opt_map(target, var, body),
+                target,
+                var,
+                body,
+                flat,
+            } => self.opt_map(target, var, body, *flat),
         };
-        if node.size.is_none() {
-            node.size = match (node.decl, self.type_of(expr)) {
-                (Some(decl), _) => Some(Size {
-                    min: 0,
-                    max: decl.max_elements,
-                }),
-                (None, found) => is_scalar(found).then_some(Size::fixed(1)),
-            };
-        }
+        node = self.sized(node, self.type_of(expr));
         node
+    }
+
+    fn root(&self) -> Path<'d> {
+        Path::of(self.variables.first().map(|(_, decl)| *decl))
     }
 
     fn ident(&self, name: &str) -> Node<'d> {
@@ -167,13 +197,19 @@ impl<'e, 'd> Estimator<'e, 'd> {
         let known = self.variables.iter().find(|(known, _)| *known == name);
         Node {
             cost: 1,
-            decl: known.map(|(_, decl)| *decl),
+            path: known.map_or(self.root(), |(_, decl)| Path::At(decl)),
             ..Node::default()
         }
     }
 
-    fn select(&mut self, operand: &'e Expr, field: &str, test: bool) -> Node<'d> {
+    fn select(&mut self, operand: &'e Expr, field: &str, test: bool, optional: bool) -> Node<'d> {
         let inner = self.node(operand);
+        if optional {
+            return Node {
+                cost: inner.cost.saturating_add(1),
+                ..Node::default()
+            };
+        }
         if test {
             return Node {
                 cost: inner.cost,
@@ -181,24 +217,31 @@ impl<'e, 'd> Estimator<'e, 'd> {
             };
         }
         let selects = matches!(self.type_of(operand), Type::Map(..) | Type::Object(_));
-        let decl = inner.decl.and_then(|decl| decl.field(field));
         Node {
             cost: inner.cost.saturating_add(u64::from(selects)),
-            decl: decl.map(|field| &*field.decl),
+            path: match inner.path {
+                Path::Computed => self.root(),
+                Path::Unknown => Path::Unknown,
+                Path::At(decl) => Path::of(decl.field(field).map(|field| &*field.decl)),
+            },
             ..Node::default()
         }
     }
 
     /// The items of a list or the values of a map.
-    fn values(node: &Node<'d>) -> Node<'d> {
-        let decl = node.decl.and_then(Decl::element);
+    fn values(&self, node: &Node<'d>) -> Node<'d> {
+        let path = match node.path {
+            Path::Computed => self.root(),
+            Path::Unknown => Path::Unknown,
+            Path::At(decl) => Path::of(decl.element()),
+        };
         Node {
             cost: 0,
-            size: match decl {
-                Some(_) => None,
-                None => node.entry.map(|(_, value)| value),
+            size: match path {
+                Path::At(_) => None,
+                _ => node.entry.map(|(_, value)| value),
             },
-            decl,
+            path,
             entry: None,
         }
     }
@@ -229,22 +272,23 @@ impl<'e, 'd> Estimator<'e, 'd> {
                 return Node {
                     cost: condition.cost.saturating_add(right.cost.max(wrong.cost)),
                     size: Some(right.size().union(wrong.size())),
-                    decl: None,
+                    path: Path::Computed,
                     entry,
                 };
             }
             ("_[_]", [list, _]) => {
-                let mut node = Self::values(list);
+                let mut node = self.values(list);
                 node.cost = below.saturating_add(1);
+                node.size = list.entry.map(|(_, value)| value);
                 return node;
             }
             _ => {}
         }
-        let (cost, size) = self.function(name, target.is_some(), &nodes, &types);
+        let (cost, size) = self.function(name, &exprs, &nodes, &types);
         Node {
             cost: below.saturating_add(cost),
             size,
-            decl: None,
+            path: Path::Computed,
             entry: match (name, &*nodes) {
                 ("_+_", [a, b]) => match (a.entry, b.entry) {
                     (Some(a), Some(b)) => Some((a.0.union(b.0), a.1.union(b.1))),
@@ -259,10 +303,15 @@ impl<'e, 'd> Estimator<'e, 'd> {
     fn function(
         &self,
         name: &str,
-        is_method: bool,
+        exprs: &[&'e Expr],
         nodes: &[Node<'d>],
         types: &[&Type],
     ) -> (u64, Option<Size>) {
+        let constant = |index: usize| match exprs.get(index).map(|expr| &expr.kind) {
+            Some(Kind::Literal(Literal::Int(number))) => u64::try_from(*number).ok(),
+            _ => None,
+        };
+        let is_text_or_bytes = |of: &Type| matches!(of, Type::String | Type::Bytes);
         let size = |index: usize| nodes.get(index).map_or(Size::fixed(0), Node::size);
         let max = |index: usize| nodes.get(index).map_or(0, Node::max);
         let has_text = |index: usize| {
@@ -273,20 +322,17 @@ impl<'e, 'd> Estimator<'e, 'd> {
         };
         let is_list = |index: usize| matches!(types.get(index), Some(Type::List(_) | Type::Dyn));
         match name {
-            "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" | "includes" => {
+            "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => {
                 match (types.first(), nodes.first()) {
                     (Some(Type::List(of)), Some(list)) => {
                         let each = match &**of {
                             Type::String | Type::Bytes => {
-                                let item = list.decl.and_then(Decl::element);
-                                let longest = item.map_or(u64::MAX, |item| item.max_elements);
-                                tenth(longest).saturating_add(1)
+                                tenth(self.longest_item(list)).saturating_add(1)
                             }
                             _ => 1,
                         };
                         (list.max().saturating_mul(each), None)
                     }
-                    _ if name == "includes" => (max(0), None),
                     _ => (tenth(max(0)), None),
                 }
             }
@@ -296,10 +342,10 @@ impl<'e, 'd> Estimator<'e, 'd> {
             "isIP" | "isCIDR" | "cidr" | "quantity" | "isQuantity" | "semver" | "isSemver" => {
                 (tenth(max(0)), None)
             }
-            "ip" if !is_method => (tenth(max(0)), None),
-            "ip.isCanonical" => (tenth(max(0).saturating_mul(2)), None),
+            "ip" if has_text(0) => (tenth(max(0)), None),
+            "ip.isCanonical" => (multiplied(max(0), 0.2), None),
             "replace" => {
-                let cost = tenth(max(0).saturating_mul(2));
+                let cost = multiplied(max(0), 0.2);
                 (cost, Some(replaced(size(0), size(1), size(2))))
             }
             "split" => {
@@ -307,14 +353,12 @@ impl<'e, 'd> Estimator<'e, 'd> {
                     min: 0,
                     max: max(0),
                 };
-                (tenth(max(0).saturating_mul(2)), Some(result))
+                (multiplied(max(0), 0.2), Some(result))
             }
             "join" => {
-                let item = nodes.first().and_then(|node| node.decl);
-                let item = item.and_then(Decl::element);
                 let item = Size {
                     min: 0,
-                    max: item.map_or(u64::MAX, |item| item.max_elements),
+                    max: nodes.first().map_or(0, |list| self.longest_item(list)),
                 };
                 let list = size(0);
                 let gaps = Size {
@@ -337,6 +381,36 @@ impl<'e, 'd> Estimator<'e, 'd> {
                 (cost, (name != "matches").then_some(result))
             }
             "validate" => (tenth(max(1)).saturating_mul(32), None),
+            "slice" => {
+                let (from, to) = (constant(1).unwrap_or(0), constant(2).unwrap_or(max(0)));
+                let result = Size::fixed(to.saturating_sub(from));
+                (of_list(1.0, result.max), Some(result))
+            }
+            "lists.range" => {
+                let result = Size::fixed(constant(0).unwrap_or(u64::MAX));
+                (of_list(1.0, result.max), Some(result))
+            }
+            "reverse" => (of_list(1.0, max(0)), Some(size(0))),
+            "flatten" => {
+                let depth = match exprs.len() {
+                    1 => 1,
+                    _ => constant(1).unwrap_or(u64::MAX),
+                };
+                let cost = max(0).saturating_mul(depth).saturating_add(11);
+                (cost, Some(size(0)))
+            }
+            "distinct" => {
+                let square = size(0).times(size(0));
+                (of_list(2.0, square.max), Some(square))
+            }
+            "sort" => {
+                let of_text = types
+                    .first()
+                    .is_some_and(|of| is_text_or_bytes(element_type(of)));
+                let square = size(0).times(size(0));
+                let factor = if of_text { 2.1 } else { 2.0 };
+                (of_list(factor, square.max), Some(square))
+            }
             "containsIP" | "containsCIDR" => {
                 let is_cidr = name == "containsCIDR";
                 let own = if is_cidr { 4 + 2 + 1 } else { 4 };
@@ -361,7 +435,7 @@ impl<'e, 'd> Estimator<'e, 'd> {
                 };
                 (tenth(max(0)), Some(result))
             }
-            "format" if is_method => (tenth(max(0)), None),
+            "format" => (tenth(max(0)), None),
             "@in" if is_list(1) => (max(1), None),
             "contains" => (tenth(max(0)).saturating_mul(tenth(max(1))), None),
             "_==_" | "_!=_" => match types.first() {
@@ -376,9 +450,13 @@ impl<'e, 'd> Estimator<'e, 'd> {
                 let result = size(0).plus(size(1));
                 (tenth(result.max), Some(result))
             }
-            "sets.contains" | "sets.intersects" => (max(0).saturating_mul(max(1)), None),
-            "sets.equivalent" => (max(0).saturating_mul(max(1)).saturating_mul(2), None),
-            "sort" | "distinct" | "reverse" | "slice" => (1, Some(size(0))),
+            "sets.contains" | "sets.intersects" => {
+                (max(0).saturating_mul(max(1)).saturating_add(1), None)
+            }
+            "sets.equivalent" => {
+                let product = max(0).saturating_mul(max(1));
+                (product.saturating_mul(2).saturating_add(1), None)
+            }
             _ => (1, None),
         }
     }
@@ -387,15 +465,20 @@ impl<'e, 'd> Estimator<'e, 'd> {
         let range = self.node(&inner.range);
         let range_type = self.type_of(&inner.range);
         let is_map = matches!(range_type, Type::Map(..));
-        let value = self.sized(Self::values(&range), element_type(range_type));
-        let key = Node {
-            size: match (is_map, range.decl) {
-                (true, Some(_)) => Some(Size::fixed(0)),
-                (true, None) => range.entry.map(|(key, _)| key),
-                (false, _) => Some(Size::fixed(1)),
+        let value = self.sized(self.values(&range), element_type(range_type));
+        let key = match range.path {
+            Path::Computed => Node {
+                path: self.root(),
+                ..Node::default()
             },
-            ..Node::default()
+            _ => Node {
+                // The size of keys is not declared.
+                size: Some(Size::fixed(u64::from(!is_map))),
+                path: Path::Unknown,
+                ..Node::default()
+            },
         };
+        let key = self.sized(key, &Type::Dyn);
         let depth = self.locals.len();
         match &inner.var2 {
             Some(var2) => {
@@ -421,8 +504,9 @@ impl<'e, 'd> Estimator<'e, 'd> {
             Macro::ExistsOne => (0, 2, 2),
             Macro::Filter => (10, 13, 1),
             Macro::Map => (10, 12, 1),
-            Macro::TransformMap | Macro::TransformMapEntry => (30, 3, 1),
-            Macro::SortBy => (10, 13, 1),
+            Macro::TransformMap => (30, 3, 1),
+            Macro::TransformMapEntry => (30, 2, 1),
+            Macro::SortBy => (10, 12, 1),
         };
         let turns = range.max();
         let each = add([turn, filter, body.cost]);
@@ -431,13 +515,21 @@ impl<'e, 'd> Estimator<'e, 'd> {
             Macro::Filter | Macro::SortBy => value.size(),
             _ => body.size(),
         };
+        let sort = match inner.name {
+            Macro::SortBy => {
+                let of_text = matches!(self.type_of(&inner.body), Type::String | Type::Bytes);
+                let factor = if of_text { 2.1 } else { 2.0 };
+                of_list(factor, turns.saturating_mul(turns))
+            }
+            _ => 0,
+        };
         Node {
-            cost: add([range.cost, begin, turns.saturating_mul(each), end]),
+            cost: add([range.cost, begin, turns.saturating_mul(each), end, sort]),
             size: Some(match collects {
                 true => range.size(),
                 false => Size::fixed(1),
             }),
-            decl: None,
+            path: Path::Computed,
             entry: collects.then_some((Size::fixed(1), item)),
         }
     }
@@ -445,18 +537,28 @@ impl<'e, 'd> Estimator<'e, 'd> {
     /// The node with the size that its declaration or type gives it.
     fn sized(&self, mut node: Node<'d>, of: &Type) -> Node<'d> {
         if node.size.is_none() {
-            node.size = match node.decl {
-                Some(decl) => Some(Size {
+            node.size = match node.path {
+                Path::At(decl) => Some(Size {
                     min: 0,
                     max: decl.max_elements,
                 }),
-                None => is_scalar(of).then_some(Size::fixed(1)),
+                _ => is_scalar(of).then_some(Size::fixed(1)),
             };
         }
         node
     }
 
-    fn opt_map(&mut self, target: &'e Expr, var: &'e str, body: &'e Expr) -> Node<'d> {
+    /// The maximum size of the items of a list.
+    fn longest_item(&self, list: &Node<'d>) -> u64 {
+        match self.values(list).path {
+            // Computed lists have no path, and so no known items.
+            Path::At(_) if matches!(list.path, Path::Computed) => u64::MAX,
+            Path::At(decl) => decl.max_elements,
+            _ => u64::MAX,
+        }
+    }
+
+    fn opt_map(&mut self, target: &'e Expr, var: &'e str, body: &'e Expr, flat: bool) -> Node<'d> {
         let inner = self.node(target);
         let inner_type = match self.type_of(target) {
             Type::Optional(of) => of,
@@ -475,7 +577,11 @@ impl<'e, 'd> Estimator<'e, 'd> {
         self.locals.pop();
         Node {
             // The calls that the macro expands to: hasValue, value and of.
-            cost: add([inner.cost.saturating_mul(2), body.cost, 13]),
+            cost: add([
+                inner.cost.saturating_mul(2),
+                body.cost,
+                if flat { 12 } else { 13 },
+            ]),
             ..Node::default()
         }
     }

@@ -25,6 +25,7 @@
 
 mod ast;
 mod check;
+mod condition;
 mod decl;
 mod error;
 mod escape;
@@ -41,6 +42,7 @@ mod source;
 mod types;
 mod value;
 
+pub use condition::{AdmissionInputs, COST_OF_CONDITIONS, Conditions, Matched, check_condition};
 pub use decl::Decl;
 pub use error::EvalError;
 pub use program::{

@@ -40,6 +40,11 @@ impl Meter {
         }
     }
 
+    /// Takes back a part of the cost.
+    pub(crate) fn refund(&mut self, cost: u64) {
+        self.cost = self.cost.saturating_sub(cost);
+    }
+
     /// Counts a step.
     pub(crate) fn step(&mut self) -> Result<(), EvalError> {
         self.steps(1)

@@ -82,8 +82,13 @@ pub(crate) fn parse(source: &str) -> Result<Parsed> {
     let root = parser.expr()?;
     let token = parser.peek();
     if token.kind != TokenKind::End {
+        let is_last = parser
+            .tokens
+            .get(parser.next + 1)
+            .is_none_or(|next| next.kind == TokenKind::End);
+        let kind = if is_last { "extraneous" } else { "mismatched" };
         let message = format!(
-            "Syntax error: mismatched input '{}' expecting <EOF>",
+            "Syntax error: {kind} input '{}' expecting <EOF>",
             token.text
         );
         return Err(problem(token.at, message));
@@ -138,10 +143,17 @@ impl Parser {
         let token = self.peek();
         let at = token.at;
         if !self.is(symbol) {
-            let message = format!(
-                "Syntax error: mismatched input '{}' expecting '{symbol}'",
-                token.text
-            );
+            let expected = match symbol {
+                "]" => "{']', ','}".to_owned(),
+                symbol => format!("'{symbol}'"),
+            };
+            let message = match (&token.kind, symbol) {
+                (TokenKind::End, ")") => format!("Syntax error: missing {expected} at '<EOF>'"),
+                _ => format!(
+                    "Syntax error: mismatched input '{}' expecting {expected}",
+                    token.text
+                ),
+            };
             return Err(problem(at, message));
         }
         self.next += 1;
@@ -153,11 +165,17 @@ impl Parser {
             id: self.nodes,
             at,
             height: 0,
+            is_constant: false,
             kind,
         };
         self.nodes += 1;
         let below = node.children().iter().map(|child| child.height).max();
         node.height = below.map_or(1, |height| height + 1);
+        node.is_constant = match &node.kind {
+            Kind::Literal(_) => true,
+            Kind::List(_) | Kind::Map(_) => node.children().iter().all(|c| c.is_constant),
+            _ => false,
+        };
         if node.height > MAX_DEPTH {
             return Err(too_deep(at));
         }
@@ -260,6 +278,7 @@ impl Parser {
                 let TokenKind::Ident(name) = &token.kind else {
                     let message = match token.text.as_str() {
                         "`" => "unsupported syntax: '`'".to_owned(),
+                        "<EOF>" => "Syntax error: no viable alternative at input '.'".to_owned(),
                         text => format!("Syntax error: no viable alternative at input '.{text}'"),
                     };
                     return Err(problem(token.at, message));
@@ -477,7 +496,11 @@ impl Parser {
     ) -> Result<Expr> {
         let mut args = args.into_iter();
         let mut next = || args.next().ok_or_else(|| problem(at, "missing argument"));
-        let var = variable(&next()?)?;
+        let first = next()?;
+        let var = variable(&first).map_err(|error| match name {
+            Macro::Map | Macro::Filter => problem(first.at, "argument is not an identifier"),
+            _ => error,
+        })?;
         let var2 = match two {
             true => Some(variable(&next()?)?),
             false => None,
@@ -528,7 +551,7 @@ fn find_macro(name: &str, args: usize) -> Option<(Macro, bool, bool)> {
         ("all", 3) => (Macro::All, true, false),
         ("exists", 2) => (Macro::Exists, false, false),
         ("exists", 3) => (Macro::Exists, true, false),
-        ("exists_one" | "existsOne", 2) => (Macro::ExistsOne, false, false),
+        ("exists_one", 2) => (Macro::ExistsOne, false, false),
         ("exists_one" | "existsOne", 3) => (Macro::ExistsOne, true, false),
         ("filter", 2) => (Macro::Filter, false, false),
         ("map", 2) => (Macro::Map, false, false),

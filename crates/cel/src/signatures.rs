@@ -193,7 +193,6 @@ max .(list(duration)) duration
 max .(list(timestamp)) timestamp
 max .(list(string)) string
 max .(list(bytes)) bytes
-includes .(dyn,dyn) bool
 find .(string,string) string
 findAll .(string,string) list(string)
 findAll .(string,string,int) list(string)
@@ -228,7 +227,7 @@ masked .(cidr) cidr
 prefixLength .(cidr) int
 quantity (string) quantity
 isQuantity (string) bool
-sign .(quantity) int
+sign (quantity) int
 isInteger .(quantity) bool
 asInteger .(quantity) int
 asApproximateFloat .(quantity) double
@@ -315,7 +314,7 @@ pub(crate) fn is_function(name: &str) -> bool {
 
 /// The names of types that expressions may compare with the result of `type`.
 pub(crate) fn type_named(name: &str) -> Option<&'static str> {
-    const NAMES: [&str; 19] = [
+    const NAMES: [&str; 15] = [
         "bool",
         "bytes",
         "double",
@@ -329,10 +328,6 @@ pub(crate) fn type_named(name: &str) -> Option<&'static str> {
         "optional_type",
         "google.protobuf.Duration",
         "google.protobuf.Timestamp",
-        "kubernetes.Quantity",
-        "kubernetes.URL",
-        "kubernetes.Semver",
-        "kubernetes.NamedFormat",
         "net.IP",
         "net.CIDR",
     ];
@@ -381,7 +376,7 @@ fn named(text: &str) -> Type {
         "bytes" => Type::Bytes,
         "duration" => Type::Duration,
         "timestamp" => Type::Timestamp,
-        "type" => Type::Type,
+        "type" => Type::Meta,
         "quantity" => Type::Opaque(Opaque::Quantity),
         "url" => Type::Opaque(Opaque::Url),
         "ip" => Type::Opaque(Opaque::Ip),

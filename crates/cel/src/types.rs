@@ -23,7 +23,7 @@ pub(crate) enum Type {
     Map(Arc<Type>, Arc<Type>),
     Optional(Arc<Type>),
     /// The type of types.
-    Type,
+    Meta,
     Opaque(Opaque),
     /// An object with the fields of a schema.
     Object(Arc<Decl>),
@@ -126,7 +126,7 @@ impl fmt::Display for Type {
             Self::List(of) => write!(f, "list({of})"),
             Self::Map(key, value) => write!(f, "map({key}, {value})"),
             Self::Optional(of) => write!(f, "optional_type({of})"),
-            Self::Type => f.write_str("type"),
+            Self::Meta => f.write_str("type"),
             Self::Opaque(opaque) => f.write_str(opaque.name()),
             Self::Object(_) => f.write_str("object"),
         }

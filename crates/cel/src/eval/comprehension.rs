@@ -25,9 +25,8 @@ impl<'a> Evaluator<'_, 'a> {
     pub(super) fn comprehension(&mut self, inner: &'a Comprehension) -> Found<'a> {
         let range = self.expr(&inner.range)?;
         let start = match inner.name {
-            Macro::All | Macro::Exists | Macro::ExistsOne => 1,
-            Macro::Map | Macro::Filter | Macro::SortBy => 11,
-            Macro::TransformMap | Macro::TransformMapEntry => 31,
+            Macro::ExistsOne => 2,
+            _ => 1,
         };
         self.meter.charge(start)?;
         let (length, keys) = match &range {
@@ -67,6 +66,10 @@ impl<'a> Evaluator<'_, 'a> {
             let goes_on = self.turn(inner, key, item, &mut out);
             self.locals.truncate(depth);
             if !goes_on? {
+                // The next turn only finds that the result is known.
+                let is_last = index + 1 == length;
+                let cost = if inner.name == Macro::All { 2 } else { 3 };
+                self.meter.charge(if is_last { 0 } else { cost })?;
                 return Ok(Value::Bool(inner.name == Macro::Exists));
             }
         }
@@ -81,7 +84,12 @@ impl<'a> Evaluator<'_, 'a> {
             Macro::TransformMap | Macro::TransformMapEntry => {
                 Value::Map(Map::Own(Rc::new(out.entries)))
             }
-            Macro::SortBy => library::sorted_by(out.pairs, self.meter)?,
+            Macro::SortBy => {
+                let first = out.pairs.first().map(|(key, _)| key);
+                let cost = super::cost::of_sort(out.pairs.len(), first);
+                self.meter.charge(cost)?;
+                library::sorted_by(out.pairs, self.meter)?
+            }
         })
     }
 
@@ -96,7 +104,6 @@ impl<'a> Evaluator<'_, 'a> {
         if let Some(filter) = &inner.filter
             && !truth(self.expr(filter)?)?
         {
-            self.meter.charge(1)?;
             return Ok(true);
         }
         let found = self.expr(&inner.body);
@@ -114,12 +121,12 @@ impl<'a> Evaluator<'_, 'a> {
             }
             Macro::ExistsOne => {
                 let fits = truth(found?)?;
-                self.meter.charge(if fits { 2 } else { 1 })?;
+                self.meter.charge(if fits { 2 } else { 0 })?;
                 out.count += u64::from(fits);
             }
             Macro::Filter => {
                 let fits = truth(found?)?;
-                self.meter.charge(if fits { 13 } else { 1 })?;
+                self.meter.charge(if fits { 13 } else { 0 })?;
                 if fits {
                     out.items.push(item);
                 }
@@ -133,7 +140,7 @@ impl<'a> Evaluator<'_, 'a> {
                 self.insert(&key, found?, out)?;
             }
             Macro::TransformMapEntry => {
-                self.meter.charge(3)?;
+                self.meter.charge(2)?;
                 let Value::Map(map) = found? else {
                     return Err(EvalError::NoSuchOverload);
                 };
@@ -145,7 +152,7 @@ impl<'a> Evaluator<'_, 'a> {
                 }
             }
             Macro::SortBy => {
-                self.meter.charge(13)?;
+                self.meter.charge(12)?;
                 out.pairs.push((found?, item));
             }
         }

@@ -8,8 +8,14 @@ use crate::{
 };
 
 /// Traversing a string costs a tenth of its length.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss
+)]
 fn tenth(size: u64) -> u64 {
-    size.div_ceil(10)
+    // Kubernetes computes with doubles, whose rounding is part of the cost.
+    (size as f64 * 0.1).ceil() as u64
 }
 
 /// The cost of a call.
@@ -34,7 +40,27 @@ pub(super) fn of_call(
         "matches" | "find" | "findAll" => {
             tenth(size(0).saturating_add(1)).saturating_mul(size(1).div_ceil(4))
         }
-        "validate" => tenth(size(1).saturating_add(1)).saturating_mul(32),
+        "validate" => {
+            let regex = match args.first() {
+                Some(Value::Opaque(opaque)) => crate::library::regex_size(opaque),
+                _ => 128,
+            };
+            tenth(size(1).saturating_add(1)).saturating_mul(regex.div_ceil(4))
+        }
+        "slice" | "reverse" | "lists.range" => result.size().saturating_add(11),
+        "flatten" => {
+            let depth = match args.get(1) {
+                Some(Value::Int(depth)) => u64::try_from(*depth).unwrap_or_default(),
+                _ => 1,
+            };
+            size(0).saturating_mul(depth).saturating_add(11)
+        }
+        "distinct" | "sort" => self_comparison(args.first()),
+        "sets.contains" | "sets.intersects" => size(0).saturating_mul(size(1)).saturating_add(1),
+        "sets.equivalent" => size(0)
+            .saturating_mul(size(1))
+            .saturating_mul(2)
+            .saturating_add(1),
         "containsIP" | "containsCIDR" => {
             let mut cost = tenth(size(0).saturating_mul(2));
             if name == "containsCIDR" {
@@ -58,6 +84,30 @@ pub(super) fn of_call(
         "contains" => tenth(size(0)).saturating_mul(tenth(size(1))),
         _ => 1,
     })
+}
+
+/// The cost of comparing the items of a list with each other.
+fn self_comparison(list: Option<&Value<'_>>) -> u64 {
+    let Some(Value::List(list)) = list else {
+        return 11;
+    };
+    let first = list.get(0).and_then(Result::ok);
+    of_sort(list.len(), first.as_ref())
+}
+
+/// The cost of sorting by keys.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss
+)]
+pub(super) fn of_sort(length: usize, first: Option<&Value<'_>>) -> u64 {
+    let factor = match first {
+        Some(Value::String(_) | Value::Bytes(_)) => 2.1,
+        _ => 2.0,
+    };
+    let square = (length as u64).saturating_mul(length as u64);
+    ((square as f64 * factor) as u64).saturating_add(11)
 }
 
 /// The cost of reading a value as a whole.

@@ -53,8 +53,14 @@ impl<'a> Evaluator<'_, 'a> {
                 target,
                 args,
             } => self.call(function, target.as_deref(), args),
-            Kind::List(items) => self.list(items),
-            Kind::Map(entries) => self.map(entries),
+            Kind::List(items) => {
+                self.meter.charge(if expr.is_constant { 0 } else { 10 })?;
+                self.list(items)
+            }
+            Kind::Map(entries) => {
+                self.meter.charge(if expr.is_constant { 0 } else { 30 })?;
+                self.map(entries)
+            }
             Kind::Comprehension(inner) => self.comprehension(inner),
             Kind::OptMap {
                 target,
@@ -66,7 +72,9 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     fn ident(&mut self, name: &'a str) -> Found<'a> {
-        self.meter.charge(1)?;
+        let is_known = self.locals.iter().any(|(known, _)| *known == name)
+            || self.variables.iter().any(|(known, _)| *known == name);
+        self.meter.charge(u64::from(is_known))?;
         if let Some((_, value)) = self.locals.iter().rev().find(|(known, _)| *known == name) {
             return Ok(value.clone());
         }
@@ -86,8 +94,10 @@ impl<'a> Evaluator<'_, 'a> {
         optional: bool,
     ) -> Found<'a> {
         let value = self.expr(operand)?;
-        if !test {
-            self.meter.charge(1)?;
+        if !test && !optional {
+            // The first access to a computed value has an additional cost.
+            let is_computed = !operand.is_attribute();
+            self.meter.charge(1 + u64::from(is_computed))?;
         }
         let (value, optional) = match value {
             Value::Optional(None) if test => return Ok(Value::Bool(false)),
@@ -104,7 +114,10 @@ impl<'a> Evaluator<'_, 'a> {
         let found = map.field(field);
         match (found, test, optional) {
             (found, true, _) => Ok(Value::Bool(found.is_some())),
-            (Some(found), false, true) => Ok(Value::some(found?)),
+            (Some(found), false, true) => {
+                self.meter.charge(1)?;
+                Ok(Value::some(found?))
+            }
             (Some(found), false, false) => found,
             (None, false, true) => Ok(Value::Optional(None)),
             (None, false, false) => Err(EvalError::no_such_key(field)),
@@ -116,11 +129,16 @@ impl<'a> Evaluator<'_, 'a> {
             ("_&&_", args) => return self.all_are(args, true),
             ("_||_", args) => return self.all_are(args, false),
             ("_?_:_", [condition, right, wrong]) => {
-                return match self.expr(condition)? {
-                    Value::Bool(true) => self.expr(right),
-                    Value::Bool(false) => self.expr(wrong),
-                    _ => Err(EvalError::NoSuchOverload),
+                let chosen = match self.expr(condition)? {
+                    Value::Bool(true) => right,
+                    Value::Bool(false) => wrong,
+                    _ => return Err(EvalError::NoSuchOverload),
                 };
+                let found = self.expr(chosen);
+                if right.is_attribute() && wrong.is_attribute() {
+                    self.meter.refund(1);
+                }
+                return found;
             }
             ("or" | "orValue", [other]) if target.is_some() => {
                 let Some(target) = target else {
@@ -133,21 +151,46 @@ impl<'a> Evaluator<'_, 'a> {
                     _ => Err(EvalError::NoSuchOverload),
                 };
             }
-            ("_[_]" | "_[?_]", [target, index]) => {
-                let target = self.expr(target)?;
+            ("_[_]" | "_[?_]", [attribute, index]) => {
+                let target = self.expr(attribute)?;
+                let is_computed = !attribute.is_attribute();
+                let is_attribute = index.is_attribute();
                 let index = self.expr(index)?;
-                self.meter.charge(1)?;
+                if is_attribute {
+                    self.meter.refund(1);
+                }
+                self.meter.charge(1 + u64::from(is_computed))?;
                 return at_index(target, &index, name == "_[?_]");
             }
             _ => {}
         }
+        match self.result(name, target, args) {
+            Err(EvalError::TooCostly) => Err(EvalError::TooCostly),
+            Err(error) => {
+                self.meter.charge(1)?;
+                Err(error)
+            }
+            found => found,
+        }
+    }
+
+    /// The result of a function of the library.
+    fn result(&mut self, name: &str, target: Option<&'a Expr>, args: &'a [Expr]) -> Found<'a> {
         let mut values = Vec::with_capacity(args.len() + 1);
         for arg in target.into_iter().chain(args) {
             values.push(self.expr(arg)?);
         }
         let result = library::call(name, &values, self.meter)?;
-        let cost = cost::of_call(name, &values, &result, self.meter)?;
-        self.meter.charge(cost)?;
+        // Kubernetes computes these calls when it compiles the expression.
+        let is_constant = match args {
+            [arg] => target.is_none() && arg.is_constant && library::is_conversion(name),
+            [_, list] => name == "@in" && list.is_constant && matches!(list.kind, Kind::List(_)),
+            _ => false,
+        };
+        if !is_constant {
+            let cost = cost::of_call(name, &values, &result, self.meter)?;
+            self.meter.charge(cost)?;
+        }
         Ok(result)
     }
 
@@ -172,7 +215,6 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     fn list(&mut self, items: &'a [(Expr, bool)]) -> Found<'a> {
-        self.meter.charge(10)?;
         let mut out = Vec::with_capacity(items.len());
         for (item, optional) in items {
             match (self.expr(item)?, optional) {
@@ -185,7 +227,6 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     fn map(&mut self, entries: &'a [(Expr, Expr, bool)]) -> Found<'a> {
-        self.meter.charge(30)?;
         let mut out = BTreeMap::new();
         for (key, value, optional) in entries {
             let key = self.expr(key)?;
@@ -195,20 +236,25 @@ impl<'a> Evaluator<'_, 'a> {
                 (Value::Optional(None), true) => continue,
                 (value, _) => value,
             };
-            if out.insert(key, value).is_some() {
-                return Err(EvalError::new("Failed with repeated key"));
-            }
+            out.insert(key, value);
         }
         Ok(Value::Map(Map::Own(Rc::new(out))))
     }
 
     fn opt_map(&mut self, target: &'a Expr, var: &'a str, body: &'a Expr, flat: bool) -> Found<'a> {
+        let before = self.meter.cost();
         let Value::Optional(inner) = self.expr(target)? else {
             return Err(EvalError::NoSuchOverload);
         };
+        // The costs of the calls that Kubernetes expands the macro to: hasValue
+        // and none, or hasValue, the target again, value, and of.
+        let again = self.meter.cost().saturating_sub(before);
         let Some(inner) = inner else {
+            self.meter.charge(2)?;
             return Ok(Value::Optional(None));
         };
+        self.meter
+            .charge(again.saturating_add(if flat { 2 } else { 3 }))?;
         self.locals.push((var, (*inner).clone()));
         let found = self.expr(body);
         self.locals.pop();

@@ -47,9 +47,7 @@ fn to_bool<'a>(value: &Value<'a>) -> Result<Value<'a>, EvalError> {
         Value::String(text) => match &**text {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
-            text => Err(EvalError::new(format!(
-                "strconv.ParseBool: parsing {text:?}: invalid syntax"
-            ))),
+            _ => wrong(value, "bool"),
         },
         _ => Err(EvalError::NoSuchOverload),
     }
@@ -71,12 +69,7 @@ fn to_double<'a>(value: &Value<'a>) -> Result<Value<'a>, EvalError> {
         Value::Uint(number) => *number as f64,
         Value::String(text) => match text.parse() {
             Ok(number) => number,
-            Err(_) => {
-                return Err(EvalError::new(format!(
-                    "strconv.ParseFloat: parsing {:?}: invalid syntax",
-                    &**text
-                )));
-            }
+            Err(_) => return wrong(value, "double"),
         },
         _ => return Err(EvalError::NoSuchOverload),
     }))
@@ -90,12 +83,10 @@ fn to_int<'a>(value: &Value<'a>) -> Result<Value<'a>, EvalError> {
         Value::Uint(number) => i64::try_from(*number).map_err(|_| overflow())?,
         Value::Double(number) if number.abs() < 9.223_372_036_854_775e18 => *number as i64,
         Value::Double(_) => return Err(overflow()),
-        Value::String(text) => text.parse().map_err(|_| {
-            EvalError::new(format!(
-                "strconv.ParseInt: parsing {:?}: invalid syntax",
-                &**text
-            ))
-        })?,
+        Value::String(text) => match text.parse() {
+            Ok(number) => number,
+            Err(_) => return wrong(value, "int"),
+        },
         Value::Timestamp(time) => time.as_second(),
         Value::Duration(nanos) => *nanos,
         _ => return Err(EvalError::NoSuchOverload),
@@ -112,12 +103,10 @@ fn to_uint<'a>(value: &Value<'a>) -> Result<Value<'a>, EvalError> {
             *number as u64
         }
         Value::Double(_) => return Err(overflow()),
-        Value::String(text) => text.parse().map_err(|_| {
-            EvalError::new(format!(
-                "strconv.ParseUint: parsing {:?}: invalid syntax",
-                &**text
-            ))
-        })?,
+        Value::String(text) => match text.parse() {
+            Ok(number) => number,
+            Err(_) => return wrong(value, "uint"),
+        },
         _ => return Err(EvalError::NoSuchOverload),
     }))
 }
@@ -184,7 +173,7 @@ pub(crate) fn double_text(number: f64) -> String {
     let text = format!("{number:e}");
     let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
     let power: i32 = power.parse().unwrap_or_default();
-    if power < -4 || power >= 6 {
+    if !(-4..6).contains(&power) {
         let sign = if power < 0 { '-' } else { '+' };
         return format!("{digits}e{sign}{:02}", power.abs());
     }

@@ -80,6 +80,15 @@ pub(super) fn call<'a>(
     }
 }
 
+/// The size of a format's regular expression, which its cost depends on.
+pub(crate) fn regex_size(format: &Opaque) -> u64 {
+    const SIZES: [u64; 13] = [30, 60, 30, 60, 30, 60, 30, 40, 1103, 72, 84, 72, 72];
+    match format {
+        Opaque::Format(Format(index)) => SIZES.get(*index).copied().unwrap_or(128),
+        _ => 128,
+    }
+}
+
 fn find(name: &str) -> Option<usize> {
     FORMATS.iter().position(|(known, _)| *known == name)
 }

@@ -23,9 +23,6 @@ pub(super) fn call<'a>(
     if let ("size", [Value::Map(map)]) = (name, args) {
         return Some(Ok(int(map.len())));
     }
-    if let ("includes", [target, wanted]) = (name, args) {
-        return Some(includes(target, wanted, meter));
-    }
     let [Value::List(list), rest @ ..] = args else {
         return None;
     };
@@ -79,7 +76,6 @@ fn range<'a>(count: i64, meter: &mut Meter) -> Result<Value<'a>, EvalError> {
             "lists.range: size must be non-negative, got {count}"
         )));
     };
-    meter.charge(length)?;
     meter.steps(length)?;
     Ok(Value::list((0..count).map(Value::Int).collect()))
 }
@@ -96,18 +92,6 @@ fn last_position(
         }
     }
     Ok(last)
-}
-
-/// Whether a list contains an item, or all items of a list.
-fn includes<'a>(
-    target: &Value<'a>,
-    wanted: &Value<'a>,
-    meter: &mut Meter,
-) -> Result<Value<'a>, EvalError> {
-    match target {
-        Value::List(list) => Ok(Value::Bool(position(list, wanted, meter)?.is_some())),
-        other => Ok(Value::Bool(equal(other, wanted, meter)?)),
-    }
 }
 
 fn is_sorted<'a>(list: &List<'a>, meter: &mut Meter) -> Result<Value<'a>, EvalError> {

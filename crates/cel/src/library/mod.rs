@@ -16,6 +16,7 @@ mod times;
 mod urls;
 
 pub(crate) use arithmetic::add;
+pub(crate) use formats::regex_size;
 pub(crate) use lists::sorted_by;
 
 use crate::{
@@ -53,6 +54,23 @@ pub(crate) fn call<'a>(
         .iter()
         .find_map(|family| family(name, args, meter))
         .unwrap_or(Err(EvalError::NoSuchOverload))
+}
+
+/// Whether a function converts its argument to a type.
+pub(crate) fn is_conversion(name: &str) -> bool {
+    matches!(
+        name,
+        "bool"
+            | "bytes"
+            | "double"
+            | "dyn"
+            | "duration"
+            | "int"
+            | "string"
+            | "timestamp"
+            | "type"
+            | "uint"
+    )
 }
 
 /// Whether a constant is an argument that a function accepts.

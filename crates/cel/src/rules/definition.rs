@@ -244,7 +244,8 @@ impl Checks {
         self.total = self.total.saturating_add(cost);
         if cost >= MAX_SCHEMA_COST / 100 {
             self.most_expensive.push((cost, path.to_owned()));
-            self.most_expensive.sort_by(|a, b| b.0.cmp(&a.0));
+            self.most_expensive
+                .sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
             self.most_expensive.truncate(4);
         }
     }

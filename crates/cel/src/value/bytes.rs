@@ -16,7 +16,7 @@ pub(crate) enum Bytes<'a> {
 impl Bytes<'_> {
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Encoded(text) => text.trim_end_matches('=').len() / 4 * 3,
+            Self::Encoded(text) => text.trim_end_matches('=').len() * 3 / 4,
             Self::Own(bytes) => bytes.len(),
         }
     }

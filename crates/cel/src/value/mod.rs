@@ -4,8 +4,6 @@ mod bytes;
 mod compare;
 mod decimal;
 mod json;
-mod list;
-mod map;
 mod opaque;
 mod url;
 
@@ -16,9 +14,7 @@ use jiff::Timestamp;
 pub(crate) use bytes::Bytes;
 pub(crate) use compare::{compare, equal, item_key, position};
 pub(crate) use decimal::Decimal;
-pub(crate) use json::{from_json, parse_duration, parse_timestamp};
-pub(crate) use list::List;
-pub(crate) use map::{Key, Map};
+pub(crate) use json::{Key, List, Map, from_json, parse_duration, parse_timestamp};
 pub(crate) use opaque::{Cidr, Format, Opaque, Semver};
 pub(crate) use url::Url;
 

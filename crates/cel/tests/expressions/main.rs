@@ -1,6 +1,7 @@
 //! What expressions mean, and that no expression or value breaks the evaluation.
 #![allow(clippy::unwrap_used)]
 
+mod conditions;
 mod corpus;
 mod errors;
 mod properties;

@@ -186,11 +186,13 @@ impl CustomKind {
         self.since.store(revision, Ordering::Relaxed);
     }
 
-    /// Validates an object; `before` is its previous state.
+    /// Validates an object; `before` is its previous state. Adds errors that do
+    /// not block the write to `warnings`.
     pub(crate) fn validate(
         &self,
         before: Option<&json::Object>,
         object: &json::Object,
+        warnings: &mut Vec<String>,
     ) -> Vec<StatusCause> {
         let value = Value::Object(object.clone());
         let mut causes = self.schema.validate("", &value);
@@ -220,7 +222,7 @@ impl CustomKind {
         if !ratchets {
             causes.extend(self.schema.duplicates(&value));
         }
-        self.evaluate_rules(before, object, &mut causes);
+        self.evaluate_rules(before, object, &mut causes, warnings);
         causes
     }
 
@@ -231,6 +233,7 @@ impl CustomKind {
         before: Option<&json::Object>,
         object: &json::Object,
         causes: &mut Vec<StatusCause>,
+        warnings: &mut Vec<String>,
     ) {
         if !self.has_rules {
             return;
@@ -250,7 +253,10 @@ impl CustomKind {
         if let Some(rules) = rules {
             let before = before.map(|before| Value::Object(before.clone()));
             let object = Value::Object(object.clone());
-            causes.extend(rules.validate(before.as_ref(), &object).causes);
+            let findings = rules.validate(before.as_ref(), &object);
+            causes.extend(findings.causes);
+            let texts = findings.ratcheted.iter();
+            warnings.extend(texts.map(|cause| format!("{}: {}", cause.field, cause.message)));
         }
     }
 
@@ -259,6 +265,7 @@ impl CustomKind {
         &self,
         before: &json::Object,
         object: &json::Object,
+        warnings: &mut Vec<String>,
     ) -> Vec<StatusCause> {
         let mut causes = match (self.schema.property("status"), object.get("status")) {
             (Some(schema), Some(status)) => schema.validate("status", status),
@@ -267,7 +274,7 @@ impl CustomKind {
         if let Some(scale) = &self.scale {
             scale.check_status(object, &mut causes);
         }
-        self.evaluate_rules(Some(before), object, &mut causes);
+        self.evaluate_rules(Some(before), object, &mut causes, warnings);
         causes
     }
 }

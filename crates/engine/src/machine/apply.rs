@@ -120,7 +120,7 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     Ok(Written {
         object,
         created: false,
-        warnings: Vec::new(),
+        warnings: tx.with_warnings(Vec::new()),
     })
 }
 

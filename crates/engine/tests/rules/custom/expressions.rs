@@ -36,7 +36,8 @@ async fn made(api: &Api, name: &str, spec: Value) -> Result<(), Error> {
     create(api, "v1", object).await.map(drop)
 }
 
-async fn changed(api: &Api, name: &str, body: Value) -> Result<(), Error> {
+/// Returns the warnings of the change.
+async fn changed(api: &Api, name: &str, body: Value) -> Result<Vec<String>, Error> {
     let change = super::Patch {
         target: super::target(api, "v1", name),
         subresource: Subresource::None,
@@ -44,7 +45,7 @@ async fn changed(api: &Api, name: &str, body: Value) -> Result<(), Error> {
         body,
         options: super::WriteOptions::default(),
     };
-    api.0.patch(change).await.map(drop)
+    Ok(api.0.patch(change).await?.warnings)
 }
 
 #[tokio::test]
@@ -141,9 +142,13 @@ async fn rule_30_unchanged_values_do_not_block_updates() {
     api.merge(DEFINITIONS, "shoes.example.com", change)
         .await
         .unwrap();
-    changed(&api, "a", json!({"spec": {"size": 2}}))
+    let warnings = changed(&api, "a", json!({"spec": {"size": 2}}))
         .await
         .unwrap();
+    assert_eq!(
+        warnings,
+        [r#"spec.name: Invalid value: "old": must be new"#]
+    );
     let refused = message(changed(&api, "a", json!({"spec": {"name": "x"}})).await);
     assert!(
         refused.contains(r#"spec.name: Invalid value: "x": must be new"#),

@@ -1,9 +1,15 @@
 //! Converts JSON values to values, as their schema declares them.
 
+mod list;
+mod map;
+
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use serde_json::Value as Json;
 
-use super::{Bytes, List, Map, Text, Value};
+pub(crate) use list::List;
+pub(crate) use map::{Key, Map};
+
+use super::{Bytes, Text, Value};
 use crate::{
     decl::{Decl, ListKind, Shape},
     error::EvalError,

@@ -4,10 +4,11 @@ use std::{collections::BTreeMap, rc::Rc};
 
 use serde_json::{Map as Fields, Value as Json};
 
-use super::{Text, Value, from_json};
+use super::from_json;
 use crate::{
     decl::{Decl, Shape},
     error::EvalError,
+    value::{Text, Value},
 };
 
 /// A map or an object.

@@ -4,10 +4,11 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use super::{Value, from_json};
+use super::from_json;
 use crate::{
     decl::{Decl, ListKind},
     error::EvalError,
+    value::Value,
 };
 
 /// A list.
