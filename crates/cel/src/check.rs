@@ -10,6 +10,27 @@ use crate::{
     types::Type,
 };
 
+/// Number of problems that are reported.
+const MAX_PROBLEMS: usize = 100;
+
+/// Methods of the authorizer, which is not supported.
+const AUTHORIZER: [&str; 14] = [
+    "allowed",
+    "check",
+    "error",
+    "errored",
+    "fieldSelector",
+    "group",
+    "labelSelector",
+    "name",
+    "namespace",
+    "path",
+    "reason",
+    "resource",
+    "serviceAccount",
+    "subresource",
+];
+
 /// The types of the nodes of an expression, by the nodes' ids.
 #[derive(Debug)]
 pub(crate) struct Checked {
@@ -61,7 +82,9 @@ struct Checker<'v> {
 
 impl Checker<'_> {
     fn report(&mut self, at: usize, message: String) -> Type {
-        self.problems.push(Problem { at, message });
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(Problem { at, message });
+        }
         Type::Error
     }
 
@@ -262,8 +285,8 @@ impl Checker<'_> {
             .collect();
         self.formats -= is_format;
         if !signatures::is_function(name) {
-            if matches!(types.first(), Some(Type::Error)) && target.is_some() {
-                // Reported already.
+            let is_reported = matches!(types.first(), Some(Type::Error));
+            if is_reported && target.is_some() && AUTHORIZER.contains(&name) {
                 return Type::Error;
             }
             return self.report(expr.at, undeclared(name));
@@ -277,6 +300,9 @@ impl Checker<'_> {
             return Type::Bool;
         }
         self.literals(name, target, args);
+        if let ("format", Some(text)) = (name, target) {
+            self.format(expr.at, text, args);
+        }
         let mut result: Option<Type> = None;
         for overload in signatures::overloads(name) {
             if overload.is_method == target.is_some()
@@ -331,6 +357,42 @@ impl Checker<'_> {
             && !library::is_valid_literal(name, text)
         {
             self.report(arg.at, format!("invalid {name} argument"));
+        }
+    }
+
+    /// Reports a constant format that does not fit its arguments.
+    fn format(&mut self, at: usize, text: &Expr, args: &[Expr]) {
+        let (Kind::Literal(Literal::String(text)), [list]) = (&text.kind, args) else {
+            return;
+        };
+        let Kind::List(items) = &list.kind else {
+            return;
+        };
+        let clauses = match library::clauses(text) {
+            Ok(clauses) => clauses,
+            Err(why) => {
+                self.report(at, format!("could not parse formatting clause: {why}"));
+                return;
+            }
+        };
+        if clauses.len() > items.len() {
+            self.report(at, format!("index {} out of range", items.len()));
+            return;
+        }
+        for (clause, (item, _)) in clauses.iter().zip(items) {
+            let found = self.types.get(item.id).cloned().unwrap_or(Type::Dyn);
+            let expected = match (clause, &found) {
+                (_, Type::Dyn | Type::Error | Type::Var(_)) => continue,
+                ('d', Type::Int | Type::Uint) => continue,
+                ('d', _) => "decimal clause can only be used on integers",
+                ('f', Type::Double) => continue,
+                ('f', _) => "fixed-point clause can only be used on doubles",
+                ('e', Type::Double) => continue,
+                ('e', _) => "scientific clause can only be used on doubles",
+                _ => continue,
+            };
+            let message = format!("error during formatting: {expected}, was given {found}");
+            self.report(item.at, message);
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::iter::Peekable;
 
+use crate::source::Problem;
+
 /// A token with its position in characters.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Token {
@@ -25,16 +27,9 @@ pub(crate) enum TokenKind {
     End,
 }
 
-/// A problem with the text of a token.
-#[derive(Debug)]
-pub(crate) struct LexError {
-    pub(crate) at: usize,
-    pub(crate) message: String,
-}
-
-const SYMBOLS: [&str; 26] = [
+const SYMBOLS: [&str; 25] = [
     "&&", "||", "==", "!=", "<=", ">=", "[", "]", "{", "}", "(", ")", ".", ",", "-", "+", "*", "/",
-    "%", "?", ":", "!", "<", ">", "=", "`",
+    "%", "?", ":", "!", "<", ">", "`",
 ];
 
 struct Lexer<'s> {
@@ -43,18 +38,25 @@ struct Lexer<'s> {
     at: usize,
 }
 
-/// Splits `source` into tokens; the last is [`TokenKind::End`].
-pub(crate) fn tokens(source: &str) -> Result<Vec<Token>, LexError> {
+/// Splits `source` into tokens; the last is [`TokenKind::End`]. What is no token
+/// is skipped and reported.
+pub(crate) fn tokens(source: &str) -> (Vec<Token>, Vec<Problem>) {
     let mut lexer = Lexer {
         chars: source.char_indices().peekable(),
         source,
         at: 0,
     };
-    let mut tokens = Vec::new();
+    let (mut tokens, mut problems) = (Vec::new(), Vec::new());
     loop {
         lexer.skip_blanks();
         let (at, from) = (lexer.at, lexer.offset());
-        let kind = lexer.token()?;
+        let kind = match lexer.token() {
+            Ok(kind) => kind,
+            Err(problem) => {
+                problems.push(problem);
+                continue;
+            }
+        };
         let text = match kind {
             TokenKind::End => "<EOF>".to_owned(),
             _ => source[from..lexer.offset()].to_owned(),
@@ -62,7 +64,7 @@ pub(crate) fn tokens(source: &str) -> Result<Vec<Token>, LexError> {
         let ends = kind == TokenKind::End;
         tokens.push(Token { at, kind, text });
         if ends {
-            return Ok(tokens);
+            return (tokens, problems);
         }
     }
 }
@@ -118,7 +120,7 @@ impl Lexer<'_> {
         text
     }
 
-    fn token(&mut self) -> Result<TokenKind, LexError> {
+    fn token(&mut self) -> Result<TokenKind, Problem> {
         let Some(c) = self.peek() else {
             return Ok(TokenKind::End);
         };
@@ -140,15 +142,30 @@ impl Lexer<'_> {
                 self.skip(symbol.len());
                 Ok(TokenKind::Symbol(symbol))
             }
-            None => Err(self.unrecognized(self.at, c.to_string())),
+            None => {
+                let at = self.at;
+                self.next();
+                let mut text = c.to_string();
+                // These begin operators of two characters.
+                if matches!(c, '=' | '&' | '|') {
+                    text.extend(self.next());
+                }
+                Err(self.unrecognized(at, text))
+            }
         }
     }
 
-    fn unrecognized(&self, at: usize, text: String) -> LexError {
-        LexError {
+    fn unrecognized(&self, at: usize, text: String) -> Problem {
+        Problem {
             at,
             message: format!("Syntax error: token recognition error at: '{text}'"),
         }
+    }
+
+    fn unterminated(&self, start: usize) -> Problem {
+        let length = self.at.saturating_sub(start);
+        let text = self.source.chars().skip(start).take(length).collect();
+        self.unrecognized(start, text)
     }
 
     fn number(&mut self) -> TokenKind {
@@ -196,7 +213,7 @@ impl Lexer<'_> {
     }
 
     /// A string or bytes literal, if one starts here.
-    fn string(&mut self) -> Result<Option<TokenKind>, LexError> {
+    fn string(&mut self) -> Result<Option<TokenKind>, Problem> {
         let start = self.at;
         let rest = self.rest();
         let prefix: String = rest
@@ -228,11 +245,9 @@ impl Lexer<'_> {
                 Some(c) if c == quote && !is_long => break,
                 Some('\\') if !raw => self.escape(&mut out)?,
                 // A backslash does not end a raw string, but keeps its quote.
-                Some('\n' | '\r') if !is_long => {
-                    return Err(self.unrecognized(start, format!("{prefix}{quote}")));
-                }
+                Some('\n' | '\r') if !is_long => return Err(self.unterminated(start)),
                 Some(c) => out.push(c),
-                None => return Err(self.unrecognized(start, format!("{prefix}{quote}"))),
+                None => return Err(self.unterminated(start)),
             }
         }
         Ok(Some(if bytes {
@@ -242,9 +257,9 @@ impl Lexer<'_> {
         }))
     }
 
-    fn escape(&mut self, out: &mut Contents) -> Result<(), LexError> {
+    fn escape(&mut self, out: &mut Contents) -> Result<(), Problem> {
         let at = self.at;
-        let bad = |text: String| LexError {
+        let bad = |text: String| Problem {
             at,
             message: format!("Syntax error: token recognition error at: '{text}'"),
         };

@@ -39,6 +39,7 @@ mod program;
 pub mod rules;
 mod signatures;
 mod source;
+mod stack;
 mod types;
 mod value;
 

@@ -2,13 +2,13 @@
 
 use crate::{
     ast::{Comprehension, Expr, Kind, Literal, Macro},
-    lexer::{LexError, Token, TokenKind, tokens},
-    signatures,
+    lexer::{Token, TokenKind, tokens},
+    library, signatures,
     source::Problem,
 };
 
 /// Maximum height of a syntax tree, and nesting of parentheses.
-pub(crate) const MAX_DEPTH: usize = 120;
+pub(crate) const MAX_DEPTH: usize = 250;
 
 /// Maximum length of an expression in characters.
 const MAX_LENGTH: usize = 100_000;
@@ -62,41 +62,31 @@ pub(crate) struct Parsed {
 }
 
 /// Parses an expression.
-pub(crate) fn parse(source: &str) -> Result<Parsed> {
+pub(crate) fn parse(source: &str) -> std::result::Result<Parsed, Vec<Problem>> {
     let length = source.chars().count();
     if length > MAX_LENGTH {
-        return Err(Problem {
-            at: 0,
-            message: format!(
-                "expression code point size exceeds limit: size: {length}, limit {MAX_LENGTH}"
-            ),
-        });
+        let message =
+            format!("expression code point size exceeds limit: size: {length}, limit {MAX_LENGTH}");
+        return Err(vec![problem(0, message)]);
     }
-    let tokens = tokens(source).map_err(|LexError { at, message }| Problem { at, message })?;
+    let (tokens, mut problems) = tokens(source);
     let mut parser = Parser {
         tokens,
         next: 0,
         nodes: 0,
         depth: 0,
     };
-    let root = parser.expr()?;
-    let token = parser.peek();
-    if token.kind != TokenKind::End {
-        let is_last = parser
-            .tokens
-            .get(parser.next + 1)
-            .is_none_or(|next| next.kind == TokenKind::End);
-        let kind = if is_last { "extraneous" } else { "mismatched" };
-        let message = format!(
-            "Syntax error: {kind} input '{}' expecting <EOF>",
-            token.text
-        );
-        return Err(problem(token.at, message));
+    match parser.whole() {
+        Ok(root) if problems.is_empty() => Ok(Parsed {
+            root,
+            nodes: parser.nodes,
+        }),
+        Ok(_) => Err(problems),
+        Err(problem) => {
+            problems.push(problem);
+            Err(problems)
+        }
     }
-    Ok(Parsed {
-        root,
-        nodes: parser.nodes,
-    })
 }
 
 fn problem(at: usize, message: impl Into<String>) -> Problem {
@@ -116,6 +106,23 @@ struct Parser {
 type Result<T> = std::result::Result<T, Problem>;
 
 impl Parser {
+    /// An expression that nothing follows.
+    fn whole(&mut self) -> Result<Expr> {
+        let root = self.expr()?;
+        let token = self.peek();
+        if token.kind == TokenKind::End {
+            return Ok(root);
+        }
+        let next = self.tokens.get(self.next + 1);
+        let is_last = next.is_none_or(|next| next.kind == TokenKind::End);
+        let kind = if is_last { "extraneous" } else { "mismatched" };
+        let message = format!(
+            "Syntax error: {kind} input '{}' expecting <EOF>",
+            token.text
+        );
+        Err(problem(token.at, message))
+    }
+
     fn peek(&self) -> &Token {
         // The last token is `End`, which is never taken.
         &self.tokens[self.next.min(self.tokens.len() - 1)]
@@ -174,6 +181,11 @@ impl Parser {
         node.is_constant = match &node.kind {
             Kind::Literal(_) => true,
             Kind::List(_) | Kind::Map(_) => node.children().iter().all(|c| c.is_constant),
+            Kind::Call {
+                function,
+                target: None,
+                args,
+            } => library::is_conversion(function) && args.iter().all(|arg| arg.is_constant),
             _ => false,
         };
         if node.height > MAX_DEPTH {

@@ -13,6 +13,7 @@ use crate::{
     meter::Meter,
     parser,
     source::describe,
+    stack,
     types::Type,
     value::{Text, Value, from_json},
 };
@@ -22,6 +23,11 @@ pub const COST_PER_CALL: u64 = 1_000_000;
 
 /// Kubernetes' limit of the cost of all rules of an object.
 pub const COST_PER_OBJECT: u64 = 10_000_000;
+
+/// The depth up to which expressions need no larger stack.
+const SHALLOW: usize = 32;
+
+const NO_THREAD: &str = "no thread can be started for an expression of this depth";
 
 /// Why an expression cannot be compiled: each problem with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,8 +81,17 @@ impl Environment {
     /// # Errors
     /// Returns the problems of the expression.
     pub fn compile(&self, source: &str) -> Result<Program, CompileError> {
-        let parsed = parser::parse(source)
-            .map_err(|problem| CompileError(describe(source, std::slice::from_ref(&problem))))?;
+        // Each level of nesting takes an operator or a bracket.
+        let is_word = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '\'' | '"');
+        let levels =
+            source.chars().filter(|c| !is_word(c)).count() + source.matches(" in ").count();
+        stack::run(levels <= SHALLOW, || self.compile_here(source))
+            .unwrap_or_else(|| Err(CompileError(NO_THREAD.to_owned())))
+    }
+
+    fn compile_here(&self, source: &str) -> Result<Program, CompileError> {
+        let parsed =
+            parser::parse(source).map_err(|problems| CompileError(describe(source, &problems)))?;
         let variables: Vec<(String, Type)> = self
             .variables
             .iter()
@@ -162,6 +177,27 @@ impl Program {
         self.result
     }
 
+    /// Evaluates the conversions of constants.
+    ///
+    /// # Errors
+    /// Returns the first error, with which the expression never has a value.
+    pub fn check_constants(&self) -> Result<(), EvalError> {
+        stack::run(self.root.height <= SHALLOW, || self.evaluate_constants())
+            .unwrap_or_else(|| Err(EvalError::new(NO_THREAD)))
+    }
+
+    fn evaluate_constants(&self) -> Result<(), EvalError> {
+        let mut left = vec![&self.root];
+        while let Some(expr) = left.pop() {
+            if expr.is_constant {
+                eval::evaluate(expr, &[], &mut Meter::new(COST_PER_CALL))?;
+            } else {
+                left.extend(expr.children());
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the expression uses a variable.
     #[must_use]
     pub fn uses(&self, name: &str) -> bool {
@@ -180,12 +216,18 @@ impl Program {
     /// stops when its cost exceeds `limit`.
     #[must_use]
     pub fn evaluate(&self, inputs: &[(&str, Option<&Json>)], limit: u64) -> Evaluation {
-        let mut meter = Meter::new(limit);
-        let result = self.run(inputs, &mut meter);
-        Evaluation {
-            result,
-            cost: meter.cost(),
-        }
+        let work = || {
+            let mut meter = Meter::new(limit);
+            let result = self.run(inputs, &mut meter);
+            Evaluation {
+                result,
+                cost: meter.cost(),
+            }
+        };
+        stack::run(self.root.height <= SHALLOW, work).unwrap_or_else(|| Evaluation {
+            result: Err(EvalError::new(NO_THREAD)),
+            cost: 0,
+        })
     }
 
     fn run(

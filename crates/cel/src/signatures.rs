@@ -157,8 +157,8 @@ join .(list(string),string) string
 format .(string,list(dyn)) string
 strings.quote (string) string
 slice .(list(A),int,int) list(A)
-flatten .(list(A)) list(dyn)
-flatten .(list(A),int) list(dyn)
+flatten .(list(list(A))) list(A)
+flatten .(list(dyn),int) list(dyn)
 sort .(list(A)) list(A)
 distinct .(list(A)) list(A)
 reverse .(list(A)) list(A)

@@ -18,6 +18,7 @@ mod urls;
 pub(crate) use arithmetic::add;
 pub(crate) use formats::regex_size;
 pub(crate) use lists::sorted_by;
+pub(crate) use printf::clauses;
 
 use crate::{
     error::EvalError,

@@ -10,6 +10,29 @@ use crate::{
 /// Maximum number of digits after the point.
 const MAX_PRECISION: usize = 1000;
 
+/// The verbs of a format.
+///
+/// # Errors
+/// Returns what is wrong with the format.
+pub(crate) fn clauses(text: &str) -> Result<Vec<char>, String> {
+    let mut verbs = Vec::new();
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        if c != '%' || rest.next_if_eq(&'%').is_some() {
+            continue;
+        }
+        if rest.next_if_eq(&'.').is_some() {
+            while rest.next_if(char::is_ascii_digit).is_some() {}
+        }
+        match rest.next() {
+            Some(verb @ ('s' | 'd' | 'f' | 'e' | 'b' | 'o' | 'x' | 'X')) => verbs.push(verb),
+            Some(verb) => return Err(format!("unrecognized formatting clause \"{verb}\"")),
+            None => return Err("unexpected end of string".to_owned()),
+        }
+    }
+    Ok(verbs)
+}
+
 /// Formats values.
 pub(crate) fn format(
     text: &str,
@@ -81,17 +104,14 @@ fn clause(
         ('d', Value::Uint(number)) => out.push_str(&number.to_string()),
         ('d', Value::Double(number)) if !number.is_finite() => out.push_str(&special(*number)),
         ('f' | 'e', arg) => {
-            #[allow(clippy::cast_precision_loss)]
-            let number = match arg {
-                Value::Double(number) => *number,
-                Value::Int(number) => *number as f64,
-                Value::Uint(number) => *number as f64,
-                _ => return Err(mismatch("double")),
+            let Value::Double(number) = arg else {
+                return Err(mismatch("double"));
             };
+            let number = *number;
             let digits = precision.unwrap_or(6);
             out.push_str(&match verb {
                 _ if !number.is_finite() => special(number),
-                'f' => format!("{number:.digits$}"),
+                'f' => grouped(&format!("{number:.digits$}")),
                 _ => exponent(number, digits),
             });
         }
@@ -141,15 +161,41 @@ fn signed(number: i64, digits: fn(u64) -> String) -> String {
     format!("{sign}{}", digits(number.unsigned_abs()))
 }
 
-/// Go's notation has at least two digits in the exponent.
+/// A decimal number with commas between thousands.
+fn grouped(text: &str) -> String {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = match digits.find('.') {
+        Some(at) => digits.split_at(at),
+        None => (digits, ""),
+    };
+    let mut out = String::with_capacity(text.len() + whole.len() / 3);
+    if digits.len() < text.len() {
+        out.push('-');
+    }
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out + fraction
+}
+
+/// Scientific notation, as in 1.500000×10⁰³.
 fn exponent(number: f64, digits: usize) -> String {
+    const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let text = format!("{number:.digits$e}");
     let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
     let (sign, power) = match power.strip_prefix('-') {
-        Some(power) => ('-', power),
-        None => ('+', power),
+        Some(power) => ("⁻", power),
+        None => ("", power),
     };
-    format!("{digits}e{sign}{power:0>2}")
+    let power = format!("{power:0>2}");
+    let raised = power.chars().filter_map(|c| c.to_digit(10));
+    let raised: String = raised
+        .filter_map(|digit| RAISED.get(digit as usize))
+        .collect();
+    format!("{digits}×10{sign}{raised}")
 }
 
 /// The text of a value, for `%s`.
@@ -178,7 +224,7 @@ fn text(value: &Value<'_>, out: &mut String, meter: &mut Meter) -> Result<(), Ev
                 if index > 0 {
                     out.push_str(", ");
                 }
-                text(&item?, out, meter)?;
+                literal(&item?, out, meter)?;
             }
             out.push(']');
         }
@@ -188,10 +234,10 @@ fn text(value: &Value<'_>, out: &mut String, meter: &mut Meter) -> Result<(), Ev
                 if index > 0 {
                     out.push_str(", ");
                 }
-                text(key, out, meter)?;
-                out.push_str(": ");
+                literal(key, out, meter)?;
+                out.push(':');
                 if let Some(found) = map.get(key) {
-                    text(&found?, out, meter)?;
+                    literal(&found?, out, meter)?;
                 }
             }
             out.push('}');
@@ -205,6 +251,29 @@ fn text(value: &Value<'_>, out: &mut String, meter: &mut Meter) -> Result<(), Ev
                 value.type_name()
             )));
         }
+    }
+    Ok(())
+}
+
+/// The text of a value in a list or a map, where strings are quoted.
+fn literal(value: &Value<'_>, out: &mut String, meter: &mut Meter) -> Result<(), EvalError> {
+    match value {
+        Value::String(inner) => {
+            meter.work(inner.len())?;
+            out.push_str(&format!("{:?}", &**inner));
+        }
+        Value::Bytes(bytes) => {
+            let bytes = bytes.decode(meter)?;
+            out.push_str(&format!("b{:?}", String::from_utf8_lossy(&bytes)));
+        }
+        Value::Double(number) if number.is_finite() => out.push_str(&format!("{number:.6}")),
+        Value::Double(number) => out.push_str(&format!("{:?}", special(*number))),
+        Value::Duration(nanos) => {
+            out.push_str(&format!("duration({:?})", duration_text(*nanos)));
+        }
+        Value::Timestamp(time) => out.push_str(&format!("timestamp({:?})", time.to_string())),
+        Value::Type(name) => out.push_str(&format!("type({name})")),
+        value => text(value, out, meter)?,
     }
     Ok(())
 }

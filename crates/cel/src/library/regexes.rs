@@ -63,7 +63,12 @@ fn build(pattern: &str) -> Result<Regex, String> {
         .size_limit(MAX_PATTERN_BYTES)
         .dfa_size_limit(MAX_MATCH_CACHE_BYTES)
         .build()
-        .map_err(|error| error.to_string())
+        .map_err(|error| {
+            // The last of several lines says what is wrong.
+            let text = error.to_string();
+            let last = text.lines().last().unwrap_or_default();
+            last.trim_start_matches("error: ").to_owned()
+        })
 }
 
 pub(super) fn is_valid(pattern: &str) -> bool {

@@ -168,7 +168,10 @@ fn expressions(rule: &Json, decl: &Arc<Decl>) -> Option<Expressions> {
         Ok(program) if program.result_type() != ResultType::Bool => {
             Err("cel expression must evaluate to a bool".to_owned())
         }
-        Ok(program) => Ok(program),
+        Ok(program) => match program.check_constants() {
+            Err(error) => Err(format!("program instantiation failed: {error}")),
+            Ok(()) => Ok(program),
+        },
     };
     let message = match (text("messageExpression"), &compiled) {
         ("", _) | (_, Err(_)) => None,

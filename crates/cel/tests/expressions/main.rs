@@ -3,6 +3,7 @@
 
 mod conditions;
 mod corpus;
+mod costs;
 mod errors;
 mod properties;
 mod semantics;

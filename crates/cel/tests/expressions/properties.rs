@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn nested_expressions_never_panic(depth in 0usize..400, which in 0usize..12) {
+    fn nested_expressions_never_panic(depth in 0usize..600, which in 0usize..12) {
         let (open, inner, close) = [
             ("(", "1", ")"),
             ("[", "", "]"),
@@ -137,7 +137,7 @@ fn expensive_expressions_end() {
         "'%.1000f'.format([1.0]).size() > 0 && lists.range(1000000).all(x, '%.1000f'.format([1.0]) != '')",
     ] {
         let start = Instant::now();
-        let evaluation = crate::evaluate(source, 1_000_000);
+        let evaluation = crate::evaluate(source, 200_000);
         assert!(start.elapsed() < Duration::from_secs(60), "{source}");
         assert!(
             !matches!(evaluation.result, Err(EvalError::NoSuchOverload)),
