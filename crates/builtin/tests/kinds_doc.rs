@@ -57,15 +57,12 @@ fn document() -> String {
          `status`, `scale`, `finalize`, `approval`, `binding`, `eviction`, `token`, `exec`, `attach` and\n\
          `portforward`. A webhook behind a Service is called at the ready pods that the Service selects,\n\
          or at the addresses in its EndpointSlices and Endpoints if it has no selector. A webhook\n\
-         without `caBundle` must have a certificate that the system trusts. A webhook with match\n\
-         conditions is not called: its requests are refused, or admitted if its failure policy is\n\
-         `Ignore`. Audit annotations are ignored, because there is no audit log. The server's own\n\
+         without `caBundle` must have a certificate that the system trusts. Audit annotations are ignored, because there is no audit log. The server's own\n\
          objects, such as the service account `default` of a new namespace, are not reviewed.\n\n\
          HorizontalPodAutoscalers are also served in autoscaling/v1; annotations contain the fields\n\
          that this version lacks. CertificateSigningRequests have the subresource `approval`. The\n\
-         server neither validates nor evaluates the CEL expressions in match conditions of webhooks,\n\
-         except that it rejects empty ones. It does not validate the contents of the PEM blocks of\n\
-         certificate requests and certificates, including their signatures.\n\n\
+         server does not validate the contents of the PEM blocks of certificate requests and\n\
+         certificates, including their signatures.\n\n\
          The embedded cluster does not set the taint `not-ready` on new nodes, which can run pods at\n\
          once. The finalizers that protect volumes and claims in use are set as in Kubernetes:\n\
          without controllers (`start_server()`), your own controllers or you remove them. It does not\n\

@@ -231,15 +231,17 @@ impl View {
         }
     }
 
-    /// Runs the validation that this view adds to that of the stored kind.
+    /// Runs the validation that this view adds to that of the stored kind. Adds
+    /// errors that do not block an update to `warnings`.
     pub(crate) fn validate(
         &self,
         before: Option<&json::Object>,
         object: &json::Object,
+        warnings: &mut Vec<String>,
     ) -> Vec<StatusCause> {
         match &self.form {
             Form::Stored | Form::Autoscaler => Vec::new(),
-            Form::Custom(kind) => kind.validate(before, object),
+            Form::Custom(kind) => kind.validate(before, object, warnings),
             Form::Event => events::validate(before, object),
         }
     }

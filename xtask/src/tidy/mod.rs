@@ -30,6 +30,7 @@ use crate::{
 const MAP: &[(&str, &[&str], &[&str])] = &[
     ("model", &[], &[]),
     ("schema", &["model"], &[]),
+    ("cel", &["model", "schema"], &[]),
     ("archive", &[], &[]),
     ("files", &[], &[]),
     ("client", &["archive", "files", "model"], &["embedded"]),
@@ -38,8 +39,8 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
     ("diagnosis", &["model"], &[]),
     ("launcher", &["archive", "bundles", "client", "diagnosis", "files", "resolver", "schema", "model"], &[]),
     ("zenml", &["client", "launcher", "model"], &[]),
-    ("builtin", &["model", "schema"], &[]),
-    ("engine", &["builtin", "files", "model", "schema"], &[]),
+    ("builtin", &["cel", "model", "schema"], &[]),
+    ("engine", &["builtin", "cel", "files", "model", "schema"], &[]),
     ("node-api", &[], &[]),
     ("apiserver", &["builtin", "engine", "node-api", "schema", "model"], &[]),
     ("controllers", &["client", "model"], &["engine", "apiserver"]),

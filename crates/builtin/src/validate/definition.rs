@@ -236,7 +236,10 @@ fn one_version(definition: &Object, version: &Object, path: &str, causes: &mut V
 fn schema(version: &Object, path: &str, has_status: bool, causes: &mut Vec<StatusCause>) {
     if let Some(schema) = json::at(version, "schema.openAPIV3Schema") {
         let path = format!("{path}.openAPIV3Schema");
-        causes.extend(rules::check(schema, &path, has_status));
+        let mut found = rules::check(schema, &path, has_status);
+        let is_valid = found.is_empty();
+        found.extend(longshore_cel::rules::check(schema, &path, is_valid));
+        causes.extend(found);
     }
 }
 

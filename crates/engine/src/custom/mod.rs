@@ -10,12 +10,13 @@ mod summary;
 use std::{
     collections::HashSet,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use longshore_builtin::json;
+use longshore_cel::rules::{Rules, has_rules};
 use longshore_model::{KindInfo, StatusCause};
 use longshore_schema::Structural;
 use serde_json::Value;
@@ -39,6 +40,16 @@ pub(crate) fn is_definition(group: &str, kind: &str) -> bool {
 /// Size limit, in bytes of compiled patterns. Below it, validating a small
 /// object takes a few milliseconds at most.
 const MAX_CHEAP_PATTERN_BYTES: usize = 256 << 10;
+
+/// Reasons of errors with which the rules of the schema are not evaluated.
+const BLOCKING: [&str; 5] = [
+    "FieldValueNotSupported",
+    "FieldValueRequired",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueTypeInvalid",
+];
+const NOT_CHECKED: &str = "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
 
 /// A printer column of a custom kind.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
@@ -89,6 +100,9 @@ pub struct CustomKind {
     pub(crate) is_costly: bool,
     /// The conversion webhook, if the definition has one.
     pub(crate) conversion: Option<Conversion>,
+    /// The rules of the schema, compiled when they are first used.
+    rules: OnceLock<Option<Rules>>,
+    has_rules: bool,
 }
 
 /// The conversion webhook of a definition.
@@ -122,8 +136,11 @@ impl CustomKind {
             .filter_map(|column| serde_json::from_value(column.clone()).ok());
         let deprecated = version.get("deprecated") == Some(&Value::Bool(true));
         let warning = json::text(version, "deprecationWarning");
+        let has_rules = has_rules(&openapi);
         Self {
-            is_costly: schemas.own.pattern_size() > MAX_CHEAP_PATTERN_BYTES,
+            is_costly: has_rules || schemas.own.pattern_size() > MAX_CHEAP_PATTERN_BYTES,
+            rules: OnceLock::new(),
+            has_rules,
             schema: schemas.own,
             storage: schemas.storage,
             columns: columns.collect(),
@@ -183,11 +200,13 @@ impl CustomKind {
         self.since.store(revision, Ordering::Relaxed);
     }
 
-    /// Validates an object; `before` is its previous state.
+    /// Validates an object; `before` is its previous state. Adds errors that do
+    /// not block the write to `warnings`.
     pub(crate) fn validate(
         &self,
         before: Option<&json::Object>,
         object: &json::Object,
+        warnings: &mut Vec<String>,
     ) -> Vec<StatusCause> {
         let value = Value::Object(object.clone());
         let mut causes = self.schema.validate("", &value);
@@ -217,11 +236,51 @@ impl CustomKind {
         if !ratchets {
             causes.extend(self.schema.duplicates(&value));
         }
+        self.evaluate_rules(before, object, &mut causes, warnings);
         causes
     }
 
-    /// Validates the status of an object.
-    pub(crate) fn validate_status(&self, object: &json::Object) -> Vec<StatusCause> {
+    /// Evaluates the rules of the schema, unless the object has errors that
+    /// rules are not prepared for.
+    fn evaluate_rules(
+        &self,
+        before: Option<&json::Object>,
+        object: &json::Object,
+        causes: &mut Vec<StatusCause>,
+        warnings: &mut Vec<String>,
+    ) {
+        if !self.has_rules {
+            return;
+        }
+        if causes
+            .iter()
+            .any(|cause| BLOCKING.contains(&&*cause.reason))
+        {
+            causes.push(StatusCause {
+                reason: "FieldValueInvalid".to_owned(),
+                message: NOT_CHECKED.to_owned(),
+                field: "<nil>".to_owned(),
+            });
+            return;
+        }
+        let rules = self.rules.get_or_init(|| Rules::compile(&self.openapi));
+        if let Some(rules) = rules {
+            let before = before.map(|before| Value::Object(before.clone()));
+            let object = Value::Object(object.clone());
+            let findings = rules.validate(before.as_ref(), &object);
+            causes.extend(findings.causes);
+            let texts = findings.ratcheted.iter();
+            warnings.extend(texts.map(|cause| format!("{}: {}", cause.field, cause.message)));
+        }
+    }
+
+    /// Validates the status of an object; `before` is its previous state.
+    pub(crate) fn validate_status(
+        &self,
+        before: &json::Object,
+        object: &json::Object,
+        warnings: &mut Vec<String>,
+    ) -> Vec<StatusCause> {
         let mut causes = match (self.schema.property("status"), object.get("status")) {
             (Some(schema), Some(status)) => schema.validate("status", status),
             _ => Vec::new(),
@@ -229,6 +288,7 @@ impl CustomKind {
         if let Some(scale) = &self.scale {
             scale.check_status(object, &mut causes);
         }
+        self.evaluate_rules(Some(before), object, &mut causes, warnings);
         causes
     }
 }

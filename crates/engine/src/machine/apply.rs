@@ -126,7 +126,7 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     Ok(Written {
         object,
         created: false,
-        warnings: warning.into_iter().collect(),
+        warnings: tx.with_warnings(warning.into_iter().collect()),
     })
 }
 

@@ -167,6 +167,7 @@ impl Machine {
                 machine: self,
                 now,
                 dry_run,
+                warnings: Vec::new(),
             };
             let done = work(&mut transaction)?;
             definitions::reconcile(&mut transaction)?;
@@ -227,9 +228,17 @@ pub(crate) struct Transaction<'a> {
     pub(crate) now: Timestamp,
     /// Whether all changes are discarded at the end.
     dry_run: bool,
+    /// Warnings for the client that validation found.
+    warnings: Vec<String>,
 }
 
 impl Transaction<'_> {
+    /// Adds the warnings of the validation to those of the decoded request.
+    fn with_warnings(&mut self, mut decoded: Vec<String>) -> Vec<String> {
+        decoded.append(&mut self.warnings);
+        decoded
+    }
+
     pub(crate) fn state(&self) -> &State {
         &self.machine.state
     }

@@ -118,7 +118,7 @@ pub(super) fn replace(
             }
             complete(&info, &mut new);
             let causes = match view.custom_kind() {
-                Some(kind) => kind.validate_status(&new),
+                Some(kind) => kind.validate_status(&before, &new, &mut tx.warnings),
                 None => {
                     let mut causes = match approval {
                         true => validate::approval(&before, &new),
@@ -168,7 +168,7 @@ pub(super) fn replace(
             // Add the required fields to the old state, too.
             complete(&info, &mut new);
             causes.extend(validate::change(&rules, &before, &new));
-            causes.extend(view.validate(Some(&before), &new));
+            causes.extend(view.validate(Some(&before), &new, &mut tx.warnings));
             let causes = view.rename_cause_fields(causes);
             if !causes.is_empty() {
                 return Err(Error::Invalid { subject, causes });

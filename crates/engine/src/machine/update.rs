@@ -118,7 +118,7 @@ pub(crate) fn update(
     Ok(Written {
         object,
         created: false,
-        warnings,
+        warnings: tx.with_warnings(warnings),
     })
 }
 
@@ -182,6 +182,6 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     Ok(Written {
         object,
         created: false,
-        warnings,
+        warnings: tx.with_warnings(warnings),
     })
 }

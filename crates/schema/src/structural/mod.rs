@@ -1,7 +1,7 @@
 //! Structural schemas: how a CustomResourceDefinition describes its objects.
 //! They are parsed once and then used to prune unknown fields, to set defaults
-//! and to validate. CEL rules (`x-kubernetes-validations`) are kept in the
-//! definition but not evaluated.
+//! and to validate. The crate `cel` evaluates their rules
+//! (`x-kubernetes-validations`).
 
 mod causes;
 mod constraints;
@@ -221,6 +221,13 @@ impl Structural {
             Some(Type::String | Type::Integer | Type::Boolean)
         )
     }
+}
+
+/// Converts a regular expression of Go so that the crate `regex` reads it in the
+/// same way.
+#[must_use]
+pub fn as_go_reads(pattern: &str) -> String {
+    patterns::as_go_reads(pattern)
 }
 
 fn strings(value: Option<&Value>) -> Vec<String> {

@@ -171,7 +171,7 @@ pub(super) fn without_patterns(schema: &Value) -> Value {
 /// Converts a pattern so that character classes have the same meaning as in Go:
 /// `\w`, `\d`, `\s` and `\b` match only ASCII, and within brackets only
 /// `[:name:]` is a nested class.
-fn as_go_reads(pattern: &str) -> String {
+pub(super) fn as_go_reads(pattern: &str) -> String {
     let mut text = String::with_capacity(pattern.len() + 16);
     let mut rest = pattern.chars().peekable();
     // Whether the position is within brackets, and at their start.

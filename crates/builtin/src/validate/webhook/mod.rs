@@ -1,5 +1,4 @@
-//! Validation of webhook configurations. CEL expressions in match conditions
-//! are not compiled.
+//! Validation of webhook configurations.
 
 mod client;
 mod rules;
@@ -98,6 +97,8 @@ fn conditions(conditions: &FieldValue<'_>, causes: &mut Causes<'_>) {
         let (name, expression) = (condition.get("name"), condition.get("expression"));
         if expression.text().trim().is_empty() {
             causes.required(&expression, "");
+        } else if let Err(error) = longshore_cel::check_condition(expression.text()) {
+            causes.invalid(&expression, &error.to_string());
         }
         if name.text().is_empty() {
             causes.required(&name, "");

@@ -305,7 +305,8 @@ pub(super) fn prepare(
     (rules.derive_fields)(None, object);
     let mut causes = validate::object(info, rules, object);
     causes.extend(validate::new_object(rules, object));
-    causes.extend(view.validate(None, object));
+    // Only updates have warnings.
+    causes.extend(view.validate(None, object, &mut Vec::new()));
     let causes = view.rename_cause_fields(causes);
     if causes.is_empty() {
         complete(info, object);

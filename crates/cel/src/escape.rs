@@ -1,0 +1,76 @@
+//! Names of properties as identifiers: `.`, `-`, `/`, `__` and the reserved
+//! words are escaped.
+
+/// Words that are escaped as a whole.
+const RESERVED: [&str; 21] = [
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+/// The identifier for a property, or `None` if expressions cannot name it.
+pub(crate) fn escape(name: &str) -> Option<String> {
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    if RESERVED.contains(&name) {
+        return Some(format!("__{name}__"));
+    }
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(c) = rest.chars().next() {
+        let (taken, text) = match c {
+            '_' if rest.starts_with("__") => (2, "__underscores__"),
+            '.' => (1, "__dot__"),
+            '-' => (1, "__dash__"),
+            '/' => (1, "__slash__"),
+            c if c.is_ascii_alphanumeric() || c == '_' => (1, &rest[..1]),
+            _ => return None,
+        };
+        out.push_str(text);
+        rest = &rest[taken..];
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn properties_have_identifiers() {
+        for (name, expected) in [
+            ("plain", Some("plain")),
+            ("a_b", Some("a_b")),
+            ("x-prop", Some("x__dash__prop")),
+            ("redact__d", Some("redact__underscores__d")),
+            ("a.b/c", Some("a__dot__b__slash__c")),
+            ("namespace", Some("__namespace__")),
+            ("int", Some("int")),
+            ("1a", None),
+            ("", None),
+            ("a b", None),
+            ("é", None),
+        ] {
+            assert_eq!(escape(name).as_deref(), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The Common Expression Language (CEL) as Kubernetes 1.37 uses it.
+//!
+//! An expression is compiled once against the declarations of its variables,
+//! which a structural schema gives, and then evaluated on JSON values. Neither
+//! the expressions nor the values are trusted: the size and nesting of
+//! expressions are limited, and every evaluation has a budget that bounds its
+//! time and memory. The costs are those of Kubernetes.
+//!
+//! ```
+//! use longshore_cel::{Decl, Environment, Outcome};
+//!
+//! let schema = serde_json::json!({"type": "object", "properties": {
+//!     "replicas": {"type": "integer"}, "limit": {"type": "integer"},
+//! }});
+//! let decl = Decl::of_schema(&schema, false).unwrap();
+//! let rule = Environment::new().with("self", decl).compile("self.replicas <= self.limit").unwrap();
+//! let object = serde_json::json!({"replicas": 3, "limit": 2});
+//! let evaluation = rule.evaluate(&[("self", Some(&object))], 1000);
+//! assert_eq!(evaluation.result, Ok(Outcome::Bool(false)));
+//! ```
+//!
+//! The crate `cel` of crates.io was not an option: its evaluation has no cost
+//! budget, it does not check types, and its parser does not limit the depth of
+//! chains.
+
+mod ast;
+mod check;
+mod condition;
+mod decl;
+mod error;
+mod escape;
+mod estimate;
+mod eval;
+mod lexer;
+mod library;
+mod meter;
+mod parser;
+mod program;
+pub mod rules;
+mod signatures;
+mod source;
+mod stack;
+mod types;
+mod value;
+
+pub use condition::{AdmissionInputs, COST_OF_CONDITIONS, Conditions, Matched, check_condition};
+pub use decl::Decl;
+pub use error::EvalError;
+pub use program::{
+    COST_PER_CALL, COST_PER_OBJECT, CompileError, Environment, Evaluation, Outcome, Program,
+    ResultType,
+};
