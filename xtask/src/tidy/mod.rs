@@ -42,7 +42,7 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
     ("builtin", &["cel", "model", "schema"], &[]),
     ("engine", &["builtin", "cel", "files", "model", "schema"], &[]),
     ("node-api", &[], &[]),
-    ("apiserver", &["builtin", "engine", "node-api", "schema", "model"], &[]),
+    ("apiserver", &["builtin", "cel", "engine", "node-api", "schema", "model"], &[]),
     ("controllers", &["client", "model"], &["engine", "apiserver"]),
     ("node", &["client", "model", "node-api"], &["engine", "apiserver"]),
     ("embedded", &["apiserver", "engine", "controllers", "files", "node", "node-api", "client", "model"], &[]),

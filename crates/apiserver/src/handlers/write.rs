@@ -182,7 +182,6 @@ pub(super) async fn update(
     ) {
         guard.check(stored(&call, &target).as_ref(), &object)?;
     }
-    let idle_kind_warning = idle_kind_warning(&call, &target.kind);
     let operations = [Operation::Create, Operation::Update];
     let admission = admission::of(&call, &operations, place(&target, subresource), || {
         admission::write_options(&call.query, options.dry_run)
@@ -203,9 +202,6 @@ pub(super) async fn update(
         call.present(&presented_kind, &mut written.object).await?;
     }
     written.warnings.splice(0..0, duplicate_fields);
-    if written.created {
-        written.warnings.extend(idle_kind_warning);
-    }
     answer(code(&written), wanted, &presenter, &written)
 }
 

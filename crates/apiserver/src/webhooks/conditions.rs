@@ -1,20 +1,39 @@
 //! Match conditions of webhooks: CEL expressions that decide whether a webhook
 //! is called. This is the one place where they are evaluated.
 
-use super::configuration::Webhook;
+use longshore_cel::{AdmissionInputs, Matched};
+use serde_json::Value;
+
+use super::{
+    attributes::{Attributes, Operation, Resource},
+    configuration::Webhook,
+    message::{self, Objects},
+};
 
 /// Whether the conditions of a webhook match a request.
 ///
 /// # Errors
-/// The conditions cannot be evaluated. The webhook's failure policy decides
-/// what follows: the request is refused, or the webhook is not called.
-pub(super) fn matches(webhook: &Webhook) -> Result<bool, String> {
-    if webhook.conditions.is_empty() {
+/// A condition has no value. The webhook's failure policy decides what follows:
+/// the request is refused, or the webhook is not called.
+pub(super) fn matches(
+    webhook: &Webhook,
+    operation: Operation,
+    attributes: &Attributes,
+    resource: &Resource,
+    objects: &Objects,
+) -> Result<bool, String> {
+    let Some(conditions) = &webhook.conditions else {
         return Ok(true);
+    };
+    let request = Value::Object(message::request(attributes, operation, resource));
+    let inputs = AdmissionInputs {
+        request: Some(&request),
+        object: objects.object.as_ref(),
+        old_object: objects.old_object.as_ref(),
+    };
+    match conditions.evaluate(&inputs) {
+        Matched::Yes => Ok(true),
+        Matched::No { .. } => Ok(false),
+        Matched::Unknown { error } => Err(error),
     }
-    Err(format!(
-        "match conditions are not evaluated yet: remove the matchConditions of webhook {:?} ({})",
-        webhook.name,
-        webhook.conditions.join(", "),
-    ))
 }

@@ -4,6 +4,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use longshore_builtin::json;
+use longshore_cel::Conditions;
 use longshore_engine::{Engine, ListRequest};
 use longshore_model::{LabelSelector, kind::builtin, selector::StructuredSelector};
 use serde::Deserialize as _;
@@ -39,8 +40,8 @@ pub(super) struct Webhook {
     pub(super) namespaces: Option<LabelSelector>,
     /// `None` if the selector cannot be read.
     pub(super) objects: Option<LabelSelector>,
-    /// The names of its match conditions.
-    pub(super) conditions: Vec<String>,
+    /// Its match conditions, if it has any.
+    pub(super) conditions: Option<Conditions>,
     /// Whether a failed call is ignored.
     pub(super) ignores_failures: bool,
     pub(super) timeout: Duration,
@@ -141,6 +142,9 @@ fn read(id: String, webhook: &Map<String, Value>, client: Arc<Client>) -> Webhoo
         let items = webhook.get(field).and_then(Value::as_array);
         items.into_iter().flatten()
     };
+    let conditions: Vec<(&str, &str)> = items("matchConditions")
+        .filter_map(|one| Some((one["name"].as_str()?, one["expression"].as_str()?)))
+        .collect();
     let versions = items("admissionReviewVersions").filter_map(Value::as_str);
     let version = versions
         .filter_map(|version| match version {
@@ -161,9 +165,7 @@ fn read(id: String, webhook: &Map<String, Value>, client: Arc<Client>) -> Webhoo
         is_exact: json::text(webhook, "matchPolicy") == "Exact",
         namespaces: selector("namespaceSelector"),
         objects: selector("objectSelector"),
-        conditions: items("matchConditions")
-            .filter_map(|condition| condition["name"].as_str().map(str::to_owned))
-            .collect(),
+        conditions: (!conditions.is_empty()).then(|| Conditions::compile(conditions)),
         ignores_failures: json::text(webhook, "failurePolicy") == "Ignore",
         timeout: Duration::from_secs(seconds.unwrap_or(DEFAULT_SECONDS)),
         supports_dry_run: matches!(json::text(webhook, "sideEffects"), "None" | "NoneOnDryRun"),

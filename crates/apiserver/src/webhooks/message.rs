@@ -23,6 +23,22 @@ pub(super) fn review(
     resource: &Resource,
     objects: Objects,
 ) -> Value {
+    let mut request = request(attributes, operation, resource);
+    request.insert("uid".to_owned(), uid.into());
+    request.insert("object".to_owned(), objects.object.unwrap_or_default());
+    request.insert(
+        "oldObject".to_owned(),
+        objects.old_object.unwrap_or_default(),
+    );
+    json!({"kind": "AdmissionReview", "apiVersion": version.api_version(), "request": request})
+}
+
+/// Describes a request, without its objects.
+pub(super) fn request(
+    attributes: &Attributes,
+    operation: Operation,
+    resource: &Resource,
+) -> Map<String, Value> {
     let kind = |resource: &Resource| {
         let kind = &resource.kind;
         json!({"group": kind.group, "version": kind.version, "kind": kind.kind})
@@ -35,7 +51,6 @@ pub(super) fn review(
             request.insert(field.to_owned(), value);
         }
     };
-    put("uid", uid.into());
     put("kind", kind(resource));
     put("resource", names(resource));
     put("subResource", attributes.subresource.as_str().into());
@@ -46,11 +61,9 @@ pub(super) fn review(
     put("namespace", attributes.namespace.as_str().into());
     put("operation", operation.as_str().into());
     put("userInfo", attributes.user.info());
-    put("object", objects.object.unwrap_or_default());
-    put("oldObject", objects.old_object.unwrap_or_default());
     put("dryRun", attributes.dry_run.into());
     put("options", attributes.options_of(operation));
-    json!({"kind": "AdmissionReview", "apiVersion": version.api_version(), "request": request})
+    request
 }
 
 impl ReviewVersion {

@@ -48,7 +48,7 @@ pub(super) fn select<'a>(
     {
         return Ok(None);
     }
-    match conditions::matches(webhook) {
+    match conditions::matches(webhook, operation, attributes, resource, objects) {
         Ok(true) => Ok(Some(resource)),
         Ok(false) => Ok(None),
         Err(problem) if webhook.ignores_failures => {

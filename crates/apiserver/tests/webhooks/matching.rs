@@ -96,10 +96,37 @@ async fn rules_for_other_versions_match_unless_they_are_exact() {
 }
 
 #[tokio::test]
-async fn match_conditions_follow_the_failure_policy() {
+async fn match_conditions_decide_about_calls() {
+    let (server, hook) = (Server::new(), Hook::start().await);
+    let webhook = |expression: &str| {
+        let conditions = json!([{"name": "one", "expression": expression}]);
+        let fields = json!({"matchConditions": conditions});
+        with(hook.webhook("/v", &["*"], &["configmaps"]), fields)
+    };
+    let expressions = [
+        ("a", "object.metadata.name == 'a'", true),
+        ("b", "object.metadata.name == 'a'", false),
+        (
+            "c",
+            "request.operation == 'CREATE' && oldObject == null",
+            true,
+        ),
+        ("d", "'system:masters' in request.userInfo.groups", true),
+        ("e", "request.resource.group == 'apps'", false),
+    ];
+    for (name, expression, called) in expressions {
+        configure(&server, "Validating", "hook", &[webhook(expression)]).await;
+        let before = hook.calls().len();
+        server.config_map(name).await;
+        assert_eq!(hook.calls().len() > before, called, "{expression}");
+    }
+}
+
+#[tokio::test]
+async fn match_conditions_without_a_value_follow_the_failure_policy() {
     let (server, hook) = (Server::new(), Hook::start().await);
     let webhook = |policy: &str| {
-        let conditions = json!([{"name": "always", "expression": "true"}]);
+        let conditions = json!([{"name": "one", "expression": "object.data.missing == 'x'"}]);
         let fields = json!({"failurePolicy": policy, "matchConditions": conditions});
         with(hook.webhook("/v", &["*"], &["configmaps"]), fields)
     };
@@ -108,11 +135,7 @@ async fn match_conditions_follow_the_failure_policy() {
     assert!(hook.calls().is_empty());
     configure(&server, "Validating", "fail", &[webhook("Fail")]).await;
     let refused = server.post(CONFIG_MAPS, &config_map("b")).await;
-    assert_eq!(
-        (refused.code, &*refused.message()),
-        (
-            403,
-            r#"configmaps "b" is forbidden: match conditions are not evaluated yet: remove the matchConditions of webhook "v.example.com" (always)"#
-        )
-    );
+    assert_eq!(refused.code, 403);
+    let text = "configmaps \"b\" is forbidden: expression 'object.data.missing == 'x'' resulted in error: no such key: ";
+    assert!(refused.message().starts_with(text), "{}", refused.message());
 }
