@@ -126,7 +126,9 @@ impl Responder {
             if !self.shared.faults_endpoint {
                 return Err(StatusError::unknown_path().into());
             }
-            return Ok(handlers::for_tests::handle(&self.shared, &parts.method, path, body).await?);
+            return Ok(
+                handlers::test_paths::handle(&self.shared, &parts.method, path, body).await?,
+            );
         }
         // Most requests cannot match a rule and need no copies.
         let attributes = self.may_fail(&query, path).then(|| {

@@ -4,13 +4,13 @@
 mod admission;
 mod delete;
 mod evict;
-pub(crate) mod for_tests;
 mod logs;
 mod meta;
 mod proxy;
 mod read;
 mod review;
 mod streams;
+pub(crate) mod test_paths;
 mod token;
 mod usage;
 mod watch;

@@ -112,7 +112,7 @@ pub(super) async fn serve(
     let server = ApiServer::new(longshore_apiserver::Options {
         engine,
         token_key: Some(token_key?),
-        // Nobody knows it: clients have certificates or tokens of service accounts.
+        // No client knows it: they have certificates or tokens of service accounts.
         token: Some(settings::random_token().map_err(start)?),
         node_logs: Arc::new(NoLogs),
         node_streams: Arc::new(NoStreams),
