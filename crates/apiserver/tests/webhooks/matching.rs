@@ -95,6 +95,8 @@ async fn rules_for_other_versions_match_unless_they_are_exact() {
     assert_eq!(request["object"]["note"], "hello");
 }
 
+const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+
 #[tokio::test]
 async fn match_conditions_decide_about_calls() {
     let (server, hook) = (Server::new(), Hook::start().await);
@@ -115,10 +117,12 @@ async fn match_conditions_decide_about_calls() {
         ("e", "request.resource.group == 'apps'", false),
     ];
     for (name, expression, called) in expressions {
-        configure(&server, "Validating", "hook", &[webhook(expression)]).await;
+        configure(&server, "Validating", name, &[webhook(expression)]).await;
         let before = hook.calls().len();
         server.config_map(name).await;
         assert_eq!(hook.calls().len() > before, called, "{expression}");
+        let path = format!("{VALIDATING}/{name}");
+        assert_eq!(server.call("DELETE", &path, &[], "").await.code, 200);
     }
 }
 

@@ -251,9 +251,9 @@ async fn exec_works_in_a_pod_created_by_run() {
         );
         let debug = ["debug", "shell", image, "--container=more", "--", "true"];
         let debug = kubectl.run(&[&n[..], &debug].concat()).await;
-        assert_eq!(debug.code, Some(1), "{debug:?}");
-        let message = "ephemeral containers are disabled";
-        assert!(debug.stderr.contains(message), "{debug:?}");
+        // Version 1.20 uses an older form of the request.
+        let code = i32::from(namespace.contains("v20"));
+        assert_eq!(debug.code, Some(code), "{debug:?}");
         run(&["delete", "pod", "shell", "--grace-period=1"]).await;
     })
     .await;
@@ -275,8 +275,8 @@ async fn kinds_without_a_controller_cause_warnings() {
         assert_eq!(autoscaled.code, Some(0), "{autoscaled:?}");
         let message = "nothing is scaled";
         assert!(autoscaled.stderr.contains(message), "{autoscaled:?}");
-        let top = run(&["top", "pods"]).await;
-        assert!(top.stderr.contains("Metrics API not available"), "{top:?}");
+        let top = run(&["top", "nodes"]).await;
+        assert!(top.stdout.contains("longshore"), "{top:?}");
     })
     .await;
 }

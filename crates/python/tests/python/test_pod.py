@@ -27,7 +27,7 @@ while len(list(barrier.iterdir())) < 2:
 GROUP = "rbac.authorization.k8s.io"
 
 
-def grant_pods(cluster):
+def grant_pods(cluster: longshore.Cluster) -> None:
     """Lets the default service account list and watch pods."""
     metadata = {"name": "pod-reader", "namespace": "default"}
     rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}
