@@ -93,8 +93,13 @@ pub fn main() -> ExitCode {
 
 /// Runs a program of envtest, under whose name this program was started.
 fn envtest_program(program: Invocation) -> ExitCode {
+    if let Some(help) = program.help() {
+        ui::bytes(help.as_bytes());
+        ui::flush();
+        return ExitCode::SUCCESS;
+    }
     let outcome = runtime(true).and_then(|runtime| {
-        let result = runtime.block_on(program.run());
+        let result = runtime.block_on(program.run(|note| ui::note(note)));
         runtime.shutdown_background();
         result.map_err(|error| Error::from_source(Kind::Failed, &error))
     });

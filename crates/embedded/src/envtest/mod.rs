@@ -68,37 +68,37 @@ impl Invocation {
         })
     }
 
+    /// The program's help, if the command line asks for it.
+    #[must_use]
+    pub fn help(&self) -> Option<&'static str> {
+        let help = match self.program {
+            Program::ApiServer => apiserver::HELP,
+            Program::Store => etcd::HELP,
+        };
+        self.flags.help.then_some(help)
+    }
+
     /// Runs the program until it receives SIGTERM or SIGINT, or the process that started it
-    /// ends.
+    /// ends. Passes a note about flags without effect to `note`.
     ///
     /// # Errors
     /// A flag has an invalid value, a file cannot be read, or an address is in use.
-    pub async fn run(self) -> Result<(), EnvtestError> {
+    pub async fn run(self, note: impl FnOnce(&str)) -> Result<(), EnvtestError> {
         let Self {
             program,
             mut flags,
             folder,
         } = self;
-        if flags.help {
-            print!(
-                "{}",
-                match program {
-                    Program::ApiServer => apiserver::HELP,
-                    Program::Store => etcd::HELP,
-                }
-            );
-            return Ok(());
-        }
         let end = parent::end()?;
         match program {
             Program::ApiServer => {
                 let settings = apiserver::Settings::read(&mut flags)?;
-                report_rest(API_SERVER, flags);
+                report_rest(API_SERVER, &flags, note);
                 apiserver::serve(settings, assets::runs_controllers(&folder), end).await
             }
             Program::Store => {
                 let addresses = etcd::addresses(&mut flags)?;
-                report_rest(STORE, flags);
+                report_rest(STORE, &flags, note);
                 etcd::serve(addresses, end).await
             }
         }
@@ -106,12 +106,10 @@ impl Invocation {
 }
 
 /// Reports the flags that were not used.
-fn report_rest(program: &str, flags: Flags) {
+fn report_rest(program: &str, flags: &Flags, note: impl FnOnce(&str)) {
     let names = flags.names();
     if !names.is_empty() {
-        eprintln!(
-            "{program}: these flags have no effect: {}",
-            names.join(", ")
-        );
+        let names = names.join(", ");
+        note(&format!("{program}: these flags have no effect: {names}"));
     }
 }
