@@ -69,7 +69,8 @@ fn document() -> String {
          serve `componentstatuses`, which is deprecated since 1.19 and would report the status of\n\
          etcd and of processes that the embedded cluster does not have.\n\n\
          Pods have the subresources `log`, `exec`, `attach`, `portforward`, `binding`, `eviction`, and\n\
-         `ephemeralcontainers`. Exec and attach support WebSocket (`v5.channel.k8s.io`, `v4.`, and older\n\
+         `ephemeralcontainers`. Pods and Services have `proxy`, which forwards requests to a port of a\n\
+         pod; links in its pages are not rewritten. Exec and attach support WebSocket (`v5.channel.k8s.io`, `v4.`, and older\n\
          protocols, also in base64) and SPDY/3.1. Port-forward supports SPDY/3.1, SPDY over\n\
          WebSocket, and `v4.channel.k8s.io`.\n\n\
          As in Kubernetes, an exec command continues after its client disconnects, until the command\n\
