@@ -134,6 +134,7 @@ pub(super) async fn serve(
         let started = Controllers::start_with(cluster, options).await;
         controllers = Some(started.map_err(start)?);
     }
+    server.ensure_default_policy().await.map_err(start)?;
     let served = server.serve(listener, tls, end).await;
     if let Some(controllers) = controllers {
         controllers.stop().await;
