@@ -95,7 +95,8 @@ pub struct Options {
     /// prepared on other threads.
     pub inline_limit: usize,
     /// Whether each namespace is created with its service account `default`, as
-    /// if a controller created it at once.
+    /// if a controller created it at once, and whether pods need a service
+    /// account.
     pub default_accounts: bool,
 }
 

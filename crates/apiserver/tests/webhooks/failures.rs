@@ -75,11 +75,16 @@ async fn untrusted_webhooks() {
 
 #[tokio::test]
 async fn a_certificate_that_is_in_the_bundle_itself_is_trusted() {
-    let (server, hook) = (Server::new(), Hook::with_own_certificate().await);
-    let webhook = hook.webhook("/v", &["*"], &["configmaps"]);
-    configure(&server, "Validating", "a", &[webhook]).await;
-    server.config_map("a").await;
-    assert_eq!(hook.paths(), ["/v"]);
+    for hook in [
+        Hook::with_own_certificate().await,
+        Hook::with_lone_certificate().await,
+    ] {
+        let server = Server::new();
+        let webhook = hook.webhook("/v", &["*"], &["configmaps"]);
+        configure(&server, "Validating", "a", &[webhook]).await;
+        server.config_map("a").await;
+        assert_eq!(hook.paths(), ["/v"]);
+    }
 }
 
 #[tokio::test]

@@ -45,6 +45,18 @@ pub struct Hook {
 
 /// The certificate of an authority, and a server certificate that it signed.
 fn certificates(names: &[&str]) -> (String, TlsAcceptor) {
+    let (authority, _, acceptor) = signed(names);
+    (authority, acceptor)
+}
+
+/// A server certificate that an authority signed, which is not in the bundle.
+fn lone_certificate() -> (String, TlsAcceptor) {
+    let (_, own, acceptor) = signed(&["127.0.0.1"]);
+    (own, acceptor)
+}
+
+/// The certificates of an authority and of a server, and the server.
+fn signed(names: &[&str]) -> (String, String, TlsAcceptor) {
     let authority_key = KeyPair::generate().unwrap();
     let mut authority = CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -56,7 +68,8 @@ fn certificates(names: &[&str]) -> (String, TlsAcceptor) {
         .signed_by(&key, &Issuer::from_params(&authority, &authority_key))
         .unwrap();
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    (authority_pem, acceptor(certificate.der().clone(), key))
+    let acceptor = acceptor(certificate.der().clone(), key);
+    (authority_pem, certificate.pem(), acceptor)
 }
 
 fn acceptor(
@@ -91,6 +104,11 @@ impl Hook {
     /// With a certificate that is itself the `caBundle`.
     pub async fn with_own_certificate() -> Self {
         Self::with(own_certificate()).await
+    }
+
+    /// With a certificate that is the `caBundle`, without its authority.
+    pub async fn with_lone_certificate() -> Self {
+        Self::with(lone_certificate()).await
     }
 
     async fn with((pem, acceptor): (String, TlsAcceptor)) -> Self {

@@ -104,7 +104,8 @@ pub(super) async fn serve(
         (None, None) => authority.server(&names)?,
     };
     let engine = Engine::open(longshore_engine::Options {
-        // In Kubernetes, a controller creates them.
+        // In Kubernetes, a controller creates them; envtest disables the admission
+        // plugin that requires them.
         default_accounts: with_controllers,
         ..longshore_engine::Options::default()
     });

@@ -30,6 +30,9 @@ pub(super) fn apply_to_pod(
     info: &KindInfo,
     pod: &mut JsonObject,
 ) -> Result<(), Error> {
+    if !state.creates_accounts {
+        return Ok(());
+    }
     let annotations = js::at(pod, "metadata.annotations").and_then(Value::as_object);
     if annotations.is_some_and(|all| all.contains_key(MIRROR)) {
         return Ok(());

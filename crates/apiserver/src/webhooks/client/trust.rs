@@ -43,7 +43,7 @@ pub(super) fn config(bundle: &[u8]) -> Result<Arc<ClientConfig>, String> {
 }
 
 /// Verifies certificates as usual, and also accepts a certificate that is itself
-/// in the bundle, as Go does: many webhooks have such a certificate.
+/// in the bundle, as Go does: the webhooks of envtest, for example.
 #[derive(Debug)]
 struct Verifier {
     webpki: Arc<WebPkiServerVerifier>,
@@ -62,14 +62,18 @@ impl ServerCertVerifier for Verifier {
         let verified = self
             .webpki
             .verify_server_cert(certificate, intermediates, name, ocsp, now);
-        // This is found after the validity was checked.
-        let is_own_authority = match &verified {
+        // Both are found after the validity was checked: the certificate is its own
+        // authority, or its authority is not in the bundle.
+        let has_no_authority = match &verified {
+            Err(Error::InvalidCertificate(
+                CertificateError::UnknownIssuer | CertificateError::BadSignature,
+            )) => true,
             Err(Error::InvalidCertificate(CertificateError::Other(other))) => {
                 other.to_string().contains("CaUsedAsEndEntity")
             }
             _ => false,
         };
-        if is_own_authority && self.trusted.iter().any(|trusted| trusted == certificate) {
+        if has_no_authority && self.trusted.iter().any(|trusted| trusted == certificate) {
             verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
             return Ok(ServerCertVerified::assertion());
         }
