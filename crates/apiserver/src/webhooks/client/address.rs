@@ -62,24 +62,24 @@ impl Address {
     /// The URI of a call.
     pub(super) fn uri(&self, timeout: Duration) -> String {
         let seconds = timeout.as_secs();
-        let base = match &self.target {
-            Target::Url(url) => url.clone(),
+        let (base, path) = match &self.target {
+            Target::Url(url) => {
+                let host = url.find("://").map_or(0, |at| at + 3);
+                let end = url[host..].find('/').map_or(url.len(), |at| host + at);
+                let (base, path) = url.split_at(end);
+                (base.to_owned(), path)
+            }
             Target::Service {
                 namespace,
                 name,
                 port,
                 path,
-            } => {
-                let slash = if path.starts_with('/') { "" } else { "/" };
-                format!("https://{name}.{namespace}.svc:{port}{slash}{path}")
-            }
+            } => (
+                format!("https://{name}.{namespace}.svc:{port}"),
+                path.as_str(),
+            ),
         };
-        let base = base.trim_end_matches('/');
-        let has_path = base
-            .split_once("://")
-            .is_some_and(|(_, rest)| rest.contains('/'));
-        let slash = if has_path { "" } else { "/" };
-        format!("{base}{slash}?timeout={seconds}s")
+        format!("{base}{}?timeout={seconds}s", cleaned(path))
     }
 
     /// Splits a URI of this address into the host with its port, and the path
@@ -140,12 +140,39 @@ fn host_and_port(url: &str) -> Result<(String, u16), String> {
     Ok((host.to_owned(), uri.port_u16().unwrap_or(DEFAULT_PORT)))
 }
 
+/// A path without empty segments, dots and a slash at its end, as client-go
+/// requests it.
+fn cleaned(path: &str) -> String {
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => _ = segments.pop(),
+            segment => segments.push(segment),
+        }
+    }
+    format!("/{}", segments.join("/"))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn paths_are_cleaned() {
+        for (path, expected) in [
+            ("", "/"),
+            ("/", "/"),
+            ("a", "/a"),
+            ("//a/./b/../c/", "/a/c"),
+            ("/../a", "/a"),
+        ] {
+            assert_eq!(cleaned(path), expected, "{path}");
+        }
+    }
 
     #[test]
     fn uris_and_names() {
