@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::escape::escape;
+use crate::escape::{escape, is_reserved};
 
 /// The size of the largest request, which bounds all values.
 pub(crate) const MAX_REQUEST_BYTES: u64 = 3 << 20;
@@ -213,10 +213,14 @@ impl Decl {
         Self::new(Shape::Object(fields), 0, min_size)
     }
 
-    /// The declaration of a field, by its identifier.
+    /// The declaration of a field, by its identifier. As in Kubernetes since 1.31,
+    /// a reserved word also names its field without the escape.
     pub(crate) fn field(&self, identifier: &str) -> Option<&Field> {
         match &self.shape {
-            Shape::Object(fields) => fields.get(identifier),
+            Shape::Object(fields) => fields.get(identifier).or_else(|| {
+                let is_reserved = is_reserved(identifier);
+                is_reserved.then(|| fields.get(&format!("__{identifier}__")))?
+            }),
             _ => None,
         }
     }

@@ -26,12 +26,17 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
+/// Whether a word is reserved.
+pub(crate) fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
+
 /// The identifier for a property, or `None` if expressions cannot name it.
 pub(crate) fn escape(name: &str) -> Option<String> {
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    if RESERVED.contains(&name) {
+    if is_reserved(name) {
         return Some(format!("__{name}__"));
     }
     let mut out = String::with_capacity(name.len());

@@ -94,6 +94,7 @@ fn objects_of_a_schema() {
         "self.int == 5 && self.num == 1.0 && self.num / 2.0 == 0.5",
         "self.x__dash__dash__dot__dot == 'd'",
         "self.__namespace__ == 'ns'",
+        "self.namespace == 'ns' && has(self.namespace)",
         "self.dur == duration('90m') && self.dur > duration('1h')",
         "self.at > timestamp('2024-01-01T00:00:00Z') && self.at.getFullYear() == 2024",
         "self.day.getMonth() == 1 && self.day.getDate() == 29",
