@@ -1,12 +1,8 @@
 //! Names of properties as identifiers: `.`, `-`, `/`, `__` and the reserved
 //! words are escaped.
 
-/// Words that are escaped as a whole.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
+/// Words that the grammar reserves for later use.
+const RESERVED: [&str; 17] = [
     "as",
     "break",
     "const",
@@ -26,9 +22,17 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// Whether a word is reserved.
-pub(crate) fn is_reserved(word: &str) -> bool {
+/// Words with a meaning of their own.
+const KEYWORDS: [&str; 4] = ["true", "false", "null", "in"];
+
+/// Whether an identifier must not be this word, which otherwise has no meaning.
+pub(crate) fn is_reserved_identifier(word: &str) -> bool {
     RESERVED.contains(&word)
+}
+
+/// Whether a property of this name is escaped as a whole.
+pub(crate) fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word) || KEYWORDS.contains(&word)
 }
 
 /// The identifier for a property, or `None` if expressions cannot name it.

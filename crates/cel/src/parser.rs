@@ -2,6 +2,7 @@
 
 use crate::{
     ast::{Comprehension, Expr, Kind, Literal, Macro},
+    escape::is_reserved_identifier,
     lexer::{Token, TokenKind, tokens},
     library, signatures,
     source::Problem,
@@ -14,27 +15,6 @@ pub(crate) const MAX_DEPTH: usize = 250;
 const MAX_LENGTH: usize = 100_000;
 
 const OPERAND: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
-
-/// Names that identifiers must not have.
-const RESERVED: [&str; 17] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// Binary operators with their precedence, and the functions that they call.
 const BINARY: [(&str, u8, &str); 14] = [
@@ -437,7 +417,7 @@ impl Parser {
         if let Some(literal) = literal {
             return self.node(at, Kind::Literal(literal));
         }
-        if RESERVED.contains(&name) {
+        if is_reserved_identifier(name) {
             return Err(problem(at, format!("reserved identifier: {name}")));
         }
         if name == "in" {

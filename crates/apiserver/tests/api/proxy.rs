@@ -151,7 +151,7 @@ async fn a_service_leads_to_a_ready_pod() {
     let slice = json!({
         "metadata": {"name": "s-1", "labels": {"kubernetes.io/service-name": "s"}},
         "addressType": "IPv4", "ports": [{"name": "web", "port": 8000}],
-        // Only the last one is a ready pod with this address.
+        // Only the last endpoint is a ready pod with this address.
         "endpoints": [
             endpoint("missing", "10.9.0.9", true),
             endpoint("p", "10.9.0.2", true),

@@ -23,7 +23,7 @@ pub(super) static KINDS: &[KindRules] = &[
     KindRules {
         kind: "PersistentVolume",
         behaviour: Acts(
-            "a controller binds claims to it and reclaims it; a new one is a directory of the cluster",
+            "a controller binds claims to it and reclaims it; the class `standard` makes directories of the cluster",
         ),
         fill: defaults::volume::volume,
         on_create: |volume| defaults::volume::on_create(volume, PROTECTED_VOLUME),
