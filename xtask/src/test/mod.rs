@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn test(arguments: &Arguments) -> Outcome {
     let begin = Instant::now();
-    tidy::run()?;
+    tidy::run(arguments.package.as_deref())?;
     // They are downloaded during the build. Without them, the other tests still run.
     let clients = thread::spawn(tools::fetch);
     let clients =
@@ -116,7 +116,7 @@ fn test(arguments: &Arguments) -> Outcome {
         // Most tests wait, and one package has few test programs to run at a time.
         if arguments.package.is_some() {
             let cores = std::thread::available_parallelism().map_or(2, usize::from);
-            default_env(command, "RUST_TEST_THREADS", &(4 * cores).to_string());
+            default_env(command, "RUST_TEST_THREADS", &(6 * cores).to_string());
         }
     };
     // cargo itself runs a part of the tests: `rest` may contain options of cargo.

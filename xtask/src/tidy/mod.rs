@@ -64,15 +64,18 @@ const TRANSPORT_EXCEPTIONS: &[&str] = &["bench", "conformance", "features"];
 /// The crate that selects features of dependencies for the tests of all crates.
 const FEATURES: &str = "longshore-features";
 
-/// Runs all checks; the error lists every problem.
-pub(crate) fn run() -> Outcome {
+/// Runs the checks; the error lists every problem.
+///
+/// With `only`, the features of dependencies are checked for that package alone: cargo takes
+/// most of the time.
+pub(crate) fn run(only: Option<&str>) -> Outcome {
     let mut problems = Vec::new();
     let metadata = output(cargo().args(["metadata", "--format-version=1", "--no-deps"]))?;
     let metadata: Value = serde_json::from_str(&metadata).map_err(|error| error.to_string())?;
     let names: Vec<&str> = list(&metadata["packages"])
         .map(|package| text(package, "name"))
+        .filter(|name| only.is_none_or(|only| only == *name))
         .collect();
-    // Most of the time is cargo's.
     let builds = || -> Outcome<Vec<String>> {
         let mut problems = Vec::new();
         features::check(&names, &mut problems)?;

@@ -243,7 +243,8 @@ fn a_blocked_reader_loses_nothing_and_can_be_interrupted() {
     let expected = (0..LINES).map(|n| format!("main/0 | line {n}"));
     assert!(text.lines().eq(expected), "{} lines", text.lines().count());
 
-    let script = "while true; do echo on and on; done";
+    // More than fits into all buffers between the task and the blocked reader.
+    let script = "yes 'on and on' | head -n 2000000; exec sleep 1000";
     let mut running = Running::start(task(&machine, script));
     let _unread = running.output();
     let any_is = |state: &str| {
@@ -252,8 +253,8 @@ fn a_blocked_reader_loses_nothing_and_can_be_interrupted() {
         runs.iter().any(|run| run["state"] == state)
     };
     eventually("the run exists", || any_is("running"));
-    // Long enough to fill every buffer between the task and the blocked reader.
-    std::thread::sleep(Duration::from_secs(3));
+    // Long enough to fill them.
+    std::thread::sleep(Duration::from_secs(1));
     running.signal("INT");
     // Signals in quick succession may be merged into one.
     eventually("the run is cancelled", || any_is("cancelled"));

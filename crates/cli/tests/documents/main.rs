@@ -1,0 +1,16 @@
+//! What the documentation and the help show works: the examples in the help of each command
+//! and the commands of pages are run as written.
+
+#![allow(clippy::unwrap_used)]
+
+mod examples;
+#[allow(
+    dead_code,
+    reason = "the other test program uses more of the workspace"
+)]
+#[path = "../program/machine.rs"]
+mod machine;
+mod pages;
+#[allow(dead_code, reason = "the other test program uses more of the store")]
+#[path = "../../../launcher/tests/launcher/s3/mod.rs"]
+mod s3;
