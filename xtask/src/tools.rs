@@ -66,6 +66,45 @@ pub(crate) fn benchmarked_clients() -> Outcome<PathBuf> {
     Ok(folder.join("python-bench/bin/python3"))
 }
 
+/// kopf, a Python framework for operators, with its tests.
+pub(crate) struct Kopf {
+    /// The folder of its Python environment.
+    pub(crate) environment: PathBuf,
+    /// Its source distribution, an archive.
+    pub(crate) sources: PathBuf,
+}
+
+/// Installs kopf if it is missing.
+pub(crate) fn kopf() -> Outcome<Kopf> {
+    let folder = target().join("tools");
+    update("kopf.txt", &folder, install_kopf)?;
+    update("kopf-source.txt", &folder, download_kopf)?;
+    Ok(Kopf {
+        environment: folder.join("kopf"),
+        sources: folder.join(KOPF_SOURCES),
+    })
+}
+
+/// The file that `kopf-source.txt` names.
+const KOPF_SOURCES: &str = "kopf-1.45.2.tar.gz";
+
+fn download_kopf(pins: &Path, folder: &Path) -> Outcome {
+    download_packages(pins, folder).map(drop)
+}
+
+fn install_kopf(pins: &Path, folder: &Path) -> Outcome {
+    install_python_clients(pins, folder)?;
+    // The published oscrypto rejects OpenSSL 3.0.10 and newer, because it reads one digit only.
+    let script = r#"
+import pathlib, oscrypto
+for name in "cffi", "ctypes":
+    path = pathlib.Path(oscrypto.__file__).with_name("_openssl") / f"_libcrypto_{name}.py"
+    path.write_text(path.read_text().replace(r"\\d\\.\\d\\.\\d[a-z]", r"\\d\\.\\d\\.\\d+[a-z]"))
+"#;
+    let python = folder.join("kopf/bin/python3");
+    run_command(Command::new(python).args(["-c", script]))
+}
+
 /// Runs `install` with a file of pins, unless it has succeeded with the same pins before.
 fn update(name: &str, folder: &Path, install: fn(&Path, &Path) -> Outcome) -> Outcome {
     let pins = root().join("xtask/tools").join(name);

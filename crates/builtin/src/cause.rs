@@ -36,10 +36,11 @@ impl Cause {
     }
 
     /// A value is not in the list of supported values.
-    pub fn not_supported(field: &str, value: &str, supported: &[&str]) -> StatusCause {
+    pub fn not_supported(field: &str, value: impl Into<Value>, supported: &[&str]) -> StatusCause {
         let supported: Vec<String> = supported.iter().map(|word| format!("{word:?}")).collect();
         let message = format!(
-            "Unsupported value: {value:?}: supported values: {}",
+            "Unsupported value: {}: supported values: {}",
+            value.into(),
             supported.join(", ")
         );
         Self::plain(field, "FieldValueNotSupported", message)
@@ -53,7 +54,11 @@ impl Cause {
 
     /// A field may not be set, or may not be changed.
     pub fn forbidden(field: &str, detail: &str) -> StatusCause {
-        Self::plain(field, "FieldValueForbidden", format!("Forbidden: {detail}"))
+        let message = match detail {
+            "" => "Forbidden".to_owned(),
+            detail => format!("Forbidden: {detail}"),
+        };
+        Self::plain(field, "FieldValueForbidden", message)
     }
 
     /// A value exceeds its length limit.

@@ -71,6 +71,10 @@ macro_rules! builtin_kinds {
             api::coordination::v1, Lease, LeaseItem, LeaseList, leases;
             /// Addresses behind a Service.
             api::discovery::v1, EndpointSlice, EndpointSliceItem, EndpointSliceList, endpointslices;
+            /// Which requests have which priority level.
+            api::flowcontrol::v1, FlowSchema, FlowSchemaItem, FlowSchemaList, flowschemas;
+            /// How many requests of a priority level the API server handles at a time.
+            api::flowcontrol::v1, PriorityLevelConfiguration, PriorityLevelConfigurationItem, PriorityLevelConfigurationList, prioritylevelconfigurations;
             /// An IP address that a Service uses.
             api::networking::v1, IPAddress, IPAddressItem, IPAddressList, ipaddresses;
             /// HTTP routes into the cluster by host and path.

@@ -296,6 +296,8 @@ pub static BUILTIN: &[KindInfo] = &[
     kind("certificates.k8s.io", "CertificateSigningRequest", "certificatesigningrequests", "certificatesigningrequest", &["csr"], &[], Cluster, &["approval", "status"]),
     kind("coordination.k8s.io", "Lease", "leases", "lease", &[], &[], Namespaced, &[]),
     kind("discovery.k8s.io", "EndpointSlice", "endpointslices", "endpointslice", &[], &[], Namespaced, &[]),
+    kind("flowcontrol.apiserver.k8s.io", "FlowSchema", "flowschemas", "flowschema", &[], &[], Cluster, &["status"]),
+    kind("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", "prioritylevelconfigurations", "prioritylevelconfiguration", &[], &[], Cluster, &["status"]),
     kind("networking.k8s.io", "IPAddress", "ipaddresses", "ipaddress", &["ip"], &[], Cluster, &[]),
     kind("networking.k8s.io", "Ingress", "ingresses", "ingress", &["ing"], &[], Namespaced, &["status"]),
     kind("networking.k8s.io", "IngressClass", "ingressclasses", "ingressclass", &[], &[], Cluster, &[]),

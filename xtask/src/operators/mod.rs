@@ -1,6 +1,8 @@
 //! `cargo xtask operators`: runs the envtest suites of other projects, unchanged, on the
-//! embedded API server and on the kube-apiserver and etcd of Kubernetes. Requires Go.
+//! embedded API server and on the kube-apiserver and etcd of Kubernetes, and kopf's tests on
+//! the embedded cluster and on Kubernetes. Requires Go, and root for the cluster.
 
+mod kopf;
 mod report;
 mod table;
 
@@ -82,15 +84,15 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let ours = assets()?;
     let theirs = kubernetes::programs();
     let mut rows = Vec::new();
+    let selected = |suite: &str| {
+        let filter = arguments.filter.as_ref();
+        filter.is_none_or(|text| suite.contains(text))
+    };
     for module in MODULES {
         let folder = download(module)?;
         for package in module.packages {
             let suite = format!("{}/{package}", module.path);
-            if !arguments
-                .filter
-                .as_ref()
-                .is_none_or(|text| suite.contains(text))
-            {
+            if !selected(&suite) {
                 continue;
             }
             let row = Row {
@@ -102,9 +104,18 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             rows.push(row);
         }
     }
+    if selected(kopf::SUITE) {
+        let row = kopf::run()?;
+        println!("{}", table::line(&row));
+        rows.push(row);
+    }
     if arguments.filter.is_none() {
         let path = root().join("docs/operators.md");
-        let versions: Vec<_> = MODULES.iter().map(|one| (one.path, one.version)).collect();
+        let versions: Vec<_> = MODULES
+            .iter()
+            .map(|module| (module.path, module.version))
+            .chain([kopf::VERSION])
+            .collect();
         fs::write(&path, table::render(&versions, &rows))
             .map_err(|error| format!("{}: {error}", path.display()))?;
         println!("wrote {}", path.display());

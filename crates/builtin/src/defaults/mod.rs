@@ -7,6 +7,7 @@ pub(crate) mod certificate;
 pub(crate) mod config;
 pub(crate) mod definition;
 pub(crate) mod event;
+pub(crate) mod flow_control;
 pub(crate) mod job;
 pub(crate) mod lease;
 pub(crate) mod limits;

@@ -10,6 +10,11 @@ use crate::json::{self, Object};
 /// controllers remove.
 pub(crate) fn on_create(object: &mut Object, finalizer: &str) {
     object.insert("status".into(), json!({"phase": "Pending"}));
+    protect(object, finalizer);
+}
+
+/// Adds the finalizer that the protection controllers remove.
+pub(crate) fn protect(object: &mut Object, finalizer: &str) {
     let metadata = json::child(object, "metadata");
     let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
     match finalizers.as_array_mut() {

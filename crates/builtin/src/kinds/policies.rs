@@ -2,10 +2,10 @@
 
 use crate::{
     Admission, Behaviour, Generation, KindRules, NameRule, PLAIN, defaults,
-    table::{policies, registrations},
-    validate::{immutable, policy, rbac, registration},
+    table::{flow_control, policies, registrations},
+    validate::{self, immutable, policy, rbac, registration},
 };
-use Behaviour::Acts;
+use Behaviour::{Acts, Stored};
 
 const RBAC: KindRules = KindRules {
     group: "rbac.authorization.k8s.io",
@@ -25,7 +25,32 @@ const BINDING: KindRules = KindRules {
     ..RBAC
 };
 
+const FLOW_CONTROL: KindRules = KindRules {
+    group: "flowcontrol.apiserver.k8s.io",
+    behaviour: Stored("requests are not queued by it"),
+    generation: Generation::Spec,
+    create_on_update: true,
+    validate_status: |_, after, causes| validate::flow_control::status(after, causes),
+    ..PLAIN
+};
+
 pub(super) static KINDS: &[KindRules] = &[
+    KindRules {
+        kind: "FlowSchema",
+        fill: defaults::flow_control::schema,
+        validate: validate::flow_control::schema,
+        columns: flow_control::SCHEMA,
+        cells: flow_control::schema,
+        ..FLOW_CONTROL
+    },
+    KindRules {
+        kind: "PriorityLevelConfiguration",
+        fill: defaults::flow_control::level,
+        validate: validate::flow_control::level,
+        columns: flow_control::LEVEL,
+        cells: flow_control::level,
+        ..FLOW_CONTROL
+    },
     KindRules {
         group: "node.k8s.io",
         kind: "RuntimeClass",

@@ -19,6 +19,9 @@ const PROTECTED_VOLUME: &str = "kubernetes.io/pv-protection";
 /// The finalizer of claims that pods use.
 const PROTECTED_CLAIM: &str = "kubernetes.io/pvc-protection";
 
+/// The finalizer of VolumeAttributesClasses that claims or volumes have.
+const PROTECTED_ATTRIBUTES: &str = "kubernetes.io/vac-protection";
+
 pub(super) static KINDS: &[KindRules] = &[
     KindRules {
         kind: "PersistentVolume",
@@ -115,6 +118,8 @@ pub(super) static KINDS: &[KindRules] = &[
     },
     KindRules {
         kind: "VolumeAttributesClass",
+        behaviour: Acts("claims name it; a controller keeps it while claims or volumes have it"),
+        on_create: |class| defaults::volume::protect(class, PROTECTED_ATTRIBUTES),
         unconditional_update: true,
         validate: storage::attributes_class,
         validate_update: storage::attributes_class_change,

@@ -4,6 +4,7 @@
 pub(crate) mod autoscalers;
 pub mod columns;
 pub mod duration;
+pub(crate) mod flow_control;
 pub(crate) mod jobs;
 pub(crate) mod network;
 pub(crate) mod nodes;

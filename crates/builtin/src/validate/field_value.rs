@@ -145,8 +145,11 @@ impl Causes<'_> {
     }
 
     pub(super) fn not_supported(&mut self, at: &FieldValue<'_>, words: &[&str]) {
-        self.0
-            .push(Cause::not_supported(&at.path, at.text(), words));
+        let value = match at.raw() {
+            Some(value) => value.clone(),
+            None => "".into(),
+        };
+        self.0.push(Cause::not_supported(&at.path, value, words));
     }
 
     /// Requires one of `words`. An absent value is an error.

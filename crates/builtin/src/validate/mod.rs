@@ -10,6 +10,7 @@ pub(crate) mod definition;
 pub(crate) mod endpoints;
 pub(crate) mod event;
 mod field_value;
+pub(crate) mod flow_control;
 pub(crate) mod immutable;
 pub(crate) mod ingress;
 pub(crate) mod job;

@@ -11,6 +11,5 @@ mod examples;
 #[path = "../program/machine.rs"]
 mod machine;
 mod pages;
-#[allow(dead_code, reason = "the other test program uses more of the store")]
 #[path = "../../../launcher/tests/launcher/s3/mod.rs"]
 mod s3;

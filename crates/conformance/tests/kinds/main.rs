@@ -118,6 +118,7 @@ groups! {
     rule_32_autoscalers "autoscaling";
     rule_32_jobs_and_cron_jobs "batch";
     rule_32_core_kinds "core";
+    rule_32_flow_control "flow_control";
     rule_32_single_mistakes "mistakes";
     rule_32_networking "network";
     rule_32_pods_in_templates "pods";

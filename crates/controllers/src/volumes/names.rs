@@ -23,5 +23,7 @@ pub(crate) const DEFAULT_CLASS: [&str; 2] = [
 pub(crate) const PROTECTED_CLAIM: &str = "kubernetes.io/pvc-protection";
 /// The finalizer of volumes that are bound.
 pub(crate) const PROTECTED_VOLUME: &str = "kubernetes.io/pv-protection";
+/// The finalizer of VolumeAttributesClasses that claims or volumes have.
+pub(crate) const PROTECTED_ATTRIBUTES: &str = "kubernetes.io/vac-protection";
 /// The provisioner of classes without dynamic provisioning.
 pub(crate) const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";

@@ -1,5 +1,5 @@
-//! The controllers that delay the deletion of claims that pods use, and of
-//! volumes that are bound.
+//! The controllers that delay the deletion of claims that pods use, of volumes that are
+//! bound, and of VolumeAttributesClasses that claims or volumes have.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    names::{PROTECTED_CLAIM, PROTECTED_VOLUME},
+    names::{PROTECTED_ATTRIBUTES, PROTECTED_CLAIM, PROTECTED_VOLUME},
     pod_volumes::claims_of,
 };
 use crate::{
@@ -28,11 +28,12 @@ const NAME: &str = "volume protection";
 /// The number of workers.
 const WORKERS: usize = 4;
 
-/// A claim or a volume.
+/// A claim, a volume or a VolumeAttributesClass.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Work {
     Claim(Key),
     Volume(String),
+    Attributes(String),
 }
 
 /// What to do with a finalizer.
@@ -59,42 +60,61 @@ struct Protection {
     caches: Arc<Caches>,
     claims: View<Any>,
     volumes: View<Any>,
+    attributes: View<Any>,
     queue: Queue<Work>,
     /// The claims whose deletion waits for pods.
     waiting: Mutex<BTreeSet<Key>>,
+    /// The VolumeAttributesClasses whose deletion waits for claims or volumes.
+    waiting_attributes: Mutex<BTreeSet<String>>,
 }
 
-/// Runs both controllers until their cluster is closed.
+/// Runs the controllers until their cluster is closed.
 pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
     let kinds = (
         caches.of("", "PersistentVolumeClaim"),
         caches.of("", "PersistentVolume"),
+        caches.of("storage.k8s.io", "VolumeAttributesClass"),
     );
-    let (Some((claim, claims)), Some((volume, volumes))) = kinds else {
+    let (Some((claim, claims)), Some((volume, volumes)), Some((class, classes))) = kinds else {
         return;
     };
     let protection = Protection {
         claims: cluster.view_of::<Any>(claim.clone()),
         volumes: cluster.view_of::<Any>(volume.clone()),
+        attributes: cluster.view_of::<Any>(class.clone()),
         cluster,
         caches: caches.clone(),
         queue: Queue::new(),
         waiting: Mutex::default(),
+        waiting_attributes: Mutex::default(),
     };
+    let classes = feed(NAME, classes, |key, change| match change {
+        Change::Upsert(item) if due(item, PROTECTED_ATTRIBUTES).is_some() => {
+            protection.queue.add(Work::Attributes(key.name));
+        }
+        Change::Upsert(_) => {}
+        Change::Gone(_) => {
+            protection.waiting_attributes.lock().remove(&key.name);
+        }
+    });
     let volumes = feed(NAME, volumes, |key, change| {
+        protection.see_possible_user();
         if let Change::Upsert(item) = change
             && due(item, PROTECTED_VOLUME).is_some()
         {
             protection.queue.add(Work::Volume(key.name));
         }
     });
-    let claims = feed(NAME, claims, |key, change| match change {
-        Change::Upsert(item) if due(item, PROTECTED_CLAIM).is_some() => {
-            protection.queue.add(Work::Claim(key));
-        }
-        Change::Upsert(_) => {}
-        Change::Gone(_) => {
-            protection.waiting.lock().remove(&key);
+    let claims = feed(NAME, claims, |key, change| {
+        protection.see_possible_user();
+        match change {
+            Change::Upsert(item) if due(item, PROTECTED_CLAIM).is_some() => {
+                protection.queue.add(Work::Claim(key));
+            }
+            Change::Upsert(_) => {}
+            Change::Gone(_) => {
+                protection.waiting.lock().remove(&key);
+            }
         }
     });
     let pods = feed(NAME, &caches.pods, |key, change| {
@@ -114,7 +134,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
             protection.queue.add(Work::Claim(claim.clone()));
         }
     });
-    let feeds = future::join3(volumes, claims, pods);
+    let feeds = future::join4(classes, volumes, claims, pods);
     let reconcile = |work| protection.reconcile(work);
     reconcile::run(NAME, WORKERS, &protection.queue, feeds, reconcile).await;
 }
@@ -149,11 +169,42 @@ fn uses(pod: &Item<Pod>, claim: &str, owner: Option<&str>) -> Result<bool, Error
     }))
 }
 
+/// The fields with the name of a VolumeAttributesClass.
+const CLASS_OF_CLAIM: [&[&str]; 3] = [
+    &["spec", "volumeAttributesClassName"],
+    &["status", "currentVolumeAttributesClassName"],
+    &[
+        "status",
+        "modifyVolumeStatus",
+        "targetVolumeAttributesClassName",
+    ],
+];
+const CLASS_OF_VOLUME: [&[&str]; 1] = [&["spec", "volumeAttributesClassName"]];
+
+/// Whether an object has a VolumeAttributesClass in one of the fields.
+fn has_class(item: &Item<Any>, fields: &[&[&str]], class: &str) -> Result<bool, Error> {
+    for field in fields {
+        let name: Option<String> = item.field(field)?;
+        if name.as_deref() == Some(class) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 impl Protection {
+    /// A claim or a volume has changed: VolumeAttributesClasses may no longer be in use.
+    fn see_possible_user(&self) {
+        for name in &*self.waiting_attributes.lock() {
+            self.queue.add(Work::Attributes(name.clone()));
+        }
+    }
+
     async fn reconcile(&self, work: Work) -> Result<Next, Error> {
         let done = match &work {
             Work::Claim(key) => self.reconcile_claim(key).await,
             Work::Volume(name) => self.reconcile_volume(name).await,
+            Work::Attributes(name) => self.reconcile_attributes(name).await,
         };
         match done {
             Err(error) if error.is_not_found() => Ok(Next::Done),
@@ -201,6 +252,33 @@ impl Protection {
                     Some("Bound") => Ok(()),
                     _ => set(&self.volumes, &item, PROTECTED_VOLUME, false).await,
                 }
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Protection {
+    async fn reconcile_attributes(&self, name: &str) -> Result<(), Error> {
+        let cache = self.caches.of("storage.k8s.io", "VolumeAttributesClass");
+        let Some(item) = cache.and_then(|(_, cache)| cache.get(None, name)) else {
+            return Ok(());
+        };
+        match due(&item, PROTECTED_ATTRIBUTES) {
+            Some(Step::Add) => set(&self.attributes, &item, PROTECTED_ATTRIBUTES, true).await,
+            Some(Step::Remove) => {
+                // Before the lists, so that a change that is made meanwhile is seen.
+                self.waiting_attributes.lock().insert(name.to_owned());
+                let claims = self.claims.list().await?.items;
+                let volumes = self.volumes.list().await?.items;
+                let users = (claims.iter().map(|claim| (claim, &CLASS_OF_CLAIM[..])))
+                    .chain(volumes.iter().map(|volume| (volume, &CLASS_OF_VOLUME[..])));
+                for (user, fields) in users {
+                    if has_class(user, fields, name)? {
+                        return Ok(());
+                    }
+                }
+                set(&self.attributes, &item, PROTECTED_ATTRIBUTES, false).await
             }
             None => Ok(()),
         }

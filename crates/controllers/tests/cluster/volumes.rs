@@ -41,6 +41,7 @@ impl Fixture {
         let path = match kind {
             "pvc" => format!("/api/v1/namespaces/default/persistentvolumeclaims/{name}"),
             "pv" => format!("/api/v1/persistentvolumes/{name}"),
+            "vac" => format!("/apis/storage.k8s.io/v1/volumeattributesclasses/{name}"),
             _ => format!("/api/v1/namespaces/default/pods/{name}"),
         };
         match self.cluster.proxy().get(&path, &[]).await {
@@ -368,4 +369,27 @@ async fn a_claim_for_one_pod_is_used_by_one_pod() {
         (pod["spec"]["nodeName"] == "n").then_some(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn attributes_of_volumes_are_kept_while_a_claim_has_them() {
+    let fixture = Fixture::with_local_volumes().await;
+    for name in ["used", "unused"] {
+        let class = json!({
+            "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttributesClass",
+            "metadata": {"name": name}, "driverName": "d.example.org", "parameters": {"a": "b"},
+        });
+        fixture.create(&class).await;
+    }
+    let claim = claim(json!({"storageClassName": "none", "volumeAttributesClassName": "used"}));
+    fixture.create(&claim).await;
+    let classes = fixture.cluster.volumeattributesclasses();
+    for name in ["used", "unused"] {
+        classes.delete(name, &Default::default()).await.unwrap();
+    }
+    fixture.gone("vac", "unused").await;
+    let used = fixture.object("vac", "used").await.unwrap();
+    assert!(!used["metadata"]["deletionTimestamp"].is_null(), "{used}");
+    fixture.delete("pvc", "data").await;
+    fixture.gone("vac", "used").await;
 }
