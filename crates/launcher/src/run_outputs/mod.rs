@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use longshore_client::{Cluster, Item};
-use longshore_diagnosis::{evidence::RunPod as _, names};
+use longshore_diagnosis::{
+    evidence::{JobEvidence, RunPod as _},
+    names,
+};
 use longshore_model::{ObjectMeta, facts::PodFacts};
 
 use crate::{
@@ -79,6 +82,9 @@ pub enum RunOutputsError {
         /// The requested role or task.
         task: Option<String>,
     },
+    /// The text names no task.
+    #[error("{0:?} is neither a task nor a role: write ROLE/INDEX, as in worker/0, or ROLE")]
+    NotATask(String),
     /// The run does not have the task.
     #[error(transparent)]
     Task(#[from] TaskError),
@@ -120,9 +126,8 @@ impl LocalOutputs {
             return Ok(found);
         }
         let jobs = run.found_jobs(cluster).await?;
-        let is_requested = jobs
-            .iter()
-            .any(|job| job.metadata.annotations.contains_key(names::OUTPUTS));
+        let requests = |job: &JobEvidence| job.metadata.annotations.contains_key(names::OUTPUTS);
+        let is_requested = jobs.is_empty() || jobs.iter().any(requests);
         let run = run.name.to_string();
         Err(match is_requested {
             true => RunOutputsError::None {
