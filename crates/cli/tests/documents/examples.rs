@@ -254,7 +254,7 @@ fn examples_of_runs() {
                     examples.run("longshore cancel last");
                 }
                 ("outputs", text) if text.contains(" last") => {
-                    examples.run("longshore run --output-files train.py -- true");
+                    examples.run("longshore run examples/digits --role worker=1 -- true");
                     examples.run(text);
                 }
                 ("rm", text) => {

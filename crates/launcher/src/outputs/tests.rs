@@ -1,3 +1,5 @@
+//! Tests of keeping and fetching outputs in folders.
+
 #![allow(clippy::unwrap_used)]
 use std::{
     collections::BTreeSet,
