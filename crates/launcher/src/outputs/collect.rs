@@ -18,7 +18,7 @@ impl Outputs {
     /// Returns `None` if the run was removed, or the task has no folder.
     ///
     /// # Errors
-    /// The volume cannot be read, or the folder of outputs cannot be written.
+    /// The list cannot be written. Other failures are in [`Manifest::problem`].
     pub fn collect(
         &self,
         task: &OutputTask,
@@ -36,9 +36,10 @@ impl Outputs {
         if self.is_removed(&task.namespace, &task.run) {
             return Ok(None);
         }
-        let tree = Tree::read(volume, names::WORK_FOLDER, &patterns);
-        let Some(tree) = tree.map_err(OutputsError::system("read", volume))? else {
-            return Ok(None);
+        let tree = match Tree::read(volume, names::WORK_FOLDER, &patterns) {
+            Ok(None) => return Ok(None),
+            Ok(Some(tree)) => Ok(tree),
+            Err(error) => Err(OutputsError::system("read", volume)(error)),
         };
         let mut manifest = Manifest {
             version: VERSION,
@@ -54,13 +55,15 @@ impl Outputs {
             problem: None,
             left_out_more: 0,
         };
-        if let Err(error) = self.keep_files(&tree, task, &mut manifest) {
-            // The disk is full, for example. The list is small, and says so.
-            manifest.problem = Some(error.to_string());
-        }
-        for left_out in tree.left_out {
-            manifest.leave_out(left_out.path, left_out.reason);
-        }
+        let kept = tree.and_then(|tree| {
+            let kept = self.keep_files(&tree, task, &mut manifest);
+            for left_out in tree.left_out {
+                manifest.leave_out(left_out.path, left_out.reason);
+            }
+            kept
+        });
+        // The disk is full, for example. The list is small, and says so.
+        manifest.problem = kept.err().map(|error| error.to_string());
         match self.write_manifest(task, &manifest)? {
             true => Ok(Some(manifest)),
             false => Ok(None),
