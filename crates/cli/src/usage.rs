@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use longshore::launcher::kept::{Kept, Limit, Usage};
+use longshore::launcher::{
+    kept::{Kept, Limit, Usage},
+    outputs::{Outputs, OutputsUsage},
+};
 use longshore_embedded::Layout;
 use serde_json::{Value, json};
 
@@ -21,6 +24,7 @@ pub(crate) struct CodeUsage {
     kept: Usage,
     limit: Limit,
     volumes: Measured,
+    outputs: OutputsUsage,
 }
 
 /// The size of a folder.
@@ -39,6 +43,7 @@ impl CodeUsage {
         Self {
             kept: usage,
             limit: kept.limit(usage.bytes()),
+            outputs: Outputs::new(layout.outputs()).usage().unwrap_or_default(),
             volumes: volumes(&layout.pods(ephemeral), Instant::now() + MEASURE_TIMEOUT),
         }
     }
@@ -56,6 +61,11 @@ impl CodeUsage {
             "limitBytes": self.limit.bytes,
             "configuredLimitBytes": self.limit.configured,
             "overLimit": self.is_over(),
+            "outputs": {
+                "runs": self.outputs.runs,
+                "files": self.outputs.files,
+                "bytes": self.outputs.bytes,
+            },
             "podVolumes": {"bytes": self.volumes.bytes, "complete": self.volumes.complete},
         })
     }
@@ -80,6 +90,13 @@ impl CodeUsage {
             code.push_str(&format!(", unpacked for the next run {size}"));
         }
         ui::line(format!("  code        {code}; {limit}"));
+        if self.outputs.files > 0 {
+            let (runs, size) = (self.outputs.runs, ui::size(self.outputs.bytes));
+            ui::line(format!(
+                "  outputs     {size} of {}",
+                ui::count(runs, "run")
+            ));
+        }
         let least = if self.volumes.complete {
             ""
         } else {

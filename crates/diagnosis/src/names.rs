@@ -27,6 +27,9 @@ pub const CALLER: &str = "longshore.dev/caller";
 pub const CALLER_VARIABLE: &str = "LONGSHORE_CALLER";
 /// Annotation: the bundle's sha256, in hexadecimal.
 pub const BUNDLE: &str = "longshore.dev/bundle-sha256";
+/// Annotation: which files of the task's folder to keep when it ends, as JSON. See
+/// `longshore_launcher::outputs::OutputRequest`.
+pub const OUTPUTS: &str = "longshore.dev/outputs";
 /// Annotation: the roles of the run, as a JSON list.
 pub const ROLES: &str = "longshore.dev/roles";
 /// Annotation: when the run was submitted, by the submitter's clock: the server's

@@ -197,6 +197,7 @@ impl EmbeddedCluster {
                 image_entrypoints: options.image_entrypoints.clone(),
                 device_root: options.device_root.clone(),
                 fill_volumes: options.fill_volumes.clone(),
+                collect_files: options.collect_files.clone(),
                 last_end: last_end.map(|end| longshore_node::LastEnd {
                     at: end.at,
                     cause: end.sentence(),

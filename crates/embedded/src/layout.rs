@@ -132,6 +132,12 @@ impl Layout {
         self.dir.join("bundles")
     }
 
+    /// The files of tasks of runs that are kept after the tasks have ended.
+    #[must_use]
+    pub fn outputs(&self) -> PathBuf {
+        self.dir.join("outputs")
+    }
+
     /// The folders of pods and their volumes.
     #[must_use]
     pub fn pods(&self, ephemeral: bool) -> PathBuf {

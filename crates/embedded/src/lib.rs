@@ -49,7 +49,9 @@ pub use longshore_apiserver::{
     AuthorizationMode, Effect, FaultError, FaultReport, FaultRule, Faults, Match, WatchEnd,
 };
 pub use longshore_engine::Snapshot;
-pub use longshore_node::{FillVolumes, ImageEntrypoint, LogLimits, NewVolume};
+pub use longshore_node::{
+    CollectFiles, EndedPod, FillVolumes, ImageEntrypoint, LogLimits, NewVolume,
+};
 pub use options::Options;
 
 /// The environment variable with the folder of the embedded cluster.

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use longshore_apiserver::AuthorizationMode;
 use longshore_engine::Snapshot;
-use longshore_node::{FillVolumes, ImageEntrypoint, LogLimits};
+use longshore_node::{CollectFiles, FillVolumes, ImageEntrypoint, LogLimits};
 
 /// The options of [`EmbeddedCluster::start`](crate::EmbeddedCluster::start). The
 /// default is an ephemeral cluster in this process, with a node and without
@@ -50,6 +50,8 @@ pub struct Options {
     pub device_root: PathBuf,
     /// Fills new volumes of pods.
     pub fill_volumes: Option<Arc<dyn FillVolumes>>,
+    /// Reads the volumes of pods that have ended.
+    pub collect_files: Option<Arc<dyn CollectFiles>>,
 }
 
 impl Default for Options {
@@ -69,6 +71,7 @@ impl Default for Options {
             image_entrypoints: Vec::new(),
             device_root: PathBuf::from("/"),
             fill_volumes: None,
+            collect_files: None,
         }
     }
 }

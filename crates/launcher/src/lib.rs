@@ -36,6 +36,7 @@
 //!    (`RunSpec::workload`), `runs::find_made` gives its last run.
 //! 9. [`bootstrap`]: inside the pod: fetches the code and executes the command.
 //!
+//! [`outputs`] keeps files of tasks, and fetches them.
 //! [`caller`] records the environment of the caller's shell for runs on this machine.
 //! [`explain`] has the causes for which a task does not start or fails.
 //! [`why`] queries the cluster and explains: `why::why(&Cluster, &Run).await? -> Why`.
@@ -46,10 +47,11 @@
 //! - diagnosis, a crate of its own, pure: `names`, `escape`, `evidence`, `fit`, `explain`,
 //!   `outcome`, `progress`, `role`, `track`
 //! - an existing run: `run`
+//! - files that tasks leave: `outputs`
 //! - planning, pure: `suggest`, `caller`, `config`, `pod`, `jobset`, `plan`
 //! - text of tasks, pure: `terminal_text`
 //! - queries: `queries`, `kueue`, `cluster_evidence`
-//! - actions: `preflight`, `runs`, `submit`, `lines`, `follow`, `why`, `launch`
+//! - actions: `preflight`, `runs`, `run_outputs`, `submit`, `lines`, `follow`, `why`, `launch`
 //! - in the pod and next to the cluster: `ready_note`, `bootstrap`, `kept`
 
 pub mod bootstrap;
@@ -62,12 +64,14 @@ pub mod kept;
 mod kueue;
 pub mod launch;
 mod lines;
+pub mod outputs;
 pub mod plan;
 pub mod pod;
 pub mod preflight;
 mod queries;
 mod ready_note;
 mod run;
+pub mod run_outputs;
 pub mod runs;
 pub mod submit;
 pub mod suggest;

@@ -19,7 +19,8 @@ use tokio::{
 };
 
 use crate::{
-    ApiAccess, Error, FillVolumes, ImageEntrypoint, LastEnd, LogLimits, LogReader, Sessions,
+    ApiAccess, CollectFiles, Error, FillVolumes, ImageEntrypoint, LastEnd, LogLimits, LogReader,
+    Sessions,
     address::Addresses,
     devices::{self, Devices},
     events::Events,
@@ -64,6 +65,8 @@ pub struct Options {
     pub device_root: PathBuf,
     /// Populates new volumes of pods.
     pub fill_volumes: Option<Arc<dyn FillVolumes>>,
+    /// Reads the volumes of pods that have ended.
+    pub collect_files: Option<Arc<dyn CollectFiles>>,
     /// How the previous agent on the same data ended, if known.
     pub last_end: Option<LastEnd>,
 }
@@ -101,6 +104,7 @@ impl NodeAgent {
             image_entrypoints,
             device_root,
             fill_volumes,
+            collect_files,
             last_end,
         } = options;
         let data = make_folders(&data_dir).map_err(|source| Error::DataFolder {
@@ -177,6 +181,7 @@ impl NodeAgent {
             usage: UsageMeter::default(),
             events,
             fill_volumes,
+            collect_files,
             remover,
             stopping,
             last_end,

@@ -47,6 +47,7 @@ mod access;
 mod address;
 mod agent;
 mod claims;
+mod collect;
 mod devices;
 mod downward;
 mod environment;
@@ -74,6 +75,7 @@ mod volumes;
 
 pub use access::ApiAccess;
 pub use agent::{NodeAgent, Options};
+pub use collect::{CollectFiles, EndedPod};
 pub use error::Error;
 pub use fill::{FillVolumes, NewVolume};
 pub use images::{ImageEntrypoint, ImageEntrypointError};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use longshore::{Cluster as Inner, Error, kinds::Any};
+use longshore::{Cluster as Inner, Error, kinds::Any, launcher::run_outputs::LocalOutputs};
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
 use serde_json::Value;
 
@@ -11,6 +11,7 @@ use crate::{
     face::Face,
     leadership,
     objects::{Item, View},
+    outputs,
     proxy::Proxy,
     value::to_json,
     wait::wait,
@@ -23,6 +24,8 @@ pub(crate) struct Cluster {
     pub(crate) face: Face,
     /// The folder for code that does not fit a Secret, if the cluster runs on this machine.
     pub(crate) code_folder: Option<PathBuf>,
+    /// The outputs of runs, if the cluster runs on this machine.
+    pub(crate) outputs: Option<LocalOutputs>,
 }
 
 #[pymethods]
@@ -36,6 +39,10 @@ impl Cluster {
         context: Option<String>,
         asyncio: bool,
     ) -> PyResult<Self> {
+        let outputs = match &kubeconfig {
+            Some(kubeconfig) => outputs::of_kubeconfig(py, kubeconfig),
+            None => None,
+        };
         let inner = match (url, kubeconfig, context) {
             (Some(url), None, None) => Inner::from_url(url).map_err(raise(py))?,
             (Some(_), ..) => {
@@ -58,6 +65,7 @@ impl Cluster {
             inner,
             face,
             code_folder: None,
+            outputs,
         })
     }
 
@@ -294,6 +302,7 @@ impl Cluster {
             inner,
             face: Face::Blocking,
             code_folder: None,
+            outputs: None,
         }
     }
 

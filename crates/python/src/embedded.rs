@@ -1,13 +1,14 @@
 //! The embedded cluster.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
-use longshore_embedded::{EmbeddedCluster as Inner, Error, FaultRule, Options};
+use longshore_embedded::{EmbeddedCluster as Inner, Error, FaultRule, Layout, Options};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use tokio::sync::Mutex;
 
 use crate::{
     cluster::Cluster,
+    outputs::{self, TaskOutputs},
     program,
     value::{from_serde, to_json},
     wait::wait,
@@ -49,8 +50,14 @@ impl EmbeddedCluster {
             true => program::find(py)?,
             false => None,
         };
+        let ephemeral = data_dir.is_none();
+        let kept = TaskOutputs::default();
+        if let Some(dir) = &data_dir {
+            kept.set(outputs::of(&Layout::new(dir), ephemeral).outputs);
+        }
         let options = Options {
-            ephemeral: data_dir.is_none(),
+            ephemeral,
+            collect_files: Some(Arc::new(kept.clone())),
             data_dir,
             listen: Some(([127, 0, 0, 1], 0).into()),
             snapshot: snapshot.map(|snapshot| snapshot.0.clone()),
@@ -60,7 +67,13 @@ impl EmbeddedCluster {
             ..Options::default()
         };
         let started = wait(py, Inner::start(options))?;
+        let local = outputs::of(started.layout(), ephemeral);
+        kept.set(local.outputs.clone());
+        if let Some(kubeconfig) = started.kubeconfig_path() {
+            outputs::remember(kubeconfig, &local);
+        }
         let cluster = Cluster {
+            outputs: Some(local),
             code_folder: Some(started.layout().bundles()),
             ..Cluster::blocking(started.cluster())
         };

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use longshore::{
     Error,
     embedded::Error as EmbeddedError,
-    launcher::{LaunchError, config::ConfigError, follow, runs::RunsError},
+    launcher::{
+        LaunchError, config::ConfigError, follow, run_outputs::RunOutputsError, runs::RunsError,
+    },
     resolver::{Error as ResolverError, PodError, SpecError, render::RenderError},
     zenml::ZenmlError,
 };
@@ -70,6 +72,15 @@ impl From<RunsError> for Failure {
     fn from(error: RunsError) -> Self {
         match error {
             RunsError::Cluster(error) => Self::Client(error),
+            other => Self::Client(Error::Config(other.to_string())),
+        }
+    }
+}
+
+impl From<RunOutputsError> for Failure {
+    fn from(error: RunOutputsError) -> Self {
+        match error {
+            RunOutputsError::Cluster(error) => Self::Client(error),
             other => Self::Client(Error::Config(other.to_string())),
         }
     }

@@ -14,6 +14,7 @@ mod item;
 mod leadership;
 mod objects;
 mod options;
+mod outputs;
 mod program;
 mod proxy;
 mod resolver;

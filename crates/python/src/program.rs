@@ -23,6 +23,7 @@ use pyo3::prelude::*;
 use crate::{
     cluster::Cluster,
     errors::{Failure, one, raise},
+    outputs,
     wait::wait,
 };
 
@@ -93,6 +94,7 @@ fn embedded(py: Python<'_>) -> PyResult<Cluster> {
     )?;
     Ok(Cluster {
         code_folder: Some(layout.bundles()),
+        outputs: Some(outputs::of(&layout, record.ephemeral)),
         ..Cluster::blocking(connection)
     })
 }

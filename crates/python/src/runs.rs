@@ -12,7 +12,7 @@ use longshore::{
     Cluster as Connection, Error,
     launcher::{
         Caller, Flags, Follow, FollowOptions, LaunchOptions, Run as Inner, RunSpec, Settings,
-        Store, bundle::Report, runs, why::why,
+        Store, bundle::Report, run_outputs::LocalOutputs, runs, why::why,
     },
 };
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict};
@@ -22,6 +22,7 @@ use crate::{
     cluster::Cluster,
     errors::{Failure, raise},
     face::Face,
+    outputs,
     stream::{Piece, Stream},
     value::{from_serde, to_json},
 };
@@ -35,6 +36,8 @@ pub(crate) struct Run {
     pub(crate) tar_path: Option<String>,
     pub(crate) packed: Option<Report>,
     pub(crate) warnings: Vec<String>,
+    /// The outputs of the cluster, if it keeps any.
+    pub(crate) kept: Option<LocalOutputs>,
     /// The maximum time until a task starts, if the run's specification is known.
     pub(crate) start_timeout: Option<Duration>,
 }
@@ -107,8 +110,10 @@ pub(crate) fn launch<'py>(
     }
     let options = LaunchOptions {
         store_for_large_code: cluster.get().code_folder.clone().map(Store::Folder),
+        keeps_outputs: cluster.get().outputs.is_some(),
         ..LaunchOptions::default()
     };
+    let kept = cluster.get().outputs.clone();
     let (cluster, face) = (cluster.get().inner.clone(), cluster.get().face);
     let launching = async move {
         let start_timeout = spec.follow_options().start_timeout;
@@ -120,6 +125,7 @@ pub(crate) fn launch<'py>(
             tar_path: None,
             packed: launched.packed,
             warnings: launched.warnings.iter().map(ToString::to_string).collect(),
+            kept,
             start_timeout: Some(start_timeout),
         })
     };
@@ -137,6 +143,7 @@ pub(crate) fn find_run<'py>(
     name: String,
     namespace: Option<String>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let kept = cluster.get().outputs.clone();
     let (cluster, face) = (cluster.get().inner.clone(), cluster.get().face);
     let finding = async move {
         let namespace = namespace.unwrap_or_else(|| cluster.default_namespace().to_owned());
@@ -148,6 +155,7 @@ pub(crate) fn find_run<'py>(
             tar_path: None,
             packed: None,
             warnings: Vec::new(),
+            kept,
             start_timeout: None,
         })
     };
@@ -228,6 +236,21 @@ impl Run {
             .run(py, asking, |py, why| Ok(from_serde(py, &why)?.unbind()))
     }
 
+    /// The outputs of the tasks, each a dict; with a folder, writes the files to it.
+    #[pyo3(signature = (to=None, task=None, force=false))]
+    fn outputs<'py>(
+        &self,
+        py: Python<'py>,
+        to: Option<PathBuf>,
+        task: Option<String>,
+        force: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (kept, cluster, run) = (self.kept.clone(), self.cluster.clone(), self.run.clone());
+        let asking = outputs::outputs(kept, cluster, run, to, task, force);
+        self.face
+            .run(py, asking, |py, tasks| Ok(from_serde(py, &tasks)?.unbind()))
+    }
+
     /// Stops the run and keeps its record.
     fn cancel<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (cluster, run) = (self.cluster.clone(), self.run.clone());
@@ -239,9 +262,9 @@ impl Run {
 
     /// Removes the run with its record.
     fn remove<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (cluster, run) = (self.cluster.clone(), self.run.clone());
+        let (kept, cluster, run) = (self.kept.clone(), self.cluster.clone(), self.run.clone());
         self.face
-            .done(py, async move { runs::remove(&cluster, &run).await })
+            .done(py, async move { outputs::remove(kept, cluster, run).await })
     }
 
     fn __repr__(&self) -> String {

@@ -90,6 +90,7 @@ fn started(cluster: Cluster, launched: Launched) -> Run {
         tar_path: launched.tar_path,
         packed: launched.packed,
         warnings: launched.warnings,
+        kept: None,
         start_timeout: None,
     }
 }

@@ -14,6 +14,7 @@ mod exec;
 mod get;
 mod label;
 mod logs;
+mod outputs;
 mod port_forward;
 mod resolve;
 mod rm;
@@ -38,6 +39,7 @@ pub(crate) enum Command {
     Runs(runs::RunsArgs),
     Logs(logs::LogsArgs),
     Attach(attach::AttachArgs),
+    Outputs(outputs::OutputsArgs),
     Why(why::WhyArgs),
     Cancel(cancel::CancelArgs),
     Rm(rm::RmArgs),
@@ -88,6 +90,7 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Run(args) => run::run(*args).await,
         Command::Runs(args) => runs::runs(args).await,
         Command::Logs(args) => logs::logs(args).await,
+        Command::Outputs(args) => outputs::outputs(args).await,
         Command::Why(args) => why::why(args).await,
         Command::Cancel(args) => cancel::cancel(args).await,
         Command::Rm(args) => rm::rm(args).await,

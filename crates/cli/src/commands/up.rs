@@ -5,7 +5,11 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc};
 use clap::Args;
 use longshore::{
     client::Cluster,
-    launcher::kept::{self, Kept},
+    launcher::{
+        kept::{self, Kept},
+        outputs::Outputs,
+        run_outputs,
+    },
 };
 use longshore_embedded::{
     AuthorizationMode, Layout,
@@ -18,6 +22,7 @@ use crate::{
     error::{self, Error, Kind, Result},
     finished_runs, hints,
     ready::ReadyCode,
+    task_outputs::TaskOutputs,
     ui,
 };
 
@@ -177,6 +182,10 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
 /// Starts the background tasks for runs, which end with the cluster.
 fn look_after_runs(cluster: Cluster, layout: &Layout) {
     tokio::spawn(finished_runs::stop_leftovers(cluster.clone()));
+    tokio::spawn(run_outputs::keep(
+        cluster.clone(),
+        Outputs::new(layout.outputs()),
+    ));
     tokio::spawn(kept::keep(cluster, Kept::new(layout.bundles())));
 }
 
@@ -234,6 +243,7 @@ fn serve_options(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) ->
         log_limits: args.node.log_limits(),
         image_entrypoints: args.node.image_entrypoints(),
         device_root: args.node.device_root(),
+        collect_files: Some(Arc::new(TaskOutputs(Outputs::new(layout.outputs())))),
         fill_volumes: Some(Arc::new(ReadyCode(Kept::new(layout.bundles())))),
         program_dir: program.and_then(|program| program.parent().map(PathBuf::from)),
     }

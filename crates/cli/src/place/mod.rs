@@ -15,8 +15,7 @@ use longshore::{
 };
 
 pub(crate) use container::Container;
-use word::Word;
-pub(crate) use word::looks_like_a_task;
+pub(crate) use word::{Word, looks_like_a_task};
 
 use crate::error::{Error, Kind, Result};
 

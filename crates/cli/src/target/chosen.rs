@@ -61,6 +61,11 @@ impl Chosen {
         }
     }
 
+    /// Whether the cluster keeps outputs of tasks.
+    pub(crate) fn keeps_outputs(&self) -> bool {
+        matches!(self, Self::Embedded(_))
+    }
+
     /// The default store for bundles that do not fit a Secret. The embedded cluster has
     /// one in its data folder.
     pub(crate) fn own_store(&self, size: u64) -> Option<Store> {

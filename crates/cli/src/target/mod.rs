@@ -8,7 +8,10 @@ mod warnings;
 
 use std::time::Duration;
 
-use longshore::{client::Cluster, launcher::kept::Kept};
+use longshore::{
+    client::Cluster,
+    launcher::{kept::Kept, outputs::Outputs, run_outputs::LocalOutputs},
+};
 use longshore_embedded::{
     Layout,
     daemon::{self, Fate, Record, Usage},
@@ -70,6 +73,15 @@ impl Target {
     pub(crate) fn kept(&self) -> Option<Kept> {
         let embedded = self.embedded.as_ref()?;
         Some(Kept::new(embedded.layout.bundles()))
+    }
+
+    /// The outputs that the embedded cluster keeps in its folder.
+    pub(crate) fn outputs(&self) -> Option<LocalOutputs> {
+        let embedded = self.embedded.as_ref()?;
+        Some(LocalOutputs {
+            outputs: Outputs::new(embedded.layout.outputs()),
+            pods: embedded.layout.pods(embedded.record.ephemeral),
+        })
     }
 
     /// The cluster and its lifetime as JSON.

@@ -186,6 +186,7 @@ fn examples_of_runs() {
     machine.write(
         "examples/digits/longshore.toml",
         "command = ['sh', '-c', 'echo ready; mkdir -p /tmp/results; exec sleep 600']\n\
+         outputs = ['longshore.toml']\n\
          [roles.worker]\ncount = 2\n",
     );
     examples.run("longshore up --kubeconfig config");
@@ -225,6 +226,7 @@ fn examples_of_runs() {
         "logs",
         "attach",
         "cancel",
+        "outputs",
         "rm",
     ] {
         for example in examples.all(command_name) {
@@ -250,6 +252,10 @@ fn examples_of_runs() {
                 ("cancel", "longshore cancel last") => {
                     examples.run(alone);
                     examples.run("longshore cancel last");
+                }
+                ("outputs", text) if text.contains(" last") => {
+                    examples.run("longshore run examples/digits --role worker=1 -- true");
+                    examples.run(text);
                 }
                 ("rm", text) => {
                     examples.run("longshore run --no-code --name sweep -- true");

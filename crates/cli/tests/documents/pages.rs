@@ -83,6 +83,11 @@ fn the_commands_of_the_launchers_page_succeed() {
 }
 
 #[test]
+fn the_commands_of_the_page_on_outputs_succeed() {
+    play("outputs.md", &[]);
+}
+
+#[test]
 fn the_commands_of_the_page_on_stores_succeed() {
     let server = S3::start();
     let mut variables = server.settings();

@@ -26,6 +26,7 @@ mod lifecycle;
 mod machine;
 mod names;
 mod objects;
+mod outputs;
 mod pods;
 mod pseudoterminal;
 mod resolve;

@@ -53,6 +53,7 @@ impl Kubelet {
             image_entrypoints: Vec::new(),
             device_root: "/".into(),
             fill_volumes: None,
+            collect_files: None,
             last_end: None,
         });
         let agent = agent.await.unwrap();

@@ -10,7 +10,7 @@ use std::{
 
 use longshore_apiserver::AuthorizationMode;
 use longshore_client::Cluster;
-use longshore_node::{FillVolumes, ImageEntrypoint, LogLimits};
+use longshore_node::{CollectFiles, FillVolumes, ImageEntrypoint, LogLimits};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{End, POLL_INTERVAL, Record, find, usage, work};
@@ -42,6 +42,8 @@ pub struct ServeOptions {
     pub device_root: PathBuf,
     /// See [`Options::fill_volumes`].
     pub fill_volumes: Option<Arc<dyn FillVolumes>>,
+    /// See [`Options::collect_files`].
+    pub collect_files: Option<Arc<dyn CollectFiles>>,
 }
 
 /// How long to wait for a cluster that is stopping, before the folder counts as
@@ -85,6 +87,7 @@ pub async fn serve(
         image_entrypoints: options.image_entrypoints.clone(),
         device_root: options.device_root.clone(),
         fill_volumes: options.fill_volumes.clone(),
+        collect_files: options.collect_files.clone(),
     });
     let cluster = start.await?;
     let layout = cluster.layout().clone();

@@ -15,6 +15,7 @@ mod keys;
 mod layers;
 mod located;
 mod options;
+mod outputs;
 mod pod_spec;
 mod resolve;
 mod resources;
@@ -32,7 +33,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use longshore_diagnosis::names::RunName;
 
-use crate::caller::Caller;
+use crate::{caller::Caller, outputs::OutputRequest};
 
 pub use cluster::{CONTEXT_ENV, ClusterChoice, ClusterSettings, KUBECONFIG_ENV};
 pub use command::Command;
@@ -147,6 +148,8 @@ pub struct RoleSpec {
     pub resources: BTreeMap<String, String>,
     /// Further settings of its pods.
     pub pods: PodSpec,
+    /// Which files of its tasks to keep, if any.
+    pub outputs: Option<OutputRequest>,
     /// Whether it is a service role, which does not end by itself and is stopped when all
     /// other roles have ended.
     pub service: bool,
@@ -160,6 +163,12 @@ impl RunSpec {
             .iter()
             .map(|role| role.count)
             .fold(0, u32::saturating_add)
+    }
+
+    /// Whether files of tasks are to be kept.
+    #[must_use]
+    pub fn has_outputs(&self) -> bool {
+        self.roles.iter().any(|role| role.outputs.is_some())
     }
 
     /// A name for a run of this spec.

@@ -189,6 +189,36 @@ pub struct TaskOptions {
         )
     )]
     pub volumes: Vec<Volume>,
+    /// Keep files that match this pattern when a task ends, for `longshore outputs`, as in
+    /// 'checkpoints/**' or '*.json'; can be repeated
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "output-files",
+            value_name = "PATTERN",
+            help_heading = "Outputs",
+            display_order = 1
+        )
+    )]
+    pub outputs: Vec<Text>,
+    /// Maximum size of the outputs of a task [default: 10Gi]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "SIZE", help_heading = "Outputs", display_order = 2)
+    )]
+    pub output_size_limit: Option<Text>,
+    /// Maximum number of output files of a task [default: 10000]
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "N",
+            value_parser = clap::value_parser!(u32).map(Located::from),
+            help_heading = "Outputs",
+            display_order = 3
+        )
+    )]
+    pub output_file_limit: Option<Located<u32>>,
     /// Size of /dev/shm, as in 8Gi
     #[cfg_attr(
         feature = "clap",

@@ -9,7 +9,7 @@ use super::{
     Text, command,
     env::Variables,
     layers::Layers,
-    resources,
+    outputs, resources,
     values::{check_image, invalid, invalid_at},
 };
 
@@ -124,6 +124,7 @@ fn role(
         command,
         env: variables.into_values(),
         resources,
+        outputs: outputs::resolve(options)?,
         pods: PodSpec::resolve(&settings.task, flags, &own.task, sources, folder)?,
         service,
     })

@@ -38,6 +38,9 @@ use super::{
 /// concurrency_policy = "Forbid" # or Allow, Replace: if the previous run is still active
 /// jobset = false                # true: one JobSet instead of one Job per role
 /// queue = "team-a"              # Kueue LocalQueue
+/// outputs = ["checkpoints/**"]  # files to keep when a task ends, for `longshore outputs`
+/// output_size_limit = "10Gi"    # of each task
+/// output_file_limit = 10000     # of each task
 /// priority_class = "low"
 /// shared_memory = "8Gi"         # size of /dev/shm
 /// termination_grace = "2m"      # between SIGTERM and SIGKILL

@@ -2,6 +2,7 @@
 
 use crate::{
     bundle::BundleError,
+    outputs::OutputsError,
     plan::PlanError,
     preflight::{self, Finding},
     store::StoreError,
@@ -19,6 +20,9 @@ pub enum LaunchError {
     /// The store cannot hold the code, or there is none and the code does not fit a Secret.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The cluster keeps no outputs.
+    #[error(transparent)]
+    Outputs(#[from] OutputsError),
     /// The plan cannot be made.
     #[error(transparent)]
     Plan(#[from] PlanError),

@@ -47,6 +47,8 @@ pub struct LaunchOptions {
     /// The store for code that does not fit a Secret, if the specification names none. For a
     /// cluster that shares a file system with this program, such as the embedded one.
     pub store_for_large_code: Option<Store>,
+    /// Whether the cluster keeps outputs of tasks, as the embedded one does.
+    pub keeps_outputs: bool,
     /// Settings of the object store that override those of the environment, by variable name.
     pub store_settings: Vec<(String, String)>,
     /// Called while the folder is packed and uploaded.
@@ -59,6 +61,7 @@ impl Default for LaunchOptions {
             purpose: Purpose::Follow,
             cache: None,
             store_for_large_code: None,
+            keeps_outputs: false,
             store_settings: Vec::new(),
             progress: Arc::new(|_| {}),
         }
@@ -204,6 +207,7 @@ impl RunSpec {
                 .to_owned(),
             bundle,
             store,
+            keeps_outputs: options.keeps_outputs,
         };
         // The upload may be large: run the checks first.
         let report = preflight::check(cluster, &packed.plan()?, options.purpose).await?;

@@ -7,6 +7,7 @@ use super::LaunchError;
 use crate::{
     bundle::Bundle,
     config::RunSpec,
+    outputs::OutputsError,
     plan::{Plan, plan},
     store::{self, BundleInfo, DeliverOptions, Store, StoreError},
 };
@@ -25,6 +26,8 @@ pub struct PackedRun<'a> {
     pub bundle: Option<Bundle>,
     /// The store for the bundle; `None` for a Secret.
     pub store: Option<Store>,
+    /// Whether the cluster keeps outputs of tasks, as the embedded one does.
+    pub keeps_outputs: bool,
 }
 
 impl PackedRun<'_> {
@@ -32,8 +35,12 @@ impl PackedRun<'_> {
     /// of a signed URL, it contains the bundle's location in the store.
     ///
     /// # Errors
-    /// [`LaunchError::Store`] if the bundle is too large for a Secret, and [`LaunchError::Plan`].
+    /// [`LaunchError::Store`] if the bundle is too large for a Secret, [`LaunchError::Outputs`] if
+    /// the cluster keeps no outputs, and [`LaunchError::Plan`].
     pub fn plan(&self) -> Result<Plan, LaunchError> {
+        if self.spec.has_outputs() && !self.keeps_outputs {
+            return Err(OutputsError::NotKept.into());
+        }
         let bundle = self.bundle.as_ref();
         let info = bundle.map(|bundle| store::describe(bundle, self.store.as_ref()));
         self.plan_with(info.transpose()?.as_ref())

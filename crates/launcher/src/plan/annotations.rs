@@ -6,6 +6,7 @@ use longshore_diagnosis::{names, role::RunRole};
 use serde::Serialize;
 
 use super::{PlanError, Planner, run_role};
+use crate::{config::RoleSpec, outputs::OutputRequest};
 
 impl Planner<'_> {
     /// The labels of all objects, or of those of a role.
@@ -23,19 +24,27 @@ impl Planner<'_> {
     /// The annotations of a role's Job and pods.
     pub(super) fn annotations(
         &self,
-        command: &[String],
+        role: &RoleSpec,
     ) -> Result<BTreeMap<String, String>, PlanError> {
         let mut annotations = self.spec.annotations.clone();
         let roles: Vec<RunRole> = self.spec.roles.iter().map(run_role).collect();
         annotations.extend(texts([
             (names::FULL_NAME, self.spec.name.as_str()),
-            (names::COMMAND, &json(&command)?),
+            (names::COMMAND, &json(&role.command)?),
             (names::ROLES, &json(&roles)?),
         ]));
         let sha256 = self
             .bundle
             .map(|bundle| (names::BUNDLE.to_owned(), bundle.sha256.clone()));
         annotations.extend(sha256);
+        if let Some(outputs) = &role.outputs {
+            let outputs = OutputRequest {
+                scheduled: self.is_scheduled(),
+                ..outputs.clone()
+            };
+            let (key, value) = outputs.annotation().map_err(PlanError::Json)?;
+            annotations.insert(key.to_owned(), value);
+        }
         Ok(annotations)
     }
 }

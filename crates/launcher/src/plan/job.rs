@@ -34,7 +34,7 @@ impl Planner<'_> {
     /// The Job of a role, without what the user wrote in Kubernetes' notation.
     fn generated_job(&self, role: &RoleSpec) -> Result<Job, PlanError> {
         let labels = self.labels(Some(&role.name));
-        let annotations = self.annotations(&role.command)?;
+        let annotations = self.annotations(role)?;
         let mut own = labels.clone();
         if let Some(queue) = &self.spec.queue {
             own.insert(names::QUEUE.to_owned(), queue.clone());

@@ -13,9 +13,10 @@ use longshore_client::Cluster;
 use tokio::sync::watch;
 
 use crate::{
-    ApiAccess, FillVolumes, LastEnd, access, address::Addresses, devices::Devices, events::Events,
-    hosts::Hosts, images::ImageEntrypoints, logs::LogStore, machine, remover::Remover,
-    sandbox::Spawner, security::AgentPrivileges, streams::RunningContainers, usage::UsageMeter,
+    ApiAccess, CollectFiles, FillVolumes, LastEnd, access, address::Addresses, devices::Devices,
+    events::Events, hosts::Hosts, images::ImageEntrypoints, logs::LogStore, machine,
+    remover::Remover, sandbox::Spawner, security::AgentPrivileges, streams::RunningContainers,
+    usage::UsageMeter,
 };
 
 pub(crate) use guard::run;
@@ -49,6 +50,7 @@ pub(crate) struct Shared {
     pub(crate) events: Events,
     pub(crate) usage: UsageMeter,
     pub(crate) fill_volumes: Option<Arc<dyn FillVolumes>>,
+    pub(crate) collect_files: Option<Arc<dyn CollectFiles>>,
     pub(crate) remover: Remover,
     /// Becomes true when the agent stops.
     pub(crate) stopping: watch::Receiver<bool>,

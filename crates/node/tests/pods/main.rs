@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod claims;
+mod collect;
 mod contexts;
 mod ephemeral;
 mod fields;
@@ -26,7 +27,7 @@ use futures::StreamExt;
 use longshore_apiserver::{ApiServer, NoLogs, NoStreams, TokenKey};
 use longshore_client::{Cluster, DeleteOptions, WatchEvent};
 use longshore_engine::Engine;
-use longshore_node::{ApiAccess, FillVolumes, LogLimits, NodeAgent, Options};
+use longshore_node::{ApiAccess, CollectFiles, FillVolumes, LogLimits, NodeAgent, Options};
 use longshore_node_api::{
     ContainerRef, LogError, LogRequest, NodeLogs as _, NodeStreams as _, StreamsWanted,
 };

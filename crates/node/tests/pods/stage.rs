@@ -11,6 +11,7 @@ pub(super) struct Stage {
     pub(super) agent: Option<NodeAgent>,
     pub(super) folder: tempfile::TempDir,
     pub(super) fill_volumes: Option<Arc<dyn FillVolumes>>,
+    pub(super) collect_files: Option<Arc<dyn CollectFiles>>,
 }
 
 impl Stage {
@@ -44,6 +45,7 @@ impl Stage {
             agent: None,
             folder: tempfile::tempdir().unwrap(),
             fill_volumes: None,
+            collect_files: None,
         }
     }
 
@@ -58,6 +60,7 @@ impl Stage {
             image_entrypoints: vec!["trainer=echo trained".parse().unwrap()],
             device_root: self.folder.path().join("root"),
             fill_volumes: self.fill_volumes.clone(),
+            collect_files: self.collect_files.clone(),
             last_end: None,
         };
         self.agent = Some(NodeAgent::start(options).await.unwrap());

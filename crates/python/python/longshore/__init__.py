@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from .cluster_resolver import ExecutableLocation, KubernetesClusterResolver
     from .events import Generation, WatchEvent, WatchEventType
     from .results import Output
-    from .runs import LogLine, Result, Run, Task, find_run, run, task
+    from .runs import LogLine, OutputFile, Outputs, Result, Run, Task, find_run, run, task
     from .zenml import OrchestratorKubernetesBackend, PipelineRun
 
 __all__ = [
@@ -90,6 +90,8 @@ __all__ = [
     "NotFoundError",
     "OrchestratorKubernetesBackend",
     "Output",
+    "OutputFile",
+    "Outputs",
     "PipelineRun",
     "PodError",
     "PortForward",
@@ -124,6 +126,8 @@ _LAZY = {
     "OrchestratorKubernetesBackend": "zenml",
     "LogLine": "runs",
     "Output": "results",
+    "OutputFile": "runs",
+    "Outputs": "runs",
     "PipelineRun": "zenml",
     "Result": "runs",
     "Run": "runs",

@@ -9,7 +9,7 @@ from typing import Any
 from ._code import locate
 from ._notebook import progress
 from .errors import LaunchError
-from .runs import LogLine, Result, launch
+from .runs import LogLine, Outputs, Result, launch, outputs_of
 
 
 class Run:
@@ -69,12 +69,18 @@ class Run:
         state: str = (await self.why())["state"]
         return state
 
+    async def outputs(
+        self, to: str | os.PathLike[str] | None = None, *, task: str | None = None, force: bool = False
+    ) -> Outputs:
+        """The files that the tasks left: see :meth:`longshore.Run.outputs`."""
+        return outputs_of(await self._native.outputs(to, task, force))
+
     async def cancel(self) -> None:
         """Stops the run and keeps its record."""
         await self._native.cancel()
 
     async def remove(self) -> None:
-        """Removes the run with its record."""
+        """Removes the run with its record and its outputs."""
         await self._native.remove()
 
     def __repr__(self) -> str:

@@ -719,6 +719,10 @@ class Run:
         """Follows the run to its end: its events, each a dict."""
     def why(self) -> dict[str, Any]:
         """The state of the run and its cause, as a dict."""
+    def outputs(
+        self, to: str | os.PathLike[str] | None = None, task: str | None = None, force: bool = False
+    ) -> list[dict[str, Any]]:
+        """The outputs of the tasks, each a dict; with a folder, writes the files to it."""
     def cancel(self) -> None:
         """Stops the run and keeps its record."""
     def remove(self) -> None:

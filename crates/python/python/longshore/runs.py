@@ -24,7 +24,7 @@ from ._code import Code, locate
 from ._notebook import progress
 from .errors import InvalidError, LaunchError
 
-__all__ = ["LogLine", "Result", "Run", "Task", "find_run", "run", "task"]
+__all__ = ["LogLine", "OutputFile", "Outputs", "Result", "Run", "Task", "find_run", "run", "task"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,34 @@ class Result(NamedTuple):
     exit_code: int
     #: Why the run ended, in one sentence.
     reason: str
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """A file that a task left."""
+
+    #: The task: ``main/0`` in a run without roles.
+    task: str
+    #: The path in the folder of the task's code.
+    path: str
+    #: The size in bytes.
+    size: int
+    #: The sha256 of the content, in hexadecimal.
+    sha256: str
+    #: The file on this machine, if it was fetched.
+    local: Path | None = None
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The files that tasks left."""
+
+    #: The files, by task and path.
+    files: list[OutputFile]
+    #: Matching files that are not among them, each with the reason.
+    left_out: list[str]
+    #: Tasks that have not ended: their files may be incomplete.
+    running: list[str]
 
 
 class Run:
@@ -113,12 +141,29 @@ class Run:
         """The state with its cause and a remedy, as ``longshore why --output json`` prints it."""
         return self._native.why()
 
+    def outputs(
+        self, to: str | os.PathLike[str] | None = None, *, task: str | None = None, force: bool = False
+    ) -> Outputs:
+        """The files that the tasks left: those that match ``outputs``, an option of :func:`run`.
+
+        They are kept when a task ends, also if it fails or is cancelled, until the run is removed. Of a
+        running task, they are collected now. Only clusters of this machine keep outputs.
+
+        :param to: Write the files to this folder, which is created if needed. Files that it already has
+            are skipped, and all are verified. If the run has several tasks, each has a folder ``ROLE-INDEX``.
+        :param task: Only the files of this task, as ``"worker/0"``, or of this role.
+        :param force: Overwrite files with another content.
+        :raises longshore.KubeError: If the run has no outputs, or the folder has files with another
+            content.
+        """
+        return outputs_of(self._native.outputs(to, task, force))
+
     def cancel(self) -> None:
         """Stops the run and keeps its record."""
         self._native.cancel()
 
     def remove(self) -> None:
-        """Removes the run with its record."""
+        """Removes the run with its record and its outputs."""
         self._native.remove()
 
     def __repr__(self) -> str:
@@ -127,6 +172,22 @@ class Run:
     def _repr_html_(self) -> str:
         why = self.why()
         return f"<p><b>{escape(self.name)}</b> {escape(why['state'])}</p>"
+
+
+def outputs_of(tasks: Sequence[Mapping[str, Any]]) -> Outputs:
+    """The outputs in the notation of the extension module."""
+    files: list[OutputFile] = []
+    left_out: list[str] = []
+    running: list[str] = []
+    for task in tasks:
+        folder = task["folder"]
+        for file in task["manifest"]["files"]:
+            local = None if folder is None else Path(folder, file["path"])
+            files.append(OutputFile(task["task"], file["path"], file["size"], file["sha256"], local))
+        left_out += task["left_out"]
+        if not task["manifest"]["ended"]:
+            running.append(task["task"])
+    return Outputs(files, left_out, running)
 
 
 def run(
@@ -164,7 +225,7 @@ def run(
     :param args: The arguments of a function.
     :param kwargs: The keyword arguments of a function.
     :param options: Further keys of ``longshore.toml``, such as ``image="..."``, ``retries=2``,
-        ``timeout="2h"``, ``name="train"``, or ``code=False`` if the image contains the code. They override
+        ``timeout="2h"``, ``name="train"``, ``outputs=["*.json"]``, or ``code=False`` if the image contains the code. They override
         the file.
     :raises longshore.LaunchError: If the run cannot start. Nothing remains in the cluster.
     """

@@ -120,6 +120,47 @@ class Runs(unittest.TestCase):
 
         self.assertEqual(asyncio.run(use()), (["main/0 | hello", "main/1 | hello"], 0, "succeeded"))
 
+    def test_outputs(self) -> None:
+        script = "import os; open('m.json', 'w').write(os.environ['LONGSHORE_INDEX']); os.symlink('/etc/passwd', 'x.json')"
+        folder = self.folder(main_py=script)
+        run = longshore.run(folder / "main.py", cluster=self.cluster, workers=2, outputs=["*.json"])
+        self.assertEqual(run.wait().exit_code, 0)
+        outputs = run.outputs()
+        self.assertEqual([(file.task, file.path, file.size, file.local) for file in outputs.files],
+                         [("main/0", "m.json", 1, None), ("main/1", "m.json", 1, None)])
+        self.assertEqual(outputs.running, [])
+        self.assertRegex(outputs.left_out[0], "^main/0 x.json is a symbolic link")
+        [fetched] = run.outputs(folder / "got", task="main/1").files
+        self.assertEqual(present(fetched.local), folder / "got" / "main-1" / "m.json")
+        self.assertEqual(present(fetched.local).read_text(), "1")
+        present(fetched.local).write_text("own")
+        with self.assertRaisesRegex(longshore.KubeError, "another content: m.json"):
+            run.outputs(folder / "got")
+        run.outputs(folder / "got", force=True)
+        self.assertEqual(present(fetched.local).read_text(), "1")
+        with self.assertRaisesRegex(longshore.KubeError, "no role"):
+            run.outputs(task="worker/0")
+        run.remove()
+        with self.assertRaisesRegex(longshore.KubeError, "no outputs"):
+            run.outputs()
+
+    def test_outputs_with_asyncio(self) -> None:
+        folder = self.folder(main_py="open('m.json', 'w').write('1')")
+
+        async def use() -> longshore.Outputs:
+            async with aio.Cluster(kubeconfig=self.embedded.kubeconfig) as cluster:
+                run = await aio.run(folder / "main.py", cluster=cluster, outputs=["*.json"])
+                await run.wait(check=True)
+                return await run.outputs(folder / "got")
+
+        [file] = asyncio.run(use()).files
+        self.assertEqual(present(file.local).read_text(), "1")
+
+    def test_outputs_on_another_cluster(self) -> None:
+        other = longshore.Cluster(present(self.embedded.url))
+        with self.assertRaisesRegex(longshore.LaunchError, "only the embedded cluster keeps files"):
+            longshore.run(self.folder(), ["true"], cluster=other, outputs=["*.json"])
+
     def test_bad_arguments(self) -> None:
         folder = self.folder()
 

@@ -1,6 +1,7 @@
-//! `longshore rm`: removes runs with all their objects.
+//! `longshore rm`: removes runs with all their objects and files.
 
 mod code;
+mod outputs;
 
 use std::process::ExitCode;
 
@@ -10,6 +11,7 @@ use globset::GlobBuilder;
 use longshore::launcher::{RunSummary, runs};
 
 use code::Code;
+use outputs::RemovedOutputs;
 
 use crate::{
     complete, config,
@@ -18,7 +20,7 @@ use crate::{
     ui,
 };
 
-/// Remove runs, with their Jobs, pods, logs and code
+/// Remove runs, with their Jobs, pods, logs, outputs and code
 ///
 /// Code in a store is kept, because other runs may use it. The embedded cluster removes
 /// code in its own data folder with the last run that uses it. See docs/stores.md.
@@ -101,10 +103,12 @@ async fn remove(target: &Target, args: &RmArgs) -> Result<()> {
         return Ok(());
     }
     let code = Code::of(target, &chosen).await;
+    let outputs = RemovedOutputs::of(&all, &chosen);
     for run in chosen {
         runs::remove(cluster, &run.run).await?;
         ui::line(format!("The {} {} was removed.", what(run), run.run.name));
     }
+    outputs.remove(target).await;
     code.release(cluster).await;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The arguments of `longshore run`.
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 use clap::Args;
 use longshore::launcher::{Flags, config::Input};
@@ -23,6 +23,7 @@ use crate::{env, error::Result, follow::OnInterrupt, show::EventFormat, target::
   longshore run --env EPOCHS=3 --timeout 2h --detach -- python train.py
   longshore run -it -- python -m pdb train.py
   gunzip < data.gz | longshore run -i -- python count.py
+  longshore run --output-files '*.json' --fetch -- python train.py
   longshore run --dry-run -- python train.py
   longshore run --cron \"0 3 * * *\" --time-zone Europe/Berlin -- python train.py
   longshore run --context production --image registry.example/train -- python train.py")]
@@ -55,6 +56,19 @@ pub(crate) struct RunArgs {
     /// Print the name of the run and exit without following it
     #[arg(long, short = 'd', visible_alias = "no-follow")]
     pub(super) detach: bool,
+    /// Fetch the outputs at the end of the run, also if it fails [default DIR: outputs/RUN]
+    #[arg(
+        long,
+        value_name = "DIR",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        value_hint = clap::ValueHint::DirPath,
+        conflicts_with_all = ["detach", "cron", "dry_run"],
+        help_heading = "Outputs",
+        display_order = 4
+    )]
+    pub(super) fetch: Option<OsString>,
     /// Effect of Ctrl-C on the run; without a terminal, `ask` cancels it
     ///
     /// SIGTERM leaves the run alone, except with `cancel`. SIGKILL, SIGHUP and closing the

@@ -1,16 +1,21 @@
 //! Launches a planned run, and follows it to its end.
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use longshore::{
     client::Cluster,
-    launcher::{PackedRun, Plan, Run, RunSpec, Workload, config::Input, preflight::Purpose, runs},
+    launcher::{
+        PackedRun, Plan, Run, RunSpec, Workload, config::Input, preflight::Purpose,
+        run_outputs::TaskChoice, runs,
+    },
 };
 
 use super::{RunArgs, input, submission};
 use crate::{
     error::Result,
+    fetch_outputs::{self, Destination},
     follow::{self, How},
+    hints,
     interrupt::Interrupt,
     show::head,
     stdin::IgnoredInput,
@@ -53,7 +58,8 @@ impl Launch<'_> {
                     ui::line(run.name.as_str());
                     Ok(ExitCode::SUCCESS)
                 } else {
-                    follow_run(&target, &run, args, spec, interrupt).await
+                    let code = follow_run(&target, &run, args, spec, interrupt).await;
+                    outputs(code, &target, &run, args, spec).await
                 }
             }
             Err(error) => {
@@ -109,6 +115,54 @@ async fn follow_run(
         sending.abort();
     }
     result
+}
+
+/// Fetches the outputs of a run that has ended, or says how. The run's own exit code has
+/// precedence over that of a failed fetch.
+async fn outputs(
+    ended: Result<ExitCode>,
+    target: &Target,
+    run: &Run,
+    args: &RunArgs,
+    spec: &RunSpec,
+) -> Result<ExitCode> {
+    let code = ended?;
+    if !spec.has_outputs() {
+        return Ok(code);
+    }
+    match fetch(target, run, args).await {
+        Ok(()) => Ok(code),
+        Err(error) if code == ExitCode::SUCCESS => Err(error),
+        Err(error) => {
+            ui::error(&error);
+            Ok(code)
+        }
+    }
+}
+
+async fn fetch(target: &Target, run: &Run, args: &RunArgs) -> Result<()> {
+    let name = run.name.as_str();
+    let later = || hints::complete(&format!("`longshore outputs {name}` fetches them"));
+    let Some(folder) = &args.fetch else {
+        ui::note(format!("{} {}", head("outputs"), later()));
+        return Ok(());
+    };
+    let cluster = target.cluster();
+    let found = runs::find(cluster, &run.namespace, name).await?;
+    if !found.state.is_over() {
+        ui::note(format!(
+            "{} the run has not ended; {}",
+            head("outputs"),
+            later()
+        ));
+        return Ok(());
+    }
+    // After a failure, other tasks may still be terminating.
+    follow::wait_until_still(cluster, run).await?;
+    let folder = Some(Path::new(folder)).filter(|folder| !folder.as_os_str().is_empty());
+    let tasks = fetch_outputs::of_run(target, run, &TaskChoice::default()).await?;
+    let to = Destination::of(folder, run);
+    fetch_outputs::fetch(target, run, tasks, to, false).await
 }
 
 /// When a schedule creates its first run.

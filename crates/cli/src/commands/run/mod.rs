@@ -34,6 +34,11 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
         chosen,
         here,
     } = Configuration::load(&args).await?;
+    if args.fetch.is_some() && !spec.has_outputs() {
+        return Err(Error::usage("--fetch: the run has no outputs").hint(
+            "set `outputs` in longshore.toml, or use --output-files, as in --output-files '*.json'",
+        ));
+    }
     report_cluster(&chosen, args.dry_run).await?;
     let mut interrupt = Interrupt::listen()?;
     let bundle = packing::pack(&args.folder, &spec, args.dry_run, &mut interrupt).await?;
@@ -47,6 +52,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
         name: spec.run_name(&names::random_suffix()),
         namespace: namespace(&spec, &chosen),
         bundle,
+        keeps_outputs: chosen.keeps_outputs(),
         store: store.or_else(|| chosen.own_store(size)),
     };
     let plan = packed.plan()?;

@@ -76,6 +76,11 @@ pub enum ConfigError {
         /// What is wrong with it, and what to do.
         problem: String,
     },
+    /// Outputs are files of the folder of the code.
+    #[error(
+        "outputs: without the folder of the code, tasks have no folder whose files can be kept: remove `--no-code` (`code = false`), or the patterns of outputs"
+    )]
+    OutputsWithoutCode,
     /// The run cannot receive standard input.
     #[error("{flag} sends the standard input to one task{problem}")]
     Input {

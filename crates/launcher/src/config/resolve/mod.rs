@@ -97,6 +97,9 @@ fn resolve_options(
         caller: None,
     };
     check_input(&spec)?;
+    if spec.has_outputs() && !spec.code {
+        return Err(ConfigError::OutputsWithoutCode);
+    }
     check_port(port, spec.tasks())?;
     Ok(spec)
 }

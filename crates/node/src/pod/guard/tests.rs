@@ -57,6 +57,7 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
         usage: crate::usage::UsageMeter::default(),
         events,
         fill_volumes: None,
+        collect_files: None,
         remover: Remover::start().unwrap(),
         stopping,
     }

@@ -104,6 +104,8 @@ struct Worker {
     reason: Option<(&'static str, String)>,
     phase: Phase,
     released: bool,
+    /// Whether the hook has read the volumes, or need not.
+    collected: bool,
     torn_down: bool,
     conditions: Vec<Value>,
     reported: Option<Value>,
@@ -133,6 +135,7 @@ pub(super) async fn run(
         .await;
     worker.release();
     if removed {
+        worker.collect_files_of_removed().await;
         worker.remove_files();
     }
 }
@@ -149,6 +152,9 @@ impl Worker {
             .map(|record| record.name().to_owned())
             .collect();
         shared.logs.add_pod(&uid, names);
+        let phase = Phase::of(&pod);
+        // The end was reported, so the volumes were read before.
+        let is_over = phase.is_terminal();
         let tokens = Tokens::new(shared.cluster.clone(), &pod);
         let conditions = status
             .iter()
@@ -157,7 +163,7 @@ impl Worker {
             namespace: metadata.namespace.clone().unwrap_or_default(),
             name: metadata.name.clone().unwrap_or_default(),
             policy: Policy::of(&pod),
-            phase: Phase::of(&pod),
+            phase,
             started: status
                 .and_then(|status| status.start_time.as_ref())
                 .map(|time| time.0),
@@ -185,6 +191,7 @@ impl Worker {
             stopping: None,
             reason: None,
             released: false,
+            collected: is_over,
             torn_down: false,
             reported: None,
             report_retry: Retry::default(),
@@ -204,6 +211,7 @@ impl Worker {
     ) -> bool {
         loop {
             self.run_due().await;
+            self.collect_files().await;
             self.report().await;
             self.tear_down();
             self.finish_deletion().await;

@@ -1,7 +1,11 @@
 //! Releases a pod's resources when it is complete and when it is removed.
 
 use super::Worker;
-use crate::remover::remove_folder;
+use crate::{
+    collect::{self, EndedPod},
+    pod::VOLUMES_DIR,
+    remover::remove_folder,
+};
 
 impl Worker {
     /// Stops updating the files of a completed pod. Its address and names
@@ -23,6 +27,44 @@ impl Worker {
         }
         if let Some(address) = self.take_address() {
             self.shared.hosts.add_retired(&self.uid, self.host(address));
+        }
+    }
+
+    /// Calls the hook that reads the volumes, once the containers have ended and before this is
+    /// reported: a client that sees the end finds the files.
+    pub(super) async fn collect_files(&mut self) {
+        let is_deleted = self.pod.metadata.deletion_timestamp.is_some();
+        if (self.phase.is_terminal() || is_deleted) && self.running.is_empty() {
+            self.collect_files_of_removed().await;
+        }
+    }
+
+    /// The same for a pod that was removed without waiting for its end.
+    pub(super) async fn collect_files_of_removed(&mut self) {
+        if std::mem::replace(&mut self.collected, true) {
+            return;
+        }
+        let Some(hook) = self.shared.collect_files.clone() else {
+            return;
+        };
+        if !collect::is_wanted(&*hook, &self.pod.metadata) {
+            return;
+        }
+        let metadata = self.pod.metadata.clone();
+        let (namespace, name, uid) = (self.namespace.clone(), self.name.clone(), self.uid.clone());
+        let volumes = self.shared.pod_folder(&uid).join(VOLUMES_DIR);
+        let collected = tokio::task::spawn_blocking(move || {
+            hook.collect(&EndedPod {
+                name: &name,
+                namespace: &namespace,
+                uid: &uid,
+                labels: &metadata.labels.unwrap_or_default(),
+                annotations: &metadata.annotations.unwrap_or_default(),
+                volumes: &volumes,
+            });
+        });
+        if let Err(error) = collected.await {
+            tracing::warn!(pod = self.name, %error, "cannot read the pod's volumes");
         }
     }
 

@@ -1,0 +1,211 @@
+//! `longshore outputs`: fetches and lists the files that tasks leave.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+use longshore::launcher::{
+    Run, outputs::Manifest, run_outputs::TaskChoice, runs, terminal_text::escaped,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    complete, config,
+    error::{Error, Result},
+    fetch_outputs::{self, Destination},
+    output::{self, Format},
+    place::Word,
+    target::{self, ClusterArgs, Target},
+    ui,
+};
+
+/// Fetch the files that a run's tasks leave
+///
+/// The files are those that match `outputs` of longshore.toml or --output-files, in the
+/// folder of a task's code. They are kept when a task ends, also if it fails or is
+/// cancelled, until the run is removed; of a running task, they are collected now. Files
+/// that DIR already has are skipped, and their sha256 is verified.
+///
+/// RUN is the name of a run, a prefix of it that no other run has, or `last` for the newest
+/// run. The files of a run with several tasks are written to one folder per task,
+/// ROLE-INDEX. Only the embedded cluster keeps outputs.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  longshore outputs last
+  longshore outputs last --list
+  longshore outputs digits-x7k2p worker/0 --to results
+  longshore outputs digits-x7k2p --output json")]
+pub(crate) struct OutputsArgs {
+    /// Run: its name, a prefix of it, or `last`
+    #[arg(add = ArgValueCompleter::new(complete::runs))]
+    run: String,
+    /// Only the files of this task or role: ROLE/INDEX or ROLE
+    task: Option<String>,
+    /// Folder for the files [default: outputs/RUN]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    to: Option<PathBuf>,
+    /// Overwrite files with another content
+    #[arg(long, short = 'f')]
+    force: bool,
+    /// List the files without fetching them
+    #[arg(long, short = 'l', conflicts_with_all = ["to", "force"])]
+    list: bool,
+    /// Output format of the list; JSON and YAML imply --list
+    #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
+    output: OutputsFormat,
+    /// Namespace [default: that of the context]
+    #[arg(long, short)]
+    namespace: Option<String>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// Output formats of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+enum OutputsFormat {
+    /// Table.
+    #[default]
+    Table,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+pub(crate) async fn outputs(args: OutputsArgs) -> Result<ExitCode> {
+    let (run, choice) = chosen(&args)?;
+    let target = args.cluster.open(&config::here()?).await?;
+    let result = tokio::select! {
+        result = show(&target, &args, run, &choice) => result,
+        _ = tokio::signal::ctrl_c() => Err(Error::interrupted()),
+    };
+    target.close().await?;
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+/// The run and the tasks. `RUN/ROLE/INDEX` names a task, as in other commands.
+fn chosen(args: &OutputsArgs) -> Result<(&str, TaskChoice)> {
+    let wrong = || {
+        Error::usage(format!(
+            "{:?} is neither a task nor a role",
+            args.task.as_deref().unwrap_or(&args.run)
+        ))
+        .hint("write RUN ROLE/INDEX, as in `longshore outputs last worker/0`")
+    };
+    match (Word::parse(&args.run)?, &args.task) {
+        (Word::Name(run), None) => Ok((run, TaskChoice::default())),
+        (Word::Name(run), Some(task)) => Ok((run, TaskChoice::parse(task).ok_or_else(wrong)?)),
+        (Word::Task { run, role, index }, None) => {
+            let role = Some(role.to_owned());
+            Ok((run, TaskChoice { role, index }))
+        }
+        _ => Err(wrong()),
+    }
+}
+
+async fn show(target: &Target, args: &OutputsArgs, run: &str, choice: &TaskChoice) -> Result<()> {
+    let cluster = target.cluster();
+    let namespace = target::namespace(args.namespace.as_deref(), cluster);
+    let found = runs::find_made(cluster, namespace, run).await?;
+    let tasks = fetch_outputs::of_run(target, &found.run, choice).await?;
+    match args.output {
+        OutputsFormat::Json => output::value(Format::Json, &value(&found.run, &tasks)),
+        OutputsFormat::Yaml => output::value(Format::Yaml, &value(&found.run, &tasks)),
+        OutputsFormat::Table if args.list => {
+            list(&tasks);
+            Ok(())
+        }
+        OutputsFormat::Table => {
+            let to = Destination::of(args.to.as_deref(), &found.run);
+            fetch_outputs::fetch(target, &found.run, tasks, to, args.force).await
+        }
+    }
+}
+
+fn value(run: &Run, tasks: &[Manifest]) -> Value {
+    let task = |task: &Manifest| {
+        let left_out = task.left_out.iter();
+        let left_out: Vec<Value> = left_out
+            .map(|file| {
+                json!({
+                    "path": file.path,
+                    "reason": file.reason,
+                    "message": file.reason.to_string(),
+                })
+            })
+            .collect();
+        json!({
+            "task": task.task(),
+            "pod": task.pod,
+            "collected": task.collected,
+            "ended": task.ended,
+            "files": task.files,
+            "leftOut": left_out,
+            "leftOutMore": task.left_out_more,
+            "problem": task.problem,
+        })
+    };
+    json!({
+        "run": run.name.as_str(),
+        "namespace": run.namespace,
+        "tasks": tasks.iter().map(task).collect::<Vec<_>>(),
+    })
+}
+
+fn list(tasks: &[Manifest]) {
+    let rows = tasks.iter().flat_map(|task| {
+        task.files.iter().map(|file| {
+            vec![
+                task.task(),
+                escaped(&file.path).into_owned(),
+                ui::size(file.size),
+                file.sha256.get(..12).unwrap_or_default().to_owned(),
+            ]
+        })
+    });
+    let rows = rows.collect();
+    output::table(
+        &["TASK", "PATH", "SIZE", "SHA256"],
+        rows,
+        "No file matched.",
+    );
+    fetch_outputs::report_left_out(tasks);
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: OutputsArgs,
+    }
+
+    fn choice(words: &[&str]) -> Result<(String, Option<String>, Option<u32>)> {
+        let line = Line::try_parse_from(["outputs"].iter().chain(words)).unwrap();
+        let (run, choice) = chosen(&line.args)?;
+        Ok((run.to_owned(), choice.role, choice.index))
+    }
+
+    #[test]
+    fn a_task_is_a_second_argument_or_a_part_of_the_first() {
+        let worker = Some("worker".to_owned());
+        let last = || "last".to_owned();
+        assert_eq!(choice(&["last"]).unwrap(), (last(), None, None));
+        for words in [&["last", "worker/3"][..], &["last/worker/3"]] {
+            assert_eq!(choice(words).unwrap(), (last(), worker.clone(), Some(3)));
+        }
+        assert_eq!(choice(&["last", "worker"]).unwrap(), (last(), worker, None));
+        for words in [
+            &["last", "worker/x"][..],
+            &["last/worker/3", "worker/3"],
+            &["pod/web"],
+        ] {
+            assert!(choice(words).is_err(), "{words:?}");
+        }
+    }
+}

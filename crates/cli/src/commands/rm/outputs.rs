@@ -1,0 +1,57 @@
+//! Removes the outputs of removed runs.
+
+use std::collections::BTreeSet;
+
+use longshore::launcher::RunSummary;
+
+use crate::{target::Target, ui};
+
+/// Runs whose outputs will be removed.
+pub(super) struct RemovedOutputs {
+    /// Namespaces and names.
+    runs: BTreeSet<(String, String)>,
+}
+
+impl RemovedOutputs {
+    /// The chosen runs, and the runs of chosen schedules.
+    pub(super) fn of(all: &[RunSummary], chosen: &[&RunSummary]) -> Self {
+        let is_chosen = |run: &&RunSummary| {
+            chosen.iter().any(|removed| {
+                let is_of_schedule = run.run.schedule.as_ref() == Some(&removed.run.name);
+                removed.run.namespace == run.run.namespace
+                    && (removed.run.name == run.run.name || is_of_schedule)
+            })
+        };
+        let runs = all.iter().filter(is_chosen);
+        Self {
+            runs: runs
+                .map(|run| (run.run.namespace.clone(), run.run.name.to_string()))
+                .collect(),
+        }
+    }
+
+    /// Removes them, if the cluster keeps outputs.
+    pub(super) async fn remove(self, target: &Target) {
+        let Some(local) = target.outputs() else {
+            return;
+        };
+        let outputs = local.outputs;
+        let folder = outputs.root().to_owned();
+        let work = tokio::task::spawn_blocking(move || {
+            let mut freed: u64 = 0;
+            for (namespace, run) in &self.runs {
+                freed = freed.saturating_add(outputs.remove(namespace, run)?);
+            }
+            Ok::<_, longshore::launcher::outputs::OutputsError>(freed)
+        });
+        match work.await {
+            Ok(Ok(0)) | Err(_) => {}
+            Ok(Ok(freed)) => ui::note(format!("Freed {} of outputs.", ui::size(freed))),
+            Ok(Err(error)) => ui::warning(format!(
+                "the outputs of the runs were not removed from {}: {error}; \
+                 the cluster removes them after a day",
+                folder.display()
+            )),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Fetches outputs of runs to a folder, for `longshore outputs` and `longshore run --fetch`.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use jiff::Timestamp;
+use longshore::launcher::{
+    Run,
+    outputs::{FetchOptions, Fetched, Manifest, OutputsError, task_folder},
+    run_outputs::{RunOutputsError, TaskChoice},
+    terminal_text::escaped,
+};
+
+use crate::{
+    error::{Error, Kind, Result},
+    progress::Spinner,
+    show::head,
+    target::Target,
+    ui,
+};
+
+/// The maximum number of files to name that were left out.
+const NAMED: usize = 10;
+/// The folder of the default destinations, in the current folder.
+const DEFAULT_FOLDER: &str = "outputs";
+
+/// The folder for the files of a run.
+pub(crate) struct Destination {
+    folder: PathBuf,
+    /// Whether the user named it.
+    is_given: bool,
+}
+
+impl Destination {
+    /// The given folder, or `outputs/RUN`.
+    pub(crate) fn of(given: Option<&Path>, run: &Run) -> Self {
+        let own = || Path::new(DEFAULT_FOLDER).join(run.name.as_str());
+        Self {
+            folder: given.map_or_else(own, Path::to_owned),
+            is_given: given.is_some(),
+        }
+    }
+
+    /// Creates the default folder so that its files are not packed into the next run's code.
+    fn prepare(&self) -> io::Result<()> {
+        let folder = Path::new(DEFAULT_FOLDER);
+        if self.is_given || folder.exists() {
+            return Ok(());
+        }
+        fs::create_dir_all(folder)?;
+        fs::write(folder.join(".gitignore"), "*\n")
+    }
+}
+
+/// The outputs of a run's tasks.
+pub(crate) async fn of_run(
+    target: &Target,
+    run: &Run,
+    choice: &TaskChoice,
+) -> Result<Vec<Manifest>> {
+    let Some(local) = target.outputs() else {
+        return Err(failed(&OutputsError::NotKept));
+    };
+    let found = local.of_run(target.cluster(), run, choice, Timestamp::now());
+    found.await.map_err(|error| match error {
+        RunOutputsError::Cluster(error) => error.into(),
+        RunOutputsError::Task(error) => Error::from_source(Kind::Usage, &error),
+        other => failed(&other),
+    })
+}
+
+fn failed(error: &(dyn std::error::Error + 'static)) -> Error {
+    Error::from_source(Kind::Failed, error)
+}
+
+/// Fetches files of tasks, and reports them.
+pub(crate) async fn fetch(
+    target: &Target,
+    run: &Run,
+    tasks: Vec<Manifest>,
+    to: Destination,
+    force: bool,
+) -> Result<()> {
+    let Some(local) = target.outputs() else {
+        return Err(failed(&OutputsError::NotKept));
+    };
+    let is_alone = run.roles.iter().map(|role| role.count).sum::<u32>() == 1;
+    let spinner = Spinner::start("fetching");
+    let folder = to.folder.clone();
+    let work = tokio::task::spawn_blocking(move || {
+        to.prepare().map_err(|source| OutputsError::System {
+            action: "create",
+            path: DEFAULT_FOLDER.into(),
+            source,
+        })?;
+        let mut sum = Fetched::default();
+        for task in &tasks {
+            let to = task_folder(&to.folder, task, is_alone);
+            sum = sum.plus(local.outputs.fetch(task, &FetchOptions { to, force })?);
+        }
+        Ok::<_, OutputsError>((sum, tasks))
+    });
+    let fetched = work.await;
+    spinner.end();
+    let fetched = fetched.map_err(|error| failed(&error))?;
+    let (fetched, tasks) = fetched.map_err(|error| failed(&error))?;
+    report(fetched, &folder);
+    report_left_out(&tasks);
+    Ok(())
+}
+
+fn report(fetched: Fetched, folder: &Path) {
+    let present = match fetched.present {
+        0 => String::new(),
+        present => format!("; {} already there", ui::count(present, "file")),
+    };
+    let text = match (fetched.files, fetched.present) {
+        (0, 0) => "no file matched".to_owned(),
+        (files, _) => format!(
+            "{}, {}, to {}{present}",
+            ui::count(files, "file"),
+            ui::size(fetched.bytes),
+            folder.display()
+        ),
+    };
+    ui::note(format!("{} {text}", head("outputs")));
+}
+
+/// Warns about matching files that are not among the outputs, and about files that may be
+/// incomplete.
+pub(crate) fn report_left_out(tasks: &[Manifest]) {
+    for task in tasks {
+        let name = task.task();
+        if !task.ended {
+            ui::note(format!(
+                "{name} is still running: its files are those of now"
+            ));
+        }
+        if let Some(problem) = &task.problem {
+            ui::warning(format!(
+                "not all files of {name} were kept: {}",
+                escaped(problem)
+            ));
+        }
+        for file in task.left_out.iter().take(NAMED) {
+            let path = escaped(&file.path);
+            ui::warning(format!("not kept: {name} {path} {}", file.reason));
+        }
+        let more = task.left_out_count().saturating_sub(NAMED as u64);
+        if more > 0 {
+            ui::warning(format!(
+                "not kept: {more} more of {name}; --output json lists them"
+            ));
+        }
+    }
+}

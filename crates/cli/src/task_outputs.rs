@@ -1,0 +1,32 @@
+//! Keeps outputs of tasks of the embedded cluster when their pods end.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use longshore::{
+    launcher::{names, outputs::Outputs, run_outputs},
+    model::ObjectMeta,
+};
+use longshore_embedded::{CollectFiles, EndedPod};
+
+/// The cluster's outputs.
+#[derive(Debug)]
+pub(crate) struct TaskOutputs(pub(crate) Outputs);
+
+impl CollectFiles for TaskOutputs {
+    fn wants(&self, annotations: &BTreeMap<String, String>) -> bool {
+        annotations.contains_key(names::OUTPUTS)
+    }
+
+    fn collect(&self, pod: &EndedPod<'_>) {
+        let metadata = ObjectMeta {
+            name: pod.name.to_owned(),
+            namespace: Some(pod.namespace.to_owned()),
+            uid: pod.uid.to_owned(),
+            labels: pod.labels.clone(),
+            annotations: pod.annotations.clone(),
+            ..ObjectMeta::default()
+        };
+        run_outputs::keep_ended(&self.0, &metadata, pod.volumes, Timestamp::now());
+    }
+}

@@ -1,0 +1,115 @@
+//! Why outputs cannot be kept or fetched.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use crate::terminal_text::escaped;
+
+/// Why outputs cannot be kept or fetched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OutputsError {
+    /// The cluster keeps no outputs.
+    #[error(
+        "outputs: only the embedded cluster keeps files of tasks; on this cluster, write them to a volume, as with `--volume claim:NAME:/results`, or upload them from the task, and remove `outputs`"
+    )]
+    NotKept,
+    /// A file or folder of this machine cannot be read or written.
+    #[error("cannot {action} {}: {source}", path.display())]
+    System {
+        /// What was attempted.
+        action: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The annotation of a pod is invalid.
+    #[error(
+        "invalid annotation {}: {problem}",
+        longshore_diagnosis::names::OUTPUTS
+    )]
+    Annotation {
+        /// What is wrong.
+        problem: String,
+    },
+    /// A pod is not a task of a run.
+    #[error("the pod {pod:?} requests outputs, but is not a task of a run: {problem}")]
+    NotATask {
+        /// The pod's name.
+        pod: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The list of a task's files is damaged.
+    #[error("the list of outputs {} is damaged: {problem}; run the task again", path.display())]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A kept file is missing or has another content.
+    #[error(
+        "the kept content of {} is damaged: {problem}; run the task again",
+        escaped(path)
+    )]
+    Damaged {
+        /// The path in the task's folder.
+        path: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Files with another content exist in the target folder.
+    #[error(
+        "{} in {} {} another content: {}; use --force to overwrite, or another folder",
+        if *count == 1 { "one file".to_owned() } else { format!("{count} files") },
+        folder.display(),
+        if *count == 1 { "has" } else { "have" },
+        listed(examples, *count)
+    )]
+    Exists {
+        /// The target folder.
+        folder: PathBuf,
+        /// Some of the files.
+        examples: Vec<String>,
+        /// Their number.
+        count: u64,
+    },
+    /// A file cannot be written at its path in the target folder.
+    #[error("cannot write {} to {}: {problem}; use another folder", escaped(path), folder.display())]
+    Blocked {
+        /// The target folder.
+        folder: PathBuf,
+        /// The path in it.
+        path: String,
+        /// What is in the way.
+        problem: String,
+    },
+}
+
+/// The examples, and the number of the others.
+fn listed(examples: &[String], count: u64) -> String {
+    let names: Vec<_> = examples.iter().map(|path| escaped(path)).collect();
+    match count.saturating_sub(examples.len() as u64) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+impl OutputsError {
+    /// The error for a failed system call.
+    pub(super) fn system<E: Into<io::Error>>(
+        action: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(E) -> Self + use<E> {
+        let path = path.to_owned();
+        move |source| Self::System {
+            action,
+            path,
+            source: source.into(),
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Writes the outputs of a task to a folder, and verifies them. Nothing is written outside the
+//! folder: each folder on the way is opened by its name in the folder above, without links.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _},
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{
+        AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, fstat, mkdirat, openat, renameat,
+        renameat_with, statat, unlinkat,
+    },
+    io::Errno,
+};
+
+use super::{
+    Manifest, OutputFile, Outputs, OutputsError,
+    content::{Side, copy},
+};
+
+/// The maximum number of files to name in an error.
+const NAMED: usize = 5;
+
+/// Where to write outputs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchOptions {
+    /// The folder, which is created if it does not exist.
+    pub to: PathBuf,
+    /// Whether to overwrite files with another content.
+    pub force: bool,
+}
+
+/// What was fetched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fetched {
+    /// The number of written files.
+    pub files: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// The number of files that the folder already had.
+    pub present: u64,
+}
+
+impl Fetched {
+    /// The sum of both.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            files: self.files.saturating_add(other.files),
+            bytes: self.bytes.saturating_add(other.bytes),
+            present: self.present.saturating_add(other.present),
+        }
+    }
+}
+
+/// What is at the path of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum At {
+    Nothing,
+    /// A file with the same content.
+    Same,
+    /// A file with another content, or a link.
+    Other,
+    /// Something that is never replaced.
+    Blocked(&'static str),
+}
+
+impl Outputs {
+    /// Writes the files of a task. Files that the folder already has are skipped. Nothing is
+    /// written if the folder has files with another content, unless `force` is set.
+    ///
+    /// # Errors
+    /// [`OutputsError::Exists`], [`OutputsError::Blocked`], [`OutputsError::Damaged`], and if a
+    /// file cannot be read or written.
+    pub fn fetch(
+        &self,
+        manifest: &Manifest,
+        options: &FetchOptions,
+    ) -> Result<Fetched, OutputsError> {
+        let lock = self.lock()?;
+        lock.lock_shared()
+            .map_err(OutputsError::system("lock", self.root()))?;
+        let to = &options.to;
+        fs::create_dir_all(to).map_err(OutputsError::system("create", to))?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = openat(CWD, to, flags, Mode::empty());
+        let root = root.map_err(OutputsError::system("open", to))?;
+        let mut fetched = Fetched::default();
+        let (mut wanted, mut examples, mut others) = (Vec::new(), Vec::new(), 0_u64);
+        for file in &manifest.files {
+            let at = look(&root, file).map_err(OutputsError::system("read", &to.join(&file.path)));
+            match at? {
+                At::Nothing => wanted.push(file),
+                At::Same => fetched.present = fetched.present.saturating_add(1),
+                At::Other => {
+                    others = others.saturating_add(1);
+                    if examples.len() < NAMED {
+                        examples.push(file.path.clone());
+                    }
+                    wanted.push(file);
+                }
+                At::Blocked(problem) => {
+                    return Err(OutputsError::Blocked {
+                        folder: to.clone(),
+                        path: file.path.clone(),
+                        problem: problem.to_owned(),
+                    });
+                }
+            }
+        }
+        if others > 0 && !options.force {
+            return Err(OutputsError::Exists {
+                folder: to.clone(),
+                examples,
+                count: others,
+            });
+        }
+        for file in wanted {
+            self.write(&root, file, options)?;
+            fetched.files = fetched.files.saturating_add(1);
+            fetched.bytes = fetched.bytes.saturating_add(file.size);
+        }
+        Ok(fetched)
+    }
+
+    /// Writes a file under a temporary name, verifies it, and gives it its name.
+    fn write(
+        &self,
+        root: &OwnedFd,
+        file: &OutputFile,
+        options: &FetchOptions,
+    ) -> Result<(), OutputsError> {
+        let path = options.to.join(&file.path);
+        let damaged = |problem: String| OutputsError::Damaged {
+            path: file.path.clone(),
+            problem,
+        };
+        let mut content = match self.open_content(&file.sha256) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(damaged("it was removed".to_owned()));
+            }
+            content => {
+                content.map_err(OutputsError::system("read", &self.content(&file.sha256)))?
+            }
+        };
+        let (above, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
+        let folder = make_folders(root, above).map_err(OutputsError::system("create", &path))?;
+        // The same name each time, so that an interrupted attempt leaves at most one file.
+        let part = format!(
+            ".longshore-{}.part",
+            file.sha256.get(..16).unwrap_or_default()
+        );
+        let remove = || unlinkat(&folder, part.as_str(), AtFlags::empty());
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(if file.executable { 0o777 } else { 0o666 });
+        let _ = remove();
+        let temporary = openat(&folder, part.as_str(), flags, mode);
+        let mut temporary = File::from(temporary.map_err(OutputsError::system("write", &path))?);
+        let written = match copy(&mut content, &mut temporary, file.size) {
+            Ok(Some(stored)) if stored.sha256 == file.sha256 => Ok(()),
+            Ok(Some(stored)) => Err(damaged(format!("its sha256 is {}", stored.sha256))),
+            Ok(None) => Err(damaged(format!("it is larger than {} bytes", file.size))),
+            Err((error, Side::Read)) => Err(OutputsError::system(
+                "read",
+                &self.content(&file.sha256),
+            )(error)),
+            Err((error, Side::Write)) => Err(OutputsError::system("write", &path)(error)),
+        };
+        let named = written.and_then(|()| {
+            let named = match options.force {
+                true => renameat(&folder, part.as_str(), &folder, name),
+                false => rename_new(&folder, &part, name),
+            };
+            named.map_err(OutputsError::system("write", &path))
+        });
+        if named.is_err() {
+            let _ = remove();
+        }
+        named
+    }
+}
+
+/// Renames a file unless the new name exists.
+fn rename_new(folder: &OwnedFd, from: &str, to: &str) -> Result<(), Errno> {
+    match renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
+        // Not all file systems support it.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => renameat(folder, from, folder, to),
+        renamed => renamed,
+    }
+}
+
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// Opens the folder at a path below another one, and creates the missing ones.
+fn make_folders(root: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
+    let mut folder = openat(root, ".", FOLDER, Mode::empty())?;
+    for name in path.split('/').filter(|name| !name.is_empty()) {
+        match mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error),
+        }
+        folder = openat(&folder, name, FOLDER, Mode::empty())?;
+    }
+    Ok(folder)
+}
+
+/// What is at the path of a file.
+fn look(root: &OwnedFd, file: &OutputFile) -> io::Result<At> {
+    let (above, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
+    let mut folder = openat(root, ".", FOLDER, Mode::empty())?;
+    for name in above.split('/').filter(|name| !name.is_empty()) {
+        folder = match openat(&folder, name, FOLDER, Mode::empty()) {
+            Ok(folder) => folder,
+            Err(Errno::NOENT) => return Ok(At::Nothing),
+            Err(Errno::LOOP | Errno::NOTDIR) => {
+                return Ok(At::Blocked(
+                    "a folder on its path is a file or a symbolic link",
+                ));
+            }
+            Err(error) => return Err(error.into()),
+        };
+    }
+    let found = match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) => found,
+        Err(Errno::NOENT) => return Ok(At::Nothing),
+        Err(error) => return Err(error.into()),
+    };
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Directory => return Ok(At::Blocked("a folder has its name")),
+        FileType::Symlink => return Ok(At::Other),
+        _ => return Ok(At::Blocked("a pipe, socket or device has its name")),
+    }
+    if u64::try_from(found.st_size).ok() != Some(file.size) {
+        return Ok(At::Other);
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = openat(&folder, name, flags, Mode::empty())?;
+    if FileType::from_raw_mode(fstat(&opened)?.st_mode) != FileType::RegularFile {
+        return Ok(At::Other);
+    }
+    let mut existing = File::from(opened).take(file.size.saturating_add(1));
+    match copy(&mut existing, &mut io::sink(), file.size) {
+        Ok(Some(stored)) if stored.sha256 == file.sha256 => Ok(At::Same),
+        Ok(_) => Ok(At::Other),
+        Err((error, _)) => Err(error),
+    }
+}
+
+/// The folder of a task's files in the folder of a run's outputs: none for a run with one task.
+#[must_use]
+pub fn task_folder(to: &Path, manifest: &Manifest, is_alone: bool) -> PathBuf {
+    match is_alone {
+        true => to.to_owned(),
+        false => to.join(format!("{}-{}", manifest.role, manifest.index)),
+    }
+}

@@ -1,0 +1,56 @@
+//! Outputs: the files of a task's folder that a cluster on this machine keeps when the task
+//! ends, until the run is removed.
+//!
+//! A role's [`OutputRequest`] says which files. It is an annotation of the task's pod, which the
+//! node reads: pods need no credentials, and files of a task that is killed are kept, too. The
+//! content of a file is stored once under its sha256 (`content`). A [`Manifest`] per task
+//! lists its files, and what was left out and why.
+//!
+//! `collect` keeps the files of a task, `fetch` writes them to a folder and verifies them, and
+//! `old` removes those of runs that no longer exist. File names, annotations and manifests
+//! are untrusted input: tasks choose them.
+
+mod collect;
+mod content;
+mod error;
+mod fetch;
+mod files;
+mod manifest;
+mod old;
+mod path;
+mod patterns;
+mod request;
+mod task;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::path::{Path, PathBuf};
+
+pub use error::OutputsError;
+pub use fetch::{FetchOptions, Fetched, task_folder};
+pub use files::OutputsUsage;
+pub use manifest::{LeftOut, Manifest, OutputFile, Reason};
+pub use patterns::check_pattern;
+pub use request::{DEFAULT_MAX_BYTES, DEFAULT_MAX_FILES, MOST_FILES, MOST_PATTERNS, OutputRequest};
+pub use task::OutputTask;
+
+/// The folder of a cluster's outputs, which only this cluster uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outputs {
+    root: PathBuf,
+}
+
+impl Outputs {
+    /// The outputs in this folder, which does not have to exist.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+}

@@ -1,0 +1,54 @@
+//! Which files of a task to keep: the annotation of its pod.
+
+use longshore_diagnosis::names;
+use serde::{Deserialize, Serialize};
+
+use super::{OutputsError, check_pattern};
+
+/// The default limit of the size of a task's outputs: 10 GiB.
+pub const DEFAULT_MAX_BYTES: u64 = 10 << 30;
+/// The default limit of the number of a task's outputs.
+pub const DEFAULT_MAX_FILES: u64 = 10_000;
+/// The maximum of that limit.
+pub const MOST_FILES: u64 = 100_000;
+/// The maximum number of patterns.
+pub const MOST_PATTERNS: usize = 100;
+
+/// Which files of a task to keep.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OutputRequest {
+    /// Patterns of paths in the task's folder.
+    pub patterns: Vec<String>,
+    /// The maximum size of all files in bytes.
+    pub max_bytes: u64,
+    /// The maximum number of files.
+    pub max_files: u64,
+    /// Whether the run is created by a schedule.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scheduled: bool,
+}
+
+impl OutputRequest {
+    /// Reads the annotation of a pod, which any client can write.
+    pub(super) fn parse(annotation: &str) -> Result<Self, OutputsError> {
+        let invalid = |problem: String| OutputsError::Annotation { problem };
+        let request: Self =
+            serde_json::from_str(annotation).map_err(|error| invalid(error.to_string()))?;
+        if request.patterns.len() > MOST_PATTERNS {
+            return Err(invalid(format!("use at most {MOST_PATTERNS} patterns")));
+        }
+        for pattern in &request.patterns {
+            check_pattern(pattern).map_err(|rule| invalid(format!("{pattern:?}: {rule}")))?;
+        }
+        Ok(Self {
+            max_files: request.max_files.min(MOST_FILES),
+            ..request
+        })
+    }
+
+    /// The name and value of the annotation.
+    pub(crate) fn annotation(&self) -> Result<(&'static str, String), serde_json::Error> {
+        Ok((names::OUTPUTS, serde_json::to_string(self)?))
+    }
+}

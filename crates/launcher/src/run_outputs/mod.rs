@@ -1,0 +1,200 @@
+//! The outputs of a run: those of tasks that have ended, which the node has kept, and those of
+//! running tasks, which are collected on request.
+
+mod keeper;
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use longshore_client::{Cluster, Item};
+use longshore_diagnosis::{
+    evidence::{JobEvidence, RunPod as _},
+    names,
+};
+use longshore_model::{ObjectMeta, facts::PodFacts};
+
+use crate::{
+    outputs::{Manifest, OutputTask, Outputs, OutputsError},
+    run::Run,
+    runs::TaskError,
+};
+
+pub use keeper::keep;
+
+/// The outputs of a cluster on this machine, and the folder of its pods.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalOutputs {
+    /// The kept outputs.
+    pub outputs: Outputs,
+    /// The folder of the node with a folder per pod.
+    pub pods: PathBuf,
+}
+
+/// Some tasks of a run: all, those of a role, or one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskChoice {
+    /// Their role, if only those of one.
+    pub role: Option<String>,
+    /// Their index, if only one of each role.
+    pub index: Option<u32>,
+}
+
+impl TaskChoice {
+    /// Parses `ROLE` or `ROLE/INDEX`. `None` if the text is neither.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (role, index) = match text.split_once('/') {
+            Some((role, index)) => (role, Some(index.parse().ok()?)),
+            None => (text, None),
+        };
+        (!role.is_empty()).then(|| Self {
+            role: Some(role.to_owned()),
+            index,
+        })
+    }
+
+    fn has(&self, role: &str, index: u32) -> bool {
+        self.role.as_deref().is_none_or(|own| own == role)
+            && self.index.is_none_or(|own| own == index)
+    }
+}
+
+/// Why a run's outputs are not available.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunOutputsError {
+    /// The run requests none.
+    #[error(
+        "the run {run} requests no outputs: set `outputs` in longshore.toml, or use --output-files, and run it again"
+    )]
+    NotRequested {
+        /// The run.
+        run: String,
+    },
+    /// No task has files yet, or the outputs were removed.
+    #[error(
+        "the run {run} has no outputs{}: no such task has started to run, or its outputs were removed",
+        task.as_ref().map(|task| format!(" of {task}")).unwrap_or_default()
+    )]
+    None {
+        /// The run.
+        run: String,
+        /// The requested role or task.
+        task: Option<String>,
+    },
+    /// The text names no task.
+    #[error("{0:?} is neither a task nor a role: write ROLE/INDEX, as in worker/0, or ROLE")]
+    NotATask(String),
+    /// The run does not have the task.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// The outputs cannot be read.
+    #[error(transparent)]
+    Outputs(#[from] OutputsError),
+    /// The cluster does not answer.
+    #[error(transparent)]
+    Cluster(#[from] longshore_client::Error),
+}
+
+impl LocalOutputs {
+    /// The outputs of a run's tasks. Collects the current files of running tasks first.
+    ///
+    /// # Errors
+    /// See [`RunOutputsError`].
+    pub async fn of_run(
+        &self,
+        cluster: &Cluster,
+        run: &Run,
+        choice: &TaskChoice,
+        now: Timestamp,
+    ) -> Result<Vec<Manifest>, RunOutputsError> {
+        run.check_task(choice.role.as_deref(), choice.index)?;
+        let running = self.running(cluster, run, choice).await?;
+        let (local, run_name) = (self.clone(), run.name.to_string());
+        let namespace = run.namespace.clone();
+        let reading = tokio::task::spawn_blocking(move || {
+            for (task, volume) in running {
+                local.outputs.collect(&task, &volume, false, now)?;
+            }
+            local.outputs.of_run(&namespace, &run_name)
+        });
+        // It ends with a result, unless the runtime ends.
+        let found = reading.await.map_err(|_| longshore_client::Error::Closed)?;
+        let mut found = found?;
+        found.retain(|manifest| choice.has(&manifest.role, manifest.index));
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let jobs = run.found_jobs(cluster).await?;
+        let requests = |job: &JobEvidence| job.metadata.annotations.contains_key(names::OUTPUTS);
+        let is_requested = jobs.is_empty() || jobs.iter().any(requests);
+        let run = run.name.to_string();
+        Err(match is_requested {
+            true => RunOutputsError::None {
+                run,
+                task: choice.role.clone().map(|role| match choice.index {
+                    Some(index) => format!("{role}/{index}"),
+                    None => role,
+                }),
+            },
+            false => RunOutputsError::NotRequested { run },
+        })
+    }
+
+    /// The running tasks that request outputs, and their volumes.
+    async fn running(
+        &self,
+        cluster: &Cluster,
+        run: &Run,
+        choice: &TaskChoice,
+    ) -> Result<Vec<(OutputTask, PathBuf)>, RunOutputsError> {
+        let mut running = Vec::new();
+        for pod in run.list_pods(cluster).await? {
+            let pod: PodFacts = Item::typed(&pod)?;
+            let is_chosen = pod
+                .task()
+                .is_some_and(|task| choice.has(&task.role, task.index));
+            // Before, the code is being unpacked.
+            if !is_chosen || !pod.has_started() || pod.is_over() {
+                continue;
+            }
+            if let Some(task) = OutputTask::of(&pod.metadata)?
+                && let Some(volume) = self.volume(&pod.metadata.uid)
+            {
+                running.push((task, volume));
+            }
+        }
+        Ok(running)
+    }
+
+    /// The run's volume of a pod.
+    fn volume(&self, uid: &str) -> Option<PathBuf> {
+        let is_uid = uid
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        (is_uid && !uid.is_empty()).then(|| volume(&self.pods.join(uid).join("volumes")))
+    }
+}
+
+/// Keeps the outputs of a task whose pod has ended. For the node of a cluster, which calls it with
+/// the folder of the pod's volumes; failures are logged.
+pub fn keep_ended(outputs: &Outputs, pod: &ObjectMeta, volumes: &Path, now: Timestamp) {
+    let kept = OutputTask::of(pod).and_then(|task| match task {
+        Some(task) => outputs.collect(&task, &volume(volumes), true, now),
+        None => Ok(None),
+    });
+    let pod = pod.name.as_str();
+    match kept {
+        Ok(Some(kept)) => {
+            let (files, left_out) = (kept.files.len(), kept.left_out_count());
+            tracing::info!(pod, files, left_out, "kept outputs of a task");
+        }
+        Ok(None) => {}
+        Err(error) => tracing::warn!(pod, %error, "cannot keep outputs of a task"),
+    }
+}
+
+/// The run's volume in the folder of a pod's volumes.
+fn volume(volumes: &Path) -> PathBuf {
+    volumes.join(names::HOME_VOLUME)
+}

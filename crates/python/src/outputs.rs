@@ -1,0 +1,177 @@
+//! The outputs of runs on clusters of this machine.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, OnceLock},
+};
+
+use jiff::Timestamp;
+use longshore::{
+    launcher::{
+        Run, names,
+        outputs::{FetchOptions, Manifest, Outputs, OutputsError, task_folder},
+        run_outputs::{self, LocalOutputs, RunOutputsError, TaskChoice},
+        runs,
+    },
+    model::ObjectMeta,
+};
+use longshore_embedded::{CollectFiles, EndedPod, Layout, daemon};
+use pyo3::Python;
+use serde::Serialize;
+
+use crate::{errors::Failure, wait::wait};
+
+/// The outputs of the cluster in this folder.
+pub(crate) fn of(layout: &Layout, ephemeral: bool) -> LocalOutputs {
+    LocalOutputs {
+        outputs: Outputs::new(layout.outputs()),
+        pods: layout.pods(ephemeral),
+    }
+}
+
+/// The outputs of clusters in this process, by their kubeconfigs.
+static IN_PROCESS: Mutex<BTreeMap<PathBuf, LocalOutputs>> = Mutex::new(BTreeMap::new());
+
+/// Remembers the outputs of a cluster in this process.
+pub(crate) fn remember(kubeconfig: &Path, outputs: &LocalOutputs) {
+    let mut known = IN_PROCESS.lock().unwrap_or_else(|error| error.into_inner());
+    known.insert(absolute(kubeconfig), outputs.clone());
+}
+
+/// The outputs of the cluster of this machine to which a kubeconfig belongs, if it is one.
+pub(crate) fn of_kubeconfig(py: Python<'_>, kubeconfig: &Path) -> Option<LocalOutputs> {
+    let path = absolute(kubeconfig);
+    let known = IN_PROCESS.lock().unwrap_or_else(|error| error.into_inner());
+    if let Some(outputs) = known.get(&path) {
+        return Some(outputs.clone());
+    }
+    drop(known);
+    let layout = Layout::new(path.parent()?);
+    if layout.kubeconfig() != path {
+        return None;
+    }
+    let found = wait(py, daemon::find(&layout)).ok()?;
+    let record = found.running()?;
+    Some(of(&layout, record.ephemeral))
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Keeps outputs of a cluster in this process, whose folder is known when it has started.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TaskOutputs(Arc<OnceLock<Outputs>>);
+
+impl TaskOutputs {
+    /// Sets the folder, unless it is set.
+    pub(crate) fn set(&self, outputs: Outputs) {
+        let _ = self.0.set(outputs);
+    }
+}
+
+impl CollectFiles for TaskOutputs {
+    fn wants(&self, annotations: &BTreeMap<String, String>) -> bool {
+        annotations.contains_key(names::OUTPUTS)
+    }
+
+    fn collect(&self, pod: &EndedPod<'_>) {
+        let metadata = ObjectMeta {
+            name: pod.name.to_owned(),
+            namespace: Some(pod.namespace.to_owned()),
+            uid: pod.uid.to_owned(),
+            labels: pod.labels.clone(),
+            annotations: pod.annotations.clone(),
+            ..ObjectMeta::default()
+        };
+        // Set before pods are created, or, if a folder has pods of an earlier cluster, before the
+        // start.
+        if let Some(outputs) = self.0.get() {
+            run_outputs::keep_ended(outputs, &metadata, pod.volumes, Timestamp::now());
+        }
+    }
+}
+
+/// The outputs of a task.
+#[derive(Debug, Serialize)]
+pub(crate) struct TaskFiles {
+    task: String,
+    /// The folder with its files, if they were fetched.
+    folder: Option<PathBuf>,
+    manifest: Manifest,
+    /// The matching files that are not among them, each in a sentence.
+    left_out: Vec<String>,
+}
+
+/// The outputs of a run, which are also written to a folder if one is given.
+pub(crate) async fn outputs(
+    local: Option<LocalOutputs>,
+    cluster: longshore::Cluster,
+    run: Run,
+    to: Option<PathBuf>,
+    task: Option<String>,
+    force: bool,
+) -> Result<Vec<TaskFiles>, RunOutputsError> {
+    let local = local.ok_or(OutputsError::NotKept)?;
+    let choice = match &task {
+        None => TaskChoice::default(),
+        Some(task) => {
+            TaskChoice::parse(task).ok_or_else(|| RunOutputsError::NotATask(task.clone()))?
+        }
+    };
+    let found = local.of_run(&cluster, &run, &choice, Timestamp::now());
+    let found = found.await?;
+    let is_alone = run.roles.iter().map(|role| role.count).sum::<u32>() == 1;
+    let fetching = tokio::task::spawn_blocking(move || {
+        let mut tasks = Vec::new();
+        for manifest in found {
+            let folder = to.as_deref().map(|to| task_folder(to, &manifest, is_alone));
+            if let Some(to) = folder.clone() {
+                local
+                    .outputs
+                    .fetch(&manifest, &FetchOptions { to, force })?;
+            }
+            tasks.push(TaskFiles {
+                task: manifest.task(),
+                left_out: left_out(&manifest),
+                folder,
+                manifest,
+            });
+        }
+        Ok(tasks)
+    });
+    // It ends with a result, unless the runtime ends.
+    fetching.await.map_err(|_| longshore::Error::Closed)?
+}
+
+/// Removes a run with its outputs.
+pub(crate) async fn remove(
+    local: Option<LocalOutputs>,
+    cluster: longshore::Cluster,
+    run: Run,
+) -> Result<(), Failure> {
+    runs::remove(&cluster, &run).await?;
+    let Some(local) = local else {
+        return Ok(());
+    };
+    let removing = tokio::task::spawn_blocking(move || {
+        local.outputs.remove(&run.namespace, run.name.as_str())
+    });
+    let removed = removing.await.map_err(|_| longshore::Error::Closed)?;
+    removed.map_err(RunOutputsError::from)?;
+    Ok(())
+}
+
+fn left_out(manifest: &Manifest) -> Vec<String> {
+    let files = manifest.left_out.iter();
+    let mut all: Vec<String> = files
+        .map(|file| format!("{} {} {}", manifest.task(), file.path, file.reason))
+        .collect();
+    if manifest.left_out_more > 0 {
+        let more = manifest.left_out_more;
+        all.push(format!("{more} more of {}", manifest.task()));
+    }
+    all.extend(manifest.problem.clone());
+    all
+}
