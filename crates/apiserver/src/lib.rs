@@ -34,6 +34,7 @@
 //!
 //! [`Service`]: tower::Service
 
+mod audit;
 mod auth;
 mod authorization;
 mod body;
@@ -77,6 +78,7 @@ mod verb;
 mod webhooks;
 mod yaml;
 
+pub use audit::{AuditLog, Policy as AuditPolicy, PolicyError as AuditPolicyError};
 pub use authorization::{AuthorizationMode, UnknownMode};
 pub use body::Body;
 pub use certificate::ClientCertificate;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use longshore_apiserver::{ApiServer, Authority, Faults, TokenKey};
+use longshore_apiserver::{ApiServer, AuditLog, Authority, Faults, TokenKey};
 use longshore_client::Cluster;
 use longshore_controllers::{Controllers, LocalVolumes};
 use longshore_engine::{Engine, OpenError, Snapshot, Storage};
@@ -20,8 +20,9 @@ use tokio::{
 };
 
 use crate::{
-    Error, NAME, Options, abandoned, descriptors, end::End, files::Durability, kubeconfig,
-    layout::Layout, lock::Lock, namespaces, node_link::NodeLink, publish, settings::Settings,
+    AuditOptions, Error, NAME, Options, abandoned, descriptors, end::End, files::Durability,
+    kubeconfig, layout::Layout, lock::Lock, namespaces, node_link::NodeLink, publish,
+    settings::Settings,
 };
 
 /// A running embedded cluster. Stop it with [`EmbeddedCluster::stop`]. Dropping it
@@ -33,6 +34,7 @@ pub struct EmbeddedCluster {
     /// it.
     internal: Cluster,
     faults: Faults,
+    audit: Option<AuditLog>,
     endpoint: Option<Endpoint>,
     controllers: Option<Controllers>,
     /// The task that keeps the system namespaces. It is aborted on drop.
@@ -75,6 +77,11 @@ impl EmbeddedCluster {
             kubeconfig::check_place(path)?;
         }
 
+        let audit = options
+            .audit
+            .as_ref()
+            .map(AuditOptions::start)
+            .transpose()?;
         let engine = match &options.snapshot {
             Some(snapshot) if options.ephemeral => {
                 Engine::open_at(snapshot, longshore_engine::Options::default())
@@ -101,11 +108,15 @@ impl EmbeddedCluster {
             // Without the built-in controllers, the user's own controllers may act.
             warn_unhandled_kinds: options.controllers,
         });
+        if let Some(log) = &audit {
+            server.record_to(log.clone());
+        }
         let mut started = Self {
             engine,
             cluster: Cluster::from_service(server.service(), "default"),
             internal: Cluster::from_service(server.sheltered_service(), "default"),
             faults: server.faults().clone(),
+            audit,
             endpoint: None,
             controllers: None,
             namespaces: JoinSet::new(),
@@ -410,6 +421,9 @@ impl EmbeddedCluster {
         }
         self.cluster.close();
         self.internal.close();
+        if let Some(log) = self.audit.take() {
+            log.flush().await;
+        }
         if self.ephemeral {
             for dir in [self.layout.node(true), self.layout.volumes(true)] {
                 if let Err(error) = std::fs::remove_dir_all(&dir)

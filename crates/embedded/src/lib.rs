@@ -21,6 +21,7 @@
 //! jobs.
 
 mod abandoned;
+mod audit;
 mod cluster;
 pub mod daemon;
 mod descriptors;
@@ -39,6 +40,7 @@ mod process;
 mod publish;
 mod settings;
 
+pub use audit::AuditOptions;
 pub use cluster::EmbeddedCluster;
 pub use error::Error;
 #[doc(hidden)]
