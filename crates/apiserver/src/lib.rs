@@ -40,6 +40,7 @@ mod authorization;
 mod body;
 mod call;
 mod certificate;
+mod certificate_request;
 mod connection;
 mod discovery;
 mod documents;
@@ -82,6 +83,7 @@ pub use audit::{AuditLog, Policy as AuditPolicy, PolicyError as AuditPolicyError
 pub use authorization::{AuthorizationMode, UnknownMode};
 pub use body::Body;
 pub use certificate::ClientCertificate;
+pub use certificate_request::{CertificateRequest, RequestError};
 pub use inject::{
     Effect, FaultError, FaultReport, FaultRule, Faults, MOST_FAULTS, Match, WatchEnd,
 };

@@ -10,7 +10,7 @@ use std::{
 use futures::future::BoxFuture;
 use longshore_apiserver::{ApiServer, AuditLog, Authority, Faults, TokenKey};
 use longshore_client::Cluster;
-use longshore_controllers::{Controllers, LocalVolumes};
+use longshore_controllers::{Controllers, LocalVolumes, Signer};
 use longshore_engine::{Engine, OpenError, Snapshot, Storage};
 use longshore_node::{ApiAccess, NodeAgent};
 use tokio::{
@@ -22,7 +22,7 @@ use tokio::{
 use crate::{
     AuditOptions, Error, NAME, Options, abandoned, descriptors, end::End, files::Durability,
     kubeconfig, layout::Layout, lock::Lock, namespaces, node_link::NodeLink, publish,
-    settings::Settings,
+    settings::Settings, signer::AuthoritySigner,
 };
 
 /// A running embedded cluster. Stop it with [`EmbeddedCluster::stop`]. Dropping it
@@ -152,10 +152,10 @@ impl EmbeddedCluster {
             std::fs::remove_dir_all(&volumes).map_err(Error::file("empty", &volumes))?;
         }
         let authority = match options.listen {
-            Some(_) => Some(
-                Authority::load_or_create(&self.layout.certificates())
-                    .map_err(Error::part("certificates"))?,
-            ),
+            Some(_) => {
+                let authority = Authority::load_or_create(&self.layout.certificates());
+                Some(Arc::new(authority.map_err(Error::part("certificates"))?))
+            }
             None => None,
         };
         let controllers = async {
@@ -165,7 +165,9 @@ impl EmbeddedCluster {
             let cluster = self.internal.clone();
             let cluster = cluster.with_user_agent("longshore-controllers");
             let mut settings = longshore_controllers::Options::default();
-            settings.root_ca = authority.as_ref().map(Authority::ca_pem);
+            settings.root_ca = authority.as_ref().map(|authority| authority.ca_pem());
+            let signer = AuthoritySigner::of(authority.as_ref());
+            settings.signer = Some(Signer(Arc::new(signer)));
             settings.local_volumes = options.node.then(|| LocalVolumes {
                 folder: self.layout.volumes(options.ephemeral),
                 node: NAME.to_owned(),

@@ -39,6 +39,7 @@ mod options;
 mod process;
 mod publish;
 mod settings;
+mod signer;
 
 pub use audit::AuditOptions;
 pub use cluster::EmbeddedCluster;
