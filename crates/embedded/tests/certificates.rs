@@ -59,10 +59,7 @@ async fn decide(cluster: &Cluster, decision: &str) -> longshore_client::Result<V
 }
 
 /// Waits until the status of the request `r` is as expected, and returns it.
-async fn status(
-    cluster: &Cluster,
-    is_expected: impl Fn(&Value) -> bool + Send + 'static,
-) -> Value {
+async fn status(cluster: &Cluster, is_expected: impl Fn(&Value) -> bool + Send + 'static) -> Value {
     let view = cluster.certificatesigningrequests();
     let expected =
         move |item: &Item<CertificateSigningRequest>| is_expected(&item.raw().unwrap()["status"]);

@@ -163,7 +163,8 @@ impl RuleText {
             })
         });
         let resources = resources.collect::<Result<Vec<_>, _>>()?;
-        if !paths.is_empty() && !(resources.is_empty() && namespaces.is_empty()) {
+        let names_resources = !resources.is_empty() || !namespaces.is_empty();
+        if names_resources && !paths.is_empty() {
             let problem = "rules cannot apply to both regular resources and non-resource URLs";
             return Err(invalid("nonResourceURLs", problem.to_owned()));
         }

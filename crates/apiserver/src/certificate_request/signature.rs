@@ -19,13 +19,15 @@ const RSA_SHA256: &[u64] = &[1, 2, 840, 113549, 1, 1, 11];
 const RSA_SHA384: &[u64] = &[1, 2, 840, 113549, 1, 1, 12];
 const RSA_SHA512: &[u64] = &[1, 2, 840, 113549, 1, 1, 13];
 
-/// The algorithms that ring verifies: key, curve, signature.
-const ALGORITHMS: [(
-    &[u64],
-    Option<&[u64]>,
-    &[u64],
-    &(dyn VerificationAlgorithm + Sync),
-); 8] = [
+/// An algorithm that ring verifies: key, curve, signature.
+type Algorithm = (
+    &'static [u64],
+    Option<&'static [u64]>,
+    &'static [u64],
+    &'static (dyn VerificationAlgorithm + Sync),
+);
+
+const ALGORITHMS: [Algorithm; 8] = [
     (
         EC_KEY,
         Some(P256),
