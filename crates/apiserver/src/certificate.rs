@@ -12,7 +12,7 @@ use rustls::{
 use sha2::{Digest, Sha256};
 
 use crate::{
-    certificate_request::{elements, name_attributes},
+    distinguished_name::{COMMON_NAME, ORGANIZATION, elements, name_attributes},
     tls::{self, Authority, TlsError},
     user::{ADMINISTRATOR, AUTHENTICATED, MASTERS, User},
 };
@@ -25,9 +25,6 @@ const KEY_FILE: &str = "admin.key";
 const VALID_DAYS: i64 = 3650;
 /// A stored certificate with less remaining validity is replaced.
 const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// DER-encoded object identifiers of subject attributes.
-pub(crate) const COMMON_NAME: &[u8] = &[6, 3, 0x55, 4, 3];
-pub(crate) const ORGANIZATION: &[u8] = &[6, 3, 0x55, 4, 10];
 
 /// A client certificate and its key, both in PEM format. Does not implement
 /// `Debug` because the key is a secret.

@@ -43,6 +43,7 @@ mod certificate;
 mod certificate_request;
 mod connection;
 mod discovery;
+mod distinguished_name;
 mod documents;
 mod duplicate_fields;
 mod event_line;

@@ -132,7 +132,7 @@ impl Responder {
                 }
             }
             if let Some(record) = record {
-                body = audit::observed_request(record, body);
+                body = record.observe_request(body);
             }
         }
         let (user, query) = (user?, query?);

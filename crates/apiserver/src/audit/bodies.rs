@@ -112,11 +112,7 @@ impl Body for Observed {
     }
 }
 
-/// Returns a request body whose parts are copied for its record, if that needs
-/// them.
-pub(crate) fn observed_request(record: &super::Record, body: RequestBody) -> RequestBody {
-    match record.request_copy() {
-        Some(copy) => Observed { body, copy }.boxed_unsync(),
-        None => body,
-    }
+/// Returns a body whose parts are copied while they are read.
+pub(super) fn observed(body: RequestBody, copy: Copied) -> RequestBody {
+    Observed { body, copy }.boxed_unsync()
 }

@@ -25,7 +25,6 @@ use longshore_engine::{Ids as _, RandomIds};
 pub use parse::PolicyError;
 pub use policy::Policy;
 
-pub(crate) use bodies::observed_request;
 pub(crate) use record::{Record, Request};
 
 use writer::Writer;

@@ -12,12 +12,17 @@ use longshore_model::{Status, StatusReason};
 
 use super::{
     AuditLog, Log,
-    bodies::Copied,
+    bodies::{self, Copied},
     event::{Event, Head},
     level::{Level, Stage},
     policy,
 };
-use crate::{authorization::Attributes, body::Body, input, user::User};
+use crate::{
+    authorization::Attributes,
+    body::Body,
+    input::{self, RequestBody},
+    user::User,
+};
 
 /// Bytes of a user agent that are recorded, as in Kubernetes.
 const USER_AGENT: usize = 1024;
@@ -161,9 +166,12 @@ impl Record {
         state.last = Last::Panic;
     }
 
-    /// Where the parts of the request body go.
-    pub(super) fn request_copy(&self) -> Option<Copied> {
-        self.state().request.clone()
+    /// Returns the request body, whose parts are copied if the events need them.
+    pub(crate) fn observe_request(&self, body: RequestBody) -> RequestBody {
+        match self.state().request.clone() {
+            Some(copy) => bodies::observed(body, copy),
+            None => body,
+        }
     }
 
     /// Records a response. A response that is a stream completes with it.

@@ -11,12 +11,8 @@ use yasna::{
     tags::{TAG_GENERALIZEDTIME, TAG_UTCTIME},
 };
 
-use super::{
-    elements,
-    read::{CertificateRequest, RequestError, invalid},
-    usages::Usages,
-};
-use crate::tls::Authority;
+use super::{error::RequestError, parts::invalid, read::CertificateRequest, usages::Usages};
+use crate::{distinguished_name::elements, tls::Authority};
 
 const ECDSA_SHA256: &[u64] = &[1, 2, 840, 10045, 4, 3, 2];
 const KEY_USAGE: &[u64] = &[2, 5, 29, 15];

@@ -1,37 +1,19 @@
 //! Reads certificate requests.
 
 use rustls::pki_types::{CertificateSigningRequestDer, pem::PemObject as _};
-use yasna::{ASN1Error, ASN1ErrorKind, ASN1Result, Tag, models::ObjectIdentifier};
+use yasna::{ASN1Error, ASN1Result, Tag, models::ObjectIdentifier};
 
-use super::{elements, name_attributes, signature};
-use crate::certificate::{COMMON_NAME, ORGANIZATION};
+use super::{
+    error::RequestError,
+    parts::{Parts, invalid},
+    signature,
+};
+use crate::distinguished_name::{COMMON_NAME, ORGANIZATION, elements, name_attributes};
 
 /// The attribute of a request that contains extensions.
 const EXTENSION_REQUEST: &[u64] = &[1, 2, 840, 113549, 1, 9, 14];
 /// The extension with other names of the subject.
 const ALTERNATIVE_NAMES: &[u64] = &[2, 5, 29, 17];
-
-/// Why a certificate request cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RequestError {
-    /// The text is not a PEM block of a request.
-    #[error("PEM block type must be CERTIFICATE REQUEST")]
-    Pem,
-    /// The request is malformed.
-    #[error("unable to parse certificate request: {0}")]
-    Malformed(String),
-    /// The request was not signed with its key, or with an algorithm that is not
-    /// supported.
-    #[error("unable to verify certificate request signature: {0}")]
-    Signature(&'static str),
-    /// A key usage is unknown.
-    #[error("unrecognized usage values: {0:?}")]
-    Usages(Vec<String>),
-    /// The authority cannot sign.
-    #[error("failed to sign certificate: {0}")]
-    Signing(String),
-}
 
 /// A certificate request, whose signature is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,40 +56,7 @@ fn malformed(error: ASN1Error) -> RequestError {
     RequestError::Malformed(error.to_string())
 }
 
-pub(super) fn invalid() -> ASN1Error {
-    ASN1Error::new(ASN1ErrorKind::Invalid)
-}
-
-/// The parts of a request, encoded.
-pub(super) struct Parts {
-    /// What is signed.
-    pub(super) signed: Vec<u8>,
-    pub(super) public_key: Vec<u8>,
-    pub(super) algorithm: Vec<u8>,
-    pub(super) signature: Vec<u8>,
-    subject: Vec<u8>,
-    attributes: Option<Vec<u8>>,
-}
-
 impl Parts {
-    fn read(der: &[u8]) -> ASN1Result<Self> {
-        let mut outer = elements(der)?.into_iter();
-        let mut next = || outer.next().ok_or_else(invalid);
-        let (signed, algorithm, signature) = (next()?, next()?, next()?);
-        let mut inner = elements(&signed)?.into_iter().skip(1);
-        let mut next = || inner.next().ok_or_else(invalid);
-        let (subject, public_key) = (next()?, next()?);
-        let attributes = inner.next();
-        Ok(Self {
-            signed,
-            public_key,
-            algorithm,
-            signature,
-            subject,
-            attributes,
-        })
-    }
-
     fn request(self) -> ASN1Result<CertificateRequest> {
         let mut request = CertificateRequest {
             common_name: String::new(),

@@ -3,10 +3,8 @@
 use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 use yasna::models::ObjectIdentifier;
 
-use super::{
-    elements,
-    read::{Parts, RequestError},
-};
+use super::{error::RequestError, parts::Parts};
+use crate::distinguished_name::elements;
 
 const EC_KEY: &[u64] = &[1, 2, 840, 10045, 2, 1];
 const P256: &[u64] = &[1, 2, 840, 10045, 3, 1, 7];

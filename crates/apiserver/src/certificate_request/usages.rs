@@ -1,6 +1,6 @@
 //! The usages of keys, with the names of certificates.k8s.io.
 
-use super::read::RequestError;
+use super::error::RequestError;
 
 /// Usages that are bits of the extension for key usage: name and bit.
 const BITS: [(&str, u8); 10] = [

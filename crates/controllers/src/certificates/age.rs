@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::facts::Request;
 
-/// How long requests are kept that nobody has decided about, or that nobody signs.
+/// How long requests without a decision, and approved ones without a certificate, are kept.
 const PENDING: SignedDuration = SignedDuration::from_hours(24);
 /// How long other requests are kept.
 const DECIDED: SignedDuration = SignedDuration::from_hours(1);
