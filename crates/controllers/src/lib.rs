@@ -1,7 +1,7 @@
 //! The controllers of a cluster: scheduler, Deployment, ReplicaSet,
 //! ReplicationController, StatefulSet, DaemonSet, Job, CronJob, endpoints, disruption
 //! budgets, quotas, nodes, taints, garbage collectors of objects and pods, namespace, volumes,
-//! aggregated ClusterRoles.
+//! certificate requests, aggregated ClusterRoles.
 //!
 //! The controllers are API clients that use only `longshore-client` and do not
 //! depend on the server's implementation. Each consists of pure decision functions
