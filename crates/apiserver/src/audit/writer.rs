@@ -68,8 +68,12 @@ impl Writer {
             counters.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        // The thread ends only after the sender.
-        let _ = self.sender.send(Message::Event(Box::new(event), size));
+        let message = Message::Event(Box::new(event), size);
+        if self.sender.send(message).is_err() {
+            // The thread ends before the sender only if it panics.
+            counters.queued.fetch_sub(size, Ordering::AcqRel);
+            counters.unwritten.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     pub(super) async fn flush(&self) {
