@@ -10,9 +10,11 @@
 )]
 
 pub mod bodies;
+pub mod certificates;
 pub mod crds;
 pub mod merges;
 pub mod patches;
+pub mod policies;
 pub mod protobuf;
 pub mod requests;
 pub mod selectors;
@@ -27,9 +29,11 @@ pub type Check = fn(&[u8]);
 /// All targets: their names and checks.
 pub const TARGETS: &[(&str, Check)] = &[
     ("bodies", bodies::check),
+    ("certificates", certificates::check),
     ("crds", crds::check),
     ("merges", merges::check),
     ("patches", patches::check),
+    ("policies", policies::check),
     ("protobuf", protobuf::check),
     ("requests", requests::check),
     ("selectors", selectors::check),

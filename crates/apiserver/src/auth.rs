@@ -46,6 +46,25 @@ pub(crate) enum Caller {
     Network(Option<Arc<User>>),
 }
 
+impl Caller {
+    /// The kinds of credentials that a request contains.
+    pub(crate) fn attempted(&self, headers: &HeaderMap) -> Vec<&'static str> {
+        let scheme = headers.get(header::AUTHORIZATION);
+        let scheme = scheme.and_then(|value| value.to_str().ok()?.split_once(' '));
+        let scheme = scheme.map(|(scheme, _)| scheme.to_ascii_lowercase());
+        let mut found = Vec::new();
+        match scheme.as_deref() {
+            Some("basic") => found.push("basic"),
+            Some("bearer") => found.push("bearer"),
+            _ => {}
+        }
+        if matches!(self, Self::Network(Some(_))) {
+            found.push("x509");
+        }
+        found
+    }
+}
+
 /// Checks credentials.
 pub(crate) struct Authenticator {
     /// Holds the service accounts and the objects that their tokens are bound

@@ -94,6 +94,37 @@ impl Body {
         }
     }
 
+    /// The bytes of a body that is one buffer.
+    pub(crate) fn buffer(&self) -> Option<&Bytes> {
+        match &self.0 {
+            Inner::Full(bytes) => bytes.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Calls a function with each part of the body when it is sent. The function
+    /// is dropped with the body.
+    pub(crate) fn observed(self, mut see: impl FnMut(&Bytes) + Send + 'static) -> Self {
+        Self(match self.0 {
+            Inner::Full(bytes) => {
+                bytes.iter().for_each(see);
+                Inner::Full(bytes)
+            }
+            Inner::Chunks {
+                chunks,
+                left,
+                unyielded,
+            } => Inner::Chunks {
+                chunks: Box::new(chunks.inspect(see)),
+                left,
+                unyielded,
+            },
+            Inner::Stream(stream) => {
+                Inner::Stream(stream.inspect_ok(move |part| see(part)).boxed())
+            }
+        })
+    }
+
     /// Returns the stream of a streaming body; returns other bodies unchanged
     /// as an error.
     pub(crate) fn into_stream(self) -> Result<BoxStream<'static, io::Result<Bytes>>, Self> {

@@ -1,6 +1,6 @@
 //! A request and the server state that handlers need to process it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use http::{HeaderMap, Method};
 use hyper::upgrade::OnUpgrade;
@@ -10,6 +10,7 @@ use longshore_node_api::{NodeLogs, NodeStreams};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
+    audit::{AuditLog, Record},
     auth::Authenticator,
     authorization::Authorizer,
     documents::Documents,
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) authenticator: Authenticator,
     pub(crate) authorizer: Authorizer,
     pub(crate) webhooks: Webhooks,
+    /// Empty if there is no audit log.
+    pub(crate) audit: OnceLock<AuditLog>,
     /// Becomes true when the server is closed.
     pub(crate) closing: watch::Sender<bool>,
 }
@@ -63,6 +66,8 @@ pub(crate) struct Call {
     pub(crate) sheltered: bool,
     /// The warnings of webhooks.
     pub(crate) warnings: Warnings,
+    /// The record of the audit log, if it contains the request.
+    pub(crate) audit: Option<Arc<Record>>,
 }
 
 impl Call {

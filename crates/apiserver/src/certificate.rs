@@ -12,6 +12,7 @@ use rustls::{
 use sha2::{Digest, Sha256};
 
 use crate::{
+    distinguished_name::{COMMON_NAME, ORGANIZATION, elements, name_attributes},
     tls::{self, Authority, TlsError},
     user::{ADMINISTRATOR, AUTHENTICATED, MASTERS, User},
 };
@@ -24,9 +25,6 @@ const KEY_FILE: &str = "admin.key";
 const VALID_DAYS: i64 = 3650;
 /// A stored certificate with less remaining validity is replaced.
 const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// DER-encoded object identifiers of subject attributes.
-const COMMON_NAME: &[u8] = &[6, 3, 0x55, 4, 3];
-const ORGANIZATION: &[u8] = &[6, 3, 0x55, 4, 10];
 
 /// A client certificate and its key, both in PEM format. Does not implement
 /// `Debug` because the key is a secret.
@@ -134,18 +132,6 @@ pub(crate) fn user(certificate: &[u8]) -> Option<User> {
     (!user.name.is_empty()).then_some(user)
 }
 
-/// Returns the elements of a DER sequence.
-fn elements(der: &[u8]) -> yasna::ASN1Result<Vec<Vec<u8>>> {
-    let mut found = Vec::new();
-    yasna::parse_der(der, |reader| {
-        reader.read_sequence_of(|reader| {
-            found.push(reader.read_der()?);
-            Ok(())
-        })
-    })?;
-    Ok(found)
-}
-
 /// Returns the attributes of a certificate's subject as pairs of identifier and
 /// text.
 fn subject(certificate: &[u8]) -> yasna::ASN1Result<Vec<(Vec<u8>, String)>> {
@@ -155,25 +141,7 @@ fn subject(certificate: &[u8]) -> yasna::ASN1Result<Vec<(Vec<u8>, String)>> {
     // The subject follows version, serial number, algorithm, issuer and
     // validity.
     let subject = signed.get(5).ok_or_else(invalid)?;
-    let mut parts = Vec::new();
-    for set in elements(subject)? {
-        yasna::parse_der(&set, |reader| {
-            reader.read_set_of(|reader| {
-                reader.read_sequence(|reader| {
-                    let kind = reader.next().read_der()?;
-                    let value = reader.next().read_der()?;
-                    let text = yasna::parse_der(&value, |text| text.read_utf8string())
-                        .or_else(|_| yasna::parse_der(&value, |text| text.read_printable_string()))
-                        .or_else(|_| yasna::parse_der(&value, |text| text.read_ia5_string()));
-                    if let Ok(text) = text {
-                        parts.push((kind, text));
-                    }
-                    Ok(())
-                })
-            })
-        })?;
-    }
-    Ok(parts)
+    name_attributes(subject)
 }
 
 #[cfg(test)]

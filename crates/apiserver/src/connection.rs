@@ -78,9 +78,13 @@ impl Connections {
             tokio::select! {
                 Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => {}
                 (permit, accepted) = accepted => match (permit, accepted) {
-                    (Ok(permit), Ok((stream, _))) => {
+                    (Ok(permit), Ok((stream, remote))) => {
                         let entry = Arc::new(self.unauthenticated.enter());
-                        let (acceptor, responder) = (self.acceptor.clone(), self.responder.clone());
+                        let acceptor = self.acceptor.clone();
+                        let responder = Responder {
+                            remote: Some(remote.ip()),
+                            ..self.responder.clone()
+                        };
                         let serving = connection(stream, acceptor, responder, (permit, entry));
                         self.tasks.spawn(serving);
                     }

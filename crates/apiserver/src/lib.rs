@@ -34,13 +34,16 @@
 //!
 //! [`Service`]: tower::Service
 
+mod audit;
 mod auth;
 mod authorization;
 mod body;
 mod call;
 mod certificate;
+mod certificate_request;
 mod connection;
 mod discovery;
+mod distinguished_name;
 mod documents;
 mod duplicate_fields;
 mod event_line;
@@ -77,9 +80,11 @@ mod verb;
 mod webhooks;
 mod yaml;
 
+pub use audit::{AuditLog, Policy as AuditPolicy, PolicyError as AuditPolicyError};
 pub use authorization::{AuthorizationMode, UnknownMode};
 pub use body::Body;
 pub use certificate::ClientCertificate;
+pub use certificate_request::{CertificateRequest, RequestError};
 pub use inject::{
     Effect, FaultError, FaultReport, FaultRule, Faults, MOST_FAULTS, Match, WatchEnd,
 };

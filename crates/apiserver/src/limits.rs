@@ -16,6 +16,13 @@ pub const REQUEST_HEAD: usize = 64 << 10;
 /// object.
 pub(crate) const WEBHOOK_RESPONSE: usize = 8 << 20;
 
+/// Total size of the events that wait to be written to the audit log, in bytes;
+/// beyond that, events are dropped and counted.
+pub const AUDIT_QUEUE: usize = 16 << 20;
+
+/// The largest body that the audit log contains, in bytes.
+pub const AUDIT_BODY: usize = 3 * 1024 * 1024;
+
 /// Time limit of a request that is not a stream (as in Kubernetes); `timeout`
 /// in the query can lower it.
 pub const REQUEST_TIME: Duration = Duration::from_secs(60);

@@ -1,13 +1,15 @@
 //! Turns one request into one response. Errors, panics and timeouts become
 //! `Status` objects here, and fault injection rules are applied.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{net::IpAddr, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
-use http::{Method, Request, Response, request::Parts};
+use http::{HeaderValue, Method, Request, Response, request::Parts};
+use jiff::Timestamp;
 use tokio::{sync::watch, time::timeout};
 
 use crate::{
+    audit::{self, Record},
     auth::Caller,
     authorization::{Attributes, impersonated},
     body::Body,
@@ -31,6 +33,8 @@ pub(crate) struct Responder {
     pub(crate) shared: Arc<Shared>,
     /// Where requests come from, which determines how they are authenticated.
     pub(crate) caller: Caller,
+    /// The client's address.
+    pub(crate) remote: Option<IpAddr>,
     /// Whether fault injection rules apply.
     pub(crate) applies_faults: bool,
     /// Becomes true when streams must end.
@@ -63,18 +67,30 @@ impl Responder {
         let is_pretty = pretty::is_wanted(&parts.uri, &parts.headers);
         let head = parts.method == Method::HEAD;
         let headers = parts.headers.clone();
-        let answered = AssertUnwindSafe(self.answer(parts, body))
-            .catch_unwind()
-            .await;
+        // The cluster's own components do not read the header.
+        let is_recorded = self.shared.audit.get().is_some();
+        let id = (self.applies_faults || is_recorded).then(|| audit::id_of(&headers));
+        let mut record = None;
+        let answer = self.answer(parts, body, (id.as_ref(), &mut record));
+        let answered = AssertUnwindSafe(answer).catch_unwind().await;
         let mut response = match answered {
             Ok(Ok(response)) => response,
             Ok(Err(Failure::StatusError(error))) => reply::status_error(&error),
             Ok(Err(Failure::Dropped)) => return Err(ConnectionDropped),
             Err(_) => {
                 tracing::error!("a handler panicked");
+                if let Some(record) = &record {
+                    record.panicked();
+                }
                 reply::status_error(&StatusError::internal("the server met a fault of its own"))
             }
         };
+        if let Some(record) = record {
+            record.answered(&mut response);
+        }
+        if let Some(id) = id {
+            response.headers_mut().entry(audit::AUDIT_ID).or_insert(id);
+        }
         if is_pretty {
             reply::indent(&mut response);
         }
@@ -85,17 +101,47 @@ impl Responder {
         Ok(response)
     }
 
-    async fn answer(self, parts: Parts, body: RequestBody) -> Result<Response<Body>, Failure> {
+    async fn answer(
+        self,
+        parts: Parts,
+        body: RequestBody,
+        (id, record): (Option<&HeaderValue>, &mut Option<Arc<Record>>),
+    ) -> Result<Response<Body>, Failure> {
         let path = parts.uri.path();
         let route = Route::parse(path);
         let authenticator = &self.shared.authenticator;
-        let user = authenticator.authenticate(&self.caller, &parts.headers, route.as_ref().ok())?;
-        let query = Query::parse(parts.uri.query())?;
+        let user = authenticator.authenticate(&self.caller, &parts.headers, route.as_ref().ok());
+        let query = Query::parse(parts.uri.query());
+        let mut body = body;
+        if let (Some(log), Some(id)) = (self.shared.audit.get(), id) {
+            let no_query = Query::default();
+            let query = query.as_ref().unwrap_or(&no_query);
+            let request = audit::Request {
+                id,
+                attributes: Attributes::of_request(&parts.method, path, query),
+                parts: &parts,
+                remote: self.remote,
+                received: Timestamp::now(),
+            };
+            match &user {
+                Ok(user) => *record = log.begin(request, user),
+                Err(_) => {
+                    if let Some(record) = log.begin(request, &Arc::default()) {
+                        record.unauthenticated(&self.caller.attempted(&parts.headers));
+                    }
+                }
+            }
+            if let Some(record) = record {
+                body = record.observe_request(body);
+            }
+        }
+        let (user, query) = (user?, query?);
         let shared = self.shared.clone();
         let tally = shared
             .metrics
             .begin(&parts.method, route.as_ref().ok(), &query);
-        let result = self.handle((parts, user), route, query, body).await;
+        let audit = record.clone();
+        let result = self.handle((parts, user, audit), route, query, body).await;
         match &result {
             Ok(response) => tally.done(response.status().as_u16()),
             Err(Failure::StatusError(error)) => tally.done(error.status().code),
@@ -106,7 +152,7 @@ impl Responder {
 
     async fn handle(
         self,
-        (mut parts, user): (Parts, Arc<User>),
+        (mut parts, user, audit): (Parts, Arc<User>, Option<Arc<Record>>),
         route: Result<Route, BadPath>,
         query: Query,
         body: RequestBody,
@@ -115,12 +161,26 @@ impl Responder {
         let path = parts.uri.path();
         let authorizer = &self.shared.authorizer;
         let user = match impersonated(authorizer, &user, &parts.headers)? {
-            Some(impersonated) => Arc::new(impersonated),
+            Some(impersonated) => {
+                let impersonated = Arc::new(impersonated);
+                if let Some(record) = &audit {
+                    record.impersonated(&impersonated);
+                }
+                impersonated
+            }
             None => user,
         };
         if !authorizer.allows_everything(&user) {
             let attributes = Attributes::of_request(&parts.method, path, &query);
-            authorizer.check(&user, &attributes)?;
+            let decision = authorizer.decide(&user, &attributes);
+            if let Some(record) = &audit {
+                record.authorized(decision.allowed, &decision.reason);
+            }
+            if !decision.allowed {
+                return Err(attributes.forbidden(&user.name, &decision.reason).into());
+            }
+        } else if let Some(record) = &audit {
+            record.authorized(true, "");
         }
         if let Ok(Route::ForTests(path)) = &route {
             if !self.shared.faults_endpoint {
@@ -160,6 +220,7 @@ impl Responder {
             custom: None,
             sheltered: !self.applies_faults,
             warnings: Warnings::default(),
+            audit,
         };
         let response = in_time(call, route, body).await?;
         match attributes {

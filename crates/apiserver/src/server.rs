@@ -5,7 +5,7 @@ use std::{
     future::Future,
     io,
     pin::pin,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use futures::future::BoxFuture;
@@ -18,6 +18,7 @@ use tokio::{
 };
 
 use crate::{
+    audit::AuditLog,
     auth::{Authenticator, Caller, Token},
     authorization::{self, AuthorizationMode, Authorizer},
     call::Shared,
@@ -96,11 +97,18 @@ impl ApiServer {
             forwarded: Arc::new(Semaphore::new(forwarded)),
             documents: Mutex::default(),
             webhooks: Webhooks::default(),
+            audit: OnceLock::new(),
             closing: watch::Sender::new(false),
         };
         Self {
             shared: Arc::new(shared),
         }
+    }
+
+    /// Records requests in an audit log from now on. Has no effect if there is one
+    /// already.
+    pub fn record_to(&self, log: AuditLog) {
+        let _ = self.shared.audit.set(log);
     }
 
     /// Creates the default roles and bindings that are missing, and adds the
@@ -134,6 +142,7 @@ impl ApiServer {
         Responder {
             shared: self.shared.clone(),
             caller: Caller::InProcess,
+            remote: None,
             applies_faults,
             stopping: self.shared.closing.subscribe(),
         }
@@ -195,6 +204,7 @@ impl ApiServer {
         let responder = Responder {
             shared: self.shared.clone(),
             caller: Caller::Network(None),
+            remote: None,
             applies_faults: true,
             stopping: stop.subscribe(),
         };

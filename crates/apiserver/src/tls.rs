@@ -73,7 +73,7 @@ impl From<rcgen::Error> for TlsError {
 /// A certificate authority. Its key stays in the directory, readable only by
 /// the owner.
 pub struct Authority {
-    key: KeyPair,
+    pub(crate) key: KeyPair,
     pem: String,
 }
 

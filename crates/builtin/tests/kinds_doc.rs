@@ -57,7 +57,7 @@ fn document() -> String {
          `status`, `scale`, `finalize`, `approval`, `binding`, `eviction`, `token`, `exec`, `attach` and\n\
          `portforward`. A webhook behind a Service is called at the ready pods that the Service selects,\n\
          or at the addresses in its EndpointSlices and Endpoints if it has no selector. A webhook\n\
-         without `caBundle` must have a certificate that the system trusts. Audit annotations are ignored, because there is no audit log. The server's own\n\
+         without `caBundle` must have a certificate that the system trusts. Audit annotations are recorded in the [audit log](audit.md). The server's own\n\
          objects, such as the service account `default` of a new namespace, are not reviewed.\n\n\
          HorizontalPodAutoscalers are also served in autoscaling/v1; annotations contain the fields\n\
          that this version lacks. CertificateSigningRequests have the subresource `approval`. The\n\

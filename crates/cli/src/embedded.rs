@@ -6,7 +6,7 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::Args;
 use longshore::model::Quantity;
 use longshore_embedded::{
-    AuthorizationMode, ImageEntrypoint, Layout, LogLimits,
+    AuditOptions, AuthorizationMode, ImageEntrypoint, Layout, LogLimits,
     daemon::{self, Record, SpawnOptions},
 };
 
@@ -42,6 +42,7 @@ pub(crate) struct Wish {
     pub(crate) ephemeral: bool,
     pub(crate) faults: bool,
     pub(crate) authorization: AuthorizationMode,
+    pub(crate) audit: Option<AuditOptions>,
     pub(crate) kubeconfig: Option<PathBuf>,
     pub(crate) node: NodeArgs,
 }
@@ -144,6 +145,12 @@ pub(crate) async fn spawn(layout: &Layout, wish: &Wish) -> Result<Record> {
     }
     if wish.authorization != AuthorizationMode::default() {
         arguments.push(format!("--authorization-mode={}", wish.authorization).into());
+    }
+    if let Some(audit) = &wish.audit {
+        arguments.extend(["--audit-log".into(), (&audit.log).into()]);
+        if let Some(policy) = &audit.policy {
+            arguments.extend(["--audit-policy-file".into(), policy.into()]);
+        }
     }
     if let Some(file) = &wish.kubeconfig {
         arguments.extend(["--kubeconfig".into(), file.into()]);

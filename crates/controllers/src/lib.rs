@@ -1,7 +1,7 @@
 //! The controllers of a cluster: scheduler, Deployment, ReplicaSet,
 //! ReplicationController, StatefulSet, DaemonSet, Job, CronJob, endpoints, disruption
 //! budgets, quotas, nodes, taints, garbage collectors of objects and pods, namespace, volumes,
-//! aggregated ClusterRoles.
+//! certificate requests, aggregated ClusterRoles.
 //!
 //! The controllers are API clients that use only `longshore-client` and do not
 //! depend on the server's implementation. Each consists of pure decision functions
@@ -19,6 +19,7 @@
 //! ```
 
 mod caches;
+mod certificates;
 mod cluster_roles;
 mod concurrent;
 mod cron;
@@ -55,7 +56,10 @@ use futures::{FutureExt, future::BoxFuture};
 use longshore_client::{Cluster, Error};
 use tokio::task::JoinSet;
 
-pub use crate::volumes::LocalVolumes;
+pub use crate::{
+    certificates::{CertificateFacts, CertificateSigner, Signer},
+    volumes::LocalVolumes,
+};
 
 use crate::{caches::Caches, events::Recorder, guard::supervised, job::BackoffLimits};
 
@@ -87,6 +91,8 @@ pub struct Options {
     /// Where volumes are made for the claims of the StorageClass `standard`. The
     /// default is none: claims only get volumes that others create.
     pub local_volumes: Option<LocalVolumes>,
+    /// Signs CertificateSigningRequests. The default is none: they are only stored.
+    pub signer: Option<Signer>,
 }
 
 impl Default for Options {
@@ -101,6 +107,7 @@ impl Default for Options {
             node_check_interval: node_lifecycle::Pace::default().interval,
             silent_node_delay: None,
             local_volumes: None,
+            signer: None,
         }
     }
 }
@@ -235,6 +242,14 @@ impl Controllers {
                 "root-ca",
                 Box::new(move |cluster, caches, _| {
                     root_ca::run(cluster, caches, certificate.clone()).boxed()
+                }),
+            );
+        }
+        if let Some(signer) = options.signer {
+            start(
+                "certificates",
+                Box::new(move |cluster, caches, _| {
+                    certificates::run(cluster, caches, signer.clone()).boxed()
                 }),
             );
         }

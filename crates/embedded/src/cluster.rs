@@ -8,9 +8,9 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use longshore_apiserver::{ApiServer, Authority, Faults, TokenKey};
+use longshore_apiserver::{ApiServer, AuditLog, Authority, Faults, TokenKey};
 use longshore_client::Cluster;
-use longshore_controllers::{Controllers, LocalVolumes};
+use longshore_controllers::{Controllers, LocalVolumes, Signer};
 use longshore_engine::{Engine, OpenError, Snapshot, Storage};
 use longshore_node::{ApiAccess, NodeAgent};
 use tokio::{
@@ -20,8 +20,9 @@ use tokio::{
 };
 
 use crate::{
-    Error, NAME, Options, abandoned, descriptors, end::End, files::Durability, kubeconfig,
-    layout::Layout, lock::Lock, namespaces, node_link::NodeLink, publish, settings::Settings,
+    AuditOptions, Error, NAME, Options, abandoned, descriptors, end::End, files::Durability,
+    kubeconfig, layout::Layout, lock::Lock, namespaces, node_link::NodeLink, publish,
+    settings::Settings, signer::AuthoritySigner,
 };
 
 /// A running embedded cluster. Stop it with [`EmbeddedCluster::stop`]. Dropping it
@@ -33,6 +34,7 @@ pub struct EmbeddedCluster {
     /// it.
     internal: Cluster,
     faults: Faults,
+    audit: Option<AuditLog>,
     endpoint: Option<Endpoint>,
     controllers: Option<Controllers>,
     /// The task that keeps the system namespaces. It is aborted on drop.
@@ -75,6 +77,11 @@ impl EmbeddedCluster {
             kubeconfig::check_place(path)?;
         }
 
+        let audit = options
+            .audit
+            .as_ref()
+            .map(AuditOptions::start)
+            .transpose()?;
         let engine = match &options.snapshot {
             Some(snapshot) if options.ephemeral => {
                 Engine::open_at(snapshot, longshore_engine::Options::default())
@@ -101,11 +108,15 @@ impl EmbeddedCluster {
             // Without the built-in controllers, the user's own controllers may act.
             warn_unhandled_kinds: options.controllers,
         });
+        if let Some(log) = &audit {
+            server.record_to(log.clone());
+        }
         let mut started = Self {
             engine,
             cluster: Cluster::from_service(server.service(), "default"),
             internal: Cluster::from_service(server.sheltered_service(), "default"),
             faults: server.faults().clone(),
+            audit,
             endpoint: None,
             controllers: None,
             namespaces: JoinSet::new(),
@@ -141,10 +152,10 @@ impl EmbeddedCluster {
             std::fs::remove_dir_all(&volumes).map_err(Error::file("empty", &volumes))?;
         }
         let authority = match options.listen {
-            Some(_) => Some(
-                Authority::load_or_create(&self.layout.certificates())
-                    .map_err(Error::part("certificates"))?,
-            ),
+            Some(_) => {
+                let authority = Authority::load_or_create(&self.layout.certificates());
+                Some(Arc::new(authority.map_err(Error::part("certificates"))?))
+            }
             None => None,
         };
         let controllers = async {
@@ -154,7 +165,9 @@ impl EmbeddedCluster {
             let cluster = self.internal.clone();
             let cluster = cluster.with_user_agent("longshore-controllers");
             let mut settings = longshore_controllers::Options::default();
-            settings.root_ca = authority.as_ref().map(Authority::ca_pem);
+            settings.root_ca = authority.as_ref().map(|authority| authority.ca_pem());
+            let signer = AuthoritySigner::of(authority.as_ref());
+            settings.signer = Some(Signer(Arc::new(signer)));
             settings.local_volumes = options.node.then(|| LocalVolumes {
                 folder: self.layout.volumes(options.ephemeral),
                 node: NAME.to_owned(),
@@ -411,6 +424,9 @@ impl EmbeddedCluster {
         }
         self.cluster.close();
         self.internal.close();
+        if let Some(log) = self.audit.take() {
+            log.flush().await;
+        }
         if self.ephemeral {
             for dir in [self.layout.node(true), self.layout.volumes(true)] {
                 if let Err(error) = std::fs::remove_dir_all(&dir)

@@ -55,6 +55,14 @@ pub enum Error {
         .0.display()
     )]
     ForeignKubeconfig(PathBuf),
+    /// The policy of the audit log has a mistake.
+    #[error("cannot use {}", path.display())]
+    AuditPolicy {
+        /// The path of the policy.
+        path: PathBuf,
+        /// The mistake.
+        source: longshore_apiserver::AuditPolicyError,
+    },
     /// A component of the cluster failed to start.
     #[error("the {part} of the embedded cluster failed to start")]
     Part {

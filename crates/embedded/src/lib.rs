@@ -21,6 +21,7 @@
 //! jobs.
 
 mod abandoned;
+mod audit;
 mod cluster;
 pub mod daemon;
 mod descriptors;
@@ -38,7 +39,9 @@ mod options;
 mod process;
 mod publish;
 mod settings;
+mod signer;
 
+pub use audit::AuditOptions;
 pub use cluster::EmbeddedCluster;
 pub use error::Error;
 #[doc(hidden)]

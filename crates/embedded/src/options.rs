@@ -6,6 +6,8 @@ use longshore_apiserver::AuthorizationMode;
 use longshore_engine::Snapshot;
 use longshore_node::{CollectFiles, FillVolumes, ImageEntrypoint, LogLimits};
 
+use crate::AuditOptions;
+
 /// The options of [`EmbeddedCluster::start`](crate::EmbeddedCluster::start). The
 /// default is an ephemeral cluster in this process, with a node and without
 /// sockets.
@@ -39,6 +41,8 @@ pub struct Options {
     /// What decides about the requests of users who are not administrators, such as
     /// pods with the tokens of their service accounts.
     pub authorization: AuthorizationMode,
+    /// Record requests in an audit log.
+    pub audit: Option<AuditOptions>,
     /// The folder of the `longshore` program. It comes first in the `PATH` of pods.
     pub program_dir: Option<PathBuf>,
     /// How much of each container's log the node keeps.
@@ -66,6 +70,7 @@ impl Default for Options {
             node: true,
             faults: false,
             authorization: AuthorizationMode::default(),
+            audit: None,
             program_dir: None,
             log_limits: LogLimits::default(),
             image_entrypoints: Vec::new(),

@@ -68,6 +68,7 @@ pub(super) fn of(
             namespace: namespace.to_owned(),
             name: place.name.to_owned(),
             user: call.user.clone(),
+            audit: call.audit.clone(),
             dry_run: options.dry_run,
             options: options.fields,
         }
@@ -98,6 +99,7 @@ pub(super) fn of_bindings(
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             user: call.user.clone(),
+            audit: call.audit.clone(),
             dry_run: options.dry_run,
             options: options.fields,
         }

@@ -23,13 +23,22 @@ use crate::{
     tokens::{ISSUER, TokenKey},
 };
 
+/// Returns the metrics document.
+fn metrics(call: &Call) -> String {
+    let mut text = call.shared.metrics.text();
+    if let Some(log) = call.shared.audit.get() {
+        text.push_str(&log.metrics());
+    }
+    text
+}
+
 pub(super) async fn dispatch(call: Call, route: Route) -> Reply {
     match route {
         Route::Health(name, check) => health(&call, name, check.as_deref()),
         Route::Metrics => Ok(reply::with_type(
             StatusCode::OK,
             "text/plain; version=0.0.4; charset=utf-8",
-            Body::full(call.shared.metrics.text()),
+            Body::full(metrics(&call)),
         )),
         Route::Version => {
             plain_shape(&call)?;

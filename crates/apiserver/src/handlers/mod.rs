@@ -2,6 +2,7 @@
 //! engine, and presents the result.
 
 mod admission;
+mod certificates;
 mod delete;
 mod evict;
 mod logs;

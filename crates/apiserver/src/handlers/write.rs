@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{
     admission::{self, Place},
-    object_shape, plain_shape,
+    certificates, object_shape, plain_shape,
 };
 use crate::{
     authorization::{Attributes, Guard, PINNED_ATTEMPTS, pin},
@@ -45,6 +45,9 @@ pub(super) async fn create(
     check_kind(&call, &mut object, &info)?;
     let duplicate_fields = duplicate_fields.in_object(&info, &options, &object)?;
     set_requester(&call, &info, &mut object);
+    if certificates::is_request(&info) {
+        certificates::check_new(&object)?;
+    }
     if let Some(guard) = guard(&call, &info, namespace.as_deref(), "") {
         guard.check(None, &object)?;
     }
@@ -182,6 +185,7 @@ pub(super) async fn update(
     ) {
         guard.check(stored(&call, &target).as_ref(), &object)?;
     }
+    check_signer(&call, &target, subresource, Some(&object))?;
     let operations = [Operation::Create, Operation::Update];
     let admission = admission::of(&call, &operations, place(&target, subresource), || {
         admission::write_options(&call.query, options.dry_run)
@@ -203,6 +207,26 @@ pub(super) async fn update(
     }
     written.warnings.splice(0..0, duplicate_fields);
     answer(code(&written), wanted, &presenter, &written)
+}
+
+/// Checks that the user may approve or sign a certificate request. `object` is what
+/// an update writes.
+fn check_signer(
+    call: &Call,
+    target: &Target,
+    subresource: Subresource,
+    object: Option<&Value>,
+) -> Result<(), StatusError> {
+    let authorizer = &call.shared.authorizer;
+    if !certificates::is_request(&target.kind) || authorizer.allows_everything(&call.user) {
+        return Ok(());
+    }
+    match stored(call, target) {
+        Some(before) => {
+            certificates::check_write((authorizer, &call.user), subresource, &before, object)
+        }
+        None => Ok(()),
+    }
 }
 
 /// The current state of an object.
@@ -289,10 +313,14 @@ pub(super) async fn patch(
     let mut body = body;
     if kind == PatchKind::Apply && subresource == Subresource::None {
         set_requester(&call, &target.kind, &mut body);
+        if certificates::is_request(&target.kind) {
+            certificates::check_new(&body)?;
+        }
     }
     if kind == PatchKind::Apply {
         check_may_create(&call, &target)?;
     }
+    check_signer(&call, &target, subresource, None)?;
     let idle_kind_warning = idle_kind_warning(&call, &target.kind);
     let operations = [Operation::Create, Operation::Update];
     let admission = admission::of(&call, &operations, place(&target, subresource), || {

@@ -51,8 +51,10 @@ pub(crate) fn answer(call: Call, upgrade: Upgrade) -> Reply {
     let streams = call.shared.node_streams.clone();
     let forwarded = call.shared.forwarded.clone();
     let stopping = call.stopping;
+    let audit = call.audit;
     tokio::spawn(async move {
-        let _room = room;
+        // The record completes with the session.
+        let (_room, _audit) = (room, audit);
         let io = match connection.await {
             Ok(upgraded) => TokioIo::new(upgraded),
             Err(error) => return tracing::debug!(%error, "a session did not start"),

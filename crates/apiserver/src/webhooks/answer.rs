@@ -17,6 +17,8 @@ pub(super) struct Answer {
     /// The type of the patch, which must be `JSONPatch`.
     pub(super) patch_type: String,
     pub(super) warnings: Vec<String>,
+    /// For the audit log.
+    pub(super) annotations: Vec<(String, String)>,
 }
 
 /// Bytes of a body that an error message contains.
@@ -72,12 +74,20 @@ pub(super) fn read(
         _ if is_beta && !patch.is_empty() => "JSONPatch",
         named => named,
     };
+    let annotations = response["auditAnnotations"]
+        .as_object()
+        .into_iter()
+        .flatten();
+    let annotations = annotations
+        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+        .collect();
     let warnings = response["warnings"].as_array().into_iter().flatten();
     let is_allowed = response["allowed"].as_bool() == Some(true);
     Ok(Answer {
         refusal: (!is_allowed).then(|| Box::new(refusal(webhook, &response["status"]))),
         patch: if is_mutating { patch } else { Vec::new() },
         patch_type: patch_type.to_owned(),
+        annotations,
         warnings: warnings
             .filter_map(|warning| warning.as_str().map(str::to_owned))
             .collect(),

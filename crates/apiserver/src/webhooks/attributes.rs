@@ -5,7 +5,7 @@ use std::sync::Arc;
 use longshore_model::{Gvk, KindInfo};
 use serde_json::{Map, Value};
 
-use crate::user::User;
+use crate::{audit::Record, user::User};
 
 /// The operation on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +73,8 @@ pub(crate) struct Attributes {
     pub(crate) dry_run: bool,
     /// The fields of the request's options; `None` if it has no options.
     pub(crate) options: Option<Map<String, Value>>,
+    /// The record of the audit log, if it contains the request.
+    pub(crate) audit: Option<Arc<Record>>,
 }
 
 impl Attributes {

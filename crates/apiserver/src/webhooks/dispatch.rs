@@ -184,6 +184,11 @@ impl Admission {
     ) -> Result<Answer, Refusal> {
         let mut answer = answer::read(body, expected, &webhook.name)?;
         self.warnings.add(std::mem::take(&mut answer.warnings));
+        if let Some(record) = &self.attributes.audit {
+            for (key, value) in std::mem::take(&mut answer.annotations) {
+                record.annotate(format!("{}/{key}", webhook.name), &value);
+            }
+        }
         match answer.refusal.take() {
             Some(status) => Err(Refusal::Refused(status)),
             None => Ok(answer),

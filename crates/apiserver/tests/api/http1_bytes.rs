@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 const HEAD: &str = "host: x\r\nauthorization: Bearer secret\r\n";
 
 /// Sends bytes, closes that direction, and reads until the end.
-async fn exchange(running: &Running, bytes: &[u8]) -> String {
+pub(crate) async fn exchange(running: &Running, bytes: &[u8]) -> String {
     let mut stream = running.connect(b"http/1.1", "localhost").await;
     // The server may have closed the connection: then the response says why.
     let _ = stream.write_all(bytes).await;

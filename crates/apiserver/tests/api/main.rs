@@ -4,6 +4,7 @@
 
 mod arbitrary_requests;
 mod attacks;
+mod audit;
 mod authorization;
 mod bad_bodies;
 mod bad_options;

@@ -172,3 +172,25 @@ async fn configurations_are_exempt() {
     server.config_map("a").await;
     assert!(hook.calls().is_empty());
 }
+
+#[tokio::test]
+async fn annotations_are_recorded_in_the_audit_log() {
+    let (server, hook) = (Server::new(), Hook::start().await);
+    let webhook = hook.webhook("/check", &["CREATE"], &["configmaps"]);
+    let name = webhook["name"].as_str().unwrap().to_owned();
+    configure(&server, "Validating", "a", &[webhook]).await;
+    hook.on(
+        "/check",
+        |_| json!({"allowed": true, "auditAnnotations": {"result": "fine", "number": 1}}),
+    );
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let policy = longshore_apiserver::AuditPolicy::default();
+    let log = longshore_apiserver::AuditLog::start(policy, file.reopen().unwrap()).unwrap();
+    server.api.record_to(log.clone());
+    server.config_map("x").await;
+    log.flush().await;
+    let line = std::fs::read_to_string(file.path()).unwrap();
+    let event: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(event["annotations"][format!("{name}/result")], "fine");
+    assert_eq!(event["annotations"][format!("{name}/number")], Value::Null);
+}

@@ -68,7 +68,7 @@ pub(super) static KINDS: &[KindRules] = &[
     KindRules {
         group: "certificates.k8s.io",
         kind: "CertificateSigningRequest",
-        behaviour: Stored("it is never signed"),
+        behaviour: Acts("a controller signs approved requests for the signers of Kubernetes"),
         fields: &["spec.signerName"],
         name: NameRule::PathSegment,
         has_fixed_spec: true,

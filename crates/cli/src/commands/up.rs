@@ -12,7 +12,7 @@ use longshore::{
     },
 };
 use longshore_embedded::{
-    AuthorizationMode, Layout,
+    AuditOptions, AuthorizationMode, Layout,
     daemon::{self, Record, Report, ServeOptions, State, Usage},
 };
 
@@ -63,6 +63,15 @@ pub(crate) struct UpArgs {
     /// the kubeconfig always have full access. See docs/authentication.md.
     #[arg(long, value_name = "MODE")]
     authorization_mode: Option<AuthorizationMode>,
+    /// Append a record of each API request to this file, in Kubernetes' audit format
+    ///
+    /// Each line is an Event of audit.k8s.io/v1 in JSON. Only the owner can read the file.
+    /// Bodies of Secrets, and tokens, are never recorded. See docs/audit.md.
+    #[arg(long, value_name = "FILE")]
+    audit_log: Option<PathBuf>,
+    /// Audit policy that selects the recorded requests [default: metadata of all requests]
+    #[arg(long, value_name = "FILE", requires = "audit_log")]
+    audit_policy_file: Option<PathBuf>,
     /// Maximum disk usage of code bundles [default: 10Gi]
     ///
     /// The limit stays in effect until another is set. It never exceeds half of the free
@@ -111,7 +120,7 @@ pub(crate) async fn up(args: UpArgs) -> Result<ExitCode> {
         longshore_embedded::check_kubeconfig_place(file)?;
     }
     if args.foreground {
-        let options = serve_options(&args, &layout, kubeconfig);
+        let options = serve_options(&args, &layout, kubeconfig)?;
         layout.create()?;
         set_code_limit(&args, &layout)?;
         daemon::serve(options, |record, cluster| {
@@ -153,6 +162,15 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
                 ))
                 .hint("stop it with `longshore down` first"));
             }
+            if let Some(audit) = audit_options(args)?
+                && record.audit_log.as_ref() != Some(&audit.log)
+            {
+                return Err(Error::usage(format!(
+                    "the embedded cluster is already running without --audit-log {}",
+                    audit.log.display()
+                ))
+                .hint("stop it with `longshore down` first"));
+            }
             if let Some(file) = &kubeconfig {
                 record.copy_kubeconfig(file)?;
             }
@@ -163,6 +181,7 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
                 ephemeral: args.ephemeral,
                 faults: args.faults,
                 authorization: args.authorization_mode.unwrap_or_default(),
+                audit: audit_options(args)?,
                 kubeconfig: kubeconfig.clone(),
                 node: args.node.clone(),
             };
@@ -231,22 +250,42 @@ fn quoted(text: &str) -> String {
     }
 }
 
-fn serve_options(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> ServeOptions {
+/// The audit log, with absolute paths, because the background process has another
+/// working directory.
+fn audit_options(args: &UpArgs) -> Result<Option<AuditOptions>> {
+    let absolute = |path: &PathBuf| {
+        std::path::absolute(path).map_err(|error| Error::from_source(Kind::Usage, &error))
+    };
+    let Some(log) = &args.audit_log else {
+        return Ok(None);
+    };
+    Ok(Some(AuditOptions {
+        log: absolute(log)?,
+        policy: args.audit_policy_file.as_ref().map(absolute).transpose()?,
+    }))
+}
+
+fn serve_options(
+    args: &UpArgs,
+    layout: &Layout,
+    kubeconfig: Option<PathBuf>,
+) -> Result<ServeOptions> {
     let program = std::env::current_exe().ok();
-    ServeOptions {
+    Ok(ServeOptions {
         dir: layout.dir().to_owned(),
         ephemeral: args.ephemeral,
         kubeconfig,
         on_demand: args.on_demand,
         faults: args.faults,
         authorization: args.authorization_mode.unwrap_or_default(),
+        audit: audit_options(args)?,
         log_limits: args.node.log_limits(),
         image_entrypoints: args.node.image_entrypoints(),
         device_root: args.node.device_root(),
         collect_files: Some(Arc::new(TaskOutputs(Outputs::new(layout.outputs())))),
         fill_volumes: Some(Arc::new(ReadyCode(Kept::new(layout.bundles())))),
         program_dir: program.and_then(|program| program.parent().map(PathBuf::from)),
-    }
+    })
 }
 
 /// Runs the background process, which has its own session. It reports once on standard output
@@ -259,7 +298,7 @@ async fn serve_spawned(
     // Do not prevent file systems from being unmounted.
     let _ = std::env::set_current_dir("/");
     let result = daemon::serve(
-        serve_options(&args, &layout, kubeconfig),
+        serve_options(&args, &layout, kubeconfig)?,
         |record, cluster| {
             look_after_runs(cluster, &layout);
             report(&Report::Ready(record.clone()));

@@ -155,3 +155,46 @@ fn kube_apiserver_accepts_client_certificates_of_the_given_authority() {
     assert!(matches!(error.code(), Some(401 | 403)), "{error}");
     server.stop();
 }
+
+/// The script with which the GitHub Action exports the variables.
+fn action_script() -> String {
+    let action = include_str!("../../../../action.yml");
+    let (_, script) = action.split_once("      run: |\n").unwrap();
+    let lines = script.lines().map(|line| line.strip_prefix("        "));
+    lines.map(|line| format!("{}\n", line.unwrap())).collect()
+}
+
+#[test]
+fn the_github_action_exports_the_folder() {
+    let machine = Machine::new();
+    let folder = machine.home().join("github");
+    std::fs::create_dir(&folder).unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let run = |controllers: &str| {
+        let mut command = machine.shell("exec bash -c \"$SCRIPT\"");
+        for name in ["PATH", "ENV", "OUTPUT"] {
+            command.env(format!("GITHUB_{name}"), folder.join(name));
+        }
+        command
+            .env("SCRIPT", action_script())
+            .env("PROGRAM", env!("CARGO_BIN_EXE_longshore"))
+            .env("CONTROLLERS", controllers);
+        crate::machine::Answer::new(&command.output().unwrap())
+    };
+    let wrong = run("yes").expect(2);
+    assert!(wrong.out.contains("::error::controllers"), "{}", wrong.out);
+    for controllers in ["false", "true"] {
+        run(controllers).expect(0);
+        let output = read("OUTPUT");
+        let assets = output.lines().last().unwrap();
+        let assets = assets.strip_prefix("assets=").unwrap();
+        assert!(std::path::Path::new(assets).join("kube-apiserver").exists());
+        let exported = format!("KUBEBUILDER_ASSETS={assets}\n");
+        assert!(read("ENV").ends_with(&exported), "{}", read("ENV"));
+    }
+    let program = read("PATH");
+    let program = std::path::Path::new(program.lines().last().unwrap()).join("longshore");
+    assert!(program.exists());
+    let lines: Vec<String> = read("OUTPUT").lines().map(str::to_owned).collect();
+    assert_ne!(lines[0], lines[1], "the folder with controllers is another");
+}

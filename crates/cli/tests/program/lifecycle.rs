@@ -264,3 +264,34 @@ fn descriptors_and_files_do_not_grow_with_runs() {
     eventually("the descriptors are closed", || open() <= descriptors + 2);
     assert_eq!(names(), files);
 }
+
+#[test]
+fn requests_are_recorded_in_the_audit_log() {
+    let machine = Machine::new();
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (log, policy) = (path("audit.log"), path("policy.yaml"));
+    let up = ["up", "--ephemeral", "--audit-log", &log];
+    std::fs::write(&policy, "kind: Policy").unwrap();
+    let refused = machine
+        .longshore(&[&up[..], &["--audit-policy-file", &policy]].concat())
+        .expect(3);
+    assert!(refused.err.contains("policy.yaml"), "{}", refused.err);
+
+    let rules = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n\
+                 - {level: Metadata, resources: [{resources: [nodes]}], verbs: [list]}";
+    std::fs::write(&policy, rules).unwrap();
+    machine
+        .longshore(&[&up[..], &["--audit-policy-file", &policy]].concat())
+        .expect(0);
+    machine.longshore(&["get", "nodes"]).expect(0);
+    machine.longshore(&up).expect(0);
+    let other = machine.longshore(&["up", "--audit-log", &policy]).expect(2);
+    assert!(other.err.contains("without --audit-log"), "{}", other.err);
+    machine.longshore(&["down"]).expect(0);
+    let text = std::fs::read_to_string(&log).unwrap();
+    let by_program = |line: &str| {
+        line.contains("\"requestURI\":\"/api/v1/nodes") && line.contains("\"127.0.0.1\"")
+    };
+    assert!(text.lines().any(by_program), "{text}");
+}

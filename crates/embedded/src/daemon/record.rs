@@ -31,6 +31,9 @@ pub struct Record {
     /// What decides about requests: `RBAC` or `AlwaysAllow`.
     #[serde(default)]
     pub authorization_mode: String,
+    /// The file of the audit log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit_log: Option<PathBuf>,
     /// The version of the program that runs the cluster.
     pub version: String,
 }
@@ -92,6 +95,7 @@ mod tests {
             on_demand: false,
             faults: false,
             authorization_mode: "RBAC".into(),
+            audit_log: None,
             version: "0".into(),
         };
         assert!(record.is_alive());

@@ -14,7 +14,7 @@ use longshore_node::{CollectFiles, FillVolumes, ImageEntrypoint, LogLimits};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{End, POLL_INTERVAL, Record, find, usage, work};
-use crate::{EmbeddedCluster, Error, Layout, Options, files, lock::Lock, process};
+use crate::{AuditOptions, EmbeddedCluster, Error, Layout, Options, files, lock::Lock, process};
 
 /// The options of the cluster's process.
 #[derive(Debug, Clone)]
@@ -32,6 +32,8 @@ pub struct ServeOptions {
     pub faults: bool,
     /// See [`Options::authorization`].
     pub authorization: AuthorizationMode,
+    /// See [`Options::audit`].
+    pub audit: Option<AuditOptions>,
     /// A folder that comes first in the `PATH` of pods.
     pub program_dir: Option<PathBuf>,
     /// How much of each container's log the node keeps.
@@ -82,6 +84,7 @@ pub async fn serve(
         node: true,
         faults: options.faults,
         authorization: options.authorization,
+        audit: options.audit.clone(),
         program_dir: options.program_dir.clone(),
         log_limits: options.log_limits,
         image_entrypoints: options.image_entrypoints.clone(),
@@ -156,6 +159,7 @@ fn write_record(
         on_demand: options.on_demand,
         faults: options.faults,
         authorization_mode: options.authorization.as_str().to_owned(),
+        audit_log: options.audit.as_ref().map(|audit| audit.log.clone()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     record.write(layout)?;

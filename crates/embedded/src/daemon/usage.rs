@@ -151,6 +151,7 @@ mod tests {
             on_demand: true,
             faults: false,
             authorization_mode: String::new(),
+            audit_log: None,
             version: String::new(),
         };
         let _next = Lock::try_exclusive(&layout.lock()).unwrap().unwrap();

@@ -7,7 +7,7 @@ use std::{
 };
 
 use longshore_apiserver::{
-    ApiServer, Authority, AuthorizationMode, NoLogs, NoStreams, ServerTls, TokenKey,
+    ApiServer, AuditLog, Authority, AuthorizationMode, NoLogs, NoStreams, ServerTls, TokenKey,
 };
 use longshore_client::Cluster;
 use longshore_controllers::Controllers;
@@ -15,7 +15,7 @@ use longshore_engine::Engine;
 use tokio::{net::TcpListener, task::JoinSet};
 
 use super::{API_SERVER, EnvtestError, flags::Flags};
-use crate::{descriptors, namespaces, settings};
+use crate::{AuditOptions, descriptors, namespaces, settings};
 
 /// The help. envtest searches it for flags.
 pub(super) const HELP: &str = "\
@@ -30,6 +30,8 @@ Flags:
       --tls-private-key-file string               Key of the server certificate
       --client-ca-file string                     CA certificates that sign client certificates
       --service-account-signing-key-file string   P-256 key that signs service account tokens
+      --audit-log-path string                     File of the audit log, or - for standard output
+      --audit-policy-file string                  Policy of the audit log (default: metadata of all requests)
 
 All other flags of kube-apiserver are accepted and have no effect.
 ";
@@ -44,6 +46,7 @@ pub(super) struct Settings {
     identity: Option<(PathBuf, PathBuf)>,
     client_ca: Option<PathBuf>,
     token_key: Option<PathBuf>,
+    audit: Option<AuditOptions>,
 }
 
 impl Settings {
@@ -70,7 +73,10 @@ impl Settings {
             folder.map(|folder| (folder.join("apiserver.crt"), folder.join("apiserver.key")));
         // Without the files, kube-apiserver makes a certificate, too.
         let in_folder = in_folder.filter(|(certificate, key)| certificate.exists() && key.exists());
+        let policy = file(flags, "audit-policy-file");
+        let audit = file(flags, "audit-log-path").map(|log| AuditOptions { log, policy });
         Ok(Self {
+            audit,
             address: SocketAddr::new(ip, port),
             identity: certificate.zip(key).or(in_folder),
             client_ca: file(flags, "client-ca-file"),
@@ -90,7 +96,9 @@ pub(super) async fn serve(
         identity,
         client_ca,
         token_key,
+        audit,
     } = settings;
+    let audit = audit.as_ref().map(start_audit).transpose()?;
     descriptors::raise_limit();
     let token_key = match token_key {
         Some(path) => TokenKey::load(&path),
@@ -121,6 +129,9 @@ pub(super) async fn serve(
         authorization: AuthorizationMode::Rbac,
         warn_unhandled_kinds: with_controllers,
     });
+    if let Some(log) = &audit {
+        server.record_to(log.clone());
+    }
     let listener = TcpListener::bind(address)
         .await
         .map_err(|source| EnvtestError::Listen { address, source })?;
@@ -140,7 +151,17 @@ pub(super) async fn serve(
     if let Some(controllers) = controllers {
         controllers.stop().await;
     }
+    if let Some(log) = audit {
+        log.flush().await;
+    }
     served.map_err(EnvtestError::Serve)
+}
+
+fn start_audit(options: &AuditOptions) -> Result<AuditLog, EnvtestError> {
+    if options.log.as_os_str() != "-" {
+        return Ok(options.start()?);
+    }
+    AuditLog::start(options.policy()?, std::io::stdout()).map_err(start)
 }
 
 fn start(error: impl std::fmt::Display) -> EnvtestError {

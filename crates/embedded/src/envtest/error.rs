@@ -27,6 +27,9 @@ pub enum EnvtestError {
     /// A certificate or key cannot be used.
     #[error(transparent)]
     Certificate(#[from] longshore_apiserver::TlsError),
+    /// The audit log cannot be written, or its policy has a mistake.
+    #[error(transparent)]
+    Audit(#[from] crate::Error),
     /// The API server cannot start.
     #[error("cannot start the API server: {0}")]
     Start(String),

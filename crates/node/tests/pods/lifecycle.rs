@@ -70,7 +70,7 @@ async fn a_pod_that_cannot_start_reports_the_cause() {
     stage
         .run(
             "image",
-            json!({"containers": [{"name": "main", "image": "nginx"}]}),
+            json!({"containers": [{"name": "main", "image": "httpd"}]}),
         )
         .await;
     let reason =
@@ -368,6 +368,15 @@ async fn args_without_a_command_run_unless_the_image_has_an_entrypoint() {
     assert!(
         message.contains("\"--epochs\": executable file not found")
             && message.contains("--image-entrypoint"),
+        "{message}"
+    );
+    let missing = json!({"name": "main", "image": "nginx"});
+    stage.run("missing", with(missing)).await;
+    let pod = stage.ended("missing").await;
+    let message = terminated(&pod)["message"].as_str().unwrap();
+    assert!(
+        message.contains("\"no-such-nginx\": executable file not found")
+            && message.contains("install the program"),
         "{message}"
     );
     stage.stop().await;

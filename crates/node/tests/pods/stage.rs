@@ -57,7 +57,10 @@ impl Stage {
             path_prepend: None,
             access: self.access.clone(),
             log_limits: LogLimits::default(),
-            image_entrypoints: vec!["trainer=echo trained".parse().unwrap()],
+            image_entrypoints: vec![
+                "trainer=echo trained".parse().unwrap(),
+                "nginx=no-such-nginx -g".parse().unwrap(),
+            ],
             device_root: self.folder.path().join("root"),
             fill_volumes: self.fill_volumes.clone(),
             collect_files: self.collect_files.clone(),

@@ -175,11 +175,18 @@ impl Worker {
                     .is_some_and(|all| !all.is_empty());
                 if matches!(error, StartError::Execute { .. }) && !has_command {
                     let image = container.image.as_deref().unwrap_or_default();
-                    message.push_str(&format!(
-                        "; the container has no command, so its args were taken for one: give it \
-                         a command, or start the cluster with `longshore up \
-                         --image-entrypoint '{image}=COMMAND'`"
-                    ));
+                    message.push_str(&match self.shared.image_entrypoints.find(image) {
+                        Some(_) => format!(
+                            "; this is the entrypoint that --image-entrypoint sets for the image \
+                             {image:?}: install the program on this machine, give the container \
+                             a command, or start the cluster with another entrypoint"
+                        ),
+                        None => format!(
+                            "; the container has no command, so its args were taken for one: \
+                             give it a command, or start the cluster with `longshore up \
+                             --image-entrypoint '{image}=COMMAND'`"
+                        ),
+                    });
                 }
                 return self.failed_to_start(index, message);
             }
