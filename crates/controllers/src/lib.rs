@@ -1,6 +1,6 @@
 //! The controllers of a cluster: scheduler, Deployment, ReplicaSet,
 //! ReplicationController, StatefulSet, DaemonSet, Job, CronJob, endpoints, disruption
-//! budgets, quotas, nodes, taints, garbage collectors of objects and pods, namespace, volumes,
+//! budgets, HorizontalPodAutoscalers, quotas, nodes, taints, garbage collectors of objects and pods, namespace, volumes,
 //! aggregated ClusterRoles.
 //!
 //! The controllers are API clients that use only `longshore-client` and do not
@@ -18,6 +18,7 @@
 //! # }
 //! ```
 
+mod autoscale;
 mod caches;
 mod cluster_roles;
 mod concurrent;
@@ -44,6 +45,7 @@ mod refusal;
 mod replicas;
 mod root_ca;
 mod scheduler;
+mod selector_text;
 mod stateful;
 mod taint_eviction;
 mod volumes;
@@ -84,6 +86,9 @@ pub struct Options {
     /// How long a node may be silent before its state is unknown. The default is 50
     /// seconds, and 60 seconds for a node that has not reported yet.
     pub silent_node_delay: Option<Duration>,
+    /// How often the metrics of a HorizontalPodAutoscaler are read. The default is 15
+    /// seconds.
+    pub autoscaler_interval: Duration,
     /// Where volumes are made for the claims of the StorageClass `standard`. The
     /// default is none: claims only get volumes that others create.
     pub local_volumes: Option<LocalVolumes>,
@@ -100,6 +105,7 @@ impl Default for Options {
             missing_node_delay: pod_gc::Pace::default().missing_node,
             node_check_interval: node_lifecycle::Pace::default().interval,
             silent_node_delay: None,
+            autoscaler_interval: autoscale::Pace::default().interval,
             local_volumes: None,
         }
     }
@@ -195,6 +201,16 @@ impl Controllers {
         start(
             "endpoints",
             Box::new(|cluster, caches, events| endpoints::run(cluster, caches, events).boxed()),
+        );
+        start(
+            "horizontalpodautoscaler",
+            Box::new(move |cluster, caches, events| {
+                let pace = autoscale::Pace {
+                    interval: options.autoscaler_interval,
+                    ..autoscale::Pace::default()
+                };
+                autoscale::run(cluster, caches, events, pace).boxed()
+            }),
         );
         start(
             "garbage",

@@ -11,3 +11,4 @@ mod storage;
 pub(crate) use affinity::tolerates;
 pub(crate) use choose::taints;
 pub(crate) use controller::run;
+pub(crate) use resources::{Amounts, of_pod};

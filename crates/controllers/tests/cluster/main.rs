@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod autoscale;
 mod cluster_roles;
 mod daemons;
 mod deployments;
