@@ -2,8 +2,12 @@
 //! observed state, `controller` binds pods.
 
 pub(crate) mod affinity;
+mod budget;
 mod choose;
 mod controller;
+mod known;
+mod nomination;
+mod preempt;
 mod resources;
 mod state;
 mod storage;

@@ -66,7 +66,9 @@ fn a_target_that_the_controller_scaled_to_zero_is_scaled_again() {
         let found = basis(&autoscaler, 0, &mut draft);
         assert_eq!(found == Basis::Metrics, is_scaled, "{spec} {status}");
     }
-    let autoscaler = with_condition(json!({"minReplicas": 2}), "True");
+    let rules = json!({"scaleUp": {}, "scaleDown": {}});
+    let spec = json!({"minReplicas": 2, "behavior": rules});
+    let autoscaler = with_condition(spec, "True");
     let (replicas, reason, _) = normalized(&autoscaler, &mut History::default(), 0, 0, 0);
     let below = "Current number of replicas below Spec.MinReplicas";
     assert_eq!((replicas, &*reason), (2, below));
