@@ -36,6 +36,7 @@ mod job;
 mod key;
 mod namespace;
 mod node_lifecycle;
+mod node_ttl;
 mod percent;
 mod pod_gc;
 mod queue;
@@ -235,6 +236,10 @@ impl Controllers {
             Box::new(move |cluster, caches, events| {
                 node_lifecycle::run(cluster, caches, events, pace).boxed()
             }),
+        );
+        start(
+            "ttl",
+            Box::new(|cluster, caches, _| node_ttl::run(cluster, caches).boxed()),
         );
         start(
             "taint-eviction",
