@@ -47,6 +47,7 @@ mod replicas;
 mod root_ca;
 mod scheduler;
 mod selector_text;
+mod service_addresses;
 mod stateful;
 mod taint_eviction;
 mod volumes;
@@ -212,6 +213,10 @@ impl Controllers {
                 };
                 autoscale::run(cluster, caches, events, pace).boxed()
             }),
+        );
+        start(
+            "service addresses",
+            Box::new(|cluster, caches, _| service_addresses::run(cluster, caches).boxed()),
         );
         start(
             "garbage",

@@ -119,7 +119,8 @@ mod tests {
 
     #[test]
     fn the_highest_recent_recommendation_applies() {
-        let cases: [(&[(i32, i64)], i32, i32); 5] = [
+        type Case<'a> = (&'a [(i32, i64)], i32, i32);
+        let cases: [Case<'_>; 5] = [
             (&[], 5, 5),
             (&[(4, 2), (5, 1)], 3, 5),
             (&[(1, 2), (2, 1)], 3, 3),
@@ -136,7 +137,8 @@ mod tests {
     #[test]
     fn each_direction_has_its_window() {
         // recommendations, current, desired, window up, window down: stabilized
-        let cases: [(&[(i32, i64)], i32, i32, i32, i32, i32); 11] = [
+        type Case<'a> = (&'a [(i32, i64)], i32, i32, i32, i32, i32);
+        let cases: [Case<'_>; 11] = [
             (&[], 100, 5, 0, 0, 5),
             (&[(4, 2), (5, 1)], 100, 3, 0, 180, 5),
             (&[(4, 2), (5, 1)], 1, 7, 300, 0, 4),

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{
     budget::Budget,
-    nomination::{Cleared, VictimPod},
+    known::{Cleared, VictimPod},
     state::{Decision, NAME, State},
     storage::VolumeRequests,
 };

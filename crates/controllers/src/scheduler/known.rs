@@ -32,6 +32,20 @@ pub(super) struct KnownPod {
     pub(super) is_leaving: bool,
 }
 
+/// A pod that is deleted for a pod with a higher priority.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VictimPod {
+    pub(crate) key: Key,
+    pub(crate) uid: String,
+}
+
+/// A pod that loses its nomination of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cleared {
+    pub(crate) key: Key,
+    pub(crate) uid: String,
+}
+
 /// Whether the scheduler has requested the deletion of the pod.
 fn is_preempted(status: &PodStatus) -> bool {
     let mut conditions = status.conditions.iter().flatten();

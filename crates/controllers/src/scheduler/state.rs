@@ -9,8 +9,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use super::{
     budget::Budget,
     choose::{NodeFacts, Usage, choose, on_no_node},
-    known::{KnownPod, QueueKey},
-    nomination::{Cleared, VictimPod},
+    known::{Cleared, KnownPod, QueueKey, VictimPod},
     storage::{Progress, Storage, VolumeRequests},
 };
 use crate::{

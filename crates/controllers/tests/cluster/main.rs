@@ -18,5 +18,6 @@ mod orphans;
 mod quotas;
 mod replicas;
 mod scheduling;
+mod service_addresses;
 mod stateful;
 mod volumes;

@@ -67,7 +67,8 @@ fn calculated(
 fn replicas_for_a_utilization() {
     use As::{Deleting, Failed, New, Pending, Ready, Unready};
     // replicas, pods, levels, target: replicas, utilization
-    let cases: [(i32, &[As], &[i64], i32, i32, i32); 21] = [
+    type Case<'a> = (i32, &'a [As], &'a [i64], i32, i32, i32);
+    let cases: [Case<'_>; 21] = [
         (3, &[Ready; 3], &[300, 500, 700], 30, 5, 50),
         (3, &[Unready, Ready, Ready], &[300, 500, 700], 30, 4, 60),
         (3, &[New, Ready, Ready], &[300, 500, 700], 30, 4, 60),
@@ -179,7 +180,8 @@ fn small_deviations_change_nothing() {
 #[test]
 fn replicas_for_a_mean_usage() {
     use As::{New, Ready};
-    let cases: [(i32, &[As], &[i64], i64, i32, i64); 6] = [
+    type Case<'a> = (i32, &'a [As], &'a [i64], i64, i32, i64);
+    let cases: [Case<'_>; 6] = [
         (3, &[Ready; 3], &[20_000, 10_000, 30_000], 15_000, 4, 20_000),
         (5, &[Ready; 5], &[10_000; 5], 20_000, 3, 10_000),
         (3, &[Ready; 3], &[20_100; 3], 20_000, 3, 20_100),

@@ -1,3 +1,4 @@
+//! Metrics that require more replicas, and metrics without a result.
 #![allow(clippy::unwrap_used)]
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscalerCondition;

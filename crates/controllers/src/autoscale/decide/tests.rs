@@ -1,3 +1,4 @@
+//! Limits, stabilization, and the conditions that report them.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};

@@ -92,7 +92,8 @@ fn increases_by_rules() {
     type Policy = (i32, i32);
     const NONE: Policy = (0, 0);
     // current, desired, min, max, policies, increases: replicas, reason
-    let cases: [(i32, i32, i32, i32, Policy, Policy, &[i32], i32, &str); 18] = [
+    type Case<'a> = (i32, i32, i32, i32, Policy, Policy, &'a [i32], i32, &'a str);
+    let cases: [Case<'_>; 18] = [
         (5, 7, 3, 8, (4, 15), (100, 15), &[], 7, "DesiredWithinRange"),
         (
             20,
@@ -257,7 +258,8 @@ fn decreases_by_rules() {
     type Policy = (i32, i32);
     const NONE: Policy = (0, 0);
     // current, desired, min, policies, decreases: replicas, reason
-    let cases: [(i32, i32, i32, Policy, Policy, &[i32], i32, &str); 16] = [
+    type Case<'a> = (i32, i32, i32, Policy, Policy, &'a [i32], i32, &'a str);
+    let cases: [Case<'_>; 16] = [
         (3, 1, 2, NONE, (100, 15), &[], 2, "TooFewReplicas"),
         (1, 0, 0, NONE, (100, 15), &[], 0, "DesiredWithinRange"),
         (100, 2, 1, (20, 60), (1, 60), &[], 80, "ScaleDownLimit"),

@@ -5,25 +5,11 @@ use std::borrow::Cow;
 use super::{
     budget::Budget,
     choose::{NodeFacts, Usage, problems},
-    known::KnownPod,
+    known::{Cleared, KnownPod, VictimPod},
     preempt::{Candidate, Victim, choose},
     state::State,
 };
 use crate::key::Key;
-
-/// A pod that is deleted for a pod with a higher priority.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct VictimPod {
-    pub(crate) key: Key,
-    pub(crate) uid: String,
-}
-
-/// A pod that loses its nomination of a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cleared {
-    pub(crate) key: Key,
-    pub(crate) uid: String,
-}
 
 impl State {
     /// The resources in use on a node for a pod: with those of pods that have nominated

@@ -1,3 +1,4 @@
+//! The decisions of the state about pods that preempt others.
 #![allow(clippy::unwrap_used)]
 
 use k8s_openapi::api::core::v1::{Node, Pod};

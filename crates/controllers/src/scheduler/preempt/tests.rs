@@ -1,3 +1,4 @@
+//! The choice of victims on one node, and of the node.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::json;
