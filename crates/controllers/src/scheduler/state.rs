@@ -212,6 +212,7 @@ impl State {
             Some((condition.message.clone().unwrap_or_default(), since))
         });
         new.explained = explained;
+        let had_nominated = self.nominated.contains(&key);
         self.forget(&key);
         let queue_key = new.queue_key.clone();
         if let Some(node) = &bound {
@@ -227,6 +228,9 @@ impl State {
             if new.nominated.is_some() {
                 self.nominated.insert(key.clone());
             }
+        }
+        if had_nominated && bound.is_none() && !self.nominated.contains(&key) {
+            self.retry_unschedulable();
         }
         self.pods.insert(key, new);
     }

@@ -94,6 +94,25 @@ fn the_room_is_for_pods_with_at_least_the_priority() {
 }
 
 #[test]
+fn the_room_of_a_pod_that_is_deleted_is_for_others() {
+    let mut state = full();
+    let whole = json!({"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]});
+    let mut large = pod("p", 5, whole);
+    state.put_pod(key("p"), &large);
+    assert!(preempted(&mut state).is_some());
+    state.put_pod(key("low"), &pod("low", 1, json!({})));
+    state.remove_pod(&key("a"), "a");
+    // The room of the first victim is nominated.
+    while let Some(decision) = state.decide() {
+        assert!(matches!(decision, Decision::Explain { .. }), "{decision:?}");
+    }
+    let time = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(jiff::Timestamp::UNIX_EPOCH);
+    large.metadata.deletion_timestamp = Some(time);
+    state.put_pod(key("p"), &large);
+    assert_eq!(bound(&mut state), Some(("low".to_owned(), "n".to_owned())));
+}
+
+#[test]
 fn a_more_important_pod_takes_the_nomination() {
     let mut state = full();
     state.put_pod(key("p"), &pod("p", 5, json!({})));
