@@ -49,7 +49,8 @@ fn document() -> String {
     text.push_str(
         "\nA new cluster contains the namespaces `default`, `kube-system`, `kube-public`, and\n\
          `kube-node-lease`, a service account `default` in each, the Service `kubernetes`, the two\n\
-         system PriorityClasses, and the APIServices of the API groups above. A cluster that listens\n\
+         system PriorityClasses, and the APIServices of the API groups above. Controllers create the\n\
+         ServiceCIDR `kubernetes` and an IPAddress for each address of a Service. A cluster that listens\n\
          also contains the Endpoints and the EndpointSlice of that Service, with its own listen\n\
          address, and, in each namespace, the ConfigMap `kube-root-ca.crt` with the CA certificate\n\
          that signed its serving certificate. CustomResourceDefinitions get no APIServices.\n\n\

@@ -1,7 +1,7 @@
 //! The controllers of a cluster: scheduler, Deployment, ReplicaSet,
 //! ReplicationController, StatefulSet, DaemonSet, Job, CronJob, endpoints, disruption
-//! budgets, quotas, nodes, taints, garbage collectors of objects and pods, namespace, volumes,
-//! certificate requests, aggregated ClusterRoles.
+//! budgets, HorizontalPodAutoscalers, quotas, nodes, taints, garbage collectors of objects
+//! and pods, namespace, volumes, certificate requests, aggregated ClusterRoles.
 //!
 //! The controllers are API clients that use only `longshore-client` and do not
 //! depend on the server's implementation. Each consists of pure decision functions
@@ -18,6 +18,7 @@
 //! # }
 //! ```
 
+mod autoscale;
 mod caches;
 mod certificates;
 mod cluster_roles;
@@ -36,6 +37,7 @@ mod job;
 mod key;
 mod namespace;
 mod node_lifecycle;
+mod node_ttl;
 mod percent;
 mod pod_gc;
 mod queue;
@@ -45,6 +47,8 @@ mod refusal;
 mod replicas;
 mod root_ca;
 mod scheduler;
+mod selector_text;
+mod service_addresses;
 mod stateful;
 mod taint_eviction;
 mod volumes;
@@ -88,6 +92,9 @@ pub struct Options {
     /// How long a node may be silent before its state is unknown. The default is 50
     /// seconds, and 60 seconds for a node that has not reported yet.
     pub silent_node_delay: Option<Duration>,
+    /// How often the metrics of a HorizontalPodAutoscaler are read. The default is 15
+    /// seconds.
+    pub autoscaler_interval: Duration,
     /// Where volumes are made for the claims of the StorageClass `standard`. The
     /// default is none: claims only get volumes that others create.
     pub local_volumes: Option<LocalVolumes>,
@@ -106,6 +113,7 @@ impl Default for Options {
             missing_node_delay: pod_gc::Pace::default().missing_node,
             node_check_interval: node_lifecycle::Pace::default().interval,
             silent_node_delay: None,
+            autoscaler_interval: autoscale::Pace::default().interval,
             local_volumes: None,
             signer: None,
         }
@@ -204,6 +212,20 @@ impl Controllers {
             Box::new(|cluster, caches, events| endpoints::run(cluster, caches, events).boxed()),
         );
         start(
+            "horizontalpodautoscaler",
+            Box::new(move |cluster, caches, events| {
+                let pace = autoscale::Pace {
+                    interval: options.autoscaler_interval,
+                    ..autoscale::Pace::default()
+                };
+                autoscale::run(cluster, caches, events, pace).boxed()
+            }),
+        );
+        start(
+            "service addresses",
+            Box::new(|cluster, caches, _| service_addresses::run(cluster, caches).boxed()),
+        );
+        start(
             "garbage",
             Box::new(|cluster, caches, _| garbage::run(cluster, caches).boxed()),
         );
@@ -226,6 +248,10 @@ impl Controllers {
             Box::new(move |cluster, caches, events| {
                 node_lifecycle::run(cluster, caches, events, pace).boxed()
             }),
+        );
+        start(
+            "ttl",
+            Box::new(|cluster, caches, _| node_ttl::run(cluster, caches).boxed()),
         );
         start(
             "taint-eviction",

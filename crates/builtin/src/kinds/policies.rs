@@ -105,7 +105,7 @@ pub(super) static KINDS: &[KindRules] = &[
     KindRules {
         group: "scheduling.k8s.io",
         kind: "PriorityClass",
-        behaviour: Acts("new pods get its priority"),
+        behaviour: Acts("new pods get its priority, by which the scheduler preempts others"),
         generation: Generation::Fixed,
         fill: defaults::limits::priority_class,
         validate: policy::priority,

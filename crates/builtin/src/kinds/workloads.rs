@@ -5,7 +5,7 @@ use crate::{
     table::{self, columns},
     validate::{self, immutable, job, job_status, workload},
 };
-use Behaviour::{Acts, Data, Stored};
+use Behaviour::{Acts, Data};
 
 const APPS: KindRules = KindRules {
     group: "apps",
@@ -78,7 +78,9 @@ pub(super) static KINDS: &[KindRules] = &[
     KindRules {
         group: "autoscaling",
         kind: "HorizontalPodAutoscaler",
-        behaviour: Stored("nothing is scaled"),
+        behaviour: Acts(
+            "a controller sets the replicas of its target by the resource usage of the target's pods",
+        ),
         other_version: Some(OtherVersion::AutoscalingV1),
         generation: Generation::Spec,
         fill: defaults::autoscaling::fill,

@@ -7,7 +7,7 @@ use longshore_model::selector::StructuredSelector;
 use serde::Deserialize;
 
 use super::status::Status;
-use crate::key::Key;
+use crate::{key::Key, selector_text};
 
 /// A number of pods, or a percentage of the expected ones such as `50%`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -83,7 +83,7 @@ impl Budget {
             .spec
             .selector
             .as_ref()
-            .map_or_else(|| "nil".to_owned(), printed);
+            .map_or_else(|| "nil".to_owned(), selector_text::printed);
         let selector = raw.spec.selector.map(LabelSelector::try_from).transpose();
         Ok(Self {
             key: Key::of(item),
@@ -102,25 +102,6 @@ impl Budget {
         let selector = self.selector.as_ref();
         selector.is_some_and(|selector| selector.matches(labels))
     }
-}
-
-/// A selector as Kubernetes' components print it.
-fn printed(selector: &StructuredSelector) -> String {
-    let mut text = "&LabelSelector{MatchLabels:map[string]string{".to_owned();
-    for (key, value) in &selector.match_labels {
-        text.push_str(&format!("{key}: {value},"));
-    }
-    text.push_str("},MatchExpressions:[]LabelSelectorRequirement{");
-    for one in &selector.match_expressions {
-        text.push_str(&format!(
-            "LabelSelectorRequirement{{Key:{},Operator:{},Values:[{}],}},",
-            one.key,
-            one.operator,
-            one.values.join(" ")
-        ));
-    }
-    text.push_str("},}");
-    text
 }
 
 #[cfg(test)]
@@ -149,20 +130,5 @@ mod tests {
         }
         assert!(amount(json!("3")).of(1).is_err());
         assert_eq!(amount(json!("99999999999%")).of(i32::MAX), Ok(i32::MAX));
-    }
-
-    #[test]
-    fn selectors_are_printed_as_in_kubernetes() {
-        let selector: StructuredSelector = serde_json::from_value(json!({
-            "matchLabels": {"app": "web"},
-            "matchExpressions": [{"key": "tier", "operator": "In", "values": ["a", "b"]}],
-        }))
-        .unwrap();
-        assert_eq!(
-            printed(&selector),
-            "&LabelSelector{MatchLabels:map[string]string{app: web,},MatchExpressions:\
-             []LabelSelectorRequirement{LabelSelectorRequirement{Key:tier,Operator:In,\
-             Values:[a b],},},}"
-        );
     }
 }

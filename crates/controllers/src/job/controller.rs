@@ -9,13 +9,14 @@ use futures::future;
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1 as batch;
 use longshore_client::{
-    Change, Cluster, Error,
+    Change, Cluster, Error, Item,
     kinds::{Job, Pod},
 };
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     backoff::BackoffLimits,
+    claim::{claim, selects},
     facts::PodFacts,
     names,
     plan::{Observed, Plan, is_decided, plan},
@@ -50,6 +51,7 @@ enum Work {
 
 struct Controller {
     requests: Requests,
+    caches: Arc<Caches>,
     limits: BackoffLimits,
     queue: Queue<Work>,
 }
@@ -67,6 +69,7 @@ pub(crate) async fn run(
             events: events.named("job-controller"),
             store: Mutex::default(),
         },
+        caches: caches.clone(),
         limits,
         queue: Queue::new(),
     };
@@ -81,6 +84,13 @@ pub(crate) async fn run(
     reconcile::run(NAME, WORKERS, &controller.queue, feeds, reconcile).await;
 }
 
+/// Whether the user has chosen the selector of a Job. A generated one contains the UID of
+/// the Job, so that no older pod matches it.
+fn is_selector_given(job: &batch::Job) -> bool {
+    let spec = job.spec.as_ref();
+    spec.is_some_and(|spec| spec.manual_selector == Some(true))
+}
+
 impl Controller {
     fn store(&self) -> MutexGuard<'_, Store> {
         self.requests.store.lock()
@@ -90,6 +100,9 @@ impl Controller {
         match change {
             Change::Upsert(item) => match item.object() {
                 Ok(job) => {
+                    if is_selector_given(&job) && !self.store().has_job(&key, item.uid()) {
+                        self.find_orphans(&key.namespace, &job);
+                    }
                     self.store().put_job(&key, job);
                     self.queue.add(Work::Job(key));
                 }
@@ -102,16 +115,47 @@ impl Controller {
         }
     }
 
+    /// Stores the pods without a controller that a new Job selects.
+    fn find_orphans(&self, namespace: &str, job: &batch::Job) {
+        for item in self.caches.pods.by_namespace(namespace) {
+            let is_orphan = item.meta().controller().is_none();
+            if is_orphan
+                && selects(job, &item.meta().labels)
+                && let Ok(pod) = item.object()
+            {
+                self.store().put_pod(PodFacts::of(&pod));
+            }
+        }
+    }
+
+    /// Queues the Jobs that select a pod without a controller.
+    fn enqueue_selecting(&self, item: &Item<Pod>) -> bool {
+        let namespace = item.namespace().unwrap_or_default();
+        let jobs = self.store().selecting(namespace, &item.meta().labels);
+        let is_selected = !jobs.is_empty();
+        jobs.into_iter()
+            .for_each(|job| self.queue.add(Work::Job(job)));
+        is_selected
+    }
+
     fn put_pod(&self, key: Key, change: &Change<Pod>) {
-        if self.store().pod(&key).is_none() && !PodFacts::is_relevant(change.item()) {
-            return;
+        let is_known = self.store().pod(&key).is_some();
+        if !is_known && !PodFacts::is_relevant(change.item()) {
+            // A pod that belongs to nothing matters only if a Job adopts it.
+            if matches!(change, Change::Gone(_)) || !self.enqueue_selecting(change.item()) {
+                return;
+            }
         }
         let owner = match change {
             Change::Upsert(item) => match item.object() {
                 Ok(pod) => {
                     let facts = PodFacts::of(&pod);
                     let (owner, tracked) = (facts.owner.clone(), facts.tracked);
+                    let is_orphan = owner.is_none() && !facts.is_foreign;
                     self.store().put_pod(facts);
+                    if is_orphan {
+                        self.enqueue_selecting(item);
+                    }
                     if owner.is_none() && tracked {
                         self.queue.add(Work::OrphanPod(key.clone()));
                     }
@@ -191,6 +235,13 @@ impl Controller {
                 .and_then(|spec| spec.managed_by.as_deref());
             if manager.is_some_and(|manager| manager != names::MANAGER) {
                 return Ok(Next::Done);
+            }
+            if !is_decided(job.status.as_ref()) {
+                let claims = claim(&job, &snapshot.pods, &snapshot.orphans);
+                if !claims.is_empty() {
+                    self.requests.claim(key, &job, &claims).await?;
+                    continue;
+                }
             }
             let pods: Vec<&PodFacts> = snapshot.pods.iter().collect();
             let observed = Observed {

@@ -1,5 +1,7 @@
 //! The fields of a pod that the Job controller reads.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use longshore_client::{Item, OwnerReference, kinds};
@@ -53,6 +55,10 @@ pub(crate) struct PodFacts {
     pub(crate) version: Option<u64>,
     /// The Job that it belongs to.
     pub(crate) owner: Option<Owner>,
+    /// Whether it has a controller of another kind.
+    pub(crate) is_foreign: bool,
+    /// Its labels, unless it has a controller of another kind.
+    pub(crate) labels: BTreeMap<String, String>,
     /// Phase.
     pub(crate) phase: Phase,
     /// Whether it is being deleted, or its deletion has been requested.
@@ -143,6 +149,12 @@ impl PodFacts {
                 Some((container, state))
             })
         };
+        let mut owners = meta.owner_references.iter().flatten();
+        let controller = owners.find(|owner| owner.controller == Some(true));
+        let owner = controller
+            .filter(|owner| owner.kind == "Job" && owner.api_version.starts_with("batch/"));
+        let is_foreign = controller.is_some() && owner.is_none();
+        let labels = meta.labels.as_ref().filter(|_| !is_foreign);
         Self {
             namespace: meta.namespace.clone().unwrap_or_default(),
             name: meta.name.clone().unwrap_or_default(),
@@ -151,16 +163,12 @@ impl PodFacts {
                 .resource_version
                 .as_ref()
                 .and_then(|text| text.parse().ok()),
-            owner: meta
-                .owner_references
-                .iter()
-                .flatten()
-                .find(|owner| owner.controller == Some(true))
-                .filter(|owner| owner.kind == "Job" && owner.api_version.starts_with("batch/"))
-                .map(|owner| Owner {
-                    name: owner.name.clone(),
-                    uid: owner.uid.clone(),
-                }),
+            owner: owner.map(|owner| Owner {
+                name: owner.name.clone(),
+                uid: owner.uid.clone(),
+            }),
+            is_foreign,
+            labels: labels.cloned().unwrap_or_default(),
             phase: match status.and_then(|status| status.phase.as_deref()) {
                 Some("Succeeded") => Phase::Succeeded,
                 Some("Failed") => Phase::Failed,

@@ -2,6 +2,7 @@
 //! `store` holds the observed state, `controller` executes plans with `requests`.
 
 mod backoff;
+mod claim;
 mod conditions;
 mod controller;
 mod facts;

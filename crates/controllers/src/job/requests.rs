@@ -8,9 +8,10 @@ use std::{
 use k8s_openapi::api::batch::v1 as batch;
 use longshore_client::{Cluster, DeleteOptions, Error, Item, Patch, Propagation, kinds::Pod};
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
+    claim::Claims,
     facts::PodFacts,
     names,
     plan::{Plan, Removal},
@@ -105,6 +106,64 @@ impl Requests {
             }
             // Another pod has the name, so this one no longer exists.
             Err(error) if error.is_conflict() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Adopts and releases pods. The server must first confirm that the Job exists,
+    /// because the cache may not show its deletion yet.
+    pub(super) async fn claim(
+        &self,
+        key: &Key,
+        job: &batch::Job,
+        claims: &Claims,
+    ) -> Result<(), Error> {
+        let uid = job.metadata.uid.as_deref().unwrap_or_default();
+        if !claims.adopt.is_empty() {
+            let view = self.cluster.jobs().in_namespace(&key.namespace)?;
+            let fresh = view.fetch(&key.name).await?;
+            if fresh.uid() != uid || fresh.meta().deletion_timestamp.is_some() {
+                let problem = format!("Job {key:?} has been deleted: it adopts nothing");
+                return Err(Error::Invalid(problem));
+            }
+        }
+        let adopt = json!({
+            "ownerReferences": [{
+                "apiVersion": "batch/v1", "kind": "Job", "name": key.name, "uid": uid,
+                "controller": true, "blockOwnerDeletion": true,
+            }],
+            "finalizers": [names::FINALIZER],
+        });
+        let release = json!({
+            "ownerReferences": [{"$patch": "delete", "uid": uid}],
+            "$deleteFromPrimitiveList/finalizers": [names::FINALIZER],
+        });
+        let adopted = claims.adopt.iter().map(|pod| (pod, &adopt));
+        let released = claims.release.iter().map(|pod| (pod, &release));
+        let patches = adopted.chain(released);
+        all(patches
+            .map(|(pod, metadata)| self.patch_owner(pod, metadata.clone()))
+            .collect())
+        .await
+    }
+
+    async fn patch_owner(&self, pod: &PodFacts, metadata: Value) -> Result<(), Error> {
+        let mut metadata = metadata;
+        metadata["uid"] = pod.uid.as_str().into();
+        let view = self.cluster.pods().in_namespace(&pod.namespace)?;
+        let patch = Patch::strategic(json!({"metadata": metadata}));
+        match view.patch(&pod.name, &patch).await {
+            Ok(item) => {
+                let facts = facts(&item)?;
+                self.store.lock().put_pod_response(facts);
+                Ok(())
+            }
+            // The pod is gone, or another one has its name.
+            Err(error) if error.is_not_found() || error.code() == Some(422) => {
+                let key = Key::new(&pod.namespace, &pod.name);
+                self.store.lock().remove_pod(&key, &pod.uid);
+                Ok(())
+            }
             Err(error) => Err(error),
         }
     }

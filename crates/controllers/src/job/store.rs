@@ -5,14 +5,14 @@
 //! that a stale cache cannot lead to a duplicate.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use k8s_openapi::api::batch::v1::Job;
 
-use super::{backoff::Failures, facts::PodFacts};
+use super::{backoff::Failures, claim::selects, facts::PodFacts};
 use crate::key::Key;
 
 /// How long to wait for a pod if it is unknown whether it was created.
@@ -25,6 +25,8 @@ pub(crate) struct Store {
     pods: HashMap<Key, PodFacts>,
     /// The names of a Job's pods, by the Job's UID.
     owned: HashMap<String, Vec<Key>>,
+    /// The pods without a controller.
+    orphans: HashSet<Key>,
     expected: HashMap<String, HashMap<Key, Expected>>,
     failures: HashMap<String, Failures>,
 }
@@ -41,6 +43,8 @@ struct Expected {
 pub(crate) struct Snapshot {
     pub(crate) job: Arc<Job>,
     pub(crate) pods: Vec<PodFacts>,
+    /// The pods without a controller that the Job selects.
+    pub(crate) orphans: Vec<PodFacts>,
     pub(crate) failures: Failures,
     /// Set if pod creations are pending: wait this long, or until the watch reports
     /// a pod.
@@ -109,6 +113,13 @@ impl Store {
             .is_some_and(|job| uid(job) == expected_uid)
     }
 
+    /// The Jobs in a namespace that select pods with these labels.
+    pub(crate) fn selecting(&self, namespace: &str, labels: &BTreeMap<String, String>) -> Vec<Key> {
+        let jobs = self.jobs.iter();
+        let jobs = jobs.filter(|(key, job)| key.namespace == namespace && selects(job, labels));
+        jobs.map(|(key, _)| key.clone()).collect()
+    }
+
     /// Returns a pod.
     pub(crate) fn pod(&self, key: &Key) -> Option<&PodFacts> {
         self.pods.get(key)
@@ -135,6 +146,8 @@ impl Store {
             if let Some(expected) = self.expected.get_mut(&owner.uid) {
                 expected.remove(&key);
             }
+        } else if !pod.is_foreign {
+            self.orphans.insert(key.clone());
         }
         self.pods.insert(key, pod);
     }
@@ -168,6 +181,7 @@ impl Store {
         let Some(pod) = self.pods.remove(key) else {
             return;
         };
+        self.orphans.remove(key);
         let Some(owner) = &pod.owner else { return };
         if let Some(list) = self.owned.get_mut(&owner.uid) {
             list.retain(|other| other != key);
@@ -244,7 +258,12 @@ impl Store {
         }
         let keys = self.owned.get(uid(&job)).into_iter().flatten();
         let in_namespace = keys.filter(|pod| pod.namespace == key.namespace);
+        let orphans = self.orphans.iter();
+        let orphans = orphans.filter(|pod| pod.namespace == key.namespace);
+        let orphans = orphans.filter_map(|pod| self.pods.get(pod));
+        let orphans = orphans.filter(|pod| selects(&job, &pod.labels));
         Some(Snapshot {
+            orphans: orphans.cloned().collect(),
             pods: in_namespace
                 .filter_map(|key| self.pods.get(key))
                 .cloned()

@@ -23,6 +23,8 @@ pub(crate) fn pod(name: &str) -> PodFacts {
             name: "train".into(),
             uid: "j1".into(),
         }),
+        is_foreign: false,
+        labels: Default::default(),
         phase: Phase::Unfinished { running: false },
         deleting: false,
         lost: false,

@@ -1,6 +1,6 @@
 //! Chooses a node for a pod, or explains why no node fits.
 
-use std::collections::BTreeMap;
+use std::{borrow::Borrow, collections::BTreeMap};
 
 use k8s_openapi::api::core::v1::{Node, Pod, PodSpec, Taint};
 
@@ -142,15 +142,16 @@ pub(crate) fn on_no_node(nodes: usize, reason: &str) -> String {
 /// # Errors
 /// The message of the condition PodScheduled, for example `0/1 nodes are available:
 /// 1 Insufficient cpu.`
-pub(crate) fn choose<'a>(
+pub(crate) fn choose<'a, U: Borrow<Usage>>(
     needs: &Needs,
-    nodes: impl IntoIterator<Item = (&'a NodeFacts, &'a Usage)>,
+    nodes: impl IntoIterator<Item = (&'a NodeFacts, U)>,
     volumes: impl Fn(&NodeFacts) -> Vec<String>,
 ) -> Result<&'a str, String> {
     let mut total = 0;
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     let mut best: Option<(f64, &'a str)> = None;
     for (node, usage) in nodes {
+        let usage = usage.borrow();
         total += 1;
         let mut problems = problems(needs, node, usage);
         if problems.is_empty() {
@@ -185,7 +186,7 @@ pub(crate) fn choose<'a>(
 
 /// Returns why the pod cannot run on the node. As in Kubernetes' scheduler, all
 /// insufficient resources are listed, but only the first of the other problems.
-fn problems(needs: &Needs, node: &NodeFacts, usage: &Usage) -> Vec<String> {
+pub(super) fn problems(needs: &Needs, node: &NodeFacts, usage: &Usage) -> Vec<String> {
     let tolerations = needs.spec.tolerations.as_deref().unwrap_or_default();
     let unschedulable = [no_schedule("node.kubernetes.io/unschedulable")];
     if node.unschedulable && affinity::untolerated_taint(&unschedulable, tolerations).is_some() {

@@ -6,13 +6,15 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use jiff::Timestamp;
 use longshore_client::{
-    Change, Changes, Cluster, Error, Item, Patch,
+    Change, Changes, Cluster, DeleteOptions, Error, Item, Patch,
     kinds::{Any, Node, Pod},
 };
 use longshore_model::time;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
+    budget::Budget,
+    known::{Cleared, VictimPod},
     state::{Decision, NAME, State},
     storage::VolumeRequests,
 };
@@ -43,6 +45,8 @@ enum Outcome {
 struct Responses {
     claims: Vec<ClaimFacts>,
     volumes: Vec<VolumeFacts>,
+    /// The victims that were deleted.
+    deleted: Vec<VictimPod>,
 }
 
 struct Scheduler {
@@ -128,21 +132,24 @@ async fn execute(cluster: Cluster, decision: Decision) -> Outcome {
                 message,
                 since,
             } => {
-                let now = Timestamp::now();
-                let patch = Patch::strategic(json!({
-                    "metadata": {"uid": uid},
-                    "status": {"conditions": [{
-                        "type": "PodScheduled",
-                        "status": "False",
-                        "reason": "Unschedulable",
-                        "message": message,
-                        "lastProbeTime": null,
-                        "lastTransitionTime": time::seconds(since.unwrap_or(now)),
-                    }]}
-                }));
-                let view = cluster.pods().in_namespace(&key.namespace)?;
-                let patched = view.patch_status(&key.name, &patch).await;
-                patched.map(|_| Responses::default())
+                let condition = unschedulable(message, *since);
+                let status = json!({"conditions": [condition]});
+                patch_status(&cluster, key, uid, status).await?;
+                Ok(Responses::default())
+            }
+            Decision::Preempt {
+                key,
+                uid,
+                node,
+                victims,
+                cleared,
+                message,
+                since,
+            } => {
+                let condition = unschedulable(message, *since);
+                let status = json!({"conditions": [condition], "nominatedNodeName": node});
+                patch_status(&cluster, key, uid, status).await?;
+                preempt(&cluster, victims, cleared).await
             }
             Decision::Panicked { panic, .. } => {
                 Err(Error::Invalid(format!("choosing a node panicked: {panic}")))
@@ -151,6 +158,74 @@ async fn execute(cluster: Cluster, decision: Decision) -> Outcome {
     }
     .await;
     Outcome::Done(decision, result)
+}
+
+/// The condition of a pod that cannot be scheduled.
+fn unschedulable(message: &str, since: Option<Timestamp>) -> Value {
+    json!({
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": message,
+        "lastProbeTime": null,
+        "lastTransitionTime": time::seconds(since.unwrap_or_else(Timestamp::now)),
+    })
+}
+
+async fn patch_status(cluster: &Cluster, key: &Key, uid: &str, status: Value) -> Result<(), Error> {
+    let patch = Patch::strategic(json!({"metadata": {"uid": uid}, "status": status}));
+    let view = cluster.pods().in_namespace(&key.namespace)?;
+    view.patch_status(&key.name, &patch).await.map(drop)
+}
+
+/// Whether a pod no longer exists, or another one has its name.
+fn is_gone(error: &Error) -> bool {
+    error.is_not_found() || error.is_conflict() || error.code() == Some(422)
+}
+
+/// Deletes the victims of a preemption, and nominations that no longer apply.
+async fn preempt(
+    cluster: &Cluster,
+    victims: &[VictimPod],
+    cleared: &[Cleared],
+) -> Result<Responses, Error> {
+    for Cleared { key, uid } in cleared {
+        let status = json!({"nominatedNodeName": null});
+        match patch_status(cluster, key, uid, status).await {
+            Err(error) if !is_gone(&error) => return Err(error),
+            _ => {}
+        }
+    }
+    let mut responses = Responses::default();
+    for victim in victims {
+        match delete_victim(cluster, victim).await {
+            Ok(()) => responses.deleted.push(victim.clone()),
+            Err(error) if is_gone(&error) => {
+                tracing::debug!(key = ?victim.key, "the victim was already deleted");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(responses)
+}
+
+async fn delete_victim(cluster: &Cluster, victim: &VictimPod) -> Result<(), Error> {
+    let VictimPod { key, uid } = victim;
+    let status = json!({"conditions": [{
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": format!("{NAME}: preempting to accommodate a higher priority pod"),
+        "lastProbeTime": null,
+        "lastTransitionTime": time::seconds(Timestamp::now()),
+    }]});
+    patch_status(cluster, key, uid, status).await?;
+    let options = DeleteOptions {
+        uid: Some(uid.clone()),
+        ..DeleteOptions::default()
+    };
+    let view = cluster.pods().in_namespace(&key.namespace)?;
+    view.delete(&key.name, &options).await.map(drop)
 }
 
 /// Reserves volumes, and requests that volumes are provisioned. Fails if an object
@@ -191,8 +266,9 @@ async fn request_volumes(
     Ok(responses)
 }
 
-/// The changes of claims, volumes and classes.
+/// The changes of claims, volumes, classes and budgets.
 struct StorageChanges {
+    budgets: Changes<Any>,
     classes: Changes<Any>,
     volumes: Changes<Any>,
     claims: Changes<Any>,
@@ -201,6 +277,7 @@ struct StorageChanges {
 impl StorageChanges {
     fn open(caches: &Caches) -> Option<Self> {
         Some(Self {
+            budgets: caches.of("policy", "PodDisruptionBudget")?.1.subscribe(),
             classes: caches.of("storage.k8s.io", "StorageClass")?.1.subscribe(),
             volumes: caches.of("", "PersistentVolume")?.1.subscribe(),
             claims: caches.of("", "PersistentVolumeClaim")?.1.subscribe(),
@@ -208,13 +285,15 @@ impl StorageChanges {
     }
 
     fn try_next(&mut self) -> Option<Change<Any>> {
-        let change = self.classes.try_next();
+        let change = self.budgets.try_next();
+        let change = change.or_else(|| self.classes.try_next());
         let change = change.or_else(|| self.volumes.try_next());
         change.or_else(|| self.claims.try_next())
     }
 
     async fn next(&mut self) -> Option<Change<Any>> {
         tokio::select! {
+            change = self.budgets.next() => change,
             change = self.classes.next() => change,
             change = self.volumes.next() => change,
             change = self.claims.next() => change,
@@ -239,11 +318,13 @@ impl Scheduler {
             Change::Upsert(item) => match &*item.kind().gvk.kind {
                 "PersistentVolumeClaim" => state.put_claim(ClaimFacts::of(item)?),
                 "PersistentVolume" => state.put_volume(VolumeFacts::of(item)?),
+                "PodDisruptionBudget" => state.put_budget(Key::of(item), Budget::of(item)?),
                 _ => state.put_class(ClassFacts::of(item)?),
             },
             Change::Gone(item) => match &*item.kind().gvk.kind {
                 "PersistentVolumeClaim" => state.remove_claim(&Key::of(item), item.uid()),
                 "PersistentVolume" => state.remove_volume(item.name(), item.uid()),
+                "PodDisruptionBudget" => state.put_budget(Key::of(item), None),
                 _ => state.remove_class(item.name()),
             },
         }
@@ -296,10 +377,15 @@ impl Scheduler {
             Decision::Bind { key, uid, .. }
             | Decision::RequestVolumes { key, uid, .. }
             | Decision::Explain { key, uid, .. }
+            | Decision::Preempt { key, uid, .. }
             | Decision::Panicked { key, uid, .. } => (key.clone(), uid.clone()),
         };
         let error = match result {
-            Ok(Responses { claims, volumes }) => {
+            Ok(Responses {
+                claims,
+                volumes,
+                deleted,
+            }) => {
                 self.errors.remove(&uid);
                 claims
                     .into_iter()
@@ -309,6 +395,11 @@ impl Scheduler {
                     .for_each(|volume| self.state.put_volume(volume));
                 match decision {
                     Decision::RequestVolumes { .. } => self.state.await_volumes(&key, &uid),
+                    Decision::Preempt { ref node, .. } => {
+                        let message = format!("Preempted by pod {uid} on node {node}");
+                        self.record_event(key, uid, &decision);
+                        self.record_preempted(deleted, &message);
+                    }
                     _ => self.record_event(key, uid, &decision),
                 }
                 return None;
@@ -325,6 +416,9 @@ impl Scheduler {
                     self.state.retry(&key, &uid);
                     return None;
                 }
+            }
+            Decision::Preempt { victims, .. } => {
+                self.state.undo_preemption(&key, &uid, victims);
             }
             Decision::Explain { .. } | Decision::Panicked { .. } => {}
         }
@@ -356,7 +450,9 @@ impl Scheduler {
                     key.namespace, key.name
                 )
             }
-            Decision::Explain { message, .. } => message.clone(),
+            Decision::Explain { message, .. } | Decision::Preempt { message, .. } => {
+                message.clone()
+            }
             Decision::RequestVolumes { .. } | Decision::Panicked { .. } => return,
         };
         let Key { namespace, name } = key;
@@ -373,6 +469,23 @@ impl Scheduler {
         };
         self.events
             .record_event(subject, severity, reason, &message);
+    }
+}
+
+impl Scheduler {
+    fn record_preempted(&self, victims: Vec<VictimPod>, message: &str) {
+        for VictimPod { key, uid } in victims {
+            let Key { namespace, name } = key;
+            let subject = Subject {
+                api_version: "v1",
+                kind: "Pod",
+                namespace,
+                name,
+                uid,
+            };
+            self.events
+                .record_event(subject, Severity::Normal, "Preempted", message);
+        }
     }
 }
 

@@ -2,8 +2,12 @@
 //! observed state, `controller` binds pods.
 
 pub(crate) mod affinity;
+mod budget;
 mod choose;
 mod controller;
+mod known;
+mod nomination;
+mod preempt;
 mod resources;
 mod state;
 mod storage;
@@ -11,3 +15,4 @@ mod storage;
 pub(crate) use affinity::tolerates;
 pub(crate) use choose::taints;
 pub(crate) use controller::run;
+pub(crate) use resources::{Amounts, of_pod};

@@ -1,16 +1,15 @@
 //! The scheduler's state: nodes, the resources in use on them, and pods that are
 //! not scheduled. Pure.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, HashMap},
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 
 use super::{
-    choose::{Needs, NodeFacts, Usage, choose, on_no_node},
+    budget::Budget,
+    choose::{NodeFacts, Usage, choose, on_no_node},
+    known::{Cleared, KnownPod, QueueKey, VictimPod},
     storage::{Progress, Storage, VolumeRequests},
 };
 use crate::{
@@ -42,6 +41,19 @@ pub(crate) enum Decision {
         /// When it was first found to be unschedulable.
         since: Option<Timestamp>,
     },
+    /// Delete the victims to make room for the pod on the node, and nominate the node.
+    Preempt {
+        key: Key,
+        uid: String,
+        node: String,
+        victims: Vec<VictimPod>,
+        /// Pods that lose their nomination of the node.
+        cleared: Vec<Cleared>,
+        /// Why it cannot be scheduled now.
+        message: String,
+        /// When it was first found to be unschedulable.
+        since: Option<Timestamp>,
+    },
     /// Choosing a node panicked. Try again later.
     Panicked {
         key: Key,
@@ -50,29 +62,20 @@ pub(crate) enum Decision {
     },
 }
 
-/// The queue of unscheduled pods, sorted by priority and then by age.
-type QueueKey = (Reverse<i32>, Option<Timestamp>, Key);
-
-#[derive(Debug)]
-struct KnownPod {
-    uid: String,
-    needs: Needs,
-    /// The node that it is bound to, or is being bound to.
-    node: Option<String>,
-    queue_key: QueueKey,
-    /// Why it could not be scheduled the last time, and since when.
-    explained: Option<(String, Option<Timestamp>)>,
-}
-
 /// The scheduler's observed state.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    nodes: BTreeMap<String, NodeFacts>,
-    usage: HashMap<String, Usage>,
-    pods: HashMap<Key, KnownPod>,
+    pub(super) nodes: BTreeMap<String, NodeFacts>,
+    pub(super) usage: HashMap<String, Usage>,
+    pub(super) pods: HashMap<Key, KnownPod>,
     waiting: BTreeSet<QueueKey>,
     unschedulable: BTreeSet<QueueKey>,
-    storage: Storage,
+    pub(super) storage: Storage,
+    /// The pods without a node that have nominated one.
+    pub(super) nominated: BTreeSet<Key>,
+    /// The number of pods on nodes by priority.
+    pub(super) priorities: BTreeMap<i32, usize>,
+    pub(super) budgets: BTreeMap<Key, Budget>,
     /// The pods that wait for their volumes on a node.
     awaiting: BTreeSet<Key>,
     /// Whether claims or volumes have changed since `awaiting` was checked.
@@ -133,6 +136,14 @@ impl State {
         self.retry_claims();
     }
 
+    /// Stores a budget. It matters only for the choice of victims.
+    pub(crate) fn put_budget(&mut self, key: Key, budget: Option<Budget>) {
+        match budget {
+            Some(budget) => self.budgets.insert(key, budget),
+            None => self.budgets.remove(&key),
+        };
+    }
+
     /// Makes unschedulable pods with claims eligible again.
     fn retry_claims(&mut self) {
         self.storage_changed = true;
@@ -185,8 +196,11 @@ impl State {
         let wants_node = is_ours && !gated && pod.metadata.deletion_timestamp.is_none();
         let unschedulable =
             known.is_some_and(|known| self.unschedulable.contains(&known.queue_key));
-        let needs = Needs::of(pod);
-        let is_unchanged = known.is_some_and(|known| known.needs == needs);
+        let mut new = KnownPod::of(&key, pod, bound.clone());
+        let is_unchanged = known.is_some_and(|known| known.needs == new.needs);
+        if let Some(known) = known {
+            new.keep_decisions_of(known);
+        }
         let condition_set = status
             .into_iter()
             .flat_map(|status| status.conditions.iter().flatten())
@@ -197,15 +211,12 @@ impl State {
             let since = condition.last_transition_time.as_ref().map(|time| time.0);
             Some((condition.message.clone().unwrap_or_default(), since))
         });
+        new.explained = explained;
+        let had_nominated = self.nominated.contains(&key);
         self.forget(&key);
-        let priority = spec.and_then(|spec| spec.priority).unwrap_or(0);
-        let created = pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
-        let queue_key = (Reverse(priority), created, key.clone());
+        let queue_key = new.queue_key.clone();
         if let Some(node) = &bound {
-            self.usage
-                .entry(node.clone())
-                .or_default()
-                .add(&needs.amounts);
+            self.occupy(node, &new);
         } else if wants_node {
             // A change of the pod's own status is no reason to try again.
             let list = if unschedulable && is_unchanged {
@@ -213,24 +224,26 @@ impl State {
             } else {
                 &mut self.waiting
             };
-            list.insert(queue_key.clone());
+            list.insert(queue_key);
+            if new.nominated.is_some() {
+                self.nominated.insert(key.clone());
+            }
         }
-        self.pods.insert(
-            key,
-            KnownPod {
-                uid,
-                needs,
-                node: bound,
-                queue_key,
-                explained,
-            },
-        );
+        if had_nominated && bound.is_none() && !self.nominated.contains(&key) {
+            self.retry_unschedulable();
+        }
+        self.pods.insert(key, new);
     }
 
     /// Removes a pod that was deleted or has finished. Its resources are free for
     /// unschedulable pods.
     pub(crate) fn remove_pod(&mut self, key: &Key, uid: &str) {
-        if self.pods.get(key).is_some_and(|known| known.uid == uid) && self.forget(key) {
+        if self.pods.get(key).is_none_or(|known| known.uid != uid) {
+            return;
+        }
+        // The resources of its nomination are free, too.
+        let had_nominated = self.nominated.contains(key);
+        if self.forget(key) || had_nominated {
             self.retry_unschedulable();
         }
     }
@@ -243,14 +256,35 @@ impl State {
         self.waiting.remove(&known.queue_key);
         self.unschedulable.remove(&known.queue_key);
         self.awaiting.remove(key);
-        let Some(node) = known.node else { return false };
-        if let Some(usage) = self.usage.get_mut(&node) {
-            usage.remove(&known.needs.amounts);
+        self.nominated.remove(key);
+        let Some(node) = &known.node else {
+            return false;
+        };
+        self.vacate(node, &known);
+        true
+    }
+
+    /// Adds a pod to the resources in use.
+    fn occupy(&mut self, node: &str, pod: &KnownPod) {
+        let usage = self.usage.entry(node.to_owned()).or_default();
+        usage.add(&pod.needs.amounts);
+        *self.priorities.entry(pod.priority()).or_insert(0) += 1;
+    }
+
+    /// Removes a pod from the resources in use.
+    fn vacate(&mut self, node: &str, pod: &KnownPod) {
+        if let Some(usage) = self.usage.get_mut(node) {
+            usage.remove(&pod.needs.amounts);
             if usage.pods == 0 {
-                self.usage.remove(&node);
+                self.usage.remove(node);
             }
         }
-        true
+        if let Some(count) = self.priorities.get_mut(&pod.priority()) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.priorities.remove(&pod.priority());
+            }
+        }
     }
 
     /// Returns the next decision; `None` if no pod waits.
@@ -276,11 +310,15 @@ impl State {
             match choice {
                 Ok((node, requests)) => {
                     known.node = Some(node.clone());
-                    self.usage
-                        .entry(node.clone())
-                        .or_default()
-                        .add(&known.needs.amounts);
                     let uid = known.uid.clone();
+                    let amounts = known.needs.amounts.clone();
+                    let priority = known.priority();
+                    self.usage.entry(node.clone()).or_default().add(&amounts);
+                    *self.priorities.entry(priority).or_insert(0) += 1;
+                    let is_elsewhere = known.nominated.as_ref() != Some(&node);
+                    if self.nominated.remove(&key) && is_elsewhere {
+                        self.waiting.append(&mut self.unschedulable);
+                    }
                     let Some(requests) = requests else {
                         return Some(Decision::Bind { key, uid, node });
                     };
@@ -298,8 +336,27 @@ impl State {
                     let since = before.as_ref().and_then(|(_, since)| *since);
                     let is_new = before.is_none_or(|(before, _)| before != message);
                     known.explained = Some((message.clone(), since));
+                    let uid = known.uid.clone();
+                    let preemption = match guard::attempt(|| self.preempt(&key)) {
+                        Ok(preemption) => preemption,
+                        Err(panic) => return Some(Decision::Panicked { key, uid, panic }),
+                    };
+                    if let Some((node, victims)) = preemption {
+                        let cleared = self.nominate(&key, &node, &victims);
+                        if !cleared.is_empty() {
+                            self.retry_unschedulable();
+                        }
+                        return Some(Decision::Preempt {
+                            key,
+                            uid,
+                            node,
+                            victims,
+                            cleared,
+                            message,
+                            since,
+                        });
+                    }
                     if is_new {
-                        let uid = known.uid.clone();
                         return Some(Decision::Explain {
                             key,
                             uid,
@@ -328,12 +385,19 @@ impl State {
         let claims = &known.needs.claims;
         let claims = self.storage.claims(key, &known.uid, claims, is_used);
         let claims = claims.map_err(|reason| on_no_node(self.nodes.len(), &reason))?;
-        let idle = Usage::default();
+        let volumes = |node: &NodeFacts| self.storage.problems(&claims, &node.name, &node.labels);
         let nodes = self.nodes.values();
-        let nodes = nodes.map(|node| (node, self.usage.get(&node.name).unwrap_or(&idle)));
-        let node = choose(&known.needs, nodes, |node| {
-            self.storage.problems(&claims, &node.name, &node.labels)
-        })?;
+        let nodes = nodes.map(|node| (node, self.usage_for(&node.name, key, known)));
+        let nominated = known.nominated.as_ref();
+        let nominated = nominated.and_then(|node| self.nodes.get(node));
+        let nominated = nominated.and_then(|node| {
+            let usage = self.usage_for(&node.name, key, known);
+            choose(&known.needs, [(node, usage)], volumes).ok()
+        });
+        let node = match nominated {
+            Some(node) => node,
+            None => choose(&known.needs, nodes, volumes)?,
+        };
         if !claims.has_delayed() {
             return Ok((node.to_owned(), None));
         }
@@ -399,8 +463,21 @@ impl State {
         let Some(known) = self.pods.get_mut(key).filter(|known| known.uid == uid) else {
             return;
         };
-        if let Some(usage) = known.node.take().and_then(|node| self.usage.get_mut(&node)) {
-            usage.remove(&known.needs.amounts);
+        let Some(node) = known.node.take() else {
+            return;
+        };
+        if known.nominated.is_some() {
+            self.nominated.insert(key.clone());
+        }
+        let (amounts, priority) = (known.needs.amounts.clone(), known.priority());
+        if let Some(usage) = self.usage.get_mut(&node) {
+            usage.remove(&amounts);
+        }
+        if let Some(count) = self.priorities.get_mut(&priority) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.priorities.remove(&priority);
+            }
         }
     }
 
@@ -452,6 +529,7 @@ mod tests {
             Decision::Bind { key, .. } => Some(key.name),
             Decision::RequestVolumes { .. }
             | Decision::Explain { .. }
+            | Decision::Preempt { .. }
             | Decision::Panicked { .. } => None,
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use longshore_client::Patch;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, container, until};
 
@@ -199,4 +199,80 @@ async fn a_job_with_an_endless_deadline_does_not_affect_other_jobs() {
         .await;
     let status = fixture.end_pods_until("Complete", |_| Some(0)).await;
     assert_eq!(status["succeeded"], 2);
+}
+
+/// A Job whose user has chosen its selector.
+fn selecting_job() -> Value {
+    let labels = json!({"app": "mine"});
+    json!({"apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"name": "train", "namespace": "default"},
+        "spec": {"manualSelector": true, "selector": {"matchLabels": labels}, "template": {
+            "metadata": {"labels": labels},
+            "spec": {"restartPolicy": "Never", "containers": [container()]}}}})
+}
+
+/// The pod with the name.
+async fn pod_named(fixture: &Fixture, name: &str) -> Value {
+    let pods = fixture.cluster.pods().in_namespace("default").unwrap();
+    pods.fetch(name).await.unwrap().raw().unwrap()
+}
+
+#[tokio::test]
+async fn a_job_adopts_pods_that_it_selects_and_releases_others() {
+    let fixture = Fixture::with_node().await;
+    let pods = fixture.cluster.pods().in_namespace("default").unwrap();
+    let pod = json!({"metadata": {"name": "early", "labels": {"app": "mine"}},
+        "spec": {"restartPolicy": "Never", "containers": [container()]}});
+    pods.create(&pod).await.unwrap();
+    fixture
+        .cluster
+        .create(&selecting_job(), None)
+        .await
+        .unwrap();
+    let adopted = until("the adoption", async || {
+        let pod = pod_named(&fixture, "early").await;
+        (!pod["metadata"]["ownerReferences"].is_null()).then_some(pod)
+    })
+    .await;
+    let owner = &adopted["metadata"]["ownerReferences"][0];
+    assert_eq!(
+        (&owner["kind"], &owner["controller"]),
+        (&json!("Job"), &json!(true))
+    );
+    let finalizers = json!(["batch.kubernetes.io/job-tracking"]);
+    assert_eq!(adopted["metadata"]["finalizers"], finalizers);
+    until("the count", async || {
+        (fixture.status().await["active"] == 1).then_some(())
+    })
+    .await;
+    assert_eq!(fixture.pods().await.len(), 1);
+
+    // A pod whose labels have changed is released and replaced.
+    let other = Patch::merge(json!({"metadata": {"labels": {"app": "other"}}}));
+    pods.patch("early", &other).await.unwrap();
+    until("the replacement", async || {
+        (fixture.pods().await.len() == 2).then_some(())
+    })
+    .await;
+    let released = pod_named(&fixture, "early").await;
+    assert!(
+        released["metadata"]["ownerReferences"].is_null(),
+        "{released}"
+    );
+    assert!(released["metadata"]["finalizers"].is_null(), "{released}");
+
+    // The pod belongs to the Job again once it has its labels again, which is then one too
+    // many: the newest is deleted.
+    let again = Patch::merge(json!({"metadata": {"labels": {"app": "mine"}}}));
+    pods.patch("early", &again).await.unwrap();
+    until("the second adoption", async || {
+        let pod = pod_named(&fixture, "early").await;
+        (!pod["metadata"]["ownerReferences"].is_null()).then_some(())
+    })
+    .await;
+    until("one pod", async || {
+        fixture.end_pods(|_| None).await;
+        (fixture.pods().await.len() == 1).then_some(())
+    })
+    .await;
 }

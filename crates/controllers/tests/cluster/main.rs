@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod autoscale;
 mod cluster_roles;
 mod daemons;
 mod deployments;
@@ -17,5 +18,6 @@ mod orphans;
 mod quotas;
 mod replicas;
 mod scheduling;
+mod service_addresses;
 mod stateful;
 mod volumes;

@@ -146,3 +146,14 @@ async fn a_silent_node_is_tainted_and_its_pods_are_evicted() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_node_gets_the_time_to_live_of_what_it_reads() {
+    let fixture = Fixture::with_node().await;
+    until("the annotation", async || {
+        let node = fixture.cluster.nodes().fetch("n").await.unwrap();
+        let annotations = &node.meta().annotations;
+        (annotations.get("node.alpha.kubernetes.io/ttl")? == "0").then_some(())
+    })
+    .await;
+}

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Transaction, replace};
 use crate::{Bind, Error, Subject, object};
 
-/// Sets the node name and the condition `PodScheduled`.
+/// Sets the node name and the condition `PodScheduled`. The node is no longer only nominated.
 pub(crate) fn bind(tx: &mut Transaction<'_>, request: &Bind) -> Result<(), Error> {
     let kind = tx
         .kinds()
@@ -61,9 +61,9 @@ pub(crate) fn bind(tx: &mut Transaction<'_>, request: &Bind) -> Result<(), Error
             annotations.insert(key.clone(), value.clone().into());
         }
     }
-    let conditions = js::child(&mut pod, "status")
-        .entry("conditions")
-        .or_insert_with(|| json!([]));
+    let status = js::child(&mut pod, "status");
+    status.remove("nominatedNodeName");
+    let conditions = status.entry("conditions").or_insert_with(|| json!([]));
     if let Value::Array(conditions) = conditions {
         conditions.retain(|condition| condition["type"] != "PodScheduled");
         conditions.push(json!({

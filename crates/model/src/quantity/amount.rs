@@ -56,6 +56,47 @@ impl Amount {
         self.billionths < 0
     }
 
+    /// A number of thousandths.
+    ///
+    /// ```
+    /// use longshore_model::quantity::Amount;
+    /// assert_eq!(Amount::of_thousandths(1500).to_string(), "1500m");
+    /// ```
+    #[must_use]
+    pub const fn of_thousandths(number: i64) -> Self {
+        Self {
+            billionths: number as i128 * 1_000_000,
+            format: Format::Decimal,
+        }
+    }
+
+    /// The number of thousandths, rounded away from zero.
+    ///
+    /// ```
+    /// use longshore_model::quantity::Amount;
+    /// assert_eq!("250000001n".parse::<Amount>().unwrap().thousandths(), 251);
+    /// ```
+    #[must_use]
+    pub fn thousandths(self) -> i64 {
+        let (whole, rest) = (self.billionths / 1_000_000, self.billionths % 1_000_000);
+        let limited = whole + rest.signum();
+        i64::try_from(limited).unwrap_or(if limited < 0 { i64::MIN } else { i64::MAX })
+    }
+
+    /// The same amount with the suffixes `Ki`, `Mi`, … if it is a whole number.
+    ///
+    /// ```
+    /// use longshore_model::quantity::Amount;
+    /// assert_eq!(Amount::of(2048).with_binary_suffix().to_string(), "2Ki");
+    /// ```
+    #[must_use]
+    pub const fn with_binary_suffix(self) -> Self {
+        Self {
+            billionths: self.billionths,
+            format: Format::Binary,
+        }
+    }
+
     /// The ratio of this amount to another one.
     #[must_use]
     pub fn ratio(self, to: Self) -> f64 {

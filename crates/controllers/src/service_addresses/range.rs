@@ -1,0 +1,62 @@
+//! The ServiceCIDR `kubernetes`.
+
+use jiff::Timestamp;
+use longshore_client::{Cluster, Error, Item, Patch, kinds::Any};
+use longshore_model::time;
+use serde::Deserialize;
+use serde_json::json;
+
+/// Its name.
+pub(super) const NAME: &str = "kubernetes";
+/// The range from which the API server allocates the addresses of Services.
+const CIDR: &str = "10.96.0.0/12";
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Raw {
+    status: Status,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Status {
+    conditions: Vec<Condition>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Condition {
+    r#type: String,
+}
+
+/// Creates the object if it does not exist, and states that it is ready, unless it has the
+/// condition.
+pub(super) async fn publish(cluster: &Cluster, known: Option<&Item<Any>>) -> Result<(), Error> {
+    let view = cluster
+        .kind_in("networking.k8s.io/v1", "ServiceCIDR")
+        .await?;
+    let has_condition = match known {
+        Some(item) => {
+            let conditions = item.typed::<Raw>()?.status.conditions;
+            conditions.iter().any(|one| one.r#type == "Ready")
+        }
+        None => {
+            let object = json!({"metadata": {"name": NAME}, "spec": {"cidrs": [CIDR]}});
+            match view.create(&object).await {
+                Err(error) if error.code() == Some(409) => {}
+                done => drop(done?),
+            }
+            false
+        }
+    };
+    if has_condition {
+        return Ok(());
+    }
+    let condition = json!({
+        "type": "Ready", "status": "True", "reason": "",
+        "message": "Kubernetes default Service CIDR is ready",
+        "lastTransitionTime": time::seconds(Timestamp::now()),
+    });
+    let patch = Patch::merge(json!({"status": {"conditions": [condition]}}));
+    view.patch_status(NAME, &patch).await.map(drop)
+}
