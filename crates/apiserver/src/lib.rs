@@ -55,6 +55,7 @@ mod metrics;
 mod negotiate;
 mod no_node;
 mod params;
+mod policy_types;
 mod present;
 mod pretty;
 mod query;

@@ -36,6 +36,11 @@ pub(crate) enum Kind {
     List(Vec<(Expr, bool)>),
     /// Keys and values, and whether each entry is optional.
     Map(Vec<(Expr, Expr, bool)>),
+    /// A construction of a named type: the fields, and whether each is optional.
+    Struct {
+        name: String,
+        fields: Vec<(String, Expr, bool)>,
+    },
     Comprehension(Box<Comprehension>),
     /// `target.optMap(var, body)`, or `optFlatMap` if `flat` is set.
     OptMap {
@@ -121,6 +126,7 @@ impl Expr {
             Kind::Call { target, args, .. } => target.as_deref().into_iter().chain(args).collect(),
             Kind::List(items) => items.iter().map(|(item, _)| item).collect(),
             Kind::Map(entries) => entries.iter().flat_map(|(k, v, _)| [k, v]).collect(),
+            Kind::Struct { fields, .. } => fields.iter().map(|(_, value, _)| value).collect(),
             Kind::Comprehension(inner) => [&inner.range]
                 .into_iter()
                 .chain(&inner.filter)

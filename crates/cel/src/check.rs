@@ -5,31 +5,14 @@ use std::sync::Arc;
 use crate::{
     ast::{Comprehension, Expr, Kind, Literal, Macro},
     library,
+    names::{AUTHORIZER, JSON_PATCH, OBJECT, REQUEST_RESOURCE},
     signatures::{self, Overload},
     source::Problem,
-    types::Type,
+    types::{Opaque, Type},
 };
 
 /// Number of problems that are reported.
 const MAX_PROBLEMS: usize = 100;
-
-/// Methods of the authorizer, which is not supported.
-const AUTHORIZER: [&str; 14] = [
-    "allowed",
-    "check",
-    "error",
-    "errored",
-    "fieldSelector",
-    "group",
-    "labelSelector",
-    "name",
-    "namespace",
-    "path",
-    "reason",
-    "resource",
-    "serviceAccount",
-    "subresource",
-];
 
 /// The types of the nodes of an expression, by the nodes' ids.
 #[derive(Debug)]
@@ -39,15 +22,18 @@ pub(crate) struct Checked {
     pub(crate) uses: Vec<String>,
 }
 
-/// Checks an expression with `nodes` nodes that may use `variables`.
+/// Checks an expression with `nodes` nodes that may use `variables`, and whether
+/// it `constructs` objects and patches.
 pub(crate) fn check(
     root: &Expr,
     nodes: usize,
     variables: &[(String, Type)],
+    constructs: bool,
 ) -> Result<Checked, Vec<Problem>> {
     let mut checker = Checker {
         types: vec![Type::Error; nodes],
         variables,
+        constructs,
         locals: Vec::new(),
         bound: Vec::new(),
         trail: Vec::new(),
@@ -69,6 +55,8 @@ pub(crate) fn check(
 struct Checker<'v> {
     types: Vec<Type>,
     variables: &'v [(String, Type)],
+    /// Whether the expression may construct objects and patches.
+    constructs: bool,
     locals: Vec<(String, Type)>,
     /// What is known about the types that are inferred.
     bound: Vec<Option<Type>>,
@@ -123,6 +111,7 @@ impl Checker<'_> {
                 let value = self.common(entries.iter().map(|(_, value, opt)| (value, *opt)));
                 Type::map(self.resolve(&key), value)
             }
+            Kind::Struct { name, fields } => self.construction(expr.at, name, fields),
             Kind::Comprehension(inner) => self.comprehension(expr.at, inner),
             Kind::OptMap {
                 target,
@@ -221,7 +210,8 @@ impl Checker<'_> {
             (Type::Map(ka, va), Type::Map(kb, vb)) => self.fits(ka, kb) && self.fits(va, vb),
             (Type::Object(a), Type::Object(b)) => Arc::ptr_eq(a, b),
             (Type::Opaque(a), Type::Opaque(b)) => a == b,
-            (Type::Object(_) | Type::Opaque(_), _) => false,
+            (Type::Struct(a), Type::Struct(b)) => a == b,
+            (Type::Object(_) | Type::Opaque(_) | Type::Struct(_), _) => false,
             _ => std::mem::discriminant(from) == std::mem::discriminant(to),
         }
     }
@@ -239,14 +229,17 @@ impl Checker<'_> {
         if signatures::type_named(name).is_some() {
             return Type::Meta;
         }
-        let message = match name {
-            "authorizer" => "undeclared reference to 'authorizer' (in container ''): this server does not support the authorizer in expressions".to_owned(),
-            name => undeclared(name),
-        };
-        self.report(expr.at, message)
+        self.report(expr.at, undeclared(name))
     }
 
     fn select(&mut self, expr: &Expr, operand: &Expr, field: &str, optional: bool) -> Type {
+        if field == REQUEST_RESOURCE
+            && !optional
+            && matches!(&operand.kind, Kind::Ident(name) if name == AUTHORIZER)
+            && let Type::Opaque(Opaque::Authorizer) = self.expr(operand)
+        {
+            return Type::Opaque(Opaque::ResourceCheck);
+        }
         let found = self.expr(operand);
         let (target, is_optional) = match &found {
             Type::Optional(inner) => ((**inner).clone(), true),
@@ -257,6 +250,14 @@ impl Checker<'_> {
             Type::Object(decl) => match decl.field(field) {
                 Some(field) => Type::of(&field.decl),
                 None => self.report(expr.at, format!("undefined field '{field}'")),
+            },
+            Type::Variables(fields) => match fields.get(field) {
+                Some(found) => found.clone(),
+                None => self.report(expr.at, format!("undefined field '{field}'")),
+            },
+            Type::Struct(name) => match (&**name, field) {
+                (JSON_PATCH, "op" | "path" | "from") => Type::String,
+                _ => Type::Dyn,
             },
             Type::Dyn | Type::Error => Type::Dyn,
             Type::Var(id) => {
@@ -285,10 +286,6 @@ impl Checker<'_> {
             .collect();
         self.formats -= is_format;
         if !signatures::is_function(name) {
-            let is_reported = matches!(types.first(), Some(Type::Error));
-            if is_reported && target.is_some() && AUTHORIZER.contains(&name) {
-                return Type::Error;
-            }
             return self.report(expr.at, undeclared(name));
         }
         if matches!(name, "_&&_" | "_||_") {
@@ -426,6 +423,31 @@ impl Checker<'_> {
             });
         }
         common.unwrap_or_else(|| self.fresh())
+    }
+
+    fn construction(&mut self, at: usize, name: &str, fields: &[(String, Expr, bool)]) -> Type {
+        let is_object = name == OBJECT || name.starts_with("Object.");
+        if !self.constructs || !(is_object || name == JSON_PATCH) {
+            return self.report(at, undeclared(name));
+        }
+        for (field, value, optional) in fields {
+            let mut found = self.expr(value);
+            if *optional {
+                found = match found {
+                    Type::Optional(inner) => (*inner).clone(),
+                    Type::Dyn | Type::Error => Type::Dyn,
+                    other => {
+                        self.mismatch(value.at, &Type::optional(Type::Dyn), &other);
+                        Type::Error
+                    }
+                };
+            }
+            let is_text = !is_object && matches!(&**field, "op" | "path" | "from");
+            if is_text && !self.fits(&found, &Type::String) {
+                self.mismatch(value.at, &Type::String, &found);
+            }
+        }
+        Type::Struct(name.into())
     }
 
     fn comprehension(&mut self, at: usize, inner: &Comprehension) -> Type {

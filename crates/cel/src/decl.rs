@@ -114,6 +114,56 @@ impl Decl {
         Self::new(Shape::Bool, 0, 4)
     }
 
+    /// An integer.
+    #[must_use]
+    pub fn int() -> Arc<Self> {
+        Self::new(Shape::Int, 0, 1)
+    }
+
+    /// A number.
+    #[must_use]
+    pub fn double() -> Arc<Self> {
+        Self::new(Shape::Double, 0, 1)
+    }
+
+    /// A time.
+    #[must_use]
+    pub fn time() -> Arc<Self> {
+        Self::new(Shape::DateTime, 32, 21)
+    }
+
+    /// Bytes, encoded as base64.
+    #[must_use]
+    pub fn bytes() -> Arc<Self> {
+        Self::new(Shape::Bytes, MAX_REQUEST_BYTES - 2, 2)
+    }
+
+    /// A number or a string.
+    #[must_use]
+    pub fn int_or_string() -> Arc<Self> {
+        Self::new(Shape::IntOrString, MAX_REQUEST_BYTES - 2, 1)
+    }
+
+    /// The object with other declarations of some of its fields.
+    #[must_use]
+    pub fn with_fields(&self, fields: Vec<(&str, Arc<Self>)>) -> Arc<Self> {
+        let own = match &self.shape {
+            Shape::Object(own) => own.iter(),
+            _ => return Self::any(),
+        };
+        let mut all: BTreeMap<String, Field> = own
+            .map(|(identifier, field)| {
+                let (name, decl) = (field.name.clone(), field.decl.clone());
+                (identifier.clone(), Field { name, decl })
+            })
+            .collect();
+        for (name, decl) in fields {
+            let name = name.to_owned();
+            all.insert(name.clone(), Field { name, decl });
+        }
+        Self::new(Shape::Object(all), 0, self.min_size)
+    }
+
     /// A list of values.
     #[must_use]
     pub fn list(items: Arc<Self>) -> Arc<Self> {

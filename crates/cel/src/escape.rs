@@ -30,6 +30,15 @@ pub(crate) fn is_reserved_identifier(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 
+/// Whether a word is an identifier.
+#[must_use]
+pub fn is_identifier(word: &str) -> bool {
+    let is_start = |c: char| c.is_ascii_alphabetic() || c == '_';
+    word.starts_with(is_start)
+        && word.chars().all(|c| is_start(c) || c.is_ascii_digit())
+        && !is_reserved(word)
+}
+
 /// Whether a property of this name is escaped as a whole.
 pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word) || KEYWORDS.contains(&word)

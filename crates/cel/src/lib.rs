@@ -23,7 +23,9 @@
 //! budget, it does not check types, and its parser does not limit the depth of
 //! chains.
 
+mod admission;
 mod ast;
+mod authorizer;
 mod check;
 mod condition;
 mod decl;
@@ -34,6 +36,7 @@ mod eval;
 mod lexer;
 mod library;
 mod meter;
+mod names;
 mod parser;
 mod program;
 pub mod rules;
@@ -43,10 +46,15 @@ mod stack;
 mod types;
 mod value;
 
-pub use condition::{AdmissionInputs, COST_OF_CONDITIONS, Conditions, Matched, check_condition};
+pub use admission::{
+    AdmissionInputs, COST_OF_POLICY, Compiler, Expression, Output, Returns, Variables,
+};
+pub use authorizer::{AccessDecision, AccessRequest, Authorizer};
+pub use condition::{COST_OF_CONDITIONS, Conditions, Matched, check_condition};
 pub use decl::Decl;
 pub use error::EvalError;
+pub use escape::is_identifier;
+pub use meter::COST_PER_CALL;
 pub use program::{
-    COST_PER_CALL, COST_PER_OBJECT, CompileError, Environment, Evaluation, Outcome, Program,
-    ResultType,
+    COST_PER_OBJECT, CompileError, Environment, Evaluation, Outcome, Program, ResultType,
 };

@@ -3,6 +3,9 @@
 
 use crate::error::EvalError;
 
+/// Kubernetes' limit of the cost of one evaluation.
+pub const COST_PER_CALL: u64 = 1_000_000;
+
 /// Steps per unit of the cost limit. Kubernetes counts no cost for constants.
 const STEPS_PER_COST: u64 = 8;
 

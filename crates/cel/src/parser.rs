@@ -290,8 +290,7 @@ impl Parser {
                 expr = self.call(at, function, vec![expr, index])?;
             } else if self.is("{") && expr.qualified_name().is_some() {
                 let name = expr.qualified_name().unwrap_or_default();
-                let message = format!("undeclared reference to '{name}' (in container '')");
-                return Err(problem(self.peek().at, message));
+                expr = self.construction(name)?;
             } else {
                 return Ok(expr);
             }
@@ -405,6 +404,32 @@ impl Parser {
             }
         }
         self.node(at, Kind::Map(entries))
+    }
+
+    /// The fields of a construction, `Name{field: value}`.
+    fn construction(&mut self, name: String) -> Result<Expr> {
+        let at = self.expect("{")?;
+        let mut fields = Vec::new();
+        while !self.accept("}") {
+            let optional = self.accept("?");
+            let token = self.take();
+            let field = match token.kind {
+                TokenKind::Ident(field) => field,
+                _ => {
+                    let message = format!(
+                        "Syntax error: mismatched input '{}' expecting {{'}}', '?', ',', IDENTIFIER}}",
+                        token.text
+                    );
+                    return Err(problem(token.at, message));
+                }
+            };
+            self.expect(":")?;
+            fields.push((field, self.expr()?, optional));
+            if !self.accept(",") && !self.is("}") {
+                self.expect("}")?;
+            }
+        }
+        self.node(at, Kind::Struct { name, fields })
     }
 
     fn ident(&mut self, at: usize, name: &str) -> Result<Expr> {

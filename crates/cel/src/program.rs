@@ -10,16 +10,13 @@ use crate::{
     decl::Decl,
     error::EvalError,
     estimate, eval,
-    meter::Meter,
+    meter::{COST_PER_CALL, Meter},
     parser,
     source::describe,
     stack,
     types::Type,
     value::{Text, Value, from_json},
 };
-
-/// Kubernetes' limit of the cost of one evaluation.
-pub const COST_PER_CALL: u64 = 1_000_000;
 
 /// Kubernetes' limit of the cost of all rules of an object.
 pub const COST_PER_OBJECT: u64 = 10_000_000;
@@ -104,7 +101,7 @@ impl Environment {
                 (variable.name.clone(), of)
             })
             .collect();
-        let checked = check::check(&parsed.root, parsed.nodes, &variables)
+        let checked = check::check(&parsed.root, parsed.nodes, &variables, false)
             .map_err(|problems| CompileError(describe(source, &problems)))?;
         let declared: Vec<(&str, &Decl)> = self
             .variables
@@ -190,7 +187,7 @@ impl Program {
         let mut left = vec![&self.root];
         while let Some(expr) = left.pop() {
             if expr.is_constant {
-                eval::evaluate(expr, &[], &mut Meter::new(COST_PER_CALL))?;
+                eval::evaluate(expr, &[], None, &mut Meter::new(COST_PER_CALL))?;
             } else {
                 left.extend(expr.children());
             }
@@ -252,7 +249,7 @@ impl Program {
             };
             values.push((&*variable.name, value));
         }
-        Ok(match eval::evaluate(&self.root, &values, meter)? {
+        Ok(match eval::evaluate(&self.root, &values, None, meter)? {
             Value::Bool(flag) => Outcome::Bool(flag),
             Value::String(Text::Part(text)) => Outcome::String(text.to_owned()),
             Value::String(text) => Outcome::String(text.to_string()),

@@ -263,6 +263,22 @@ format.uuid () format
 format.byte () format
 format.date () format
 format.datetime () format
+path .(authorizer,string) pathCheck
+group .(authorizer,string) groupCheck
+serviceAccount .(authorizer,string,string) authorizer
+resource .(groupCheck,string) resourceCheck
+subresource .(resourceCheck,string) resourceCheck
+namespace .(resourceCheck,string) resourceCheck
+name .(resourceCheck,string) resourceCheck
+fieldSelector .(resourceCheck,string) resourceCheck
+labelSelector .(resourceCheck,string) resourceCheck
+check .(pathCheck,string) decision
+check .(resourceCheck,string) decision
+errored .(decision) bool
+error .(decision) string
+allowed .(decision) bool
+reason .(decision) string
+jsonpatch.escapeKey (string) string
 ";
 
 /// The types that the operators `<`, `<=`, `>=` and `>` compare. Numbers are
@@ -383,6 +399,11 @@ fn named(text: &str) -> Type {
         "cidr" => Type::Opaque(Opaque::Cidr),
         "semver" => Type::Opaque(Opaque::Semver),
         "format" => Type::Opaque(Opaque::Format),
+        "authorizer" => Type::Opaque(Opaque::Authorizer),
+        "pathCheck" => Type::Opaque(Opaque::PathCheck),
+        "groupCheck" => Type::Opaque(Opaque::GroupCheck),
+        "resourceCheck" => Type::Opaque(Opaque::ResourceCheck),
+        "decision" => Type::Opaque(Opaque::Decision),
         _ => Type::Dyn,
     }
 }

@@ -1,6 +1,6 @@
 //! Types of expressions.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use crate::decl::{Decl, Shape};
 
@@ -27,6 +27,11 @@ pub(crate) enum Type {
     Opaque(Opaque),
     /// An object with the fields of a schema.
     Object(Arc<Decl>),
+    /// The variables of a policy by their names.
+    Variables(Arc<BTreeMap<String, Type>>),
+    /// A type that expressions construct: `JSONPatch`, `Object`, or the type of a
+    /// field below `Object`, such as `Object.spec`.
+    Struct(Arc<str>),
     /// A parameter of a signature, or a type that is not known yet.
     Var(usize),
 }
@@ -40,6 +45,11 @@ pub(crate) enum Opaque {
     Cidr,
     Semver,
     Format,
+    Authorizer,
+    PathCheck,
+    GroupCheck,
+    ResourceCheck,
+    Decision,
 }
 
 impl Opaque {
@@ -51,6 +61,11 @@ impl Opaque {
             Self::Cidr => "net.CIDR",
             Self::Semver => "kubernetes.Semver",
             Self::Format => "kubernetes.NamedFormat",
+            Self::Authorizer => "kubernetes.authorization.Authorizer",
+            Self::PathCheck => "kubernetes.authorization.PathCheck",
+            Self::GroupCheck => "kubernetes.authorization.GroupCheck",
+            Self::ResourceCheck => "kubernetes.authorization.ResourceCheck",
+            Self::Decision => "kubernetes.authorization.Decision",
         }
     }
 }
@@ -104,6 +119,8 @@ impl Type {
                 | Self::Optional(_)
                 | Self::Opaque(_)
                 | Self::Object(_)
+                | Self::Variables(_)
+                | Self::Struct(_)
                 | Self::Null
         )
     }
@@ -129,6 +146,8 @@ impl fmt::Display for Type {
             Self::Meta => f.write_str("type"),
             Self::Opaque(opaque) => f.write_str(opaque.name()),
             Self::Object(_) => f.write_str("object"),
+            Self::Variables(_) => f.write_str("kubernetes.variables"),
+            Self::Struct(name) => f.write_str(name),
         }
     }
 }

@@ -41,8 +41,16 @@ macro_rules! builtin_kinds {
             api::core::v1, Service, ServiceItem, ServiceList, services;
             /// Identity of a pod's processes for the API.
             api::core::v1, ServiceAccount, ServiceAccountItem, ServiceAccountList, serviceaccounts;
+            /// Expressions that change objects before they are stored.
+            api::admissionregistration::v1, MutatingAdmissionPolicy, MutatingAdmissionPolicyItem, MutatingAdmissionPolicyList, mutatingadmissionpolicies;
+            /// Puts a MutatingAdmissionPolicy into effect.
+            api::admissionregistration::v1, MutatingAdmissionPolicyBinding, MutatingAdmissionPolicyBindingItem, MutatingAdmissionPolicyBindingList, mutatingadmissionpolicybindings;
             /// Webhooks that may change objects before they are stored.
             api::admissionregistration::v1, MutatingWebhookConfiguration, MutatingWebhookConfigurationItem, MutatingWebhookConfigurationList, mutatingwebhookconfigurations;
+            /// Expressions that objects must satisfy before they are stored.
+            api::admissionregistration::v1, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyItem, ValidatingAdmissionPolicyList, validatingadmissionpolicies;
+            /// Puts a ValidatingAdmissionPolicy into effect.
+            api::admissionregistration::v1, ValidatingAdmissionPolicyBinding, ValidatingAdmissionPolicyBindingItem, ValidatingAdmissionPolicyBindingList, validatingadmissionpolicybindings;
             /// Webhooks that may reject objects before they are stored.
             api::admissionregistration::v1, ValidatingWebhookConfiguration, ValidatingWebhookConfigurationItem, ValidatingWebhookConfigurationList, validatingwebhookconfigurations;
             /// Definition of a custom kind.

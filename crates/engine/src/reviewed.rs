@@ -17,6 +17,7 @@ use crate::{
     Create, Delete, DeleteCollection, Deleted, Engine, Error, Object, Page, Patch, Review, Subject,
     Subresource, Update, Written,
     machine::{self, Answers, Next, Rebase, Reviews, Transaction},
+    managed,
     offload::{ListedObjects, MAX_ATTEMPTS},
     options::{Clock, Ids},
     patch,
@@ -359,6 +360,36 @@ impl Engine {
             metadata["managedFields"] = managed;
         }
         Ok(object)
+    }
+
+    /// Merges a configuration into an object of a kind, as server-side apply does, but
+    /// without a manager that owns the fields. Lists and objects that are owned as a
+    /// whole cannot be merged.
+    ///
+    /// # Errors
+    /// Says why the configuration cannot be merged.
+    pub fn merge_configuration(
+        &self,
+        object: &Value,
+        config: &Value,
+        kind: &KindInfo,
+    ) -> Result<Value, String> {
+        let (Value::Object(object), Value::Object(config)) = (object, config) else {
+            return Err("a configuration and its object must be objects".to_owned());
+        };
+        let view = self.view(kind).map_err(|error| error.to_string())?;
+        managed::merged(view.owned_type(), object, config).map(Value::Object)
+    }
+
+    /// As [`Engine::apply_json_patch`]; returns `None` if a test of the patch fails.
+    ///
+    /// # Errors
+    /// The patch is malformed, too large, or cannot be applied.
+    pub fn apply_tested_json_patch(
+        document: Value,
+        operations: &Value,
+    ) -> Result<Option<Value>, Error> {
+        patch::apply_json_tested(document, operations)
     }
 
     /// Applies a JSON patch (RFC 6902) to a document.

@@ -77,6 +77,8 @@ pub(crate) static ROOTS: &[Root] = &[
     stored::<core::Secret>(),
     stored::<core::Service>(),
     stored::<core::ServiceAccount>(),
+    stored::<admissionregistration::MutatingAdmissionPolicy>(),
+    stored::<admissionregistration::MutatingAdmissionPolicyBinding>(),
     stored::<admissionregistration::MutatingWebhookConfiguration>(),
     stored::<admissionregistration::ValidatingAdmissionPolicy>(),
     stored::<admissionregistration::ValidatingAdmissionPolicyBinding>(),

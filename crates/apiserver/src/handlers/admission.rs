@@ -1,12 +1,17 @@
 //! Describes requests to admission webhooks.
 
+use std::sync::Arc;
+
+use longshore_cel::{AccessDecision, AccessRequest, Authorizer};
 use longshore_engine::{DeleteOptions, scale_kind};
 use longshore_model::{Gvk, KindInfo};
 use serde_json::{Map, Value, json};
 
 use crate::{
+    authorization,
     call::{Call, Shared},
     query::Query,
+    user::User,
     webhooks::{Admission, Attributes, Operation, Resource},
 };
 
@@ -29,8 +34,60 @@ pub(super) struct RequestOptions {
     pub(super) fields: Option<Map<String, Value>>,
 }
 
+/// Answers what expressions ask about the user of a request.
+struct Access {
+    shared: Arc<Shared>,
+    user: Arc<User>,
+}
+
+impl Access {
+    fn of(call: &Call) -> Self {
+        Self {
+            shared: call.shared.clone(),
+            user: call.user.clone(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Access")
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Authorizer for Access {
+    fn decide(&self, request: &AccessRequest) -> AccessDecision {
+        let account = request.service_account.as_ref();
+        let account = account.map(|(namespace, name)| User {
+            name: format!("system:serviceaccount:{namespace}:{name}"),
+            groups: vec![
+                "system:serviceaccounts".to_owned(),
+                format!("system:serviceaccounts:{namespace}"),
+            ],
+            ..User::default()
+        });
+        let attributes = authorization::Attributes {
+            verb: request.verb.clone(),
+            group: request.group.clone(),
+            resource: request.resource.clone(),
+            subresource: request.subresource.clone(),
+            namespace: request.namespace.clone(),
+            name: request.name.clone(),
+            path: Some(request.path.clone()).filter(|path| !path.is_empty()),
+        };
+        let user = account.as_ref().unwrap_or(&self.user);
+        let decision = self.shared.authorizer.decide(user, &attributes);
+        AccessDecision {
+            allowed: decision.allowed,
+            reason: decision.reason,
+        }
+    }
+}
+
 /// Returns the admission of a request that may become one of several
-/// operations; `None` if no webhook can match it.
+/// operations; `None` if no webhook or policy can match it.
 pub(super) fn of(
     call: &Call,
     operations: &[Operation],
@@ -40,8 +97,11 @@ pub(super) fn of(
     let Shared {
         webhooks, engine, ..
     } = &*call.shared;
-    let converter = call.converter();
-    webhooks.admission(engine, &call.warnings, operations, converter, || {
+    // Users must be able to read the parameters of their policies.
+    let group = &*place.kind.gvk.group;
+    let is_required = group == "admissionregistration.k8s.io" && !call.user.is_master();
+    let parts = (call.converter(), is_required);
+    webhooks.admission(engine, &call.warnings, operations, parts, || {
         let own_kind = kind_of_subresource(place.subresource);
         let resource = |info: &KindInfo| {
             let of = Resource::of(info);
@@ -69,6 +129,7 @@ pub(super) fn of(
             name: place.name.to_owned(),
             user: call.user.clone(),
             audit: call.audit.clone(),
+            authorizer: Arc::new(Access::of(call)),
             dry_run: options.dry_run,
             options: options.fields,
         }
@@ -84,7 +145,8 @@ pub(super) fn of_bindings(
     let Shared {
         webhooks, engine, ..
     } = &*call.shared;
-    webhooks.admission(engine, &call.warnings, &[Operation::Create], None, || {
+    let parts = (None, false);
+    webhooks.admission(engine, &call.warnings, &[Operation::Create], parts, || {
         let options = options();
         Attributes {
             resource: Resource {
@@ -100,6 +162,7 @@ pub(super) fn of_bindings(
             name: name.to_owned(),
             user: call.user.clone(),
             audit: call.audit.clone(),
+            authorizer: Arc::new(Access::of(call)),
             dry_run: options.dry_run,
             options: options.fields,
         }

@@ -24,7 +24,7 @@ use crate::{
     input::{self, RequestBody},
     limits,
     negotiate::{Encoding, Negotiated},
-    params,
+    params, policy_types,
     present::Presenter,
     reply::{self, Reply},
     status_error::StatusError,
@@ -71,6 +71,7 @@ pub(super) async fn create(
         Some(admission) => engine.create_reviewed(create, admission).await?,
         None => engine.create(create).await?,
     };
+    policy_types::check_later(engine, &info, &written.object);
     call.present(&info, &mut written.object).await?;
     written.warnings.splice(0..0, duplicate_fields);
     written.warnings.extend(idle_kind_warning(&call, &info));
@@ -202,6 +203,7 @@ pub(super) async fn update(
         Some(admission) => engine.update_reviewed(update, admission).await?,
         None => engine.update(update).await?,
     };
+    policy_types::check_later(&call.shared.engine, &presented_kind, &written.object);
     if subresource != Subresource::Scale {
         call.present(&presented_kind, &mut written.object).await?;
     }
@@ -335,6 +337,7 @@ pub(super) async fn patch(
         options,
     };
     let mut written = patch_guarded(&call, patch, admission.as_ref()).await?;
+    policy_types::check_later(&call.shared.engine, &presented_kind, &written.object);
     if subresource != Subresource::Scale {
         call.present(&presented_kind, &mut written.object).await?;
     }

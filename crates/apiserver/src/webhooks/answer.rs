@@ -5,7 +5,7 @@ use longshore_model::{Status, StatusDetails, StatusReason};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{configuration::ReviewVersion, refusal::CallError};
+use super::{message::ReviewVersion, refusal::CallError};
 
 /// What a webhook has decided.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use longshore_cel::{AccessRequest, Authorizer};
 use longshore_model::{Gvk, KindInfo};
 use serde_json::{Map, Value};
 
@@ -70,6 +71,8 @@ pub(crate) struct Attributes {
     /// The name in the request.
     pub(crate) name: String,
     pub(crate) user: Arc<User>,
+    /// Decides what the user may do, for expressions that ask.
+    pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) dry_run: bool,
     /// The fields of the request's options; `None` if it has no options.
     pub(crate) options: Option<Map<String, Value>>,
@@ -78,6 +81,33 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
+    /// The authorizer, and the question whether the user may do what the request
+    /// asks for.
+    pub(super) fn authorization(&self) -> (Arc<dyn Authorizer>, AccessRequest) {
+        let request = AccessRequest {
+            group: self.resource.group.clone(),
+            version: self.resource.version.clone(),
+            resource: self.resource.plural.clone(),
+            subresource: self.subresource.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            ..AccessRequest::default()
+        };
+        (self.authorizer.clone(), request)
+    }
+
+    /// Whether the request is about the configuration of admission. Webhooks cannot
+    /// prevent its changes.
+    pub(super) fn configures_admission(&self) -> bool {
+        self.resource.group == "admissionregistration.k8s.io"
+    }
+
+    /// Whether the request is about policies or their bindings. Policies cannot
+    /// prevent changes of them.
+    pub(super) fn is_about_policies(&self) -> bool {
+        self.configures_admission() && self.resource.plural.contains("admissionpolic")
+    }
+
     /// The options of the operation that a request has become.
     pub(super) fn options_of(&self, operation: Operation) -> Value {
         let kind = match operation {

@@ -30,6 +30,8 @@ pub(super) fn matches(
         request: Some(&request),
         object: objects.object.as_ref(),
         old_object: objects.old_object.as_ref(),
+        authorizer: Some(attributes.authorization()),
+        ..AdmissionInputs::default()
     };
     match conditions.evaluate(&inputs) {
         Matched::Yes => Ok(true),

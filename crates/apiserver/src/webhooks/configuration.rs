@@ -6,26 +6,21 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use longshore_builtin::json;
 use longshore_cel::Conditions;
 use longshore_engine::{Engine, ListRequest};
-use longshore_model::{LabelSelector, kind::builtin, selector::StructuredSelector};
-use serde::Deserialize as _;
+use longshore_model::{LabelSelector, kind::builtin};
 use serde_json::{Map, Value};
 
 use super::{
     attributes::{Attributes, Operation},
     client::{Address, Client},
+    labels,
+    message::ReviewVersion,
+    policies::Policies,
     rules::Rule,
 };
 
 const GROUP: &str = "admissionregistration.k8s.io";
 /// The default of `timeoutSeconds`.
 const DEFAULT_SECONDS: u64 = 10;
-
-/// A version of `AdmissionReview`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReviewVersion {
-    V1,
-    V1Beta1,
-}
 
 /// A webhook of a configuration.
 #[derive(Debug)]
@@ -59,6 +54,7 @@ pub(super) struct Webhook {
 pub(crate) struct Index {
     pub(super) mutating: Vec<Webhook>,
     pub(super) validating: Vec<Webhook>,
+    pub(super) policies: Policies,
 }
 
 impl Index {
@@ -86,16 +82,24 @@ impl Index {
         Self {
             mutating: read("MutatingWebhookConfiguration"),
             validating: read("ValidatingWebhookConfiguration"),
+            policies: Policies::read(engine, &previous.policies),
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.mutating.is_empty() && self.validating.is_empty()
+        self.mutating.is_empty() && self.validating.is_empty() && self.policies.is_empty()
     }
 
-    /// Whether a rule of any webhook covers a request that may become one of
-    /// several operations.
+    /// Whether a rule of any webhook or policy covers a request that may become one
+    /// of several operations.
     pub(super) fn covers(&self, operations: &[Operation], attributes: &Attributes) -> bool {
+        self.policies.cover(operations, attributes) || self.has_hook(operations, attributes)
+    }
+
+    fn has_hook(&self, operations: &[Operation], attributes: &Attributes) -> bool {
+        if attributes.configures_admission() {
+            return false;
+        }
         let mut webhooks = self.mutating.iter().chain(&self.validating);
         webhooks.any(|webhook| {
             let equivalents = attributes.equivalents.iter();
@@ -130,14 +134,7 @@ fn of_configuration(
 }
 
 fn read(id: String, webhook: &Map<String, Value>, client: Arc<Client>) -> Webhook {
-    let selector = |field: &str| {
-        let selector = webhook.get(field).filter(|selector| !selector.is_null());
-        let Some(selector) = selector else {
-            return Some(LabelSelector::everything());
-        };
-        let selector = StructuredSelector::deserialize(selector).ok()?;
-        LabelSelector::try_from(selector).ok()
-    };
+    let selector = |field: &str| labels::selector(webhook.get(field));
     let items = |field: &str| {
         let items = webhook.get(field).and_then(Value::as_array);
         items.into_iter().flatten()

@@ -11,43 +11,85 @@ use super::{
     admission::Admission,
     answer::{self, Answer},
     attributes::{Operation, Resource},
-    configuration::{ReviewVersion, Webhook},
-    message::{self, Objects},
+    configuration::Webhook,
+    evaluation::Reinvocation,
+    message::{self, Objects, ReviewVersion},
     refusal::{CallError, Refusal},
     selection,
 };
 
+/// The calls of mutating webhooks for a request.
+#[derive(Default)]
+struct Calls<'w> {
+    called_before: HashSet<&'w str>,
+    repeated: HashSet<&'w str>,
+    /// The object after the calls.
+    last_object: Option<Value>,
+}
+
 impl Admission {
-    /// Calls the mutating webhooks. Returns the object, if there is one.
+    /// Applies the mutating policies and calls the mutating webhooks. Both are repeated
+    /// once if an object was changed and they ask for it. Returns the object, if there
+    /// is one.
     pub(super) async fn mutate(
         &self,
         operation: Operation,
         mut objects: Objects,
     ) -> Result<Option<Value>, Error> {
-        let mut called_before = HashSet::new();
-        let mut repeated = HashSet::new();
+        let mut policies = Reinvocation::default();
+        let mut webhooks = Calls::default();
         for round in 0..2 {
-            let mut is_changed = false;
-            for webhook in &self.index.mutating {
-                if round > 0 && !repeated.contains(webhook.id.as_str()) {
-                    continue;
-                }
-                let changed = self.mutate_with(webhook, operation, &objects).await?;
-                let Some(changed) = changed else { continue };
-                if let Some(object) = changed {
-                    objects.object = Some(object);
-                    is_changed = true;
-                    repeated.extend(called_before.drain());
-                }
-                if webhook.is_reinvoked {
-                    called_before.insert(webhook.id.as_str());
-                }
+            if round > 0 {
+                policies.repeat(objects.object.as_ref());
             }
-            if !is_changed || repeated.is_empty() {
+            let applied = self
+                .apply_policies(operation, &mut objects, &mut policies)
+                .await?;
+            let has_policies = !self.index.policies.is_empty();
+            if round > 0 && has_policies && webhooks.last_object != objects.object {
+                webhooks.repeated.extend(webhooks.called_before.drain());
+            }
+            let called = self
+                .call_mutating(round, operation, &mut objects, &mut webhooks)
+                .await?;
+            if !applied && !called {
                 break;
             }
         }
         Ok(objects.object)
+    }
+
+    /// Calls the mutating webhooks. Returns whether one of them has changed the object.
+    async fn call_mutating<'w>(
+        &'w self,
+        round: usize,
+        operation: Operation,
+        objects: &mut Objects,
+        calls: &mut Calls<'w>,
+    ) -> Result<bool, Error> {
+        let mut is_changed = false;
+        if self.attributes.configures_admission() {
+            return Ok(false);
+        }
+        for webhook in &self.index.mutating {
+            if round > 0 && !calls.repeated.contains(webhook.id.as_str()) {
+                continue;
+            }
+            let changed = self.mutate_with(webhook, operation, objects).await?;
+            let Some(changed) = changed else { continue };
+            if let Some(object) = changed {
+                objects.object = Some(object);
+                is_changed = true;
+                calls.repeated.extend(calls.called_before.drain());
+            }
+            if webhook.is_reinvoked {
+                calls.called_before.insert(webhook.id.as_str());
+            }
+        }
+        if !self.index.policies.is_empty() {
+            calls.last_object.clone_from(&objects.object);
+        }
+        Ok(is_changed)
     }
 
     /// Calls a mutating webhook if the request matches it. Returns `None` if it
@@ -128,6 +170,11 @@ impl Admission {
         operation: Operation,
         objects: &Objects,
     ) -> Result<(), Error> {
+        self.check_param_permission(objects)?;
+        self.check_policies(operation, objects).await?;
+        if self.attributes.configures_admission() {
+            return Ok(());
+        }
         let mut calls = Vec::new();
         for webhook in &self.index.validating {
             let attributes = &self.attributes;

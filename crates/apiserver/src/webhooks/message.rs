@@ -2,10 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    attributes::{Attributes, Operation, Resource},
-    configuration::ReviewVersion,
-};
+use super::attributes::{Attributes, Operation, Resource};
+
+/// A version of `AdmissionReview`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReviewVersion {
+    V1,
+    V1Beta1,
+}
 
 /// The objects of a request in one version.
 #[derive(Debug, Clone, Default)]

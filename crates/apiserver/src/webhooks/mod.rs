@@ -1,5 +1,6 @@
-//! Admission webhooks: MutatingWebhookConfigurations and
-//! ValidatingWebhookConfigurations, and the calls of their webhooks.
+//! Admission webhooks and policies: MutatingWebhookConfigurations and
+//! ValidatingWebhookConfigurations with the calls of their webhooks, and the policies
+//! whose expressions check and change requests.
 
 mod admission;
 mod answer;
@@ -9,7 +10,10 @@ mod conditions;
 mod configuration;
 mod conversion;
 mod dispatch;
+mod evaluation;
+mod labels;
 mod message;
+mod policies;
 mod refusal;
 mod rules;
 mod selection;
@@ -43,31 +47,30 @@ pub(crate) struct Webhooks {
 
 impl Webhooks {
     /// Returns the admission of a request that may become one of several
-    /// operations; `None` if no webhook can match it and no conversion is needed.
+    /// operations; `None` if no webhook or policy can match it and no conversion is needed, unless it
+    /// `is_required`.
     pub(crate) fn admission(
         &self,
         engine: &Engine,
         warnings: &Warnings,
         operations: &[Operation],
-        converter: Option<Converter>,
+        (converter, is_required): (Option<Converter>, bool),
         attributes: impl FnOnce() -> Attributes,
     ) -> Option<Admission> {
         let index = match self.current(engine) {
             Some(index) => index,
-            None if converter.is_some() => Arc::default(),
+            None if converter.is_some() || is_required => Arc::default(),
             None => return None,
         };
         let attributes = attributes();
-        // Webhooks cannot prevent changes of their own configurations.
-        if attributes.resource.group == "admissionregistration.k8s.io" {
-            return None;
-        }
-        (converter.is_some() || index.covers(operations, &attributes)).then(|| Admission {
-            engine: engine.clone(),
-            index,
-            attributes,
-            warnings: warnings.clone(),
-            converter,
+        (converter.is_some() || is_required || index.covers(operations, &attributes)).then(|| {
+            Admission {
+                engine: engine.clone(),
+                index,
+                attributes,
+                warnings: warnings.clone(),
+                converter,
+            }
         })
     }
 

@@ -1,20 +1,15 @@
 //! Decides whether a webhook is called for a request, and in which version.
 
-use std::collections::BTreeMap;
-
-use longshore_engine::{Engine, Error, ReadVersion, Subject};
-use longshore_model::{LabelSelector, kind::builtin};
-use serde_json::Value;
+use longshore_engine::{Engine, Error, Subject};
 
 use super::{
     attributes::{Attributes, Operation, Resource},
     conditions,
     configuration::Webhook,
+    labels::{selects_namespace, selects_object},
     message::Objects,
     refusal::Refusal,
 };
-
-type Labels = BTreeMap<String, String>;
 
 /// Returns the version in which a webhook receives the objects of a request;
 /// `None` if it is not called.
@@ -97,47 +92,4 @@ fn matching_version<'a>(
         let mut others = attributes.equivalents.iter();
         others.find(|other| rule.matches(operation, other, subresource, namespace))
     })
-}
-
-fn labels(object: Option<&Value>) -> Labels {
-    let labels = object.and_then(|object| object.pointer("/metadata/labels")?.as_object());
-    let labels = labels.into_iter().flatten();
-    labels
-        .map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned()))
-        .collect()
-}
-
-/// Whether the selector matches the object before or after the request. The
-/// options of a connection have no metadata and are never selected.
-fn selects_object(selector: &LabelSelector, objects: &Objects) -> bool {
-    let matches = |object: &Option<Value>| {
-        let object = object
-            .as_ref()
-            .filter(|object| object["metadata"].is_object());
-        object.is_some() && selector.matches(&labels(object))
-    };
-    selector.is_everything() || matches(&objects.object) || matches(&objects.old_object)
-}
-
-fn selects_namespace(
-    engine: &Engine,
-    selector: &LabelSelector,
-    operation: Operation,
-    attributes: &Attributes,
-    objects: &Objects,
-) -> Result<bool, Error> {
-    let is_namespace = attributes.resource.plural == "namespaces";
-    // Requests for other cluster-scoped objects are always selected.
-    if selector.is_everything() || (attributes.namespace.is_empty() && !is_namespace) {
-        return Ok(true);
-    }
-    let is_written = matches!(operation, Operation::Create | Operation::Update);
-    if is_namespace && is_written && attributes.subresource.is_empty() {
-        return Ok(selector.matches(&labels(objects.object.as_ref())));
-    }
-    let Some(info) = builtin("", "Namespace") else {
-        return Ok(true);
-    };
-    let namespace = engine.get(info, None, &attributes.namespace, ReadVersion::Latest)?;
-    Ok(selector.matches(namespace.labels()))
 }

@@ -2,6 +2,7 @@
 //! kind before validation; the `fill` of its entry sets the fields that are still
 //! missing.
 
+pub(crate) mod admission_policy;
 pub(crate) mod autoscaling;
 pub(crate) mod certificate;
 pub(crate) mod config;

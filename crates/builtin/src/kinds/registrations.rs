@@ -1,10 +1,10 @@
-//! The kinds that extend or configure the API server: admission webhooks,
+//! The kinds that extend or configure the API server: admission webhooks and policies,
 //! definitions, APIServices, certificate requests and leases.
 
 use crate::{
     Behaviour, Generation, KindRules, Lifecycle, NameRule, PLAIN, defaults, json,
     table::{self, columns, registrations},
-    validate::{self, webhook},
+    validate::{self, admission_policy, webhook},
 };
 use Behaviour::{Acts, Stored};
 
@@ -20,11 +20,54 @@ const ADMISSION: KindRules = KindRules {
     ..PLAIN
 };
 
+/// The policies and their bindings.
+const POLICY: KindRules = KindRules {
+    behaviour: Acts("requests are checked and changed by its expressions"),
+    generation: Generation::Spec,
+    status_metadata: &[],
+    ..ADMISSION
+};
+
 pub(super) static KINDS: &[KindRules] = &[
+    KindRules {
+        kind: "MutatingAdmissionPolicy",
+        fill: defaults::admission_policy::fill,
+        validate: admission_policy::mutating,
+        columns: registrations::MUTATING_POLICY,
+        cells: registrations::mutating_policy,
+        ..POLICY
+    },
+    KindRules {
+        kind: "MutatingAdmissionPolicyBinding",
+        behaviour: Acts("puts its policy into effect"),
+        fill: defaults::admission_policy::fill_binding,
+        validate: admission_policy::mutating_binding,
+        columns: registrations::POLICY_BINDING,
+        cells: registrations::policy_binding,
+        ..POLICY
+    },
     KindRules {
         kind: "MutatingWebhookConfiguration",
         fill: defaults::webhook::fill_mutating,
         ..ADMISSION
+    },
+    KindRules {
+        kind: "ValidatingAdmissionPolicy",
+        behaviour: Acts("requests are checked by its expressions, whose types are checked"),
+        fill: defaults::admission_policy::fill,
+        validate: admission_policy::validating,
+        columns: registrations::VALIDATING_POLICY,
+        cells: registrations::validating_policy,
+        ..POLICY
+    },
+    KindRules {
+        kind: "ValidatingAdmissionPolicyBinding",
+        behaviour: Acts("puts its policy into effect"),
+        fill: defaults::admission_policy::fill_binding,
+        validate: admission_policy::validating_binding,
+        columns: registrations::POLICY_BINDING,
+        cells: registrations::policy_binding,
+        ..POLICY
     },
     KindRules {
         kind: "ValidatingWebhookConfiguration",

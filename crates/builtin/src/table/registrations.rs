@@ -2,6 +2,8 @@
 //! runtime classes.
 
 use jiff::Timestamp;
+use longshore_model::{LabelSelector, selector::StructuredSelector};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{
@@ -14,6 +16,38 @@ use super::{
 pub(crate) const WEBHOOKS: &[Column] = &[
     NAME,
     column("Webhooks", "integer", "", 0, "How many webhooks it has."),
+    AGE,
+];
+
+const PARAM_KIND: Column = column(
+    "ParamKind",
+    "string",
+    "",
+    0,
+    "The kind of the policy's parameters.",
+);
+
+#[rustfmt::skip]
+pub(crate) const VALIDATING_POLICY: &[Column] = &[
+    NAME,
+    column("Validations", "integer", "", 0, "How many validations it has."),
+    PARAM_KIND,
+    AGE,
+];
+
+#[rustfmt::skip]
+pub(crate) const MUTATING_POLICY: &[Column] = &[
+    NAME,
+    column("Mutations", "integer", "", 0, "How many mutations it has."),
+    PARAM_KIND,
+    AGE,
+];
+
+#[rustfmt::skip]
+pub(crate) const POLICY_BINDING: &[Column] = &[
+    NAME,
+    column("PolicyName", "string", "", 0, "The policy that it puts into effect."),
+    column("ParamRef", "string", "", 0, "The parameters of the policy."),
     AGE,
 ];
 
@@ -92,6 +126,48 @@ pub(crate) fn request(object: &Value, now: Timestamp) -> Vec<Value> {
 pub(crate) fn webhooks(object: &Value, now: Timestamp) -> Vec<Value> {
     let webhooks = count(object, "/webhooks");
     vec![name(object), webhooks.into(), age_cell(object, now)]
+}
+
+pub(crate) fn validating_policy(object: &Value, now: Timestamp) -> Vec<Value> {
+    policy(object, "/spec/validations", now)
+}
+
+pub(crate) fn mutating_policy(object: &Value, now: Timestamp) -> Vec<Value> {
+    policy(object, "/spec/mutations", now)
+}
+
+fn policy(object: &Value, expressions: &str, now: Timestamp) -> Vec<Value> {
+    let kind = object.pointer("/spec/paramKind").map(|_| {
+        let part = |field: &str| text(object, &format!("/spec/paramKind/{field}"));
+        format!("{}/{}", part("apiVersion"), part("kind"))
+    });
+    vec![
+        name(object),
+        count(object, expressions).into(),
+        kind.unwrap_or_else(|| "<unset>".to_owned()).into(),
+        age_cell(object, now),
+    ]
+}
+
+pub(crate) fn policy_binding(object: &Value, now: Timestamp) -> Vec<Value> {
+    let part = |field: &str| text(object, &format!("/spec/paramRef/{field}"));
+    let params = match (part("name"), part("namespace")) {
+        ("", _) => object
+            .pointer("/spec/paramRef/selector")
+            .and_then(|selector| {
+                let selector = StructuredSelector::deserialize(selector).ok()?;
+                Some(LabelSelector::try_from(selector).ok()?.to_string())
+            })
+            .unwrap_or_else(|| "<unset>".to_owned()),
+        (name, "") => format!("*/{name}"),
+        (name, namespace) => format!("{namespace}/{name}"),
+    };
+    vec![
+        name(object),
+        text(object, "/spec/policyName").into(),
+        params.into(),
+        age_cell(object, now),
+    ]
 }
 
 pub(crate) fn runtime_class(object: &Value, now: Timestamp) -> Vec<Value> {

@@ -2,6 +2,7 @@
 //! Kubernetes.
 
 mod address;
+pub(crate) mod admission_policy;
 pub(crate) mod autoscaling;
 pub(crate) mod certificate;
 pub(crate) mod config;

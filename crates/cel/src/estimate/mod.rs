@@ -80,6 +80,8 @@ impl<'e, 'd> Estimator<'e, 'd> {
                     path: Path::Computed,
                 }
             }
+            // Rules of definitions construct nothing.
+            Kind::Struct { .. } => Node::default(),
             Kind::Comprehension(inner) => self.comprehension(inner),
             Kind::OptMap {
                 target,

@@ -7,6 +7,9 @@ use crate::{
     value::{Opaque, Value},
 };
 
+/// The cost of asking the authorizer, with which an expression can ask twice.
+const AUTHORIZATION: u64 = 350_000;
+
 /// Traversing a string costs a tenth of its length.
 #[allow(
     clippy::cast_possible_truncation,
@@ -71,6 +74,9 @@ pub(super) fn of_call(
                 false => cost,
             }
         }
+        "check" => AUTHORIZATION,
+        "fieldSelector" | "labelSelector" => tenth(size(1)),
+        "jsonpatch.escapeKey" => tenth(size(0)),
         "startsWith" | "endsWith" => tenth(size(1)),
         "bytes" | "string" if is_text(0) => tenth(size(0)),
         "strings.quote" | "format" => tenth(size(0)),

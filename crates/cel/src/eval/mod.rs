@@ -1,5 +1,6 @@
 //! Evaluates checked expressions.
 
+mod composition;
 mod comprehension;
 mod cost;
 
@@ -10,20 +11,25 @@ use crate::{
     error::EvalError,
     library,
     meter::Meter,
+    names::{AUTHORIZER, JSON_PATCH, REQUEST_RESOURCE},
     signatures,
-    value::{Bytes, Key, Map, Text, Value},
+    value::{Bytes, Key, Map, Struct, Text, Value},
 };
 
-type Found<'a> = Result<Value<'a>, EvalError>;
+pub(crate) use composition::{Composed, Composition, Definitions};
+
+pub(crate) type Found<'a> = Result<Value<'a>, EvalError>;
 
 /// Evaluates an expression with the values of its variables.
 pub(crate) fn evaluate<'a>(
     root: &'a Expr,
     variables: &[(&str, Value<'a>)],
+    composed: Option<Composed<'_, 'a>>,
     meter: &mut Meter,
 ) -> Found<'a> {
     let mut evaluator = Evaluator {
         variables,
+        composed,
         locals: Vec::new(),
         meter,
     };
@@ -32,6 +38,8 @@ pub(crate) fn evaluate<'a>(
 
 struct Evaluator<'e, 'a> {
     variables: &'e [(&'e str, Value<'a>)],
+    /// The variables of a policy that the expression can read.
+    composed: Option<Composed<'e, 'a>>,
     locals: Vec<(&'a str, Value<'a>)>,
     meter: &'e mut Meter,
 }
@@ -60,6 +68,10 @@ impl<'a> Evaluator<'_, 'a> {
             Kind::Map(entries) => {
                 self.meter.charge(if expr.is_constant { 0 } else { 30 })?;
                 self.map(entries)
+            }
+            Kind::Struct { name, fields } => {
+                self.meter.charge(40)?;
+                self.construction(name, fields)
             }
             Kind::Comprehension(inner) => self.comprehension(inner),
             Kind::OptMap {
@@ -93,6 +105,13 @@ impl<'a> Evaluator<'_, 'a> {
         test: bool,
         optional: bool,
     ) -> Found<'a> {
+        if field == REQUEST_RESOURCE
+            && matches!(&operand.kind, Kind::Ident(name) if name == AUTHORIZER)
+            && let Some(check) = self.request_check()
+        {
+            self.meter.charge(1)?;
+            return Ok(check);
+        }
         let value = self.expr(operand)?;
         if !test && !optional {
             // The first access to a computed value has an additional cost.
@@ -105,6 +124,18 @@ impl<'a> Evaluator<'_, 'a> {
             Value::Optional(Some(inner)) => ((*inner).clone(), true),
             value => (value, optional),
         };
+        if let Value::Variables = value {
+            return self.composed_field(field, test, optional);
+        }
+        if let Value::Struct(made) = &value {
+            let found = match made.fields.get(field) {
+                None if made.name == JSON_PATCH && field != "value" => {
+                    (!test && !optional).then(|| Value::text(""))
+                }
+                found => found.cloned(),
+            };
+            return found_field(found.map(Ok), field, test, optional);
+        }
         let Value::Map(map) = value else {
             return match (optional, test) {
                 (true, false) => Ok(Value::Optional(None)),
@@ -122,6 +153,51 @@ impl<'a> Evaluator<'_, 'a> {
             (None, false, true) => Ok(Value::Optional(None)),
             (None, false, false) => Err(EvalError::no_such_key(field)),
         }
+    }
+
+    /// The check of the request itself, if there is an authorizer.
+    fn request_check(&self) -> Option<Value<'a>> {
+        let is_local = self.locals.iter().any(|(known, _)| *known == AUTHORIZER);
+        let name = [AUTHORIZER, ".", REQUEST_RESOURCE].concat();
+        let found = self.variables.iter().find(|(known, _)| *known == name);
+        found.filter(|_| !is_local).map(|(_, value)| value.clone())
+    }
+
+    /// Reads a variable of a policy.
+    fn composed_field(&mut self, field: &str, test: bool, optional: bool) -> Found<'a> {
+        let composed = self.composed;
+        let found = composed.and_then(|composed| composed.read(field, self.variables));
+        found_field(found, field, test, optional)
+    }
+
+    fn construction(&mut self, name: &'a str, fields: &'a [(String, Expr, bool)]) -> Found<'a> {
+        let mut made = BTreeMap::new();
+        for (field, value, optional) in fields {
+            let value = match (self.expr(value)?, optional) {
+                (Value::Optional(Some(inner)), true) => (*inner).clone(),
+                (Value::Optional(None), true) => continue,
+                (value, _) => value,
+            };
+            match (name, field.as_str()) {
+                (JSON_PATCH, "op" | "path" | "from") if !matches!(value, Value::String(_)) => {
+                    return Err(EvalError::new(format!(
+                        "unexpected type {} for JSONPatchType '{field}' field",
+                        value.type_name()
+                    )));
+                }
+                (JSON_PATCH, "op" | "path" | "from") => {}
+                (JSON_PATCH, "value") => {}
+                (JSON_PATCH, other) => {
+                    return Err(EvalError::new(format!(
+                        "unexpected JSONPatchType field: {other}"
+                    )));
+                }
+                _ => {}
+            }
+            made.insert(field.as_str(), value);
+        }
+        let fields = made;
+        Ok(Value::Struct(Rc::new(Struct { name, fields })))
     }
 
     fn call(&mut self, name: &str, target: Option<&'a Expr>, args: &'a [Expr]) -> Found<'a> {
@@ -262,6 +338,18 @@ impl<'a> Evaluator<'_, 'a> {
             true => found,
             false => found.map(Value::some),
         }
+    }
+}
+
+/// The result of reading a field that has been looked up.
+fn found_field<'a>(found: Option<Found<'a>>, field: &str, test: bool, optional: bool) -> Found<'a> {
+    match (found, test, optional) {
+        (Some(found), true, _) => found.map(|_| Value::Bool(true)),
+        (None, true, _) => Ok(Value::Bool(false)),
+        (Some(found), false, true) => found.map(Value::some),
+        (Some(found), false, false) => found,
+        (None, false, true) => Ok(Value::Optional(None)),
+        (None, false, false) => Err(EvalError::no_such_key(field)),
     }
 }
 

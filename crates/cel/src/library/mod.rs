@@ -1,6 +1,7 @@
 //! The functions that expressions call.
 
 mod arithmetic;
+mod authorization;
 mod convert;
 mod formats;
 mod lists;
@@ -29,7 +30,7 @@ use crate::{
 /// A family of functions: `None` if it does not contain the function.
 type Family = for<'a> fn(&str, &[Value<'a>], &mut Meter) -> Option<Result<Value<'a>, EvalError>>;
 
-const FAMILIES: [Family; 13] = [
+const FAMILIES: [Family; 14] = [
     arithmetic::call,
     strings::call,
     lists::call,
@@ -43,6 +44,7 @@ const FAMILIES: [Family; 13] = [
     net::call,
     semver::call,
     formats::call,
+    authorization::call,
 ];
 
 /// Calls a function. A method has its receiver as the first argument.

@@ -245,7 +245,7 @@ fn text(value: &Value<'_>, out: &mut String, meter: &mut Meter) -> Result<(), Ev
         Value::Opaque(opaque) if matches!(**opaque, Opaque::Ip(_) | Opaque::Cidr(_)) => {
             out.push_str(&super::net::text(opaque).unwrap_or_default());
         }
-        Value::Optional(_) | Value::Opaque(_) => {
+        Value::Optional(_) | Value::Opaque(_) | Value::Variables | Value::Struct(_) => {
             return Err(EvalError::new(format!(
                 "could not convert argument of type '{}' to string",
                 value.type_name()

@@ -8,7 +8,8 @@ use super::{
 };
 use crate::{
     error::EvalError,
-    program::{COST_PER_CALL, COST_PER_OBJECT, Outcome},
+    meter::COST_PER_CALL,
+    program::{COST_PER_OBJECT, Outcome},
 };
 
 /// Maximum size of a computed message in bytes.

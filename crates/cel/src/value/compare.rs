@@ -25,6 +25,17 @@ pub(crate) fn equal(a: &Value<'_>, b: &Value<'_>, meter: &mut Meter) -> Result<b
         (Value::Optional(Some(a)), Value::Optional(Some(b))) => equal(a, b, meter)?,
         (Value::List(a), Value::List(b)) => equal_lists(a, b, meter)?,
         (Value::Map(a), Value::Map(b)) => equal_maps(a, b, meter)?,
+        (Value::Struct(a), Value::Struct(b)) => {
+            if a.name != b.name || a.fields.len() != b.fields.len() {
+                return Ok(false);
+            }
+            for ((a_name, a), (b_name, b)) in a.fields.iter().zip(&b.fields) {
+                if a_name != b_name || !equal(a, b, meter)? {
+                    return Ok(false);
+                }
+            }
+            true
+        }
         _ => numbers(a, b) == Some(Ordering::Equal),
     })
 }

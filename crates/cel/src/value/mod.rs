@@ -7,15 +7,17 @@ mod json;
 mod opaque;
 mod url;
 
-use std::{fmt, ops::Deref, rc::Rc};
+use std::{collections::BTreeMap, fmt, ops::Deref, rc::Rc};
 
 use jiff::Timestamp;
+
+use crate::names::{JSON_PATCH, OBJECT};
 
 pub(crate) use bytes::Bytes;
 pub(crate) use compare::{compare, equal, item_key, position};
 pub(crate) use decimal::Decimal;
 pub(crate) use json::{Key, List, Map, from_json, parse_duration, parse_timestamp};
-pub(crate) use opaque::{Cidr, Format, Opaque, Semver};
+pub(crate) use opaque::{Access, Cidr, Format, Opaque, Semver};
 pub(crate) use url::Url;
 
 /// A value.
@@ -36,6 +38,16 @@ pub(crate) enum Value<'a> {
     Optional(Option<Rc<Value<'a>>>),
     Type(&'static str),
     Opaque(Rc<Opaque>),
+    /// The variables of a policy, which are evaluated when they are read.
+    Variables,
+    Struct(Rc<Struct<'a>>),
+}
+
+/// A value of a type that expressions construct: `JSONPatch` or `Object`.
+#[derive(Debug, Clone)]
+pub(crate) struct Struct<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) fields: BTreeMap<&'a str, Value<'a>>,
 }
 
 /// A string that is part of the input, or was computed.
@@ -96,6 +108,9 @@ impl<'a> Value<'a> {
             Self::Optional(_) => "optional_type",
             Self::Type(_) => "type",
             Self::Opaque(opaque) => opaque.type_name(),
+            Self::Variables => "kubernetes.variables",
+            Self::Struct(made) if made.name == JSON_PATCH => JSON_PATCH,
+            Self::Struct(_) => OBJECT,
         }
     }
 
@@ -126,6 +141,7 @@ impl<'a> Value<'a> {
             Self::List(list) => list.len() == 0,
             Self::Map(map) => map.len() == 0,
             Self::Optional(inner) => inner.is_none(),
+            Self::Struct(made) => made.fields.is_empty(),
             _ => false,
         }
     }

@@ -1,9 +1,12 @@
 //! Values of the Kubernetes libraries.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
 use super::{Decimal, Url};
-use crate::types::Opaque as Kind;
+use crate::{
+    authorizer::{AccessDecision, AccessRequest, Authorizer},
+    types::Opaque as Kind,
+};
 
 /// A value of a Kubernetes library.
 #[derive(Debug, Clone)]
@@ -14,6 +17,18 @@ pub(crate) enum Opaque {
     Cidr(Cidr),
     Semver(Semver),
     Format(Format),
+    Authorizer(Access),
+    PathCheck(Access),
+    GroupCheck(Access),
+    ResourceCheck(Access),
+    Decision(AccessDecision),
+}
+
+/// What an authorizer is asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Access {
+    pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) request: AccessRequest,
 }
 
 /// An address with the length of its network prefix.
@@ -44,6 +59,11 @@ impl Opaque {
             Self::Cidr(_) => Kind::Cidr,
             Self::Semver(_) => Kind::Semver,
             Self::Format(_) => Kind::Format,
+            Self::Authorizer(_) => Kind::Authorizer,
+            Self::PathCheck(_) => Kind::PathCheck,
+            Self::GroupCheck(_) => Kind::GroupCheck,
+            Self::ResourceCheck(_) => Kind::ResourceCheck,
+            Self::Decision(_) => Kind::Decision,
         }
         .name()
     }
@@ -65,6 +85,7 @@ impl Opaque {
             (Self::Cidr(a), Self::Cidr(b)) => a == b,
             (Self::Semver(a), Self::Semver(b)) => (a.numbers, &a.pre) == (b.numbers, &b.pre),
             (Self::Format(a), Self::Format(b)) => a == b,
+            (Self::Decision(a), Self::Decision(b)) => a == b,
             _ => false,
         }
     }

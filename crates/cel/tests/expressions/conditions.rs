@@ -13,7 +13,7 @@ fn matched(conditions: &[(&str, &str)]) -> Matched {
     Conditions::compile(conditions.iter().copied()).evaluate(&AdmissionInputs {
         request: Some(&request),
         object: Some(&object),
-        old_object: None,
+        ..AdmissionInputs::default()
     })
 }
 
@@ -48,7 +48,11 @@ fn all_conditions_must_be_true() {
 fn conditions_are_checked() {
     assert!(check_condition("request.operation == 'CREATE'").is_ok());
     let problem = |source: &str| check_condition(source).unwrap_err().to_string();
-    assert_eq!(problem("'a'"), "must evaluate to bool");
+    assert_eq!(problem("'a'"), "must evaluate to bool but got string");
+    assert_eq!(
+        problem("object.spec.flag"),
+        "must evaluate to bool but got dyn"
+    );
     assert_eq!(
         problem("request.nothing == ''"),
         "compilation failed: ERROR: <input>:1:8: undefined field 'nothing'\n | request.nothing == ''\n | .......^"

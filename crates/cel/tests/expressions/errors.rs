@@ -66,7 +66,10 @@ fn expressions_are_checked() {
         ),
         ("'%q'.format(['a'])", "unrecognized formatting clause \"q\""),
         ("'%s %s'.format(['a'])", "index 1 out of range"),
-        ("authorizer.path('/')", "does not support the authorizer"),
+        (
+            "authorizer.path('/')",
+            "undeclared reference to 'authorizer'",
+        ),
         ("Object{a: 1}", "undeclared reference to 'Object'"),
         ("let == 1", "reserved identifier: let"),
         ("9223372036854775808", "invalid int literal"),

@@ -5,6 +5,7 @@ mod conditions;
 mod corpus;
 mod costs;
 mod errors;
+mod policies;
 mod properties;
 mod semantics;
 

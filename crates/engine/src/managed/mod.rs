@@ -11,6 +11,7 @@ mod apply;
 mod check;
 mod collect;
 mod compare;
+mod configuration;
 mod element;
 mod entry;
 mod merge;
@@ -23,6 +24,7 @@ mod text;
 use serde_json::Value;
 
 pub(crate) use apply::{Applied, Applier, ApplyError, Conflict, apply};
+pub(crate) use configuration::merged;
 pub(crate) use entry::Entry;
 pub(crate) use reconcile::reconcile_entries;
 pub(crate) use record::record;

@@ -76,6 +76,20 @@ pub(crate) fn apply(
 
 /// Applies a JSON patch to a document.
 pub(crate) fn apply_json(mut document: Value, patch: &Value) -> Result<Value, Error> {
+    operations::apply(&mut document, read_json(patch)?)?;
+    Ok(document)
+}
+
+/// As [`apply_json`]; returns `None` if a test of the patch fails.
+pub(crate) fn apply_json_tested(
+    mut document: Value,
+    patch: &Value,
+) -> Result<Option<Value>, Error> {
+    let failed = operations::apply_tested(&mut document, read_json(patch)?)?;
+    Ok(failed.is_none().then_some(document))
+}
+
+fn read_json(patch: &Value) -> Result<json_patch::Patch, Error> {
     let Value::Array(listed) = patch else {
         return Err(of_other_type(
             patch,
@@ -92,10 +106,7 @@ pub(crate) fn apply_json(mut document: Value, patch: &Value) -> Result<Value, Er
     }
     // Unknown operations are reported like operations that cannot be
     // applied.
-    let patch: json_patch::Patch = serde_json::from_value(patch.clone())
-        .map_err(|error| Error::PatchFailed(error.to_string()))?;
-    operations::apply(&mut document, patch)?;
-    Ok(document)
+    serde_json::from_value(patch.clone()).map_err(|error| Error::PatchFailed(error.to_string()))
 }
 
 fn of_other_type(value: &Value, wanted: &str, of_what: &str) -> Error {

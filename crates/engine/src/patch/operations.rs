@@ -2,7 +2,7 @@
 //! the whole patch bound the size of the document and the work.
 
 use json_patch::{
-    AddOperation, PatchOperation,
+    AddOperation, PatchErrorKind, PatchOperation,
     jsonptr::{Pointer, PointerBuf, Token},
 };
 use serde_json::Value;
@@ -26,6 +26,17 @@ const ELEMENTS_PER_STEP: usize = 32;
 /// Applies a JSON patch to a document. After an error, the document is in an
 /// unspecified state.
 pub(super) fn apply(document: &mut Value, patch: json_patch::Patch) -> Result<(), Error> {
+    match apply_tested(document, patch)? {
+        None => Ok(()),
+        Some(problem) => Err(Error::PatchFailed(problem)),
+    }
+}
+
+/// As [`apply`], but returns the problem of a test that failed.
+pub(super) fn apply_tested(
+    document: &mut Value,
+    patch: json_patch::Patch,
+) -> Result<Option<String>, Error> {
     let count = patch.0.len();
     if count > MAX_OPERATIONS {
         return Err(Error::TooLarge(format!(
@@ -54,10 +65,16 @@ pub(super) fn apply(document: &mut Value, patch: json_patch::Patch) -> Result<()
         }
         // No copy for a rollback is needed: the document is dropped if the
         // patch fails.
-        json_patch::patch_unsafe(document, std::slice::from_ref(&operation))
-            .map_err(|error| Error::PatchFailed(error.to_string()))?;
+        let applied = json_patch::patch_unsafe(document, std::slice::from_ref(&operation));
+        match applied {
+            Ok(()) => {}
+            Err(error) if matches!(error.kind, PatchErrorKind::TestFailed) => {
+                return Ok(Some(error.to_string()));
+            }
+            Err(error) => return Err(Error::PatchFailed(error.to_string())),
+        }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Rewrites the array indices of an operation as JSON pointers define them. API

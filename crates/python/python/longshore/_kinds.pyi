@@ -35,6 +35,8 @@ from .types import (
     Job,
     Lease,
     LimitRange,
+    MutatingAdmissionPolicy,
+    MutatingAdmissionPolicyBinding,
     MutatingWebhookConfiguration,
     Namespace,
     NetworkPolicy,
@@ -57,6 +59,8 @@ from .types import (
     ServiceCIDR,
     StatefulSet,
     StorageClass,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
     ValidatingWebhookConfiguration,
     VolumeAttachment,
     VolumeAttributesClass,
@@ -115,6 +119,14 @@ _IngressClassName: TypeAlias = Literal[
 _JobName: TypeAlias = Literal["jobs", "job", "Job", "jobs.batch"]
 _LeaseName: TypeAlias = Literal["leases", "lease", "Lease", "leases.coordination.k8s.io"]
 _LimitRangeName: TypeAlias = Literal["limitranges", "limitrange", "limits", "LimitRange"]
+_MutatingAdmissionPolicyName: TypeAlias = Literal[
+    "mutatingadmissionpolicies", "mutatingadmissionpolicy", "MutatingAdmissionPolicy",
+    "mutatingadmissionpolicies.admissionregistration.k8s.io"
+]
+_MutatingAdmissionPolicyBindingName: TypeAlias = Literal[
+    "mutatingadmissionpolicybindings", "mutatingadmissionpolicybinding", "MutatingAdmissionPolicyBinding",
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io"
+]
 _MutatingWebhookConfigurationName: TypeAlias = Literal[
     "mutatingwebhookconfigurations", "mutatingwebhookconfiguration", "MutatingWebhookConfiguration",
     "mutatingwebhookconfigurations.admissionregistration.k8s.io"
@@ -159,6 +171,14 @@ _StatefulSetName: TypeAlias = Literal[
 ]
 _StorageClassName: TypeAlias = Literal[
     "storageclasses", "storageclass", "sc", "StorageClass", "storageclasses.storage.k8s.io"
+]
+_ValidatingAdmissionPolicyName: TypeAlias = Literal[
+    "validatingadmissionpolicies", "validatingadmissionpolicy", "ValidatingAdmissionPolicy",
+    "validatingadmissionpolicies.admissionregistration.k8s.io"
+]
+_ValidatingAdmissionPolicyBindingName: TypeAlias = Literal[
+    "validatingadmissionpolicybindings", "validatingadmissionpolicybinding",
+    "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings.admissionregistration.k8s.io"
 ]
 _ValidatingWebhookConfigurationName: TypeAlias = Literal[
     "validatingwebhookconfigurations", "validatingwebhookconfiguration", "ValidatingWebhookConfiguration",
@@ -237,6 +257,14 @@ class Views:
     def view(self, kind: _LimitRangeName, namespace: str | None = None) -> View[LimitRange]: ...
     @overload
     def view(
+        self, kind: _MutatingAdmissionPolicyName, namespace: str | None = None
+    ) -> View[MutatingAdmissionPolicy]: ...
+    @overload
+    def view(
+        self, kind: _MutatingAdmissionPolicyBindingName, namespace: str | None = None
+    ) -> View[MutatingAdmissionPolicyBinding]: ...
+    @overload
+    def view(
         self, kind: _MutatingWebhookConfigurationName, namespace: str | None = None
     ) -> View[MutatingWebhookConfiguration]: ...
     @overload
@@ -287,6 +315,14 @@ class Views:
     def view(self, kind: _StatefulSetName, namespace: str | None = None) -> View[StatefulSet]: ...
     @overload
     def view(self, kind: _StorageClassName, namespace: str | None = None) -> View[StorageClass]: ...
+    @overload
+    def view(
+        self, kind: _ValidatingAdmissionPolicyName, namespace: str | None = None
+    ) -> View[ValidatingAdmissionPolicy]: ...
+    @overload
+    def view(
+        self, kind: _ValidatingAdmissionPolicyBindingName, namespace: str | None = None
+    ) -> View[ValidatingAdmissionPolicyBinding]: ...
     @overload
     def view(
         self, kind: _ValidatingWebhookConfigurationName, namespace: str | None = None
@@ -369,6 +405,14 @@ class AsyncViews:
     async def view(self, kind: _LimitRangeName, namespace: str | None = None) -> aio.View[LimitRange]: ...
     @overload
     async def view(
+        self, kind: _MutatingAdmissionPolicyName, namespace: str | None = None
+    ) -> aio.View[MutatingAdmissionPolicy]: ...
+    @overload
+    async def view(
+        self, kind: _MutatingAdmissionPolicyBindingName, namespace: str | None = None
+    ) -> aio.View[MutatingAdmissionPolicyBinding]: ...
+    @overload
+    async def view(
         self, kind: _MutatingWebhookConfigurationName, namespace: str | None = None
     ) -> aio.View[MutatingWebhookConfiguration]: ...
     @overload
@@ -429,6 +473,14 @@ class AsyncViews:
     async def view(self, kind: _StatefulSetName, namespace: str | None = None) -> aio.View[StatefulSet]: ...
     @overload
     async def view(self, kind: _StorageClassName, namespace: str | None = None) -> aio.View[StorageClass]: ...
+    @overload
+    async def view(
+        self, kind: _ValidatingAdmissionPolicyName, namespace: str | None = None
+    ) -> aio.View[ValidatingAdmissionPolicy]: ...
+    @overload
+    async def view(
+        self, kind: _ValidatingAdmissionPolicyBindingName, namespace: str | None = None
+    ) -> aio.View[ValidatingAdmissionPolicyBinding]: ...
     @overload
     async def view(
         self, kind: _ValidatingWebhookConfigurationName, namespace: str | None = None

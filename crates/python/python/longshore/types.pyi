@@ -109,11 +109,22 @@ class AppArmorProfile(TypedDict, total=False):
     localhostProfile: str
     type: Required[str]
 
+class ApplyConfiguration(TypedDict, total=False):
+    """ApplyConfiguration defines the desired configuration values of an object."""
+
+    expression: str
+
 class AttachedVolume(TypedDict, total=False):
     """AttachedVolume describes a volume attached to a node."""
 
     devicePath: Required[str]
     name: Required[str]
+
+class AuditAnnotation(TypedDict, total=False):
+    """AuditAnnotation describes how to produce an audit annotation for an API request."""
+
+    key: Required[str]
+    valueExpression: Required[str]
 
 class AutoscalingV1CrossVersionObjectReference(TypedDict, total=False):
     """CrossVersionObjectReference contains enough information to let you identify the referred resource."""
@@ -1086,6 +1097,12 @@ class ExecAction(TypedDict, total=False):
 
     command: list[str]
 
+class ExpressionWarning(TypedDict, total=False):
+    """ExpressionWarning is a warning information that targets a specific expression."""
+
+    fieldRef: Required[str]
+    warning: Required[str]
+
 class ExternalDocumentation(TypedDict, total=False):
     """ExternalDocumentation allows referencing an external resource for extended documentation."""
 
@@ -1462,6 +1479,11 @@ class IngressTLS(TypedDict, total=False):
     hosts: list[str]
     secretName: str
 
+class JSONPatch(TypedDict, total=False):
+    """JSONPatch defines a JSON Patch."""
+
+    expression: str
+
 # JSONSchemaProps is a JSON-Schema following Specification Draft 4 (http://json-schema.org/).
 JSONSchemaProps = TypedDict(
     "JSONSchemaProps",
@@ -1714,6 +1736,16 @@ class MatchCondition(TypedDict, total=False):
     expression: Required[str]
     name: Required[str]
 
+class MatchResources(TypedDict, total=False):
+    """MatchResources decides whether to run the admission control policy on an object based on whether it
+    meets the match criteria."""
+
+    excludeResourceRules: list[NamedRuleWithOperations]
+    matchPolicy: str
+    namespaceSelector: LabelSelector
+    objectSelector: LabelSelector
+    resourceRules: list[NamedRuleWithOperations]
+
 class MetricIdentifier(TypedDict, total=False):
     """MetricIdentifier defines the name and optionally selector for a metric."""
 
@@ -1762,6 +1794,41 @@ class ModifyVolumeStatus(TypedDict, total=False):
     status: Required[str]
     targetVolumeAttributesClassName: str
 
+class MutatingAdmissionPolicy(TypedDict, total=False):
+    """MutatingAdmissionPolicy describes the definition of an admission mutation policy that mutates the
+    object coming into admission chain."""
+
+    apiVersion: Literal["admissionregistration.k8s.io/v1"]
+    kind: Literal["MutatingAdmissionPolicy"]
+    metadata: ObjectMeta
+    spec: MutatingAdmissionPolicySpec
+
+class MutatingAdmissionPolicyBinding(TypedDict, total=False):
+    """MutatingAdmissionPolicyBinding binds the MutatingAdmissionPolicy with parametrized resources."""
+
+    apiVersion: Literal["admissionregistration.k8s.io/v1"]
+    kind: Literal["MutatingAdmissionPolicyBinding"]
+    metadata: ObjectMeta
+    spec: MutatingAdmissionPolicyBindingSpec
+
+class MutatingAdmissionPolicyBindingSpec(TypedDict, total=False):
+    """MutatingAdmissionPolicyBindingSpec defines the specification of the MutatingAdmissionPolicyBinding."""
+
+    matchResources: MatchResources
+    paramRef: ParamRef
+    policyName: str
+
+class MutatingAdmissionPolicySpec(TypedDict, total=False):
+    """MutatingAdmissionPolicySpec defines the desired behavior of the admission policy."""
+
+    failurePolicy: str
+    matchConditions: list[MatchCondition]
+    matchConstraints: MatchResources
+    mutations: list[Mutation]
+    paramKind: ParamKind
+    reinvocationPolicy: str
+    variables: list[Variable]
+
 class MutatingWebhook(TypedDict, total=False):
     """MutatingWebhook describes an admission webhook and the resources and operations it applies to."""
 
@@ -1787,12 +1854,29 @@ class MutatingWebhookConfiguration(TypedDict, total=False):
     metadata: ObjectMeta
     webhooks: list[MutatingWebhook]
 
+class Mutation(TypedDict, total=False):
+    """Mutation specifies the CEL expression which is used to apply the Mutation."""
+
+    applyConfiguration: ApplyConfiguration
+    jsonPatch: JSONPatch
+    patchType: Required[str]
+
 class NFSVolumeSource(TypedDict, total=False):
     """Represents an NFS mount that lasts the lifetime of a pod."""
 
     path: Required[str]
     readOnly: bool
     server: Required[str]
+
+class NamedRuleWithOperations(TypedDict, total=False):
+    """NamedRuleWithOperations is a tuple of Operations and Resources with ResourceNames."""
+
+    apiGroups: list[str]
+    apiVersions: list[str]
+    operations: list[str]
+    resourceNames: list[str]
+    resources: list[str]
+    scope: str
 
 class Namespace(TypedDict, total=False):
     """Namespace provides a scope for Names."""
@@ -2102,6 +2186,21 @@ class OwnerReference(TypedDict, total=False):
     kind: Required[str]
     name: Required[str]
     uid: Required[str]
+
+class ParamKind(TypedDict, total=False):
+    """ParamKind is a tuple of Group Kind and Version."""
+
+    apiVersion: str
+    kind: str
+
+class ParamRef(TypedDict, total=False):
+    """ParamRef describes how to locate the params to be used as input to expressions of rules applied by a
+    policy binding."""
+
+    name: str
+    namespace: str
+    parameterNotFoundAction: str
+    selector: LabelSelector
 
 class ParentReference(TypedDict, total=False):
     """ParentReference describes a reference to a parent object."""
@@ -3313,6 +3412,11 @@ class TopologySpreadConstraint(TypedDict, total=False):
     topologyKey: Required[str]
     whenUnsatisfiable: Required[str]
 
+class TypeChecking(TypedDict, total=False):
+    """TypeChecking contains results of type checking the expressions in the ValidatingAdmissionPolicy."""
+
+    expressionWarnings: list[ExpressionWarning]
+
 class TypedLocalObjectReference(TypedDict, total=False):
     """TypedLocalObjectReference contains enough information to let you locate the typed referenced object
     inside the same namespace."""
@@ -3335,6 +3439,50 @@ class UncountedTerminatedPods(TypedDict, total=False):
 
     failed: list[str]
     succeeded: list[str]
+
+class ValidatingAdmissionPolicy(TypedDict, total=False):
+    """ValidatingAdmissionPolicy describes the definition of an admission validation policy that accepts or
+    rejects an object without changing it."""
+
+    apiVersion: Literal["admissionregistration.k8s.io/v1"]
+    kind: Literal["ValidatingAdmissionPolicy"]
+    metadata: ObjectMeta
+    spec: ValidatingAdmissionPolicySpec
+    status: ValidatingAdmissionPolicyStatus
+
+class ValidatingAdmissionPolicyBinding(TypedDict, total=False):
+    """ValidatingAdmissionPolicyBinding binds the ValidatingAdmissionPolicy with paramerized resources."""
+
+    apiVersion: Literal["admissionregistration.k8s.io/v1"]
+    kind: Literal["ValidatingAdmissionPolicyBinding"]
+    metadata: ObjectMeta
+    spec: Required[ValidatingAdmissionPolicyBindingSpec]
+
+class ValidatingAdmissionPolicyBindingSpec(TypedDict, total=False):
+    """ValidatingAdmissionPolicyBindingSpec is the specification of the ValidatingAdmissionPolicyBinding."""
+
+    matchResources: MatchResources
+    paramRef: ParamRef
+    policyName: Required[str]
+    validationActions: Required[list[str]]
+
+class ValidatingAdmissionPolicySpec(TypedDict, total=False):
+    """ValidatingAdmissionPolicySpec is the specification of the desired behavior of the AdmissionPolicy."""
+
+    auditAnnotations: list[AuditAnnotation]
+    failurePolicy: str
+    matchConditions: list[MatchCondition]
+    matchConstraints: MatchResources
+    paramKind: ParamKind
+    validations: list[Validation]
+    variables: list[Variable]
+
+class ValidatingAdmissionPolicyStatus(TypedDict, total=False):
+    """ValidatingAdmissionPolicyStatus represents the status of an admission validation policy."""
+
+    conditions: list[Condition]
+    observedGeneration: int
+    typeChecking: TypeChecking
 
 class ValidatingWebhook(TypedDict, total=False):
     """ValidatingWebhook describes an admission webhook and the resources and operations it applies to."""
@@ -3360,6 +3508,14 @@ class ValidatingWebhookConfiguration(TypedDict, total=False):
     metadata: ObjectMeta
     webhooks: list[ValidatingWebhook]
 
+class Validation(TypedDict, total=False):
+    """Validation specifies the CEL expression which is used to apply the validation."""
+
+    expression: Required[str]
+    message: str
+    messageExpression: str
+    reason: str
+
 class ValidationRule(TypedDict, total=False):
     """ValidationRule describes a validation rule written in the CEL expression language."""
 
@@ -3369,6 +3525,12 @@ class ValidationRule(TypedDict, total=False):
     optionalOldSelf: bool
     reason: str
     rule: Required[str]
+
+class Variable(TypedDict, total=False):
+    """Variable is the definition of a variable that is used for composition."""
+
+    expression: Required[str]
+    name: Required[str]
 
 class Volume(TypedDict, total=False):
     """Volume represents a named volume in a pod that may be accessed by any container in the pod."""

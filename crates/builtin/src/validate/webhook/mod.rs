@@ -17,6 +17,7 @@ use crate::{
 };
 
 pub(super) use client::port;
+pub(super) use rules::rule;
 
 const REVIEWS: [&str; 2] = ["v1", "v1beta1"];
 /// The name suffix reserved for configurations from manifest files.
@@ -88,6 +89,17 @@ fn qualified_name(at: &FieldValue<'_>, causes: &mut Causes<'_>) {
 }
 
 fn conditions(conditions: &FieldValue<'_>, causes: &mut Causes<'_>) {
+    check_conditions(conditions, causes, &|source| {
+        longshore_cel::check_condition(source).map_err(|error| error.to_string())
+    });
+}
+
+/// Validates match conditions, with a function that compiles them.
+pub(super) fn check_conditions(
+    conditions: &FieldValue<'_>,
+    causes: &mut Causes<'_>,
+    compile: &dyn Fn(&str) -> Result<(), String>,
+) {
     if conditions.len() > 64 {
         let message = format!("Too many: {}: must have at most 64 items", conditions.len());
         let cause = Cause::plain(&conditions.path, "FieldValueTooMany", message);
@@ -95,10 +107,13 @@ fn conditions(conditions: &FieldValue<'_>, causes: &mut Causes<'_>) {
     }
     for condition in conditions.items() {
         let (name, expression) = (condition.get("name"), condition.get("expression"));
-        if expression.text().trim().is_empty() {
+        let source = expression.text().trim();
+        if source.is_empty() {
             causes.required(&expression, "");
-        } else if let Err(error) = longshore_cel::check_condition(expression.text()) {
-            causes.invalid(&expression, &error.to_string());
+        } else if let Err(error) = compile(source) {
+            causes
+                .0
+                .push(Cause::invalid(&expression.path, source, &error));
         }
         if name.text().is_empty() {
             causes.required(&name, "");

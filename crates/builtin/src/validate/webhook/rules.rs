@@ -16,7 +16,7 @@ fn alone(list: &FieldValue<'_>, what: &str, causes: &mut Causes<'_>) {
     }
 }
 
-pub(super) fn rule(rule: &FieldValue<'_>, causes: &mut Causes<'_>) {
+pub(in crate::validate) fn rule(rule: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let operations = rule.get("operations");
     alone(&operations, "operations", causes);
     operations

@@ -1,0 +1,9 @@
+//! Evaluates the admission policies that a request matches.
+
+mod denial;
+mod evaluated;
+mod mutation;
+mod permission;
+mod validation;
+
+pub(super) use mutation::Reinvocation;

@@ -1,0 +1,328 @@
+//! ValidatingAdmissionPolicies: expressions that requests must satisfy.
+
+use longshore_cel::{AdmissionInputs, COST_OF_POLICY, Matched, Output};
+use longshore_engine::Error;
+use longshore_model::StatusReason;
+
+use super::{denial, evaluated::Evaluated};
+use crate::webhooks::{
+    admission::Admission,
+    attributes::Operation,
+    message::Objects,
+    policies::{
+        Bound, Policies,
+        binding::{Action, Binding},
+        params,
+        policy::Policy,
+        validations::{Annotation, Validation, Validations},
+    },
+};
+
+/// Kubernetes' limit of the length of a message that an expression returns.
+const MAX_MESSAGE_BYTES: usize = 5 * 1024;
+
+/// Why a validation fails.
+struct Failure {
+    message: String,
+    /// Empty for the default.
+    reason: String,
+}
+
+impl Failure {
+    fn of_error(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            reason: String::new(),
+        }
+    }
+}
+
+/// A request that is denied: the failure, the policy, and the binding if one is
+/// concerned.
+struct Denial<'p> {
+    failure: Failure,
+    policy: &'p str,
+    binding: Option<&'p str>,
+}
+
+impl Admission {
+    /// Checks a request by the validating policies that it matches.
+    pub(in crate::webhooks) async fn check_policies(
+        &self,
+        operation: Operation,
+        objects: &Objects,
+    ) -> Result<(), Error> {
+        let Policies { validating, .. } = &self.index.policies;
+        if validating.is_empty() || self.attributes.is_about_policies() {
+            return Ok(());
+        }
+        let mut denials = Vec::new();
+        for bound in validating {
+            self.check_policy(bound, operation, objects, &mut denials)
+                .await?;
+        }
+        let Some(denial) = denials.into_iter().next() else {
+            return Ok(());
+        };
+        let Denial {
+            failure,
+            policy,
+            binding,
+        } = denial;
+        let binding = binding.map_or(String::new(), |name| format!(" with binding '{name}'"));
+        let message = format!(
+            "ValidatingAdmissionPolicy '{policy}'{binding} denied request: {}",
+            failure.message
+        );
+        let mut status = denial::forbidden(&self.attributes, objects, &message);
+        status.reason = match &*failure.reason {
+            "" => StatusReason::Invalid,
+            reason => StatusReason::from_word(reason),
+        };
+        status.code = match status.reason {
+            StatusReason::Forbidden | StatusReason::RequestEntityTooLarge => status.reason.code(),
+            _ => StatusReason::Invalid.code(),
+        };
+        denial::add_cause(&mut status, message);
+        Err(Error::Refused(Box::new(status)))
+    }
+
+    async fn check_policy<'p>(
+        &self,
+        bound: &'p Bound<Validations>,
+        operation: Operation,
+        objects: &Objects,
+        denials: &mut Vec<Denial<'p>>,
+    ) -> Result<(), Error> {
+        let (policy, attributes, engine) = (&*bound.policy, &self.attributes, &self.engine);
+        let configuration = |problem: String, binding: Option<&'p Binding>| {
+            let what = if binding.is_some() {
+                "binding"
+            } else {
+                "policy"
+            };
+            (!policy.ignores_failures).then(|| Denial {
+                failure: Failure::of_error(format!("failed to configure {what}: {problem}")),
+                policy: &policy.name,
+                binding: binding.map(|binding| binding.name.as_str()),
+            })
+        };
+        let matched = policy
+            .resources
+            .matched(engine, operation, attributes, objects);
+        let resource = match matched {
+            Ok(None) => return Ok(()),
+            Ok(Some(resource)) => resource,
+            Err(problem) => {
+                denials.extend(configuration(problem, None));
+                return Ok(());
+            }
+        };
+        let kind = match policy
+            .params
+            .as_ref()
+            .map(|kind| params::kind(engine, kind))
+        {
+            Some(Err(problem)) => {
+                denials.extend(configuration(problem, None));
+                return Ok(());
+            }
+            Some(Ok(kind)) => Some(kind),
+            None => None,
+        };
+        for binding in &bound.bindings {
+            let matched = binding.resources.as_ref().map_or(Ok(true), |resources| {
+                let found = resources.matched(engine, operation, attributes, objects);
+                found.map(|found| found.is_some())
+            });
+            let namespace = &attributes.namespace;
+            let params = match matched {
+                Ok(false) => continue,
+                Ok(true) => {
+                    params::collect(engine, kind.as_ref(), binding.params.as_ref(), namespace)
+                }
+                Err(problem) => Err(problem),
+            };
+            let params = match params {
+                Ok(params) => params,
+                Err(problem) => {
+                    denials.extend(configuration(problem, Some(binding)));
+                    continue;
+                }
+            };
+            if params.is_empty() {
+                continue;
+            }
+            let shown = match self.converted(objects, resource).await {
+                Ok(shown) => shown,
+                Err(refusal) => {
+                    let problem = refusal.into_error(&policy.name);
+                    let problem = format!("failed to convert object version: {problem}");
+                    denials.extend(configuration(problem, Some(binding)));
+                    continue;
+                }
+            };
+            let request = Evaluated::new(self, operation, resource, shown)?;
+            for params in &params {
+                let params = params.as_ref().map(|object| object.value());
+                let inputs = request.inputs(self, params.as_ref());
+                for failure in validate(policy, &inputs) {
+                    self.act(policy, binding, failure, denials);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn act<'p>(
+        &self,
+        policy: &'p Policy<Validations>,
+        binding: &'p Binding,
+        failure: Found,
+        denials: &mut Vec<Denial<'p>>,
+    ) {
+        let failure = match failure {
+            Found::Validation(failure) => failure,
+            Found::Annotation(failure) => {
+                return denials.push(Denial {
+                    failure,
+                    policy: &policy.name,
+                    binding: Some(&binding.name),
+                });
+            }
+        };
+        if binding.actions.contains(&Action::Warn) {
+            let warning = format!(
+                "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {}",
+                policy.name, binding.name, failure.message
+            );
+            self.warnings.add(vec![warning]);
+        }
+        if binding.actions.contains(&Action::Audit) {
+            tracing::info!(
+                policy = policy.name,
+                binding = binding.name,
+                message = failure.message,
+                "a validation of an admission policy failed"
+            );
+        }
+        if binding.actions.contains(&Action::Deny) {
+            denials.push(Denial {
+                failure,
+                policy: &policy.name,
+                binding: Some(&binding.name),
+            });
+        }
+    }
+}
+
+/// What a policy has found.
+enum Found {
+    /// A validation failed.
+    Validation(Failure),
+    /// An audit annotation has no value.
+    Annotation(Failure),
+}
+
+/// Evaluates a policy.
+fn validate(policy: &Policy<Validations>, inputs: &AdmissionInputs<'_>) -> Vec<Found> {
+    // Errors are failures, unless the failure policy ignores them.
+    let failed = |error: String| match policy.ignores_failures {
+        true => None,
+        false => Some(Failure::of_error(error)),
+    };
+    match policy.conditions.evaluate_with(&policy.variables, inputs) {
+        Matched::Yes => {}
+        Matched::No { .. } => return Vec::new(),
+        Matched::Unknown { error } => {
+            return failed(error).map(Found::Validation).into_iter().collect();
+        }
+    }
+    let Validations {
+        validations,
+        annotations,
+    } = &policy.rules;
+    let expressions: Vec<_> = validations
+        .iter()
+        .map(|one| Some(&one.expression))
+        .collect();
+    let evaluated = inputs.evaluate(&policy.variables, &expressions, COST_OF_POLICY);
+    let (results, left) = match evaluated {
+        Ok(evaluated) => evaluated,
+        Err(error) => return failed(error).map(Found::Validation).into_iter().collect(),
+    };
+    let without_authorizer = AdmissionInputs {
+        authorizer: None,
+        ..inputs.clone()
+    };
+    let expressions: Vec<_> = validations
+        .iter()
+        .map(|one| one.message_expression.as_ref())
+        .collect();
+    let messages = without_authorizer.evaluate(&policy.variables, &expressions, left);
+    let mut found = Vec::new();
+    for (index, (validation, result)) in validations.iter().zip(results).enumerate() {
+        let failure = match (result, &messages) {
+            (Err(error), _) => failed(error),
+            (Ok(_), Err(error)) => failed(format!("failed messageExpression: {error}")),
+            (Ok(Output::Bool(true)), _) => None,
+            (Ok(_), Ok((messages, _))) => Some(validation.failure(messages.get(index))),
+        };
+        found.extend(failure.map(Found::Validation));
+    }
+    let expressions: Vec<_> = annotations
+        .iter()
+        .map(|one| Some(&one.expression))
+        .collect();
+    match without_authorizer.evaluate(&policy.variables, &expressions, COST_OF_POLICY) {
+        // As in Kubernetes, this error replaces the results of the validations.
+        Err(error) => return failed(error).map(Found::Validation).into_iter().collect(),
+        Ok((results, _)) => {
+            for (annotation, result) in annotations.iter().zip(results) {
+                let failure = match result {
+                    Err(error) => failed(error),
+                    Ok(Output::String(_) | Output::Null) => None,
+                    Ok(other) => Some(Failure::of_error(annotation.unsupported(&other))),
+                };
+                found.extend(failure.map(Found::Annotation));
+            }
+        }
+    }
+    found
+}
+
+impl Validation {
+    /// The failure of the validation with the result of its message expression.
+    fn failure(&self, message: Option<&Result<Output, String>>) -> Failure {
+        let computed = match message {
+            Some(Ok(Output::String(text))) => Some(text.trim()),
+            _ => None,
+        };
+        let computed = computed.filter(|text| {
+            !text.is_empty() && text.len() <= MAX_MESSAGE_BYTES && !text.contains('\n')
+        });
+        let message = match (computed, self.message.trim()) {
+            (Some(text), _) => text.to_owned(),
+            (None, "") => format!("failed expression: {}", self.source.trim()),
+            (None, text) => text.to_owned(),
+        };
+        Failure {
+            message,
+            reason: self.reason.clone(),
+        }
+    }
+}
+
+impl Annotation {
+    fn unsupported(&self, found: &Output) -> String {
+        let found = match found {
+            Output::Bool(_) => "bool",
+            Output::Other(name) => name,
+            _ => "object",
+        };
+        format!(
+            "valueExpression '{}' resulted in unsupported return type: {found}. Return type must be either string or null.",
+            self.source
+        )
+    }
+}

@@ -1,0 +1,44 @@
+//! Bindings of policies.
+
+use serde_json::{Map, Value};
+
+use super::{matching::Resources, params::ParamRef};
+
+/// What is done with a failed validation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::webhooks) enum Action {
+    Deny,
+    Warn,
+    Audit,
+}
+
+/// A binding.
+#[derive(Debug)]
+pub(in crate::webhooks) struct Binding {
+    pub(in crate::webhooks) name: String,
+    /// The requests that it matches; `None` for those of its policy.
+    pub(in crate::webhooks) resources: Option<Resources>,
+    pub(in crate::webhooks) params: Option<ParamRef>,
+    pub(in crate::webhooks) actions: Vec<Action>,
+}
+
+impl Binding {
+    pub(in crate::webhooks) fn read(name: &str, spec: &Map<String, Value>) -> Self {
+        let object = |field: &str| spec.get(field).and_then(Value::as_object);
+        let actions = spec.get("validationActions").and_then(Value::as_array);
+        let actions = actions.into_iter().flatten().filter_map(Value::as_str);
+        Self {
+            name: name.to_owned(),
+            resources: object("matchResources").map(Resources::read),
+            params: object("paramRef").map(ParamRef::read),
+            actions: actions
+                .filter_map(|action| match action {
+                    "Deny" => Some(Action::Deny),
+                    "Warn" => Some(Action::Warn),
+                    "Audit" => Some(Action::Audit),
+                    _ => None,
+                })
+                .collect(),
+        }
+    }
+}

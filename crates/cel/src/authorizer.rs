@@ -1,0 +1,43 @@
+//! What expressions ask the authorizer.
+
+use std::fmt::Debug;
+
+/// A question to the authorizer: whether a user may do something. For requests of
+/// resources, `path` is empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AccessRequest {
+    /// Namespace and name of the service account that is asked about; `None` for the
+    /// user of the request.
+    pub service_account: Option<(String, String)>,
+    /// The verb.
+    pub verb: String,
+    /// The API group.
+    pub group: String,
+    /// The version; empty unless the check is about the request itself.
+    pub version: String,
+    /// The resource.
+    pub resource: String,
+    /// The subresource.
+    pub subresource: String,
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+    /// The path of a request that is not for a resource.
+    pub path: String,
+}
+
+/// The answer of an authorizer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AccessDecision {
+    /// Whether the user may do it.
+    pub allowed: bool,
+    /// Why.
+    pub reason: String,
+}
+
+/// Decides what users may do.
+pub trait Authorizer: Debug + Send + Sync {
+    /// Decides about a request.
+    fn decide(&self, request: &AccessRequest) -> AccessDecision;
+}
