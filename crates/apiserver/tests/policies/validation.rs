@@ -1,6 +1,6 @@
 //! Requests that validating policies check.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     MERGE, binding,
@@ -284,4 +284,41 @@ async fn audit_annotations_are_strings_or_null() {
         "{}",
         answer.message()
     );
+}
+
+#[tokio::test]
+async fn failures_and_annotations_are_recorded_in_the_audit_log() {
+    let server = Server::new();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata, verbs: [create], resources: [{resources: [configmaps]}]}]"
+        .parse()
+        .unwrap();
+    let log = longshore_apiserver::AuditLog::start(policy, file.reopen().unwrap()).unwrap();
+    server.api.record_to(log.clone());
+    let spec = json!({
+        "validations": [{"expression": "true"}, {"expression": "false", "message": "never"}],
+        "auditAnnotations": [
+            {"key": "owner", "valueExpression": "'name: ' + object.metadata.name"},
+            {"key": "nothing", "valueExpression": "null"},
+        ],
+    });
+    let bound = json!({"validationActions": ["Warn", "Audit"]});
+    enforce(&server, "notes", spec, bound).await;
+    make(&server, CONFIG_MAPS, &config_map("a", json!({}))).await;
+    log.flush().await;
+    let text = std::fs::read_to_string(file.path()).unwrap();
+    let events: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let annotations = &events.last().unwrap()["annotations"];
+    assert_eq!(annotations["notes/owner"], "name: a", "{annotations}");
+    assert_eq!(annotations["notes/nothing"], Value::Null, "{annotations}");
+    let failures = &annotations["validation.policy.admission.k8s.io/validation_failure"];
+    let failures: Value = serde_json::from_str(failures.as_str().unwrap()).unwrap();
+    let expected = json!([{
+        "message": "never", "policy": "notes", "binding": "notes-binding", "expressionIndex": 1,
+        "validationActions": ["Warn", "Audit"],
+    }]);
+    assert_eq!(failures, expected);
 }

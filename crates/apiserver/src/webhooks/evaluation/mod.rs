@@ -1,5 +1,6 @@
 //! Evaluates the admission policies that a request matches.
 
+mod audited;
 mod denial;
 mod evaluated;
 mod mutation;

@@ -4,7 +4,11 @@ use longshore_cel::{AdmissionInputs, COST_OF_POLICY, Matched, Output};
 use longshore_engine::Error;
 use longshore_model::StatusReason;
 
-use super::{denial, evaluated::Evaluated};
+use super::{
+    audited::{Audited, FailedValidation},
+    denial,
+    evaluated::Evaluated,
+};
 use crate::webhooks::{
     admission::Admission,
     attributes::Operation,
@@ -26,6 +30,8 @@ struct Failure {
     message: String,
     /// Empty for the default.
     reason: String,
+    /// The number of the validation; 0 for errors of the policy as a whole.
+    index: usize,
 }
 
 impl Failure {
@@ -33,8 +39,16 @@ impl Failure {
         Self {
             message: message.into(),
             reason: String::new(),
+            index: 0,
         }
     }
+}
+
+/// What the policies have found in a request.
+#[derive(Default)]
+struct Findings<'p> {
+    denials: Vec<Denial<'p>>,
+    audited: Audited,
 }
 
 /// A request that is denied: the failure, the policy, and the binding if one is
@@ -56,12 +70,15 @@ impl Admission {
         if validating.is_empty() || self.attributes.is_about_policies() {
             return Ok(());
         }
-        let mut denials = Vec::new();
+        let mut findings = Findings::default();
         for bound in validating {
-            self.check_policy(bound, operation, objects, &mut denials)
+            self.check_policy(bound, operation, objects, &mut findings)
                 .await?;
         }
-        let Some(denial) = denials.into_iter().next() else {
+        if let Some(record) = &self.attributes.audit {
+            findings.audited.publish(record);
+        }
+        let Some(denial) = findings.denials.into_iter().next() else {
             return Ok(());
         };
         let Denial {
@@ -92,7 +109,7 @@ impl Admission {
         bound: &'p Bound<Validations>,
         operation: Operation,
         objects: &Objects,
-        denials: &mut Vec<Denial<'p>>,
+        findings: &mut Findings<'p>,
     ) -> Result<(), Error> {
         let (policy, attributes, engine) = (&*bound.policy, &self.attributes, &self.engine);
         let configuration = |problem: String, binding: Option<&'p Binding>| {
@@ -114,7 +131,7 @@ impl Admission {
             Ok(None) => return Ok(()),
             Ok(Some(resource)) => resource,
             Err(problem) => {
-                denials.extend(configuration(problem, None));
+                findings.denials.extend(configuration(problem, None));
                 return Ok(());
             }
         };
@@ -124,7 +141,7 @@ impl Admission {
             .map(|kind| params::kind(engine, kind))
         {
             Some(Err(problem)) => {
-                denials.extend(configuration(problem, None));
+                findings.denials.extend(configuration(problem, None));
                 return Ok(());
             }
             Some(Ok(kind)) => Some(kind),
@@ -146,7 +163,9 @@ impl Admission {
             let params = match params {
                 Ok(params) => params,
                 Err(problem) => {
-                    denials.extend(configuration(problem, Some(binding)));
+                    findings
+                        .denials
+                        .extend(configuration(problem, Some(binding)));
                     continue;
                 }
             };
@@ -158,7 +177,9 @@ impl Admission {
                 Err(refusal) => {
                     let problem = refusal.into_error(&policy.name);
                     let problem = format!("failed to convert object version: {problem}");
-                    denials.extend(configuration(problem, Some(binding)));
+                    findings
+                        .denials
+                        .extend(configuration(problem, Some(binding)));
                     continue;
                 }
             };
@@ -167,7 +188,7 @@ impl Admission {
                 let params = params.as_ref().map(|object| object.value());
                 let inputs = request.inputs(self, params.as_ref());
                 for failure in validate(policy, &inputs) {
-                    self.act(policy, binding, failure, denials);
+                    self.act(policy, binding, failure, findings);
                 }
             }
         }
@@ -178,12 +199,16 @@ impl Admission {
         &self,
         policy: &'p Policy<Validations>,
         binding: &'p Binding,
-        failure: Found,
-        denials: &mut Vec<Denial<'p>>,
+        found: Found,
+        findings: &mut Findings<'p>,
     ) {
-        let failure = match failure {
+        let Findings { denials, audited } = findings;
+        let failure = match found {
             Found::Validation(failure) => failure,
-            Found::Annotation(failure) => {
+            Found::Annotation { key, value } => {
+                return audited.annotate(&policy.name, &key, &value);
+            }
+            Found::NoAnnotation(failure) => {
                 return denials.push(Denial {
                     failure,
                     policy: &policy.name,
@@ -199,12 +224,12 @@ impl Admission {
             self.warnings.add(vec![warning]);
         }
         if binding.actions.contains(&Action::Audit) {
-            tracing::info!(
-                policy = policy.name,
-                binding = binding.name,
-                message = failure.message,
-                "a validation of an admission policy failed"
-            );
+            let failed = FailedValidation {
+                message: &failure.message,
+                policy: &policy.name,
+                index: failure.index,
+            };
+            audited.add_failure(&failed, binding);
         }
         if binding.actions.contains(&Action::Deny) {
             denials.push(Denial {
@@ -220,8 +245,10 @@ impl Admission {
 enum Found {
     /// A validation failed.
     Validation(Failure),
-    /// An audit annotation has no value.
-    Annotation(Failure),
+    /// An annotation for the audit log.
+    Annotation { key: String, value: String },
+    /// The expression of an audit annotation failed.
+    NoAnnotation(Failure),
 }
 
 /// Evaluates a policy.
@@ -268,6 +295,7 @@ fn validate(policy: &Policy<Validations>, inputs: &AdmissionInputs<'_>) -> Vec<F
             (Ok(Output::Bool(true)), _) => None,
             (Ok(_), Ok((messages, _))) => Some(validation.failure(messages.get(index))),
         };
+        let failure = failure.map(|failure| Failure { index, ..failure });
         found.extend(failure.map(Found::Validation));
     }
     let expressions: Vec<_> = annotations
@@ -281,10 +309,15 @@ fn validate(policy: &Policy<Validations>, inputs: &AdmissionInputs<'_>) -> Vec<F
             for (annotation, result) in annotations.iter().zip(results) {
                 let failure = match result {
                     Err(error) => failed(error),
-                    Ok(Output::String(_) | Output::Null) => None,
+                    Ok(Output::Null) => None,
+                    Ok(Output::String(value)) => {
+                        let key = annotation.key.clone();
+                        found.push(Found::Annotation { key, value });
+                        None
+                    }
                     Ok(other) => Some(Failure::of_error(annotation.unsupported(&other))),
                 };
-                found.extend(failure.map(Found::Annotation));
+                found.extend(failure.map(Found::NoAnnotation));
             }
         }
     }
@@ -309,6 +342,7 @@ impl Validation {
         Failure {
             message,
             reason: self.reason.clone(),
+            index: 0,
         }
     }
 }

@@ -12,6 +12,19 @@ pub(in crate::webhooks) enum Action {
     Audit,
 }
 
+impl Action {
+    const ALL: [Self; 3] = [Self::Deny, Self::Warn, Self::Audit];
+
+    /// The word in objects.
+    pub(in crate::webhooks) fn word(&self) -> &'static str {
+        match self {
+            Self::Deny => "Deny",
+            Self::Warn => "Warn",
+            Self::Audit => "Audit",
+        }
+    }
+}
+
 /// A binding.
 #[derive(Debug)]
 pub(in crate::webhooks) struct Binding {
@@ -32,11 +45,9 @@ impl Binding {
             resources: object("matchResources").map(Resources::read),
             params: object("paramRef").map(ParamRef::read),
             actions: actions
-                .filter_map(|action| match action {
-                    "Deny" => Some(Action::Deny),
-                    "Warn" => Some(Action::Warn),
-                    "Audit" => Some(Action::Audit),
-                    _ => None,
+                .filter_map(|word| {
+                    let mut all = Action::ALL.into_iter();
+                    all.find(|action| action.word() == word)
                 })
                 .collect(),
         }

@@ -26,6 +26,7 @@ pub(in crate::webhooks) struct Validation {
 
 #[derive(Debug)]
 pub(in crate::webhooks) struct Annotation {
+    pub(in crate::webhooks) key: String,
     pub(in crate::webhooks) source: String,
     pub(in crate::webhooks) expression: Compiled,
 }
@@ -47,7 +48,11 @@ impl Rules for Validations {
         let annotations = json::items(spec, "auditAnnotations").map(|one| {
             let source = json::text(one, "valueExpression").to_owned();
             let expression = compiler.compile(&source, Returns::StringOrNull);
-            Annotation { source, expression }
+            Annotation {
+                key: json::text(one, "key").to_owned(),
+                source,
+                expression,
+            }
         });
         Self {
             validations: validations.collect(),
