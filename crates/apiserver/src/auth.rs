@@ -1,8 +1,8 @@
 //! Authentication: determines the user who sends a request. The administrator
 //! presents the cluster's bearer token or a client certificate signed by the
-//! cluster's authority; a service account presents its own token. There is no
-//! authorization yet: every authenticated user may do everything. A few paths
-//! that expose nothing private are open, because probes need them.
+//! cluster's authority; a service account presents its own token. `authorization` decides
+//! what the user may do. A few paths that expose nothing private are open, because probes
+//! need them.
 
 use std::sync::{Arc, LazyLock};
 
