@@ -28,6 +28,7 @@ from .types import (
     Endpoints,
     Event,
     EventsV1Event,
+    FlowSchema,
     HorizontalPodAutoscaler,
     IPAddress,
     Ingress,
@@ -47,6 +48,7 @@ from .types import (
     PodDisruptionBudget,
     PodTemplate,
     PriorityClass,
+    PriorityLevelConfiguration,
     ReplicaSet,
     ReplicationController,
     ResourceQuota,
@@ -105,6 +107,9 @@ _EndpointSliceName: TypeAlias = Literal[
 _EndpointsName: TypeAlias = Literal["endpoints", "ep", "Endpoints"]
 _EventName: TypeAlias = Literal["events", "event", "ev", "Event"]
 _EventsV1EventName: TypeAlias = Literal["events.events.k8s.io"]
+_FlowSchemaName: TypeAlias = Literal[
+    "flowschemas", "flowschema", "FlowSchema", "flowschemas.flowcontrol.apiserver.k8s.io"
+]
 _HorizontalPodAutoscalerName: TypeAlias = Literal[
     "horizontalpodautoscalers", "horizontalpodautoscaler", "hpa", "HorizontalPodAutoscaler",
     "horizontalpodautoscalers.autoscaling"
@@ -147,6 +152,10 @@ _PodDisruptionBudgetName: TypeAlias = Literal[
 _PodTemplateName: TypeAlias = Literal["podtemplates", "podtemplate", "PodTemplate"]
 _PriorityClassName: TypeAlias = Literal[
     "priorityclasses", "priorityclass", "pc", "PriorityClass", "priorityclasses.scheduling.k8s.io"
+]
+_PriorityLevelConfigurationName: TypeAlias = Literal[
+    "prioritylevelconfigurations", "prioritylevelconfiguration", "PriorityLevelConfiguration",
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io"
 ]
 _ReplicaSetName: TypeAlias = Literal["replicasets", "replicaset", "rs", "ReplicaSet", "replicasets.apps"]
 _ReplicationControllerName: TypeAlias = Literal[
@@ -240,6 +249,8 @@ class Views:
     @overload
     def view(self, kind: _EventsV1EventName, namespace: str | None = None) -> View[EventsV1Event]: ...
     @overload
+    def view(self, kind: _FlowSchemaName, namespace: str | None = None) -> View[FlowSchema]: ...
+    @overload
     def view(
         self, kind: _HorizontalPodAutoscalerName, namespace: str | None = None
     ) -> View[HorizontalPodAutoscaler]: ...
@@ -289,6 +300,10 @@ class Views:
     def view(self, kind: _PodTemplateName, namespace: str | None = None) -> View[PodTemplate]: ...
     @overload
     def view(self, kind: _PriorityClassName, namespace: str | None = None) -> View[PriorityClass]: ...
+    @overload
+    def view(
+        self, kind: _PriorityLevelConfigurationName, namespace: str | None = None
+    ) -> View[PriorityLevelConfiguration]: ...
     @overload
     def view(self, kind: _ReplicaSetName, namespace: str | None = None) -> View[ReplicaSet]: ...
     @overload
@@ -388,6 +403,8 @@ class AsyncViews:
         self, kind: _EventsV1EventName, namespace: str | None = None
     ) -> aio.View[EventsV1Event]: ...
     @overload
+    async def view(self, kind: _FlowSchemaName, namespace: str | None = None) -> aio.View[FlowSchema]: ...
+    @overload
     async def view(
         self, kind: _HorizontalPodAutoscalerName, namespace: str | None = None
     ) -> aio.View[HorizontalPodAutoscaler]: ...
@@ -443,6 +460,10 @@ class AsyncViews:
     async def view(
         self, kind: _PriorityClassName, namespace: str | None = None
     ) -> aio.View[PriorityClass]: ...
+    @overload
+    async def view(
+        self, kind: _PriorityLevelConfigurationName, namespace: str | None = None
+    ) -> aio.View[PriorityLevelConfiguration]: ...
     @overload
     async def view(self, kind: _ReplicaSetName, namespace: str | None = None) -> aio.View[ReplicaSet]: ...
     @overload

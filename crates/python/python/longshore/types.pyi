@@ -390,7 +390,7 @@ class ClusterRoleBinding(TypedDict, total=False):
     kind: Literal["ClusterRoleBinding"]
     metadata: ObjectMeta
     roleRef: Required[RoleRef]
-    subjects: list[Subject]
+    subjects: list[RbacV1Subject]
 
 class ClusterTrustBundleProjection(TypedDict, total=False):
     """ClusterTrustBundleProjection describes how to select a set of ClusterTrustBundle objects and project
@@ -1097,6 +1097,13 @@ class ExecAction(TypedDict, total=False):
 
     command: list[str]
 
+class ExemptPriorityLevelConfiguration(TypedDict, total=False):
+    """ExemptPriorityLevelConfiguration describes the configurable aspects of the handling of exempt
+    requests."""
+
+    lendablePercent: int
+    nominalConcurrencyShares: int
+
 class ExpressionWarning(TypedDict, total=False):
     """ExpressionWarning is a warning information that targets a specific expression."""
 
@@ -1167,6 +1174,50 @@ class FlockerVolumeSource(TypedDict, total=False):
     datasetName: str
     datasetUUID: str
 
+class FlowDistinguisherMethod(TypedDict, total=False):
+    """FlowDistinguisherMethod specifies the method of a flow distinguisher."""
+
+    type: Required[str]
+
+class FlowSchema(TypedDict, total=False):
+    """FlowSchema defines the schema of a group of flows."""
+
+    apiVersion: Literal["flowcontrol.apiserver.k8s.io/v1"]
+    kind: Literal["FlowSchema"]
+    metadata: ObjectMeta
+    spec: Required[FlowSchemaSpec]
+    status: FlowSchemaStatus
+
+class FlowSchemaCondition(TypedDict, total=False):
+    """FlowSchemaCondition describes conditions for a FlowSchema."""
+
+    lastTransitionTime: str
+    message: str
+    reason: str
+    status: str
+    type: Required[str]
+
+class FlowSchemaSpec(TypedDict, total=False):
+    """FlowSchemaSpec describes how the FlowSchema's specification looks like."""
+
+    distinguisherMethod: FlowDistinguisherMethod
+    matchingPrecedence: int
+    priorityLevelConfiguration: Required[PriorityLevelConfigurationReference]
+    rules: list[PolicyRulesWithSubjects]
+
+class FlowSchemaStatus(TypedDict, total=False):
+    """FlowSchemaStatus represents the current state of a FlowSchema."""
+
+    conditions: list[FlowSchemaCondition]
+
+class FlowcontrolV1Subject(TypedDict, total=False):
+    """Subject matches the originator of a request, as identified by the request authentication system."""
+
+    group: GroupSubject
+    kind: Required[str]
+    serviceAccount: ServiceAccountSubject
+    user: UserSubject
+
 class ForNode(TypedDict, total=False):
     """ForNode provides information about which nodes should consume this endpoint."""
 
@@ -1213,6 +1264,11 @@ class GlusterfsVolumeSource(TypedDict, total=False):
     endpoints: Required[str]
     path: Required[str]
     readOnly: bool
+
+class GroupSubject(TypedDict, total=False):
+    """GroupSubject holds detailed information for group-kind subject."""
+
+    name: Required[str]
 
 class HPAScalingPolicy(TypedDict, total=False):
     """HPAScalingPolicy is a single policy which must hold true for a specified past interval."""
@@ -1685,6 +1741,20 @@ class LimitRangeSpec(TypedDict, total=False):
 
     limits: Required[list[LimitRangeItem]]
 
+class LimitResponse(TypedDict, total=False):
+    """LimitResponse defines how to handle requests that can not be executed right now."""
+
+    queuing: QueuingConfiguration
+    type: Required[str]
+
+class LimitedPriorityLevelConfiguration(TypedDict, total=False):
+    """LimitedPriorityLevelConfiguration specifies how to handle requests that are subject to limits."""
+
+    borrowingLimitPercent: int
+    lendablePercent: int
+    limitResponse: Required[LimitResponse]
+    nominalConcurrencyShares: int
+
 class LinuxContainerUser(TypedDict, total=False):
     """LinuxContainerUser represents user identity information in Linux containers."""
 
@@ -2118,6 +2188,13 @@ class NodeSystemInfo(TypedDict, total=False):
     runningInUserNamespace: bool
     swap: NodeSwapStatus
     systemUUID: Required[str]
+
+class NonResourcePolicyRule(TypedDict, total=False):
+    """NonResourcePolicyRule is a predicate that matches non-resource requests according to their verb and the
+    target non-resource URL."""
+
+    nonResourceURLs: Required[list[str]]
+    verbs: Required[list[str]]
 
 class ObjectFieldSelector(TypedDict, total=False):
     """ObjectFieldSelector selects an APIVersioned field of an object."""
@@ -2636,6 +2713,13 @@ class PolicyRule(TypedDict, total=False):
     resources: list[str]
     verbs: Required[list[str]]
 
+class PolicyRulesWithSubjects(TypedDict, total=False):
+    """PolicyRulesWithSubjects prescribes a test that applies to a request to an apiserver."""
+
+    nonResourceRules: list[NonResourcePolicyRule]
+    resourceRules: list[ResourcePolicyRule]
+    subjects: Required[list[FlowcontrolV1Subject]]
+
 class PortStatus(TypedDict, total=False):
     """PortStatus represents the error condition of a service port."""
 
@@ -2673,6 +2757,42 @@ class PriorityClass(TypedDict, total=False):
     preemptionPolicy: str
     value: int
 
+class PriorityLevelConfiguration(TypedDict, total=False):
+    """PriorityLevelConfiguration represents the configuration of a priority level."""
+
+    apiVersion: Literal["flowcontrol.apiserver.k8s.io/v1"]
+    kind: Literal["PriorityLevelConfiguration"]
+    metadata: ObjectMeta
+    spec: Required[PriorityLevelConfigurationSpec]
+    status: PriorityLevelConfigurationStatus
+
+class PriorityLevelConfigurationCondition(TypedDict, total=False):
+    """PriorityLevelConfigurationCondition defines the condition of priority level."""
+
+    lastTransitionTime: str
+    message: str
+    reason: str
+    status: str
+    type: Required[str]
+
+class PriorityLevelConfigurationReference(TypedDict, total=False):
+    """PriorityLevelConfigurationReference contains information that points to the 'request-priority' being
+    used."""
+
+    name: Required[str]
+
+class PriorityLevelConfigurationSpec(TypedDict, total=False):
+    """PriorityLevelConfigurationSpec specifies the configuration of a priority level."""
+
+    exempt: ExemptPriorityLevelConfiguration
+    limited: LimitedPriorityLevelConfiguration
+    type: Required[str]
+
+class PriorityLevelConfigurationStatus(TypedDict, total=False):
+    """PriorityLevelConfigurationStatus represents the current state of a 'request-priority'."""
+
+    conditions: list[PriorityLevelConfigurationCondition]
+
 class Probe(TypedDict, total=False):
     """Probe describes a health check to be performed against a container to determine whether it is alive or
     ready to receive traffic."""
@@ -2694,6 +2814,13 @@ class ProjectedVolumeSource(TypedDict, total=False):
     defaultMode: int
     defaultUser: int
     sources: list[VolumeProjection]
+
+class QueuingConfiguration(TypedDict, total=False):
+    """QueuingConfiguration holds the configuration parameters for queuing."""
+
+    handSize: int
+    queueLengthLimit: int
+    queues: int
 
 class QuobyteVolumeSource(TypedDict, total=False):
     """Represents a Quobyte mount that lasts the lifetime of a pod."""
@@ -2728,6 +2855,14 @@ class RBDVolumeSource(TypedDict, total=False):
     readOnly: bool
     secretRef: LocalObjectReference
     user: str
+
+class RbacV1Subject(TypedDict, total=False):
+    """Subject contains a reference to the object or user identities a role binding applies to."""
+
+    apiGroup: str
+    kind: Required[str]
+    name: Required[str]
+    namespace: str
 
 class ReplicaSet(TypedDict, total=False):
     """ReplicaSet ensures that a specified number of pod replicas are running at any given time."""
@@ -2836,6 +2971,16 @@ class ResourceMetricStatus(TypedDict, total=False):
     current: Required[MetricValueStatus]
     name: Required[str]
 
+class ResourcePolicyRule(TypedDict, total=False):
+    """ResourcePolicyRule is a predicate that matches some resource requests, testing the request's verb and
+    the target resource."""
+
+    apiGroups: Required[list[str]]
+    clusterScope: bool
+    namespaces: list[str]
+    resources: Required[list[str]]
+    verbs: Required[list[str]]
+
 class ResourceQuota(TypedDict, total=False):
     """ResourceQuota sets aggregate quota restrictions enforced per namespace."""
 
@@ -2887,7 +3032,7 @@ class RoleBinding(TypedDict, total=False):
     kind: Literal["RoleBinding"]
     metadata: ObjectMeta
     roleRef: Required[RoleRef]
-    subjects: list[Subject]
+    subjects: list[RbacV1Subject]
 
 class RoleRef(TypedDict, total=False):
     """RoleRef contains information that points to the role being used."""
@@ -3105,6 +3250,12 @@ class ServiceAccount(TypedDict, total=False):
     metadata: ObjectMeta
     secrets: list[ObjectReference]
 
+class ServiceAccountSubject(TypedDict, total=False):
+    """ServiceAccountSubject holds detailed information for service-account-kind subject."""
+
+    name: Required[str]
+    namespace: Required[str]
+
 class ServiceAccountTokenProjection(TypedDict, total=False):
     """ServiceAccountTokenProjection represents a projected service account token volume."""
 
@@ -3311,14 +3462,6 @@ class StorageV1TokenRequest(TypedDict, total=False):
     audience: Required[str]
     expirationSeconds: int
 
-class Subject(TypedDict, total=False):
-    """Subject contains a reference to the object or user identities a role binding applies to."""
-
-    apiGroup: str
-    kind: Required[str]
-    name: Required[str]
-    namespace: str
-
 class SuccessPolicy(TypedDict, total=False):
     """SuccessPolicy describes when a Job can be declared as succeeded based on the success of some
     indexes."""
@@ -3439,6 +3582,11 @@ class UncountedTerminatedPods(TypedDict, total=False):
 
     failed: list[str]
     succeeded: list[str]
+
+class UserSubject(TypedDict, total=False):
+    """UserSubject holds detailed information for user-kind subject."""
+
+    name: Required[str]
 
 class ValidatingAdmissionPolicy(TypedDict, total=False):
     """ValidatingAdmissionPolicy describes the definition of an admission validation policy that accepts or
