@@ -84,6 +84,12 @@ def examples(namespace):
             "reportingController": "example.org/test",
             "reportingInstance": "one",
         },
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema"): {
+            "spec": {"priorityLevelConfiguration": {"name": "example"}}
+        },
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): {
+            "spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}
+        },
         ("networking.k8s.io", "Ingress"): {"spec": {"defaultBackend": backend}},
         ("networking.k8s.io", "IngressClass"): {"spec": {"controller": "a.org/b"}},
         ("networking.k8s.io", "IPAddress"): None,

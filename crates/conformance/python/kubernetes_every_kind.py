@@ -40,7 +40,11 @@ for group, version in groups:
         place = ["kinds"] if resource.namespaced else []
         example = examples.pop((group, resource.kind), None)
         assert example is not None, f"no example of {resource.kind} of {group}: add one"
-        listing = getattr(target, f"list_{namespaced}{kind}")
+        listing = getattr(target, f"list_{namespaced}{kind}", None)
+        if listing is None:
+            # Later than this version of the client.
+            assert resource.kind.startswith("MutatingAdmissionPolicy"), resource.kind
+            continue
         listed = listing(*place)
         assert listed.items is not None and listed.metadata.resource_version
         if example.get("metadata"):

@@ -17,6 +17,7 @@ const SERVED: &[(&str, &str, i64, i64)] = &[
     ("coordination.k8s.io", "v1", 16_500, 15),
     ("discovery.k8s.io", "v1", 16_200, 15),
     ("events.k8s.io", "v1", 17_750, 15),
+    ("flowcontrol.apiserver.k8s.io", "v1", 16_100, 21),
     ("networking.k8s.io", "v1", 17_200, 15),
     ("node.k8s.io", "v1", 16_300, 15),
     ("policy", "v1", 17_100, 15),
