@@ -217,6 +217,9 @@ impl From<embedded::Error> for Error {
                 );
                 result.hint(hint)
             }
+            embedded::Error::AuditLog { .. } => {
+                result.hint("choose another file, in an existing folder, with --audit-log")
+            }
             embedded::Error::ForeignKubeconfig(_) => result.with_kind(Kind::Usage),
             embedded::Error::Stuck { dir, .. } => {
                 let hint = format!("its log is {}", dir.join("cluster.log").display());

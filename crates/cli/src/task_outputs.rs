@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use longshore::{
-    launcher::{names, outputs::Outputs, run_outputs},
-    model::ObjectMeta,
-};
+use longshore::launcher::{names, outputs::Outputs, run_outputs};
 use longshore_embedded::{CollectFiles, EndedPod};
 
 /// The cluster's outputs.
@@ -19,14 +16,6 @@ impl CollectFiles for TaskOutputs {
     }
 
     fn collect(&self, pod: &EndedPod<'_>) {
-        let metadata = ObjectMeta {
-            name: pod.name.to_owned(),
-            namespace: Some(pod.namespace.to_owned()),
-            uid: pod.uid.to_owned(),
-            labels: pod.labels.clone(),
-            annotations: pod.annotations.clone(),
-            ..ObjectMeta::default()
-        };
-        run_outputs::keep_ended(&self.0, &metadata, pod.volumes, Timestamp::now());
+        run_outputs::keep_ended(&self.0, pod.metadata, pod.volumes, Timestamp::now());
     }
 }

@@ -25,7 +25,12 @@ impl AuditOptions {
     /// Opens the file and starts to write the log.
     pub(crate) fn start(&self) -> Result<AuditLog, Error> {
         let policy = self.policy()?;
-        let file = longshore_files::open(&self.log, OpenMode::Append)?;
+        let file = longshore_files::open(&self.log, OpenMode::Append).map_err(|source| {
+            Error::AuditLog {
+                path: self.log.clone(),
+                source: source.into(),
+            }
+        })?;
         AuditLog::start(policy, file).map_err(Error::part("audit log"))
     }
 
@@ -106,5 +111,9 @@ mod tests {
         audit = options(&dir.path().join("missing"));
         let error = audit.start().unwrap_err().to_string();
         assert!(error.contains("missing/audit.log"), "{error}");
+        // The remedy for files of the cluster would be to remove it.
+        audit.log = "/dev/null".into();
+        let error = audit.start().unwrap_err();
+        assert!(matches!(error, Error::AuditLog { .. }), "{error}");
     }
 }

@@ -55,6 +55,14 @@ pub enum Error {
         .0.display()
     )]
     ForeignKubeconfig(PathBuf),
+    /// The file of the audit log cannot be opened, or is not a regular file of the user.
+    #[error("cannot write the audit log to {}", path.display())]
+    AuditLog {
+        /// The path of the log.
+        path: PathBuf,
+        /// The cause.
+        source: Source,
+    },
     /// The policy of the audit log has a mistake.
     #[error("cannot use {}", path.display())]
     AuditPolicy {

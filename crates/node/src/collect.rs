@@ -7,16 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 /// A pod whose containers have ended.
 #[derive(Debug, Clone, Copy)]
 pub struct EndedPod<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Its namespace.
-    pub namespace: &'a str,
-    /// Its UID.
-    pub uid: &'a str,
-    /// Its labels.
-    pub labels: &'a BTreeMap<String, String>,
-    /// Its annotations.
-    pub annotations: &'a BTreeMap<String, String>,
+    /// Its name, namespace, UID, labels and annotations.
+    pub metadata: &'a longshore_model::ObjectMeta,
     /// The directory of its `emptyDir` volumes, each with the name of the volume.
     pub volumes: &'a Path,
 }

@@ -7,14 +7,11 @@ use std::{
 };
 
 use jiff::Timestamp;
-use longshore::{
-    launcher::{
-        Run, names,
-        outputs::{FetchOptions, Manifest, Outputs, OutputsError, task_folder},
-        run_outputs::{self, LocalOutputs, RunOutputsError, TaskChoice},
-        runs,
-    },
-    model::ObjectMeta,
+use longshore::launcher::{
+    Run, names,
+    outputs::{FetchOptions, Manifest, Outputs, OutputsError, task_folder},
+    run_outputs::{self, LocalOutputs, RunOutputsError, TaskChoice},
+    runs,
 };
 use longshore_embedded::{CollectFiles, EndedPod, Layout, daemon};
 use pyo3::Python;
@@ -77,18 +74,10 @@ impl CollectFiles for TaskOutputs {
     }
 
     fn collect(&self, pod: &EndedPod<'_>) {
-        let metadata = ObjectMeta {
-            name: pod.name.to_owned(),
-            namespace: Some(pod.namespace.to_owned()),
-            uid: pod.uid.to_owned(),
-            labels: pod.labels.clone(),
-            annotations: pod.annotations.clone(),
-            ..ObjectMeta::default()
-        };
         // Set before pods are created, or, if a folder has pods of an earlier cluster, before the
         // start.
         if let Some(outputs) = self.0.get() {
-            run_outputs::keep_ended(outputs, &metadata, pod.volumes, Timestamp::now());
+            run_outputs::keep_ended(outputs, pod.metadata, pod.volumes, Timestamp::now());
         }
     }
 }

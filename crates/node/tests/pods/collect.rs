@@ -25,12 +25,13 @@ impl CollectFiles for Collector {
     }
 
     fn collect(&self, pod: &EndedPod<'_>) {
-        assert_eq!(pod.namespace, "default");
-        assert!(pod.labels.contains_key("app") && !pod.uid.is_empty());
+        let metadata = pod.metadata;
+        assert_eq!(metadata.namespace.as_deref(), Some("default"));
+        assert!(metadata.labels.contains_key("app") && !metadata.uid.is_empty());
         let text = fs::read_to_string(pod.volumes.join("scratch/result"));
         let text = text.unwrap_or_else(|error| error.kind().to_string());
-        self.0.lock().unwrap().push((pod.name.to_owned(), text));
-        assert!(pod.name != "broken", "on purpose");
+        self.0.lock().unwrap().push((metadata.name.clone(), text));
+        assert!(metadata.name != "broken", "on purpose");
     }
 }
 

@@ -67,7 +67,7 @@ class File:
             found = [one for one in body if getattr(one, "name", None) == name]
             if not found:
                 return None
-            # Of overloads, only one has a docstring.
+            # Only one of the overloads has a docstring.
             node = next((one for one in found if has_doc(one)), found[0])
             body = getattr(node, "body", [])
         return node

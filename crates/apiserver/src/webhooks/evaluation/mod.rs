@@ -1,6 +1,7 @@
 //! Evaluates the admission policies that a request matches.
 
 mod audited;
+mod bindings;
 mod denial;
 mod evaluated;
 mod mutation;

@@ -12,7 +12,7 @@ use crate::webhooks::{
     admission::Admission,
     attributes::{Operation, Resource},
     message::Objects,
-    policies::{Bound, Policies, binding::Binding, mutations::Mutations, params, policy::Policy},
+    policies::{Policies, binding::Binding, mutations::Mutations, policy::Policy},
     refusal::Refusal,
 };
 
@@ -81,7 +81,26 @@ impl Admission {
         // As in Kubernetes, all policies are matched before one changes the object.
         let (mut invocations, mut problems) = (Vec::new(), Vec::new());
         for bound in mutating {
-            self.invocations(bound, operation, objects, &mut invocations, &mut problems);
+            let policy = &*bound.policy;
+            for applied in self.applied(bound, operation, objects) {
+                match applied {
+                    Err(problem) => problems.push(Problem {
+                        policy: &policy.name,
+                        binding: problem.binding,
+                        message: problem.message,
+                        is_invalid: false,
+                    }),
+                    Ok(applied) => {
+                        let invocation = Invocation {
+                            policy,
+                            binding: applied.binding,
+                            resource: applied.resource,
+                        };
+                        let each = applied.params.into_iter();
+                        invocations.extend(each.map(|params| (invocation, params)));
+                    }
+                }
+            }
         }
         let mut is_changed = false;
         for (invocation, params) in invocations {
@@ -113,75 +132,6 @@ impl Admission {
             denial::add_cause(&mut status, problem.message());
         }
         Err(Error::Refused(Box::new(status)))
-    }
-
-    /// Finds the evaluations of a policy, each with its parameters.
-    fn invocations<'p>(
-        &'p self,
-        bound: &'p Bound<Mutations>,
-        operation: Operation,
-        objects: &Objects,
-        invocations: &mut Vec<(Invocation<'p>, Option<Value>)>,
-        problems: &mut Vec<Problem<'p>>,
-    ) {
-        let (policy, attributes, engine) = (&*bound.policy, &self.attributes, &self.engine);
-        let problem = |message: String, binding: Option<&'p Binding>| {
-            let what = if binding.is_some() {
-                "binding"
-            } else {
-                "policy"
-            };
-            (!policy.ignores_failures).then(|| Problem {
-                policy: &policy.name,
-                binding: binding.map(|binding| binding.name.as_str()),
-                message: format!("failed to configure {what}: {message}"),
-                is_invalid: false,
-            })
-        };
-        let matched = policy
-            .resources
-            .matched(engine, operation, attributes, objects);
-        let resource = match matched {
-            Ok(None) => return,
-            Ok(Some(resource)) => resource,
-            Err(message) => return problems.extend(problem(message, None)),
-        };
-        let kind = match policy
-            .params
-            .as_ref()
-            .map(|kind| params::kind(engine, kind))
-        {
-            Some(Err(message)) => return problems.extend(problem(message, None)),
-            Some(Ok(kind)) => Some(kind),
-            None => None,
-        };
-        for binding in &bound.bindings {
-            let matched = binding.resources.as_ref().map_or(Ok(true), |resources| {
-                let found = resources.matched(engine, operation, attributes, objects);
-                found.map(|found| found.is_some())
-            });
-            let found = match matched {
-                Ok(false) => continue,
-                Ok(true) => params::collect(
-                    engine,
-                    kind.as_ref(),
-                    binding.params.as_ref(),
-                    &attributes.namespace,
-                ),
-                Err(message) => Err(message),
-            };
-            match found {
-                Err(message) => problems.extend(problem(message, Some(binding))),
-                Ok(found) => invocations.extend(found.into_iter().map(|params| {
-                    let invocation = Invocation {
-                        policy,
-                        binding,
-                        resource,
-                    };
-                    (invocation, params.map(|object| object.value()))
-                })),
-            }
-        }
     }
 
     async fn invoke<'p>(

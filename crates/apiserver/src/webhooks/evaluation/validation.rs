@@ -6,6 +6,7 @@ use longshore_model::StatusReason;
 
 use super::{
     audited::{Audited, FailedValidation},
+    bindings::{Applied, Misconfigured},
     denial,
     evaluated::Evaluated,
 };
@@ -16,7 +17,6 @@ use crate::webhooks::{
     policies::{
         Bound, Policies,
         binding::{Action, Binding},
-        params,
         policy::Policy,
         validations::{Annotation, Validation, Validations},
     },
@@ -57,6 +57,16 @@ struct Denial<'p> {
     failure: Failure,
     policy: &'p str,
     binding: Option<&'p str>,
+}
+
+impl<'p> Denial<'p> {
+    fn of(problem: Misconfigured<'p>, policy: &'p str) -> Self {
+        Self {
+            failure: Failure::of_error(problem.message),
+            policy,
+            binding: problem.binding,
+        }
+    }
 }
 
 impl Admission {
@@ -105,87 +115,38 @@ impl Admission {
     }
 
     async fn check_policy<'p>(
-        &self,
+        &'p self,
         bound: &'p Bound<Validations>,
         operation: Operation,
         objects: &Objects,
         findings: &mut Findings<'p>,
     ) -> Result<(), Error> {
-        let (policy, attributes, engine) = (&*bound.policy, &self.attributes, &self.engine);
-        let configuration = |problem: String, binding: Option<&'p Binding>| {
-            let what = if binding.is_some() {
-                "binding"
-            } else {
-                "policy"
-            };
-            (!policy.ignores_failures).then(|| Denial {
-                failure: Failure::of_error(format!("failed to configure {what}: {problem}")),
-                policy: &policy.name,
-                binding: binding.map(|binding| binding.name.as_str()),
-            })
-        };
-        let matched = policy
-            .resources
-            .matched(engine, operation, attributes, objects);
-        let resource = match matched {
-            Ok(None) => return Ok(()),
-            Ok(Some(resource)) => resource,
-            Err(problem) => {
-                findings.denials.extend(configuration(problem, None));
-                return Ok(());
-            }
-        };
-        let kind = match policy
-            .params
-            .as_ref()
-            .map(|kind| params::kind(engine, kind))
-        {
-            Some(Err(problem)) => {
-                findings.denials.extend(configuration(problem, None));
-                return Ok(());
-            }
-            Some(Ok(kind)) => Some(kind),
-            None => None,
-        };
-        for binding in &bound.bindings {
-            let matched = binding.resources.as_ref().map_or(Ok(true), |resources| {
-                let found = resources.matched(engine, operation, attributes, objects);
-                found.map(|found| found.is_some())
-            });
-            let namespace = &attributes.namespace;
-            let params = match matched {
-                Ok(false) => continue,
-                Ok(true) => {
-                    params::collect(engine, kind.as_ref(), binding.params.as_ref(), namespace)
-                }
-                Err(problem) => Err(problem),
-            };
-            let params = match params {
-                Ok(params) => params,
+        let policy = &*bound.policy;
+        for applied in self.applied(bound, operation, objects) {
+            let Applied {
+                binding,
+                resource,
+                params,
+            } = match applied {
+                Ok(applied) => applied,
                 Err(problem) => {
-                    findings
-                        .denials
-                        .extend(configuration(problem, Some(binding)));
+                    findings.denials.push(Denial::of(problem, &policy.name));
                     continue;
                 }
             };
-            if params.is_empty() {
-                continue;
-            }
             let shown = match self.converted(objects, resource).await {
                 Ok(shown) => shown,
+                Err(_) if policy.ignores_failures => continue,
                 Err(refusal) => {
                     let problem = refusal.into_error(&policy.name);
                     let problem = format!("failed to convert object version: {problem}");
-                    findings
-                        .denials
-                        .extend(configuration(problem, Some(binding)));
+                    let problem = Misconfigured::new(Some(binding), &problem);
+                    findings.denials.push(Denial::of(problem, &policy.name));
                     continue;
                 }
             };
             let request = Evaluated::new(self, operation, resource, shown)?;
             for params in &params {
-                let params = params.as_ref().map(|object| object.value());
                 let inputs = request.inputs(self, params.as_ref());
                 for failure in validate(policy, &inputs) {
                     self.act(policy, binding, failure, findings);

@@ -15,7 +15,7 @@ fn range(current: i32, desired: i32, min: i32, max: i32) -> Range {
     }
 }
 
-/// Rules with a policy for a number of pods and one for a percentage, each with its period,
+/// Rules with a policy for a number of pods and a policy for a percentage, each with its period,
 /// unless the number is 0.
 fn rules(pods: (i32, i32), percent: (i32, i32), select: &str) -> HPAScalingRules {
     let policies = [("Pods", pods), ("Percent", percent)].into_iter();

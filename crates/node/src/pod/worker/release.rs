@@ -50,16 +50,19 @@ impl Worker {
         if !collect::is_wanted(&*hook, &self.pod.metadata) {
             return;
         }
-        let metadata = self.pod.metadata.clone();
-        let (namespace, name, uid) = (self.namespace.clone(), self.name.clone(), self.uid.clone());
-        let volumes = self.shared.pod_folder(&uid).join(VOLUMES_DIR);
+        let (labels, annotations) = (&self.pod.metadata.labels, &self.pod.metadata.annotations);
+        let metadata = longshore_model::ObjectMeta {
+            name: self.name.clone(),
+            namespace: Some(self.namespace.clone()),
+            uid: self.uid.clone(),
+            labels: labels.clone().unwrap_or_default(),
+            annotations: annotations.clone().unwrap_or_default(),
+            ..Default::default()
+        };
+        let volumes = self.shared.pod_folder(&self.uid).join(VOLUMES_DIR);
         let collected = tokio::task::spawn_blocking(move || {
             hook.collect(&EndedPod {
-                name: &name,
-                namespace: &namespace,
-                uid: &uid,
-                labels: &metadata.labels.unwrap_or_default(),
-                annotations: &metadata.annotations.unwrap_or_default(),
+                metadata: &metadata,
                 volumes: &volumes,
             });
         });
