@@ -100,6 +100,8 @@ impl Kubectl {
             .env("HOME", self.home.path())
             .env("KUBECONFIG", self.home.path().join("kubeconfig"))
             .env("KUBECTL_KUBERC", "false")
+            // A fifth less CPU time for a process that ends soon anyway.
+            .env("GOGC", "off")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

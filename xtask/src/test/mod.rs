@@ -4,6 +4,7 @@ mod programs;
 
 use std::{env, panic, process::Command, sync::LazyLock, thread, time::Instant};
 
+use self::programs::{Job, Program};
 use crate::{
     conformance, frameworks, go_clients, image,
     kubernetes::{self, RunningCluster},
@@ -122,33 +123,36 @@ fn test(arguments: &Arguments) -> Outcome {
     // cargo itself runs a part of the tests: `rest` may contain options of cargo.
     let result = if arguments.rest.is_empty() {
         let mut totals = Totals::default();
-        let package = match &arguments.package {
-            Some(name) => Package::read(name)?,
-            None => Package::default(),
-        };
-        let result = programs::run(&mut command, &package.left_out, prepare, |line| {
-            totals.read(line)
-        });
-        let documented = match &arguments.package {
-            Some(_) if !package.has_examples => Ok(()),
-            _ => {
-                let mut examples = cargo();
-                examples
-                    .args(["test", "--no-fail-fast", "--doc"])
-                    .args(profile);
-                packages(&mut examples);
-                prepare(&mut examples);
-                read_lines(&mut examples, |line| totals.read(line))
-            }
-        };
-        totals.report("the embedded cluster", begin);
-        for target in &package.left_out {
-            println!(
-                "not run: {target}, part of the whole suite (cargo xtask test); alone: cargo xtask test -p {} --test {target}",
-                arguments.package.as_deref().unwrap_or_default(),
-            );
+        let suite = Suite::read(arguments.package.as_deref())?;
+        let mut programs = programs::build(&mut command)?;
+        match &arguments.package {
+            Some(_) => programs.retain(|program| !suite.long.contains(&program.target)),
+            // What takes long starts first.
+            None => programs.sort_by_key(|program| !suite.long.contains(&program.target)),
         }
-        result.and(documented)
+        let mut jobs: Vec<Job> = programs.into_iter().map(Program::job).collect();
+        let mut examples = suite.has_examples.then(|| {
+            let mut command = cargo();
+            command
+                .args(["test", "--no-fail-fast", "--doc"])
+                .args(profile);
+            packages(&mut command);
+            let name = "examples of the documentation".to_owned();
+            Job { name, command }
+        });
+        for job in jobs.iter_mut().chain(&mut examples) {
+            prepare(&mut job.command);
+        }
+        let result = programs::run(jobs, examples, |line| totals.read(line));
+        totals.report("the embedded cluster", begin);
+        if let Some(package) = &arguments.package {
+            for target in &suite.long {
+                println!(
+                    "not run: {target}, part of the whole suite (cargo xtask test); alone: cargo xtask test -p {package} --test {target}",
+                );
+            }
+        }
+        result
     } else {
         prepare(command.args(&arguments.rest));
         count(command, "the embedded cluster", begin)
@@ -169,34 +173,37 @@ fn default_env(command: &mut Command, name: &str, value: &str) {
     }
 }
 
-/// What `cargo xtask test -p NAME` has to know about a package.
+/// What is to know about the tests of a package, or of all packages.
 #[derive(Debug, Default)]
-struct Package {
-    /// Whether it has a library, which may have examples to test.
+struct Suite {
+    /// Whether there is a library, which may have examples to test.
     has_examples: bool,
-    /// The test targets that run only with the whole suite, because they test the interaction
-    /// of all crates and take long: `whole-suite` in the package's metadata.
-    left_out: Vec<String>,
+    /// The test targets that test the interaction of all crates and take long: `whole-suite` in
+    /// the packages' metadata. They do not run with the tests of one package.
+    long: Vec<String>,
 }
 
-impl Package {
-    fn read(name: &str) -> Outcome<Self> {
+impl Suite {
+    fn read(package: Option<&str>) -> Outcome<Self> {
         let metadata = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
         let metadata: serde_json::Value =
             serde_json::from_str(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
-        let mut packages = metadata["packages"].as_array().into_iter().flatten();
-        let package = packages
-            .find(|one| one["name"] == name)
-            .ok_or_else(|| format!("no package {name} in this workspace"))?;
-        let mut targets = package["targets"].as_array().into_iter().flatten();
-        let left_out = package["metadata"]["longshore"]["whole-suite"].as_array();
-        let left_out = left_out.into_iter().flatten();
-        Ok(Self {
-            has_examples: targets.any(|target| target["doctest"] == true),
-            left_out: left_out
-                .filter_map(|target| target.as_str().map(str::to_owned))
-                .collect(),
-        })
+        let packages = metadata["packages"].as_array().into_iter().flatten();
+        let packages: Vec<_> = packages
+            .filter(|found| package.is_none_or(|name| found["name"] == name))
+            .collect();
+        if let (Some(name), true) = (package, packages.is_empty()) {
+            return Err(format!("no package {name} in this workspace"));
+        }
+        let mut suite = Self::default();
+        for package in packages {
+            let mut targets = package["targets"].as_array().into_iter().flatten();
+            suite.has_examples |= targets.any(|target| target["doctest"] == true);
+            let long = package["metadata"]["longshore"]["whole-suite"].as_array();
+            let long = long.into_iter().flatten().filter_map(|name| name.as_str());
+            suite.long.extend(long.map(str::to_owned));
+        }
+        Ok(suite)
     }
 }
 

@@ -1,5 +1,5 @@
 //! Runs several test programs at a time. `cargo test` runs them one after another, and most of
-//! them spend their time waiting.
+//! them spend part of their time waiting.
 
 use std::{
     collections::VecDeque,
@@ -19,62 +19,80 @@ const MAX_RUNNING: usize = 3;
 
 /// A compiled test program.
 #[derive(Debug, PartialEq, Eq)]
-struct Program {
+pub(super) struct Program {
     /// The package's folder and the target, as `cli: program`.
     name: String,
-    target: String,
+    pub(super) target: String,
     executable: PathBuf,
     /// The package's folder, which is the working directory of the program.
     folder: PathBuf,
 }
 
-/// Builds the test programs with this `cargo test` command, runs them with the environment of
-/// `prepare`, and passes each line of their output to `read`. Programs of the targets in
-/// `left_out` are not run. The error names the programs that failed.
-pub(super) fn run(
-    build: &mut Command,
-    left_out: &[String],
-    prepare: impl Fn(&mut Command) + Sync,
-    mut read: impl FnMut(&str),
-) -> Outcome {
+impl Program {
+    pub(super) fn job(self) -> Job {
+        let mut command = Command::new(&self.executable);
+        command.current_dir(&self.folder);
+        let name = self.name;
+        Job { name, command }
+    }
+}
+
+/// What runs beside other programs, with a name for the output.
+pub(super) struct Job {
+    pub(super) name: String,
+    pub(super) command: Command,
+}
+
+/// Builds and returns the test programs of this `cargo test` command.
+pub(super) fn build(command: &mut Command) -> Outcome<Vec<Program>> {
     let messages = output(
-        build
+        command
             .args(["--no-run", "--message-format=json-render-diagnostics"])
             .stderr(Stdio::inherit()),
     )?;
-    let mut programs = programs(&messages);
-    programs.retain(|program| !left_out.contains(&program.target));
-    let count = programs.len();
-    let queue = Mutex::new(VecDeque::from(programs));
+    Ok(programs(&messages))
+}
+
+/// Runs jobs in this order, several at a time, and passes each line of their output to
+/// `read`. `beside` starts at once, beside the usual number of jobs. The error names the jobs
+/// that failed.
+pub(super) fn run(jobs: Vec<Job>, beside: Option<Job>, mut read: impl FnMut(&str)) -> Outcome {
+    let count = jobs.len() + usize::from(beside.is_some());
+    let queue = Mutex::new(VecDeque::from(jobs));
     let mut failed = Vec::new();
     let (send, receive) = mpsc::channel();
     thread::scope(|scope| {
-        for _ in 0..MAX_RUNNING {
-            let (send, queue, prepare) = (send.clone(), &queue, &prepare);
+        let lane = |first: Option<Job>| {
+            let (send, queue) = (send.clone(), &queue);
+            let next = move || {
+                queue
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .pop_front()
+            };
             scope.spawn(move || {
-                let next = || {
-                    queue
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .pop_front()
-                };
-                while let Some(program) = next() {
+                let alone = first.is_some();
+                let mut job = first.or_else(&next);
+                while let Some(Job { name, mut command }) = job {
                     // The output comes at the end: until then, this names what takes long.
-                    println!("running {}", program.name);
-                    let mut command = Command::new(&program.executable);
-                    command.current_dir(&program.folder);
-                    prepare(&mut command);
+                    println!("running {name}");
                     let begin = Instant::now();
                     let done = command.stdin(Stdio::null()).output();
-                    if send.send((program, done, begin.elapsed())).is_err() {
+                    if send.send((name, done, begin.elapsed())).is_err() {
                         return;
                     }
+                    job = if alone { None } else { next() };
                 }
             });
+        };
+        if beside.is_some() {
+            lane(beside);
+        }
+        for _ in 0..MAX_RUNNING {
+            lane(None);
         }
         drop(send);
-        for (number, (program, done, time)) in receive.iter().enumerate() {
-            let Program { name, .. } = program;
+        for (number, (name, done, time)) in receive.iter().enumerate() {
             println!(
                 "\n{name} ({} of {count}; {:.1} s)",
                 number + 1,
@@ -157,39 +175,23 @@ mod tests {
     }
 
     #[test]
-    fn output_is_read_and_failed_programs_are_named() {
-        let messages: Vec<String> = [
-            ("true", "echo ok"),
-            ("false", "exit 3"),
-            ("slow", "echo slow"),
-        ]
-        .iter()
-        .map(|(name, script)| {
-            let folder = tempfile::tempdir().unwrap().keep();
-            let executable = folder.join(name);
-            std::fs::write(&executable, format!("#!/bin/sh\n{script}\n")).unwrap();
-            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-            std::fs::set_permissions(&executable, mode).unwrap();
-            serde_json::json!({
-                "manifest_path": folder.join("Cargo.toml"), "target": {"name": name},
-                "profile": {"test": true}, "executable": executable,
-            })
-            .to_string()
-        })
-        .collect();
-        let mut build = Command::new("printf");
-        build.args(["%s\\n", &messages[0], &messages[1], &messages[2]]);
-        // `run` appends options for cargo; `printf` prints them as further lines.
+    fn output_is_read_and_failed_jobs_are_named() {
+        let job = |name: &str, script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            let name = name.to_owned();
+            Job { name, command }
+        };
+        let jobs = vec![job("true", "echo ok"), job("false", "exit 3")];
         let mut lines = Vec::new();
-        let done = run(
-            &mut build,
-            &["slow".to_owned()],
-            |_| {},
-            |line| lines.push(line.to_owned()),
+        let done = run(jobs, Some(job("beside", "echo beside")), |line| {
+            lines.push(line.to_owned());
+        });
+        lines.sort();
+        assert_eq!(lines, ["beside", "ok"]);
+        assert_eq!(
+            done.unwrap_err(),
+            "test programs failed:\n  false: exit status: 3"
         );
-        assert_eq!(lines, ["ok"]);
-        let problem = done.unwrap_err();
-        assert!(problem.contains("false: exit status: 3"), "{problem}");
-        assert!(!problem.contains("true:"), "{problem}");
     }
 }
