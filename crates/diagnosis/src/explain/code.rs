@@ -67,7 +67,8 @@ const ARCHITECTURE: &str =
 /// and exit code.
 pub(super) fn bootstrap(pod: &PodFacts, code: i32, said: &str) -> Explanation {
     let command = command(pod);
-    let cause = if command.is_empty() {
+    // A command without arguments is already in the message.
+    let cause = if said.ends_with(&command) {
         said.to_owned()
     } else {
         format!("{said} (command: {command})")

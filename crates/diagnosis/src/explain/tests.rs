@@ -145,7 +145,7 @@ fn ended_commands() {
     let (text, ran) =
         failed(json!({"exitCode": 127, "message": "longshore: command not found: train"}));
     assert!(
-        text.starts_with("command not found: train (command: train)") && !ran,
+        text.starts_with("command not found: train; check") && !ran,
         "{text}"
     );
 }
