@@ -9,6 +9,7 @@ pub mod facts;
 pub mod kind;
 pub mod meta;
 pub mod name;
+pub mod network;
 pub mod patch;
 pub mod quantity;
 pub mod quota;

@@ -13,6 +13,7 @@ use std::{
 use futures::{FutureExt as _, future::BoxFuture};
 use k8s_openapi::api::core::v1::Pod;
 use longshore_client::{Change, Changes, Cluster, FieldSelector, Item, kinds};
+use longshore_services::Services;
 use tokio::{
     sync::{mpsc, watch},
     task::{JoinHandle, JoinSet},
@@ -145,6 +146,20 @@ impl NodeAgent {
             move || node::keep_alive(cluster.clone(), name.clone(), machine.clone())
         }));
         let hosts = Hosts::new();
+        let (services, forward) = Services::new(cluster.clone(), node::ADDRESS);
+        background.spawn(forward);
+        background.spawn({
+            let (services, hosts) = (services.clone(), hosts.clone());
+            async move {
+                let mut changes = services.changes();
+                loop {
+                    hosts.set_services(services.names());
+                    if changes.changed().await.is_err() {
+                        return;
+                    }
+                }
+            }
+        });
         background.spawn(restart_on_panic("hosts files", {
             let hosts = hosts.clone();
             move || {
@@ -176,6 +191,7 @@ impl NodeAgent {
             image_entrypoints: ImageEntrypoints(image_entrypoints),
             spawner,
             hosts,
+            services,
             logs,
             running_containers: RunningContainers::default(),
             usage: UsageMeter::default(),

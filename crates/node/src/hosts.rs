@@ -1,5 +1,5 @@
 //! Cluster DNS through `/etc/hosts`: the containers of a pod share a file that
-//! names all pods with a subdomain and is updated in place.
+//! names the Services, and all pods with a subdomain. It is updated in place.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,6 +11,7 @@ use std::{
     sync::Arc,
 };
 
+use longshore_services::ServiceName;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -25,17 +26,19 @@ pub(crate) struct Host {
     pub(crate) aliases: Vec<(String, Vec<String>)>,
 }
 
-/// Renders a pod's file: the machine's lines, its own, and those of `others`.
-pub(crate) fn render<'a>(
+/// Renders a pod's file: the machine's lines, its own, and those of `others` and of the
+/// `services`.
+fn render<'a>(
     machine: &str,
     own: &Host,
     others: impl IntoIterator<Item = &'a Host>,
+    services: &[ServiceName],
 ) -> String {
     let mut text = machine.to_owned();
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    text.push_str("# Pods of the cluster; kept up to date by the node agent.\n");
+    text.push_str("# Pods and Services of the cluster; kept up to date by the node agent.\n");
     if own.subdomain.is_none() {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{}\t{}", own.address, own.hostname);
@@ -52,13 +55,31 @@ pub(crate) fn render<'a>(
         } = host;
         let _ = write!(text, "{address}\t");
         if *namespace == own.namespace {
-            let _ = write!(text, "{hostname} {hostname}.{subdomain} ");
+            // The short name of a Service is its own.
+            let is_service = |known: &ServiceName| known.is(namespace, hostname);
+            if host == own || !services.iter().any(is_service) {
+                let _ = write!(text, "{hostname} ");
+            }
+            let _ = write!(text, "{hostname}.{subdomain} ");
         }
         let long = format!("{hostname}.{subdomain}.{namespace}.svc");
         let _ = writeln!(
             text,
             "{hostname}.{subdomain}.{namespace} {long} {long}.cluster.local"
         );
+    }
+    for service in services {
+        let ServiceName {
+            namespace, name, ..
+        } = service;
+        for address in &service.addresses {
+            let _ = write!(text, "{address}\t");
+            if *namespace == own.namespace {
+                let _ = write!(text, "{name} ");
+            }
+            let long = format!("{name}.{namespace}.svc");
+            let _ = writeln!(text, "{name}.{namespace} {long} {long}.cluster.local");
+        }
     }
     for (address, names) in &own.aliases {
         let _ = writeln!(text, "{address}\t{}", names.join("\t"));
@@ -73,6 +94,7 @@ type Entry = (Host, Option<PathBuf>);
 #[derive(Debug)]
 pub(crate) struct Hosts {
     machine: String,
+    services: Mutex<Vec<ServiceName>>,
     table: Mutex<BTreeMap<String, Entry>>,
     changed: Notify,
 }
@@ -107,6 +129,7 @@ impl Hosts {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             machine: std::fs::read_to_string("/etc/hosts").unwrap_or_default(),
+            services: Mutex::default(),
             table: Mutex::default(),
             changed: Notify::new(),
         })
@@ -118,7 +141,8 @@ impl Hosts {
         let text = {
             let mut table = self.table.lock();
             table.insert(uid.to_owned(), (host.clone(), Some(file.to_owned())));
-            render(&self.machine, &host, listed_hosts(&table))
+            let services = self.services.lock();
+            render(&self.machine, &host, listed_hosts(&table), &services)
         };
         std::fs::write(file, text)?;
         if named {
@@ -151,6 +175,12 @@ impl Hosts {
         }
     }
 
+    /// Replaces the names of the Services.
+    pub(crate) fn set_services(&self, names: Vec<ServiceName>) {
+        *self.services.lock() = names;
+        self.changed.notify_one();
+    }
+
     /// Keeps the files up to date, forever; simultaneous changes are written
     /// together.
     pub(crate) async fn maintain(&self) {
@@ -159,7 +189,9 @@ impl Hosts {
             let texts: Vec<(PathBuf, String)> = {
                 let table = self.table.lock();
                 let hosts = listed_hosts(&table);
-                let text = |own: &Host| render(&self.machine, own, hosts.iter().copied());
+                let services = self.services.lock();
+                let text =
+                    |own: &Host| render(&self.machine, own, hosts.iter().copied(), &services);
                 table
                     .values()
                     .filter_map(|(own, file)| Some((file.clone()?, text(own))))
@@ -205,11 +237,11 @@ mod tests {
             host("a", "w-1", Some("w"), 2),
             host("b", "w-0", Some("w"), 3),
         ];
-        let text = render("127.0.0.1 localhost", &own, &peers);
+        let text = render("127.0.0.1 localhost", &own, &peers, &[]);
         assert_eq!(
             text,
             "127.0.0.1 localhost\n\
-             # Pods of the cluster; kept up to date by the node agent.\n\
+             # Pods and Services of the cluster; kept up to date by the node agent.\n\
              127.16.0.1\tw-0 w-0.w w-0.w.a w-0.w.a.svc w-0.w.a.svc.cluster.local\n\
              127.16.0.2\tw-1 w-1.w w-1.w.a w-1.w.a.svc w-1.w.a.svc.cluster.local\n\
              127.16.0.3\tw-0.w.b w-0.w.b.svc w-0.w.b.svc.cluster.local\n"
@@ -221,8 +253,38 @@ mod tests {
         let mut own = host("a", "alone", None, 1);
         own.aliases
             .push(("10.0.0.1".to_owned(), vec!["x".to_owned(), "y".to_owned()]));
-        let text = render("", &own, [&own]);
+        let text = render("", &own, [&own], &[]);
         assert!(text.ends_with("127.16.0.1\talone\n10.0.0.1\tx\ty\n"));
+    }
+
+    #[test]
+    fn services_have_short_names_in_their_namespace() {
+        let own = host("a", "w-0", Some("w"), 1);
+        let peers = [own.clone(), host("a", "web", Some("w"), 2)];
+        let service = |namespace: &str, name: &str, last: &[u8]| ServiceName {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            addresses: last
+                .iter()
+                .map(|last| Ipv4Addr::new(127, 8, 0, *last).into())
+                .collect(),
+        };
+        let services = [
+            service("a", "web", &[1]),
+            service("a", "w", &[2, 3]),
+            service("b", "web", &[4]),
+        ];
+        let text = render("", &own, &peers, &services);
+        assert!(
+            text.ends_with(
+                "127.16.0.2\tweb.w web.w.a web.w.a.svc web.w.a.svc.cluster.local\n\
+                 127.8.0.1\tweb web.a web.a.svc web.a.svc.cluster.local\n\
+                 127.8.0.2\tw w.a w.a.svc w.a.svc.cluster.local\n\
+                 127.8.0.3\tw w.a w.a.svc w.a.svc.cluster.local\n\
+                 127.8.0.4\tweb.b web.b.svc web.b.svc.cluster.local\n"
+            ),
+            "{text}"
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //! and from the agent's own environment only `PATH`, `HOME`, `LANG`, `LC_ALL`,
 //! `TZ`, `TMPDIR` and `LD_LIBRARY_PATH`. Each pod has its own address in
 //! 127.0.0.0/8: bind to it, not to 0.0.0.0, or pods that use the same port
-//! conflict. `/etc/hosts` names the pods that have a subdomain. If mounts are
+//! conflict. `/etc/hosts` names the Services and the pods that have a subdomain. If mounts are
 //! possible and the agent knows how pods reach the API ([`ApiAccess`]), clients
 //! find it as in every cluster, with a token of the pod's service account. The
 //! agent requests the token, binds it to the pod, and renews it.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use longshore_client::{Cluster, Error, Patch};
 use longshore_model::{release, time};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{net::Ipv4Addr, time::Duration};
 
 use crate::{
     devices,
@@ -18,7 +18,7 @@ const RENEWALS_PER_STATUS: u32 = 30;
 const PODS: &str = "250";
 
 /// The address at which pods reach the machine.
-pub(crate) const ADDRESS: &str = "127.0.0.1";
+pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
 /// Creates the Node, or updates its labels and status.
 pub(crate) async fn register(
@@ -172,7 +172,7 @@ fn status(name: &str, machine_info: &MachineInfo, ready_since: Timestamp, now: T
             condition("Ready", true, "KubeletReady", "the node agent runs pods as processes"),
         ],
         "addresses": [
-            {"type": "InternalIP", "address": ADDRESS},
+            {"type": "InternalIP", "address": ADDRESS.to_string()},
             {"type": "Hostname", "address": name},
         ],
         "nodeInfo": {

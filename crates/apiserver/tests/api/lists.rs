@@ -112,7 +112,7 @@ async fn tables() {
         );
         shown.push(format!("{kind}\n{}", lines(&table, true)));
     }
-    insta::with_settings!({filters => vec![(r"\b\d+y\b", "[age]")]}, {
+    insta::with_settings!({filters => vec![(r"\b\d+y\b", "[age]"), (r"\b127\.\d+\.\d+\.\d+\b", "[address]")]}, {
         insta::assert_snapshot!(shown.join("\n\n"));
     });
 }

@@ -183,7 +183,9 @@ pub(super) static KINDS: &[KindRules] = &[
     },
     KindRules {
         kind: "Service",
-        behaviour: Acts("gets an address and ports; the names of its pods resolve"),
+        behaviour: Acts(
+            "answers at its address and its node ports, which the node forwards to the ready endpoints; its name and those of its pods resolve",
+        ),
         fields: &["spec.clusterIP", "spec.type"],
         name: NameRule::ServiceLabel,
         fill: defaults::service::fill,

@@ -2,14 +2,12 @@
 
 use jiff::Timestamp;
 use longshore_client::{Cluster, Error, Item, Patch, kinds::Any};
-use longshore_model::time;
+use longshore_model::{network::SERVICE_CIDR, time};
 use serde::Deserialize;
 use serde_json::json;
 
 /// Its name.
 pub(super) const NAME: &str = "kubernetes";
-/// The range from which the API server allocates the addresses of Services.
-const CIDR: &str = "10.96.0.0/12";
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -41,7 +39,7 @@ pub(super) async fn publish(cluster: &Cluster, known: Option<&Item<Any>>) -> Res
             conditions.iter().any(|one| one.r#type == "Ready")
         }
         None => {
-            let object = json!({"metadata": {"name": NAME}, "spec": {"cidrs": [CIDR]}});
+            let object = json!({"metadata": {"name": NAME}, "spec": {"cidrs": [SERVICE_CIDR]}});
             match view.create(&object).await {
                 Err(error) if error.code() == Some(409) => {}
                 done => drop(done?),

@@ -25,10 +25,13 @@ async fn belongs_to(view: &View<Any>, address: &str, service: &str) -> Value {
 async fn addresses_follow_their_services() {
     let fixture = Fixture::start().await;
     let addresses = fixture.cluster.kind("ipaddresses").await.unwrap();
-    belongs_to(&addresses, "10.96.0.1", "kubernetes").await;
-    create_service(&fixture, "web", "10.96.7.7").await;
+    let services = fixture.cluster.services().in_namespace("default").unwrap();
+    let kubernetes = services.fetch("kubernetes").await.unwrap().raw().unwrap();
+    let own = kubernetes["spec"]["clusterIP"].as_str().unwrap();
+    belongs_to(&addresses, own, "kubernetes").await;
+    create_service(&fixture, "web", "127.9.7.7").await;
     create_service(&fixture, "headless", "None").await;
-    let address = belongs_to(&addresses, "10.96.7.7", "web").await;
+    let address = belongs_to(&addresses, "127.9.7.7", "web").await;
     let labels = json!({"ipaddress.kubernetes.io/ip-family": "IPv4",
         "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"});
     assert_eq!(address["metadata"]["labels"], labels);
@@ -39,22 +42,22 @@ async fn addresses_follow_their_services() {
 
     // A deleted address of a Service is created again.
     let options = DeleteOptions::default();
-    addresses.delete("10.96.7.7", &options).await.unwrap();
-    belongs_to(&addresses, "10.96.7.7", "web").await;
+    addresses.delete("127.9.7.7", &options).await.unwrap();
+    belongs_to(&addresses, "127.9.7.7", "web").await;
     let services = fixture.cluster.kind("services").await.unwrap();
     let services = services.in_namespace("default").unwrap();
     services.delete("web", &options).await.unwrap();
     until("the deletion", async || {
         addresses
-            .find("10.96.7.7")
+            .find("127.9.7.7")
             .await
             .unwrap()
             .is_none()
             .then_some(())
     })
     .await;
-    create_service(&fixture, "next", "10.96.7.7").await;
-    belongs_to(&addresses, "10.96.7.7", "next").await;
+    create_service(&fixture, "next", "127.9.7.7").await;
+    belongs_to(&addresses, "127.9.7.7", "next").await;
 }
 
 #[tokio::test]
@@ -69,7 +72,7 @@ async fn the_default_range_is_ready() {
         .await
     };
     let range = is_ready().await;
-    assert_eq!(range["spec"]["cidrs"], json!(["10.96.0.0/12"]));
+    assert_eq!(range["spec"]["cidrs"], json!(["127.8.0.0/13"]));
     let message = "Kubernetes default Service CIDR is ready";
     assert_eq!(range["status"]["conditions"][0]["message"], message);
     ranges

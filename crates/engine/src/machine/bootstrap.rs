@@ -51,7 +51,6 @@ fn initial() -> Vec<(&'static str, &'static str, Option<&'static str>, Value)> {
             "labels": {"component": "apiserver", "provider": "kubernetes"},
         },
         "spec": {
-            "clusterIP": "10.96.0.1",
             "ports": [{"name": "https", "port": 443, "targetPort": 6443}],
         },
     });

@@ -4,16 +4,14 @@
 use std::{collections::HashSet, net::Ipv4Addr, sync::Arc};
 
 use longshore_builtin::{cause::Cause, json as js};
-use longshore_model::KindInfo;
+use longshore_model::{KindInfo, network};
 use serde_json::{Value, json};
 
 use super::{JsonObject, Transaction};
 use crate::{Error, Object, Subject, kinds::KindId};
 
-/// The range 10.96.0.0/12 without its first two addresses (the network and the
-/// Service of the API server) and its last (broadcast).
-const FIRST_CLUSTER_IP: u32 = 0x0a60_0002;
-const LAST_CLUSTER_IP: u32 = 0x0a6f_fffe;
+const FIRST_CLUSTER_IP: u32 = u32::from_be_bytes(network::FIRST_CLUSTER_IP.octets());
+const LAST_CLUSTER_IP: u32 = u32::from_be_bytes(network::LAST_CLUSTER_IP.octets());
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 
 /// Allocates what the type of a Service requires and the Service lacks.
@@ -71,10 +69,11 @@ fn allocate_cluster_ip(
         "None" => return Ok(asked.to_owned()),
         _ => {
             return match asked.parse::<Ipv4Addr>() {
-                Ok(ip) if !(FIRST_CLUSTER_IP - 1..=LAST_CLUSTER_IP).contains(&u32::from(ip)) => {
-                    invalid(
-                        "the provided IP is not in the valid range. The range of valid IPs is 10.96.0.0/12",
-                    )
+                Ok(ip) if !(FIRST_CLUSTER_IP..=LAST_CLUSTER_IP).contains(&u32::from(ip)) => {
+                    invalid(&format!(
+                        "the provided IP is not in the valid range. The range of valid IPs is {}",
+                        network::SERVICE_CIDR
+                    ))
                 }
                 Ok(_) if used.contains(asked) => invalid("provided IP is already allocated"),
                 Ok(_) => Ok(asked.to_owned()),

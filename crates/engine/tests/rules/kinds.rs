@@ -172,7 +172,7 @@ async fn each_service_gets_its_own_address() {
             .parse()
             .unwrap();
         assert!(
-            address.octets()[0] == 10 && (96..112).contains(&address.octets()[1]),
+            address.octets()[0] == 127 && (8..16).contains(&address.octets()[1]),
             "{address}"
         );
         assert_eq!(value["spec"]["clusterIPs"], json!([address.to_string()]));
@@ -187,7 +187,7 @@ async fn each_service_gets_its_own_address() {
         message.contains("provided IP is already allocated"),
         "{message}"
     );
-    let moved = json!({"spec": {"clusterIP": "10.96.9.9", "clusterIPs": ["10.96.9.9"]}});
+    let moved = json!({"spec": {"clusterIP": "127.9.9.9", "clusterIPs": ["127.9.9.9"]}});
     let (_, _, message) = status(api.merge("services", "a", moved).await);
     assert!(message.contains("may not change once set"), "{message}");
     // An update without the address keeps it.

@@ -10,6 +10,7 @@ mod worker;
 use std::{path::PathBuf, sync::Arc};
 
 use longshore_client::Cluster;
+use longshore_services::Services;
 use tokio::sync::watch;
 
 use crate::{
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) agent_privileges: AgentPrivileges,
     pub(crate) addresses: Addresses,
     pub(crate) hosts: Arc<Hosts>,
+    pub(crate) services: Services,
     pub(crate) logs: Arc<LogStore>,
     pub(crate) running_containers: RunningContainers,
     pub(crate) events: Events,

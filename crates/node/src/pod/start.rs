@@ -64,6 +64,10 @@ pub(super) enum PlanError {
     /// not support.
     #[error("{0}")]
     Security(#[from] Refusal),
+    /// A part of a volume cannot be mounted, which the pod's annotations or
+    /// another container may change.
+    #[error("{0}")]
+    SubPath(String),
     /// The volumes cannot be mounted at their mount paths.
     #[error("{0}")]
     View(String),
@@ -78,6 +82,8 @@ pub(super) struct StartContext<'a> {
     pub(super) volumes: &'a BTreeMap<String, Prepared>,
     pub(super) sources: &'a Sources,
     pub(super) folder: &'a Path,
+    /// Variables that name the Services of the pod's namespace.
+    pub(super) links: &'a [(String, String)],
     /// Variables that name the devices allocated to the container.
     pub(super) devices: &'a [(String, String)],
 }
@@ -97,7 +103,7 @@ pub(super) fn hostname(pod: &Pod) -> String {
 pub(super) fn pod_values(shared: &Shared, address: Ipv4Addr) -> downward::PodValues {
     downward::PodValues {
         pod_ip: address.to_string(),
-        host_ip: node::ADDRESS.to_owned(),
+        host_ip: node::ADDRESS.to_string(),
         node_name: shared.node.clone(),
         cores: shared.machine.cores as f64,
         memory: shared.machine.memory as f64,
@@ -214,6 +220,9 @@ impl StartContext<'_> {
             base.set("TERM", "xterm".to_owned());
         }
         base.set("POD_IP", self.address.to_string());
+        for (name, value) in self.links {
+            base.set(name, value.clone());
+        }
         // Without mounts the token file would not be visible to the container.
         if let Some(access) = &self.shared.access
             && self.shared.spawner.features().has_mounts()
@@ -281,7 +290,7 @@ impl StartContext<'_> {
             };
             let source: Result<_, VolumeError> = volumes::sub_path(&mount.name, prepared, &below);
             mounts.push(Mount {
-                source: source.map_err(|error| refuse(&error))?,
+                source: source.map_err(|error| PlanError::SubPath(error.to_string()))?,
                 target: PathBuf::from(&mount.mount_path),
                 read_only: prepared.read_only || mount.read_only == Some(true),
             });
@@ -345,11 +354,11 @@ fn sub_path_of(mount: &str, text: &str, variables: &Variables) -> Result<String,
     })?;
     if let Some(name) = missing.take() {
         let text = format!("{what}: {text:?} names the variable {name:?}, which is not set");
-        return Err(PlanError::View(text));
+        return Err(PlanError::SubPath(text));
     }
     if path.is_empty() {
         let text = format!("{what}: {text:?} expands to an empty path; set its variables");
-        return Err(PlanError::View(text));
+        return Err(PlanError::SubPath(text));
     }
     Ok(path)
 }

@@ -95,8 +95,9 @@ async fn claims_are_mounted_when_they_are_bound() {
     stage
         .run("escape", mounting("true", claim(false), mounts))
         .await;
-    let pod = stage.ended("escape").await;
-    let message = terminated(&pod)["message"].as_str().unwrap();
+    let pod = stage.until("escape", waits_for_config).await;
+    let message = &pod["status"]["containerStatuses"][0]["state"]["waiting"]["message"];
+    let message = message.as_str().unwrap();
     assert!(message.contains("symbolic link"), "{message}");
     stage.stop().await;
 }

@@ -151,10 +151,6 @@ fn security_contexts_are_enforced() {
 #[tokio::test(flavor = "multi_thread")]
 async fn contexts_that_cannot_be_enforced_are_rejected_with_an_event() {
     let stage = Stage::new().await;
-    let waiting = |pod: &Value| {
-        let state = &pod["status"]["containerStatuses"][0]["state"];
-        state["waiting"]["reason"] == "CreateContainerConfigError"
-    };
     let refused = [
         (
             "settings",
@@ -176,7 +172,7 @@ async fn contexts_that_cannot_be_enforced_are_rejected_with_an_event() {
         let mut spec = run_once("echo it ran");
         spec["securityContext"] = context;
         stage.run(name, spec).await;
-        stage.until(name, waiting).await;
+        stage.until(name, waits_for_config).await;
         let message = stage.event(name, "Failed").await;
         assert!(message.starts_with(start), "{message}");
     }
@@ -184,7 +180,7 @@ async fn contexts_that_cannot_be_enforced_are_rejected_with_an_event() {
         let mut spec = run_once("echo it ran");
         spec["securityContext"] = json!({"runAsNonRoot": true});
         stage.run("root", spec).await;
-        let pod = stage.until("root", waiting).await;
+        let pod = stage.until("root", waits_for_config).await;
         let uid = pod["metadata"]["uid"].as_str().unwrap();
         assert_eq!(
             stage.event("root", "Failed").await,

@@ -1,15 +1,14 @@
 //! A pod with a field that this node does not support is rejected with an event that names
 //! the field.
 
+use longshore_client::Patch;
+
 use super::*;
+use crate::helpers::has_namespaces;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pod_with_unsupported_fields_is_rejected() {
     let stage = Stage::new().await;
-    let waiting = |pod: &Value| {
-        let state = &pod["status"]["containerStatuses"][0]["state"];
-        state["waiting"]["reason"] == "CreateContainerConfigError"
-    };
     let class = json!({"metadata": {"name": "gvisor"}, "handler": "runsc"});
     let classes = "/apis/node.k8s.io/v1/runtimeclasses";
     let proxy = stage.cluster.proxy();
@@ -54,7 +53,7 @@ async fn a_pod_with_unsupported_fields_is_rejected() {
         let (parent, key) = pointer.rsplit_once('/').unwrap();
         spec.pointer_mut(parent).unwrap()[key] = value;
         stage.run(name, spec).await;
-        let pod = stage.until(name, waiting).await;
+        let pod = stage.until(name, waits_for_config).await;
         assert_eq!(pod["status"]["phase"], "Pending", "{pod:#}");
         let message = stage.event(name, "Failed").await;
         assert!(message.starts_with(start), "{message}");
@@ -85,13 +84,39 @@ async fn an_empty_sub_path_is_rejected() {
         spec["containers"][0]["volumeMounts"] =
             json!([{"name": "v", "mountPath": "/tmp/m", "subPathExpr": text}]);
         stage.run(name, spec).await;
-        let pod = stage.ended(name).await;
-        assert_eq!(terminated(&pod)["reason"], "StartError", "{pod:#}");
-        let message = terminated(&pod)["message"].as_str().unwrap();
+        let pod = stage.until(name, waits_for_config).await;
+        assert_eq!(pod["status"]["phase"], "Pending", "{pod:#}");
+        let message = pod["status"]["containerStatuses"][0]["state"]["waiting"]["message"].clone();
+        let message = message.as_str().unwrap();
         assert!(message.contains(part), "{message}");
         let event = stage.event(name, "Failed").await;
         assert!(event.contains(part), "{event}");
     }
+    stage.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sub_path_follows_the_annotation_that_it_names() {
+    let stage = Stage::new().await;
+    if !has_namespaces(&stage).await {
+        return;
+    }
+    let mut spec = run_once("ls -d /longshore-test/v/part/*");
+    spec["containers"][0]["env"] = json!([{"name": "PART", "valueFrom":
+        {"fieldRef": {"fieldPath": "metadata.annotations['part']"}}}]);
+    spec["volumes"] = json!([{"name": "v", "emptyDir": {}}]);
+    spec["containers"][0]["volumeMounts"] = json!([
+        {"name": "v", "mountPath": "/longshore-test/v"},
+        {"name": "v", "mountPath": "/longshore-test/m", "subPathExpr": "$(PART)/one"},
+    ]);
+    stage.run("p", spec).await;
+    // Without the annotation, the path is "/one".
+    stage.until("p", waits_for_config).await;
+    let pods = stage.cluster.pods().in_namespace("default").unwrap();
+    let patch = json!({"metadata": {"annotations": {"part": "part"}}});
+    pods.patch("p", &Patch::merge(patch)).await.unwrap();
+    let pod = stage.ended("p").await;
+    assert_eq!(stage.log(&pod).await, "/longshore-test/v/part/one\n");
     stage.stop().await;
 }
 

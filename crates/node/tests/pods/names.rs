@@ -62,3 +62,25 @@ async fn a_finished_pod_keeps_its_name_across_a_restart_of_the_agent() {
     assert_ne!(address(&over), address(&again));
     stage.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_finds_services_by_name_and_by_variables() {
+    let stage = Stage::new().await;
+    let services = stage.cluster.services().in_namespace("default").unwrap();
+    let service = json!({"metadata": {"name": "my-web"}, "spec": {"ports": [{"port": 8080}]}});
+    let service = services.create(&service).await.unwrap().raw().unwrap();
+    let own = service["spec"]["clusterIP"].as_str().unwrap();
+    let script = "until getent hosts my-web && getent hosts my-web.default.svc.cluster.local; do \
+                  sleep 0.01; done; echo $MY_WEB_SERVICE_HOST:$MY_WEB_SERVICE_PORT";
+    stage.run("wants", run_once(script)).await;
+    let pod = stage.ended("wants").await;
+    let log = stage.log(&pod).await;
+    assert!(log.starts_with(own), "{log}");
+    assert!(log.ends_with(&format!("{own}:8080\n")), "{log}");
+    let mut spec = run_once("echo \"[$MY_WEB_SERVICE_HOST]\"");
+    spec["enableServiceLinks"] = json!(false);
+    stage.run("does-not", spec).await;
+    let pod = stage.ended("does-not").await;
+    assert_eq!(stage.log(&pod).await, "[]\n");
+    stage.stop().await;
+}

@@ -190,6 +190,12 @@ pub(super) fn run_once(script: &str) -> Value {
     json!({"restartPolicy": "Never", "containers": [shell(script)]})
 }
 
+/// Whether the first container waits for its configuration.
+pub(super) fn waits_for_config(pod: &Value) -> bool {
+    let state = &pod["status"]["containerStatuses"][0]["state"];
+    state["waiting"]["reason"] == "CreateContainerConfigError"
+}
+
 pub(super) fn terminated(pod: &Value) -> &Value {
     &pod["status"]["containerStatuses"][0]["state"]["terminated"]
 }

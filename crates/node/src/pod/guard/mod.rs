@@ -210,7 +210,7 @@ fn failed_status(pod: &Pod, message: &str, now: Timestamp) -> Value {
         phase: Phase::Failed,
         policy: Policy::of(pod),
         address: status.and_then(|status| status.pod_ip.as_deref()?.parse().ok()),
-        host_address: node::ADDRESS,
+        host_address: &node::ADDRESS.to_string(),
         started: status
             .and_then(|status| status.start_time.as_ref())
             .map(|time| time.0),

@@ -6,6 +6,7 @@ use std::{fs, path::Path};
 use longshore_apiserver::{ApiServer, NoLogs, NoStreams};
 use longshore_client::Cluster;
 use longshore_engine::Engine;
+use longshore_services::Services;
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -37,6 +38,8 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
     }
     let (events, write_events) = Events::new(cluster.clone(), "here".to_owned());
     tokio::spawn(write_events);
+    let (services, forward) = Services::new(cluster.clone(), crate::node::ADDRESS);
+    tokio::spawn(forward);
     let devices = Devices::default();
     Shared {
         last_end: None,
@@ -52,6 +55,7 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
         spawner: Spawner::start(&data.join("probe")).await.unwrap(),
         addresses: Addresses::new(data),
         hosts: Hosts::new(),
+        services,
         logs: LogStore::new(data.join("logs"), LogLimits::default()),
         running_containers: RunningContainers::default(),
         usage: crate::usage::UsageMeter::default(),

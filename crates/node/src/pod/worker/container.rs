@@ -47,6 +47,7 @@ impl Worker {
                 );
             }
         };
+        let links = self.service_links().await;
         let (Some(volumes), Some(address)) = (&self.volumes, self.address) else {
             return;
         };
@@ -59,6 +60,7 @@ impl Worker {
             volumes,
             sources: &sources,
             folder: &folder,
+            links: &links,
             devices: &devices,
         };
         match context.command() {
@@ -73,7 +75,7 @@ impl Worker {
             Err(PlanError::Config(error @ ConfigError::TooLarge { .. })) => {
                 self.failed_to_start(index, error.to_string());
             }
-            Err(PlanError::Config(error)) => {
+            Err(error @ (PlanError::Config(_) | PlanError::SubPath(_))) => {
                 self.wait_for_config(index, "CreateContainerConfigError", error.to_string());
             }
             Err(PlanError::Security(refusal)) => {
@@ -91,6 +93,16 @@ impl Worker {
             }
             Err(PlanError::View(message)) => self.failed_to_start(index, message),
         }
+    }
+
+    /// Returns the variables that name the Services of the pod's namespace, unless the pod
+    /// does not want them.
+    async fn service_links(&self) -> Vec<(String, String)> {
+        let spec = self.pod.spec.as_ref();
+        if spec.is_some_and(|spec| spec.enable_service_links == Some(false)) {
+            return Vec::new();
+        }
+        self.shared.services.variables(&self.namespace).await
     }
 
     fn wait_for_config(&mut self, index: usize, reason: &str, message: String) {

@@ -24,7 +24,7 @@ impl Worker {
             phase: self.phase,
             policy: self.policy,
             address: self.address,
-            host_address: node::ADDRESS,
+            host_address: &node::ADDRESS.to_string(),
             started: self.started,
             reason: self.reason.clone(),
             before: &self.conditions,

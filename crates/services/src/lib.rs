@@ -1,0 +1,111 @@
+//! The Services of the embedded cluster.
+//!
+//! Each Service that has a cluster IP answers at it: this crate listens on the Service's ports
+//! and forwards connections (TCP) and packets (UDP) to the ready endpoints, in turn, or each
+//! client to one endpoint if the Service has `sessionAffinity: ClientIP`. The cluster IPs are
+//! loopback addresses ([`longshore_model::network`]), so programs on this machine and pods
+//! reach them alike, without privileges. A node port is forwarded at 127.0.0.1. A port without
+//! ready endpoints refuses connections, and connections survive changes of the endpoints, as
+//! with kube-proxy. A port that cannot be opened is reported by an event.
+//!
+//! [`Services`] also knows the names that DNS has in other clusters, for hosts files, and the
+//! variables of `enableServiceLinks`.
+
+mod external;
+mod forward;
+mod links;
+mod objects;
+mod report;
+mod table;
+mod watch;
+
+use std::{net::Ipv4Addr, sync::Arc};
+
+use longshore_client::Cluster;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch as signal};
+
+pub use table::ServiceName;
+
+use self::table::Table;
+
+/// What the parts of this crate share.
+struct Shared {
+    cluster: Cluster,
+    /// The address of node ports.
+    node: Ipv4Addr,
+    table: Mutex<Table>,
+    /// Counts the changes of names.
+    names: signal::Sender<u64>,
+    /// Whether all Services have been read.
+    ready: signal::Sender<bool>,
+    external_changed: Notify,
+}
+
+impl Shared {
+    fn note_names(&self) {
+        self.names
+            .send_modify(|version| *version = version.wrapping_add(1));
+    }
+}
+
+/// The Services of a cluster, for the pods of a node. Clones share them.
+#[derive(Clone)]
+pub struct Services(Arc<Shared>);
+
+impl std::fmt::Debug for Services {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Services").finish_non_exhaustive()
+    }
+}
+
+impl Services {
+    /// Returns the Services of a cluster, and the work that follows and forwards them until
+    /// the cluster is closed. Node ports listen at `node`. Dropping the work closes all
+    /// connections.
+    pub fn new(cluster: Cluster, node: Ipv4Addr) -> (Self, impl Future<Output = ()> + Send) {
+        let shared = Arc::new(Shared {
+            cluster,
+            node,
+            table: Mutex::default(),
+            names: signal::Sender::new(0),
+            ready: signal::Sender::new(false),
+            external_changed: Notify::new(),
+        });
+        let work = {
+            let shared = shared.clone();
+            async move {
+                tokio::select! {
+                    () = watch::run(&shared) => {}
+                    () = external::follow(&shared) => {}
+                }
+            }
+        };
+        (Self(shared), work)
+    }
+
+    /// Returns the names of all Services that have addresses.
+    #[must_use]
+    pub fn names(&self) -> Vec<ServiceName> {
+        self.0.table.lock().names()
+    }
+
+    /// Returns a receiver that is notified when the names or their addresses change.
+    #[must_use]
+    pub fn changes(&self) -> signal::Receiver<u64> {
+        self.0.names.subscribe()
+    }
+
+    /// Returns the environment variables that name the Services of a namespace, such as
+    /// `WEB_SERVICE_HOST`. Waits until all Services have been read.
+    pub async fn variables(&self, namespace: &str) -> Vec<(String, String)> {
+        // The sender is in `self`, so that waiting cannot fail.
+        let _ = self.0.ready.subscribe().wait_for(|ready| *ready).await;
+        let table = self.0.table.lock();
+        table
+            .with_address(namespace)
+            .filter(|(key, _, _)| !key.is_api_server())
+            .flat_map(|(key, address, service)| links::variables(&key.name, address, service))
+            .collect()
+    }
+}
