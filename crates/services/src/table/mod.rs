@@ -260,3 +260,6 @@ impl Table {
             })
     }
 }
+
+#[cfg(test)]
+mod tests;
