@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, fmt, path::Path};
 
 use k8s_openapi::api::core::v1::{Pod, SecurityContext, Volume};
 
-use crate::security::{AgentPrivileges, owner};
+use crate::{
+    memory::is_in_memory,
+    security::{AgentPrivileges, owner},
+};
 
 /// A new, empty volume of a pod whose containers all run as the agent's user.
 #[derive(Debug, Clone, Copy)]
@@ -24,11 +27,11 @@ pub trait FillVolumes: fmt::Debug + Send + Sync {
     fn fill(&self, volume: &NewVolume<'_>);
 }
 
-/// Returns the names of the pod's `emptyDir` volumes.
+/// Returns the names of the pod's `emptyDir` volumes, except those in memory.
 pub(crate) fn empty_volumes(pod: &Pod) -> impl Iterator<Item = &str> {
     let spec = pod.spec.iter();
     let volumes = spec.flat_map(|spec| spec.volumes.iter().flatten());
-    let is_empty = |volume: &&Volume| volume.empty_dir.is_some();
+    let is_empty = |volume: &&Volume| volume.empty_dir.is_some() && !is_in_memory(volume);
     volumes.filter(is_empty).map(|volume| volume.name.as_str())
 }
 

@@ -60,6 +60,7 @@ mod images;
 mod last_end;
 mod logs;
 mod machine;
+mod memory;
 mod node;
 mod pod;
 mod probes;

@@ -82,6 +82,7 @@ fn try_namespaces(namespaces: libc::c_int, scratch: &Path, read_only: bool) -> i
     let program = Program {
         namespaces,
         enter: None,
+        mounts_of: None,
         user_map: user.then(|| Privileges::default().user_map()),
         steps,
         hostname: None,

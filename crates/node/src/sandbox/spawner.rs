@@ -62,6 +62,26 @@ fn kill_and_reap(pid: Pid) {
     let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
 }
 
+/// Where a command runs.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    /// In a new container.
+    New,
+    /// In a new container that begins with the mounts of this one.
+    WithMounts(&'a Process),
+    /// In this container.
+    In(&'a Process),
+}
+
+impl<'a> Place<'a> {
+    fn process(self) -> Option<&'a Process> {
+        match self {
+            Self::New => None,
+            Self::WithMounts(process) | Self::In(process) => Some(process),
+        }
+    }
+}
+
 /// Starts processes; dropping it kills all of them.
 pub(crate) struct Spawner {
     requests: Option<mpsc::Sender<Request>>,
@@ -113,7 +133,16 @@ impl Spawner {
     /// Starts `command` in its own container, and waits until it runs or has
     /// failed to start.
     pub(crate) async fn run(&self, command: &Command) -> Result<Started, StartError> {
-        self.start_in(None, command).await
+        self.start_at(Place::New, command).await
+    }
+
+    /// The same with the mounts of the container of `holder` instead of the machine's.
+    pub(crate) async fn run_with_mounts(
+        &self,
+        holder: &Process,
+        command: &Command,
+    ) -> Result<Started, StartError> {
+        self.start_at(Place::WithMounts(holder), command).await
     }
 
     /// Starts `command` in the container of `host`, with that container's file
@@ -123,25 +152,26 @@ impl Spawner {
         host: &Process,
         command: &Command,
     ) -> Result<Started, StartError> {
-        self.start_in(Some(host), command).await
+        self.start_at(Place::In(host), command).await
     }
 
-    async fn start_in(
-        &self,
-        host: Option<&Process>,
-        command: &Command,
-    ) -> Result<Started, StartError> {
+    async fn start_at(&self, place: Place<'_>, command: &Command) -> Result<Started, StartError> {
         let system = StartError::System;
         let user = command.privileges.user;
         let owner = user.filter(|_| !self.features.has_user_namespace());
         let (ends, far) = command.wiring.open(owner).map_err(system)?;
         let (report, report_end) = io::pipe().map_err(system)?;
-        let host = host.map(|host| host.descriptor().try_clone());
-        let host = host.transpose().map_err(system)?;
+        let other = place.process().map(|other| other.descriptor().try_clone());
+        let other = other.transpose().map_err(system)?;
         let report_end = OwnedFd::from(report_end);
-        let own_processes = host.is_none() && self.features.has_mounts();
-        let enter = host.as_ref().map(AsRawFd::as_raw_fd);
-        let program = self.compile(command, enter, &far, &report_end)?;
+        let number = other.as_ref().map(AsRawFd::as_raw_fd);
+        let (enter, mounts_of) = match place {
+            Place::In(_) => (number, None),
+            Place::New | Place::WithMounts(_) => (None, number),
+        };
+        let own_processes = enter.is_none() && self.features.has_mounts();
+        let mut program = self.compile(command, enter, &far, &report_end)?;
+        program.mounts_of = mounts_of;
         let (answer, child) = oneshot::channel();
         let stopped = || StartError::System(io::Error::other("the node agent is stopping"));
         self.requests
@@ -150,7 +180,7 @@ impl Spawner {
             .send(Request {
                 program,
                 answer,
-                _ends: far.into_iter().chain([report_end]).chain(host).collect(),
+                _ends: far.into_iter().chain([report_end]).chain(other).collect(),
             })
             .map_err(|_| stopped())?;
         let mut child = child.await.map_err(|_| stopped())??;
@@ -178,6 +208,7 @@ impl Spawner {
         let mut program = Program {
             namespaces: 0,
             enter: enter.map(|host| (host, features.namespaces)),
+            mounts_of: None,
             user_map: None,
             steps: Vec::new(),
             hostname: None,

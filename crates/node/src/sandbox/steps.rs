@@ -21,10 +21,19 @@ pub(super) fn steps(operations: &[Operation]) -> Result<Vec<Step>, StartError> {
     let step = |operation: &Operation| {
         Ok(match operation {
             Operation::Private => Step::Private,
-            Operation::Tmpfs { at, mode } => Step::Tmpfs {
-                at: text(at)?,
-                options: CString::new(format!("mode={mode:o}"))?,
-            },
+            Operation::Tmpfs {
+                at,
+                mode,
+                group,
+                size,
+            } => {
+                let group = group.map_or_else(String::new, |group| format!(",gid={group}"));
+                let size = size.map_or_else(String::new, |size| format!(",size={size}"));
+                Step::Tmpfs {
+                    at: text(at)?,
+                    options: CString::new(format!("mode={mode:o}{group}{size}"))?,
+                }
+            }
             Operation::Folder { at } => Step::Folder { at: text(at)? },
             Operation::File { at } => Step::File { at: text(at)? },
             Operation::Link { to, at } => Step::Link {

@@ -13,6 +13,7 @@ mod helpers;
 mod hooks;
 mod hostile;
 mod lifecycle;
+mod memory;
 mod messages;
 mod names;
 mod ports;

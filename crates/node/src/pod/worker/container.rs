@@ -174,7 +174,10 @@ impl Worker {
                 return self.wait_for_config(index, "CreateContainerConfigError", text);
             }
             Some(Ok(target)) => spawner.run_in(&target, &command).await,
-            None => spawner.run(&command).await,
+            None => match &self.memory {
+                Some(holder) => spawner.run_with_mounts(holder, &command).await,
+                None => spawner.run(&command).await,
+            },
         };
         let started = match started {
             Ok(started) => started,

@@ -96,6 +96,8 @@ struct Worker {
     tokens: Arc<Tokens>,
     address: Option<Ipv4Addr>,
     volumes: Option<BTreeMap<String, Prepared>>,
+    /// The process that holds the volumes in memory.
+    memory: Option<Process>,
     /// The volumes of the pod's claims.
     claims: ClaimVolumes,
     setup_retry: Retry,
@@ -186,6 +188,7 @@ impl Worker {
             tokens: Arc::new(tokens),
             address: None,
             volumes: None,
+            memory: None,
             claims: ClaimVolumes::new(),
             setup_retry: Retry::default(),
             stopping: None,

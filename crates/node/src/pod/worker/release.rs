@@ -79,6 +79,7 @@ impl Worker {
             return;
         }
         self.torn_down = true;
+        self.memory = None;
         self.shared.tear_down(&self.uid);
     }
 

@@ -9,6 +9,7 @@ use super::{super::VOLUMES_DIR, SubtaskMessage, Worker, start};
 use crate::{
     NewVolume, access, claims, fill,
     hosts::Host,
+    memory,
     security::{self, Owner},
     sources::{self, References, Sources},
     tokens::{TokenError, TokenSpec},
@@ -70,6 +71,7 @@ impl Worker {
         let claims = claims::fetch(&self.shared.cluster, &self.pod).await;
         self.claims = claims.map_err(|error| ("FailedMount", error.to_string()))?;
         let prepared = self.prepare_volumes().await?;
+        self.hold_memory(&volumes).await?;
         self.fill_volumes(new, &volumes).await;
         let references = References::of_volumes(&self.pod);
         if self.refresher.is_empty() {
@@ -120,6 +122,22 @@ impl Worker {
             owner,
         };
         volumes::prepare(&inputs, &folder.join(VOLUMES_DIR)).map_err(|error| failed(&error))
+    }
+
+    /// Mounts the volumes in memory, where this is possible.
+    async fn hold_memory(&mut self, volumes: &Path) -> Result<(), (&'static str, String)> {
+        let features = self.shared.spawner.features();
+        if self.memory.is_some() || !features.has_mounts() || features.has_user_namespace() {
+            return Ok(());
+        }
+        let owner = security::owner(&self.pod, &self.shared.agent_privileges);
+        let Some(command) = memory::holder(&self.pod, volumes, owner.group) else {
+            return Ok(());
+        };
+        let started = self.shared.spawner.run(&command).await;
+        let started = started.map_err(|error| ("FailedMount", error.to_string()))?;
+        self.memory = Some(started.process);
+        Ok(())
     }
 
     /// Populates new volumes through the hook, if file ownership makes no

@@ -9,8 +9,13 @@ use super::{
 };
 
 /// Enters the namespaces of an existing container; later children are in its
-/// PID namespace.
+/// PID namespace. Or copies the mounts of another process.
 pub(super) fn enter(program: &Program) -> Result<(), c_int> {
+    if let Some(process) = program.mounts_of {
+        // SAFETY: a descriptor that the spawning thread holds, and flags.
+        return check(unsafe { libc::setns(process, libc::CLONE_NEWNS) })
+            .and_then(|()| check(unsafe { libc::unshare(libc::CLONE_NEWNS) }));
+    }
     match program.enter {
         // SAFETY: a descriptor that the spawning thread holds, and flags.
         Some((container, namespaces)) if namespaces != 0 => {

@@ -28,6 +28,9 @@ pub(in crate::sandbox) struct Program {
     /// The existing container to run in: a descriptor of its init, and which of
     /// its namespaces to enter.
     pub(in crate::sandbox) enter: Option<(RawFd, c_int)>,
+    /// The process whose mounts the new mount namespace begins with, instead of the agent's:
+    /// a descriptor.
+    pub(in crate::sandbox) mounts_of: Option<RawFd>,
     /// Contents of `uid_map` and `gid_map` in a new user namespace.
     pub(in crate::sandbox) user_map: Option<(CString, CString)>,
     pub(in crate::sandbox) steps: Vec<Step>,

@@ -42,6 +42,8 @@ pub(super) fn cover(
         operations.push(Operation::Tmpfs {
             at: at.clone(),
             mode: machine.mode(folder),
+            group: None,
+            size: None,
         });
         for (name, entry) in entries {
             let place = at.join(&name);

@@ -99,8 +99,14 @@ pub(crate) struct Walk {
 pub(crate) enum Operation {
     /// Stops the propagation of later mounts to other mount namespaces.
     Private,
-    /// Mounts an empty file system.
-    Tmpfs { at: PathBuf, mode: u32 },
+    /// Mounts an empty file system in memory.
+    Tmpfs {
+        at: PathBuf,
+        mode: u32,
+        group: Option<u32>,
+        /// Its maximum size in bytes; the kernel's default without.
+        size: Option<u64>,
+    },
     /// Creates a directory if it does not exist.
     Folder { at: PathBuf },
     /// Creates an empty file to mount over if it does not exist.
@@ -218,6 +224,8 @@ pub(crate) fn plan(
         operations.push(Operation::Tmpfs {
             at: base.to_owned(),
             mode: 0o755,
+            group: None,
+            size: None,
         });
         operations.push(Operation::Folder {
             at: base.join("old"),

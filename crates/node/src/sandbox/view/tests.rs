@@ -139,7 +139,9 @@ fn a_folder_missing_in_the_root_makes_a_new_root() {
     .unwrap();
     assert!(plan.contains(&Operation::Tmpfs {
         at: "/new".into(),
-        mode: 0o755
+        mode: 0o755,
+        group: None,
+        size: None,
     }));
     assert!(plan.contains(&Operation::Link {
         to: "/usr/bin".into(),
@@ -172,7 +174,9 @@ fn a_folder_missing_deeper_covers_only_its_ancestor() {
     assert!(plan.contains(&bind("/old", "/new")));
     assert!(plan.contains(&Operation::Tmpfs {
         at: "/new/etc".into(),
-        mode: 0o755
+        mode: 0o755,
+        group: None,
+        size: None,
     }));
     let back = Operation::Bind {
         from: "/old/etc/ssl".into(),
@@ -182,7 +186,9 @@ fn a_folder_missing_deeper_covers_only_its_ancestor() {
     assert!(plan.contains(&back));
     assert!(!plan.contains(&Operation::Tmpfs {
         at: "/new".into(),
-        mode: 0o755
+        mode: 0o755,
+        group: None,
+        size: None,
     }));
 }
 
