@@ -22,6 +22,8 @@ pub(crate) struct Host {
     pub(crate) hostname: String,
     pub(crate) subdomain: Option<String>,
     pub(crate) address: Ipv4Addr,
+    /// Whether the pod uses the machine's network (`hostNetwork`).
+    pub(crate) of_machine: bool,
     /// Additional lines, from `hostAliases`.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
 }
@@ -34,8 +36,14 @@ fn render<'a>(
     others: impl IntoIterator<Item = &'a Host>,
     services: &[ServiceName],
 ) -> String {
-    let mut text = machine.to_owned();
-    if !text.is_empty() && !text.ends_with('\n') {
+    // The first line is that of a kubelet, by which programs recognize the file.
+    let network = if own.of_machine {
+        " (host network)"
+    } else {
+        ""
+    };
+    let mut text = format!("# Kubernetes-managed hosts file{network}.\n{machine}");
+    if !text.ends_with('\n') {
         text.push('\n');
     }
     text.push_str("# Pods and Services of the cluster; kept up to date by the node agent.\n");
@@ -225,6 +233,7 @@ mod tests {
             hostname: hostname.to_owned(),
             subdomain: subdomain.map(str::to_owned),
             address: Ipv4Addr::new(127, 16, 0, last),
+            of_machine: false,
             aliases: Vec::new(),
         }
     }
@@ -240,7 +249,8 @@ mod tests {
         let text = render("127.0.0.1 localhost", &own, &peers, &[]);
         assert_eq!(
             text,
-            "127.0.0.1 localhost\n\
+            "# Kubernetes-managed hosts file.\n\
+             127.0.0.1 localhost\n\
              # Pods and Services of the cluster; kept up to date by the node agent.\n\
              127.16.0.1\tw-0 w-0.w w-0.w.a w-0.w.a.svc w-0.w.a.svc.cluster.local\n\
              127.16.0.2\tw-1 w-1.w w-1.w.a w-1.w.a.svc w-1.w.a.svc.cluster.local\n\

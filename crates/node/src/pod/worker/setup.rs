@@ -240,6 +240,7 @@ impl Worker {
                 .and_then(|spec| spec.subdomain.clone())
                 .filter(|subdomain| !subdomain.is_empty()),
             address,
+            of_machine: spec.is_some_and(|spec| spec.host_network == Some(true)),
             aliases: aliases
                 .map(|alias| {
                     (
