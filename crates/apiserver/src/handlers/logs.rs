@@ -15,6 +15,7 @@ use crate::{
     reply::{self, Reply},
     status_error::{StatusError, forbidden, invalid},
     stopping::stopped,
+    streams::{self, Reading, Upgrade, is_websocket},
 };
 
 pub(super) async fn log(call: Call, target: Target) -> Reply {
@@ -55,6 +56,9 @@ pub(super) async fn log(call: Call, target: Target) -> Reply {
         };
         StatusError::new(reason, error.to_string())
     })?;
+    if is_websocket(&call.headers) {
+        return streams::answer(call, Upgrade::Read(Reading(stream)));
+    }
     let stream = stream.take_until(stopped(call.stopping)).boxed();
     Ok(reply::with_type(
         StatusCode::OK,

@@ -1,11 +1,12 @@
 //! Sessions with containers: exec, attach and port-forward, over WebSockets and
-//! SPDY.
+//! SPDY; and logs over WebSockets.
 
 mod activity;
 mod channel;
 mod command;
 mod forward;
 mod protocol;
+mod reading;
 mod socket;
 mod status;
 mod tunnel;
@@ -14,4 +15,5 @@ mod upgrade;
 
 pub(crate) use command::Command;
 pub(crate) use forward::Forward;
-pub(crate) use upgrade::{Upgrade, answer};
+pub(crate) use reading::Reading;
+pub(crate) use upgrade::{Upgrade, answer, is_websocket};

@@ -56,6 +56,13 @@ const PORTS: [Named; 3] = [
     ("", framing(false, false, Report::Text)),
 ];
 
+/// WebSocket protocols of responses that are only read.
+const READINGS: [Named; 3] = [
+    ("binary.k8s.io", framing(false, false, Report::Text)),
+    ("base64.binary.k8s.io", framing(true, false, Report::Text)),
+    ("", framing(false, false, Report::Text)),
+];
+
 /// WebSocket protocol of port-forward that tunnels SPDY.
 pub(crate) const TUNNEL: &str = "SPDY/3.1+portforward.k8s.io";
 
@@ -111,6 +118,14 @@ pub(crate) fn of_command(headers: &HeaderMap) -> Option<Named> {
 /// Selects the WebSocket protocol for port-forward with channels.
 pub(crate) fn of_ports(headers: &HeaderMap) -> Option<Named> {
     choose(&PORTS, &offered(headers, &header::SEC_WEBSOCKET_PROTOCOL))
+}
+
+/// Selects the WebSocket protocol of a response that is only read.
+pub(crate) fn of_reading(headers: &HeaderMap) -> Option<Named> {
+    choose(
+        &READINGS,
+        &offered(headers, &header::SEC_WEBSOCKET_PROTOCOL),
+    )
 }
 
 /// Selects the SPDY protocol for exec and attach.

@@ -7,7 +7,7 @@ use longshore_model::StatusReason;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use super::{
-    Command, Forward,
+    Command, Forward, Reading,
     protocol::{self, Framing, Report},
     socket,
     tunnel::Tunnel,
@@ -19,6 +19,7 @@ use crate::{body::Body, call::Call, reply::Reply, status_error::StatusError, sto
 pub(crate) enum Upgrade {
     Command(Command),
     Forward(Forward),
+    Read(Reading),
 }
 
 /// The transport of a session.
@@ -28,6 +29,12 @@ enum Carrier {
     Tunnel,
 }
 
+/// Whether a client asks for a WebSocket.
+pub(crate) fn is_websocket(headers: &HeaderMap) -> bool {
+    protocol::names(headers, &header::CONNECTION, "upgrade")
+        && protocol::names(headers, &header::UPGRADE, "websocket")
+}
+
 /// Responds to a session request; the session starts after the response is
 /// sent.
 pub(crate) fn answer(call: Call, upgrade: Upgrade) -> Reply {
@@ -35,7 +42,7 @@ pub(crate) fn answer(call: Call, upgrade: Upgrade) -> Reply {
     let is = |word| protocol::names(headers, &header::UPGRADE, word);
     let asks = protocol::names(headers, &header::CONNECTION, "upgrade");
     let required = || StatusError::bad_request("Upgrade request required");
-    let (carrier, response) = if asks && is("websocket") {
+    let (carrier, response) = if is_websocket(headers) {
         websocket(headers, &upgrade)?
     } else if asks && is("SPDY/3.1") {
         spdy(headers, &upgrade)?
@@ -79,8 +86,12 @@ pub(crate) fn answer(call: Call, upgrade: Upgrade) -> Reply {
                     let tunnel = Tunnel::new(socket::accept(io).await);
                     forward.over_spdy((streams, forwarded), tunnel).await;
                 }
-                // Never selected for commands.
-                (Upgrade::Command(_), Carrier::Tunnel) => {}
+                (Upgrade::Read(reading), Carrier::Socket(framing)) => {
+                    reading.over_socket(io, framing.base64).await;
+                }
+                // Never selected for them.
+                (Upgrade::Command(_), Carrier::Tunnel)
+                | (Upgrade::Read(_), Carrier::Tunnel | Carrier::Spdy(..)) => {}
             }
         };
         tokio::select! {
@@ -116,6 +127,10 @@ fn websocket(headers: &HeaderMap, upgrade: &Upgrade) -> Chosen {
             let (name, framing) = protocol::of_command(headers).ok_or_else(refused)?;
             (Carrier::Socket(framing), name)
         }
+        Upgrade::Read(_) => {
+            let (name, framing) = protocol::of_reading(headers).ok_or_else(refused)?;
+            (Carrier::Socket(framing), name)
+        }
         Upgrade::Forward(_) if tunnels => (Carrier::Tunnel, protocol::TUNNEL),
         Upgrade::Forward(forward) => {
             let (name, framing) = protocol::of_ports(headers).ok_or_else(refused)?;
@@ -139,6 +154,7 @@ fn spdy(headers: &HeaderMap, upgrade: &Upgrade) -> Chosen {
             let resizes = matches!(name, "v4.channel.k8s.io" | "v3.channel.k8s.io");
             (Carrier::Spdy(report, resizes), name)
         }
+        Upgrade::Read(_) => return Err(StatusError::bad_request("Upgrade request required")),
         Upgrade::Forward(_) => {
             let offered = protocol::offered(headers, &protocol::SPDY_HEADER);
             let name = protocol::SPDY_PORTS;

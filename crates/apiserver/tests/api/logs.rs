@@ -2,11 +2,22 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::common::{PODS, Server};
+use crate::{
+    common::{PODS, Server},
+    websocket_floods::open,
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use longshore_node_api::{LogError, LogRequest, LogStream, NodeLogs};
 use serde_json::json;
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{
+        Message,
+        protocol::{Role, frame::coding::CloseCode},
+    },
+};
 
 /// Records the request, and responds by the container's name.
 #[derive(Default)]
@@ -123,4 +134,30 @@ async fn a_followed_log_ends_with_the_server() {
         ["", "one\n", "one\ntwo\n"].contains(&text.as_str()),
         "{text:?}"
     );
+}
+
+/// Each message has a part of the log, as bytes or in base64.
+#[tokio::test]
+async fn a_log_over_a_websocket() {
+    let (server, _) = server().await;
+    bind(&server).await;
+    for (protocol, base64) in [("binary.k8s.io", false), ("base64.binary.k8s.io", true)] {
+        let io = open(&server, ("log?container=main", protocol)).await;
+        let mut socket = WebSocketStream::from_raw_socket(io, Role::Client, None).await;
+        let mut log = Vec::new();
+        let mut close = None;
+        while let Some(Ok(message)) = socket.next().await {
+            match message {
+                Message::Binary(bytes) if !base64 => log.extend(bytes),
+                Message::Text(text) if base64 => log.extend(STANDARD.decode(text).unwrap()),
+                Message::Close(frame) => close = frame,
+                other => panic!("{other}"),
+            }
+        }
+        assert_eq!(String::from_utf8(log).unwrap(), "one\ntwo\n");
+        assert_eq!(close.unwrap().code, CloseCode::Normal);
+    }
+    // A client that goes away ends a log that would continue.
+    let io = open(&server, ("log?container=main&follow=true", "binary.k8s.io")).await;
+    drop(io);
 }

@@ -78,7 +78,8 @@ async fn server() -> Server {
 const EXEC: (&str, &str) = ("exec?command=x&stdin=true&stdout=true", "v5.channel.k8s.io");
 const TUNNEL: (&str, &str) = ("portforward", "SPDY/3.1+portforward.k8s.io");
 
-async fn open(
+/// Opens a WebSocket of the pod `p`.
+pub(crate) async fn open(
     server: &Server,
     (path, protocol): (&str, &str),
 ) -> impl AsyncRead + AsyncWrite + Unpin + use<> {
