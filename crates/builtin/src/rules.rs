@@ -24,6 +24,8 @@ pub enum NameRule {
     PathSegment,
     /// An IP address in canonical form.
     Address,
+    /// A DNS subdomain, after the object's signer if it has one.
+    OfSigner,
 }
 
 /// What a create does with a status in the request.

@@ -63,8 +63,8 @@ fn document() -> String {
          Admission policies apply as in Kubernetes to the same requests, except those for the policies and\n\
          bindings themselves, from the next request on. Parameters are of any served kind. The server checks\n\
          the types of the expressions of a ValidatingAdmissionPolicy when it is written, and sets the\n\
-         warnings in its status a moment later. A validation with the action `Audit` is logged, and audit\n\
-         annotations are evaluated and dropped, because there is no audit log.\n\n\
+         warnings in its status a moment later. Failed validations with the action `Audit`,\n\
+         and audit annotations, are recorded in the audit log.\n\n\
          HorizontalPodAutoscalers are also served in autoscaling/v1; annotations contain the fields\n\
          that this version lacks. CertificateSigningRequests have the subresource `approval`. The\n\
          server does not validate the contents of the PEM blocks of certificate requests and\n\

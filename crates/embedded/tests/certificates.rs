@@ -6,9 +6,9 @@
 use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use longshore_client::{Cluster, Item, kinds::CertificateSigningRequest};
+use longshore_client::{Cluster, Item, Patch, kinds::CertificateSigningRequest};
 use longshore_embedded::{EmbeddedCluster, Options};
-use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, KeyPair};
 use serde_json::{Value, json};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -203,6 +203,7 @@ async fn deciding_and_signing_require_the_permission_for_the_signer() {
         requests,
         "certificatesigningrequests/approval",
         "certificatesigningrequests/status",
+        "clustertrustbundles",
     ];
     let mut rules = vec![rule(&all, &["create", "get", "update", "patch"])];
     create(
@@ -244,7 +245,19 @@ async fn deciding_and_signing_require_the_permission_for_the_signer() {
     let expected = "user not permitted to sign requests with signerName \"example.com/own\"";
     assert!(text.contains(expected), "{text}");
 
-    let mut signers = rule(&["signers"], &["approve", "sign"]);
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+    let bundle = json!({
+        "metadata": {"name": "example.com:own:a"},
+        "spec": {"signerName": "example.com/own", "trustBundle": authority.pem()},
+    });
+    let bundles = ana.clustertrustbundles();
+    let text = bundles.create(&bundle).await.unwrap_err().to_string();
+    let expected = "user not permitted to attest for signerName \"example.com/own\"";
+    assert!(text.contains(expected), "{text}");
+
+    let mut signers = rule(&["signers"], &["approve", "attest", "sign"]);
     signers["resourceNames"] = json!(["example.com/*"]);
     rules.push(signers);
     let role = json!({
@@ -257,5 +270,8 @@ async fn deciding_and_signing_require_the_permission_for_the_signer() {
     let signed = sign().await;
     // The update without conditions would remove the decision.
     assert_eq!(signed.unwrap_err().code(), Some(422));
+    bundles.create(&bundle).await.unwrap();
+    let patch = Patch::merge(json!({"metadata": {"labels": {"a": "b"}}}));
+    bundles.patch("example.com:own:a", &patch).await.unwrap();
     embedded.stop().await;
 }

@@ -298,6 +298,7 @@ pub static BUILTIN: &[KindInfo] = &[
     kind("batch", "CronJob", "cronjobs", "cronjob", &["cj"], &["all"], Namespaced, &["status"]),
     kind("batch", "Job", "jobs", "job", &[], &["all"], Namespaced, &["status"]),
     kind("certificates.k8s.io", "CertificateSigningRequest", "certificatesigningrequests", "certificatesigningrequest", &["csr"], &[], Cluster, &["approval", "status"]),
+    kind("certificates.k8s.io", "ClusterTrustBundle", "clustertrustbundles", "clustertrustbundle", &[], &[], Cluster, &[]),
     kind("coordination.k8s.io", "Lease", "leases", "lease", &[], &[], Namespaced, &[]),
     kind("discovery.k8s.io", "EndpointSlice", "endpointslices", "endpointslice", &[], &[], Namespaced, &[]),
     kind("flowcontrol.apiserver.k8s.io", "FlowSchema", "flowschemas", "flowschema", &[], &[], Cluster, &["status"]),

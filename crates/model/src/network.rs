@@ -11,3 +11,22 @@ pub const FIRST_CLUSTER_IP: Ipv4Addr = Ipv4Addr::new(127, 8, 0, 1);
 
 /// The last cluster IP that is allocated.
 pub const LAST_CLUSTER_IP: Ipv4Addr = Ipv4Addr::new(127, 15, 255, 254);
+
+/// The first and the last address of pods.
+pub const POD_ADDRESSES: (Ipv4Addr, Ipv4Addr) = (
+    Ipv4Addr::new(127, 16, 0, 0),
+    Ipv4Addr::new(127, 254, 255, 255),
+);
+
+/// Whether an address may be that of a pod.
+///
+/// ```
+/// use longshore_model::network::is_pod_address;
+///
+/// assert!(is_pod_address("127.16.0.1".parse().unwrap()));
+/// assert!(!is_pod_address("127.0.0.1".parse().unwrap()));
+/// ```
+#[must_use]
+pub fn is_pod_address(address: Ipv4Addr) -> bool {
+    (POD_ADDRESSES.0..=POD_ADDRESSES.1).contains(&address)
+}

@@ -7,10 +7,11 @@ use std::{
     path::Path,
 };
 
+use longshore_model::network::{POD_ADDRESSES, is_pod_address};
 use parking_lot::Mutex;
 
-const FIRST: u32 = u32::from_be_bytes([127, 16, 0, 0]);
-const LAST: u32 = u32::from_be_bytes([127, 254, 255, 255]);
+const FIRST: u32 = u32::from_be_bytes(POD_ADDRESSES.0.octets());
+const LAST: u32 = u32::from_be_bytes(POD_ADDRESSES.1.octets());
 
 /// Allocates addresses. The least recently used one comes next, so that a late
 /// packet for an old pod does not reach a new one.
@@ -57,8 +58,7 @@ impl Addresses {
     /// Allocates `address` again for the pod that had it; returns whether it
     /// was free.
     pub(crate) fn reserve(&self, address: Ipv4Addr) -> bool {
-        let number = u32::from(address);
-        (FIRST..=LAST).contains(&number) && self.0.lock().used.insert(address)
+        is_pod_address(address) && self.0.lock().used.insert(address)
     }
 
     /// Frees an address.

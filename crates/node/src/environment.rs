@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 
-use crate::downward;
+use crate::{downward, volumes::TrustBundle};
 
 /// The longest variable (`NAME=value`) and the longest argument of a command in
 /// bytes: the kernel's `MAX_ARG_STRLEN` with 4 KiB pages.
@@ -14,12 +14,17 @@ pub(crate) const LONGEST_TEXT: usize = 128 * 1024;
 /// arguments together.
 pub(crate) const LARGEST_ENVIRONMENT: usize = 6 << 20;
 
-/// Provides the values of ConfigMaps and Secrets, which were fetched before.
+/// Provides the values of ConfigMaps and Secrets, and the ClusterTrustBundles, which were
+/// fetched before.
 pub(crate) trait Lookup {
     /// Returns the ConfigMap's values; `None` if it does not exist.
     fn config_map(&self, name: &str) -> Option<&BTreeMap<String, Vec<u8>>>;
     /// Returns the Secret's values; `None` if it does not exist.
     fn secret(&self, name: &str) -> Option<&BTreeMap<String, Vec<u8>>>;
+    /// Returns the ClusterTrustBundles.
+    fn trust_bundles(&self) -> &[TrustBundle] {
+        &[]
+    }
 }
 
 /// Why an environment is invalid; the container waits with

@@ -1,4 +1,4 @@
-//! Fetches the ConfigMaps and Secrets that a pod refers to, and watches those
+//! Fetches the ConfigMaps, Secrets and ClusterTrustBundles that a pod refers to, and watches those
 //! of its volumes.
 
 use std::{
@@ -12,13 +12,17 @@ use longshore_client::{Cluster, Error, FieldSelector, Object, View};
 use serde::Deserialize;
 use tokio::task::JoinSet;
 
-use crate::{environment::Lookup, volumes};
+use crate::{
+    environment::Lookup,
+    volumes::{self, TrustBundle},
+};
 
 /// The fetched objects of a pod's namespace.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sources {
     config_maps: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
     secrets: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
+    trust_bundles: Vec<TrustBundle>,
 }
 
 impl Lookup for Sources {
@@ -29,6 +33,10 @@ impl Lookup for Sources {
     fn secret(&self, name: &str) -> Option<&BTreeMap<String, Vec<u8>>> {
         self.secrets.get(name)
     }
+
+    fn trust_bundles(&self) -> &[TrustBundle] {
+        &self.trust_bundles
+    }
 }
 
 /// Names of ConfigMaps and Secrets.
@@ -36,6 +44,8 @@ impl Lookup for Sources {
 pub(crate) struct References {
     pub(crate) config_maps: BTreeSet<String>,
     pub(crate) secrets: BTreeSet<String>,
+    /// Whether ClusterTrustBundles are needed.
+    pub(crate) trust_bundles: bool,
 }
 
 impl References {
@@ -45,6 +55,7 @@ impl References {
         Self {
             config_maps: config_maps.into_iter().collect(),
             secrets: secrets.into_iter().collect(),
+            trust_bundles: volumes::contain_trust_bundles(pod),
         }
     }
 
@@ -76,7 +87,7 @@ impl References {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.config_maps.is_empty() && self.secrets.is_empty()
+        self.config_maps.is_empty() && self.secrets.is_empty() && !self.trust_bundles
     }
 }
 
@@ -86,6 +97,20 @@ impl References {
 struct Data {
     data: Option<BTreeMap<String, String>>,
     binary_data: Option<BTreeMap<String, String>>,
+}
+
+/// A ClusterTrustBundle as the API returns it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Bundle {
+    spec: BundleSpec,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct BundleSpec {
+    signer_name: Option<String>,
+    trust_bundle: String,
 }
 
 /// Fetches `references`; objects that do not exist are omitted.
@@ -112,6 +137,17 @@ pub(crate) async fn fetch(
             sources.secrets.insert(name.clone(), decode(data).collect());
         }
     }
+    if references.trust_bundles {
+        for item in cluster.clustertrustbundles().list().await?.items {
+            let bundle: Bundle = item.typed()?;
+            sources.trust_bundles.push(TrustBundle {
+                name: item.name().to_owned(),
+                signer: bundle.spec.signer_name.unwrap_or_default(),
+                labels: item.meta().labels.clone(),
+                pem: bundle.spec.trust_bundle,
+            });
+        }
+    }
     Ok(sources)
 }
 
@@ -130,34 +166,28 @@ pub(crate) async fn follow(
     tokio::time::sleep(FOLLOW_AFTER).await;
     let mut watches = JoinSet::new();
     for name in references.config_maps {
-        watches.spawn(follow_one(
-            cluster.configmaps(),
-            namespace.clone(),
-            name,
-            changed.clone(),
-        ));
+        if let Ok(view) = named(cluster.configmaps(), &namespace, name) {
+            watches.spawn(follow_view(view, changed.clone()));
+        }
     }
     for name in references.secrets {
-        watches.spawn(follow_one(
-            cluster.secrets(),
-            namespace.clone(),
-            name,
-            changed.clone(),
-        ));
+        if let Ok(view) = named(cluster.secrets(), &namespace, name) {
+            watches.spawn(follow_view(view, changed.clone()));
+        }
+    }
+    if references.trust_bundles {
+        watches.spawn(follow_view(cluster.clustertrustbundles(), changed));
     }
     while watches.join_next().await.is_some() {}
 }
 
-async fn follow_one<K: Object>(
-    view: View<K>,
-    namespace: String,
-    name: String,
-    changed: impl Fn() -> bool + Send,
-) {
-    let Ok(view) = view.in_namespace(&namespace) else {
-        return;
-    };
-    let view = view.fields(FieldSelector::everything().with("metadata.name", name));
+/// Selects one object.
+fn named<K: Object>(view: View<K>, namespace: &str, name: String) -> Result<View<K>, Error> {
+    let name = FieldSelector::everything().with("metadata.name", name);
+    Ok(view.in_namespace(namespace)?.fields(name))
+}
+
+async fn follow_view<K: Object>(view: View<K>, changed: impl Fn() -> bool + Send) {
     loop {
         match view.watch().await {
             // Changes before the watch are reported when it starts.

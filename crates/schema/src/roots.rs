@@ -104,6 +104,7 @@ pub(crate) static ROOTS: &[Root] = &[
     stored::<batch::CronJob>(),
     stored::<batch::Job>(),
     stored::<certificates::CertificateSigningRequest>(),
+    stored::<certificates::ClusterTrustBundle>(),
     stored::<coordination::Lease>(),
     stored::<discovery::EndpointSlice>(),
     stored::<events::Event>(),

@@ -68,10 +68,7 @@ impl Fixture {
         let port = endpoints.first().map_or(1, SocketAddr::port);
         let endpoints: Vec<Value> = endpoints
             .iter()
-            .map(|endpoint| {
-                let pod = json!({"kind": "Pod", "namespace": "default", "name": "p"});
-                json!({"addresses": [endpoint.ip().to_string()], "targetRef": pod})
-            })
+            .map(|endpoint| json!({"addresses": [endpoint.ip().to_string()]}))
             .collect();
         let object = json!({
             "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",

@@ -1,4 +1,4 @@
-//! Rules of CertificateSigningRequests that depend on the user or on the request in
+//! Rules of CertificateSigningRequests and ClusterTrustBundles that depend on the user or on the request in
 //! PEM, as Kubernetes' admission checks them.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -15,11 +15,46 @@ use crate::{
 
 const GROUP: &str = "certificates.k8s.io";
 const PLURAL: &str = "certificatesigningrequests";
+const BUNDLES: &str = "clustertrustbundles";
 /// Signs certificates of clients.
 const CLIENT: &str = "kubernetes.io/kube-apiserver-client";
 
 pub(super) fn is_request(kind: &KindInfo) -> bool {
     *kind.gvk.group == *GROUP && *kind.plural == *PLURAL
+}
+
+pub(super) fn is_bundle(kind: &KindInfo) -> bool {
+    *kind.gvk.group == *GROUP && *kind.plural == *BUNDLES
+}
+
+/// Checks that a user may publish certificates of a bundle's signer.
+pub(super) fn check_bundle(
+    (authorizer, user): (&Authorizer, &User),
+    bundle: &Value,
+) -> Result<(), StatusError> {
+    let signer = bundle["spec"]["signerName"].as_str().unwrap_or_default();
+    if signer.is_empty() || may(authorizer, user, "attest", signer) {
+        return Ok(());
+    }
+    let name = bundle["metadata"]["name"].as_str().unwrap_or_default();
+    let problem = format!("user not permitted to attest for signerName {signer:?}");
+    Err(forbidden(GROUP, BUNDLES, name, &problem))
+}
+
+/// Whether a user may act on a signer, or on all signers of its domain.
+fn may(authorizer: &Authorizer, user: &User, verb: &str, signer: &str) -> bool {
+    let all = signer.split('/').next().map(|domain| format!("{domain}/*"));
+    let allows = |name: &str| {
+        let request = Attributes {
+            verb: verb.to_owned(),
+            group: GROUP.to_owned(),
+            resource: "signers".to_owned(),
+            name: name.to_owned(),
+            ..Attributes::default()
+        };
+        authorizer.decide(user, &request).allowed
+    };
+    allows(signer) || all.is_some_and(|all| allows(&all))
 }
 
 /// Checks the request in PEM of a new object. What else may be wrong with it is
@@ -69,18 +104,7 @@ pub(super) fn check_write(
         return Ok(());
     }
     let signer = before["spec"]["signerName"].as_str().unwrap_or_default();
-    let all = signer.split('/').next().map(|domain| format!("{domain}/*"));
-    let may = |name: &str| {
-        let request = Attributes {
-            verb: verb.to_owned(),
-            group: GROUP.to_owned(),
-            resource: "signers".to_owned(),
-            name: name.to_owned(),
-            ..Attributes::default()
-        };
-        authorizer.decide(user, &request).allowed
-    };
-    if may(signer) || all.is_some_and(|all| may(&all)) {
+    if may(authorizer, user, verb, signer) {
         return Ok(());
     }
     let name = before["metadata"]["name"].as_str().unwrap_or_default();

@@ -45,9 +45,7 @@ pub(super) async fn create(
     check_kind(&call, &mut object, &info)?;
     let duplicate_fields = duplicate_fields.in_object(&info, &options, &object)?;
     set_requester(&call, &info, &mut object);
-    if certificates::is_request(&info) {
-        certificates::check_new(&object)?;
-    }
+    check_new_certificates(&call, &info, &object)?;
     if let Some(guard) = guard(&call, &info, namespace.as_deref(), "") {
         guard.check(None, &object)?;
     }
@@ -220,14 +218,29 @@ fn check_signer(
     object: Option<&Value>,
 ) -> Result<(), StatusError> {
     let authorizer = &call.shared.authorizer;
-    if !certificates::is_request(&target.kind) || authorizer.allows_everything(&call.user) {
+    let is_bundle = certificates::is_bundle(&target.kind);
+    let concerned = is_bundle || certificates::is_request(&target.kind);
+    if !concerned || authorizer.allows_everything(&call.user) {
         return Ok(());
     }
     match stored(call, target) {
+        // The signer of a bundle cannot change.
+        Some(before) if is_bundle => certificates::check_bundle((authorizer, &call.user), &before),
         Some(before) => {
             certificates::check_write((authorizer, &call.user), subresource, &before, object)
         }
         None => Ok(()),
+    }
+}
+
+/// Checks what a new object says about certificates.
+fn check_new_certificates(call: &Call, kind: &KindInfo, object: &Value) -> Result<(), StatusError> {
+    if certificates::is_bundle(kind) {
+        return certificates::check_bundle((&call.shared.authorizer, &call.user), object);
+    }
+    match certificates::is_request(kind) {
+        true => certificates::check_new(object),
+        false => Ok(()),
     }
 }
 
@@ -315,9 +328,7 @@ pub(super) async fn patch(
     let mut body = body;
     if kind == PatchKind::Apply && subresource == Subresource::None {
         set_requester(&call, &target.kind, &mut body);
-        if certificates::is_request(&target.kind) {
-            certificates::check_new(&body)?;
-        }
+        check_new_certificates(&call, &target.kind, &body)?;
     }
     if kind == PatchKind::Apply {
         check_may_create(&call, &target)?;

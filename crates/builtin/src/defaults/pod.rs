@@ -81,7 +81,7 @@ fn tolerate_node_problems(spec: &mut Object) {
     }
 }
 
-/// Keeps the values of fields that an update omits.
+/// Keeps the values of fields that an update omits, and the default tolerations.
 pub(crate) fn on_update(before: &Object, pod: &mut Object) {
     let Some(Value::Object(old)) = before.get("spec") else {
         return;
@@ -98,6 +98,7 @@ pub(crate) fn on_update(before: &Object, pod: &mut Object) {
             json::copy(old, spec, name);
         }
     }
+    tolerate_node_problems(spec);
 }
 
 /// Sets the defaults of a pod.

@@ -126,6 +126,19 @@ pub(super) static KINDS: &[KindRules] = &[
         ..PLAIN
     },
     KindRules {
+        group: "certificates.k8s.io",
+        kind: "ClusterTrustBundle",
+        behaviour: Acts("projected volumes contain its certificates"),
+        fields: &["spec.signerName"],
+        name: NameRule::OfSigner,
+        unconditional_update: false,
+        validate: validate::trust_bundle::object,
+        validate_update: validate::trust_bundle::update,
+        columns: registrations::BUNDLE,
+        cells: registrations::bundle,
+        ..PLAIN
+    },
+    KindRules {
         group: "coordination.k8s.io",
         kind: "Lease",
         behaviour: Acts("the node agent renews its own"),

@@ -70,6 +70,12 @@ pub(crate) const REQUEST: &[Column] = &[
 ];
 
 #[rustfmt::skip]
+pub(crate) const BUNDLE: &[Column] = &[
+    NAME,
+    column("SignerName", "string", "", 0, "The signer whose certificates it has."),
+];
+
+#[rustfmt::skip]
 pub(crate) const RUNTIME: &[Column] = &[
     NAME,
     column("Handler", "string", "", 0, "What a node calls the runtime."),
@@ -94,6 +100,11 @@ pub(crate) fn service(object: &Value, now: Timestamp) -> Vec<Value> {
         available.into(),
         age_cell(object, now),
     ]
+}
+
+pub(crate) fn bundle(object: &Value, _: Timestamp) -> Vec<Value> {
+    let signer = or(text(object, "/spec/signerName"), "<none>");
+    vec![name(object), signer.into()]
 }
 
 pub(crate) fn request(object: &Value, now: Timestamp) -> Vec<Value> {

@@ -74,14 +74,20 @@ pub(crate) fn request(object: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 fn signer(at: &FieldValue<'_>, causes: &mut Causes<'_>) {
+    if at.text() == "kubernetes.io/legacy-unknown" {
+        let detail = "the legacy signerName is not allowed via this API version";
+        return causes.invalid(at, detail);
+    }
+    signer_name(at, causes);
+}
+
+/// Validates the name of a signer.
+pub(super) fn signer_name(at: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let mut invalid = |value: &str, detail: &str| {
         causes.0.push(Cause::invalid(&at.path, value, detail));
     };
     if at.text().is_empty() {
         return causes.required(at, "");
-    } else if at.text() == "kubernetes.io/legacy-unknown" {
-        let detail = "the legacy signerName is not allowed via this API version";
-        return invalid(at.text(), detail);
     }
     let parts: Vec<&str> = at.text().split('/').collect();
     let [domain, path] = parts[..] else {

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, net::IpAddr};
 
-use longshore_model::StatusCause;
+use longshore_model::{StatusCause, network};
 
 use super::{
     field_value::{Causes, FieldValue},
@@ -22,8 +22,7 @@ fn is_api_server(object: &Object) -> bool {
     (field("metadata.namespace"), field("metadata.name")) == ("default", "kubernetes")
 }
 
-/// Whether an address is that of a pod. The pods of the embedded cluster have
-/// loopback addresses.
+/// Whether an address is that of a pod, which may be that of the machine.
 fn is_pod(address: &FieldValue<'_>) -> bool {
     address.get("targetRef").get("kind").text() == "Pod"
 }
@@ -42,7 +41,9 @@ fn require_reachable(at: &FieldValue<'_>, may_be_loopback: bool, causes: &mut Ca
         let detail = format!("may not be unspecified ({address})");
         causes.invalid(at, &detail);
     }
-    if address.is_loopback() && !may_be_loopback {
+    // The pods of the embedded cluster have loopback addresses of their own.
+    let is_pod = matches!(address, IpAddr::V4(address) if network::is_pod_address(address));
+    if address.is_loopback() && !is_pod && !may_be_loopback {
         causes.invalid(
             at,
             "may not be in the loopback range (127.0.0.0/8, ::1/128)",

@@ -129,12 +129,13 @@ pub(super) fn labels(path: &str, labels: Option<&Value>, causes: &mut Vec<Status
 const FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
 /// Validates a name by the rule of its kind.
-fn named(rule: NameRule, path: &str, own: &str, causes: &mut Vec<StatusCause>) {
+fn named(rule: NameRule, path: &str, own: &str, object: &Object, causes: &mut Vec<StatusCause>) {
     match rule {
         NameRule::Label => label(path, own, causes),
         NameRule::Subdomain => subdomain(path, own, causes),
         NameRule::ServiceLabel => service_label(path, own, causes),
         NameRule::PathSegment => path_segment(path, own, causes),
+        NameRule::OfSigner => super::trust_bundle::name(path, own, object, causes),
         NameRule::Address => {
             if super::address::canonical(own).as_deref() != Some(own) {
                 let usual = super::address::canonical(own).unwrap_or_default();
@@ -160,7 +161,7 @@ pub(super) fn object(kind: &KindInfo, rules: &KindRules, object: &Object) -> Vec
             _ => prefix.to_owned(),
         };
         let before = causes.len();
-        named(rule, "metadata.generateName", &masked, &mut causes);
+        named(rule, "metadata.generateName", &masked, object, &mut causes);
         for cause in &mut causes[before..] {
             let (shown, own) = (format!("{masked:?}"), format!("{prefix:?}"));
             cause.message = cause.message.replacen(&shown, &own, 1);
@@ -170,6 +171,7 @@ pub(super) fn object(kind: &KindInfo, rules: &KindRules, object: &Object) -> Vec
         rule,
         "metadata.name",
         json::text(object, "metadata.name"),
+        object,
         &mut causes,
     );
     if let Some(negative) = json::number(object, "metadata.generation").filter(|g| *g < 0) {

@@ -32,6 +32,7 @@ mod selector;
 pub(crate) mod service;
 pub(crate) mod stateful_set;
 pub(crate) mod storage;
+pub(crate) mod trust_bundle;
 pub(crate) mod volume;
 mod volume_source;
 pub(crate) mod webhook;

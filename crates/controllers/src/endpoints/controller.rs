@@ -148,8 +148,16 @@ impl Controller {
         let is_awaited = written.wait(&key, Instant::now()).is_some();
         written.saw(change.item().version());
         drop(written);
-        // Other clients write the Endpoints of Services without a selector.
-        let is_foreign = || self.store.lock().service(&key).is_none();
+        // Other clients write the Endpoints of Services without a selector, which are
+        // mirrored, and Endpoints without a Service, which remain as they are.
+        let is_foreign = || {
+            let labels = &change.item().meta().labels;
+            let is_own = labels
+                .get(subsets::MANAGED_BY)
+                .is_some_and(|by| by == subsets::MANAGER);
+            let has_service = || self.services.get(Some(&key.namespace), &key.name).is_some();
+            self.store.lock().service(&key).is_none() && (is_own || has_service())
+        };
         if is_awaited || matches!(change, Change::Gone(_)) || is_foreign() {
             self.queue.add(key);
         }

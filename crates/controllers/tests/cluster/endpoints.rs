@@ -174,6 +174,10 @@ async fn a_headless_service_and_pods_that_are_not_ready() {
 #[tokio::test]
 async fn endpoints_are_deleted_with_their_service() {
     let mut fixture = Fixture::with_node().await;
+    let subsets = json!([{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}]);
+    let own = json!({"metadata": {"name": "own"}, "subsets": subsets});
+    let all = view(&fixture, "endpoints").await;
+    all.create(&own).await.unwrap();
     let spec = json!({"selector": {"app": "web"}, "ports": [{"port": 80}]});
     service(&fixture, spec.clone()).await;
     pod(&fixture, "a", "127.16.0.1", true).await;
@@ -192,6 +196,8 @@ async fn endpoints_are_deleted_with_their_service() {
         .await
         .unwrap();
     gone(&fixture).await;
+    // Endpoints that never had a Service remain.
+    assert!(all.find("own").await.unwrap().is_some());
     // The same after a deletion while no controller runs.
     service(&fixture, spec).await;
     has_addresses(&fixture, &["127.16.0.1"], &[]).await;

@@ -379,3 +379,25 @@ async fn pods_need_their_service_account() {
         (&json!("default"), &json!(null))
     );
 }
+
+#[tokio::test]
+async fn an_update_of_tolerations_keeps_those_of_node_problems() {
+    let api = api();
+    api.create("pods", pod("p")).await.unwrap();
+    let own = json!({"key": "mine", "operator": "Exists", "effect": "NoSchedule"});
+    let patch = json!({"spec": {"tolerations": [own]}});
+    let changed = api.merge("pods", "p", patch).await.unwrap().value();
+    let tolerations = changed["spec"]["tolerations"].as_array().unwrap();
+    let keys: Vec<&str> = tolerations
+        .iter()
+        .map(|toleration| toleration["key"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        keys,
+        [
+            "mine",
+            "node.kubernetes.io/not-ready",
+            "node.kubernetes.io/unreachable"
+        ]
+    );
+}

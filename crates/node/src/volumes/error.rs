@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::trust::TrustError;
 use crate::downward::FieldError;
 
 /// Why a volume cannot be prepared; the pod waits and the agent retries.
@@ -36,6 +37,8 @@ pub(crate) enum VolumeError {
     },
     #[error("MountVolume.SetUp failed for volume \"{volume}\" : {source}")]
     Field { volume: String, source: FieldError },
+    #[error("MountVolume.SetUp failed for volume \"{volume}\" : {source}")]
+    Trust { volume: String, source: TrustError },
     #[error("MountVolume.SetUp failed for volume \"{volume}\" : no token was fetched")]
     NoToken { volume: String },
     #[error(

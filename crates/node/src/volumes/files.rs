@@ -8,6 +8,7 @@ use super::{
     Inputs, VolumeError,
     path::relative,
     publish::{Files, VolumeFile},
+    trust::anchors,
 };
 use crate::{downward, security::Owner, tokens::TokenSpec};
 
@@ -118,6 +119,15 @@ impl Inputs<'_> {
             self.values(&what, source.items.as_deref(), mode, files)
         } else if let Some(source) = &source.downward_api {
             self.downward(volume, source.items.as_deref(), mode, files)
+        } else if let Some(source) = &source.cluster_trust_bundle {
+            let failed = |source| VolumeError::Trust {
+                volume: volume.to_owned(),
+                source,
+            };
+            let pem = anchors(self.lookup.trust_bundles(), source).map_err(failed)?;
+            let file = private_file(pem.into_bytes(), self.owner, mode);
+            files.insert(relative(volume, &source.path)?, file);
+            Ok(())
         } else if let Some(source) = &source.service_account_token {
             let wanted = TokenSpec::of(source);
             let token = self
@@ -141,9 +151,13 @@ impl Inputs<'_> {
 /// that all containers share; with an `fsGroup`, the group may read it too;
 /// without either, everyone in the pod can read it.
 pub(crate) fn token_file(token: &str, owner: Owner, mode: u32) -> VolumeFile {
+    private_file(token.as_bytes().to_vec(), owner, mode)
+}
+
+fn private_file(bytes: Vec<u8>, owner: Owner, mode: u32) -> VolumeFile {
     let is_private = owner.user.is_some() || owner.group.is_some();
     VolumeFile {
-        bytes: token.as_bytes().to_vec(),
+        bytes,
         mode: if is_private { 0o600 } else { mode },
         user: owner.user,
     }

@@ -5,6 +5,7 @@ mod error;
 mod files;
 mod path;
 mod publish;
+mod trust;
 
 use std::{
     collections::BTreeMap,
@@ -25,6 +26,7 @@ pub(crate) use files::token_file;
 pub(crate) use path::sub_path;
 use path::{give_to_group, host_path, local_path, make_folder, share_with_group};
 pub(crate) use publish::{Files, VolumeFile, publish};
+pub(crate) use trust::TrustBundle;
 
 /// A volume that is ready to be mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +64,16 @@ pub(crate) fn references(pod: &Pod) -> (Vec<String>, Vec<String>) {
         }
     }
     (config_maps, secrets)
+}
+
+/// Whether a volume contains certificates of ClusterTrustBundles.
+pub(crate) fn contain_trust_bundles(pod: &Pod) -> bool {
+    let spec = pod.spec.iter();
+    let mut sources = spec
+        .flat_map(|spec| spec.volumes.iter().flatten())
+        .filter_map(|volume| volume.projected.as_ref())
+        .flat_map(|projected| projected.sources.iter().flatten());
+    sources.any(|source| source.cluster_trust_bundle.is_some())
 }
 
 /// Whether a volume contains the pod's metadata, which can change.

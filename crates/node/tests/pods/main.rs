@@ -21,6 +21,7 @@ mod probes;
 mod stage;
 mod teardown;
 mod tokens;
+mod trust;
 
 use std::{path::Path, sync::Arc, time::Duration};
 

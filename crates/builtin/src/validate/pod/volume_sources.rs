@@ -6,6 +6,7 @@ use crate::{
     cause::Cause,
     json::Object,
     validate::{
+        certificate::signer_name,
         field_value::{Causes, FieldValue},
         volume, volume_source,
     },
@@ -57,6 +58,7 @@ pub(super) fn check(volume: &Object, path: &str, causes: &mut Vec<StatusCause>) 
                 items(&one.get(projection), causes);
             }
             token(&one.get("serviceAccountToken"), causes);
+            trust_bundle(&one.get("clusterTrustBundle"), causes);
         }
     }
 }
@@ -181,6 +183,29 @@ pub(super) fn resource_field(field: &FieldValue<'_>, own: bool, causes: &mut Cau
         };
         causes.invalid(&divisor, &words);
     }
+}
+
+/// Validates a projection of ClusterTrustBundles.
+fn trust_bundle(bundle: &FieldValue<'_>, causes: &mut Causes<'_>) {
+    if !bundle.is_set() {
+        return;
+    }
+    let (name, signer) = (bundle.get("name"), bundle.get("signerName"));
+    let selector = bundle.get("labelSelector");
+    match (name.is_set(), signer.is_set()) {
+        (true, true) => causes.invalid(bundle, "only one of name and signerName may be used"),
+        (true, false) if name.text().is_empty() => {
+            causes.required(&name, "must be a valid object name");
+        }
+        (true, false) if selector.is_set() => {
+            let detail = "labelSelector must be unset if name is specified";
+            causes.invalid(&selector, detail);
+        }
+        (true, false) => {}
+        (false, true) => signer_name(&signer, causes),
+        (false, false) => causes.required(bundle, "either name or signerName must be specified"),
+    }
+    inside(&bundle.get("path"), causes);
 }
 
 fn token(token: &FieldValue<'_>, causes: &mut Causes<'_>) {
