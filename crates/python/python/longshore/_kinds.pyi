@@ -18,6 +18,7 @@ from .types import (
     CertificateSigningRequest,
     ClusterRole,
     ClusterRoleBinding,
+    ClusterTrustBundle,
     ConfigMap,
     ControllerRevision,
     CronJob,
@@ -89,6 +90,10 @@ _ClusterRoleName: TypeAlias = Literal[
 _ClusterRoleBindingName: TypeAlias = Literal[
     "clusterrolebindings", "clusterrolebinding", "ClusterRoleBinding",
     "clusterrolebindings.rbac.authorization.k8s.io"
+]
+_ClusterTrustBundleName: TypeAlias = Literal[
+    "clustertrustbundles", "clustertrustbundle", "ClusterTrustBundle",
+    "clustertrustbundles.certificates.k8s.io"
 ]
 _ConfigMapName: TypeAlias = Literal["configmaps", "configmap", "cm", "ConfigMap"]
 _ControllerRevisionName: TypeAlias = Literal[
@@ -224,6 +229,10 @@ class Views:
     def view(
         self, kind: _ClusterRoleBindingName, namespace: str | None = None
     ) -> View[ClusterRoleBinding]: ...
+    @overload
+    def view(
+        self, kind: _ClusterTrustBundleName, namespace: str | None = None
+    ) -> View[ClusterTrustBundle]: ...
     @overload
     def view(self, kind: _ConfigMapName, namespace: str | None = None) -> View[ConfigMap]: ...
     @overload
@@ -374,6 +383,10 @@ class AsyncViews:
     async def view(
         self, kind: _ClusterRoleBindingName, namespace: str | None = None
     ) -> aio.View[ClusterRoleBinding]: ...
+    @overload
+    async def view(
+        self, kind: _ClusterTrustBundleName, namespace: str | None = None
+    ) -> aio.View[ClusterTrustBundle]: ...
     @overload
     async def view(self, kind: _ConfigMapName, namespace: str | None = None) -> aio.View[ConfigMap]: ...
     @overload

@@ -392,6 +392,14 @@ class ClusterRoleBinding(TypedDict, total=False):
     roleRef: Required[RoleRef]
     subjects: list[RbacV1Subject]
 
+class ClusterTrustBundle(TypedDict, total=False):
+    """ClusterTrustBundle is a cluster-scoped container for X.509 trust anchors (root certificates)."""
+
+    apiVersion: Literal["certificates.k8s.io/v1"]
+    kind: Literal["ClusterTrustBundle"]
+    metadata: ObjectMeta
+    spec: Required[ClusterTrustBundleSpec]
+
 class ClusterTrustBundleProjection(TypedDict, total=False):
     """ClusterTrustBundleProjection describes how to select a set of ClusterTrustBundle objects and project
     their contents into the pod filesystem."""
@@ -402,6 +410,12 @@ class ClusterTrustBundleProjection(TypedDict, total=False):
     path: Required[str]
     signerName: str
     user: int
+
+class ClusterTrustBundleSpec(TypedDict, total=False):
+    """ClusterTrustBundleSpec contains the signer and trust anchors."""
+
+    signerName: str
+    trustBundle: Required[str]
 
 class Condition(TypedDict, total=False):
     """Condition contains details for one aspect of the current state of this API Resource."""
