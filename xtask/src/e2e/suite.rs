@@ -22,13 +22,6 @@ use crate::{
 /// How many clusters for single tests run at a time.
 const CLUSTERS: usize = 4;
 
-/// Tests that wait without a limit for what the cluster does not do, with their group. They
-/// are not run and count as failed.
-pub(super) const ENDLESS: [(&str, &str); 1] = [(
-    "network",
-    "[sig-network] Service endpoints latency should not be very high [Conformance]",
-)];
-
 /// What is run, and where ginkgo's reports go.
 pub(super) struct Suite<'a> {
     /// A regular expression of the tests' names.
@@ -94,7 +87,6 @@ impl Suite<'_> {
                 "--timeout=8h",
             ])
             .args(["--silence-skips", "--no-color", "--keep-going"])
-            .args(ENDLESS.map(|(_, name)| format!("--skip={}", escape(name))))
             .arg(format!("--procs={}", self.procs))
             .arg(format!("--focus={}", self.focus))
             .arg(format!("--output-dir={}", self.reports.display()))
