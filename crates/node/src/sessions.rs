@@ -81,9 +81,8 @@ impl Sessions {
             Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 let own = address.ip();
                 Err(failed(&format_args!(
-                    "connect: connection refused: nothing listens there; pods share this \
-                     machine's network, so a server must listen on its pod's own address \
-                     ($POD_IP, {own}) or on all addresses (0.0.0.0), not on 127.0.0.1"
+                    "connect: connection refused: nothing listens there; the pod's servers must \
+                     listen on $POD_IP ({own}) or on all addresses (0.0.0.0)"
                 )))
             }
             Ok(Err(error)) => Err(failed(&error)),

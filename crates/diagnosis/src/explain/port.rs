@@ -26,12 +26,8 @@ pub(super) fn taken(
     }
     let cause = format!("{}; another program uses its port", known.cause);
     let remedy = match event {
-        Some(_) => {
-            "pods of the embedded cluster share this machine's network: bind to the pod's own address, `$POD_IP`, instead of 0.0.0.0"
-        }
-        None => {
-            "choose another port; in the embedded cluster, whose pods share the machine's network, bind to the pod's own address, `$POD_IP`, instead of 0.0.0.0"
-        }
+        Some(_) => "do what the event says: choose another port, or another address to bind",
+        None => "choose another port, or end the program that uses it",
     };
     let mut found = Explanation::new(Cause::AddressInUse, cause, remedy);
     found.evidence = known.evidence;

@@ -7,6 +7,7 @@ use std::{
     ffi::OsString,
     net::Ipv4Addr,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use k8s_openapi::api::core::v1::{Container, Pod};
@@ -19,7 +20,7 @@ use crate::{
     },
     fields, node,
     sandbox::{
-        Command, Wiring,
+        Command, PodPorts, Wiring,
         view::{self, Mount, Restrictions, Source, ThisMachine},
     },
     security::{self, Accounts, Refusal},
@@ -82,6 +83,8 @@ pub(super) struct StartContext<'a> {
     pub(super) volumes: &'a BTreeMap<String, Prepared>,
     pub(super) sources: &'a Sources,
     pub(super) folder: &'a Path,
+    /// The pod's own ports, unless it uses the machine's network.
+    pub(super) ports: Option<Arc<PodPorts>>,
     /// Variables that name the Services of the pod's namespace.
     pub(super) links: &'a [(String, String)],
     /// Variables that name the devices allocated to the container.
@@ -139,6 +142,7 @@ impl StartContext<'_> {
             operations,
             privileges: enforced.privileges,
             wiring: self.wiring(),
+            ports: self.ports.clone(),
         })
     }
 

@@ -1,8 +1,8 @@
 //! The command to run in a container.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
-use super::{privileges::Privileges, stream::Wiring, view::Operation};
+use super::{ports::PodPorts, privileges::Privileges, stream::Wiring, view::Operation};
 
 /// The command to run in a container.
 #[derive(Debug, Clone, Default)]
@@ -22,4 +22,6 @@ pub(crate) struct Command {
     pub(crate) privileges: Privileges,
     /// The standard streams.
     pub(crate) wiring: Wiring,
+    /// The pod's ports; `None` for a command that uses the machine's.
+    pub(crate) ports: Option<Arc<PodPorts>>,
 }

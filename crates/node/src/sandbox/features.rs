@@ -87,6 +87,7 @@ fn try_namespaces(namespaces: libc::c_int, scratch: &Path, read_only: bool) -> i
         steps,
         hostname: None,
         limits: Limits::default(),
+        listen: None,
         init: 2,
         arguments: Strings::new(Vec::new()),
         environment: Strings::new(Vec::new()),

@@ -8,6 +8,7 @@ mod features;
 mod filter;
 mod init;
 mod output_until_exit;
+mod ports;
 mod privileges;
 mod process;
 mod spawner;
@@ -21,6 +22,7 @@ mod tests;
 
 pub(crate) use command::Command;
 pub(crate) use output_until_exit::OutputUntilExit;
+pub(crate) use ports::PodPorts;
 pub(crate) use privileges::Privileges;
 pub(crate) use process::Process;
 pub(crate) use spawner::Spawner;

@@ -6,7 +6,10 @@
 use std::{
     ffi::OsStr,
     io,
-    os::fd::{AsRawFd, OwnedFd, RawFd},
+    os::{
+        fd::{AsRawFd, OwnedFd, RawFd},
+        unix::net::UnixStream,
+    },
     path::Path,
     sync::mpsc,
     thread::JoinHandle,
@@ -21,6 +24,7 @@ use super::{
     features::Features,
     filter,
     init::{self, Duties},
+    ports::supervise,
     process::Process,
     start_error::{StartError, read_report},
     steps::steps,
@@ -172,6 +176,14 @@ impl Spawner {
         let own_processes = enter.is_none() && self.features.has_mounts();
         let mut program = self.compile(command, enter, &far, &report_end)?;
         program.mounts_of = mounts_of;
+        let ports = command.ports.clone().filter(|_| self.features.has_mounts());
+        let sockets = ports.map(|ports| Ok((ports, UnixStream::pair()?)));
+        let sockets = sockets.transpose().map_err(system)?;
+        let (listener, far_listener) = match sockets {
+            Some((ports, (near, far))) => (Some((ports, near)), Some(OwnedFd::from(far))),
+            None => (None, None),
+        };
+        program.listen = far_listener.as_ref().map(AsRawFd::as_raw_fd);
         let (answer, child) = oneshot::channel();
         let stopped = || StartError::System(io::Error::other("the node agent is stopping"));
         self.requests
@@ -180,7 +192,12 @@ impl Spawner {
             .send(Request {
                 program,
                 answer,
-                _ends: far.into_iter().chain([report_end]).chain(other).collect(),
+                _ends: far
+                    .into_iter()
+                    .chain([report_end])
+                    .chain(other)
+                    .chain(far_listener)
+                    .collect(),
             })
             .map_err(|_| stopped())?;
         let mut child = child.await.map_err(|_| stopped())??;
@@ -189,6 +206,12 @@ impl Spawner {
             Process::new(child.pid, descriptor, own_processes).map_err(StartError::System)?;
         let mut report = Receiver::from_owned_fd(report.into()).map_err(system)?;
         read_report(&mut report, command).await?;
+        if let Some((ports, near)) = listener
+            && let Err(error) = supervise(&near.into(), ports)
+        {
+            // The kernel has no listeners: the container uses the machine's ports.
+            tracing::debug!(%error, "a container has no ports of its own");
+        }
         Ok(Started { process, ends })
     }
 
@@ -222,6 +245,7 @@ impl Spawner {
                 },
                 capabilities: privileges.capabilities.filter(|_| in_user_namespace),
             },
+            listen: None,
             init: self.init.as_raw_fd(),
             arguments: Strings::new(Vec::new()),
             environment: Strings::new(init::environment(command).map_err(system)?),

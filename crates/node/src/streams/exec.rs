@@ -130,6 +130,7 @@ pub(super) fn command(own: &Arc<Command>, words: &[String], wanted: StreamsWante
         working_folder: own.working_folder.clone(),
         privileges: own.privileges.clone(),
         wiring,
+        ports: own.ports.clone(),
         ..Command::default()
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use super::{helpers::*, *};
 
 /// Prints the privileges of its process.
-const STATUS: &str = "grep -E '^(NoNewPrivs|Seccomp|CapBnd|CapEff):' /proc/self/status; \
+const STATUS: &str = "grep -E '^(NoNewPrivs|Seccomp_filters|CapBnd|CapEff):' /proc/self/status; \
                       echo user $(id -u); echo group $(id -g); echo groups $(id -G);";
 
 /// Prints which attempts succeed.
@@ -54,7 +54,8 @@ async fn agent_with_security_contexts() {
     let spec = with_volume(&script, of_pod, own);
     let restricted = [
         ("NoNewPrivs:", "1"),
-        ("Seccomp:", "2"),
+        // That of the ports, and that of the profile.
+        ("Seccomp_filters:", "2"),
         ("CapBnd:", NONE),
         ("CapEff:", NONE),
         ("user", "1234"),
@@ -110,7 +111,7 @@ async fn agent_with_security_contexts() {
             &facts_of_it,
             &[
                 ("NoNewPrivs:", "0"),
-                ("Seccomp:", "0"),
+                ("Seccomp_filters:", "1"),
                 ("user", "0"),
                 ("etc", "no"),
                 ("tmp", "no"),

@@ -4,7 +4,8 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use longshore_node_api::SessionError;
 
-use super::*;
+use super::{helpers::has_namespaces, *};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 const SERVES: &str = "\
 import socket, sys, time
@@ -39,22 +40,105 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
+/// Connects to a server that sends its name, as `answers` does.
+async fn answer(address: &str, port: u16) -> String {
+    let mut stream = tokio::net::TcpStream::connect((address, port))
+        .await
+        .unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    text
+}
+
+const ANSWERS: &str = "\
+import os, socket, sys
+family = socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET
+server = socket.create_server((sys.argv[1], int(sys.argv[2])), family=family,
+                              dualstack_ipv6=sys.argv[1] == '::')
+print('ready', flush=True)
+# The pod reaches its own server at localhost, and the machine's at another port.
+def ask(port):
+    with socket.create_connection(('127.0.0.1', port)) as client:
+        return client.recv(100).decode()
+if os.fork() == 0:
+    print(ask(int(sys.argv[2])), ask(int(sys.argv[3])), flush=True)
+    sys.exit()
+while True:
+    connection, _ = server.accept()
+    connection.sendall(os.environ['HOSTNAME'].encode())
+    connection.close()";
+
+/// Servers of several pods use the same port, whatever addresses they listen on.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_servers_of_two_pods_may_use_one_port() {
+    let stage = Stage::new().await;
+    if !has_namespaces(&stage).await {
+        return;
+    }
+    // A server of the machine.
+    let machine = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .await
+        .unwrap();
+    let outside = machine.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = machine.accept().await.unwrap();
+            stream.write_all(b"machine").await.unwrap();
+        }
+    });
+    let port = free_port();
+    for (name, on) in [
+        ("a", "0.0.0.0"),
+        ("b", "0.0.0.0"),
+        ("c", "127.0.0.1"),
+        ("d", "::"),
+    ] {
+        let command = json!([
+            "/usr/bin/python3",
+            "-c",
+            ANSWERS,
+            on,
+            port.to_string(),
+            outside.to_string()
+        ]);
+        let container = json!({"name": "main", "image": "none", "command": command});
+        let spec = json!({"restartPolicy": "Never", "containers": [container]});
+        stage.run(name, spec).await;
+    }
+    for name in ["a", "b", "c", "d"] {
+        let pod = until_ready(&stage, name).await;
+        let address = pod["status"]["podIP"].as_str().unwrap();
+        assert_eq!(answer(address, port).await, name);
+        let inside = format!("{name} machine");
+        let found = async {
+            while !stage.log(&pod).await.contains(&inside) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let found = tokio::time::timeout(TIMEOUT, found).await;
+        assert!(found.is_ok(), "{}", stage.log(&pod).await);
+    }
+    stage.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_port_conflict_is_reported_with_the_remedy() {
     let stage = Stage::new().await;
     let port = free_port();
-    stage.run("first", serves("0.0.0.0", port)).await;
+    let on_machine = |port| {
+        let mut spec = serves("0.0.0.0", port);
+        spec["hostNetwork"] = json!(true);
+        spec
+    };
+    stage.run("first", on_machine(port)).await;
     until_ready(&stage, "first").await;
-    stage.run("second", serves("0.0.0.0", port)).await;
+    stage.run("second", on_machine(port)).await;
     let pod = stage.ended("second").await;
     assert_eq!(pod["status"]["phase"], "Failed", "{pod:#}");
-    let address = pod["status"]["podIP"].as_str().unwrap();
     assert_eq!(
         stage.event("second", "AddressInUse").await,
-        format!(
-            "container main could not bind its port: pods share this machine's network; \
-             bind to the pod's own address ($POD_IP, {address}) instead of 0.0.0.0"
-        )
+        "container main could not bind its port: with hostNetwork, a pod uses the ports of this \
+         machine; use another port, or omit hostNetwork"
     );
     // The remedy works.
     let port = free_port();
@@ -74,29 +158,31 @@ async fn a_port_conflict_is_reported_with_the_remedy() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_port_forward_connects_to_the_pods_own_address() {
     let stage = Stage::new().await;
-    let port = free_port();
-    stage.run("hidden", serves("127.0.0.1", port)).await;
-    let hidden = until_ready(&stage, "hidden").await;
     let sessions = stage.agent.as_ref().unwrap().sessions();
-    let address = hidden["status"]["podIP"].as_str().unwrap();
-    let Err(SessionError::Failed(message)) = sessions.connect(main_container(&hidden), port).await
-    else {
-        panic!("connected")
-    };
-    assert_eq!(
-        message,
-        format!(
-            "failed to connect to {address}:{port}: connect: connection refused: nothing \
-             listens there; pods share this machine's network, so a server must listen on \
-             its pod's own address ($POD_IP, {address}) or on all addresses (0.0.0.0), \
-             not on 127.0.0.1"
-        )
-    );
     let port = free_port();
-    for (name, on) in [("own", "$(POD_IP)"), ("all", "0.0.0.0")] {
+    for (name, on) in [
+        ("own", "$(POD_IP)"),
+        ("all", "0.0.0.0"),
+        ("local", "127.0.0.1"),
+    ] {
         stage.run(name, serves(on, port)).await;
         let pod = until_ready(&stage, name).await;
         sessions.connect(main_container(&pod), port).await.unwrap();
+        let address = pod["status"]["podIP"].as_str().unwrap();
+        let other = free_port();
+        let Err(SessionError::Failed(message)) =
+            sessions.connect(main_container(&pod), other).await
+        else {
+            panic!("connected")
+        };
+        assert_eq!(
+            message,
+            format!(
+                "failed to connect to {address}:{other}: connect: connection refused: nothing \
+                 listens there; the pod's servers must listen on $POD_IP ({address}) or on all \
+                 addresses (0.0.0.0)"
+            )
+        );
         let now = DeleteOptions {
             grace_seconds: Some(0),
             ..DeleteOptions::default()

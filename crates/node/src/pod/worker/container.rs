@@ -14,6 +14,7 @@ use crate::{
     devices::Allocation,
     environment::ConfigError,
     logs::{LogWriter, Progress, capture},
+    node,
     sandbox::{Command, StartError},
     sources::References,
     streams::{self, Attachment},
@@ -60,6 +61,7 @@ impl Worker {
             volumes,
             sources: &sources,
             folder: &folder,
+            ports: self.ports.clone(),
             links: &links,
             devices: &devices,
         };
@@ -316,18 +318,34 @@ impl Worker {
         let message = messages::read(&folder, &self.pod, container, code, &tail);
         self.records[index].ended(code, message, Timestamp::now());
         if code != 0 && reports_port_in_use(&tail) {
-            let address = self
-                .address
-                .map_or_else(String::new, |address| address.to_string());
             let text = format!(
-                "container {} could not bind its port: pods share this machine's network; \
-                 bind to the pod's own address ($POD_IP, {address}) instead of 0.0.0.0",
-                self.records[index].name()
+                "container {} could not bind its port: {}",
+                self.records[index].name(),
+                self.port_remedy()
             );
             self.note(true, "AddressInUse", text, Some(index));
         }
         if self.stopping.is_none() {
             self.plan_next(index, code);
+        }
+    }
+
+    /// Says why a port may be in use, and the remedy.
+    fn port_remedy(&self) -> String {
+        let address = self.address.unwrap_or(node::ADDRESS);
+        if address == node::ADDRESS {
+            return "with hostNetwork, a pod uses the ports of this machine; use another port, \
+                    or omit hostNetwork"
+                .to_owned();
+        }
+        match self.shared.spawner.features().has_mounts() {
+            true => "another container of the pod, or a program that listens on all addresses \
+                     of this machine, uses it; use another port"
+                .to_owned(),
+            false => format!(
+                "pods share this machine's network; bind to the pod's own address ($POD_IP, \
+                 {address}) instead of 0.0.0.0"
+            ),
         }
     }
 

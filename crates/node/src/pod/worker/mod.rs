@@ -36,7 +36,7 @@ use super::{
 use crate::{
     claims::ClaimVolumes,
     events::Note,
-    sandbox::Process,
+    sandbox::{PodPorts, Process},
     tokens::Tokens,
     volumes::{self, Prepared},
 };
@@ -95,6 +95,8 @@ struct Worker {
     /// Tokens of the pod's service account.
     tokens: Arc<Tokens>,
     address: Option<Ipv4Addr>,
+    /// Its ports, unless it uses the machine's network.
+    ports: Option<Arc<PodPorts>>,
     volumes: Option<BTreeMap<String, Prepared>>,
     /// The process that holds the volumes in memory.
     memory: Option<Process>,
@@ -187,6 +189,7 @@ impl Worker {
             refresher: JoinSet::new(),
             tokens: Arc::new(tokens),
             address: None,
+            ports: None,
             volumes: None,
             memory: None,
             claims: ClaimVolumes::new(),

@@ -1,6 +1,6 @@
 //! Prepares an address, names and volumes before a pod's containers start.
 
-use std::{collections::BTreeMap, fs, net::Ipv4Addr, path::Path};
+use std::{collections::BTreeMap, fs, net::Ipv4Addr, path::Path, sync::Arc};
 
 use jiff::Timestamp;
 use longshore_client::Error;
@@ -9,7 +9,8 @@ use super::{super::VOLUMES_DIR, SubtaskMessage, Worker, start};
 use crate::{
     NewVolume, access, claims, fill,
     hosts::Host,
-    memory,
+    memory, node,
+    sandbox::PodPorts,
     security::{self, Owner},
     sources::{self, References, Sources},
     tokens::{TokenError, TokenSpec},
@@ -49,6 +50,9 @@ impl Worker {
         self.shared
             .running_containers
             .set_address(&self.uid, address);
+        if self.ports.is_none() && address != node::ADDRESS {
+            self.ports = Some(Arc::new(PodPorts::new(address)));
+        }
         let folder = self.shared.pod_folder(&self.uid);
         let failed = |error: std::io::Error| {
             let text = format!(

@@ -9,6 +9,7 @@
 #![allow(unsafe_code)]
 
 mod descriptor_mounts;
+mod listen;
 mod path_mounts;
 mod prepare;
 mod privileges;
@@ -29,7 +30,7 @@ use run_step::run_step;
 pub(super) use stage::Stage;
 pub(super) use step::{Step, Walk};
 pub(super) use strings::{Strings, c_string};
-use system::{INIT, check, errno, exit, fail, fork_into};
+use system::{INIT, LISTEN, check, errno, exit, fail, fork_into};
 
 /// The signal that makes a container's init kill everything that the command
 /// started, and exit; used if there is no PID namespace for that.
@@ -146,6 +147,11 @@ fn become_init(program: &Program) -> ! {
         {
             fail(Stage::Hostname, 0, error);
         }
+    }
+    if program.listen.is_some()
+        && let Err(error) = listen::listen(LISTEN)
+    {
+        fail(Stage::SystemCalls, 0, error);
     }
     if let Err((stage, error)) = privileges::give_up(&program.limits) {
         fail(stage, 0, error);

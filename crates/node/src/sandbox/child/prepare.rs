@@ -5,7 +5,7 @@ use std::{ffi::c_int, ptr};
 
 use super::{
     program::Program,
-    system::{ERRORS, INIT, check, write_file},
+    system::{ERRORS, INIT, LISTEN, check, write_file},
 };
 
 /// Enters the namespaces of an existing container; later children are in its
@@ -25,12 +25,14 @@ pub(super) fn enter(program: &Program) -> Result<(), c_int> {
     }
 }
 
-/// Moves the streams to 0, 1, 2, the error pipe to 3, the init's file to 4, and
-/// closes all other descriptors.
+/// Moves the streams to 0, 1, 2, the error pipe to 3, the init's file to 4, the socket for the
+/// listener to 5, and closes all other descriptors.
 pub(super) fn move_descriptors(program: &Program) -> Result<(), c_int> {
-    let mut high = [0; 5];
+    let mut high = [0; 6];
     let [input, output, error] = program.streams;
-    let descriptors = [input, output, error, program.errors, program.init];
+    // Without a listener, the last one is a copy of the init's file, which is closed.
+    let listen = program.listen.unwrap_or(program.init);
+    let descriptors = [input, output, error, program.errors, program.init, listen];
     for (slot, descriptor) in high.iter_mut().zip(descriptors) {
         // Move all away first: a source may be at the number of another target.
         // SAFETY: duplicates an open descriptor.
@@ -45,8 +47,13 @@ pub(super) fn move_descriptors(program: &Program) -> Result<(), c_int> {
     // SAFETY: sets close-on-exec on the init's file.
     check(unsafe { libc::fcntl(INIT, libc::F_SETFD, libc::FD_CLOEXEC) })?;
     // SAFETY: closes descriptors of this process, in which nothing owns them.
-    if unsafe { libc::syscall(libc::SYS_close_range, INIT + 1, u32::MAX, 0u32) } == -1 {
-        for descriptor in INIT + 1..65_536 {
+    let first = if program.listen.is_some() {
+        LISTEN + 1
+    } else {
+        LISTEN
+    };
+    if unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0u32) } == -1 {
+        for descriptor in first..65_536 {
             // SAFETY: as above, for kernels without close_range.
             unsafe { libc::close(descriptor) };
         }

@@ -36,6 +36,8 @@ pub(in crate::sandbox) struct Program {
     pub(in crate::sandbox) steps: Vec<Step>,
     pub(in crate::sandbox) hostname: Option<CString>,
     pub(in crate::sandbox) limits: Limits,
+    /// The socket over which to send the listener for the pod's ports.
+    pub(in crate::sandbox) listen: Option<RawFd>,
     /// The init's executable.
     pub(in crate::sandbox) init: RawFd,
     /// The init's arguments (see `init/arguments.rs`) and the command's

@@ -9,6 +9,8 @@ use super::stage::Stage;
 pub(super) const ERRORS: RawFd = 3;
 /// The descriptor of the init's executable.
 pub(super) const INIT: RawFd = 4;
+/// The descriptor of the socket to the agent, over which the child sends a listener.
+pub(super) const LISTEN: RawFd = 5;
 
 pub(super) fn errno() -> c_int {
     // SAFETY: reads this thread's errno, which stays valid after clone.

@@ -1,0 +1,97 @@
+//! Answers the notifications of a container.
+
+use std::{io, net::SocketAddr, os::fd::OwnedFd, sync::Arc};
+
+use tokio::io::Interest;
+
+use super::{
+    PodPorts,
+    address::{own, read},
+    notification::{self, Answer, Call, Notification},
+};
+use crate::sandbox::child::register;
+
+/// Answers the notifications of the listener that the container has sent over `socket`, until
+/// all its processes have ended.
+pub(in crate::sandbox) fn supervise(socket: &OwnedFd, ports: Arc<PodPorts>) -> io::Result<()> {
+    let listener = notification::received_descriptor(socket)?;
+    let listener = Arc::new(register(listener, Interest::READABLE)?);
+    tokio::spawn(async move {
+        while let Ok(mut ready) = listener.readable().await {
+            while notification::has_notification(listener.get_ref()) {
+                match notification::receive(listener.get_ref()) {
+                    Ok(received) => respond(&listener, received, &ports),
+                    // The process was killed in the meantime.
+                    Err(error) => tracing::trace!(%error, "no notification"),
+                }
+            }
+            if notification::is_over(listener.get_ref()) {
+                return;
+            }
+            ready.clear_ready();
+        }
+    });
+    Ok(())
+}
+
+type Listener = tokio::io::unix::AsyncFd<OwnedFd>;
+
+fn respond(listener: &Arc<Listener>, received: Notification, ports: &Arc<PodPorts>) {
+    let Some((socket, address)) = changed(listener.get_ref(), received, ports) else {
+        let _ = notification::answer(listener.get_ref(), received, Answer::Continue);
+        return;
+    };
+    match received.call {
+        Call::Bind => {
+            let error = notification::execute(Call::Bind, &socket, address);
+            if error == 0 {
+                ports.bound.lock().insert(address.port());
+            }
+            // An IPv6 socket that takes no IPv4 addresses keeps its own.
+            let is_v6_only =
+                address.is_ipv6() && matches!(error, libc::EINVAL | libc::EADDRNOTAVAIL);
+            let answer = if is_v6_only {
+                Answer::Continue
+            } else {
+                Answer::Done(error)
+            };
+            let _ = notification::answer(listener.get_ref(), received, answer);
+        }
+        // A connection may have to wait.
+        Call::Connect => {
+            let listener = listener.clone();
+            tokio::task::spawn_blocking(move || {
+                let error = notification::execute(Call::Connect, &socket, address);
+                // The server has ended: the machine may have another one.
+                let is_refused = error == libc::ECONNREFUSED;
+                let answer = if is_refused {
+                    Answer::Continue
+                } else {
+                    Answer::Done(error)
+                };
+                let _ = notification::answer(listener.get_ref(), received, answer);
+            });
+        }
+    }
+}
+
+/// Returns the socket and the address in place of the one that the process gave; `None` if the
+/// call is to be executed as it is.
+fn changed(
+    listener: &OwnedFd,
+    received: Notification,
+    ports: &PodPorts,
+) -> Option<(OwnedFd, SocketAddr)> {
+    let bytes = notification::address(listener, received)?;
+    let address = own(read(&bytes)?, ports.address)?;
+    if received.call == Call::Connect && !ports.bound.lock().contains(&address.port()) {
+        return None;
+    }
+    match notification::socket(listener, received) {
+        Ok(socket) => Some((socket, address)),
+        Err(error) => {
+            tracing::debug!(%error, "cannot reach a socket of a container");
+            None
+        }
+    }
+}
