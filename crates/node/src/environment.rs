@@ -1,11 +1,11 @@
 //! Environments of containers: `$(VAR)` expansion and the sources of values
 //! (api-semantics rule 37). Pure; [`Lookup`] provides fetched objects.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 
-use crate::{downward, volumes::TrustBundle};
+use crate::{downward, lookup::Lookup};
 
 /// The longest variable (`NAME=value`) and the longest argument of a command in
 /// bytes: the kernel's `MAX_ARG_STRLEN` with 4 KiB pages.
@@ -13,19 +13,6 @@ pub(crate) const LONGEST_TEXT: usize = 128 * 1024;
 /// The largest environment in bytes: Linux's limit for the environment and
 /// arguments together.
 pub(crate) const LARGEST_ENVIRONMENT: usize = 6 << 20;
-
-/// Provides the values of ConfigMaps and Secrets, and the ClusterTrustBundles, which were
-/// fetched before.
-pub(crate) trait Lookup {
-    /// Returns the ConfigMap's values; `None` if it does not exist.
-    fn config_map(&self, name: &str) -> Option<&BTreeMap<String, Vec<u8>>>;
-    /// Returns the Secret's values; `None` if it does not exist.
-    fn secret(&self, name: &str) -> Option<&BTreeMap<String, Vec<u8>>>;
-    /// Returns the ClusterTrustBundles.
-    fn trust_bundles(&self) -> &[TrustBundle] {
-        &[]
-    }
-}
 
 /// Why an environment is invalid; the container waits with
 /// `CreateContainerConfigError`.
@@ -304,6 +291,8 @@ fn text(variable: &str, value: &[u8]) -> Result<String, ConfigError> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeMap;
+
     use super::*;
     use serde_json::json;
 

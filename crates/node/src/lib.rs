@@ -59,6 +59,7 @@ mod hosts;
 mod images;
 mod last_end;
 mod logs;
+mod lookup;
 mod machine;
 mod memory;
 mod node;

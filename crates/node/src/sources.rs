@@ -13,8 +13,8 @@ use serde::Deserialize;
 use tokio::task::JoinSet;
 
 use crate::{
-    environment::Lookup,
-    volumes::{self, TrustBundle},
+    lookup::{Lookup, TrustBundle},
+    volumes,
 };
 
 /// The fetched objects of a pod's namespace.

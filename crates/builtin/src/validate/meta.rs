@@ -135,7 +135,7 @@ fn named(rule: NameRule, path: &str, own: &str, object: &Object, causes: &mut Ve
         NameRule::Subdomain => subdomain(path, own, causes),
         NameRule::ServiceLabel => service_label(path, own, causes),
         NameRule::PathSegment => path_segment(path, own, causes),
-        NameRule::OfSigner => super::trust_bundle::name(path, own, object, causes),
+        NameRule::OfSigner => signed_name(path, own, object, causes),
         NameRule::Address => {
             if super::address::canonical(own).as_deref() != Some(own) {
                 let usual = super::address::canonical(own).unwrap_or_default();
@@ -145,6 +145,35 @@ fn named(rule: NameRule, path: &str, own: &str, object: &Object, causes: &mut Ve
                 );
                 causes.push(Cause::invalid(path, own, &detail));
             }
+        }
+    }
+}
+
+/// Validates the name of a bundle, which begins with its signer.
+fn signed_name(path: &str, own: &str, object: &Object, causes: &mut Vec<StatusCause>) {
+    let signer = json::text(object, "spec.signerName");
+    if signer.is_empty() {
+        if own.contains(':') {
+            let detail = "ClusterTrustBundle without signer name must not have \":\" in its name";
+            return causes.push(Cause::invalid(path, own, detail));
+        }
+        return subdomain(path, own, causes);
+    }
+    let prefix = format!("{}:", signer.replace('/', ":"));
+    match own.strip_prefix(&prefix) {
+        Some(rest) => {
+            let before = causes.len();
+            subdomain(path, rest, causes);
+            for cause in &mut causes[before..] {
+                let (shown, whole) = (format!("{rest:?}"), format!("{own:?}"));
+                cause.message = cause.message.replacen(&shown, &whole, 1);
+            }
+        }
+        None => {
+            let detail = format!(
+                "ClusterTrustBundle for signerName {signer} must be named with prefix {prefix}"
+            );
+            causes.push(Cause::invalid(path, own, &detail));
         }
     }
 }
@@ -318,4 +347,34 @@ pub(super) fn change(before: &Object, after: &Object) -> Vec<StatusCause> {
             .join(", ")
     );
     vec![Cause::forbidden("metadata.finalizers", &detail)]
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_of_trust_bundles_begin_with_the_signer() {
+        let problem = |own: &str, signer: &str| {
+            let object = json!({"spec": {"signerName": signer}});
+            let mut causes = Vec::new();
+            signed_name(
+                "metadata.name",
+                own,
+                object.as_object().unwrap(),
+                &mut causes,
+            );
+            causes.pop().map(|cause| cause.message)
+        };
+        assert_eq!(problem("a.b", ""), None);
+        assert_eq!(problem("a.example:signer:x", "a.example/signer"), None);
+        assert!(problem("a:b", "").unwrap().contains("must not have \":\""));
+        let missing = problem("x", "a.example/signer").unwrap();
+        assert!(missing.ends_with("must be named with prefix a.example:signer:"));
+        let bad = problem("a.example:signer:X", "a.example/signer").unwrap();
+        assert!(bad.starts_with("Invalid value: \"a.example:signer:X\": a lowercase"));
+    }
 }

@@ -8,12 +8,9 @@ use yasna::{ASN1Result, Tag, models::ObjectIdentifier};
 use super::{
     certificate::signer_name,
     field_value::{Causes, FieldValue},
-    meta, pem,
+    pem,
 };
-use crate::{
-    cause::Cause,
-    json::{self, Object},
-};
+use crate::{cause::Cause, json::Object};
 
 /// The maximum size of `spec.trustBundle` in bytes.
 const MAX_SIZE: usize = 1 << 20;
@@ -39,35 +36,6 @@ pub(crate) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
 pub(crate) fn update(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
     let signer = |object| FieldValue::field(object, "spec").get("signerName");
     Causes(causes).immutable(&signer(before), &signer(after));
-}
-
-/// Validates the name of a bundle, which begins with its signer.
-pub(super) fn name(path: &str, own: &str, object: &Object, causes: &mut Vec<StatusCause>) {
-    let signer = json::text(object, "spec.signerName");
-    if signer.is_empty() {
-        if own.contains(':') {
-            let detail = "ClusterTrustBundle without signer name must not have \":\" in its name";
-            return causes.push(Cause::invalid(path, own, detail));
-        }
-        return meta::subdomain(path, own, causes);
-    }
-    let prefix = format!("{}:", signer.replace('/', ":"));
-    match own.strip_prefix(&prefix) {
-        Some(rest) => {
-            let before = causes.len();
-            meta::subdomain(path, rest, causes);
-            for cause in &mut causes[before..] {
-                let (shown, whole) = (format!("{rest:?}"), format!("{own:?}"));
-                cause.message = cause.message.replacen(&shown, &whole, 1);
-            }
-        }
-        None => {
-            let detail = format!(
-                "ClusterTrustBundle for signerName {signer} must be named with prefix {prefix}"
-            );
-            causes.push(Cause::invalid(path, own, &detail));
-        }
-    }
 }
 
 enum Problem {
@@ -213,28 +181,6 @@ mod tests {
         ] {
             assert_eq!(of(&text), [invalid(detail)]);
         }
-    }
-
-    #[test]
-    fn names_begin_with_the_signer() {
-        let problem = |own: &str, signer: &str| {
-            let object = json!({"spec": {"signerName": signer}});
-            let mut causes = Vec::new();
-            name(
-                "metadata.name",
-                own,
-                object.as_object().unwrap(),
-                &mut causes,
-            );
-            causes.pop().map(|cause| cause.message)
-        };
-        assert_eq!(problem("a.b", ""), None);
-        assert_eq!(problem("a.example:signer:x", "a.example/signer"), None);
-        assert!(problem("a:b", "").unwrap().contains("must not have \":\""));
-        let missing = problem("x", "a.example/signer").unwrap();
-        assert!(missing.ends_with("must be named with prefix a.example:signer:"));
-        let bad = problem("a.example:signer:X", "a.example/signer").unwrap();
-        assert!(bad.starts_with("Invalid value: \"a.example:signer:X\": a lowercase"));
     }
 
     proptest! {

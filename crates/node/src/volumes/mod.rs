@@ -17,7 +17,7 @@ use k8s_openapi::api::core::v1::{Pod, Volume};
 use crate::{
     claims::{ClaimSource, ClaimVolume, ClaimVolumes},
     downward,
-    environment::Lookup,
+    lookup::Lookup,
     security::Owner,
     tokens::Issued,
 };
@@ -26,7 +26,6 @@ pub(crate) use files::token_file;
 pub(crate) use path::sub_path;
 use path::{give_to_group, host_path, local_path, make_folder, share_with_group};
 pub(crate) use publish::{Files, VolumeFile, publish};
-pub(crate) use trust::TrustBundle;
 
 /// A volume that is ready to be mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]

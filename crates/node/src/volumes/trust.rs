@@ -1,6 +1,6 @@
 //! Certificates of ClusterTrustBundles in projected volumes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use k8s_openapi::{
@@ -12,18 +12,10 @@ use longshore_model::{
 };
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
+use crate::lookup::TrustBundle;
+
 /// The length of a line of base64 in PEM.
 const LINE: usize = 64;
-
-/// A ClusterTrustBundle.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct TrustBundle {
-    pub(crate) name: String,
-    pub(crate) signer: String,
-    pub(crate) labels: BTreeMap<String, String>,
-    /// The certificates in PEM.
-    pub(crate) pem: String,
-}
 
 /// Why a projection has no certificates.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -6,7 +6,8 @@ use longshore_node_api::LogRequest;
 
 use super::{Stage, helpers::is_root, query, run_once, shell};
 
-/// The containers of a pod share the volume, also after a restart, and nobody else has it.
+/// The containers of a pod share the volume, also after a restart, and the machine
+/// does not have it.
 #[tokio::test(flavor = "multi_thread")]
 async fn volumes_in_memory_are_shared_and_limited() {
     if !is_root() {
