@@ -73,10 +73,10 @@ macro_rules! builtin_kinds {
             api::batch::v1, CronJob, CronJobItem, CronJobList, cronjobs;
             /// Pods that run to completion.
             api::batch::v1, Job, JobItem, JobList, jobs;
-            /// Certificates of authorities.
-            api::certificates::v1, ClusterTrustBundle, ClusterTrustBundleItem, ClusterTrustBundleList, clustertrustbundles;
             /// A request for a certificate.
             api::certificates::v1, CertificateSigningRequest, CertificateSigningRequestItem, CertificateSigningRequestList, certificatesigningrequests;
+            /// Certificates of authorities.
+            api::certificates::v1, ClusterTrustBundle, ClusterTrustBundleItem, ClusterTrustBundleList, clustertrustbundles;
             /// A lease, for leader election.
             api::coordination::v1, Lease, LeaseItem, LeaseList, leases;
             /// Addresses behind a Service.

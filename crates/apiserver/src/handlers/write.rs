@@ -106,7 +106,7 @@ fn check_may_create(call: &Call, target: &Target) -> Result<(), StatusError> {
 /// Sets the requester of a new certificate request; values in the body are
 /// ignored.
 fn set_requester(call: &Call, kind: &KindInfo, object: &mut Value) {
-    let is_request = &*kind.gvk.group == "certificates.k8s.io";
+    let is_request = certificates::is_request(kind);
     let spec = object.get_mut("spec").filter(|_| is_request);
     if let (Some(Value::Object(spec)), Value::Object(user)) = (spec, call.user.info()) {
         for field in ["username", "uid", "groups", "extra"] {

@@ -125,7 +125,11 @@ impl Inputs<'_> {
                 source,
             };
             let pem = anchors(self.lookup.trust_bundles(), source).map_err(failed)?;
-            let file = private_file(pem.into_bytes(), self.owner, mode);
+            let file = VolumeFile {
+                bytes: pem.into_bytes(),
+                mode,
+                ..VolumeFile::default()
+            };
             files.insert(relative(volume, &source.path)?, file);
             Ok(())
         } else if let Some(source) = &source.service_account_token {
@@ -151,13 +155,9 @@ impl Inputs<'_> {
 /// that all containers share; with an `fsGroup`, the group may read it too;
 /// without either, everyone in the pod can read it.
 pub(crate) fn token_file(token: &str, owner: Owner, mode: u32) -> VolumeFile {
-    private_file(token.as_bytes().to_vec(), owner, mode)
-}
-
-fn private_file(bytes: Vec<u8>, owner: Owner, mode: u32) -> VolumeFile {
     let is_private = owner.user.is_some() || owner.group.is_some();
     VolumeFile {
-        bytes,
+        bytes: token.as_bytes().to_vec(),
         mode: if is_private { 0o600 } else { mode },
         user: owner.user,
     }
