@@ -160,11 +160,14 @@ async fn a_port_forward_connects_to_the_pods_own_address() {
     let stage = Stage::new().await;
     let sessions = stage.agent.as_ref().unwrap().sessions();
     let port = free_port();
-    for (name, on) in [
+    let servers = [
         ("own", "$(POD_IP)"),
         ("all", "0.0.0.0"),
         ("local", "127.0.0.1"),
-    ] {
+    ];
+    // Without ports of its own, a pod's localhost is the machine's.
+    let count = if has_namespaces(&stage).await { 3 } else { 2 };
+    for (name, on) in servers.into_iter().take(count) {
         stage.run(name, serves(on, port)).await;
         let pod = until_ready(&stage, name).await;
         sessions.connect(main_container(&pod), port).await.unwrap();

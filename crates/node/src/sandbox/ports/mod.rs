@@ -11,17 +11,23 @@ mod address;
 mod notification;
 mod supervisor;
 
-use std::{collections::HashSet, net::Ipv4Addr};
+use std::{collections::HashSet, net::Ipv4Addr, sync::Arc};
 
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
 pub(super) use supervisor::supervise;
+
+/// The number of a pod's connections to itself that may wait for its servers at a time. Each
+/// blocks a thread of the agent.
+const CONNECTING: usize = 8;
 
 /// The ports at which the servers of a pod listen on its own address.
 #[derive(Debug)]
 pub(crate) struct PodPorts {
     address: Ipv4Addr,
     bound: Mutex<HashSet<u16>>,
+    connecting: Arc<Semaphore>,
 }
 
 impl PodPorts {
@@ -30,6 +36,7 @@ impl PodPorts {
         Self {
             address,
             bound: Mutex::default(),
+            connecting: Arc::new(Semaphore::new(CONNECTING)),
         }
     }
 }

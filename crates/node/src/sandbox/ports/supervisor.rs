@@ -11,6 +11,9 @@ use super::{
 };
 use crate::sandbox::child::register;
 
+/// The number of notifications that are answered before others have a turn.
+const AT_A_TIME: usize = 16;
+
 /// Answers the notifications of the listener that the container has sent over `socket`, until
 /// all its processes have ended.
 pub(in crate::sandbox) fn supervise(socket: &OwnedFd, ports: Arc<PodPorts>) -> io::Result<()> {
@@ -18,7 +21,12 @@ pub(in crate::sandbox) fn supervise(socket: &OwnedFd, ports: Arc<PodPorts>) -> i
     let listener = Arc::new(register(listener, Interest::READABLE)?);
     tokio::spawn(async move {
         while let Ok(mut ready) = listener.readable().await {
+            let mut answered = 0_usize;
             while notification::has_notification(listener.get_ref()) {
+                answered = answered.wrapping_add(1);
+                if answered.is_multiple_of(AT_A_TIME) {
+                    tokio::task::yield_now().await;
+                }
                 match notification::receive(listener.get_ref()) {
                     Ok(received) => respond(&listener, received, &ports),
                     // The process was killed in the meantime.
@@ -59,17 +67,21 @@ fn respond(listener: &Arc<Listener>, received: Notification, ports: &Arc<PodPort
         }
         // A connection may have to wait.
         Call::Connect => {
-            let listener = listener.clone();
-            tokio::task::spawn_blocking(move || {
-                let error = notification::execute(Call::Connect, &socket, address);
-                // The server has ended: the machine may have another one.
-                let is_refused = error == libc::ECONNREFUSED;
-                let answer = if is_refused {
-                    Answer::Continue
-                } else {
-                    Answer::Done(error)
-                };
-                let _ = notification::answer(listener.get_ref(), received, answer);
+            let (listener, connecting) = (listener.clone(), ports.connecting.clone());
+            tokio::spawn(async move {
+                let permit = connecting.acquire_owned().await;
+                tokio::task::spawn_blocking(move || {
+                    let error = notification::execute(Call::Connect, &socket, address);
+                    // The server has ended: the machine may have another one.
+                    let is_refused = error == libc::ECONNREFUSED;
+                    let answer = if is_refused {
+                        Answer::Continue
+                    } else {
+                        Answer::Done(error)
+                    };
+                    let _ = notification::answer(listener.get_ref(), received, answer);
+                    drop(permit);
+                });
             });
         }
     }
