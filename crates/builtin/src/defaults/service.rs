@@ -45,6 +45,10 @@ pub(crate) fn on_update(before: &Object, service: &mut Object) {
     let balanced = json::text(spec, "type") == "LoadBalancer";
     let local = balanced && json::text(spec, "externalTrafficPolicy") == "Local";
     for (field, needed) in [
+        ("clusterIP", !external),
+        ("clusterIPs", !external),
+        ("ipFamilies", !external),
+        ("ipFamilyPolicy", !external),
         ("externalTrafficPolicy", keeps),
         ("allocateLoadBalancerNodePorts", balanced),
         ("healthCheckNodePort", local),

@@ -197,6 +197,23 @@ async fn each_service_gets_its_own_address() {
 }
 
 #[tokio::test]
+async fn a_service_that_becomes_external_loses_its_addresses() {
+    let api = api();
+    let service = json!({"metadata": {"name": "s"},
+        "spec": {"type": "NodePort", "ports": [{"port": 80}], "selector": {"a": "b"}}});
+    api.create("services", service).await.unwrap();
+    let external = json!({"spec": {"type": "ExternalName", "externalName": "a.example"}});
+    let spec = api.merge("services", "s", external).await.unwrap().value()["spec"].clone();
+    for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+        assert_eq!(spec[field], json!(null), "{field}");
+    }
+    assert_eq!(spec["ports"][0]["nodePort"], json!(null));
+    let back = json!({"spec": {"type": "ClusterIP", "externalName": null}});
+    let spec = api.merge("services", "s", back).await.unwrap().value()["spec"].clone();
+    assert!(spec["clusterIP"].is_string());
+}
+
+#[tokio::test]
 async fn a_headless_service_has_no_address_and_node_ports_differ() {
     let api = api();
     let headless =
