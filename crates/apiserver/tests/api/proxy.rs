@@ -120,8 +120,12 @@ async fn a_pod_gets_the_request() {
         assert!(!names.contains(&absent), "{names:?}");
     }
 
-    // Without a port, the first one of the pod; without a path, the root.
-    let seen = server.get(&format!("{PODS}/http:p:/proxy")).await.json();
+    // Without a port, the first one of the pod. Without a path, the client is led to the root.
+    let moved = server.get(&format!("{PODS}/http:p:/proxy?x=1")).await;
+    assert_eq!(moved.code, 301);
+    let root = format!("{PODS}/http:p:/proxy/?x=1");
+    assert_eq!(moved.header("location"), root);
+    let seen = server.get(&format!("{PODS}/http:p:/proxy/")).await.json();
     assert_eq!((&seen["port"], &seen["uri"]), (&json!(8080), &json!("/")));
     let moved = server.get(&format!("{PODS}/p/proxy/moved")).await;
     assert_eq!(moved.code, 302);

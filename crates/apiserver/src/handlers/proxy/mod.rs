@@ -5,7 +5,7 @@ mod headers;
 mod location;
 mod pods;
 
-use http::{Request, Uri, header};
+use http::{Method, Request, Response, StatusCode, Uri, header};
 use longshore_engine::Target;
 use longshore_model::StatusReason;
 
@@ -29,11 +29,15 @@ pub(super) async fn proxy(
         "Pod" => pods::of_pod(&call, &namespace, &location)?,
         _ => pods::of_service(&call, &namespace, &location)?,
     };
-    let request = request(&call, &destination, &location, path, body)?;
     let prefix = format!(
         "/api/v1/namespaces/{namespace}/{}/{}/proxy",
         target.kind.plural, target.name
     );
+    let is_read = matches!(call.method, Method::GET | Method::HEAD);
+    if is_read && path.as_ref().is_none_or(String::is_empty) {
+        return redirect(&call, &prefix);
+    }
+    let request = request(&call, &destination, &location, path, body)?;
     let response = connect::send(&call, &destination, location.is_tls, request).await;
     let mut response = response.map_err(|problem| {
         let text = format!("error trying to reach service: {problem}");
@@ -42,6 +46,17 @@ pub(super) async fn proxy(
     headers::remove_hop_by_hop(response.headers_mut());
     headers::rewrite_location(response.headers_mut(), &destination.authority(), &prefix);
     Ok(response.map(Body::forwarded))
+}
+
+/// Leads to the root of the pod's server: relative links of its pages need the slash.
+fn redirect(call: &Call, prefix: &str) -> Reply {
+    let mut location = format!("{prefix}/");
+    call.query.append_to(&mut location);
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
+    let location = headers::value(&location)?;
+    response.headers_mut().insert(header::LOCATION, location);
+    Ok(response)
 }
 
 /// The request for the pod.
