@@ -1,6 +1,6 @@
-//! The system call filter for the seccomp profile `RuntimeDefault`. It denies
-//! the system calls that containerd's default profile denies, unless the
-//! container has the required capability.
+//! The system call filters: that of the pod's ports, and that of the seccomp profile
+//! `RuntimeDefault`, which denies the system calls that containerd's default profile denies,
+//! unless the container has the required capability.
 
 /// Offsets in `seccomp_data` of the system call number, the architecture, and
 /// the lower half of the first argument.
@@ -154,4 +154,19 @@ pub(super) fn instructions(capabilities: Option<u64>) -> Vec<libc::sock_filter> 
     }
     program.push(ret(libc::SECCOMP_RET_ALLOW));
     program
+}
+
+/// Returns the program that asks about the calls that choose the address of a socket, and
+/// denies nothing.
+pub(super) fn port_calls() -> Vec<libc::sock_filter> {
+    let number = |number: libc::c_long| u32::try_from(number).unwrap_or(u32::MAX);
+    vec![
+        load(ARCHITECTURE),
+        equals(THIS_ARCHITECTURE, 0, 4),
+        load(NUMBER),
+        equals(number(libc::SYS_bind), 1, 0),
+        equals(number(libc::SYS_connect), 0, 1),
+        ret(libc::SECCOMP_RET_USER_NOTIF),
+        ret(libc::SECCOMP_RET_ALLOW),
+    ]
 }

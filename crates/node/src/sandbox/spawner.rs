@@ -19,7 +19,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::{net::unix::pipe::Receiver, sync::oneshot};
 
 use super::{
-    child::{self, Limits, Program, Strings, c_string},
+    child::{self, Limits, Listener, Program, Strings, c_string},
     command::Command,
     features::Features,
     filter,
@@ -183,7 +183,10 @@ impl Spawner {
             Some((ports, (near, far))) => (Some((ports, near)), Some(OwnedFd::from(far))),
             None => (None, None),
         };
-        program.listen = far_listener.as_ref().map(AsRawFd::as_raw_fd);
+        program.listen = far_listener.as_ref().map(|socket| Listener {
+            socket: socket.as_raw_fd(),
+            filter: filter::port_calls(),
+        });
         let (answer, child) = oneshot::channel();
         let stopped = || StartError::System(io::Error::other("the node agent is stopping"));
         self.requests
@@ -206,11 +209,15 @@ impl Spawner {
             Process::new(child.pid, descriptor, own_processes).map_err(StartError::System)?;
         let mut report = Receiver::from_owned_fd(report.into()).map_err(system)?;
         read_report(&mut report, command).await?;
-        if let Some((ports, near)) = listener
-            && let Err(error) = supervise(&near.into(), ports)
-        {
-            // The kernel has no listeners: the container uses the machine's ports.
-            tracing::debug!(%error, "a container has no ports of its own");
+        if let Some((ports, near)) = listener {
+            match supervise(&near.into(), ports) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    tracing::debug!("this kernel offers containers no ports of their own");
+                }
+                // Dropping the process ends it: its system calls would fail.
+                Err(error) => return Err(StartError::System(error)),
+            }
         }
         Ok(Started { process, ends })
     }

@@ -5,43 +5,16 @@ use std::{ffi::c_int, mem::zeroed, os::fd::RawFd, ptr};
 
 use super::system::{check, errno};
 
-#[cfg(target_arch = "x86_64")]
-const THIS_ARCHITECTURE: u32 = 0xc000_003e;
-#[cfg(target_arch = "aarch64")]
-const THIS_ARCHITECTURE: u32 = 0xc000_00b7;
-
-/// The codes of BPF: load a word, compare it, return.
-const LOAD: u16 = 0x20;
-const EQUALS: u16 = 0x15;
-const RETURN: u16 = 0x06;
-/// Offsets in `seccomp_data`.
-const NUMBER: u32 = 0;
-const ARCHITECTURE: u32 = 4;
-
-const fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
-    libc::sock_filter { code, jt, jf, k }
-}
-
-/// Notifies of `bind` and `connect`.
-static FILTER: [libc::sock_filter; 7] = [
-    instruction(LOAD, 0, 0, ARCHITECTURE),
-    instruction(EQUALS, 0, 4, THIS_ARCHITECTURE),
-    instruction(LOAD, 0, 0, NUMBER),
-    instruction(EQUALS, 1, 0, libc::SYS_bind as u32),
-    instruction(EQUALS, 0, 1, libc::SYS_connect as u32),
-    instruction(RETURN, 0, 0, libc::SECCOMP_RET_USER_NOTIF),
-    instruction(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
-];
-
 /// Installs the filter, for this process and its descendants, and sends its listener over a
 /// socket. A kernel that does not have listeners leaves the container without one.
-pub(super) fn listen(socket: RawFd) -> Result<(), c_int> {
+pub(super) fn listen(socket: RawFd, filter: &[libc::sock_filter]) -> Result<(), c_int> {
     let program = libc::sock_fprog {
-        len: FILTER.len() as u16,
-        filter: FILTER.as_ptr().cast_mut(),
+        len: u16::try_from(filter.len()).map_err(|_| libc::E2BIG)?,
+        filter: filter.as_ptr().cast_mut(),
     };
     let install = |flags: libc::c_ulong| {
-        // SAFETY: the kernel reads the instructions of a static array.
+        // SAFETY: the kernel reads the given number of instructions from a slice that outlives
+        // the call.
         unsafe {
             libc::syscall(
                 libc::SYS_seccomp,

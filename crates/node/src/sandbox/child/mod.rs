@@ -25,7 +25,7 @@ use std::{ffi::c_int, io, os::fd::OwnedFd, ptr};
 use tokio::io::{Interest, unix::AsyncFd};
 
 use prepare::{agent_is_gone, default_signals, enter, move_descriptors, write_user_map};
-pub(super) use program::{Limits, Program};
+pub(super) use program::{Limits, Listener, Program};
 use run_step::run_step;
 pub(super) use stage::Stage;
 pub(super) use step::{Step, Walk};
@@ -148,8 +148,8 @@ fn become_init(program: &Program) -> ! {
             fail(Stage::Hostname, 0, error);
         }
     }
-    if program.listen.is_some()
-        && let Err(error) = listen::listen(LISTEN)
+    if let Some(listener) = &program.listen
+        && let Err(error) = listen::listen(LISTEN, &listener.filter)
     {
         fail(Stage::SystemCalls, 0, error);
     }

@@ -30,8 +30,9 @@ pub(super) fn enter(program: &Program) -> Result<(), c_int> {
 pub(super) fn move_descriptors(program: &Program) -> Result<(), c_int> {
     let mut high = [0; 6];
     let [input, output, error] = program.streams;
-    // Without a listener, the last one is a copy of the init's file, which is closed.
-    let listen = program.listen.unwrap_or(program.init);
+    // Without a listener, the last descriptor is a copy of the init's file, and is closed.
+    let listen = program.listen.as_ref();
+    let listen = listen.map_or(program.init, |listener| listener.socket);
     let descriptors = [input, output, error, program.errors, program.init, listen];
     for (slot, descriptor) in high.iter_mut().zip(descriptors) {
         // Move all away first: a source may be at the number of another target.

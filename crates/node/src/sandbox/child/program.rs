@@ -21,6 +21,14 @@ pub(in crate::sandbox) struct Limits {
     pub(in crate::sandbox) capabilities: Option<u64>,
 }
 
+/// How the child asks the agent about system calls.
+pub(in crate::sandbox) struct Listener {
+    /// The socket over which to send the listener.
+    pub(in crate::sandbox) socket: RawFd,
+    /// The filter that selects the calls.
+    pub(in crate::sandbox) filter: Vec<libc::sock_filter>,
+}
+
 /// Everything the child needs, allocated before it exists.
 pub(in crate::sandbox) struct Program {
     /// `CLONE_NEW…` flags; 0 for none.
@@ -36,8 +44,8 @@ pub(in crate::sandbox) struct Program {
     pub(in crate::sandbox) steps: Vec<Step>,
     pub(in crate::sandbox) hostname: Option<CString>,
     pub(in crate::sandbox) limits: Limits,
-    /// The socket over which to send the listener for the pod's ports.
-    pub(in crate::sandbox) listen: Option<RawFd>,
+    /// The listener for the pod's ports.
+    pub(in crate::sandbox) listen: Option<Listener>,
     /// The init's executable.
     pub(in crate::sandbox) init: RawFd,
     /// The init's arguments (see `init/arguments.rs`) and the command's

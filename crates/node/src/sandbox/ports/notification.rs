@@ -45,8 +45,9 @@ fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     Ok(result)
 }
 
-/// Whether a listener has a notification.
-pub(super) fn has_notification(listener: &OwnedFd) -> bool {
+/// Returns the events of a listener: `POLLIN` for a notification, `POLLHUP` if all its
+/// processes have ended.
+pub(super) fn events(listener: &OwnedFd) -> libc::c_short {
     let mut poll = libc::pollfd {
         fd: listener.as_raw_fd(),
         events: libc::POLLIN,
@@ -54,19 +55,7 @@ pub(super) fn has_notification(listener: &OwnedFd) -> bool {
     };
     // SAFETY: one pollfd on the stack, no waiting.
     let ready = unsafe { libc::poll(&raw mut poll, 1, 0) };
-    ready > 0 && poll.revents & libc::POLLIN != 0
-}
-
-/// Whether all processes of a listener have ended.
-pub(super) fn is_over(listener: &OwnedFd) -> bool {
-    let mut poll = libc::pollfd {
-        fd: listener.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    // SAFETY: as above.
-    let ready = unsafe { libc::poll(&raw mut poll, 1, 0) };
-    ready > 0 && poll.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
+    if ready > 0 { poll.revents } else { 0 }
 }
 
 /// Receives the next notification of a listener that has one.

@@ -16,13 +16,17 @@ const AT_A_TIME: usize = 16;
 
 /// Answers the notifications of the listener that the container has sent over `socket`, until
 /// all its processes have ended.
+///
+/// # Errors
+/// Kind `WouldBlock`: the container has sent no listener, because the kernel has none. After
+/// any other error, the kernel refuses the container's calls.
 pub(in crate::sandbox) fn supervise(socket: &OwnedFd, ports: Arc<PodPorts>) -> io::Result<()> {
     let listener = notification::received_descriptor(socket)?;
     let listener = Arc::new(register(listener, Interest::READABLE)?);
     tokio::spawn(async move {
         while let Ok(mut ready) = listener.readable().await {
             let mut answered = 0_usize;
-            while notification::has_notification(listener.get_ref()) {
+            while notification::events(listener.get_ref()) & libc::POLLIN != 0 {
                 answered = answered.wrapping_add(1);
                 if answered.is_multiple_of(AT_A_TIME) {
                     tokio::task::yield_now().await;
@@ -33,7 +37,8 @@ pub(in crate::sandbox) fn supervise(socket: &OwnedFd, ports: Arc<PodPorts>) -> i
                     Err(error) => tracing::trace!(%error, "no notification"),
                 }
             }
-            if notification::is_over(listener.get_ref()) {
+            let over = libc::POLLHUP | libc::POLLERR | libc::POLLNVAL;
+            if notification::events(listener.get_ref()) & over != 0 {
                 return;
             }
             ready.clear_ready();
@@ -55,10 +60,10 @@ fn respond(listener: &Arc<Listener>, received: Notification, ports: &Arc<PodPort
             if error == 0 {
                 ports.bound.lock().insert(address.port());
             }
-            // An IPv6 socket that takes no IPv4 addresses keeps its own.
-            let is_v6_only =
-                address.is_ipv6() && matches!(error, libc::EINVAL | libc::EADDRNOTAVAIL);
-            let answer = if is_v6_only {
+            // An IPv6 socket that takes no IPv4 addresses, and a socket of another network
+            // namespace, cannot have the pod's address.
+            let is_elsewhere = matches!(error, libc::EINVAL | libc::EADDRNOTAVAIL);
+            let answer = if is_elsewhere {
                 Answer::Continue
             } else {
                 Answer::Done(error)
