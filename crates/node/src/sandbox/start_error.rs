@@ -45,6 +45,17 @@ pub(crate) enum StartError {
         /// The system's error.
         source: io::Error,
     },
+    /// The arguments and the environment are larger than the system permits.
+    #[error(
+        "the environment is too large for this system ({variables} variables, {bytes} bytes): \
+         shorten it; enableServiceLinks: false leaves out the variables of Services"
+    )]
+    TooLarge {
+        /// The number of variables.
+        variables: usize,
+        /// Their size.
+        bytes: usize,
+    },
     /// Another stage between clone and execve failed.
     #[error("starting the container failed ({stage}): {source}")]
     Stage {
@@ -81,6 +92,10 @@ pub(super) async fn read_report(
         source: io::Error::from_raw_os_error(code),
     };
     Err(match Stage::from_number(number(0)) {
+        Some(Stage::Execute | Stage::Init) if code == libc::E2BIG => StartError::TooLarge {
+            variables: command.environment.len(),
+            bytes: size(command),
+        },
         Some(Stage::Execute) => execute_error(command, code),
         Some(Stage::WorkingFolder) => StartError::WorkingFolder {
             path: command.working_folder.clone(),
@@ -108,6 +123,11 @@ pub(super) async fn read_report(
         Some(Stage::Enter) => StartError::Entered { source },
         None => StartError::System(source),
     })
+}
+
+fn size(command: &Command) -> usize {
+    let sizes = command.environment.iter();
+    sizes.map(|(name, value)| name.len() + value.len()).sum()
 }
 
 fn mounting(source: &io::Error) -> String {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Stage, run_once};
+use super::{Stage, run_once, terminated};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn peers_resolve_each_others_names() {
@@ -82,5 +82,35 @@ async fn a_pod_finds_services_by_name_and_by_variables() {
     stage.run("does-not", spec).await;
     let pod = stage.ended("does-not").await;
     assert_eq!(stage.log(&pod).await, "[]\n");
+    stage.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn variables_of_too_many_services_are_reported_with_the_remedy() {
+    let stage = Stage::new().await;
+    let services = stage.cluster.services().in_namespace("default").unwrap();
+    for number in 0..90 {
+        let ports: Vec<Value> = (0..100)
+            .map(|port| {
+                let name = format!("{}{port}", "p".repeat(50));
+                json!({"name": name, "port": 8000 + port})
+            })
+            .collect();
+        let name = format!("{}{number}", "s".repeat(60));
+        let service = json!({"metadata": {"name": name}, "spec": {"ports": ports}});
+        services.create(&service).await.unwrap();
+    }
+    stage.run("all", run_once("true")).await;
+    let pod = stage.ended("all").await;
+    let message = terminated(&pod)["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("the environment is too large for this system ("),
+        "{message}"
+    );
+    let mut spec = run_once("true");
+    spec["enableServiceLinks"] = json!(false);
+    stage.run("none", spec).await;
+    let pod = stage.ended("none").await;
+    assert_eq!(pod["status"]["phase"], "Succeeded", "{pod:#}");
     stage.stop().await;
 }
