@@ -1,6 +1,9 @@
 //! The embedded cluster, for tests that do not run under cargo.
 
-use std::{path::PathBuf, process::Command};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use crate::run::{Outcome, cargo, output, run_command, target};
 
@@ -10,17 +13,19 @@ pub(crate) struct Embedded {
     folder: tempfile::TempDir,
 }
 
-/// Builds the program.
-pub(crate) fn build() -> Outcome {
-    run_command(cargo().args(["build", "--release", "--package", "longshore-cli"]))
+/// Builds the program; returns its path.
+pub(crate) fn build() -> Outcome<PathBuf> {
+    run_command(cargo().args(["build", "--release", "--package", "longshore-cli"]))?;
+    Ok(target().join("release/longshore"))
 }
 
 impl Embedded {
-    /// Starts the cluster with additional arguments for `longshore up`. Call [`build`] first.
-    pub(crate) fn start(args: &[String]) -> Outcome<Self> {
+    /// Starts the cluster with the program of [`build`], or with another, and additional
+    /// arguments for `longshore up`.
+    pub(crate) fn start(program: &Path, args: &[String]) -> Outcome<Self> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let cluster = Self {
-            program: target().join("release/longshore"),
+            program: program.to_owned(),
             folder,
         };
         output(

@@ -13,8 +13,7 @@ use crate::{
 /// Runs the tests on the embedded cluster.
 pub(crate) fn test_embedded(args: &[String]) -> Outcome {
     prepare()?;
-    embedded::build()?;
-    let cluster = Embedded::start(&[])?;
+    let cluster = Embedded::start(&embedded::build()?, &[])?;
     test(&cluster.kubeconfig(), args)
 }
 

@@ -8,7 +8,7 @@ mod report;
 mod suite;
 mod table;
 
-use std::fs;
+use std::{fs, path::PathBuf};
 
 use causes::Causes;
 use suite::Suite;
@@ -27,9 +27,12 @@ pub(crate) struct Arguments {
     /// Number of parallel tests on one cluster. Each serial test runs on its own cluster.
     #[arg(long, default_value_t = 24)]
     procs: usize,
+    /// The program `longshore` to test; default: a release build, which is made first.
+    #[arg(long)]
+    program: Option<PathBuf>,
     /// Run no tests: generate the table from the last complete run, for example after a change
     /// of the causes.
-    #[arg(long, conflicts_with_all = ["sig", "focus", "procs"])]
+    #[arg(long, conflicts_with_all = ["sig", "focus", "procs", "program"])]
     report: bool,
     /// Run only tests whose name matches this regular expression.
     focus: Option<String>,
@@ -49,6 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let sig = arguments.sig.as_deref().unwrap_or(r"[a-z-]+");
         let words = arguments.focus.as_deref().unwrap_or("");
         let suite = Suite {
+            program: arguments.program.as_deref(),
             focus: &format!(r"\[sig-{sig}\].*({words})"),
             procs: arguments.procs,
             reports: &reports,

@@ -24,6 +24,8 @@ const CLUSTERS: usize = 4;
 
 /// What is run, and where ginkgo's reports go.
 pub(super) struct Suite<'a> {
+    /// The program `longshore`; without it, a release build is made and used.
+    pub(super) program: Option<&'a Path>,
     /// A regular expression of the tests' names.
     pub(super) focus: &'a str,
     /// How many tests run at a time on the shared cluster.
@@ -36,15 +38,18 @@ impl Suite<'_> {
     /// Runs all; failed tests are in the reports and are no error.
     pub(super) fn run(&self) -> Outcome {
         let images = Images::new(&kubernetes::programs().join("agnhost"))?;
-        embedded::build()?;
+        let program = match self.program {
+            Some(path) => path.to_owned(),
+            None => embedded::build()?,
+        };
         let single = self.list_serial()?;
         println!("{} tests run on a cluster of their own", single.len());
         let queue = Mutex::new(VecDeque::from_iter(single.iter().enumerate()));
         let (shared, alone) = thread::scope(|scope| {
             let workers: Vec<_> = (0..CLUSTERS)
-                .map(|_| scope.spawn(|| self.run_from(&queue, &images)))
+                .map(|_| scope.spawn(|| self.run_from(&queue, &program, &images)))
                 .collect();
-            let shared = self.run_parallel(&images);
+            let shared = self.run_parallel(&program, &images);
             let join = |worker: thread::ScopedJoinHandle<'_, Outcome>| match worker.join() {
                 Ok(done) => done,
                 Err(_) => Err("a thread of the tests panicked".to_owned()),
@@ -60,7 +65,7 @@ impl Suite<'_> {
     fn list_serial(&self) -> Outcome<Vec<String>> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let report = folder.path().join("list.json");
-        let mut list = program();
+        let mut list = test_program();
         list.args([
             "--ginkgo.dry-run",
             "--ginkgo.label-filter=Conformance && Serial",
@@ -77,8 +82,8 @@ impl Suite<'_> {
     }
 
     /// Runs the others on one cluster.
-    fn run_parallel(&self, images: &Images) -> Outcome {
-        let cluster = Embedded::start(&images.options())?;
+    fn run_parallel(&self, program: &Path, images: &Images) -> Outcome {
+        let cluster = Embedded::start(program, &images.options())?;
         let mut tests = Command::new(kubernetes::programs().join("ginkgo"));
         tests
             .args([
@@ -101,7 +106,12 @@ impl Suite<'_> {
     }
 
     /// Runs tests of the queue, each on a cluster of its own, until it is empty.
-    fn run_from(&self, queue: &Mutex<VecDeque<(usize, &String)>>, images: &Images) -> Outcome {
+    fn run_from(
+        &self,
+        queue: &Mutex<VecDeque<(usize, &String)>>,
+        program: &Path,
+        images: &Images,
+    ) -> Outcome {
         let next = || {
             queue
                 .lock()
@@ -109,14 +119,14 @@ impl Suite<'_> {
                 .pop_front()
         };
         while let Some((number, name)) = next() {
-            let cluster = Embedded::start(&images.options())?;
+            let cluster = Embedded::start(program, &images.options())?;
             let file = |kind: &str| self.reports.join(format!("single-{number}.{kind}"));
             let log = file("log");
             let problem = |error: std::io::Error| format!("{}: {error}", log.display());
             let out = File::create(&log).map_err(problem)?;
             let errors = out.try_clone().map_err(problem)?;
             let begin = Instant::now();
-            let mut test = program();
+            let mut test = test_program();
             test.args(["--ginkgo.label-filter=Conformance", "--ginkgo.no-color"])
                 // The text that it is matched with begins with the suite's name.
                 .arg(format!("--ginkgo.focus= {}$", escape(name)))
@@ -135,7 +145,7 @@ impl Suite<'_> {
     }
 }
 
-fn program() -> Command {
+fn test_program() -> Command {
     Command::new(kubernetes::programs().join("e2e.test"))
 }
 

@@ -16,8 +16,8 @@ pub(super) const SUITE: &str = "kopf: tests/e2e, examples";
 /// The version, for the page.
 pub(super) const VERSION: (&str, &str) = ("kopf", "1.45.2");
 
-/// Runs the tests on the embedded cluster and on Kubernetes.
-pub(super) fn run() -> Outcome<Row> {
+/// Runs the tests on the embedded cluster of this program and on Kubernetes.
+pub(super) fn run(program: &Path) -> Outcome<Row> {
     let kopf = tools::kopf()?;
     let kubectls = tools::fetch().kubectls?;
     let kubectl = std::env::split_paths(&kubectls)
@@ -37,7 +37,7 @@ pub(super) fn run() -> Outcome<Row> {
         .and_then(|()| std::os::unix::fs::symlink(&kubectl, programs.join("kubectl")))
         .map_err(|error| format!("{}: {error}", programs.display()))?;
 
-    let embedded = Embedded::start(&[])?;
+    let embedded = Embedded::start(program, &[])?;
     let longshore = test(&kopf, folder.path(), &embedded.kubeconfig())?;
     drop(embedded);
     let real = RunningCluster::find_or_start()?;

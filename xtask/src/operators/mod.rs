@@ -80,7 +80,7 @@ struct Row {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     packages::require_go()?;
     kubernetes::build()?;
-    embedded::build()?;
+    let program = embedded::build()?;
     let ours = assets()?;
     let theirs = kubernetes::programs();
     let mut rows = Vec::new();
@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
     }
     if selected(kopf::SUITE) {
-        let row = kopf::run()?;
+        let row = kopf::run(&program)?;
         println!("{}", table::line(&row));
         rows.push(row);
     }
