@@ -39,6 +39,7 @@ mod namespace;
 mod node_lifecycle;
 mod node_ttl;
 mod percent;
+mod pod_fields;
 mod pod_gc;
 mod queue;
 mod quota;

@@ -44,7 +44,7 @@ pub(crate) fn authenticate(
     }
     let common = claims.aud.iter().filter(|one| audiences.contains(one));
     let common = common.cloned().collect();
-    Ok((user(claims), common))
+    Ok((user(&claims), common))
 }
 
 /// Whether an object exists with the uid of the reference and was not deleted
@@ -90,36 +90,31 @@ fn deletion_timestamp(object: &Object) -> Option<Timestamp> {
     envelope.metadata.deletion_timestamp
 }
 
-fn user(claims: Claims) -> User {
-    let Claims {
-        jti,
-        kubernetes: named,
-        sub,
-        ..
-    } = claims;
+fn user(claims: &Claims) -> User {
+    let named = &claims.kubernetes;
     let groups = vec![
         "system:serviceaccounts".to_owned(),
         format!("system:serviceaccounts:{}", named.namespace),
         AUTHENTICATED.to_owned(),
     ];
     let mut user = User {
-        name: sub,
-        uid: named.serviceaccount.uid,
+        name: claims.sub.clone(),
+        uid: named.serviceaccount.uid.clone(),
         groups,
         ..User::default()
     };
     let mut add = |name: &'static str, value| user.extra.insert(name.into(), vec![value]);
     add(
         "authentication.kubernetes.io/credential-id",
-        format!("JTI={jti}"),
+        format!("JTI={}", claims.jti),
     );
-    if let Some(pod) = named.pod {
-        add("authentication.kubernetes.io/pod-name", pod.name);
-        add("authentication.kubernetes.io/pod-uid", pod.uid);
+    if let Some(pod) = &named.pod {
+        add("authentication.kubernetes.io/pod-name", pod.name.clone());
+        add("authentication.kubernetes.io/pod-uid", pod.uid.clone());
     }
-    if let Some(node) = named.node {
-        add("authentication.kubernetes.io/node-name", node.name);
-        add("authentication.kubernetes.io/node-uid", node.uid);
+    if let Some(node) = &named.node {
+        add("authentication.kubernetes.io/node-name", node.name.clone());
+        add("authentication.kubernetes.io/node-uid", node.uid.clone());
     }
     user
 }

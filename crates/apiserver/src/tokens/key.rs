@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::Claims;
+use super::{Claims, verified::Verified};
 use crate::tls::{self, TlsError};
 
 /// The algorithm's name in tokens.
@@ -35,6 +35,7 @@ struct Inner {
     random: SystemRandom,
     /// Identifies the key in tokens.
     id: String,
+    verified: Verified,
 }
 
 /// Omits the key.
@@ -96,8 +97,15 @@ impl TokenKey {
         let signing = &ECDSA_P256_SHA256_FIXED_SIGNING;
         let id = URL_SAFE_NO_PAD.encode(Sha256::digest(pair.subject_public_key_info()));
         let pair = EcdsaKeyPair::from_pkcs8(signing, &private, &random).ok()?;
-        (pair.public_key().as_ref().len() == POINT_LENGTH)
-            .then(|| Self(Arc::new(Inner { pair, random, id })))
+        (pair.public_key().as_ref().len() == POINT_LENGTH).then(|| {
+            let verified = Verified::default();
+            Self(Arc::new(Inner {
+                pair,
+                random,
+                id,
+                verified,
+            }))
+        })
     }
 
     /// Returns a signed token, or `None` if the machine has no source of
@@ -116,7 +124,13 @@ impl TokenKey {
 
     /// Returns the claims of a token that this key signed; `None` for any other
     /// token.
-    pub(crate) fn verify(&self, token: &str) -> Option<Claims> {
+    pub(crate) fn verify(&self, token: &str) -> Option<Arc<Claims>> {
+        self.0
+            .verified
+            .claims(token, || self.check_signature(token))
+    }
+
+    fn check_signature(&self, token: &str) -> Option<Claims> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, claims) = signed.split_once('.')?;
         let decoded = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
@@ -171,7 +185,8 @@ mod tests {
     fn only_tokens_of_the_key_are_accepted() {
         let key = TokenKey::ephemeral().unwrap();
         let token = key.sign(&claims()).unwrap();
-        assert_eq!(key.verify(&token), Some(claims()));
+        assert_eq!(key.verify(&token).as_deref(), Some(&claims()));
+        assert_eq!(key.verify(&token).as_deref(), Some(&claims()));
         assert_eq!(TokenKey::ephemeral().unwrap().verify(&token), None);
         let [header, body, signature]: [&str; 3] =
             token.split('.').collect::<Vec<_>>().try_into().unwrap();
@@ -214,7 +229,7 @@ mod tests {
         let first = TokenKey::load_or_create(dir.path()).unwrap();
         let token = first.sign(&claims()).unwrap();
         let second = TokenKey::load_or_create(dir.path()).unwrap();
-        assert_eq!(second.verify(&token), Some(claims()));
+        assert_eq!(second.verify(&token).as_deref(), Some(&claims()));
         assert_eq!(first.public(), second.public());
         let path = dir.path().join(FILE);
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();

@@ -5,6 +5,7 @@ mod check;
 mod claims;
 mod key;
 mod refusal;
+mod verified;
 
 pub(crate) use check::authenticate;
 pub(crate) use claims::{Claims, Kubernetes, Reference};

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+
+use crate::pod_fields::{ContainerStatus, PodFields};
 
 /// The phase of a pod, in the order of deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,7 +63,7 @@ const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 impl PodFacts {
     /// Reads a pod.
-    pub(crate) fn of(pod: Pod) -> Self {
+    pub(crate) fn of(pod: PodFields) -> Self {
         let meta = pod.metadata;
         let (spec, status) = (pod.spec.unwrap_or_default(), pod.status.unwrap_or_default());
         let is_sidecar = |name: &str| {
@@ -74,19 +75,15 @@ impl PodFacts {
         let sidecars = status.init_container_statuses.iter().flatten();
         let sidecars = sidecars.filter(|c| is_sidecar(&c.name)).collect();
         let restarts = (most(containers).unwrap_or(0), most(sidecars).unwrap_or(0));
-        let ready = status.conditions.iter().flatten();
-        let ready = ready
-            .filter(|c| c.type_ == "Ready" && c.status == "True")
-            .map(|c| c.last_transition_time.as_ref().map(|time| time.0))
-            .next();
-        let annotations = meta.annotations.unwrap_or_default();
-        let mut owners = meta.owner_references.unwrap_or_default().into_iter();
+        let ready = status.ready();
+        let ready = ready.map(|c| c.last_transition_time.as_ref().map(|time| time.0));
+        let mut owners = meta.owner_references.into_iter();
         Self {
             namespace: meta.namespace.unwrap_or_default(),
-            name: meta.name.unwrap_or_default(),
-            uid: meta.uid.unwrap_or_default(),
-            version: meta.resource_version.and_then(|text| text.parse().ok()),
-            labels: meta.labels.unwrap_or_default(),
+            name: meta.name,
+            uid: meta.uid,
+            version: meta.resource_version.parse().ok(),
+            labels: meta.labels,
             owner: owners
                 .find(|owner| owner.controller == Some(true))
                 .map(|owner| Owner {
@@ -103,11 +100,12 @@ impl PodFacts {
             node: spec.node_name.unwrap_or_default(),
             ready,
             restarts,
-            cost: annotations
+            cost: meta
+                .annotations
                 .get(DELETION_COST)
                 .and_then(|text| text.parse().ok())
                 .unwrap_or(0),
-            created: meta.creation_timestamp.map(|time| time.0),
+            created: meta.creation_timestamp,
         }
     }
 

@@ -188,5 +188,5 @@ impl Requests {
 
 /// Reads the fields of a pod.
 pub(super) fn facts(item: &Item<Pod>) -> Result<PodFacts, Error> {
-    item.object().map(PodFacts::of)
+    item.typed().map(PodFacts::of)
 }

@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Affinity, Pod};
+use k8s_openapi::api::core::v1::Affinity;
 
 use super::kind::REVISION_LABEL;
-use crate::key::Key;
+use crate::{key::Key, pod_fields::PodFields};
 
 /// The phase of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,27 +63,22 @@ pub(crate) struct PodFacts {
 
 impl PodFacts {
     /// Reads a pod.
-    pub(crate) fn of(pod: Pod) -> Self {
+    pub(crate) fn of(pod: PodFields) -> Self {
         let meta = pod.metadata;
         let (spec, status) = (pod.spec.unwrap_or_default(), pod.status.unwrap_or_default());
-        let mut conditions = status.conditions.iter().flatten();
-        let ready = conditions
-            .find(|c| c.type_ == "Ready" && c.status == "True")
-            .map(|c| c.last_transition_time.as_ref().map(|time| time.0));
+        let ready = status.ready();
+        let ready = ready.map(|c| c.last_transition_time.as_ref().map(|time| time.0));
         let volumes = spec.volumes.into_iter().flatten();
         let claims = volumes.filter_map(|volume| {
             let claim = volume.persistent_volume_claim?.claim_name;
             Some((volume.name, claim))
         });
-        let mut owners = meta.owner_references.unwrap_or_default().into_iter();
+        let mut owners = meta.owner_references.into_iter();
         Self {
-            key: Key::new(
-                meta.namespace.as_deref().unwrap_or_default(),
-                meta.name.as_deref().unwrap_or_default(),
-            ),
-            uid: meta.uid.unwrap_or_default(),
-            version: meta.resource_version.and_then(|text| text.parse().ok()),
-            labels: meta.labels.unwrap_or_default(),
+            key: Key::new(meta.namespace.as_deref().unwrap_or_default(), &meta.name),
+            uid: meta.uid,
+            version: meta.resource_version.parse().ok(),
+            labels: meta.labels,
             owner: owners
                 .find(|owner| owner.controller == Some(true))
                 .map(|owner| Owner {
@@ -101,7 +96,7 @@ impl PodFacts {
             node: spec.node_name.unwrap_or_default(),
             pinned: spec.affinity.as_ref().and_then(pinned),
             ready,
-            created: meta.creation_timestamp.map(|time| time.0),
+            created: meta.creation_timestamp,
             claims: claims.collect(),
         }
     }

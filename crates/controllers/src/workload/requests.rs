@@ -202,5 +202,5 @@ impl<W: Workload> Requests<W> {
 
 /// Reads the fields of a pod.
 pub(super) fn facts(item: &Item<Pod>) -> Result<PodFacts, Error> {
-    item.object().map(PodFacts::of)
+    item.typed().map(PodFacts::of)
 }

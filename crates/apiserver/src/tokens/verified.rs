@@ -1,0 +1,80 @@
+//! The tokens whose signature was verified: checking it again for each request would take a
+//! tenth of the time of a create.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use sha2::{Digest, Sha256};
+
+use super::Claims;
+
+/// How many tokens are kept. Beyond that, all are forgotten and verified again.
+const LIMIT: usize = 4096;
+
+/// The claims of verified tokens by the tokens' digests.
+#[derive(Default)]
+pub(super) struct Verified(Mutex<HashMap<[u8; 32], Arc<Claims>>>);
+
+impl Verified {
+    /// Returns the claims of a token, with `verify` for a token that was not verified before.
+    /// Tokens that it refuses are not kept.
+    pub(super) fn claims(
+        &self,
+        token: &str,
+        verify: impl FnOnce() -> Option<Claims>,
+    ) -> Option<Arc<Claims>> {
+        let digest = Sha256::digest(token).into();
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(claims) = known().get(&digest) {
+            return Some(claims.clone());
+        }
+        let claims = Arc::new(verify()?);
+        let mut known = known();
+        if known.len() >= LIMIT {
+            known.clear();
+        }
+        known.insert(digest, claims.clone());
+        Some(claims)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use jiff::Timestamp;
+
+    use super::{
+        super::{Kubernetes, TokenKey},
+        *,
+    };
+
+    #[test]
+    fn a_token_is_verified_once_and_a_refused_token_each_time() {
+        let verified = Verified::default();
+        let when = (Timestamp::from_second(1000).unwrap(), 600);
+        let claims = Claims::new(Kubernetes::default(), vec!["x".into()], when, "id".into());
+        let first = verified.claims("a", || Some(claims.clone())).unwrap();
+        assert_eq!(*first, claims);
+        let again = verified.claims("a", || panic!("verified twice"));
+        assert_eq!(again, Some(first));
+        assert_eq!(verified.claims("b", || None), None);
+        assert!(verified.claims("b", || Some(claims.clone())).is_some());
+    }
+
+    #[test]
+    fn the_number_of_kept_tokens_is_limited() {
+        let verified = Verified::default();
+        let key = TokenKey::ephemeral().unwrap();
+        let when = (Timestamp::from_second(1000).unwrap(), 600);
+        let claims = Claims::new(Kubernetes::default(), vec!["x".into()], when, "id".into());
+        for number in 0..=LIMIT {
+            let kept = verified.claims(&number.to_string(), || Some(claims.clone()));
+            assert!(kept.is_some());
+        }
+        assert_eq!(verified.0.lock().unwrap().len(), 1);
+        let token = key.sign(&claims).unwrap();
+        assert_eq!(key.verify(&token).as_deref(), Some(&claims));
+    }
+}
