@@ -24,6 +24,9 @@ use crate::{
 pub(crate) struct Arguments {
     /// Run only the suites of packages whose path contains this text, and write no table.
     filter: Option<String>,
+    /// The program `longshore` to test; default: a release build, which is made first.
+    #[arg(long)]
+    program: Option<PathBuf>,
 }
 
 /// The suites of a Go module.
@@ -80,8 +83,11 @@ struct Row {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     packages::require_go()?;
     kubernetes::build()?;
-    let program = embedded::build()?;
-    let ours = assets()?;
+    let program = match &arguments.program {
+        Some(path) => path.clone(),
+        None => embedded::build()?,
+    };
+    let ours = assets(&program)?;
     let theirs = kubernetes::programs();
     let mut rows = Vec::new();
     let selected = |suite: &str| {
@@ -140,8 +146,8 @@ fn only_here(row: &Row) -> Vec<String> {
 }
 
 /// The folder with our programs.
-fn assets() -> Outcome<PathBuf> {
-    let mut longshore = Command::new(target().join("release/longshore"));
+fn assets(program: &Path) -> Outcome<PathBuf> {
+    let mut longshore = Command::new(program);
     let folder = longshore
         .args(["envtest", "--assets-dir"])
         .arg(target().join("operators"));

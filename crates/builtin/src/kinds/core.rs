@@ -121,7 +121,7 @@ pub(super) static KINDS: &[KindRules] = &[
         on_status: |before, pod, _| defaults::pod::on_status(before, pod),
         validate: validate::pod::object,
         validate_new: validate::pod::ephemeral::new_pod,
-        validate_update: validate::pod::change,
+        validate_update: validate::pod::change::object,
         validate_status: validate::pod::status::change,
         admission: Admission::PodClasses,
         reads_all_of: &[

@@ -1,5 +1,6 @@
 //! Validation of pods and pod templates.
 
+pub(crate) mod change;
 mod container;
 mod dns;
 pub(crate) mod ephemeral;
@@ -23,8 +24,6 @@ use crate::{
     cause::{Cause, one_of},
     json::{self, Object},
 };
-
-const CHANGE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 /// Validates a pod.
 pub(crate) fn object(pod: &Object, causes: &mut Vec<StatusCause>) {
@@ -261,83 +260,4 @@ fn resources(container: &Object, path: &str, causes: &mut Vec<StatusCause>) {
             causes.push(Cause::invalid(&path, request.clone(), &detail));
         }
     }
-}
-
-/// Validates a change of a pod: only a few fields are mutable.
-pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
-    let (Some(Value::Object(old)), Some(Value::Object(new))) =
-        (before.get("spec"), after.get("spec"))
-    else {
-        return;
-    };
-    if old == new {
-        return;
-    }
-    for list in ["containers", "initContainers"] {
-        if json::items(old, list).count() != json::items(new, list).count() {
-            let detail = "pod updates may not add or remove containers";
-            causes.push(Cause::forbidden(&format!("spec.{list}"), detail));
-            return;
-        }
-    }
-    deadline(old, new, causes);
-    let mut allowed = new.clone();
-    for list in ["containers", "initContainers"] {
-        for (one, was) in json::items_mut(&mut allowed, list).zip(json::items(old, list)) {
-            json::copy(was, one, "image");
-        }
-    }
-    json::copy(old, &mut allowed, "activeDeadlineSeconds");
-    if keeps_all(old.get("tolerations"), new.get("tolerations")) {
-        json::copy(old, &mut allowed, "tolerations");
-    }
-    if json::number(old, "terminationGracePeriodSeconds").is_some_and(|seconds| seconds < 0)
-        && json::number(new, "terminationGracePeriodSeconds") == Some(1)
-    {
-        json::copy(old, &mut allowed, "terminationGracePeriodSeconds");
-    }
-    let gates = |spec: &Object| {
-        spec.get("schedulingGates")
-            .and_then(Value::as_array)
-            .cloned()
-    };
-    let (had, has) = (
-        gates(old).unwrap_or_default(),
-        gates(new).unwrap_or_default(),
-    );
-    if has.iter().all(|gate| had.contains(gate)) {
-        json::copy(old, &mut allowed, "schedulingGates");
-    }
-    if allowed != *old {
-        causes.push(Cause::forbidden("spec", CHANGE));
-    }
-}
-
-/// A deadline may be set or decreased, but not removed or increased.
-fn deadline(old: &Object, new: &Object, causes: &mut Vec<StatusCause>) {
-    let path = "spec.activeDeadlineSeconds";
-    let (old, new) = (
-        json::number(old, "activeDeadlineSeconds"),
-        json::number(new, "activeDeadlineSeconds"),
-    );
-    match (old, new) {
-        (Some(_), None) => {
-            causes.push(Cause::invalid(
-                path,
-                Value::Null,
-                "must not update from a positive integer to nil value",
-            ));
-        }
-        (Some(old), Some(new)) if new > old => {
-            let detail = format!("must be less than or equal to previous value {old}");
-            causes.push(Cause::invalid(path, new, &detail));
-        }
-        _ => {}
-    }
-}
-
-fn keeps_all(old: Option<&Value>, new: Option<&Value>) -> bool {
-    let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
-    let new = list(new);
-    list(old).iter().all(|toleration| new.contains(toleration))
 }
