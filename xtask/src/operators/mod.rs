@@ -3,6 +3,9 @@
 //! the embedded cluster and on Kubernetes. Requires Go, and root for the cluster.
 
 mod kopf;
+mod kubebuilder;
+mod kueue;
+mod modules;
 mod report;
 mod table;
 
@@ -12,7 +15,7 @@ use std::{
     process::Command,
 };
 
-use serde_json::Value;
+use modules::MODULES;
 
 use crate::{
     embedded, kubernetes, packages,
@@ -28,39 +31,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     program: Option<PathBuf>,
 }
-
-/// The suites of a Go module.
-struct Module {
-    path: &'static str,
-    version: &'static str,
-    /// Packages with a Ginkgo suite that uses envtest, relative to the module.
-    packages: &'static [&'static str],
-}
-
-const MODULES: &[Module] = &[
-    Module {
-        path: "sigs.k8s.io/controller-runtime",
-        version: "v0.25.2",
-        packages: &[
-            "pkg/envtest",
-            "pkg/client",
-            "pkg/cache",
-            "pkg/controller",
-            "pkg/internal/controller",
-            "pkg/internal/recorder",
-            "pkg/manager",
-            "pkg/cluster",
-            "pkg/builder",
-            "pkg/source",
-            "pkg/webhook",
-        ],
-    },
-    Module {
-        path: "sigs.k8s.io/jobset",
-        version: "v0.11.1",
-        packages: &["test/integration/controller", "test/integration/webhook"],
-    },
-];
 
 /// The results of a suite with one pair of programs.
 #[derive(Debug, Default, PartialEq)]
@@ -95,12 +65,17 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         filter.is_none_or(|text| suite.contains(text))
     };
     for module in MODULES {
-        let folder = download(module)?;
-        for package in module.packages {
-            let suite = format!("{}/{package}", module.path);
-            if !selected(&suite) {
-                continue;
-            }
+        let suite = |package: &str| format!("{}/{package}", module.path);
+        let packages = module.packages.iter();
+        let packages: Vec<_> = packages
+            .filter(|package| selected(&suite(package)))
+            .collect();
+        if packages.is_empty() {
+            continue;
+        }
+        let folder = module.folder()?;
+        for package in packages {
+            let suite = suite(package);
             let row = Row {
                 longshore: run_suite(&folder, package, &ours)?,
                 kubernetes: run_suite(&folder, package, &theirs)?,
@@ -152,22 +127,6 @@ fn assets(program: &Path) -> Outcome<PathBuf> {
         .args(["envtest", "--assets-dir"])
         .arg(target().join("operators"));
     Ok(PathBuf::from(output(folder)?.trim()))
-}
-
-/// Downloads a module through Go's client, and returns its folder.
-fn download(module: &Module) -> Outcome<PathBuf> {
-    let mut go = Command::new("go");
-    let text = output(
-        go.args(["mod", "download", "-json"])
-            .arg(format!("{}@{}", module.path, module.version))
-            .current_dir(std::env::temp_dir())
-            .env("GOFLAGS", "-mod=mod"),
-    )?;
-    let value: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    let folder = value["Dir"]
-        .as_str()
-        .ok_or("go mod download printed no folder")?;
-    Ok(folder.into())
 }
 
 /// Runs a suite in the module's own folder, so that its own versions of dependencies apply.

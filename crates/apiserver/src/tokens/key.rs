@@ -4,7 +4,7 @@
 use std::{fmt, path::Path, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use rcgen::{KeyPair, PublicKeyData as _};
+use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PublicKeyData as _};
 use ring::{
     rand::SystemRandom,
     signature::{
@@ -23,6 +23,8 @@ use crate::tls::{self, TlsError};
 const ALGORITHM: &str = "ES256";
 /// The key's file in the cluster's certificate directory.
 const FILE: &str = "service-account.key";
+/// The file of the key that signed tokens before, which is optional.
+const PREVIOUS_FILE: &str = "service-account-previous.key";
 /// Size of a point on the curve in bytes: 4, then x and y.
 const POINT_LENGTH: usize = 65;
 
@@ -33,9 +35,17 @@ pub struct TokenKey(Arc<Inner>);
 struct Inner {
     pair: EcdsaKeyPair,
     random: SystemRandom,
+    /// Its public key, and that of the key before it.
+    public: Vec<PublicKey>,
+    verified: Verified,
+}
+
+/// A key whose tokens are accepted.
+struct PublicKey {
     /// Identifies the key in tokens.
     id: String,
-    verified: Verified,
+    /// The point on the curve.
+    point: Vec<u8>,
 }
 
 /// Omits the key.
@@ -59,24 +69,30 @@ impl TokenKey {
     /// The machine has no source of randomness.
     pub fn ephemeral() -> Result<Self, TlsError> {
         let pair = KeyPair::generate()?;
-        Self::of(&pair).ok_or_else(|| TlsError::Certificate("no signing key could be made".into()))
+        Self::of(&pair, None)
+            .ok_or_else(|| TlsError::Certificate("no signing key could be made".into()))
     }
 
     /// Loads the key from a directory (`service-account.key`, mode 0600) or
-    /// creates it there.
+    /// creates it there. Tokens of the key in `service-account-previous.key`, if
+    /// there is one, are accepted as well.
     ///
     /// # Errors
-    /// The directory cannot be used, or the stored key is damaged.
+    /// The directory cannot be used, or a stored key is damaged.
     pub fn load_or_create(dir: &Path) -> Result<Self, TlsError> {
+        let previous = dir.join(PREVIOUS_FILE);
+        let previous = previous.exists().then(|| read(&previous)).transpose()?;
         let path = dir.join(FILE);
-        if path.exists() {
-            return Self::load(&path);
-        }
-        tls::create_dir(dir)?;
-        let pair = KeyPair::generate()?;
-        let key = Self::of(&pair);
-        tls::write_private(&path, &pair.serialize_pem())?;
-        key.ok_or(TlsError::TokenKey { path })
+        let pair = match path.exists() {
+            true => read(&path)?,
+            false => {
+                tls::create_dir(dir)?;
+                let pair = KeyPair::generate()?;
+                tls::write_private(&path, &pair.serialize_pem())?;
+                pair
+            }
+        };
+        Self::of(&pair, previous.as_ref()).ok_or(TlsError::TokenKey { path })
     }
 
     /// Loads a key from a PEM file.
@@ -84,25 +100,24 @@ impl TokenKey {
     /// # Errors
     /// The file cannot be read, or contains no key on the curve P-256.
     pub fn load(path: &Path) -> Result<Self, TlsError> {
-        let pair = KeyPair::from_pem(&tls::read(path)?).ok();
-        pair.and_then(|pair| Self::of(&pair))
-            .ok_or_else(|| TlsError::TokenKey {
-                path: path.to_owned(),
-            })
+        Self::of(&read(path)?, None).ok_or_else(|| TlsError::TokenKey {
+            path: path.to_owned(),
+        })
     }
 
-    fn of(pair: &KeyPair) -> Option<Self> {
+    fn of(pair: &KeyPair, previous: Option<&KeyPair>) -> Option<Self> {
         let random = SystemRandom::new();
         let private = pair.serialize_der();
         let signing = &ECDSA_P256_SHA256_FIXED_SIGNING;
-        let id = URL_SAFE_NO_PAD.encode(Sha256::digest(pair.subject_public_key_info()));
+        let public = [Some(pair), previous].into_iter().flatten();
+        let public = public.map(PublicKey::of).collect();
         let pair = EcdsaKeyPair::from_pkcs8(signing, &private, &random).ok()?;
         (pair.public_key().as_ref().len() == POINT_LENGTH).then(|| {
             let verified = Verified::default();
             Self(Arc::new(Inner {
                 pair,
                 random,
-                id,
+                public,
                 verified,
             }))
         })
@@ -111,7 +126,8 @@ impl TokenKey {
     /// Returns a signed token, or `None` if the machine has no source of
     /// randomness.
     pub(crate) fn sign(&self, claims: &Claims) -> Option<String> {
-        let header = json!({"alg": ALGORITHM, "kid": self.0.id});
+        let id = self.0.public.first().map(|key| &key.id);
+        let header = json!({"alg": ALGORITHM, "kid": id});
         let claims = serde_json::to_vec(claims).ok()?;
         let mut token = URL_SAFE_NO_PAD.encode(header.to_string());
         token.push('.');
@@ -122,8 +138,8 @@ impl TokenKey {
         Some(token)
     }
 
-    /// Returns the claims of a token that this key signed; `None` for any other
-    /// token.
+    /// Returns the claims of a token that this key signed, or the key before it;
+    /// `None` for any other token.
     pub(crate) fn verify(&self, token: &str) -> Option<Arc<Claims>> {
         self.0
             .verified
@@ -135,35 +151,65 @@ impl TokenKey {
         let (header, claims) = signed.split_once('.')?;
         let decoded = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
         let header: Header = serde_json::from_slice(&decoded(header)?).ok()?;
-        let is_ours = header.kid.is_none_or(|id| id == self.0.id);
-        if header.alg != ALGORITHM || !is_ours {
+        if header.alg != ALGORITHM {
             return None;
         }
-        let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, self.0.pair.public_key());
-        public
-            .verify(signed.as_bytes(), &decoded(signature)?)
-            .ok()?;
+        let signature = decoded(signature)?;
+        let named = |key: &&PublicKey| header.kid.as_ref().is_none_or(|id| *id == key.id);
+        let mut keys = self.0.public.iter().filter(named);
+        if !keys.any(|key| key.has_signed(signed, &signature)) {
+            return None;
+        }
         serde_json::from_slice(&decoded(claims)?).ok()
     }
 
-    /// Returns the public key as a JSON Web Key Set.
+    /// Returns the public keys as a JSON Web Key Set.
     pub(crate) fn public(&self) -> Value {
-        let (x, y) = self.0.pair.public_key().as_ref()[1..].split_at(POINT_LENGTH / 2);
-        json!({"keys": [{
-            "use": "sig",
-            "kty": "EC",
-            "kid": self.0.id,
-            "crv": "P-256",
-            "alg": ALGORITHM,
-            "x": URL_SAFE_NO_PAD.encode(x),
-            "y": URL_SAFE_NO_PAD.encode(y),
-        }]})
+        let keys: Vec<_> = self.0.public.iter().map(PublicKey::web_key).collect();
+        json!({"keys": keys})
     }
 
     /// Returns the algorithm's name.
     pub(crate) fn algorithm() -> &'static str {
         ALGORITHM
     }
+}
+
+impl PublicKey {
+    fn of(pair: &KeyPair) -> Self {
+        Self {
+            id: URL_SAFE_NO_PAD.encode(Sha256::digest(pair.subject_public_key_info())),
+            point: pair.public_key_raw().to_vec(),
+        }
+    }
+
+    fn has_signed(&self, signed: &str, signature: &[u8]) -> bool {
+        let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, &self.point);
+        public.verify(signed.as_bytes(), signature).is_ok()
+    }
+
+    /// As a JSON Web Key.
+    fn web_key(&self) -> Value {
+        let (x, y) = self.point[1..].split_at(POINT_LENGTH / 2);
+        json!({
+            "use": "sig",
+            "kty": "EC",
+            "kid": self.id,
+            "crv": "P-256",
+            "alg": ALGORITHM,
+            "x": URL_SAFE_NO_PAD.encode(x),
+            "y": URL_SAFE_NO_PAD.encode(y),
+        })
+    }
+}
+
+/// Reads a key on the curve P-256 from a PEM file.
+fn read(path: &Path) -> Result<KeyPair, TlsError> {
+    let pair = KeyPair::from_pem(&tls::read(path)?).ok();
+    pair.filter(|pair| pair.is_compatible(&PKCS_ECDSA_P256_SHA256))
+        .ok_or_else(|| TlsError::TokenKey {
+            path: path.to_owned(),
+        })
 }
 
 #[cfg(test)]
@@ -238,5 +284,33 @@ mod tests {
         let error = TokenKey::load_or_create(dir.path()).unwrap_err();
         assert!(error.to_string().contains(FILE), "{error}");
         assert!(!format!("{first:?}").contains("kid"), "{first:?}");
+    }
+
+    #[test]
+    fn tokens_of_the_previous_key_are_accepted() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = TokenKey::load_or_create(dir.path()).unwrap();
+        let token = first.sign(&claims()).unwrap();
+        let [path, previous] = [FILE, PREVIOUS_FILE].map(|file| dir.path().join(file));
+        std::fs::rename(&path, &previous).unwrap();
+        let second = TokenKey::load_or_create(dir.path()).unwrap();
+        assert_eq!(second.verify(&token).as_deref(), Some(&claims()));
+        let new = second.sign(&claims()).unwrap();
+        assert_eq!(first.verify(&new), None);
+        let ids = |key: &TokenKey| -> Vec<Value> {
+            let set = key.public();
+            let keys = set["keys"].as_array().unwrap().iter();
+            keys.map(|key| key["kid"].clone()).collect()
+        };
+        assert_eq!(ids(&second)[1..], ids(&first));
+
+        std::fs::remove_file(&previous).unwrap();
+        let third = TokenKey::load_or_create(dir.path()).unwrap();
+        assert_eq!(third.verify(&token), None);
+        assert_eq!(third.verify(&new).as_deref(), Some(&claims()));
+        let other = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384).unwrap();
+        std::fs::write(&previous, other.serialize_pem()).unwrap();
+        let error = TokenKey::load_or_create(dir.path()).unwrap_err();
+        assert!(error.to_string().contains(PREVIOUS_FILE), "{error}");
     }
 }
