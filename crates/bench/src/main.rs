@@ -17,6 +17,7 @@ mod program;
 mod python;
 mod report;
 mod resolver;
+mod rollouts;
 mod run_true;
 mod server;
 mod start;
@@ -30,7 +31,7 @@ use report::{Failure, Report};
 #[derive(Parser)]
 #[command(name = "cargo xtask bench")]
 struct Arguments {
-    /// start, store, client, python, resolver, pack, run, chatty, server, writer, build; launcher
+    /// start, store, client, python, resolver, pack, run, chatty, server, rollouts, writer, build; launcher
     /// means pack, run and chatty
     names: Vec<String>,
     /// Number of pods for `store`, `server`, `client`, `python` and `resolver`, and of objects
@@ -42,9 +43,9 @@ struct Arguments {
     runs: usize,
 }
 
-const NAMES: [&str; 11] = [
-    "start", "client", "python", "resolver", "pack", "run", "chatty", "store", "server", "writer",
-    "build",
+const NAMES: [&str; 12] = [
+    "start", "client", "python", "resolver", "pack", "run", "chatty", "store", "server",
+    "rollouts", "writer", "build",
 ];
 
 /// The benchmarks that the name `launcher` selects.
@@ -89,6 +90,7 @@ async fn benchmarks() -> Result<(), Failure> {
             "resolver" => resolver::run(&mut report, arguments.runs, arguments.pods).await?,
             "writer" => writer::run(&mut report, arguments.pods).await?,
             "server" => server::run(&mut report, arguments.runs, arguments.pods).await?,
+            "rollouts" => rollouts::run(&mut report).await?,
             "pack" => pack::run(&mut report, arguments.runs)?,
             "build" => build::run(&mut report)?,
             "chatty" => chatty::run(&mut report)?,

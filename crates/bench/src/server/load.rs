@@ -16,12 +16,12 @@ use crate::{
 
 /// The number of concurrent requests, as of a busy controller.
 pub(super) const CONCURRENCY: usize = 64;
-pub(super) const JSON: &str = "application/json";
-pub(super) const MERGE: &str = "application/merge-patch+json";
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const MERGE: &str = "application/merge-patch+json";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
 /// Sends one request and returns the length of the response.
-pub(super) async fn send(
+pub(crate) async fn send(
     client: &Client,
     method: Method,
     path: &str,

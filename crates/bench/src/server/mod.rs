@@ -3,13 +3,16 @@
 
 mod load;
 mod peer;
+mod watch;
 mod watchers;
 mod wire;
 
 use std::time::Duration;
 
 use crate::report::{Failure, Report};
+pub(crate) use load::{JSON, MERGE, send};
 pub(crate) use peer::{Peer, Server};
+pub(crate) use watch::Watch;
 use wire::Wire;
 
 /// The figures of one server.

@@ -16,6 +16,12 @@ use crate::{program::Instance, report::Failure};
 
 /// The variable with the folder of a kube-apiserver. `cargo xtask bench` sets it.
 const FOLDER: &str = "LONGSHORE_REAL_APISERVER";
+/// As many workers as large clusters give these controllers.
+const CONCURRENT_SYNCS: [&str; 3] = [
+    "--concurrent-deployment-syncs=50",
+    "--concurrent-replicaset-syncs=50",
+    "--concurrent-endpoint-syncs=50",
+];
 /// The timeout for the start of a server.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -33,6 +39,8 @@ pub(crate) enum Server {
 
 pub(crate) struct Real {
     folder: TempDir,
+    /// The kube-apiserver's program.
+    program: PathBuf,
     children: Vec<Child>,
 }
 
@@ -65,7 +73,7 @@ impl Peer {
     }
 
     /// Starts the server. Also returns the time until it is ready.
-    pub(super) async fn start(self) -> Result<(Server, Duration), Failure> {
+    pub(crate) async fn start(self) -> Result<(Server, Duration), Failure> {
         let started = Instant::now();
         let server = match self {
             Self::Ours => {
@@ -101,13 +109,35 @@ impl Server {
     }
 
     /// A client with its own connections.
-    pub(super) async fn client(&self) -> Result<Client, Failure> {
+    pub(crate) async fn client(&self) -> Result<Client, Failure> {
         let cluster = Cluster::from_kubeconfig(Some(&self.kubeconfig()), None).await?;
         Ok(cluster.kube_client())
     }
 
+    /// Starts the controllers and the scheduler, if they are programs of their own: those next
+    /// to the kube-apiserver, which may send as many requests as they want.
+    pub(crate) fn start_controllers(&mut self) -> Result<(), Failure> {
+        let Self::Real(real) = self else {
+            return Ok(());
+        };
+        let kubeconfig = real.path("kubeconfig");
+        let common = [
+            format!("--kubeconfig={kubeconfig}"),
+            "--leader-elect=false".into(),
+            "--secure-port=0".into(),
+            "--kube-api-qps=10000".into(),
+            "--kube-api-burst=10000".into(),
+        ];
+        let mut manager = common.to_vec();
+        let key = real.path("key");
+        manager.push(format!("--service-account-private-key-file={key}"));
+        manager.extend(CONCURRENT_SYNCS.map(str::to_owned));
+        real.run_adjacent("kube-controller-manager", manager)?;
+        real.run_adjacent("kube-scheduler", common.to_vec())
+    }
+
     /// The processor time of all its processes in seconds.
-    pub(super) fn processor_time(&self) -> Result<f64, Failure> {
+    pub(crate) fn processor_time(&self) -> Result<f64, Failure> {
         match self {
             Self::Ours(instance) => processor_time(instance.pid()?),
             Self::Real(real) => {
@@ -161,6 +191,17 @@ fn ports<const N: usize>() -> Result<[u16; N], Failure> {
     Ok(ports)
 }
 
+/// Starts a program in the background.
+fn run(program: &Path, arguments: Vec<String>) -> Result<Child, String> {
+    Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("{}: {error}", program.display()))
+}
+
 impl Real {
     fn start(binary: &Path) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
@@ -185,15 +226,6 @@ impl Real {
             "contexts": [{"name": "real", "context": {"cluster": "real", "user": "admin"}}],
         });
         fs::write(path("kubeconfig"), kubeconfig.to_string())?;
-        let run = |program: &Path, arguments: Vec<String>| {
-            Command::new(program)
-                .args(arguments)
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .map_err(|error| format!("{}: {error}", program.display()))
-        };
         // The etcd in the same folder, or the one in `PATH`.
         let adjacent_etcd = binary.with_file_name("etcd");
         let program = Some(adjacent_etcd.as_path()).filter(|path| path.is_file());
@@ -223,9 +255,21 @@ impl Real {
         ];
         let mut real = Self {
             folder,
+            program: binary.to_owned(),
             children: vec![etcd],
         };
         real.children.push(run(binary, arguments)?);
         Ok(real)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// Runs another program of the kube-apiserver's folder.
+    fn run_adjacent(&mut self, name: &str, arguments: Vec<String>) -> Result<(), Failure> {
+        let program = self.program.with_file_name(name);
+        self.children.push(run(&program, arguments)?);
+        Ok(())
     }
 }
