@@ -55,6 +55,7 @@ mod error;
 mod events;
 mod fields;
 mod fill;
+mod host_ports;
 mod hosts;
 mod images;
 mod last_end;

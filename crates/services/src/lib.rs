@@ -8,11 +8,14 @@
 //! ready endpoints refuses connections, and connections survive changes of the endpoints, as
 //! with kube-proxy. A port that cannot be opened is reported by an event.
 //!
+//! [`HostPorts`] forwards ports of the node to pods.
+//!
 //! [`Services`] also knows the names that DNS has in other clusters, for hosts files, and the
 //! variables of `enableServiceLinks`.
 
 mod external;
 mod forward;
+mod host_ports;
 mod links;
 mod objects;
 mod report;
@@ -25,6 +28,7 @@ use longshore_client::Cluster;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch as signal};
 
+pub use host_ports::{ForwardedPort, HostPorts};
 pub use table::ServiceName;
 
 use self::table::Table;

@@ -53,6 +53,7 @@ impl Worker {
         if self.ports.is_none() && address != node::ADDRESS {
             self.ports = Some(Arc::new(PodPorts::new(address)));
         }
+        self.forward_host_ports();
         let folder = self.shared.pod_folder(&self.uid);
         let failed = |error: std::io::Error| {
             let text = format!(
