@@ -15,7 +15,7 @@ use longshore_services::{HostPorts, Services};
 use tokio::sync::watch;
 
 use crate::{
-    ApiAccess, CollectFiles, FillVolumes, LastEnd, access, address::Addresses, devices::Devices,
+    ApiAccess, CollectFiles, FillVolumes, LastEnd, address::Addresses, devices::Devices,
     events::Events, host_ports::AdmittedPorts, hosts::Hosts, images::ImageEntrypoints,
     logs::LogStore, machine, remover::Remover, sandbox::Spawner, security::AgentPrivileges,
     streams::RunningContainers, usage::UsageMeter,
@@ -80,7 +80,6 @@ impl Shared {
     /// for a long time.
     pub(crate) fn tear_down(&self, uid: &str) {
         let folder = self.pod_folder(uid);
-        self.remover.remove(access::files_dir(&folder));
         for name in [VOLUMES_DIR, WORK_DIR, MESSAGES_DIR] {
             self.remover.remove(folder.join(name));
         }
