@@ -5,6 +5,7 @@ mod container;
 mod ephemeral;
 mod hooks;
 mod host_ports;
+mod links;
 mod probing;
 mod release;
 mod report;
@@ -45,6 +46,7 @@ use crate::{
 use container::RunEnd;
 use hooks::{HookEnd, Starting};
 use host_ports::ForwardedPorts;
+use links::Links;
 use probing::{Probed, Probes};
 use retry::Retry;
 use stop::{ContainerStop, STOP_GRACE, Stopping, later};
@@ -105,6 +107,8 @@ struct Worker {
     volumes: Option<BTreeMap<String, Prepared>>,
     /// The process that holds the volumes in memory.
     memory: Option<Process>,
+    /// The variables that name Services.
+    links: Links,
     /// The volumes of the pod's claims.
     claims: ClaimVolumes,
     setup_retry: Retry,
@@ -205,6 +209,7 @@ impl Worker {
             forwarded_ports: ForwardedPorts::default(),
             volumes: None,
             memory: None,
+            links: Links::default(),
             claims: ClaimVolumes::new(),
             setup_retry: Retry::default(),
             stopping: None,
