@@ -35,6 +35,7 @@ use crate::{
     sandbox::Spawner,
     security::AgentPrivileges,
     streams::RunningContainers,
+    sysctls,
     usage::UsageMeter,
 };
 
@@ -320,7 +321,7 @@ fn admit(shared: &Shared, pod: &Pod) -> Result<(), Rejection> {
     let uid = pod.metadata.uid.as_deref().unwrap_or_default();
     match pod::has_ended(pod) {
         true => Ok(()),
-        false => shared.admitted_ports.admit(uid, pod),
+        false => sysctls::check(pod).and_then(|()| shared.admitted_ports.admit(uid, pod)),
     }
 }
 

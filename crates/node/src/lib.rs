@@ -72,6 +72,7 @@ mod security;
 mod sessions;
 mod sources;
 mod streams;
+mod sysctls;
 mod tokens;
 mod usage;
 mod volumes;

@@ -31,9 +31,7 @@ while True:
 fn answers(port: u16, ports: Value) -> Value {
     let command = json!(["/usr/bin/python3", "-c", ANSWERS, port.to_string()]);
     let container = json!({"name": "main", "image": "none", "command": command, "ports": ports});
-    json!({
-        "restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "containers": [container],
-    })
+    json!({"restartPolicy": "Never", "containers": [container]})
 }
 
 async fn is_ready(stage: &Stage, name: &str) {
@@ -139,6 +137,22 @@ async fn a_pod_that_requests_the_port_of_another_is_rejected() {
     delete(&stage, "first").await;
     stage.run("third", waits("0.0.0.0")).await;
     stage.until("third", running).await;
+    stage.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_that_sets_an_unsafe_kernel_parameter_is_rejected() {
+    let stage = Stage::new().await;
+    let mut spec = run_once("true");
+    spec["securityContext"] = json!({"sysctls": [{"name": "kernel.msgmax", "value": "1"}]});
+    stage.run("p", spec).await;
+    let pod = stage.ended("p").await;
+    assert_eq!(pod["status"]["phase"], "Failed");
+    assert_eq!(pod["status"]["reason"], "SysctlForbidden");
+    assert_eq!(
+        pod["status"]["message"],
+        "Pod was rejected: forbidden sysctl: \"kernel.msgmax\" not allowlisted"
+    );
     stage.stop().await;
 }
 
