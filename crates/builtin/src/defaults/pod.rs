@@ -388,6 +388,31 @@ mod tests {
     }
 
     #[test]
+    fn only_ports_of_pods_with_the_hosts_network_are_ports_of_the_host() {
+        let ports = json!([{"containerPort": 80}, {"containerPort": 81, "hostPort": 82}]);
+        let spec = |network: bool| {
+            let container = json!({"name": "a", "image": "x", "ports": ports});
+            json!({"hostNetwork": network, "initContainers": [container], "containers": [container]})
+        };
+        let host_ports = |spec: &Value, list: &str| {
+            let ports = spec[list][0]["ports"].as_array().unwrap();
+            ports
+                .iter()
+                .map(|port| port["hostPort"].clone())
+                .collect::<Vec<_>>()
+        };
+        let (shared, own) = (created(spec(true)), created(spec(false)));
+        let mut template = json!({"template": {"spec": spec(true)}});
+        fill_template(template.as_object_mut().unwrap());
+        for list in ["initContainers", "containers"] {
+            assert_eq!(host_ports(&shared["spec"], list), [json!(80), json!(82)]);
+            assert_eq!(host_ports(&own["spec"], list), [Value::Null, json!(82)]);
+            let of_template = host_ports(&template["template"]["spec"], list);
+            assert_eq!(of_template, [Value::Null, json!(82)]);
+        }
+    }
+
+    #[test]
     fn a_minimal_pod_gets_the_defaults_of_kubernetes() {
         let pod = created(json!({"containers": [{"name": "a", "image": "x"}]}));
         let expected = json!({
