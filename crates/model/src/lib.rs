@@ -6,6 +6,7 @@
 //! crates use its types.
 
 pub mod facts;
+pub mod host_port;
 pub mod kind;
 pub mod meta;
 pub mod name;
@@ -22,6 +23,7 @@ pub mod text;
 pub mod time;
 pub mod yaml;
 
+pub use host_port::HostPort;
 pub use kind::{Gvk, KindInfo, Scope};
 pub use meta::{ObjectMeta, OwnerReference};
 pub use patch::PatchKind;

@@ -1,23 +1,15 @@
 //! Access of pods to the API, at the places where clients expect it in every
-//! cluster: the service account's files and the environment variables of the
-//! Service `kubernetes`.
+//! cluster: the service account's files, which are a volume in the pod's spec, and
+//! the environment variables of the Service `kubernetes`.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::Pod;
-use longshore_client::{Cluster, Error};
+use k8s_openapi::api::core::v1::{Pod, Volume};
 
-use crate::{
-    security::Owner,
-    tokens,
-    volumes::{Files, VolumeFile, publish, token_file},
-};
-
-/// The directory in a container where clients look.
-pub(crate) const SERVICE_ACCOUNT_DIR: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+/// The start of the name of the volume with the files.
+const ACCOUNT_VOLUME: &str = "kube-api-access-";
+/// The ConfigMap with the certificate of the API server's authority.
+pub(crate) const ROOT_CA: &str = "kube-root-ca.crt";
 
 /// The API server as pods reach it. A pod authenticates with a token of its own
 /// service account, which the node requests from the server.
@@ -46,66 +38,67 @@ impl ApiAccess {
         ]
     }
 
-    /// Writes the API access files into a pod's directory.
-    pub(crate) fn publish(
-        &self,
-        folder: &Path,
-        namespace: &str,
-        token: Option<&str>,
-        owner: Owner,
-    ) -> io::Result<()> {
-        let file = |name: &str, text: &str| {
-            let file = VolumeFile {
-                bytes: text.as_bytes().to_vec(),
-                mode: 0o644,
-                ..VolumeFile::default()
-            };
-            (PathBuf::from(name), file)
-        };
-        let mut files: Files = [file("ca.crt", &self.ca_pem), file("namespace", namespace)].into();
-        let token = token.map(|token| token_file(token, owner, 0o644));
-        files.extend(token.map(|file| (PathBuf::from("token"), file)));
-        publish(&files_dir(folder), &files, owner.group)
+    /// Returns the values of the ConfigMap [`ROOT_CA`]. The node knows them, so that pods start
+    /// without a request for it, and before it is published in a new namespace.
+    pub(crate) fn root_ca(&self) -> BTreeMap<String, Vec<u8>> {
+        [("ca.crt".to_owned(), self.ca_pem.clone().into_bytes())].into()
     }
 }
 
-/// Returns the path of a pod's API access files.
-pub(crate) fn files_dir(folder: &Path) -> PathBuf {
-    folder.join("serviceaccount")
+/// Whether a volume has the files of the service account: the API server has added it to the
+/// pod, or its author has done so.
+pub(crate) fn is_account_volume(volume: &Volume) -> bool {
+    let sources = volume.projected.iter();
+    let mut sources = sources.flat_map(|projected| projected.sources.iter().flatten());
+    volume.name.starts_with(ACCOUNT_VOLUME)
+        && sources.any(|source| {
+            let token = source.service_account_token.as_ref();
+            token.is_some_and(|token| token.audience.as_ref().is_none_or(String::is_empty))
+        })
 }
 
-/// Whether the API access files of a pod were written.
-pub(crate) fn is_published(folder: &Path) -> bool {
-    files_dir(folder).join("..data").exists()
+/// Returns the volume of a pod with the files of its service account.
+pub(crate) fn account_volume(pod: &Pod) -> Option<&Volume> {
+    let mut volumes = pod.spec.as_ref()?.volumes.iter().flatten();
+    volumes.find(|volume| is_account_volume(volume))
 }
 
-/// Whether a pod gets the files: its own `automountServiceAccountToken`
-/// decides, or else that of its service account.
-pub(crate) async fn is_wanted(pod: &Pod, cluster: &Cluster) -> Result<bool, Error> {
-    let Some(spec) = &pod.spec else {
-        return Ok(false);
-    };
-    let mut containers = spec
-        .init_containers
-        .iter()
-        .flatten()
-        .chain(&spec.containers);
-    let have_own = containers.all(|container| {
-        let mut mounts = container.volume_mounts.iter().flatten();
-        mounts.any(|mount| Path::new(&mount.mount_path) == Path::new(SERVICE_ACCOUNT_DIR))
-    });
-    if have_own {
-        return Ok(false);
+/// Which files of its service account a pod gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AccountFiles {
+    /// None, because it cannot reach the API server, or nothing can be mounted.
+    Absent,
+    /// All but the token: the API server issues none.
+    WithoutToken,
+    /// All.
+    Complete,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn the_volume_of_the_account_has_a_token_for_the_api_server() {
+        let token =
+            |audience: Value| json!({"serviceAccountToken": {"path": "t", "audience": audience}});
+        for (name, source, expected) in [
+            ("kube-api-access-x", token(Value::Null), true),
+            ("kube-api-access-x", token("".into()), true),
+            ("kube-api-access-x", token("vault".into()), false),
+            (
+                "kube-api-access-x",
+                json!({"configMap": {"name": "kube-root-ca.crt"}}),
+                false,
+            ),
+            ("other", token(Value::Null), false),
+        ] {
+            let volume = json!({"name": name, "projected": {"sources": [source]}});
+            let volume: Volume = serde_json::from_value(volume).unwrap();
+            assert_eq!(is_account_volume(&volume), expected, "{volume:?}");
+        }
     }
-    if let Some(wanted) = spec.automount_service_account_token {
-        return Ok(wanted);
-    }
-    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-    let accounts = cluster.serviceaccounts().in_namespace(namespace)?;
-    let account = accounts.find(tokens::account(pod)).await?;
-    let wanted = account.and_then(|account| {
-        let field: Option<bool> = account.field(&["automountServiceAccountToken"]).ok()?;
-        field
-    });
-    Ok(wanted != Some(false))
 }

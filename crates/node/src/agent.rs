@@ -13,7 +13,7 @@ use std::{
 use futures::{FutureExt as _, future::BoxFuture};
 use k8s_openapi::api::core::v1::Pod;
 use longshore_client::{Change, Changes, Cluster, FieldSelector, Item, kinds};
-use longshore_services::Services;
+use longshore_services::{HostPorts, Services};
 use tokio::{
     sync::{mpsc, watch},
     task::{JoinHandle, JoinSet},
@@ -25,6 +25,7 @@ use crate::{
     address::Addresses,
     devices::{self, Devices},
     events::Events,
+    host_ports::{AdmittedPorts, Rejection},
     hosts::Hosts,
     images::ImageEntrypoints,
     logs::LogStore,
@@ -34,6 +35,7 @@ use crate::{
     sandbox::Spawner,
     security::AgentPrivileges,
     streams::RunningContainers,
+    sysctls,
     usage::UsageMeter,
 };
 
@@ -192,6 +194,8 @@ impl NodeAgent {
             spawner,
             hosts,
             services,
+            host_ports: HostPorts::default(),
+            admitted_ports: AdmittedPorts::default(),
             logs,
             running_containers: RunningContainers::default(),
             usage: UsageMeter::default(),
@@ -202,6 +206,7 @@ impl NodeAgent {
             stopping,
             last_end,
         });
+        admit_earlier_pods(&shared, cache.items());
         let sessions = Sessions::new(Arc::downgrade(&shared));
         let changes = cache.subscribe();
         let pods = tokio::spawn(async move {
@@ -311,6 +316,29 @@ struct PodHandle {
     messages: mpsc::UnboundedSender<Message>,
 }
 
+/// Admits a pod to the node, unless it has ended.
+fn admit(shared: &Shared, pod: &Pod) -> Result<(), Rejection> {
+    let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+    match pod::has_ended(pod) {
+        true => Ok(()),
+        false => sysctls::check(pod).and_then(|()| shared.admitted_ports.admit(uid, pod)),
+    }
+}
+
+/// Admits the pods of an earlier agent in the order of their creation, so that a pod that has
+/// run is not rejected for a later pod.
+fn admit_earlier_pods(shared: &Shared, items: Vec<Item<kinds::Pod>>) {
+    let mut pods: Vec<Pod> = items
+        .iter()
+        .filter_map(|item| read(item).map(|(_, pod)| pod))
+        .collect();
+    pods.sort_by_key(|pod| pod.metadata.creation_timestamp.as_ref().map(|time| time.0));
+    for pod in pods {
+        // A pod that is not admitted fails when its task starts.
+        let _ = admit(shared, &pod);
+    }
+}
+
 /// Starts a task for every pod of the node and forwards changes to it.
 async fn dispatch(shared: Arc<Shared>, mut changes: Changes<kinds::Pod>) {
     let mut tasks = JoinSet::new();
@@ -349,13 +377,15 @@ async fn dispatch(shared: Arc<Shared>, mut changes: Changes<kinds::Pod>) {
                         messages,
                     },
                 );
-                tasks.spawn(pod::run(shared.clone(), pod, received));
+                let rejection = admit(&shared, &pod).err();
+                tasks.spawn(pod::run(shared.clone(), pod, rejection, received));
             }
             Some(Change::Gone(item)) => {
                 let key = (
                     item.namespace().unwrap_or_default().to_owned(),
                     item.name().to_owned(),
                 );
+                shared.admitted_ports.release(item.uid());
                 if let Some(handle) = handles.remove(&key) {
                     let _ = handle.messages.send(Message::Removed);
                 }

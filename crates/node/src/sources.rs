@@ -48,6 +48,13 @@ pub(crate) struct References {
     pub(crate) trust_bundles: bool,
 }
 
+impl Sources {
+    /// Adds a ConfigMap that was not fetched.
+    pub(crate) fn add_config_map(&mut self, name: &str, values: BTreeMap<String, Vec<u8>>) {
+        self.config_maps.entry(name.to_owned()).or_insert(values);
+    }
+}
+
 impl References {
     /// Returns the references of the pod's volumes.
     pub(crate) fn of_volumes(pod: &Pod) -> Self {

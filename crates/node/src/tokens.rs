@@ -7,15 +7,13 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Pod, ServiceAccountTokenProjection};
+use k8s_openapi::api::core::v1::{Pod, ServiceAccountTokenProjection, Volume};
 use longshore_client::{Cluster, Error};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
 
-/// Lifetime of the token at the default path: the kubelet requests an hour and
-/// 7 seconds, by which API servers recognize these tokens.
-pub(crate) const API_TOKEN_LIFETIME_SECONDS: i64 = 3607;
+use crate::access;
 
 /// Default lifetime of a projected token (as in Kubernetes).
 const DEFAULT_LIFETIME_SECONDS: i64 = 3600;
@@ -42,18 +40,25 @@ pub(crate) struct TokenSpec {
 }
 
 impl TokenSpec {
-    /// The default token for the API server.
-    pub(crate) fn for_api_server() -> Self {
+    /// The token that API servers add to pods.
+    #[cfg(test)]
+    fn for_api_server() -> Self {
         Self {
             audience: None,
-            seconds: API_TOKEN_LIFETIME_SECONDS,
+            seconds: 3607,
         }
     }
 
-    /// Returns the tokens that a pod's volumes request.
-    pub(crate) fn of_volumes(pod: &Pod) -> BTreeSet<Self> {
+    /// Returns the tokens that a pod's volumes request, besides that of its service account.
+    pub(crate) fn of_pod(pod: &Pod) -> BTreeSet<Self> {
         let spec = pod.spec.iter();
         let volumes = spec.flat_map(|spec| spec.volumes.iter().flatten());
+        Self::of_volumes(volumes.filter(|volume| !access::is_account_volume(volume)))
+    }
+
+    /// Returns the tokens that volumes request.
+    pub(crate) fn of_volumes<'a>(volumes: impl IntoIterator<Item = &'a Volume>) -> BTreeSet<Self> {
+        let volumes = volumes.into_iter();
         let projected = volumes.filter_map(|volume| volume.projected.as_ref());
         let sources = projected.flat_map(|projected| projected.sources.iter().flatten());
         sources
@@ -382,7 +387,7 @@ mod tests {
             ]}}],
         }}))
         .unwrap();
-        let wanted: Vec<_> = TokenSpec::of_volumes(&pod).into_iter().collect();
+        let wanted: Vec<_> = TokenSpec::of_pod(&pod).into_iter().collect();
         let one = |audience: Option<&str>, seconds| TokenSpec {
             audience: audience.map(str::to_owned),
             seconds,

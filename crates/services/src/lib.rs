@@ -8,11 +8,14 @@
 //! ready endpoints refuses connections, and connections survive changes of the endpoints, as
 //! with kube-proxy. A port that cannot be opened is reported by an event.
 //!
+//! [`HostPorts`] forwards ports of the node to pods.
+//!
 //! [`Services`] also knows the names that DNS has in other clusters, for hosts files, and the
 //! variables of `enableServiceLinks`.
 
 mod external;
 mod forward;
+mod host_ports;
 mod links;
 mod objects;
 mod report;
@@ -21,13 +24,17 @@ mod watch;
 
 use std::{net::Ipv4Addr, sync::Arc};
 
-use longshore_client::Cluster;
+use longshore_client::{Cluster, Error};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch as signal};
 
+pub use host_ports::{ForwardedPort, HostPorts};
 pub use table::ServiceName;
 
-use self::table::Table;
+use self::{
+    objects::{Address, RawService},
+    table::{Key, Table},
+};
 
 /// What the parts of this crate share.
 struct Shared {
@@ -104,8 +111,25 @@ impl Services {
         let table = self.0.table.lock();
         table
             .with_address(namespace)
-            .filter(|(key, _, _)| !key.is_api_server())
-            .flat_map(|(key, address, service)| links::variables(&key.name, address, service))
+            .flat_map(|(key, address, service)| links::of_service(key, address, service))
             .collect()
+    }
+
+    /// Returns these variables for the Services that exist now. The watch may report the newest
+    /// of them later.
+    ///
+    /// # Errors
+    /// The API rejects the request or cannot be reached.
+    pub async fn listed_variables(&self, namespace: &str) -> Result<Vec<(String, String)>, Error> {
+        let view = self.0.cluster.services().in_namespace(namespace)?;
+        let mut variables = Vec::new();
+        for item in view.list().await?.items {
+            let service = item.typed::<RawService>()?.read(item.uid());
+            let key = Key::new(item.namespace(), item.name());
+            if let Address::Cluster(address) = service.address {
+                variables.extend(links::of_service(&key, address, &service));
+            }
+        }
+        Ok(variables)
     }
 }

@@ -3,10 +3,18 @@
 
 use std::net::Ipv4Addr;
 
-use crate::objects::Service;
+use crate::{objects::Service, table::Key};
 
-/// Returns the variables of one Service.
-pub(crate) fn variables(name: &str, address: Ipv4Addr, service: &Service) -> Vec<(String, String)> {
+/// Returns the variables of a Service, but not of that of the API server.
+pub(crate) fn of_service(key: &Key, address: Ipv4Addr, service: &Service) -> Vec<(String, String)> {
+    match key.is_api_server() {
+        true => Vec::new(),
+        false => variables(&key.name, address, service),
+    }
+}
+
+/// Returns the variables of a Service with this name.
+fn variables(name: &str, address: Ipv4Addr, service: &Service) -> Vec<(String, String)> {
     let name = word(name);
     let Some(first) = service.ports.first() else {
         return Vec::new();

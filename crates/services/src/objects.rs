@@ -23,7 +23,7 @@ pub(crate) enum Protocol {
 }
 
 impl Protocol {
-    fn of(name: Option<&str>) -> Self {
+    pub(crate) fn of(name: Option<&str>) -> Self {
         match name {
             None | Some("TCP" | "") => Self::Tcp,
             Some("UDP") => Self::Udp,

@@ -51,7 +51,7 @@ impl Reported {
 
 /// Writes an event about a listener that cannot be opened.
 pub(crate) async fn write(cluster: &Cluster, service: &Key, uid: &str, failed: &Failed) {
-    let message = message(failed);
+    let message = message(failed, &SERVICE_REMEDIES);
     let Key { namespace, name } = service;
     tracing::warn!(namespace, service = name, "{message}");
     let event = event(service, uid, failed.listener, &message, Timestamp::now());
@@ -67,22 +67,48 @@ pub(crate) async fn write(cluster: &Cluster, service: &Key, uid: &str, failed: &
     }
 }
 
+/// What to change for a port that cannot be opened.
+pub(crate) struct Remedies {
+    /// How to have a port for which no privileges are needed.
+    larger: &'static str,
+    /// What to change if another program uses the port.
+    field: &'static str,
+    /// What to do if the address is not one of this machine.
+    address: &'static str,
+}
+
+const SERVICE_REMEDIES: Remedies = Remedies {
+    larger: "give the Service a larger port",
+    field: "port",
+    address: "create the Service again without clusterIP",
+};
+
+pub(crate) const HOST_PORT_REMEDIES: Remedies = Remedies {
+    larger: "use a larger hostPort",
+    field: "hostPort",
+    address: "change hostIP, or omit it",
+};
+
 /// Says what cannot be opened, why, and the remedy.
-fn message(failed: &Failed) -> String {
+pub(crate) fn message(failed: &Failed, remedies: &Remedies) -> String {
     let Listener { protocol, address } = failed.listener;
     let port = address.port();
+    let Remedies {
+        larger,
+        field,
+        address: other_address,
+    } = remedies;
     let remedy = match failed.error.kind() {
         io::ErrorKind::PermissionDenied => format!(
-            "only root may use ports below 1024 of this machine: give the Service a larger \
-             port, start the cluster as root, or allow the port with \
+            "only root may use ports below 1024 of this machine: {larger}, start the cluster \
+             as root, or allow the port with \
              `sysctl net.ipv4.ip_unprivileged_port_start={port}`"
         ),
         io::ErrorKind::AddrInUse => {
-            format!("another program uses it: end the program, or change port {port}")
+            format!("another program uses it: end the program, or change {field} {port}")
         }
         io::ErrorKind::AddrNotAvailable => {
-            "it is not an address of this machine: create the Service again without clusterIP"
-                .to_owned()
+            format!("it is not an address of this machine: {other_address}")
         }
         _ => "the port is tried again every few seconds".to_owned(),
     };
@@ -148,7 +174,7 @@ mod tests {
 
     #[test]
     fn messages_name_the_remedy() {
-        let denied = message(&failed(80, 13));
+        let denied = message(&failed(80, 13), &SERVICE_REMEDIES);
         assert!(
             denied.starts_with("cannot forward TCP 127.8.0.1:80: Permission denied"),
             "{denied}"
@@ -157,7 +183,9 @@ mod tests {
             denied.ends_with("`sysctl net.ipv4.ip_unprivileged_port_start=80`"),
             "{denied}"
         );
-        assert!(message(&failed(80, 98)).contains("another program uses it"));
-        assert!(message(&failed(80, 99)).contains("create the Service again"));
+        assert!(message(&failed(80, 98), &SERVICE_REMEDIES).contains("another program uses it"));
+        assert!(message(&failed(80, 99), &SERVICE_REMEDIES).contains("create the Service again"));
+        let of_pod = message(&failed(80, 99), &HOST_PORT_REMEDIES);
+        assert!(of_pod.ends_with("change hostIP, or omit it"), "{of_pod}");
     }
 }

@@ -111,7 +111,27 @@ pub(crate) fn fill(pod: &mut Object) {
         }
     }
     fill_spec(spec);
+    fill_host_ports(spec);
     json::default_text(json::child(pod, "status"), "phase", "Pending");
+}
+
+/// With the host's network, the ports of containers are ports of the host. Pod templates do
+/// not have this default.
+fn fill_host_ports(spec: &mut Object) {
+    if spec.get("hostNetwork").and_then(Value::as_bool) != Some(true) {
+        return;
+    }
+    for list in ["initContainers", "containers"] {
+        for container in json::items_mut(spec, list) {
+            for port in json::items_mut(container, "ports") {
+                if json::number(port, "hostPort").unwrap_or_default() == 0
+                    && let Some(number) = port.get("containerPort").cloned()
+                {
+                    port.insert("hostPort".into(), number);
+                }
+            }
+        }
+    }
 }
 
 /// A missing request defaults to the limit.
@@ -150,19 +170,15 @@ pub(crate) fn fill_spec(spec: &mut Object) {
             spec.insert(to.to_owned(), account);
         }
     }
-    let host_network = spec
-        .get("hostNetwork")
-        .and_then(Value::as_bool)
-        .unwrap_or_default();
     for list in ["initContainers", "containers", "ephemeralContainers"] {
         for container in json::items_mut(spec, list) {
-            fill_container(container, host_network);
+            fill_container(container);
         }
     }
     json::items_mut(spec, "volumes").for_each(fill_volume);
 }
 
-fn fill_container(container: &mut Object, host_network: bool) {
+fn fill_container(container: &mut Object) {
     json::default_text(container, "terminationMessagePath", "/dev/termination-log");
     json::default_text(container, "terminationMessagePolicy", "File");
     let policy = pull_policy(json::text(container, "image"));
@@ -170,12 +186,6 @@ fn fill_container(container: &mut Object, host_network: bool) {
     json::child(container, "resources");
     for port in json::items_mut(container, "ports") {
         json::default_text(port, "protocol", "TCP");
-        if host_network
-            && json::number(port, "hostPort").unwrap_or_default() == 0
-            && let Some(number) = port.get("containerPort").cloned()
-        {
-            port.insert("hostPort".into(), number);
-        }
     }
     for variable in json::items_mut(container, "env") {
         if let Some(Value::Object(source)) = variable.get_mut("valueFrom") {
@@ -375,6 +385,31 @@ mod tests {
         on_create(&mut pod);
         fill(&mut pod);
         pod.into()
+    }
+
+    #[test]
+    fn only_ports_of_pods_with_the_hosts_network_are_ports_of_the_host() {
+        let ports = json!([{"containerPort": 80}, {"containerPort": 81, "hostPort": 82}]);
+        let spec = |network: bool| {
+            let container = json!({"name": "a", "image": "x", "ports": ports});
+            json!({"hostNetwork": network, "initContainers": [container], "containers": [container]})
+        };
+        let host_ports = |spec: &Value, list: &str| {
+            let ports = spec[list][0]["ports"].as_array().unwrap();
+            ports
+                .iter()
+                .map(|port| port["hostPort"].clone())
+                .collect::<Vec<_>>()
+        };
+        let (shared, own) = (created(spec(true)), created(spec(false)));
+        let mut template = json!({"template": {"spec": spec(true)}});
+        fill_template(template.as_object_mut().unwrap());
+        for list in ["initContainers", "containers"] {
+            assert_eq!(host_ports(&shared["spec"], list), [json!(80), json!(82)]);
+            assert_eq!(host_ports(&own["spec"], list), [Value::Null, json!(82)]);
+            let of_template = host_ports(&template["template"]["spec"], list);
+            assert_eq!(of_template, [Value::Null, json!(82)]);
+        }
     }
 
     #[test]

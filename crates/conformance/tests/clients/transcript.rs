@@ -55,7 +55,7 @@ const VOLATILE: [(&str, &str); 16] = [
         r#"(?m)^\[E log\] "(Failed to watch|Unhandled Error)" err="[^"]*context deadline exceeded".*\n"#,
         "",
     ),
-    (r"\b(made)-[a-z0-9]{5}\b", "${1}-[random]"),
+    (r"\b(made|kube-api-access)-[a-z0-9]{5}\b", "${1}-[random]"),
     (r"/tmp/[A-Za-z0-9./_-]+", "[path]"),
     // The hash of a generated name and a random number.
     (r"\.[0-9a-f]{16}\b", ".[hash]"),

@@ -34,6 +34,23 @@ pub(crate) fn response(response: &Response, namespace: &str, place: &str) -> Val
     json!({"code": response.code, "object": body})
 }
 
+/// Removes the volume of the service account and its mounts, which the same plugin adds.
+fn remove_account_volume(fields: &mut Map<String, Value>) {
+    for list in ["volumes", "volumeMounts"] {
+        let Some(Value::Array(items)) = fields.get_mut(list) else {
+            continue;
+        };
+        let is_other = |item: &Value| {
+            let name = item["name"].as_str().unwrap_or_default();
+            !name.starts_with("kube-api-access-")
+        };
+        items.retain(is_other);
+        if items.is_empty() {
+            fields.remove(list);
+        }
+    }
+}
+
 /// Masks assigned addresses and ports and timestamps. Removes the null timestamp that
 /// older servers write into templates.
 fn mask_assigned(value: &mut Value) {
@@ -54,6 +71,7 @@ fn mask_assigned(value: &mut Value) {
                     fields.remove(account);
                 }
             }
+            remove_account_volume(fields);
             for (name, inner) in fields.iter_mut() {
                 let mask = match name.as_str() {
                     "clusterIP" if inner != "None" && inner != "" => Some(json!("$IP")),

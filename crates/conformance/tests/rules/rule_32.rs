@@ -27,7 +27,12 @@ fn template_defaults(restart_policy: &str) -> Value {
 async fn rule_32_a_pods_defaults() {
     let test = ApiTest::start().await;
     let pods = test.path("v1", "pods");
-    let made = test.create(&pods, &pod("a")).await;
+    // An admission plugin adds the volume of the service account, which is no default.
+    let new = with(
+        pod("a"),
+        &[("/spec/automountServiceAccountToken", false.into())],
+    );
+    let made = test.create(&pods, &new).await;
     let expected = template_defaults("Always");
     for (field, value) in expected.as_object().unwrap() {
         assert_eq!(made["spec"][field], *value, "{field}");

@@ -4,8 +4,11 @@ use std::{borrow::Borrow, collections::BTreeMap};
 
 use k8s_openapi::api::core::v1::{Node, Pod, PodSpec, Taint};
 
+use longshore_model::HostPort;
+
 use super::{
     affinity,
+    ports::{self, UsedPorts},
     resources::{Amounts, of_pod},
 };
 use crate::volumes::{PodClaim, claims_of};
@@ -71,35 +74,48 @@ impl NodeFacts {
     }
 }
 
-/// The resources in use on a node.
+/// The resources and ports in use on a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     /// The number of pods.
     pub(crate) pods: i128,
     /// The sum of their requests.
     pub(crate) amounts: Amounts,
+    /// Their ports of the node.
+    ports: UsedPorts,
 }
 
 impl Usage {
     /// Adds a pod with these requests.
-    pub(crate) fn add(&mut self, amounts: &Amounts) {
+    pub(crate) fn add(&mut self, load: &Load) {
         self.pods += 1;
-        self.amounts.add(amounts);
+        self.amounts.add(&load.amounts);
+        self.ports.add(&load.ports);
     }
 
     /// Removes a pod with these requests.
-    pub(crate) fn remove(&mut self, amounts: &Amounts) {
+    pub(crate) fn remove(&mut self, load: &Load) {
         self.pods -= 1;
-        self.amounts.subtract(amounts);
+        self.amounts.subtract(&load.amounts);
+        self.ports.remove(&load.ports);
     }
+}
+
+/// What a pod uses of its node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    /// The requested amounts.
+    pub(crate) amounts: Amounts,
+    /// The requested ports.
+    pub(crate) ports: Vec<HostPort>,
 }
 
 /// The requirements of a pod.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Needs {
     spec: PodSpec,
-    /// The requested amounts.
-    pub(crate) amounts: Amounts,
+    /// What it uses of its node.
+    pub(crate) load: Load,
     /// The claims of its volumes.
     pub(crate) claims: Vec<PodClaim>,
 }
@@ -110,7 +126,10 @@ impl Needs {
         let Some(spec) = &pod.spec else {
             return Self::default();
         };
-        let amounts = of_pod(spec);
+        let load = Load {
+            amounts: of_pod(spec),
+            ports: ports::of_pod(spec),
+        };
         let name = pod.metadata.name.as_deref().unwrap_or_default();
         let claims = claims_of(name, spec.volumes.as_deref().unwrap_or_default());
         let spec = PodSpec {
@@ -119,11 +138,7 @@ impl Needs {
             tolerations: spec.tolerations.clone(),
             ..PodSpec::default()
         };
-        Self {
-            spec,
-            amounts,
-            claims,
-        }
+        Self { spec, load, claims }
     }
 }
 
@@ -202,11 +217,14 @@ pub(super) fn problems(needs: &Needs, node: &NodeFacts, usage: &Usage) -> Vec<St
     if !affinity::matches_node(&needs.spec, &node.name, &node.labels) {
         return vec!["node(s) didn't match Pod's node affinity/selector".to_owned()];
     }
+    if usage.ports.conflict_with(&needs.load.ports) {
+        return vec![HostPort::CONFLICT.to_owned()];
+    }
     let mut problems = Vec::new();
     if (usage.pods + 1) * 1000 > node.allocatable.get("pods") {
         problems.push("Too many pods".to_owned());
     }
-    for (name, amount) in &needs.amounts.0 {
+    for (name, amount) in &needs.load.amounts.0 {
         if *amount > 0
             && usage.amounts.get(name).saturating_add(*amount) > node.allocatable.get(name)
         {
@@ -224,7 +242,7 @@ fn free_share(needs: &Needs, node: &NodeFacts, usage: &Usage) -> f64 {
         let used = usage
             .amounts
             .get(name)
-            .saturating_add(needs.amounts.get(name));
+            .saturating_add(needs.load.amounts.get(name));
         #[allow(
             clippy::cast_precision_loss,
             reason = "a share needs no more precision"
@@ -279,7 +297,7 @@ mod tests {
     fn used(cpu: &[&str]) -> Usage {
         let mut usage = Usage::default();
         cpu.iter()
-            .for_each(|cpu| usage.add(&needs(cpu, json!({})).amounts));
+            .for_each(|cpu| usage.add(&needs(cpu, json!({})).load));
         usage
     }
 
@@ -372,6 +390,25 @@ mod tests {
         );
         let exact = needs("1500m", json!({"nodeSelector": {"zone": "a"}}));
         assert_eq!(pick(&exact), "a");
+    }
+
+    #[test]
+    fn a_port_of_a_node_is_given_to_one_pod() {
+        let wants = |port: Value| {
+            let container = json!({"name": "c", "ports": [port]});
+            needs("1", json!({"containers": [container]}))
+        };
+        let port = json!({"containerPort": 1, "hostPort": 80});
+        let mut usage = Usage::default();
+        usage.add(&wants(port.clone()).load);
+        let nodes = [(node("a", json!({})), usage)];
+        assert_eq!(
+            reason(&wants(port), &nodes),
+            "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports."
+        );
+        let other = wants(json!({"containerPort": 1, "hostPort": 80, "protocol": "UDP"}));
+        let fits = nodes.iter().map(|(node, usage)| (node, usage));
+        assert_eq!(choose(&other, fits, |_| Vec::new()), Ok("a"));
     }
 
     #[test]

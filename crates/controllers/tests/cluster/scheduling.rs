@@ -174,3 +174,43 @@ async fn a_budget_protects_pods_from_preemption_if_there_are_others() {
     .await;
     assert!(pod(&fixture, "b").await.unwrap()["metadata"]["deletionTimestamp"].is_null());
 }
+
+#[tokio::test]
+async fn a_pod_waits_for_a_port_of_the_node_until_the_pod_with_it_is_gone() {
+    let fixture = Fixture::start().await;
+    fixture.add_node("1").await;
+    let with_port = |name: &str| {
+        let mut container = container();
+        container["ports"] = json!([{"containerPort": 80, "hostPort": 8080}]);
+        json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"containers": [container]},
+        })
+    };
+    fixture
+        .cluster
+        .create(&with_port("first"), None)
+        .await
+        .unwrap();
+    is_bound(&fixture, "first").await;
+    fixture
+        .cluster
+        .create(&with_port("second"), None)
+        .await
+        .unwrap();
+    let expected = "0/1 nodes are available: 1 node(s) didn't have free ports for the requested \
+                    pod ports.";
+    until("the explanation", async || {
+        let events = fixture.events("second", "FailedScheduling").await;
+        (events == [expected]).then_some(())
+    })
+    .await;
+    let pods = fixture.cluster.pods().in_namespace("default").unwrap();
+    let now = longshore_client::DeleteOptions {
+        grace_seconds: Some(0),
+        ..Default::default()
+    };
+    pods.delete("first", &now).await.unwrap();
+    is_bound(&fixture, "second").await;
+}

@@ -8,7 +8,7 @@ use super::{
     JsonObject, Transaction, limit_range, pod_security, priority, quota, runtime_class, service,
     service_account, storage_class,
 };
-use crate::{Error, Object, Subresource, kinds::KindId, state::State};
+use crate::{Error, Object, Subresource, kinds::KindId, options::Ids, state::State};
 
 /// Applies the limits of its namespace and the classes that a new object names, before its
 /// defaults.
@@ -16,12 +16,13 @@ pub(super) fn apply_classes(
     state: &State,
     rules: &KindRules,
     info: &KindInfo,
+    ids: &dyn Ids,
     object: &mut JsonObject,
 ) -> Result<(), Error> {
     match rules.admission {
         Admission::PodClasses => {
             limit_range::apply_defaults(state, object);
-            service_account::apply_to_pod(state, info, object)?;
+            service_account::apply_to_pod(state, info, ids, object)?;
             priority::apply_to_pod(state, info, object)?;
             runtime_class::apply_to_pod(state, info, object)
         }

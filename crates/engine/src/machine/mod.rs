@@ -26,6 +26,7 @@ mod scale;
 mod service;
 mod service_account;
 mod storage_class;
+mod token_volume;
 mod update;
 
 use std::sync::Arc;

@@ -1,33 +1,37 @@
 //! The service account of new pods, as the admission plugin ServiceAccount of Kubernetes
-//! checks it. The node publishes the account's token without a volume in the pod.
+//! checks and completes it.
 
 use longshore_builtin::json as js;
 use longshore_model::{KindInfo, name};
 use serde_json::Value;
 
-use super::JsonObject;
-use crate::{Error, Subject, object, state::State};
+use super::{JsonObject, token_volume};
+use crate::{Error, Subject, object, options::Ids, state::State};
 
 /// The account of pods that name none.
 const DEFAULT: &str = "default";
 /// The annotation of pods that a node created from a file.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
-/// The JSON text of an account with secrets for pulling images contains this.
-const SECRETS: &[u8] = b"imagePullSecrets";
+const SECRETS: &str = "imagePullSecrets";
+const AUTOMOUNT: &str = "automountServiceAccountToken";
 
-/// Few accounts name such secrets, so searching the JSON text is faster than decoding it.
-fn names_secrets(json: &[u8]) -> bool {
-    json.windows(SECRETS.len()).any(|window| window == SECRETS)
+/// Whether the JSON text of an account may have a field. Few accounts have those that pods get,
+/// so searching the text is faster than decoding it.
+fn may_have(json: &[u8], field: &str) -> bool {
+    let mut windows = json.windows(field.len());
+    windows.any(|window| window == field.as_bytes())
 }
 
-/// Requires the service account of a new pod, and adds its secrets for pulling images.
+/// Requires the service account of a new pod, and adds the volume with its token and its secrets
+/// for pulling images.
 ///
 /// # Errors
 /// Fails if the account does not exist (403).
 pub(super) fn apply_to_pod(
     state: &State,
     info: &KindInfo,
+    ids: &dyn Ids,
     pod: &mut JsonObject,
 ) -> Result<(), Error> {
     if !state.creates_accounts {
@@ -58,10 +62,17 @@ pub(super) fn apply_to_pod(
             causes: Vec::new(),
         });
     };
+    let automounts = || match may_have(account.bytes(), AUTOMOUNT) {
+        true => account.map().get(AUTOMOUNT).and_then(Value::as_bool),
+        false => None,
+    };
+    if token_volume::is_wanted(pod, automounts) {
+        token_volume::add(pod, || ids.suffix());
+    }
     let own = js::at(pod, "spec.imagePullSecrets").and_then(Value::as_array);
     if own.is_none_or(Vec::is_empty)
-        && names_secrets(account.bytes())
-        && let Some(Value::Array(secrets)) = account.map().get("imagePullSecrets")
+        && may_have(account.bytes(), SECRETS)
+        && let Some(Value::Array(secrets)) = account.map().get(SECRETS)
         && !secrets.is_empty()
     {
         let spec = js::child(pod, "spec");

@@ -398,6 +398,57 @@ async fn pods_need_their_service_account() {
 }
 
 #[tokio::test]
+async fn new_pods_have_the_volume_of_their_service_account_unless_it_is_unwanted() {
+    const PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+    let api = api();
+    for (name, automount) in [("mounts", true), ("opts-out", false)] {
+        let account =
+            json!({"metadata": {"name": name}, "automountServiceAccountToken": automount});
+        api.create("serviceaccounts", account).await.unwrap();
+    }
+    let (yes, no, unset) = (json!(true), json!(false), json!(null));
+    for (at, (account, own, has_volume)) in [
+        ("default", &unset, true),
+        ("mounts", &unset, true),
+        ("opts-out", &unset, false),
+        ("default", &yes, true),
+        ("opts-out", &yes, true),
+        ("default", &no, false),
+        ("mounts", &no, false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut new = pod(&format!("p{at}"));
+        new["spec"]["serviceAccountName"] = account.into();
+        new["spec"]["automountServiceAccountToken"] = own.clone();
+        let made = api.create("pods", new).await.unwrap().value();
+        let spec = &made["spec"];
+        let mount = &spec["containers"][0]["volumeMounts"][0];
+        assert_eq!(
+            mount["mountPath"] == PATH,
+            has_volume,
+            "{account} {own}: {spec}"
+        );
+        let volume = &spec["volumes"][0];
+        assert_eq!(volume["name"], mount["name"]);
+        let owned = made["metadata"]["managedFields"].to_string();
+        assert!(!owned.contains("kube-api-access"), "{owned}");
+        if has_volume {
+            let name = volume["name"].as_str().unwrap();
+            let suffix = name.strip_prefix("kube-api-access-").unwrap();
+            assert_eq!(suffix.len(), 5);
+            assert_eq!(volume["projected"]["defaultMode"], 420);
+        }
+    }
+    let mut mirror = pod("mirror");
+    mirror["spec"]["automountServiceAccountToken"] = unset;
+    mirror["metadata"]["annotations"] = json!({"kubernetes.io/config.mirror": "x"});
+    let made = api.create("pods", mirror).await.unwrap().value();
+    assert!(made["spec"]["volumes"].is_null(), "{made}");
+}
+
+#[tokio::test]
 async fn an_update_of_tolerations_keeps_those_of_node_problems() {
     let api = api();
     api.create("pods", pod("p")).await.unwrap();

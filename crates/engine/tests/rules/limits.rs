@@ -276,8 +276,8 @@ async fn pods_must_meet_the_standard_of_their_namespace() {
         "pod-security.kubernetes.io/warn": "restricted", "pod-security.kubernetes.io/warn-version": "v1.30"}}});
     api.merge("namespaces", "default", labels).await.unwrap();
     let spec = |privileged: bool| {
-        json!({"containers": [{"name": "c", "image": "i",
-        "securityContext": {"privileged": privileged}}]})
+        json!({"automountServiceAccountToken": false, "containers": [{"name": "c", "image": "i",
+            "securityContext": {"privileged": privileged}}]})
     };
     let named = |spec: Value| json!({"metadata": {"name": "p"}, "spec": spec});
     let (code, _, message) = status(api.create("pods", named(spec(true))).await);

@@ -84,8 +84,10 @@ pub fn kind(plural: &str) -> Arc<KindInfo> {
     Arc::new(info.unwrap().clone())
 }
 
+/// A pod without the volume of its service account, so that an update may send it again.
 pub fn pod(name: &str) -> Value {
-    json!({"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}})
+    json!({"metadata": {"name": name}, "spec": {
+        "automountServiceAccountToken": false, "containers": [{"name": "c", "image": "i:1"}]}})
 }
 
 pub fn job(name: &str) -> Value {

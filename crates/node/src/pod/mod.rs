@@ -9,15 +9,16 @@ mod worker;
 
 use std::{path::PathBuf, sync::Arc};
 
+use k8s_openapi::api::core::v1::Pod;
 use longshore_client::Cluster;
-use longshore_services::Services;
+use longshore_services::{HostPorts, Services};
 use tokio::sync::watch;
 
 use crate::{
-    ApiAccess, CollectFiles, FillVolumes, LastEnd, access, address::Addresses, devices::Devices,
-    events::Events, hosts::Hosts, images::ImageEntrypoints, logs::LogStore, machine,
-    remover::Remover, sandbox::Spawner, security::AgentPrivileges, streams::RunningContainers,
-    usage::UsageMeter,
+    ApiAccess, CollectFiles, FillVolumes, LastEnd, address::Addresses, devices::Devices,
+    events::Events, host_ports::AdmittedPorts, hosts::Hosts, images::ImageEntrypoints,
+    logs::LogStore, machine, remover::Remover, sandbox::Spawner, security::AgentPrivileges,
+    streams::RunningContainers, usage::UsageMeter,
 };
 
 pub(crate) use guard::run;
@@ -29,6 +30,11 @@ pub(crate) const VOLUMES_DIR: &str = "volumes";
 pub(crate) const WORK_DIR: &str = "work";
 /// The directory of the containers' termination messages in the pod's directory.
 const MESSAGES_DIR: &str = "messages";
+
+/// Whether the end of a pod was reported.
+pub(crate) fn has_ended(pod: &Pod) -> bool {
+    status::Phase::of(pod).is_terminal()
+}
 
 /// State that all pods of a node share.
 pub(crate) struct Shared {
@@ -47,6 +53,10 @@ pub(crate) struct Shared {
     pub(crate) addresses: Addresses,
     pub(crate) hosts: Arc<Hosts>,
     pub(crate) services: Services,
+    /// Ports of the node that are forwarded to pods.
+    pub(crate) host_ports: HostPorts,
+    /// Ports of the node that pods have requested.
+    pub(crate) admitted_ports: AdmittedPorts,
     pub(crate) logs: Arc<LogStore>,
     pub(crate) running_containers: RunningContainers,
     pub(crate) events: Events,
@@ -70,7 +80,6 @@ impl Shared {
     /// for a long time.
     pub(crate) fn tear_down(&self, uid: &str) {
         let folder = self.pod_folder(uid);
-        self.remover.remove(access::files_dir(&folder));
         for name in [VOLUMES_DIR, WORK_DIR, MESSAGES_DIR] {
             self.remover.remove(folder.join(name));
         }

@@ -280,7 +280,12 @@ impl StartContext<'_> {
     ) -> Result<Vec<view::Operation>, PlanError> {
         let refuse = |error: &dyn std::fmt::Display| PlanError::View(error.to_string());
         let mut mounts = Vec::new();
+        let account = access::account_volume(self.pod);
         for mount in self.container.volume_mounts.iter().flatten() {
+            let is_account = account.is_some_and(|volume| volume.name == mount.name);
+            if is_account && !self.volumes.contains_key(&mount.name) {
+                continue;
+            }
             let prepared = self.volumes.get(&mount.name).ok_or_else(|| {
                 PlanError::View(format!(
                     "volumeMount {:?} names no volume of the pod",
@@ -328,15 +333,6 @@ impl StartContext<'_> {
                 source: Source::whole(source),
                 target: hosts.to_owned(),
                 read_only: false,
-            });
-        }
-        let account = Path::new(access::SERVICE_ACCOUNT_DIR);
-        if access::is_published(self.folder) && !mounts.iter().any(|mount| mount.target == account)
-        {
-            mounts.push(Mount {
-                source: Source::whole(access::files_dir(self.folder)),
-                target: account.to_owned(),
-                read_only: true,
             });
         }
         let base = self.folder.join("base");

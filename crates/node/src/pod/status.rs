@@ -116,6 +116,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) started: Option<Timestamp>,
     /// Why the agent ended the pod.
     pub(crate) reason: Option<(&'static str, String)>,
+    /// Whether the node has not admitted it. Its containers have no statuses then.
+    pub(crate) is_rejected: bool,
     /// The conditions that were last reported.
     pub(crate) before: &'a [Value],
     pub(crate) now: Timestamp,
@@ -134,18 +136,21 @@ pub(crate) fn render(inputs: &Inputs<'_>) -> Value {
         status.insert("observedGeneration".to_owned(), generation.into());
     }
     status.insert("phase".to_owned(), inputs.phase.as_str().into());
-    status.insert("hostIP".to_owned(), inputs.host_address.into());
-    status.insert("hostIPs".to_owned(), json!([{"ip": inputs.host_address}]));
-    if let Some(address) = inputs.address {
-        status.insert("podIP".to_owned(), address.to_string().into());
-        status.insert("podIPs".to_owned(), json!([{"ip": address.to_string()}]));
-    }
     if let Some(started) = inputs.started {
         status.insert("startTime".to_owned(), seconds(started).into());
     }
     if let Some((reason, message)) = &inputs.reason {
         status.insert("reason".to_owned(), (*reason).into());
         status.insert("message".to_owned(), message.as_str().into());
+    }
+    if inputs.is_rejected {
+        return Value::Object(status);
+    }
+    status.insert("hostIP".to_owned(), inputs.host_address.into());
+    status.insert("hostIPs".to_owned(), json!([{"ip": inputs.host_address}]));
+    if let Some(address) = inputs.address {
+        status.insert("podIP".to_owned(), address.to_string().into());
+        status.insert("podIPs".to_owned(), json!([{"ip": address.to_string()}]));
     }
     status.insert("conditions".to_owned(), conditions(inputs).into());
     let inits = statuses("initContainers");
@@ -410,6 +415,7 @@ mod tests {
             host_address: "127.0.0.1",
             started: Some(now()),
             reason: None,
+            is_rejected: false,
             before,
             now: now(),
         })
@@ -471,6 +477,7 @@ mod tests {
                 host_address: "127.0.0.1",
                 started: None,
                 reason: None,
+                is_rejected: false,
                 before: &[],
                 now: now(),
             });

@@ -10,7 +10,12 @@ use super::{
     publish::{Files, VolumeFile},
     trust::anchors,
 };
-use crate::{downward, security::Owner, tokens::TokenSpec};
+use crate::{
+    access::{AccountFiles, is_account_volume},
+    downward,
+    security::Owner,
+    tokens::TokenSpec,
+};
 
 impl Inputs<'_> {
     pub(super) fn files(&self, volume: &Volume) -> Result<Files, VolumeError> {
@@ -40,7 +45,7 @@ impl Inputs<'_> {
         } else if let Some(projected) = &volume.projected {
             let mode = mode(projected.default_mode, 0o644);
             for source in projected.sources.iter().flatten() {
-                self.projection(name, source, mode, &mut files)?;
+                self.projection(volume, source, mode, &mut files)?;
             }
         } else {
             return Err(VolumeError::Unsupported {
@@ -100,11 +105,12 @@ impl Inputs<'_> {
 
     fn projection(
         &self,
-        volume: &str,
+        whole: &Volume,
         source: &VolumeProjection,
         mode: u32,
         files: &mut Files,
     ) -> Result<(), VolumeError> {
+        let volume = whole.name.as_str();
         let what = |kind, name, optional: Option<bool>| Reference {
             volume,
             kind,
@@ -134,12 +140,14 @@ impl Inputs<'_> {
             Ok(())
         } else if let Some(source) = &source.service_account_token {
             let wanted = TokenSpec::of(source);
-            let token = self
-                .tokens
-                .get(&wanted)
-                .ok_or_else(|| VolumeError::NoToken {
+            let Some(token) = self.tokens.get(&wanted) else {
+                if self.account == AccountFiles::WithoutToken && is_account_volume(whole) {
+                    return Ok(());
+                }
+                return Err(VolumeError::NoToken {
                     volume: volume.to_owned(),
-                })?;
+                });
+            };
             let file = token_file(token, self.owner, mode);
             files.insert(relative(volume, &source.path)?, file);
             Ok(())
@@ -154,7 +162,7 @@ impl Inputs<'_> {
 /// Creates the file of a token. As with the kubelet, it belongs to the user
 /// that all containers share; with an `fsGroup`, the group may read it too;
 /// without either, everyone in the pod can read it.
-pub(crate) fn token_file(token: &str, owner: Owner, mode: u32) -> VolumeFile {
+fn token_file(token: &str, owner: Owner, mode: u32) -> VolumeFile {
     let is_private = owner.user.is_some() || owner.group.is_some();
     VolumeFile {
         bytes: token.as_bytes().to_vec(),

@@ -12,9 +12,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use k8s_openapi::api::core::v1::{Pod, Volume};
+use k8s_openapi::api::core::v1::{DownwardAPIVolumeFile, Pod, Volume};
 
 use crate::{
+    access::{AccountFiles, ROOT_CA, is_account_volume},
     claims::{ClaimSource, ClaimVolume, ClaimVolumes},
     downward,
     lookup::Lookup,
@@ -22,10 +23,9 @@ use crate::{
     tokens::Issued,
 };
 pub(crate) use error::VolumeError;
-pub(crate) use files::token_file;
 pub(crate) use path::sub_path;
 use path::{give_to_group, host_path, local_path, make_folder, share_with_group};
-pub(crate) use publish::{Files, VolumeFile, publish};
+use publish::publish;
 
 /// A volume that is ready to be mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,8 @@ pub(crate) struct Prepared {
     pub(crate) is_published: bool,
 }
 
-/// Returns the names of the ConfigMaps and Secrets that the pod's volumes need.
+/// Returns the names of the ConfigMaps and Secrets that the pod's volumes need, but not that of
+/// the certificate next to the token of the service account, which the node knows.
 pub(crate) fn references(pod: &Pod) -> (Vec<String>, Vec<String>) {
     let (mut config_maps, mut secrets) = (Vec::new(), Vec::new());
     let volumes = pod
@@ -58,7 +59,9 @@ pub(crate) fn references(pod: &Pod) -> (Vec<String>, Vec<String>) {
             .iter()
             .flat_map(|projected| &projected.sources);
         for source in sources.flatten() {
-            config_maps.extend(source.config_map.iter().map(|source| source.name.clone()));
+            let is_known = |name: &str| name == ROOT_CA && is_account_volume(volume);
+            let maps = source.config_map.iter().map(|source| &source.name);
+            config_maps.extend(maps.filter(|name| !is_known(name)).cloned());
             secrets.extend(source.secret.iter().map(|source| source.name.clone()));
         }
     }
@@ -75,14 +78,27 @@ pub(crate) fn contain_trust_bundles(pod: &Pod) -> bool {
     sources.any(|source| source.cluster_trust_bundle.is_some())
 }
 
-/// Whether a volume contains the pod's metadata, which can change.
+/// Whether a volume contains metadata of the pod that can change.
 pub(crate) fn contain_metadata(pod: &Pod) -> bool {
     let spec = pod.spec.iter();
     let mut volumes = spec.flat_map(|spec| spec.volumes.iter().flatten());
     volumes.any(|volume| {
+        let own = volume.downward_api.iter().flat_map(|source| &source.items);
         let projected = volume.projected.iter();
-        let mut sources = projected.flat_map(|projected| projected.sources.iter().flatten());
-        volume.downward_api.is_some() || sources.any(|source| source.downward_api.is_some())
+        let sources = projected.flat_map(|projected| projected.sources.iter().flatten());
+        let sources = sources.filter_map(|source| source.downward_api.as_ref());
+        let mut items = own
+            .chain(sources.flat_map(|source| &source.items))
+            .flatten();
+        items.any(can_change)
+    })
+}
+
+/// Whether a file of the downward API contains labels or annotations.
+fn can_change(item: &DownwardAPIVolumeFile) -> bool {
+    item.field_ref.as_ref().is_some_and(|field| {
+        let path = &field.field_path;
+        path.starts_with("metadata.labels") || path.starts_with("metadata.annotations")
     })
 }
 
@@ -94,6 +110,10 @@ pub(crate) fn prepare(
     let mut prepared = BTreeMap::new();
     let spec = inputs.pod.spec.iter();
     for volume in spec.flat_map(|spec| spec.volumes.iter().flatten()) {
+        let is_absent = inputs.account == AccountFiles::Absent;
+        if is_absent && is_account_volume(volume) {
+            continue;
+        }
         prepared.insert(volume.name.clone(), inputs.volume(volume, folder)?);
     }
     Ok(prepared)
@@ -107,6 +127,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) pod_values: &'a downward::PodValues,
     /// Tokens of the pod's service account.
     pub(crate) tokens: &'a Issued,
+    /// Which files of its service account it gets.
+    pub(crate) account: AccountFiles,
     /// The volumes of the pod's claims.
     pub(crate) claims: &'a ClaimVolumes,
     /// The owner of the files.

@@ -67,6 +67,7 @@ fn make_for(
             (token(Some("vault"), 600), "vault".to_owned()),
         ]
         .into(),
+        account: AccountFiles::Complete,
         claims: &ClaimVolumes::new(),
         owner,
     };
@@ -258,6 +259,7 @@ fn claims_are_mounted_from_existing_directories() {
             lookup: &objects(&[]),
             pod_values: &downward::PodValues::default(),
             tokens: &Issued::default(),
+            account: AccountFiles::Complete,
             claims: &[("v".to_owned(), claim)].into(),
             owner,
         };

@@ -11,6 +11,7 @@ mod gpus;
 mod grace;
 mod helpers;
 mod hooks;
+mod host_ports;
 mod hostile;
 mod lifecycle;
 mod memory;

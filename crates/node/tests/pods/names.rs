@@ -72,10 +72,7 @@ async fn a_pod_finds_services_by_name_and_by_variables() {
     let own = service["spec"]["clusterIP"].as_str().unwrap();
     let script = "until getent hosts my-web && getent hosts my-web.default.svc.cluster.local; do \
                   sleep 0.01; done; echo $MY_WEB_SERVICE_HOST:$MY_WEB_SERVICE_PORT";
-    // A container gets the variables of the Services that the node knows when it starts.
-    let knows = run_once("until getent hosts my-web; do sleep 0.01; done");
-    stage.run("knows", knows).await;
-    stage.ended("knows").await;
+    // It starts right after the Service is created.
     stage.run("wants", run_once(script)).await;
     let pod = stage.ended("wants").await;
     let log = stage.log(&pod).await;
@@ -104,10 +101,6 @@ async fn variables_of_too_many_services_are_reported_with_the_remedy() {
         let service = json!({"metadata": {"name": name}, "spec": {"ports": ports}});
         services.create(&service).await.unwrap();
     }
-    let last = "s".repeat(60) + "89";
-    let knows = run_once(&format!("until getent hosts {last}; do sleep 0.01; done"));
-    stage.run("knows", knows).await;
-    stage.ended("knows").await;
     stage.run("all", run_once("true")).await;
     let pod = stage.ended("all").await;
     let message = terminated(&pod)["message"].as_str().unwrap();

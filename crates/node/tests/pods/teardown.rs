@@ -56,7 +56,7 @@ async fn the_volumes_of_a_finished_pod_are_removed_and_its_log_is_kept() {
         assert!(folder.join("volumes/scratch").is_dir(), "{name}");
 
         let pod = stage.ended(name).await;
-        for part in ["volumes", "work", "serviceaccount"] {
+        for part in ["volumes", "work"] {
             until_removed(&folder.join(part)).await;
         }
         // The machine's files are not removed, whatever links to them.

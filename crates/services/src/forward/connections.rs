@@ -17,21 +17,23 @@ const SHARE_OF_FILES: u64 = 8;
 /// Files of a connection: to the client, and to the endpoint.
 const FILES_PER_CONNECTION: u64 = 2;
 
-/// The connections of all Services. Dropping it closes them.
+/// Connections with a common limit. Dropping it closes them.
 #[derive(Debug)]
-pub(super) struct Connections {
+pub(crate) struct Connections {
     open: Mutex<JoinSet<()>>,
     free: Arc<Semaphore>,
 }
 
-impl Connections {
-    pub(super) fn new() -> Self {
+impl Default for Connections {
+    fn default() -> Self {
         Self {
             open: Mutex::default(),
             free: Arc::new(Semaphore::new(limit(getrlimit(Resource::Nofile).current))),
         }
     }
+}
 
+impl Connections {
     /// Waits until another connection may be opened.
     pub(super) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
         self.free.clone().acquire_owned().await.ok()

@@ -13,7 +13,7 @@ use std::{
 
 use tokio::{sync::watch, task::JoinHandle};
 
-use self::connections::Connections;
+pub(crate) use self::connections::Connections;
 use crate::{
     objects::Protocol,
     table::{Key, Listener, Target},
@@ -28,13 +28,17 @@ pub(crate) struct Failed {
 
 /// An open listener; dropping it closes the listener, but not its connections.
 #[derive(Debug)]
-struct Open {
+pub(crate) struct Open {
     target: watch::Sender<Target>,
     task: JoinHandle<()>,
 }
 
 impl Open {
-    fn new(listener: Listener, target: Target, connections: &Arc<Connections>) -> io::Result<Self> {
+    pub(crate) fn new(
+        listener: Listener,
+        target: Target,
+        connections: &Arc<Connections>,
+    ) -> io::Result<Self> {
         let (target, receiver) = watch::channel(target);
         let connections = connections.clone();
         let task = match listener.protocol {
@@ -50,8 +54,17 @@ impl Open {
         Ok(Self { target, task })
     }
 
+    /// Changes where new connections go.
+    pub(crate) fn set_target(&self, target: Target) {
+        self.target.send_if_modified(|before| {
+            let differs = *before != target;
+            *before = target;
+            differs
+        });
+    }
+
     /// Closes the listener; its port is free when the future completes.
-    async fn close(mut self) {
+    pub(crate) async fn close(mut self) {
         self.task.abort();
         let _ = (&mut self.task).await;
     }
@@ -74,7 +87,7 @@ impl Forwarder {
     pub(crate) fn new() -> Self {
         Self {
             open: HashMap::new(),
-            connections: Arc::new(Connections::new()),
+            connections: Arc::default(),
         }
     }
 
@@ -99,11 +112,7 @@ impl Forwarder {
         let mut failed = Vec::new();
         for (listener, target) in wanted {
             if let Some(known) = open.get(&listener) {
-                known.target.send_if_modified(|before| {
-                    let differs = *before != target;
-                    *before = target;
-                    differs
-                });
+                known.set_target(target);
                 continue;
             }
             match Open::new(listener, target, &self.connections) {

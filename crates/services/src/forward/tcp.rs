@@ -29,7 +29,10 @@ const BUFFER: usize = 32 * 1024;
 
 /// Listens on an address.
 pub(super) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = TcpSocket::new_v4()?;
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
     // A connection that ended a moment ago must not prevent the next listener.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;

@@ -25,7 +25,7 @@ impl State {
             other.nominated.as_deref() == Some(node) && other.priority() >= pod.priority()
         });
         others.fold(usage, |mut usage, other| {
-            usage.to_mut().add(&other.needs.amounts);
+            usage.to_mut().add(&other.needs.load);
             usage
         })
     }
@@ -41,7 +41,7 @@ impl State {
                 priority: other.priority(),
                 started: other.started,
                 labels: &other.labels,
-                amounts: &other.needs.amounts,
+                load: &other.needs.load,
             };
             (other.priority() < priority).then_some((node, victim))
         })

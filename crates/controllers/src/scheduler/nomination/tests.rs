@@ -78,6 +78,37 @@ fn a_pod_with_a_higher_priority_gets_the_room_of_its_victims() {
 }
 
 #[test]
+fn a_pod_that_has_a_requested_port_of_the_node_is_a_victim() {
+    let wants = |number: u16| {
+        let ports = json!([{"containerPort": 80, "hostPort": number}]);
+        json!({"containers": [{"name": "c", "ports": ports}]})
+    };
+    let on_node = |number| {
+        let mut spec = wants(number);
+        spec["nodeName"] = "n".into();
+        spec
+    };
+    let mut state = State::default();
+    state.put_node(&node("n"));
+    state.put_pod(key("a"), &pod("a", 1, on_node(8080)));
+    state.put_pod(key("b"), &pod("b", 1, on_node(8081)));
+    state.put_pod(key("p"), &pod("p", 5, wants(8081)));
+    let victims = vec!["b".to_owned()];
+    assert_eq!(preempted(&mut state), Some(("n".to_owned(), victims)));
+    // With the same priority, it waits until the port is free.
+    state.put_pod(key("q"), &pod("q", 1, wants(8080)));
+    let explained = state.decide();
+    let expected = "0/1 nodes are available: 1 node(s) didn't have free ports for the \
+                    requested pod ports.";
+    let Some(Decision::Explain { message, .. }) = explained else {
+        panic!("{explained:?}");
+    };
+    assert_eq!(message, expected);
+    state.remove_pod(&key("a"), "a");
+    assert_eq!(bound(&mut state), Some(("q".to_owned(), "n".to_owned())));
+}
+
+#[test]
 fn the_room_is_for_pods_with_at_least_the_priority() {
     let mut state = full();
     state.put_pod(key("p"), &pod("p", 5, json!({})));

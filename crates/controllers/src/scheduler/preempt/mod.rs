@@ -6,8 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     budget::Budget,
-    choose::{NodeFacts, Usage},
-    resources::Amounts,
+    choose::{Load, NodeFacts, Usage},
 };
 use crate::key::Key;
 
@@ -19,7 +18,7 @@ pub(super) struct Victim<'a> {
     /// When it was started; `None` counts as now.
     pub(super) started: Option<Timestamp>,
     pub(super) labels: &'a BTreeMap<String, String>,
-    pub(super) amounts: &'a Amounts,
+    pub(super) load: &'a Load,
 }
 
 impl Victim<'_> {
@@ -107,7 +106,7 @@ fn select<'a>(
         return None;
     }
     for victim in &victims {
-        usage.remove(victim.amounts);
+        usage.remove(victim.load);
     }
     if !fits(node, &usage) {
         return None;
@@ -115,10 +114,10 @@ fn select<'a>(
     victims.sort_by(|one, other| one.rank().cmp(&other.rank()));
     let (violating, others) = split(&victims, budgets);
     let mut keep = |victim: &Victim<'a>| {
-        usage.add(victim.amounts);
+        usage.add(victim.load);
         let is_kept = fits(node, &usage);
         if !is_kept {
-            usage.remove(victim.amounts);
+            usage.remove(victim.load);
         }
         is_kept
     };

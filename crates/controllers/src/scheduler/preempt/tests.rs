@@ -4,13 +4,14 @@
 use serde_json::json;
 
 use super::*;
+use crate::scheduler::resources::Amounts;
 
 /// A pod `name`, with a priority, a request of millicores, a start in seconds, and the
 /// label `app`.
 struct Running {
     key: Key,
     priority: i32,
-    amounts: Amounts,
+    load: Load,
     started: Timestamp,
     labels: BTreeMap<String, String>,
 }
@@ -20,7 +21,10 @@ fn pod(name: &str, priority: i32, cpu: i128, started: i64) -> Running {
     Running {
         key: Key::new("default", name),
         priority,
-        amounts: Amounts([("cpu".to_owned(), cpu)].into()),
+        load: Load {
+            amounts: Amounts([("cpu".to_owned(), cpu)].into()),
+            ports: Vec::new(),
+        },
         started: Timestamp::from_second(started).unwrap(),
         labels: [("app".to_owned(), app.to_owned())].into(),
     }
@@ -47,13 +51,13 @@ fn chosen(cpu: i128, nodes: &[(&str, Vec<Running>)], budgets: &[Budget]) -> Opti
     let facts: Vec<NodeFacts> = nodes.iter().map(|(name, _)| node(name)).collect();
     let candidates = nodes.iter().zip(&facts).map(|((_, pods), node)| {
         let mut usage = Usage::default();
-        pods.iter().for_each(|pod| usage.add(&pod.amounts));
+        pods.iter().for_each(|pod| usage.add(&pod.load));
         let victims = pods.iter().map(|pod| Victim {
             key: &pod.key,
             priority: pod.priority,
             started: Some(pod.started),
             labels: &pod.labels,
-            amounts: &pod.amounts,
+            load: &pod.load,
         });
         Candidate {
             node,

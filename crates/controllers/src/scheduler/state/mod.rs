@@ -106,9 +106,9 @@ impl State {
                 Ok((node, requests)) => {
                     known.node = Some(node.clone());
                     let uid = known.uid.clone();
-                    let amounts = known.needs.amounts.clone();
+                    let load = known.needs.load.clone();
                     let priority = known.priority();
-                    self.usage.entry(node.clone()).or_default().add(&amounts);
+                    self.usage.entry(node.clone()).or_default().add(&load);
                     *self.priorities.entry(priority).or_insert(0) += 1;
                     let is_elsewhere = known.nominated.as_ref() != Some(&node);
                     if self.nominated.remove(&key) && is_elsewhere {
@@ -264,9 +264,9 @@ impl State {
         if known.nominated.is_some() {
             self.nominated.insert(key.clone());
         }
-        let (amounts, priority) = (known.needs.amounts.clone(), known.priority());
+        let (load, priority) = (known.needs.load.clone(), known.priority());
         if let Some(usage) = self.usage.get_mut(&node) {
-            usage.remove(&amounts);
+            usage.remove(&load);
         }
         if let Some(count) = self.priorities.get_mut(&priority) {
             *count = count.saturating_sub(1);

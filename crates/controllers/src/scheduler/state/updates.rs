@@ -200,14 +200,14 @@ impl State {
     /// Adds a pod to the resources in use.
     pub(super) fn occupy(&mut self, node: &str, pod: &KnownPod) {
         let usage = self.usage.entry(node.to_owned()).or_default();
-        usage.add(&pod.needs.amounts);
+        usage.add(&pod.needs.load);
         *self.priorities.entry(pod.priority()).or_insert(0) += 1;
     }
 
     /// Removes a pod from the resources in use.
     pub(super) fn vacate(&mut self, node: &str, pod: &KnownPod) {
         if let Some(usage) = self.usage.get_mut(node) {
-            usage.remove(&pod.needs.amounts);
+            usage.remove(&pod.needs.load);
             if usage.pods == 0 {
                 self.usage.remove(node);
             }

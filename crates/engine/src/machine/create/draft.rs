@@ -91,7 +91,13 @@ pub(in crate::machine) fn draft(
     }
     if let Some(reviews) = reviews {
         let namespace = request.namespace.as_deref();
-        author = mutate(place_of, state, reviews, (&mut object, namespace), author)?;
+        author = mutate(
+            place_of,
+            (state, ids),
+            reviews,
+            (&mut object, namespace),
+            author,
+        )?;
     }
     set_generation(&kinds.entry(kind).rules, &mut object);
     let name = json::text(&object, "metadata.name").to_owned();
@@ -160,7 +166,7 @@ fn set_generation(rules: &KindRules, object: &mut JsonObject) {
 /// Kubernetes, the author manages the object as it was before.
 fn mutate(
     kind: Kind<'_>,
-    state: &State,
+    (state, ids): (&State, &dyn Ids),
     reviews: &Reviews,
     (object, namespace): (&mut JsonObject, Option<&str>),
     author: Author,
@@ -171,7 +177,7 @@ fn mutate(
         author.entries_of_new(kind.entry, view, shown)
     });
     if view.custom_kind().is_none() {
-        admission::apply_classes(state, rules, info, object)?;
+        admission::apply_classes(state, rules, info, ids, object)?;
         if rules.admission == Admission::PodClasses {
             defaults::admit_pod(object);
         }
@@ -297,7 +303,7 @@ pub(super) fn prepare(
         Some(kind) if kind.has_status => drop(object.remove("status")),
         Some(_) => {}
         None => {
-            admission::apply_classes(state, rules, info, object)?;
+            admission::apply_classes(state, rules, info, ids, object)?;
             defaults::on_create(info, rules, object);
         }
     }

@@ -197,7 +197,8 @@ pub fn body(key: &Key, label: u8, value: u8, finalizer: bool) -> Value {
         Kind::ConfigMap => {
             json!({"metadata": metadata, "data": {"a": value.to_string(), "k": "k"}})
         }
-        Kind::Pod => json!({"metadata": metadata, "spec": {"containers": [container]},
+        Kind::Pod => json!({"metadata": metadata, "spec": {
+                "automountServiceAccountToken": false, "containers": [container]},
             "status": {"message": "sent"}}),
         Kind::Job => json!({"metadata": metadata, "spec": {"parallelism": value,
             "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},

@@ -21,7 +21,7 @@ use super::{
     status::{self, Phase},
     worker::{self, Message},
 };
-use crate::{events::Note, node, remover::remove_folder};
+use crate::{events::Note, host_ports::Rejection, node, remover::remove_folder};
 
 const REASON: &str = "NodeAgentError";
 /// Interval of checks whether killed containers have ended.
@@ -33,9 +33,10 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) async fn run(
     shared: Arc<Shared>,
     pod: Pod,
+    rejection: Option<Rejection>,
     mut messages: mpsc::UnboundedReceiver<Message>,
 ) {
-    let work = worker::run(shared.clone(), pod.clone(), &mut messages);
+    let work = worker::run(shared.clone(), pod.clone(), rejection, &mut messages);
     if let Some(panic) = catch_panic(work).await {
         fail_after_panic(&shared, &pod, panic, &mut messages).await;
     }
@@ -70,6 +71,7 @@ async fn fail_after_panic(
     };
     shared.events.note(pod, note);
     broken.end_containers().await;
+    shared.host_ports.close(&broken.uid).await;
     broken.release();
     let mut deleting = broken.fail(&message).await;
     shared.tear_down(&broken.uid);
@@ -133,6 +135,7 @@ impl<'a> PanickedPod<'a> {
         self.shared.running_containers.removed(&self.uid);
         self.shared.hosts.remove(&self.uid);
         self.shared.devices.release(&self.uid);
+        self.shared.admitted_ports.release(&self.uid);
         if let Some(address) = address {
             self.shared.addresses.release(address);
         }
@@ -215,6 +218,7 @@ fn failed_status(pod: &Pod, message: &str, now: Timestamp) -> Value {
             .and_then(|status| status.start_time.as_ref())
             .map(|time| time.0),
         reason: Some((REASON, message.to_owned())),
+        is_rejected: false,
         before: &conditions,
         now,
     })

@@ -56,6 +56,8 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
         addresses: Addresses::new(data),
         hosts: Hosts::new(),
         services,
+        host_ports: Default::default(),
+        admitted_ports: Default::default(),
         logs: LogStore::new(data.join("logs"), LogLimits::default()),
         running_containers: RunningContainers::default(),
         usage: crate::usage::UsageMeter::default(),
@@ -82,7 +84,7 @@ async fn a_pod_whose_task_panics_fails_and_can_be_deleted() {
 
     let work = async {
         tokio::select! {
-            () = worker::run(shared.clone(), pod.clone(), &mut messages) => {}
+            () = worker::run(shared.clone(), pod.clone(), None, &mut messages) => {}
             () = async {
                 let runs = |pod: &longshore_client::Item<_>| {
                     pod.raw().unwrap()["status"]["phase"] == "Running"

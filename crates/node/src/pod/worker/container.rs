@@ -97,16 +97,6 @@ impl Worker {
         }
     }
 
-    /// Returns the variables that name the Services of the pod's namespace, unless the pod
-    /// does not want them.
-    async fn service_links(&self) -> Vec<(String, String)> {
-        let spec = self.pod.spec.as_ref();
-        if spec.is_some_and(|spec| spec.enable_service_links == Some(false)) {
-            return Vec::new();
-        }
-        self.shared.services.variables(&self.namespace).await
-    }
-
     fn wait_for_config(&mut self, index: usize, reason: &str, message: String) {
         self.note(true, "Failed", format!("Error: {message}"), Some(index));
         self.set_waiting(index, reason, Some(message));

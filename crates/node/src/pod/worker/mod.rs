@@ -4,6 +4,8 @@
 mod container;
 mod ephemeral;
 mod hooks;
+mod host_ports;
+mod links;
 mod probing;
 mod release;
 mod report;
@@ -36,12 +38,15 @@ use super::{
 use crate::{
     claims::ClaimVolumes,
     events::Note,
+    host_ports::Rejection,
     sandbox::{PodPorts, Process},
     tokens::Tokens,
     volumes::{self, Prepared},
 };
 use container::RunEnd;
 use hooks::{HookEnd, Starting};
+use host_ports::ForwardedPorts;
+use links::Links;
 use probing::{Probed, Probes};
 use retry::Retry;
 use stop::{ContainerStop, STOP_GRACE, Stopping, later};
@@ -97,15 +102,21 @@ struct Worker {
     address: Option<Ipv4Addr>,
     /// Its ports, unless it uses the machine's network.
     ports: Option<Arc<PodPorts>>,
+    /// The ports of the node that are forwarded to it.
+    forwarded_ports: ForwardedPorts,
     volumes: Option<BTreeMap<String, Prepared>>,
     /// The process that holds the volumes in memory.
     memory: Option<Process>,
+    /// The variables that name Services.
+    links: Links,
     /// The volumes of the pod's claims.
     claims: ClaimVolumes,
     setup_retry: Retry,
     started: Option<Timestamp>,
     stopping: Option<Stopping>,
     reason: Option<(&'static str, String)>,
+    /// Whether it was not admitted to the node.
+    is_rejected: bool,
     phase: Phase,
     released: bool,
     /// Whether the hook has read the volumes, or need not.
@@ -117,16 +128,20 @@ struct Worker {
     deleted: bool,
 }
 
-/// Runs a pod until it is removed or the agent stops.
+/// Runs a pod until it is removed or the agent stops. A rejected pod fails without running.
 pub(super) async fn run(
     shared: Arc<Shared>,
     pod: Pod,
+    rejection: Option<Rejection>,
     messages: &mut mpsc::UnboundedReceiver<Message>,
 ) {
     let (inner, mut reports) = mpsc::channel(16);
     let mut stopping = shared.stopping.clone();
     let mut worker = Worker::new(shared, pod, inner);
     worker.keep_name();
+    if let Some(rejection) = rejection {
+        worker.reject(rejection);
+    }
     let removed = tokio::select! {
         removed = worker.run_until_removed(messages, &mut reports) => removed,
         _ = stopping.wait_for(|stop| *stop) => false,
@@ -137,6 +152,7 @@ pub(super) async fn run(
             if removed { Duration::ZERO } else { STOP_GRACE },
         )
         .await;
+    worker.free_host_ports().await;
     worker.release();
     if removed {
         worker.collect_files_of_removed().await;
@@ -190,12 +206,15 @@ impl Worker {
             tokens: Arc::new(tokens),
             address: None,
             ports: None,
+            forwarded_ports: ForwardedPorts::default(),
             volumes: None,
             memory: None,
+            links: Links::default(),
             claims: ClaimVolumes::new(),
             setup_retry: Retry::default(),
             stopping: None,
             reason: None,
+            is_rejected: false,
             released: false,
             collected: is_over,
             torn_down: false,
@@ -218,6 +237,7 @@ impl Worker {
         loop {
             self.run_due().await;
             self.collect_files().await;
+            self.close_host_ports().await;
             self.report().await;
             self.tear_down();
             self.finish_deletion().await;
@@ -290,6 +310,15 @@ impl Worker {
         );
     }
 
+    /// Fails a pod that the node does not admit.
+    fn reject(&mut self, (reason, message): Rejection) {
+        self.started.get_or_insert_with(Timestamp::now);
+        self.note(true, reason, message.clone(), None);
+        self.reason = Some((reason, format!("Pod was rejected: {message}")));
+        self.is_rejected = true;
+        self.begin_stop(Duration::ZERO);
+    }
+
     /// Stores the changed object. Returns whether files of its volumes may have
     /// changed, because they contain its metadata.
     fn updated(&mut self, pod: Pod) -> bool {
@@ -331,6 +360,7 @@ impl Worker {
             times.extend(waits.filter_map(|(_, at)| *at));
             times.extend(self.setup_retry.at.filter(|_| self.volumes.is_none()));
             times.extend(self.deadline());
+            times.extend(self.forwarded_ports.due());
         }
         times.into_iter().min()
     }
@@ -358,6 +388,7 @@ impl Worker {
         }
         self.continue_stopping();
         if self.stopping.is_none() {
+            self.open_host_ports();
             self.start_containers().await;
         }
         let stopped = self.stopping.is_some();

@@ -27,6 +27,7 @@ impl Worker {
             host_address: &node::ADDRESS.to_string(),
             started: self.started,
             reason: self.reason.clone(),
+            is_rejected: self.is_rejected,
             before: &self.conditions,
             now: Timestamp::now(),
         });

@@ -7,13 +7,15 @@ use longshore_client::Error;
 
 use super::{super::VOLUMES_DIR, SubtaskMessage, Worker, start};
 use crate::{
-    NewVolume, access, claims, fill,
+    NewVolume,
+    access::{self, AccountFiles},
+    claims, fill,
     hosts::Host,
     memory, node,
     sandbox::PodPorts,
-    security::{self, Owner},
+    security,
     sources::{self, References, Sources},
-    tokens::{TokenError, TokenSpec},
+    tokens::{Issued, TokenError, TokenSpec},
     volumes::{self, Prepared},
 };
 
@@ -53,6 +55,7 @@ impl Worker {
         if self.ports.is_none() && address != node::ADDRESS {
             self.ports = Some(Arc::new(PodPorts::new(address)));
         }
+        self.forward_host_ports();
         let folder = self.shared.pod_folder(&self.uid);
         let failed = |error: std::io::Error| {
             let text = format!(
@@ -107,21 +110,23 @@ impl Worker {
             return Ok(BTreeMap::new());
         };
         let references = References::of_volumes(&self.pod);
-        let sources = self
+        let mut sources = self
             .fetch(&references)
             .await
             .map_err(|error| failed(&error))?;
         let pod_values = start::pod_values(&self.shared, address);
         let folder = self.shared.pod_folder(&self.uid);
         let owner = security::owner(&self.pod, &self.shared.agent_privileges);
-        let tokens = self.tokens.issue(TokenSpec::of_volumes(&self.pod)).await;
-        let tokens = tokens.map_err(|error| failed(&error))?;
-        self.publish_access(&folder, owner).await?;
+        let tokens = self.tokens.issue(TokenSpec::of_pod(&self.pod)).await;
+        let mut tokens = tokens.map_err(|error| failed(&error))?;
+        let account = self.account_files(&mut sources, &mut tokens).await;
+        let account = account.map_err(|error| failed(&error))?;
         let inputs = volumes::Inputs {
             pod: &self.pod,
             lookup: &sources,
             pod_values: &pod_values,
             tokens: &tokens,
+            account,
             claims: &self.claims,
             owner,
         };
@@ -170,42 +175,35 @@ impl Worker {
         }
     }
 
-    /// Writes the files through which clients find the API in every cluster. If
-    /// the API server issues no tokens, they contain no token.
-    async fn publish_access(
+    /// Adds the certificate and the token of the volume through which clients find the API. If
+    /// the API server issues no tokens, it has none.
+    async fn account_files(
         &self,
-        folder: &Path,
-        owner: Owner,
-    ) -> Result<(), (&'static str, String)> {
+        sources: &mut Sources,
+        tokens: &mut Issued,
+    ) -> Result<AccountFiles, TokenError> {
         // Without mounts, containers would not find the files.
         let has_mounts = self.shared.agent_privileges.namespaces;
         let Some(access) = self.shared.access.as_ref().filter(|_| has_mounts) else {
-            return Ok(());
+            return Ok(AccountFiles::Absent);
         };
-        let failed = |error: &dyn std::fmt::Display| {
-            let text = format!("the service account's files cannot be made: {error}");
-            ("FailedMount", text)
+        let Some(volume) = access::account_volume(&self.pod) else {
+            return Ok(AccountFiles::Complete);
         };
-        let wanted = access::is_wanted(&self.pod, &self.shared.cluster).await;
-        if !wanted.map_err(|error| failed(&error))? {
-            return Ok(());
-        }
-        let token = match self
-            .tokens
-            .issue([TokenSpec::for_api_server()].into())
-            .await
-        {
-            Ok(issued) => issued.into_values().next(),
+        sources.add_config_map(access::ROOT_CA, access.root_ca());
+        match self.tokens.issue(TokenSpec::of_volumes([volume])).await {
+            Ok(issued) => {
+                tokens.extend(issued);
+                Ok(AccountFiles::Complete)
+            }
             Err(error @ TokenError::NotOffered) => {
                 let text = format!("{error}; containers find none");
                 tracing::warn!(pod = self.name, "{text}");
                 self.note(true, "NoServiceAccountToken", text, None);
-                None
+                Ok(AccountFiles::WithoutToken)
             }
-            Err(error) => return Err(failed(&error)),
-        };
-        let published = access.publish(folder, &self.namespace, token.as_deref(), owner);
-        published.map_err(|error| failed(&error))
+            Err(error) => Err(error),
+        }
     }
 
     pub(super) async fn fetch(&self, references: &References) -> Result<Sources, Error> {

@@ -1,0 +1,57 @@
+//! The variables that name the Services of a pod's namespace.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+use super::Worker;
+
+/// How long after the start of a pod its containers get the variables of the Services that were
+/// listed then. The watch has reported all of them later.
+const USE_LIST: Duration = Duration::from_secs(5);
+
+/// Where a pod's variables come from.
+#[derive(Debug, Default)]
+pub(super) enum Links {
+    /// They were not read yet.
+    #[default]
+    Unread,
+    /// The list as of the start of the pod.
+    Listed {
+        at: Instant,
+        variables: Arc<[(String, String)]>,
+    },
+    /// What the watch of the node has reported.
+    Watched,
+}
+
+impl Worker {
+    /// Returns the variables that name the Services of the pod's namespace, unless the pod
+    /// does not want them. When a pod starts, they are those of all Services that exist.
+    pub(super) async fn service_links(&mut self) -> Arc<[(String, String)]> {
+        let spec = self.pod.spec.as_ref();
+        if spec.is_some_and(|spec| spec.enable_service_links == Some(false)) {
+            return Arc::default();
+        }
+        if let Links::Unread = self.links {
+            self.links = match self.shared.services.listed_variables(&self.namespace).await {
+                Ok(variables) => Links::Listed {
+                    at: Instant::now(),
+                    variables: variables.into(),
+                },
+                Err(error) => {
+                    tracing::debug!(pod = self.name, %error, "cannot list Services");
+                    Links::Watched
+                }
+            };
+        }
+        if let Links::Listed { at, variables } = &self.links
+            && at.elapsed() < USE_LIST
+        {
+            return variables.clone();
+        }
+        self.links = Links::Watched;
+        let variables = self.shared.services.variables(&self.namespace).await;
+        variables.into()
+    }
+}
