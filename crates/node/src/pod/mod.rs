@@ -15,9 +15,9 @@ use tokio::sync::watch;
 
 use crate::{
     ApiAccess, CollectFiles, FillVolumes, LastEnd, access, address::Addresses, devices::Devices,
-    events::Events, hosts::Hosts, images::ImageEntrypoints, logs::LogStore, machine,
-    remover::Remover, sandbox::Spawner, security::AgentPrivileges, streams::RunningContainers,
-    usage::UsageMeter,
+    dns::ClusterDns, events::Events, hosts::Hosts, images::ImageEntrypoints, logs::LogStore,
+    machine, remover::Remover, sandbox::Spawner, security::AgentPrivileges,
+    streams::RunningContainers, usage::UsageMeter,
 };
 
 pub(crate) use guard::run;
@@ -47,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) addresses: Addresses,
     pub(crate) hosts: Arc<Hosts>,
     pub(crate) services: Services,
+    /// The cluster's DNS server.
+    pub(crate) dns: Option<ClusterDns>,
     pub(crate) logs: Arc<LogStore>,
     pub(crate) running_containers: RunningContainers,
     pub(crate) events: Events,

@@ -56,6 +56,7 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
         addresses: Addresses::new(data),
         hosts: Hosts::new(),
         services,
+        dns: None,
         logs: LogStore::new(data.join("logs"), LogLimits::default()),
         running_containers: RunningContainers::default(),
         usage: crate::usage::UsageMeter::default(),
