@@ -2,9 +2,10 @@
 
 use std::{
     collections::HashMap,
+    fs,
     hash::{BuildHasher as _, RandomState},
     io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6},
     path::PathBuf,
     sync::{Arc, Weak},
     time::Duration,
@@ -105,21 +106,32 @@ impl Forwarder {
     }
 
     fn servers(&self) -> Vec<SocketAddr> {
-        let mut servers: Vec<IpAddr> = ResolverConfig::read(&self.config)
+        let mut servers: Vec<SocketAddr> = ResolverConfig::read(&self.config)
             .nameservers
             .iter()
-            .filter_map(|text| text.parse().ok())
+            .filter_map(|text| server(text, self.port))
             .collect();
         if servers.is_empty() {
-            servers.push(Ipv4Addr::LOCALHOST.into());
+            servers.push((Ipv4Addr::LOCALHOST, self.port).into());
         }
-        servers.retain(|server| *server != self.own);
+        servers.retain(|server| server.ip() != self.own);
         servers.truncate(MAX_SERVERS);
         servers
-            .into_iter()
-            .map(|server| SocketAddr::new(server, self.port))
-            .collect()
     }
+}
+
+/// Reads the address of a server, which may name the network interface of a link-local address.
+fn server(text: &str, port: u16) -> Option<SocketAddr> {
+    let Some((address, interface)) = text.split_once('%') else {
+        return Some(SocketAddr::new(text.parse().ok()?, port));
+    };
+    let index = interface.parse().ok().or_else(|| {
+        let is_name = !interface.contains('/') && !matches!(interface, "" | "." | "..");
+        let path = is_name.then(|| format!("/sys/class/net/{interface}/ifindex"))?;
+        fs::read_to_string(path).ok()?.trim().parse().ok()
+    })?;
+    let address = SocketAddrV6::new(address.parse().ok()?, port, 0, index);
+    Some(SocketAddr::V6(address))
 }
 
 /// Forgets a query when it is over.

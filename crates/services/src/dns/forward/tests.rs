@@ -1,8 +1,6 @@
 //! Queries that other servers answer.
 #![allow(clippy::unwrap_used)]
 
-use std::fs;
-
 use domain::base::{MessageBuilder, Name, Rtype, iana::Rcode};
 use tokio::net::TcpListener;
 
@@ -139,4 +137,15 @@ async fn the_number_of_waiting_queries_is_limited() {
     // A query that waits may be asked again.
     let again = forwarder.ask(&queries[0], Transport::Udp);
     assert!(futures::poll!(std::pin::pin!(again)).is_pending());
+}
+
+#[test]
+fn servers_at_an_interface() {
+    let show = |text: &str| server(text, 53).map(|server| server.to_string());
+    assert_eq!(show("10.0.0.1").as_deref(), Some("10.0.0.1:53"));
+    assert_eq!(show("fe80::1%lo").as_deref(), Some("[fe80::1%1]:53"));
+    assert_eq!(show("fe80::1%7").as_deref(), Some("[fe80::1%7]:53"));
+    assert_eq!(show("fe80::1%../lo"), None);
+    assert_eq!(show("fe80::1%none-such"), None);
+    assert_eq!(show("name.example"), None);
 }
