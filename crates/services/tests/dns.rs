@@ -164,7 +164,7 @@ async fn answers_follow_the_services() {
     fixture.apply("web", external("a.example.com")).await;
     fixture.until(NAME, Rtype::CNAME, "NOERROR a.example.com").await;
     fixture.apply("web", external("b.example.com")).await;
-    // The target cannot be resolved, but is told.
+    // The target cannot be resolved, but the alias is returned.
     fixture.until(NAME, Rtype::A, "NOERROR b.example.com").await;
     let service = fixture
         .apply("web", json!({"type": "ClusterIP", "ports": port}))
