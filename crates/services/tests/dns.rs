@@ -158,11 +158,12 @@ async fn answers_follow_the_services() {
     let fixture = Fixture::new(ADDRESS);
     fixture.until(NAME, Rtype::A, "NXDOMAIN").await;
     let port = json!([{"name": "http", "port": 80}]);
-    let external = |name: &str| {
-        json!({"type": "ExternalName", "externalName": name, "ports": port})
-    };
+    let external =
+        |name: &str| json!({"type": "ExternalName", "externalName": name, "ports": port});
     fixture.apply("web", external("a.example.com")).await;
-    fixture.until(NAME, Rtype::CNAME, "NOERROR a.example.com").await;
+    fixture
+        .until(NAME, Rtype::CNAME, "NOERROR a.example.com")
+        .await;
     fixture.apply("web", external("b.example.com")).await;
     // The target cannot be resolved, but the alias is returned.
     fixture.until(NAME, Rtype::A, "NOERROR b.example.com").await;
