@@ -3,6 +3,7 @@
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{
         Arc,
@@ -84,7 +85,8 @@ impl Server {
     }
 
     fn handle(&self, query: &[u8], transport: Transport) -> Handled {
-        let step = {
+        // An internal error costs one query, not the server.
+        let decided = catch_unwind(AssertUnwindSafe(|| {
             let table = self.shared.table.lock();
             let zone = Zone {
                 table: &table,
@@ -95,6 +97,10 @@ impl Server {
                 turn: self.turn.fetch_add(1, Ordering::Relaxed),
             };
             decide(query, transport, &zone)
+        }));
+        let Ok(step) = decided else {
+            tracing::error!("the DNS server panicked; a query gets no reply");
+            return Handled::Now(None);
         };
         let forwarder = self.forwarder.clone();
         match step {

@@ -63,10 +63,4 @@ impl DnsSockets {
     pub fn address(&self) -> SocketAddr {
         self.address
     }
-
-    /// Whether clients find the server, which expect it at port 53.
-    #[must_use]
-    pub fn is_at_standard_port(&self) -> bool {
-        self.address.port() == PORT
-    }
 }
