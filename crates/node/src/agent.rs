@@ -24,6 +24,7 @@ use crate::{
     Sessions,
     address::Addresses,
     devices::{self, Devices},
+    dns,
     events::Events,
     host_ports::{AdmittedPorts, Rejection},
     hosts::Hosts,
@@ -126,12 +127,14 @@ impl NodeAgent {
         let remover = Remover::start().map_err(Error::Spawner)?;
         let devices = Devices::new(devices::detect(&device_root, |name| env::var(name).ok()));
         let machine = machine::MachineInfo::read(&data, &devices);
-        node::register(&cluster, &name, &machine)
-            .await
-            .map_err(|source| Error::Register {
-                name: name.clone(),
-                source,
-            })?;
+        let (registered, dns) = futures::join!(
+            node::register(&cluster, &name, &machine),
+            dns::open(&cluster)
+        );
+        registered.map_err(|source| Error::Register {
+            name: name.clone(),
+            source,
+        })?;
         let bound = FieldSelector::everything().with("spec.nodeName", name.as_str());
         let cache = cluster
             .pods()
@@ -150,6 +153,11 @@ impl NodeAgent {
         let hosts = Hosts::new();
         let (services, forward) = Services::new(cluster.clone(), node::ADDRESS);
         background.spawn(forward);
+        let dns = dns.map(|(dns, sockets)| {
+            let settings = dns::machine_settings();
+            background.spawn(services.dns(sockets, dns.address, hosts.clone(), settings));
+            dns
+        });
         background.spawn({
             let (services, hosts) = (services.clone(), hosts.clone());
             async move {
@@ -196,6 +204,7 @@ impl NodeAgent {
             services,
             host_ports: HostPorts::default(),
             admitted_ports: AdmittedPorts::default(),
+            dns,
             logs,
             running_containers: RunningContainers::default(),
             usage: UsageMeter::default(),

@@ -1,5 +1,6 @@
-//! Cluster DNS through `/etc/hosts`: the containers of a pod share a file that
-//! names the Services, and all pods with a subdomain. It is updated in place.
+//! Names through `/etc/hosts`: the containers of a pod share a file that has the names that
+//! cluster DNS has, of the Services and of all pods with a subdomain, for programs that do not
+//! use DNS. It is updated in place.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +12,7 @@ use std::{
     sync::Arc,
 };
 
-use longshore_services::ServiceName;
+use longshore_services::{PodNames, ServiceName};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -63,9 +64,8 @@ fn render<'a>(
         } = host;
         let _ = write!(text, "{address}\t");
         if *namespace == own.namespace {
-            // The short name of a Service is its own.
-            let is_service = |known: &ServiceName| known.is(namespace, hostname);
-            if host == own || !services.iter().any(is_service) {
+            // As with DNS, the hostname alone is no name of other pods.
+            if host == own {
                 let _ = write!(text, "{hostname} ");
             }
             let _ = write!(text, "{hostname}.{subdomain} ");
@@ -214,6 +214,30 @@ impl Hosts {
     }
 }
 
+impl PodNames for Hosts {
+    fn addresses(&self, namespace: &str, subdomain: &str, hostname: &str) -> Vec<Ipv4Addr> {
+        let table = self.table.lock();
+        let named = |(host, _): &&Entry| {
+            host.namespace == namespace
+                && host.hostname == hostname
+                && host.subdomain.as_deref() == Some(subdomain)
+        };
+        let (alive, ended): (Vec<&Entry>, Vec<&Entry>) = table
+            .values()
+            .filter(named)
+            .partition(|(_, file)| file.is_some());
+        let listed = if alive.is_empty() { ended } else { alive };
+        listed.iter().map(|(host, _)| host.address).collect()
+    }
+
+    fn has_address(&self, namespace: &str, address: Ipv4Addr) -> bool {
+        let table = self.table.lock();
+        table.values().any(|(host, file)| {
+            file.is_some() && host.namespace == namespace && host.address == address
+        })
+    }
+}
+
 /// In place, because the file is bind-mounted into containers, and with a
 /// single write, so that readers see no partial content.
 fn overwrite(file: &Path, text: &str) -> io::Result<()> {
@@ -253,7 +277,7 @@ mod tests {
              127.0.0.1 localhost\n\
              # Pods and Services of the cluster; kept up to date by the node agent.\n\
              127.16.0.1\tw-0 w-0.w w-0.w.a w-0.w.a.svc w-0.w.a.svc.cluster.local\n\
-             127.16.0.2\tw-1 w-1.w w-1.w.a w-1.w.a.svc w-1.w.a.svc.cluster.local\n\
+             127.16.0.2\tw-1.w w-1.w.a w-1.w.a.svc w-1.w.a.svc.cluster.local\n\
              127.16.0.3\tw-0.w.b w-0.w.b.svc w-0.w.b.svc.cluster.local\n"
         );
     }
@@ -309,10 +333,17 @@ mod tests {
         };
         add("first", "w-0", 1);
         hosts.retire("first");
-        assert!(add("peer", "w-1", 2).contains("127.16.0.1\tw-0 "));
+        assert!(add("peer", "w-1", 2).contains("127.16.0.1\tw-0.w "));
+        let addresses = || hosts.addresses("a", "w", "w-0");
+        assert_eq!(addresses(), [Ipv4Addr::new(127, 16, 0, 1)]);
+        assert!(!hosts.has_address("a", Ipv4Addr::new(127, 16, 0, 1)));
         let again = add("second", "w-0", 3);
+        assert_eq!(addresses(), [Ipv4Addr::new(127, 16, 0, 3)]);
+        assert_eq!(hosts.addresses("b", "w", "w-0"), [] as [Ipv4Addr; 0]);
+        assert!(hosts.has_address("a", Ipv4Addr::new(127, 16, 0, 3)));
+        assert!(!hosts.has_address("b", Ipv4Addr::new(127, 16, 0, 3)));
         assert!(again.contains("127.16.0.3\tw-0 "), "{again}");
-        assert!(!again.contains("127.16.0.1\tw-0 "), "{again}");
+        assert!(!again.contains("127.16.0.1\t"), "{again}");
     }
 
     #[tokio::test]

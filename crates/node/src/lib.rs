@@ -49,6 +49,7 @@ mod agent;
 mod claims;
 mod collect;
 mod devices;
+mod dns;
 mod downward;
 mod environment;
 mod error;

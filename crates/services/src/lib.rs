@@ -10,9 +10,10 @@
 //!
 //! [`HostPorts`] forwards ports of the node to pods.
 //!
-//! [`Services`] also knows the names that DNS has in other clusters, for hosts files, and the
-//! variables of `enableServiceLinks`.
+//! [`Services`] also knows the names of the Services, for hosts files and for the cluster's DNS
+//! server, and the variables of `enableServiceLinks`.
 
+mod dns;
 mod external;
 mod forward;
 mod host_ports;
@@ -22,12 +23,13 @@ mod report;
 mod table;
 mod watch;
 
-use std::{net::Ipv4Addr, sync::Arc};
+use std::{net::Ipv4Addr, path::Path, sync::Arc};
 
 use longshore_client::{Cluster, Error};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch as signal};
 
+pub use dns::{DnsSockets, PodNames, ResolverConfig, ZONE};
 pub use host_ports::{ForwardedPort, HostPorts};
 pub use table::ServiceName;
 
@@ -101,6 +103,18 @@ impl Services {
     #[must_use]
     pub fn changes(&self) -> signal::Receiver<u64> {
         self.0.names.subscribe()
+    }
+
+    /// Returns the work that answers DNS queries for the names of Services and pods, and asks
+    /// the name servers of the file `config` for all others, at `address`, until it is dropped.
+    pub fn dns(
+        &self,
+        sockets: DnsSockets,
+        address: Ipv4Addr,
+        pods: Arc<dyn PodNames>,
+        config: &Path,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        dns::Server::new(self.0.clone(), pods, address, config).serve(sockets)
     }
 
     /// Returns the environment variables that name the Services of a namespace, such as

@@ -83,7 +83,9 @@ pub(crate) struct Service {
 /// The addresses behind a port of a Service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Endpoint {
-    pub(crate) addresses: Vec<Ipv4Addr>,
+    pub(crate) addresses: Vec<IpAddr>,
+    /// Its name below that of the Service.
+    pub(crate) hostname: Option<String>,
     pub(crate) ready: bool,
     /// Terminating, but still serving.
     pub(crate) draining: bool,
@@ -105,8 +107,8 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    /// Returns the addresses of the endpoints that `wanted` selects, at the port of the slice
-    /// with this name and protocol.
+    /// Returns the IPv4 addresses of the endpoints that `wanted` selects, at the port of the
+    /// slice with this name and protocol.
     pub(crate) fn at<'a>(
         &'a self,
         port: &'a ServicePort,
@@ -117,15 +119,16 @@ impl Slice {
             .iter()
             .filter(|own| own.name == port.name && own.protocol == port.protocol)
             .map(|own| own.port);
-        let addresses: Vec<Ipv4Addr> = self
+        let addresses: Vec<IpAddr> = self
             .endpoints
             .iter()
             .filter(|endpoint| wanted(endpoint))
             .flat_map(|endpoint| endpoint.addresses.iter().copied())
+            .filter(IpAddr::is_ipv4)
             .collect();
         numbers.flat_map(move |number| {
             let addresses = addresses.clone().into_iter();
-            addresses.map(move |address| SocketAddr::new(IpAddr::V4(address), number))
+            addresses.map(move |address| SocketAddr::new(address, number))
         })
     }
 }
@@ -214,6 +217,7 @@ pub(crate) struct RawSlice {
 #[serde(default)]
 struct RawEndpoint {
     addresses: Option<Vec<String>>,
+    hostname: Option<String>,
     conditions: RawConditions,
 }
 
@@ -226,9 +230,9 @@ struct RawConditions {
 }
 
 impl RawSlice {
-    /// Reads the IPv4 endpoints; a slice of another address type has none.
+    /// Reads the endpoints; a slice of names (`FQDN`) has none.
     pub(crate) fn read(self) -> Slice {
-        if self.address_type != "IPv4" {
+        if !matches!(&*self.address_type, "IPv4" | "IPv6") {
             return Slice::default();
         }
         let endpoint = |raw: RawEndpoint| {
@@ -238,6 +242,7 @@ impl RawSlice {
             let addresses = raw.addresses.into_iter().flatten();
             Endpoint {
                 addresses: addresses.filter_map(|text| text.parse().ok()).collect(),
+                hostname: raw.hostname.filter(|name| !name.is_empty()),
                 ready,
                 draining: !ready
                     && conditions.terminating == Some(true)
@@ -315,7 +320,7 @@ mod tests {
             .map(|endpoint| (endpoint.ready, endpoint.draining))
             .collect();
         assert_eq!(states, [(true, false), (false, false), (false, true)]);
-        let other = json!({"addressType": "IPv6", "endpoints": [{"addresses": ["::1"]}]});
+        let other = json!({"addressType": "FQDN", "endpoints": [{"addresses": ["a.example"]}]});
         assert_eq!(
             from_value::<RawSlice>(other).unwrap().read(),
             Slice::default()

@@ -45,8 +45,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let reports = target().join(if all { "e2e" } else { "e2e-part" });
     if !arguments.report {
         packages::require_go()?;
-        // Tests of Services call it in pods.
-        packages::install(&[("nc", "netcat-openbsd")])?;
+        // Tests of Services and of DNS call them in pods.
+        packages::install(&[("nc", "netcat-openbsd"), ("dig", "bind9-dnsutils")])?;
         kubernetes::build_tests()?;
         suite::clear(&reports)?;
         let sig = arguments.sig.as_deref().unwrap_or(r"[a-z-]+");

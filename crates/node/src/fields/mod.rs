@@ -74,14 +74,6 @@ fn check_pod(spec: &PodSpec) -> Result<(), Refusal> {
     if has_text(spec.hostname_override.as_ref()) {
         return refuse("hostnameOverride", "use hostname");
     }
-    let dns = "containers have the machine's resolver, and the names of pods in /etc/hosts";
-    if spec.dns_policy.as_deref() == Some("None") {
-        return refuse("dnsPolicy: None", &format!("{dns}; use Default"));
-    }
-    let config = spec.dns_config.as_ref();
-    if config.is_some_and(|config| *config != Default::default()) {
-        return refuse("dnsConfig", &format!("{dns}; leave it out"));
-    }
     for volume in spec.volumes.iter().flatten() {
         let medium = volume
             .empty_dir

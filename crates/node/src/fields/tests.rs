@@ -39,8 +39,8 @@ fn pod_spec() -> Table {
         ("affinity", Supported),
         ("automountServiceAccountToken", Supported),
         ("containers", Parts),
-        ("dnsConfig", Refused(json!({"nameservers": ["1.2.3.4"]}))),
-        ("dnsPolicy", Refused(json!("None"))),
+        ("dnsConfig", Supported),
+        ("dnsPolicy", Supported),
         (
             "enableServiceLinks",
             Harmless("variables for Services are never made; Services have no endpoints here"),
@@ -370,9 +370,6 @@ fn every_field_is_supported_harmless_or_rejected() {
 #[test]
 fn empty_values_are_accepted() {
     for (path, value) in [
-        ("/dnsPolicy", json!("Default")),
-        ("/dnsPolicy", json!("ClusterFirstWithHostNet")),
-        ("/dnsConfig", json!({})),
         ("/os", json!({"name": "linux"})),
         ("/runtimeClassName", json!("")),
         ("/containers/0/volumeDevices", json!([])),

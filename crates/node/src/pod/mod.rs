@@ -16,9 +16,9 @@ use tokio::sync::watch;
 
 use crate::{
     ApiAccess, CollectFiles, FillVolumes, LastEnd, address::Addresses, devices::Devices,
-    events::Events, host_ports::AdmittedPorts, hosts::Hosts, images::ImageEntrypoints,
-    logs::LogStore, machine, remover::Remover, sandbox::Spawner, security::AgentPrivileges,
-    streams::RunningContainers, usage::UsageMeter,
+    dns::ClusterDns, events::Events, host_ports::AdmittedPorts, hosts::Hosts,
+    images::ImageEntrypoints, logs::LogStore, machine, remover::Remover, sandbox::Spawner,
+    security::AgentPrivileges, streams::RunningContainers, usage::UsageMeter,
 };
 
 pub(crate) use guard::run;
@@ -57,6 +57,8 @@ pub(crate) struct Shared {
     pub(crate) host_ports: HostPorts,
     /// Ports of the node that pods have requested.
     pub(crate) admitted_ports: AdmittedPorts,
+    /// The cluster's DNS server.
+    pub(crate) dns: Option<ClusterDns>,
     pub(crate) logs: Arc<LogStore>,
     pub(crate) running_containers: RunningContainers,
     pub(crate) events: Events,

@@ -14,7 +14,7 @@ use k8s_openapi::api::core::v1::{Container, Pod};
 
 use super::{Shared, WORK_DIR, messages};
 use crate::{
-    access, downward,
+    access, dns, downward,
     environment::{
         self, ConfigError, LARGEST_ENVIRONMENT, LONGEST_TEXT, TooLong, Variables, expand,
     },
@@ -316,6 +316,14 @@ impl StartContext<'_> {
             });
         }
         if !features.has_mounts() {
+            if dns::has_own_settings(self.pod) {
+                return Err(PlanError::View(format!(
+                    "dnsPolicy None and dnsConfig need a mount at {}, and the kernel forbids mount \
+                     namespaces here ({}); run as root or allow unprivileged user namespaces",
+                    dns::RESOLV_CONF,
+                    features.refusal.as_deref().unwrap_or_default()
+                )));
+            }
             let Some(mount) = mounts.first() else {
                 return Ok(Vec::new());
             };
@@ -326,14 +334,15 @@ impl StartContext<'_> {
                 features.refusal.as_deref().unwrap_or_default()
             )));
         }
-        let hosts = Path::new("/etc/hosts");
-        if hosts.exists() && !mounts.iter().any(|mount| mount.target == hosts) {
-            let source = self.folder.join("hosts");
-            mounts.push(Mount {
-                source: Source::whole(source),
-                target: hosts.to_owned(),
-                read_only: false,
-            });
+        for (path, file) in [("/etc/hosts", "hosts"), (dns::RESOLV_CONF, "resolv.conf")] {
+            let path = Path::new(path);
+            if path.exists() && !mounts.iter().any(|mount| mount.target == path) {
+                mounts.push(Mount {
+                    source: Source::whole(self.folder.join(file)),
+                    target: path.to_owned(),
+                    read_only: false,
+                });
+            }
         }
         let base = self.folder.join("base");
         view::plan(&mounts, restrictions, &ThisMachine, &base).map_err(|error| refuse(&error))

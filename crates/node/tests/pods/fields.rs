@@ -24,12 +24,6 @@ async fn a_pod_with_unsupported_fields_is_rejected() {
             "Error: pod runtimeClassName: this node has one runtime",
         ),
         (
-            "names",
-            "/dnsConfig",
-            json!({"nameservers": ["10.0.0.1"]}),
-            "Error: pod dnsConfig: ",
-        ),
-        (
             "rules",
             "/containers/0/restartPolicyRules",
             rules,

@@ -4,6 +4,7 @@
 mod claims;
 mod collect;
 mod contexts;
+mod dns;
 mod ephemeral;
 mod fields;
 mod fill;

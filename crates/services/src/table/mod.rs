@@ -153,7 +153,22 @@ impl Table {
         wanted
     }
 
-    fn slices(&self, service: &Key) -> impl Iterator<Item = &Slice> {
+    /// Returns all Services.
+    pub(crate) fn services(&self) -> impl Iterator<Item = (&Key, &Service)> {
+        self.services.iter()
+    }
+
+    /// Whether a namespace has Services.
+    pub(crate) fn has_services(&self, namespace: &str) -> bool {
+        let first = Key::new(Some(namespace), "");
+        let mut following = self.services.range(first..);
+        following
+            .next()
+            .is_some_and(|(key, _)| key.namespace == namespace)
+    }
+
+    /// Returns the slices of a Service.
+    pub(crate) fn slices(&self, service: &Key) -> impl Iterator<Item = &Slice> {
         self.slices
             .get(service)
             .into_iter()
@@ -222,7 +237,7 @@ impl Table {
                 let endpoints = self.slices(key).flat_map(|slice| &slice.endpoints);
                 let ready: BTreeSet<IpAddr> = endpoints
                     .filter(|endpoint| endpoint.ready)
-                    .flat_map(|endpoint| endpoint.addresses.iter().copied().map(IpAddr::V4))
+                    .flat_map(|endpoint| endpoint.addresses.iter().copied())
                     .collect();
                 ready.into_iter().collect()
             }

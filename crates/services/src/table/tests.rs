@@ -41,7 +41,8 @@ fn service() -> impl Strategy<Value = Service> {
 fn slice() -> impl Strategy<Value = Slice> {
     let endpoint =
         (1_u8..4, any::<bool>(), any::<bool>()).prop_map(|(last, ready, drains)| Endpoint {
-            addresses: vec![Ipv4Addr::new(127, 16, 0, last)],
+            addresses: vec![Ipv4Addr::new(127, 16, 0, last).into()],
+            hostname: None,
             ready,
             draining: !ready && drains,
         });
@@ -122,7 +123,8 @@ fn port(name: &str) -> ServicePort {
 
 fn endpoints(ready: &[u8], draining: &[u8]) -> Slice {
     let endpoint = |last: u8, ready: bool| Endpoint {
-        addresses: vec![Ipv4Addr::new(127, 16, 0, last)],
+        addresses: vec![Ipv4Addr::new(127, 16, 0, last).into()],
+        hostname: None,
         ready,
         draining: !ready,
     };

@@ -58,6 +58,7 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
         services,
         host_ports: Default::default(),
         admitted_ports: Default::default(),
+        dns: None,
         logs: LogStore::new(data.join("logs"), LogLimits::default()),
         running_containers: RunningContainers::default(),
         usage: crate::usage::UsageMeter::default(),

@@ -4,12 +4,15 @@ use std::{collections::BTreeMap, fs, net::Ipv4Addr, path::Path, sync::Arc};
 
 use jiff::Timestamp;
 use longshore_client::Error;
+use longshore_services::ResolverConfig;
 
 use super::{super::VOLUMES_DIR, SubtaskMessage, Worker, start};
 use crate::{
     NewVolume,
     access::{self, AccountFiles},
-    claims, fill,
+    claims,
+    dns::{self, DnsSettings},
+    fill,
     hosts::Host,
     memory, node,
     sandbox::PodPorts,
@@ -52,8 +55,15 @@ impl Worker {
         self.shared
             .running_containers
             .set_address(&self.uid, address);
-        if self.ports.is_none() && address != node::ADDRESS {
-            self.ports = Some(Arc::new(PodPorts::new(address)));
+        if self.ports.is_none() {
+            let own = Some(address).filter(|address| *address != node::ADDRESS);
+            let server = self
+                .shared
+                .dns
+                .filter(|_| dns::uses_cluster_server(&self.pod));
+            let redirect = server.and_then(|dns| dns.redirect());
+            let ports = PodPorts::new(own, redirect);
+            self.ports = (own.is_some() || redirect.is_some()).then(|| Arc::new(ports));
         }
         self.forward_host_ports();
         let folder = self.shared.pod_folder(&self.uid);
@@ -69,6 +79,7 @@ impl Worker {
             .hosts
             .add(&self.uid, self.host(address), &folder.join("hosts"))
             .map_err(failed)?;
+        self.write_resolver_settings(&folder).map_err(failed)?;
         let volumes = folder.join(VOLUMES_DIR);
         let is_new = |name: &&str| !volumes.join(name).exists();
         let new: Vec<String> = fill::empty_volumes(&self.pod)
@@ -100,6 +111,17 @@ impl Worker {
             ));
         }
         Ok(prepared)
+    }
+
+    /// Writes the file that is the containers' `/etc/resolv.conf`.
+    fn write_resolver_settings(&self, folder: &Path) -> std::io::Result<()> {
+        let machine = ResolverConfig::read(dns::machine_settings());
+        let settings = DnsSettings::of(&self.pod, self.shared.dns, machine);
+        fs::write(folder.join("resolv.conf"), settings.render())?;
+        for (reason, message) in settings.events {
+            self.note(true, reason, message, None);
+        }
+        Ok(())
     }
 
     pub(super) async fn prepare_volumes(

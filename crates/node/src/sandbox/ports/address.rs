@@ -51,6 +51,20 @@ pub(super) fn own(address: SocketAddr, pod: Ipv4Addr) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, address.port()))
 }
 
+/// Returns `to`, in the family of `address`, if the address is `from`.
+pub(super) fn replaced(
+    address: SocketAddr,
+    from: SocketAddr,
+    to: SocketAddr,
+) -> Option<SocketAddr> {
+    let is_from = address.port() == from.port() && address.ip().to_canonical() == from.ip();
+    let ip = match (address.ip(), to.ip()) {
+        (IpAddr::V6(_), IpAddr::V4(ip)) => IpAddr::V6(ip.to_ipv6_mapped()),
+        (_, ip) => ip,
+    };
+    is_from.then_some(SocketAddr::new(ip, to.port()))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -77,6 +91,20 @@ mod tests {
             let expected: Option<SocketAddr> = expected.map(|text| text.parse().unwrap());
             assert_eq!(own(text.parse().unwrap(), POD), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_destination_is_replaced_in_its_family() {
+        let of = |address: &str| {
+            let (from, to) = ("127.8.0.10:53", "127.8.0.10:4053");
+            let [address, from, to] = [address, from, to].map(|text| text.parse().unwrap());
+            replaced(address, from, to).map(|address| address.to_string())
+        };
+        assert_eq!(of("127.8.0.10:53").as_deref(), Some("127.8.0.10:4053"));
+        let mapped = of("[::ffff:127.8.0.10]:53");
+        assert_eq!(mapped.as_deref(), Some("[::ffff:127.8.0.10]:4053"));
+        assert_eq!(of("127.8.0.10:54"), None);
+        assert_eq!(of("127.8.0.11:53"), None);
     }
 
     #[test]

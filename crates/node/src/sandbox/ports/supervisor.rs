@@ -6,7 +6,7 @@ use tokio::io::Interest;
 
 use super::{
     PodPorts,
-    address::{own, read},
+    address::read,
     notification::{self, Answer, Call, Notification},
 };
 use crate::sandbox::child::register;
@@ -100,10 +100,11 @@ fn changed(
     ports: &PodPorts,
 ) -> Option<(OwnedFd, SocketAddr)> {
     let bytes = notification::address(listener, received)?;
-    let address = own(read(&bytes)?, ports.address)?;
-    if received.call == Call::Connect && !ports.bound.lock().contains(&address.port()) {
-        return None;
-    }
+    let asked = read(&bytes)?;
+    let address = match received.call {
+        Call::Bind => ports.listener(asked)?,
+        Call::Connect => ports.destination(asked)?,
+    };
     match notification::socket(listener, received) {
         Ok(socket) => Some((socket, address)),
         Err(error) => {

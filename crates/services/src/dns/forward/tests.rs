@@ -1,0 +1,151 @@
+//! Queries that other servers answer.
+#![allow(clippy::unwrap_used)]
+
+use domain::base::{MessageBuilder, Name, Rtype, iana::Rcode};
+use tokio::net::TcpListener;
+
+use super::*;
+
+const OWN: Ipv4Addr = Ipv4Addr::new(127, 8, 0, 10);
+
+fn query(name: &str, id: u16) -> Vec<u8> {
+    let mut builder = MessageBuilder::new_vec();
+    builder.header_mut().set_id(id);
+    let mut question = builder.question();
+    let name = Name::vec_from_str(name).unwrap();
+    question.push((name, Rtype::A)).unwrap();
+    question.finish()
+}
+
+fn answer(query: &[u8]) -> Vec<u8> {
+    let query = Message::from_octets(query).unwrap();
+    let answer = MessageBuilder::new_vec().start_answer(&query, Rcode::NXDOMAIN);
+    answer.unwrap().finish()
+}
+
+/// A server that replies to the queries that it returns.
+async fn upstream() -> (UdpSocket, u16) {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = socket.local_addr().unwrap().port();
+    (socket, port)
+}
+
+/// A forwarder that asks these servers, in a folder that must be kept.
+fn forwarder(folder: &std::path::Path, servers: &str, port: u16) -> Arc<Forwarder> {
+    let config = folder.join("resolv.conf");
+    fs::write(&config, servers).unwrap();
+    let mut forwarder = Forwarder::new(config, OWN.into());
+    let own = Arc::get_mut(&mut forwarder).unwrap();
+    own.port = port;
+    own.server_timeout = Duration::from_secs(30);
+    forwarder
+}
+
+#[tokio::test]
+async fn equal_queries_are_sent_once_and_replies_have_the_callers_ids() {
+    let folder = tempfile::tempdir().unwrap();
+    let (socket, port) = upstream().await;
+    let forwarder = forwarder(folder.path(), "nameserver 127.0.0.1\n", port);
+    let server = async {
+        let mut packet = [0; 512];
+        let (length, client) = socket.recv_from(&mut packet).await.unwrap();
+        let received = packet[..length].to_vec();
+        // Replies of other queries and of other servers are ignored.
+        let mut other = answer(&received);
+        other[0] ^= 1;
+        socket.send_to(&other, client).await.unwrap();
+        socket.send_to(&received, client).await.unwrap();
+        socket.send_to(&answer(&received), client).await.unwrap();
+        received
+    };
+    let (first, second) = (query("a.example", 1), query("a.example", 2));
+    let (first, second, received) = tokio::join!(
+        forwarder.ask(&first, Transport::Udp),
+        forwarder.ask(&second, Transport::Udp),
+        server
+    );
+    assert_eq!(first.unwrap(), answer(&query("a.example", 1)));
+    assert_eq!(second.unwrap(), answer(&query("a.example", 2)));
+    assert_eq!(received[2..], query("a.example", 1)[2..]);
+    assert!(forwarder.waiting.lock().is_empty());
+    let more = socket.try_recv(&mut [0; 1]);
+    assert_eq!(more.unwrap_err().kind(), io::ErrorKind::WouldBlock);
+}
+
+#[tokio::test]
+async fn queries_over_tcp_are_asked_over_tcp() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let forwarder = forwarder(folder.path(), "nameserver 127.0.0.1\n", port);
+    let server = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let length = stream.read_u16().await.unwrap();
+        let mut query = vec![0; length.into()];
+        stream.read_exact(&mut query).await.unwrap();
+        let answer = answer(&query);
+        stream.write_u16(answer.len() as u16).await.unwrap();
+        stream.write_all(&answer).await.unwrap();
+    };
+    let query = query("a.example", 3);
+    let (reply, ()) = tokio::join!(forwarder.ask(&query, Transport::Tcp), server);
+    assert_eq!(reply.unwrap(), answer(&query));
+}
+
+#[tokio::test]
+async fn servers_that_do_not_reply_are_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    // It receives, but does not reply.
+    let (_socket, port) = upstream().await;
+    let servers = "nameserver 127.8.0.10\nnameserver 127.0.0.1\nnameserver invalid\n";
+    let mut forwarder = forwarder(folder.path(), servers, port);
+    Arc::get_mut(&mut forwarder).unwrap().server_timeout = Duration::from_millis(10);
+    let asked: Vec<String> = forwarder
+        .servers()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(asked, [format!("127.0.0.1:{port}")]);
+    assert_eq!(
+        forwarder.ask(&query("a.example", 1), Transport::Udp).await,
+        None
+    );
+    assert!(forwarder.waiting.lock().is_empty());
+    assert_eq!(forwarder.free.available_permits(), MAX_QUERIES);
+}
+
+#[tokio::test]
+async fn the_number_of_waiting_queries_is_limited() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_socket, port) = upstream().await;
+    let forwarder = forwarder(folder.path(), "nameserver 127.0.0.1\n", port);
+    let queries: Vec<Vec<u8>> = (0..MAX_QUERIES)
+        .map(|number| query(&format!("n{number}.example"), 1))
+        .collect();
+    let mut waiting = futures::stream::FuturesUnordered::new();
+    for query in &queries {
+        waiting.push(forwarder.ask(query, Transport::Udp));
+    }
+    use futures::StreamExt as _;
+    assert!(futures::poll!(waiting.next()).is_pending());
+    assert_eq!(
+        forwarder
+            .ask(&query("more.example", 1), Transport::Udp)
+            .await,
+        None
+    );
+    // A query that waits may be asked again.
+    let again = forwarder.ask(&queries[0], Transport::Udp);
+    assert!(futures::poll!(std::pin::pin!(again)).is_pending());
+}
+
+#[test]
+fn servers_at_an_interface() {
+    let show = |text: &str| server(text, 53).map(|server| server.to_string());
+    assert_eq!(show("10.0.0.1").as_deref(), Some("10.0.0.1:53"));
+    assert_eq!(show("fe80::1%lo").as_deref(), Some("[fe80::1%1]:53"));
+    assert_eq!(show("fe80::1%7").as_deref(), Some("[fe80::1%7]:53"));
+    assert_eq!(show("fe80::1%../lo"), None);
+    assert_eq!(show("fe80::1%none-such"), None);
+    assert_eq!(show("name.example"), None);
+}

@@ -1,0 +1,331 @@
+//! Decides about a query: replies, or names what other servers have to be asked. Pure.
+
+use domain::{
+    base::{
+        Message, MessageBuilder, Name, Rtype, StaticCompressor, ToName,
+        iana::{Class, Opcode, OptRcode, Rcode},
+        message_builder::AdditionalBuilder,
+        name::ParsedName,
+    },
+    rdata::AllRecordData,
+};
+
+use super::{
+    name::ZONE,
+    record::{Data, Record, name},
+    zone::{Found, Zone},
+};
+
+/// The largest message over UDP without EDNS, in bytes.
+const PLAIN: usize = 512;
+/// The largest message over UDP that the server sends, in bytes.
+const LARGEST_PACKET: u16 = 4096;
+/// The largest message over TCP, in bytes.
+const LARGEST: usize = 65_535;
+/// The size of an OPT record without options, in bytes.
+const OPT: usize = 11;
+/// The maximum number of aliases that are followed within the zone.
+const MAX_ALIASES: usize = 8;
+
+/// How a query arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Transport {
+    Udp,
+    Tcp,
+}
+
+/// What to do with a query.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// It is no query: replies to it could cause replies.
+    Ignore,
+    /// Send this reply.
+    Reply(Vec<u8>),
+    /// Other servers answer it.
+    Forward(Query),
+    /// The name is an alias of this name, for which other servers answer.
+    Follow(Query, Vec<Record>, Name<Vec<u8>>),
+}
+
+/// A query with one question.
+#[derive(Debug)]
+pub(super) struct Query {
+    message: Message<Vec<u8>>,
+    name: Name<Vec<u8>>,
+    rtype: Rtype,
+    transport: Transport,
+    edns: Option<Edns>,
+}
+
+/// The extension of a query.
+#[derive(Debug, Clone, Copy)]
+struct Edns {
+    size: u16,
+    version: u8,
+    dnssec: bool,
+}
+
+/// The content of a reply.
+#[derive(Debug, Default)]
+struct Content {
+    rcode: Option<OptRcode>,
+    answers: Vec<Record>,
+    /// The name of the zone whose authority record says how long the absence is valid.
+    authority: Option<String>,
+    additional: Vec<Record>,
+    serial: u32,
+    is_authoritative: bool,
+}
+
+/// Decides about a query.
+pub(super) fn decide(bytes: &[u8], transport: Transport, zone: &Zone<'_>) -> Step {
+    let query = match Query::read(bytes, transport) {
+        Ok(query) => query,
+        Err(refusal) => return refusal,
+    };
+    let Query { edns, rtype, .. } = query;
+    if edns.is_some_and(|edns| edns.version != 0) {
+        return Step::Reply(query.refused(OptRcode::BADVERS));
+    }
+    let mut labels = labels(&query.name);
+    let with_ports = rtype == Rtype::SRV;
+    let mut content = Content {
+        serial: zone.serial,
+        is_authoritative: true,
+        ..Content::default()
+    };
+    let mut owner: Option<String> = None;
+    for _ in 0..MAX_ALIASES {
+        let (own, additional) = match zone.find(&labels, with_ports) {
+            Found::Elsewhere => {
+                let target = owner.as_deref().and_then(name);
+                return match (target, query.wants_recursion()) {
+                    (Some(target), true) => Step::Follow(query, content.answers, target),
+                    (Some(_), false) => Step::Reply(query.encode(&content, &[])),
+                    (None, true) => Step::Forward(query),
+                    (None, false) => Step::Reply(query.refused(OptRcode::REFUSED)),
+                };
+            }
+            Found::Missing => {
+                content.rcode = Some(OptRcode::NXDOMAIN);
+                content.authority = Some(authority(&labels));
+                return Step::Reply(query.encode(&content, &[]));
+            }
+            Found::Records { own, additional } => (own, additional),
+        };
+        let own = own.into_iter().map(|record| Record {
+            owner: owner.clone(),
+            ..record
+        });
+        let matches = |record: &Record| rtype == Rtype::ANY || record.data.rtype() == rtype;
+        let mut alias = None;
+        for record in own {
+            if let Data::Alias(target) = &record.data {
+                let is_answer = matches(&record);
+                if !is_answer {
+                    alias = Some(target.trim_end_matches('.').to_ascii_lowercase());
+                }
+                content.answers.push(record);
+            } else if matches(&record) {
+                content.answers.push(record);
+            }
+        }
+        let Some(target) = alias else {
+            let has_answer = content.answers.iter().any(matches);
+            if has_answer {
+                content.additional = additional;
+            } else {
+                content.authority = Some(authority(&labels));
+            }
+            return Step::Reply(query.encode(&content, &[]));
+        };
+        let Some(encoded) = name(&target) else {
+            return Step::Reply(query.refused(OptRcode::SERVFAIL));
+        };
+        labels = self::labels(&encoded);
+        owner = Some(target);
+    }
+    Step::Reply(query.refused(OptRcode::SERVFAIL))
+}
+
+/// Returns the name of the zone that a missing name is in.
+fn authority(labels: &[String]) -> String {
+    match labels.last().map(String::as_str) {
+        Some("arpa") => "127.in-addr.arpa".to_owned(),
+        _ => ZONE.to_owned(),
+    }
+}
+
+/// Returns the labels of a name in lower case, without the root.
+fn labels(name: &Name<Vec<u8>>) -> Vec<String> {
+    let labels = name.iter().filter(|label| !label.is_root());
+    labels
+        .map(|label| String::from_utf8_lossy(label.as_slice()).to_ascii_lowercase())
+        .collect()
+}
+
+impl Query {
+    fn read(bytes: &[u8], transport: Transport) -> Result<Self, Step> {
+        let message = Message::from_octets(bytes.to_vec()).map_err(|_| Step::Ignore)?;
+        let header = message.header();
+        if header.qr() {
+            return Err(Step::Ignore);
+        }
+        let fail = |rcode| Err(Step::Reply(without_question(&message, rcode)));
+        if header.opcode() != Opcode::QUERY {
+            return fail(Rcode::NOTIMP);
+        }
+        let (name, rtype, class) = match message.sole_question() {
+            Ok(question) => (
+                question.qname().to_vec(),
+                question.qtype(),
+                question.qclass(),
+            ),
+            Err(_) => return fail(Rcode::FORMERR),
+        };
+        let edns = message.opt().map(|opt| Edns {
+            size: opt.udp_payload_size(),
+            version: opt.version(),
+            dnssec: opt.dnssec_ok(),
+        });
+        let is_refused =
+            matches!(rtype, Rtype::AXFR | Rtype::IXFR) || !matches!(class, Class::IN | Class::ANY);
+        let query = Self {
+            message,
+            name,
+            rtype,
+            transport,
+            edns,
+        };
+        match is_refused {
+            true => Err(Step::Reply(query.refused(OptRcode::REFUSED))),
+            false => Ok(query),
+        }
+    }
+
+    fn wants_recursion(&self) -> bool {
+        self.message.header().rd()
+    }
+
+    pub(super) fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// The query as it arrived.
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        self.message.as_slice()
+    }
+
+    /// Returns the query of another name, with the same type.
+    pub(super) fn of(&self, target: &Name<Vec<u8>>) -> Option<Vec<u8>> {
+        let mut builder = MessageBuilder::new_vec();
+        builder.header_mut().set_rd(true);
+        let mut question = builder.question();
+        question.push((target, self.rtype)).ok()?;
+        let mut additional = question.additional();
+        let opt = additional.opt(|opt| {
+            opt.set_udp_payload_size(LARGEST_PACKET);
+            Ok(())
+        });
+        opt.ok()?;
+        Some(additional.finish())
+    }
+
+    /// Encodes a reply that is an error.
+    pub(super) fn refused(&self, rcode: OptRcode) -> Vec<u8> {
+        let content = Content {
+            rcode: Some(rcode),
+            ..Content::default()
+        };
+        self.encode(&content, &[])
+    }
+
+    /// Encodes the reply to a query of an alias: its records, and those that other servers
+    /// have for its target.
+    pub(super) fn followed(&self, aliases: Vec<Record>, answer: Option<&[u8]>) -> Vec<u8> {
+        let content = Content {
+            answers: aliases,
+            is_authoritative: true,
+            ..Content::default()
+        };
+        self.encode(&content, answer.unwrap_or_default())
+    }
+
+    /// The largest reply, in bytes.
+    pub(super) fn limit(&self) -> usize {
+        match (self.transport, self.edns) {
+            (Transport::Tcp, _) => LARGEST,
+            (Transport::Udp, None) => PLAIN,
+            (Transport::Udp, Some(edns)) => usize::from(edns.size.min(LARGEST_PACKET)).max(PLAIN),
+        }
+    }
+
+    /// Encodes a reply; records of the message `from` follow the answers. What does not fit is
+    /// left out, and the reply says so.
+    fn encode(&self, content: &Content, from: &[u8]) -> Vec<u8> {
+        let rcode = content.rcode.unwrap_or(OptRcode::NOERROR);
+        let Ok(builder) = MessageBuilder::from_target(StaticCompressor::new(Vec::new()));
+        let mut answer = builder.start_error(&self.message, rcode.rcode());
+        answer.header_mut().set_ra(true);
+        answer.header_mut().set_aa(content.is_authoritative);
+        let reserved = if self.edns.is_some() { OPT } else { 0 };
+        answer.set_push_limit(self.limit().saturating_sub(reserved));
+        let serial = content.serial;
+        let mut is_whole = content
+            .answers
+            .iter()
+            .all(|record| record.push(&mut answer, &self.name, serial).is_ok());
+        if is_whole && let Ok(from) = Message::from_octets(from) {
+            is_whole = from
+                .answer()
+                .into_iter()
+                .flat_map(|section| section.limit_to::<AllRecordData<_, ParsedName<_>>>())
+                .map_while(Result::ok)
+                .all(|record| answer.push(record).is_ok());
+        }
+        let mut authority = answer.authority();
+        if let Some(zone) = content.authority.as_deref().and_then(name) {
+            let record = Record::of_question(Data::Authority);
+            is_whole &= record.push(&mut authority, &zone, serial).is_ok();
+        }
+        let mut additional = authority.additional();
+        // These are left out without notice.
+        let _ = content
+            .additional
+            .iter()
+            .all(|record| record.push(&mut additional, &self.name, serial).is_ok());
+        additional.clear_push_limit();
+        if let Some(edns) = self.edns {
+            let pushed = additional.opt(|opt| {
+                opt.set_udp_payload_size(LARGEST_PACKET);
+                opt.set_dnssec_ok(edns.dnssec);
+                opt.set_rcode(rcode);
+                Ok(())
+            });
+            is_whole &= pushed.is_ok();
+        }
+        additional.header_mut().set_tc(!is_whole);
+        finish(additional)
+    }
+}
+
+type Builder = AdditionalBuilder<StaticCompressor<Vec<u8>>>;
+
+fn finish(builder: Builder) -> Vec<u8> {
+    builder.finish().into_target()
+}
+
+/// Encodes an error without the question, which could not be read.
+fn without_question(query: &Message<Vec<u8>>, rcode: Rcode) -> Vec<u8> {
+    let mut builder = MessageBuilder::new_vec();
+    let header = builder.header_mut();
+    header.set_id(query.header().id());
+    header.set_qr(true);
+    header.set_opcode(query.header().opcode());
+    header.set_rd(query.header().rd());
+    header.set_rcode(rcode);
+    builder.finish()
+}
+
+#[cfg(test)]
+mod tests;
