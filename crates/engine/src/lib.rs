@@ -51,4 +51,5 @@ pub use request::{
     WatchRequest, WatchStart, WriteOptions, Written,
 };
 pub use reviewed::Reviewer;
+pub use select::ConvertedFields;
 pub use watch::Watch;

@@ -3,6 +3,7 @@
 
 mod admission;
 mod certificates;
+mod converted;
 mod delete;
 mod evict;
 mod logs;

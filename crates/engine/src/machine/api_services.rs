@@ -24,6 +24,7 @@ const SERVED: &[(&str, &str, i64, i64)] = &[
     ("rbac.authorization.k8s.io", "v1", 17_000, 15),
     ("scheduling.k8s.io", "v1", 16_600, 15),
     ("storage.k8s.io", "v1", 16_800, 15),
+    ("storagemigration.k8s.io", "v1", 15_800, 15),
 ];
 
 /// The APIServices of a new cluster.
