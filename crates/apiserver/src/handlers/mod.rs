@@ -2,6 +2,7 @@
 //! engine, and presents the result.
 
 mod admission;
+pub(crate) mod aggregated;
 mod certificates;
 mod converted;
 mod delete;
