@@ -127,7 +127,7 @@ impl ApiServer {
         }
     }
 
-    /// Aggregates other API servers until this one is closed or dropped: checks the
+    /// Aggregates other API servers until this server is closed or dropped: checks the
     /// servers of APIServices, reads their discovery documents, and keeps the APIServices
     /// of custom groups. Without it, requests to aggregated API servers get 503, as from a
     /// server whose checks have not passed.

@@ -38,7 +38,7 @@ impl Availability {
         }
     }
 
-    /// The conditions of an APIService with this one; `None` if they have it.
+    /// The conditions of an APIService with this condition; `None` if they have it.
     pub(super) fn conditions(&self, object: &Value, now: &str) -> Option<Vec<Value>> {
         let conditions = object["status"]["conditions"].as_array();
         let mut conditions = conditions.cloned().unwrap_or_default();

@@ -44,7 +44,7 @@ pub(crate) struct Client {
 }
 
 impl Aggregation {
-    /// Whether an aggregated API server serves a path: one below a version, or the
+    /// Whether an aggregated API server serves a path: a path below a version, or the
     /// OpenAPI document of a version.
     pub(crate) fn serves(
         &self,
@@ -149,7 +149,7 @@ impl Forwarding {
         Ok(request)
     }
 
-    /// Adds the client's address to those of the proxies before this one.
+    /// Adds the client's address to those of the previous proxies.
     fn add_client(&self, headers: &mut HeaderMap) {
         const NAME: &str = "x-forwarded-for";
         let Some(client) = self.client else {

@@ -82,7 +82,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Aggregation {
-    /// The data with which an aggregated API server authenticates this one.
+    /// The data with which an aggregated API server authenticates this server.
     ///
     /// # Errors
     /// The machine has no source of randomness.

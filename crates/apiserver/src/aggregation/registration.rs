@@ -40,7 +40,7 @@ pub(super) fn changes(existing: &[ApiService], wanted: &BTreeSet<(String, String
                 },
                 "spec": spec,
             }))),
-            Some(service) if service.is_managed && !is_as_wanted(service) => {
+            Some(service) if service.is_managed && !has_wanted_spec(service) => {
                 changes.push(Change::Update(name, spec));
             }
             Some(_) => {}
@@ -54,7 +54,7 @@ pub(super) fn changes(existing: &[ApiService], wanted: &BTreeSet<(String, String
     changes
 }
 
-fn is_as_wanted(service: &ApiService) -> bool {
+fn has_wanted_spec(service: &ApiService) -> bool {
     service.backend.is_none()
         && service.group_priority == GROUP_PRIORITY
         && service.version_priority == VERSION_PRIORITY

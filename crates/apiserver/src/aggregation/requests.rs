@@ -102,7 +102,7 @@ pub(super) async fn execute(
     }
 }
 
-/// An object that has changed or is gone needs another look, which its event causes.
+/// An object that has changed or is gone is read again after its event.
 fn written<T>(result: Result<T, Error>) -> Result<(), Error> {
     match result {
         Ok(_) | Err(Error::NotFound(_) | Error::Conflict { .. }) => Ok(()),

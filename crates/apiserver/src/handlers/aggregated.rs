@@ -9,7 +9,7 @@ use crate::{
     reply::Reply,
 };
 
-/// Whether the connection of the client becomes one to the other server.
+/// Whether the client asks to upgrade its connection.
 pub(crate) fn is_upgrade(call: &Call) -> bool {
     call.upgrade.is_some() && call.headers.contains_key(header::UPGRADE)
 }

@@ -37,7 +37,7 @@ async fn each_served_version_of_a_definition_has_an_api_service() {
     let available = condition(&server, "v1.example.com").await.unwrap();
     assert_eq!(available["reason"], "Local");
 
-    // A deleted one is created again, and a changed one gets its spec back.
+    // A deleted APIService is created again, and a changed APIService gets its spec back.
     let path = format!("{API_SERVICES}/v1.example.com");
     assert_eq!(server.call("DELETE", &path, &[], "").await.code, 200);
     until("the APIService", async || {

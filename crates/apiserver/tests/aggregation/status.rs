@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use crate::{
-    API_SERVICES, FISH, MERGE, SERVICES, SLICES, api_service, common::Server, condition, create,
-    register, service, slice, start, start_available, until_reason,
+    API_SERVICES, FISH, MERGE, SERVICES, SLICES, api_service,
+    common::{PODS, Server},
+    condition, create, register, service, slice, start, start_available, until_reason,
 };
 
 async fn unavailable(server: &Server) {
@@ -75,6 +76,31 @@ async fn the_service_and_its_endpoints_are_checked() {
     server.call("DELETE", &slice_path, &[], "").await;
     until_reason(&server, "EndpointsNotFound").await;
     unavailable(&server).await;
+}
+
+#[tokio::test]
+async fn ready_pods_are_used_while_there_are_no_endpoint_slices() {
+    let (server, backend) = start().await;
+    let mut selecting = service();
+    selecting["spec"]["selector"] = json!({"app": "backend"});
+    selecting["spec"]["ports"][0]["targetPort"] = backend.address.port().into();
+    create(&server, SERVICES, &selecting).await;
+    create(&server, API_SERVICES, &api_service(&backend)).await;
+    until_reason(&server, "EndpointsNotFound").await;
+    let pod = json!({
+        "metadata": {"name": "p", "labels": {"app": "backend"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    create(&server, PODS, &pod).await;
+    let status = json!({"status": {
+        "podIP": backend.address.ip(), "phase": "Running",
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }});
+    let path = format!("{PODS}/p/status");
+    let patched = server.patch(&path, MERGE, &status.to_string()).await;
+    assert_eq!(patched.code, 200, "{}", patched.text());
+    until_reason(&server, "Passed").await;
+    assert_eq!(server.get(FISH).await.code, 200);
 }
 
 #[tokio::test]

@@ -37,7 +37,7 @@ pub(super) async fn find(cluster: &Cluster, wanted: &GroupResource) -> Result<Fo
     Ok(Found::Nothing)
 }
 
-/// The versions of a group as `group/version`, the preferred one first.
+/// The versions of a group as `group/version`, the preferred version first.
 async fn versions(cluster: &Cluster, group: &str) -> Result<Vec<String>, Error> {
     if group.is_empty() {
         return Ok(vec!["v1".into()]);

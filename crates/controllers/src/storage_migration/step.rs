@@ -37,12 +37,12 @@ pub(super) fn next(migration: &Migration, all: &[Migration]) -> Step {
     }
 }
 
-/// Whether no migration of the resource is running, and all older ones have ended.
+/// Whether no migration of the resource is running, and all older migrations have ended.
 fn is_first(migration: &Migration, all: &[Migration]) -> bool {
     let mut others = all.iter().filter(|other| {
         other.resource == migration.resource && other.name != migration.name && !other.has_ended()
     });
-    let key = |one: &Migration| (one.created, one.name.clone());
+    let key = |found: &Migration| (found.created, found.name.clone());
     others.all(|other| !other.is_running() && key(migration) < key(other))
 }
 
