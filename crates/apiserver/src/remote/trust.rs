@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use longshore_node_api::AnyCertificate;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
     client::{
@@ -14,8 +15,6 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject as _},
     server::ParsedCertificate,
 };
-
-use super::any_certificate::AnyCertificate;
 
 /// A client certificate with its chain and its key.
 #[derive(Debug)]
@@ -30,7 +29,7 @@ pub(crate) struct Identity {
 /// The identity is not valid.
 pub(crate) fn any(identity: Option<&Identity>) -> Result<Arc<ClientConfig>, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier = Arc::new(AnyCertificate(provider.clone()));
+    let verifier = Arc::new(AnyCertificate::new(provider.clone()));
     with_verifier(provider, verifier, identity)
 }
 

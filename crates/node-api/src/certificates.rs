@@ -1,4 +1,4 @@
-//! A verifier that accepts every certificate.
+//! TLS to servers whose certificates cannot be verified.
 
 use std::sync::Arc;
 
@@ -9,10 +9,18 @@ use rustls::{
     pki_types::{CertificateDer, ServerName, UnixTime},
 };
 
-/// Accepts every certificate, as Kubernetes does for pods, whose certificates it cannot
-/// verify, and for APIServices that request it.
+/// Accepts every certificate, but verifies signatures. Kubernetes does so for requests to
+/// pods and for their probes, and for APIServices that request it.
 #[derive(Debug)]
-pub(crate) struct AnyCertificate(pub(crate) Arc<CryptoProvider>);
+pub struct AnyCertificate(Arc<CryptoProvider>);
+
+impl AnyCertificate {
+    /// With the algorithms of a provider.
+    #[must_use]
+    pub fn new(provider: Arc<CryptoProvider>) -> Self {
+        Self(provider)
+    }
+}
 
 impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
