@@ -10,6 +10,7 @@ use longshore_node_api::{NodeLogs, NodeStreams};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
+    aggregation::Aggregation,
     audit::{AuditLog, Record},
     auth::Authenticator,
     authorization::Authorizer,
@@ -41,6 +42,7 @@ pub(crate) struct Shared {
     pub(crate) authenticator: Authenticator,
     pub(crate) authorizer: Authorizer,
     pub(crate) webhooks: Webhooks,
+    pub(crate) aggregation: Arc<Aggregation>,
     /// Empty if there is no audit log.
     pub(crate) audit: OnceLock<AuditLog>,
     /// Becomes true when the server is closed.

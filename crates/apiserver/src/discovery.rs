@@ -4,10 +4,15 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use longshore_builtin::{KindRules, find_served};
+use longshore_engine::api_service_priorities;
 use longshore_model::{KindInfo, Scope, kind};
 use serde_json::{Value, json};
 
-use crate::{review::REVIEWS, usage};
+use crate::{
+    aggregation::{AggregatedVersion, Discovered, GROUP_PRIORITY, VERSION_PRIORITY},
+    review::REVIEWS,
+    usage,
+};
 
 /// Verbs that every kind supports.
 const VERBS: &[&str] = &[
@@ -43,80 +48,126 @@ struct Sub {
     verbs: &'static [&'static str],
 }
 
-/// Everything that is served, by group and version.
-pub(crate) struct Catalog(BTreeMap<String, BTreeMap<String, Vec<Resource>>>);
+/// The priorities of the group of APIServices, which is first and has none itself.
+const OWN_PRIORITIES: (i64, i64) = (20_001, 0);
+
+/// A version of a group.
+enum Version {
+    /// Served by this server.
+    Own(Vec<Resource>),
+    /// Served by an aggregated API server.
+    Aggregated(Discovered),
+}
+
+/// A group with its versions by priority.
+struct Group {
+    name: String,
+    versions: Vec<(String, Version)>,
+}
+
+/// Everything that is served, by priority.
+pub(crate) struct Catalog(Vec<Group>);
+
+type ByName<T> = BTreeMap<String, T>;
+
+/// The resources of this server, by group and version. `measures` says that a node
+/// measures resource usage.
+fn own(kinds: &[Arc<KindInfo>], measures: bool) -> ByName<ByName<Vec<Resource>>> {
+    let mut groups: ByName<ByName<Vec<Resource>>> = BTreeMap::new();
+    let mut add = |group: &str, version: &str, resource| {
+        let versions = groups.entry(group.to_owned()).or_default();
+        versions
+            .entry(version.to_owned())
+            .or_default()
+            .push(resource);
+    };
+    for info in kinds {
+        add(&info.gvk.group, &info.gvk.version, resource(info));
+    }
+    for review in REVIEWS {
+        let resource = Resource {
+            singular: review.kind.to_lowercase(),
+            ..Resource::plain(review.plural, review.kind, review.namespaced, &["create"])
+        };
+        add(review.group, "v1", resource);
+    }
+    // The legacy collection to which a Binding that names its pod can be
+    // posted.
+    let bindings = Resource {
+        singular: "binding".into(),
+        ..Resource::plain("bindings", "Binding", true, &["create"])
+    };
+    add("", "v1", bindings);
+    for (plural, kind, namespaced) in usage::RESOURCES.iter().filter(|_| measures) {
+        let resource = Resource::plain(plural, kind, *namespaced, &["get", "list"]);
+        add(usage::GROUP, usage::VERSION, resource);
+    }
+    for versions in groups.values_mut() {
+        for resources in versions.values_mut() {
+            resources.sort_by(|a, b| a.plural.cmp(&b.plural));
+        }
+    }
+    groups
+}
+
+/// The priorities of a group and its version that this server serves.
+fn own_priorities(group: &str, version: &str) -> (i64, i64) {
+    match group {
+        "apiregistration.k8s.io" => OWN_PRIORITIES,
+        usage::GROUP => usage::PRIORITIES,
+        _ => api_service_priorities(group, version).unwrap_or((GROUP_PRIORITY, VERSION_PRIORITY)),
+    }
+}
 
 impl Catalog {
     /// `measures` says that a node measures resource usage.
-    pub(crate) fn new(kinds: &[Arc<KindInfo>], measures: bool) -> Self {
-        let mut groups: BTreeMap<String, BTreeMap<String, Vec<Resource>>> = BTreeMap::new();
-        let mut add = |group: &str, version: &str, resource| {
-            let versions = groups.entry(group.to_owned()).or_default();
-            versions
-                .entry(version.to_owned())
-                .or_default()
-                .push(resource);
-        };
-        for info in kinds {
-            add(&info.gvk.group, &info.gvk.version, resource(info));
+    pub(crate) fn new(
+        kinds: &[Arc<KindInfo>],
+        measures: bool,
+        aggregated: Vec<AggregatedVersion>,
+    ) -> Self {
+        type Prioritized = (i64, i64, Version);
+        let mut groups: ByName<ByName<Prioritized>> = BTreeMap::new();
+        for (name, versions) in own(kinds, measures) {
+            let versions = versions.into_iter().map(|(version, resources)| {
+                let (of_group, of_version) = own_priorities(&name, &version);
+                (version, (of_group, of_version, Version::Own(resources)))
+            });
+            let versions = versions.collect();
+            groups.insert(name, versions);
         }
-        for review in REVIEWS {
-            let resource = Resource {
-                plural: review.plural.into(),
-                singular: review.kind.to_lowercase(),
-                kind: review.kind.into(),
-                namespaced: review.namespaced,
-                custom: false,
-                verbs: vec!["create"],
-                short_names: Vec::new(),
-                categories: Vec::new(),
-                subresources: Vec::new(),
+        for found in aggregated {
+            let versions = groups.entry(found.group).or_default();
+            let version = Version::Aggregated(found.discovered);
+            let prioritized = (found.group_priority, found.version_priority, version);
+            versions.insert(found.version, prioritized);
+        }
+        let mut sorted: Vec<(i64, Group)> = Vec::new();
+        for (name, versions) in groups {
+            let priority = versions.values().map(|(of_group, ..)| *of_group).max();
+            let mut versions: Vec<_> = versions.into_iter().collect();
+            // The sort is stable: other names remain in alphabetical order.
+            versions.sort_by_key(|(version, (_, priority, _))| {
+                std::cmp::Reverse((*priority, rank(version)))
+            });
+            let versions = versions
+                .into_iter()
+                .map(|(version, (.., content))| (version, content));
+            let group = Group {
+                name,
+                versions: versions.collect(),
             };
-            add(review.group, "v1", resource);
+            sorted.push((priority.unwrap_or_default(), group));
         }
-        // The legacy collection to which a Binding that names its pod can be
-        // posted.
-        let bindings = Resource {
-            plural: "bindings".into(),
-            singular: "binding".into(),
-            kind: "Binding".into(),
-            namespaced: true,
-            custom: false,
-            verbs: vec!["create"],
-            short_names: Vec::new(),
-            categories: Vec::new(),
-            subresources: Vec::new(),
-        };
-        add("", "v1", bindings);
-        for (plural, kind, namespaced) in usage::RESOURCES.iter().filter(|_| measures) {
-            let resource = Resource {
-                plural: (*plural).into(),
-                singular: String::new(),
-                kind: (*kind).into(),
-                namespaced: *namespaced,
-                custom: false,
-                verbs: vec!["get", "list"],
-                short_names: Vec::new(),
-                categories: Vec::new(),
-                subresources: Vec::new(),
-            };
-            add(usage::GROUP, usage::VERSION, resource);
-        }
-        for versions in groups.values_mut() {
-            for resources in versions.values_mut() {
-                resources.sort_by(|a, b| a.plural.cmp(&b.plural));
-            }
-        }
-        Self(groups)
+        sorted.sort_by_key(|(priority, _)| std::cmp::Reverse(*priority));
+        Self(sorted.into_iter().map(|(_, group)| group).collect())
     }
 
     /// `/api`.
     pub(crate) fn core_versions(&self) -> Value {
-        let versions: Vec<&String> = self
-            .0
-            .get("")
-            .into_iter()
-            .flat_map(BTreeMap::keys)
+        let core = self.0.iter().filter(|group| group.name.is_empty());
+        let versions: Vec<&String> = core
+            .flat_map(|group| group.versions.iter().map(|(version, _)| version))
             .collect();
         json!({
             "kind": "APIVersions",
@@ -127,25 +178,28 @@ impl Catalog {
 
     /// `/apis`.
     pub(crate) fn groups(&self) -> Value {
-        let groups: Vec<Value> = self
-            .named()
-            .map(|(name, versions)| group(name, versions))
-            .collect();
+        let named = self.0.iter().filter(|group| !group.name.is_empty());
+        let groups: Vec<Value> = named.map(Group::legacy).collect();
         json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
     }
 
     /// `/apis/{group}`.
     pub(crate) fn group(&self, name: &str) -> Option<Value> {
-        let versions = self.0.get(name).filter(|_| !name.is_empty())?;
-        let mut value = group(name, versions);
+        let mut named = self.0.iter().filter(|group| !group.name.is_empty());
+        let mut value = named.find(|group| group.name == name)?.legacy();
         value["kind"] = "APIGroup".into();
         value["apiVersion"] = "v1".into();
         Some(value)
     }
 
-    /// `/api/{version}`, `/apis/{group}/{version}`.
+    /// `/api/{version}`, `/apis/{group}/{version}` of this server.
     pub(crate) fn resources(&self, group: &str, version: &str) -> Option<Value> {
-        let resources = self.0.get(group)?.get(version)?;
+        let found = self.0.iter().find(|found| found.name == group)?;
+        let mut versions = found.versions.iter();
+        let (_, content) = versions.find(|(found, _)| found == version)?;
+        let Version::Own(resources) = content else {
+            return None;
+        };
         let mut list = Vec::new();
         for resource in resources {
             list.push(resource.legacy());
@@ -175,27 +229,8 @@ impl Catalog {
     /// Aggregated discovery of the core group (`/api`) or of the other groups
     /// (`/apis`). `version` is the version of `apidiscovery.k8s.io`.
     pub(crate) fn aggregated(&self, core: bool, version: &str) -> Value {
-        let items: Vec<Value> =
-            self.0
-                .iter()
-                .filter(|(name, _)| name.is_empty() == core)
-                .map(|(name, versions)| {
-                    let versions: Vec<Value> = by_priority(versions)
-                    .into_iter()
-                    .map(|(version, resources)| {
-                        let resources: Vec<Value> =
-                            resources.iter().map(|r| r.aggregated(name, version)).collect();
-                        json!({"version": version, "resources": resources, "freshness": "Current"})
-                    })
-                    .collect();
-                    let metadata = if core {
-                        json!({})
-                    } else {
-                        json!({"name": name})
-                    };
-                    json!({"metadata": metadata, "versions": versions})
-                })
-                .collect();
+        let groups = self.0.iter().filter(|group| group.name.is_empty() == core);
+        let items: Vec<Value> = groups.map(Group::aggregated).collect();
         json!({
             "kind": "APIGroupDiscoveryList",
             "apiVersion": format!("apidiscovery.k8s.io/{version}"),
@@ -203,13 +238,55 @@ impl Catalog {
             "items": items,
         })
     }
+}
 
-    fn named(&self) -> impl Iterator<Item = (&String, &BTreeMap<String, Vec<Resource>>)> {
-        self.0.iter().filter(|(name, _)| !name.is_empty())
+impl Group {
+    fn legacy(&self) -> Value {
+        let versions = self.versions.iter().map(|(version, _)| {
+            let group_version = group_version(&self.name, version);
+            json!({"groupVersion": group_version, "version": version})
+        });
+        let versions: Vec<Value> = versions.collect();
+        json!({"name": self.name, "versions": versions, "preferredVersion": versions.first()})
+    }
+
+    fn aggregated(&self) -> Value {
+        let versions = self.versions.iter().map(|(version, content)| {
+            let (resources, is_stale) = match content {
+                Version::Own(own) => {
+                    let own = own.iter().map(|own| own.aggregated(&self.name, version));
+                    (own.collect(), false)
+                }
+                Version::Aggregated(found) => (found.resources.clone(), found.is_stale),
+            };
+            let freshness = if is_stale { "Stale" } else { "Current" };
+            let resources: Vec<Value> = resources;
+            json!({"version": version, "resources": resources, "freshness": freshness})
+        });
+        let versions: Vec<Value> = versions.collect();
+        let metadata = match self.name.as_str() {
+            "" => json!({}),
+            name => json!({"name": name}),
+        };
+        json!({"metadata": metadata, "versions": versions})
     }
 }
 
 impl Resource {
+    fn plain(plural: &str, kind: &str, namespaced: bool, verbs: &[&'static str]) -> Self {
+        Self {
+            plural: plural.into(),
+            singular: String::new(),
+            kind: kind.into(),
+            namespaced,
+            custom: false,
+            verbs: verbs.to_vec(),
+            short_names: Vec::new(),
+            categories: Vec::new(),
+            subresources: Vec::new(),
+        }
+    }
+
     fn legacy(&self) -> Value {
         let mut value = json!({
             "name": self.plural,
@@ -334,39 +411,24 @@ fn resource(info: &KindInfo) -> Resource {
     }
 }
 
-/// Returns the versions of a group with the preferred one first: stable before
-/// beta before alpha, higher before lower, other names last.
-fn by_priority(versions: &BTreeMap<String, Vec<Resource>>) -> Vec<(&String, &Vec<Resource>)> {
-    let rank = |version: &str| {
-        let rest = version.strip_prefix('v')?;
-        let end = rest
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(rest.len());
-        let major: u32 = rest[..end].parse().ok()?;
-        let (stage, minor) = match &rest[end..] {
-            "" => (2, ""),
-            rest => match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
-                (Some(minor), _) => (1, minor),
-                (None, Some(minor)) => (0, minor),
-                (None, None) => return None,
-            },
-        };
-        let minor: u32 = if stage == 2 { 0 } else { minor.parse().ok()? };
-        Some((stage, major, minor))
+/// The rank of a version among those with the same priority: stable before beta before
+/// alpha, higher before lower, other names last.
+fn rank(version: &str) -> Option<(u32, u32, u32)> {
+    let rest = version.strip_prefix('v')?;
+    let end = rest
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(rest.len());
+    let major: u32 = rest[..end].parse().ok()?;
+    let (stage, minor) = match &rest[end..] {
+        "" => (2, ""),
+        rest => match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
+            (Some(minor), _) => (1, minor),
+            (None, Some(minor)) => (0, minor),
+            (None, None) => return None,
+        },
     };
-    let mut sorted: Vec<_> = versions.iter().collect();
-    // The sort is stable: other names remain in alphabetical order.
-    sorted.sort_by_key(|(version, _)| std::cmp::Reverse(rank(version)));
-    sorted
-}
-
-fn group(name: &str, versions: &BTreeMap<String, Vec<Resource>>) -> Value {
-    let versions: Vec<Value> = by_priority(versions)
-        .into_iter()
-        .map(|(version, _)| version)
-        .map(|version| json!({"groupVersion": group_version(name, version), "version": version}))
-        .collect();
-    json!({"name": name, "versions": versions, "preferredVersion": versions.first()})
+    let minor: u32 = if stage == 2 { 0 } else { minor.parse().ok()? };
+    Some((stage, major, minor))
 }
 
 fn group_version(group: &str, version: &str) -> String {
@@ -381,21 +443,52 @@ fn group_version(group: &str, version: &str) -> String {
 mod tests {
     use super::*;
 
+    fn aggregated(group: &str, version: &str, priorities: (i64, i64)) -> AggregatedVersion {
+        AggregatedVersion {
+            group: group.into(),
+            version: version.into(),
+            group_priority: priorities.0,
+            version_priority: priorities.1,
+            discovered: Discovered::default(),
+        }
+    }
+
+    fn versions(catalog: &Catalog, group: &str) -> Vec<String> {
+        let found = catalog.0.iter().find(|found| found.name == group);
+        let versions = found.into_iter().flat_map(|found| &found.versions);
+        versions.map(|(version, _)| version.clone()).collect()
+    }
+
     #[test]
     fn stable_versions_are_preferred() {
         let names = [
             "v1alpha2", "v1", "v10", "v2beta1", "v2", "later", "v1beta10", "v1beta9",
         ];
-        let versions = names.map(|name| (name.to_owned(), Vec::new())).into();
-        let sorted: Vec<_> = by_priority(&versions)
-            .into_iter()
-            .map(|(name, _)| name.as_str())
-            .collect();
+        let all = names.map(|name| aggregated("g", name, (1, 1))).into();
+        let catalog = Catalog::new(&[], false, all);
         assert_eq!(
-            sorted,
+            versions(&catalog, "g"),
             [
                 "v10", "v2", "v1", "v2beta1", "v1beta10", "v1beta9", "v1alpha2", "later"
             ]
         );
+    }
+
+    #[test]
+    fn groups_and_versions_are_ordered_by_priority() {
+        let all = vec![
+            aggregated("low.example.com", "v1", (1, 1)),
+            aggregated("high.example.com", "v1", (19_000, 1)),
+            aggregated("high.example.com", "v2", (1, 5)),
+        ];
+        let kinds: Vec<_> = kind::BUILTIN.iter().cloned().map(Arc::new).collect();
+        let catalog = Catalog::new(&kinds, false, all);
+        let names: Vec<&str> = catalog.0.iter().map(|group| group.name.as_str()).collect();
+        assert_eq!(
+            names[..4],
+            ["apiregistration.k8s.io", "high.example.com", "", "apps"]
+        );
+        assert_eq!(names.last(), Some(&"low.example.com"));
+        assert_eq!(versions(&catalog, "high.example.com"), ["v2", "v1"]);
     }
 }

@@ -34,6 +34,7 @@
 //!
 //! [`Service`]: tower::Service
 
+mod aggregation;
 mod audit;
 mod auth;
 mod authorization;
@@ -58,7 +59,9 @@ mod params;
 mod policy_types;
 mod present;
 mod pretty;
+mod proxied;
 mod query;
+mod remote;
 mod reply;
 mod respond;
 mod review;

@@ -9,12 +9,13 @@ use jiff::Timestamp;
 use tokio::{sync::watch, time::timeout};
 
 use crate::{
+    aggregation::Forwarding,
     audit::{self, Record},
     auth::Caller,
     authorization::{Attributes, impersonated},
     body::Body,
     call::{Call, Shared},
-    handlers,
+    handlers::{self, aggregated},
     inject::{self, Decision, Effect},
     input::{self, RequestBody},
     params, pretty,
@@ -208,6 +209,8 @@ impl Responder {
         if let Some(attributes) = &attributes {
             self.before(&decision, attributes).await?;
         }
+        let aggregation = &self.shared.aggregation;
+        let forwarding = aggregation.serves(&self.shared.engine, &parts.uri, self.remote);
         let call = Call {
             shared: self.shared.clone(),
             method: parts.method,
@@ -222,7 +225,10 @@ impl Responder {
             warnings: Warnings::default(),
             audit,
         };
-        let response = in_time(call, route, body).await?;
+        let response = match forwarding {
+            Some(forwarding) => forwarded_in_time(call, forwarding, (route.ok(), body)).await?,
+            None => in_time(call, route, body).await?,
+        };
         match attributes {
             Some(attributes) => self.after(decision, attributes, response),
             None => Ok(response),
@@ -317,6 +323,26 @@ async fn in_time(call: Call, route: Result<Route, BadPath>, body: RequestBody) -
     let _room = input::reserve(&body)?;
     let time = params::timeout(&call.query)?;
     match timeout(time, handlers::dispatch(call, route, body)).await {
+        Ok(reply) => reply,
+        Err(_) => Err(StatusError::timeout()),
+    }
+}
+
+/// Forwards a request to an aggregated API server within its time limit.
+async fn forwarded_in_time(
+    call: Call,
+    forwarding: Forwarding,
+    (route, body): (Option<Route>, RequestBody),
+) -> reply::Reply {
+    let streams = match &route {
+        Some(Route::Resource(resource)) => is_stream(&call, resource),
+        _ => false,
+    };
+    if streams || aggregated::is_upgrade(&call) {
+        return aggregated::forward(call, forwarding, body).await;
+    }
+    let time = params::timeout(&call.query)?;
+    match timeout(time, aggregated::forward(call, forwarding, body)).await {
         Ok(reply) => reply,
         Err(_) => Err(StatusError::timeout()),
     }

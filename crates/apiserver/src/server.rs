@@ -18,6 +18,7 @@ use tokio::{
 };
 
 use crate::{
+    aggregation,
     audit::AuditLog,
     auth::{Authenticator, Caller, Token},
     authorization::{self, AuthorizationMode, Authorizer},
@@ -30,7 +31,7 @@ use crate::{
     service::ApiService,
     snapshots::Snapshots,
     stopping::stopped,
-    tls::ServerTls,
+    tls::{ServerTls, TlsError},
     tokens::TokenKey,
     webhooks::Webhooks,
 };
@@ -97,6 +98,7 @@ impl ApiServer {
             forwarded: Arc::new(Semaphore::new(forwarded)),
             documents: Mutex::default(),
             webhooks: Webhooks::default(),
+            aggregation: Arc::default(),
             audit: OnceLock::new(),
             closing: watch::Sender::new(false),
         };
@@ -123,6 +125,30 @@ impl ApiServer {
             }
             AuthorizationMode::AlwaysAllow => Ok(()),
         }
+    }
+
+    /// Aggregates other API servers until this server is closed or dropped: checks the
+    /// servers of APIServices, reads their discovery documents, and keeps the APIServices
+    /// of custom groups. Without it, requests to aggregated API servers get 503, as from a
+    /// server whose checks have not passed.
+    #[must_use]
+    pub fn aggregate(&self) -> BoxFuture<'static, ()> {
+        let (engine, closing) = (self.shared.engine.clone(), self.shared.closing.subscribe());
+        Box::pin(aggregation::run(
+            self.shared.aggregation.clone(),
+            engine,
+            closing,
+        ))
+    }
+
+    /// The data of the ConfigMap `kube-system/extension-apiserver-authentication`, which
+    /// tells aggregated API servers how this server authenticates to them, apart from
+    /// `client-ca-file`.
+    ///
+    /// # Errors
+    /// The machine has no source of randomness.
+    pub fn request_headers(&self) -> Result<Vec<(&'static str, String)>, TlsError> {
+        self.shared.aggregation.request_headers()
     }
 
     /// Returns the in-process service, without sockets and authentication.

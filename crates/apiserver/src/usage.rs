@@ -7,6 +7,8 @@ pub(crate) const SUMMARY: &str = "proxy/stats/summary";
 pub(crate) const GROUP: &str = "metrics.k8s.io";
 /// The version.
 pub(crate) const VERSION: &str = "v1beta1";
+/// The priorities of the group and of the version, those of metrics-server.
+pub(crate) const PRIORITIES: (i64, i64) = (100, 100);
 /// The resources, their kinds, and whether they are namespaced.
 pub(crate) const RESOURCES: [(&str, &str, bool); 2] = [
     ("nodes", "NodeMetrics", false),

@@ -53,7 +53,8 @@ fn document() -> String {
          ServiceCIDR `kubernetes` and an IPAddress for each address of a Service. A cluster that listens\n\
          also contains the Endpoints and the EndpointSlice of that Service, with its own listen\n\
          address, and, in each namespace, the ConfigMap `kube-root-ca.crt` with the CA certificate\n\
-         that signed its serving certificate. CustomResourceDefinitions get no APIServices.\n\n\
+         that signed its serving certificate.\n\
+         Each served version of a custom group gets an APIService.\n\n\
          Admission webhooks are called as in Kubernetes, for all kinds and for the subresources\n\
          `status`, `scale`, `finalize`, `approval`, `binding`, `eviction`, `token`, `exec`, `attach` and\n\
          `portforward`. A webhook behind a Service is called at the ready pods that the Service selects,\n\

@@ -121,6 +121,8 @@ macro_rules! builtin_kinds {
             api::storage::v1, VolumeAttachment, VolumeAttachmentItem, VolumeAttachmentList, volumeattachments;
             /// A class of mutable volume settings.
             api::storage::v1, VolumeAttributesClass, VolumeAttributesClassItem, VolumeAttributesClassList, volumeattributesclasses;
+            /// A migration of stored objects to the storage version of their resource.
+            api::storagemigration::v1, StorageVersionMigration, StorageVersionMigrationItem, StorageVersionMigrationList, storageversionmigrations;
         }
     };
 }

@@ -125,6 +125,9 @@ def examples(namespace):
             }
         },
         ("storage.k8s.io", "VolumeAttributesClass"): None,
+        ("storagemigration.k8s.io", "StorageVersionMigration"): {
+            "spec": {"resource": {"group": "every.example.org", "resource": "nothing"}}
+        },
         ("apiextensions.k8s.io", "CustomResourceDefinition"): custom("samples", "Sample"),
     }
     names = {

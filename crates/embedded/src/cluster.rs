@@ -37,8 +37,9 @@ pub struct EmbeddedCluster {
     audit: Option<AuditLog>,
     endpoint: Option<Endpoint>,
     controllers: Option<Controllers>,
-    /// The task that keeps the system namespaces. It is aborted on drop.
-    namespaces: JoinSet<()>,
+    /// The tasks of the API server: they keep the system namespaces, and aggregate other
+    /// API servers. They are aborted on drop.
+    tasks: JoinSet<()>,
     node: Option<NodeAgent>,
     layout: Layout,
     ephemeral: bool,
@@ -119,7 +120,7 @@ impl EmbeddedCluster {
             audit,
             endpoint: None,
             controllers: None,
-            namespaces: JoinSet::new(),
+            tasks: JoinSet::new(),
             node: None,
             ephemeral: options.ephemeral,
             layout,
@@ -231,8 +232,9 @@ impl EmbeddedCluster {
         policy.map_err(Error::part("default roles and bindings"))?;
         if options.controllers {
             let cluster = self.internal.clone().with_user_agent("kube-apiserver");
-            self.namespaces.spawn(namespaces::keep(cluster));
+            self.tasks.spawn(namespaces::keep(cluster));
         }
+        self.tasks.spawn(server.aggregate());
         if let Some(node) = &self.node {
             node_link.fill(node);
         }
@@ -259,6 +261,12 @@ impl EmbeddedCluster {
         publish::publish(&publisher, local)
             .await
             .map_err(Error::part("endpoints of the API server"))?;
+        let request_headers = server.request_headers();
+        let request_headers = request_headers.map_err(Error::part("certificates"))?;
+        let client_ca = Some(authority.ca_pem());
+        publish::publish_authentication(&publisher, request_headers, client_ca)
+            .await
+            .map_err(Error::part("authentication of aggregated API servers"))?;
 
         let url = format!("https://{local}");
         settings.port = local.port();
@@ -405,7 +413,7 @@ impl EmbeddedCluster {
     }
 
     async fn end(mut self) {
-        self.namespaces.shutdown().await;
+        self.tasks.shutdown().await;
         if let Some(controllers) = self.controllers.take() {
             controllers.stop().await;
         }

@@ -1,13 +1,15 @@
 //! Publishes the address of the API server as the endpoints of the Service
-//! `kubernetes`.
+//! `kubernetes`, and how aggregated API servers authenticate it and its clients.
 
-use std::net::SocketAddr;
+use std::{collections::BTreeMap, net::SocketAddr};
 
 use longshore_client::{Cluster, Error, Patch};
 use serde_json::{Value, json};
 
 /// The name of the Service, its Endpoints and its EndpointSlice.
 const NAME: &str = "kubernetes";
+/// The name of the ConfigMap in the namespace `kube-system`.
+const AUTHENTICATION: &str = "extension-apiserver-authentication";
 /// The value of their managed-by label, as in Kubernetes.
 const MANAGER: &str = "kube-apiserver";
 
@@ -21,6 +23,28 @@ pub(crate) async fn publish(cluster: &Cluster, address: SocketAddr) -> Result<()
         view.patch(NAME, &Patch::apply(object, MANAGER, true))
             .await?;
     }
+    Ok(())
+}
+
+/// Writes the ConfigMap `extension-apiserver-authentication`. `client_ca` has the
+/// certificates of the authorities of clients, in PEM format.
+pub(crate) async fn publish_authentication(
+    cluster: &Cluster,
+    request_headers: Vec<(&'static str, String)>,
+    client_ca: Option<String>,
+) -> Result<(), Error> {
+    let client_ca = client_ca.map(|pem| ("client-ca-file", pem));
+    let data = request_headers.into_iter().chain(client_ca);
+    let data: BTreeMap<&str, String> = data.collect();
+    let object = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": AUTHENTICATION},
+        "data": data,
+    });
+    let maps = cluster.configmaps().in_namespace("kube-system")?;
+    let patch = Patch::apply(object, MANAGER, true);
+    maps.patch(AUTHENTICATION, &patch).await?;
     Ok(())
 }
 

@@ -41,7 +41,7 @@ pub use custom::{CustomKind, PrinterColumn};
 pub use engine::{Engine, Served};
 pub use error::{Error, OpenError, Subject};
 pub use fork::Snapshot;
-pub use machine::{Review, ReviewStage, scale_kind};
+pub use machine::{Review, ReviewStage, api_service_priorities, scale_kind};
 pub use nesting::NESTING;
 pub use object::Object;
 pub use options::{Clock, Ids, Options, RandomIds, Storage, SystemClock};
@@ -51,4 +51,5 @@ pub use request::{
     WatchRequest, WatchStart, WriteOptions, Written,
 };
 pub use reviewed::Reviewer;
+pub use select::ConvertedFields;
 pub use watch::Watch;

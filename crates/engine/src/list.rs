@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, ListRequest, Page, ReadVersion,
+    Error, ListRequest, Object, Page, ReadVersion,
     decode::illegal_base64,
     kinds::KindId,
     object::Objects,
@@ -83,8 +83,7 @@ const TOKEN_EXPIRED: &str = "The provided continue parameter is too old to displ
 pub(crate) fn list(state: &State, request: &ListRequest) -> Result<Page, Error> {
     let (id, view) = state.kinds.resolve(&request.kind)?;
     let selection = Selection::new(
-        &request.kind,
-        &view.rules,
+        view,
         request.namespace.as_deref(),
         &request.labels,
         &request.fields,
@@ -101,6 +100,12 @@ pub(crate) fn list(state: &State, request: &ListRequest) -> Result<Page, Error> 
         .filter(|limit| *limit > 0)
         .unwrap_or(usize::MAX);
     Ok(page(&objects, revision, after, limit, &selection))
+}
+
+/// The `continue` token after an object of a list.
+pub(crate) fn cursor_after(prefix: &str, revision: u64, last: &Object) -> String {
+    let start = last.key().strip_prefix(prefix).unwrap_or(last.key());
+    Token::encode(i64::try_from(revision).unwrap_or(i64::MAX), start)
 }
 
 fn at_version(state: &State, kind: KindId, version: ReadVersion) -> Result<(Objects, u64), Error> {
@@ -185,10 +190,8 @@ fn page(
         }
         items.push(Arc::clone(object));
     }
-    let cursor = items.last().filter(|_| more).map(|last| {
-        let start = &last.key()[selection.prefix.len()..];
-        Token::encode(i64::try_from(revision).unwrap_or(i64::MAX), start)
-    });
+    let last = items.last().filter(|_| more);
+    let cursor = last.map(|last| cursor_after(&selection.prefix, revision, last));
     let remaining = (more && selection.is_everything()).then(|| candidates.count() as u64 + 1);
     Page {
         items,

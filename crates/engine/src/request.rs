@@ -330,6 +330,16 @@ pub enum WatchEvent {
     /// The object was deleted, or no longer matches the selectors: its last
     /// matching state, with the resource version of the change.
     Deleted(Arc<Object>),
+    /// An object changed that may match the selector: the caller evaluates the
+    /// terms of [`ConvertedFields`](crate::ConvertedFields) on both states. Such
+    /// a watch has no other events of objects.
+    Unfiltered {
+        /// The state before, with the resource version of the change, if the
+        /// object existed and matched the other terms.
+        before: Option<Arc<Object>>,
+        /// The state after, if the object exists and matches the other terms.
+        after: Option<Arc<Object>>,
+    },
     /// All events up to this revision have been sent.
     Bookmark(u64),
     /// All initial events have been sent; they show the state at this revision.

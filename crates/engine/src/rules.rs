@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use longshore_builtin::{KindRules, selectable};
-use serde_json::{Map, Value};
+use longshore_builtin::KindRules;
 
 /// The rules of a kind as served: its entry, and the selectable fields that its
 /// definition or view adds.
@@ -56,7 +55,7 @@ impl ViewRules {
     /// Whether a field selector may use `path`.
     pub(crate) fn is_selectable(&self, path: &str) -> bool {
         matches!(path, "metadata.name" | "metadata.namespace")
-            || self.own.iter().any(|own| own == path)
+            || self.is_own(path)
             || self.index_of(path).is_some()
     }
 
@@ -76,9 +75,8 @@ impl ViewRules {
         self.rules.fields.iter().position(|field| *field == path)
     }
 
-    /// The value of a selectable field of a custom kind.
-    pub(crate) fn own_field(&self, object: &Map<String, Value>, path: &str) -> Option<String> {
-        let known = self.own.iter().any(|own| own == path);
-        known.then(|| selectable::field(object, path))
+    /// Whether `path` is a selectable field of a custom kind's definition.
+    pub(crate) fn is_own(&self, path: &str) -> bool {
+        self.own.iter().any(|own| own == path)
     }
 }

@@ -128,12 +128,25 @@ impl View {
 
     /// Converts a stored object to this view.
     pub(crate) fn present(&self, object: &Arc<Object>) -> Arc<Object> {
+        match self.is_presented_as_stored(object) {
+            true => object.clone(),
+            false => Arc::new(object.with_value(&self.convert(object.map()))),
+        }
+    }
+
+    /// The fields of a stored object as this view presents them.
+    pub(crate) fn presented_map(&self, object: &Object) -> json::Object {
+        match self.is_presented_as_stored(object) {
+            true => object.map(),
+            false => self.convert(object.map()),
+        }
+    }
+
+    fn is_presented_as_stored(&self, object: &Object) -> bool {
         match &self.form {
-            Form::Stored => object.clone(),
-            Form::Custom(kind) if kind.is_only_version && object.revision() > kind.since() => {
-                object.clone()
-            }
-            _ => Arc::new(object.with_value(&self.convert(object.map()))),
+            Form::Stored => true,
+            Form::Custom(kind) => kind.is_only_version && object.revision() > kind.since(),
+            Form::Event | Form::Autoscaler => false,
         }
     }
 

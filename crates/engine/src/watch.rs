@@ -62,8 +62,7 @@ impl Watch {
         }
         let view = view.clone();
         let selection = Selection::new(
-            &request.kind,
-            &view.rules,
+            &view,
             request.namespace.as_deref(),
             &request.labels,
             &request.fields,
@@ -124,7 +123,14 @@ impl Watch {
     /// As [`Watch::next`].
     pub fn try_next(&mut self) -> Result<Option<WatchEvent>, Error> {
         if let Some(object) = self.initial.next() {
-            return Ok(Some(WatchEvent::Added(self.view.present(&object))));
+            let object = self.view.present(&object);
+            return Ok(Some(match self.selection.awaits_conversion() {
+                true => WatchEvent::Unfiltered {
+                    before: None,
+                    after: Some(object),
+                },
+                false => WatchEvent::Added(object),
+            }));
         }
         if let Some(revision) = self.end_of_initial.take() {
             self.delivered = revision;
@@ -259,6 +265,9 @@ fn select(selection: &Selection, view: &View, event: &Event) -> Option<WatchEven
         .before
         .as_ref()
         .filter(|before| selection.matches(before));
+    if selection.awaits_conversion() {
+        return unfiltered(selection, view, event, was);
+    }
     if event.deleted {
         return was.map(|_| WatchEvent::Deleted(view.present(&event.after)));
     }
@@ -270,4 +279,21 @@ fn select(selection: &Selection, view: &View, event: &Event) -> Option<WatchEven
         )),
         (None, false) => None,
     }
+}
+
+/// The event of a watch whose caller evaluates further terms of the selector.
+fn unfiltered(
+    selection: &Selection,
+    view: &View,
+    event: &Event,
+    before: Option<&Arc<Object>>,
+) -> Option<WatchEvent> {
+    let after = (!event.deleted && selection.matches(&event.after)).then_some(&event.after);
+    if before.is_none() && after.is_none() {
+        return None;
+    }
+    Some(WatchEvent::Unfiltered {
+        before: before.map(|before| view.present(&Arc::new(before.with_revision(event.revision)))),
+        after: after.map(|after| view.present(after)),
+    })
 }

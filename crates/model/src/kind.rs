@@ -321,6 +321,7 @@ pub static BUILTIN: &[KindInfo] = &[
     kind("storage.k8s.io", "StorageClass", "storageclasses", "storageclass", &["sc"], &[], Cluster, &[]),
     kind("storage.k8s.io", "VolumeAttachment", "volumeattachments", "volumeattachment", &[], &[], Cluster, &["status"]),
     kind("storage.k8s.io", "VolumeAttributesClass", "volumeattributesclasses", "volumeattributesclass", &["vac"], &[], Cluster, &[]),
+    kind("storagemigration.k8s.io", "StorageVersionMigration", "storageversionmigrations", "storageversionmigration", &[], &[], Cluster, &["status"]),
 ];
 
 /// Finds the built-in kind of a group.

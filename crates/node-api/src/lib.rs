@@ -1,11 +1,14 @@
 //! The interface between the API server and the node that runs the containers:
 //! their logs ([`NodeLogs`]), and sessions with them and their resource usage
 //! ([`NodeStreams`]). The API server calls it and the node implements it; neither depends on the other.
+//! Both connect to ports of pods without verifying their certificates ([`AnyCertificate`]).
 
+mod certificates;
 mod logs;
 mod sessions;
 mod usage;
 
+pub use certificates::AnyCertificate;
 pub use logs::{LogError, LogRequest, LogStream, NodeLogs};
 pub use sessions::{
     BoxedConnection, BoxedRead, BoxedWrite, ContainerRef, Duplex, NodeStreams, Opening, Session,

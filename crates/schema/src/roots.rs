@@ -9,7 +9,7 @@ use k8s_openapi::{
         core::v1 as core, discovery::v1 as discovery, events::v1 as events,
         flowcontrol::v1 as flowcontrol, networking::v1 as networking, node::v1 as node,
         policy::v1 as policy, rbac::v1 as rbac, scheduling::v1 as scheduling,
-        storage::v1 as storage,
+        storage::v1 as storage, storagemigration::v1 as storagemigration,
     },
     apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions,
     apimachinery::pkg::apis::meta::v1 as meta,
@@ -129,4 +129,5 @@ pub(crate) static ROOTS: &[Root] = &[
     stored::<storage::StorageClass>(),
     stored::<storage::VolumeAttachment>(),
     stored::<storage::VolumeAttributesClass>(),
+    stored::<storagemigration::StorageVersionMigration>(),
 ];

@@ -51,7 +51,7 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
     ("features", &[], &[]),
     ("cli", &["longshore", "embedded", "files"], &[]),
     ("python", &["longshore", "embedded", "cli"], &[]),
-    ("conformance", &["longshore", "embedded"], &["model", "node", "node-api"]),
+    ("conformance", &["longshore", "embedded", "node-api"], &["model", "node"]),
     ("bench", &["longshore", "embedded", "features"], &[]),
 ];
 

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode};
 use longshore_builtin::find_served;
-use longshore_engine::{Delete, DeleteCollection, DeleteOptions, Deleted, Target};
+use longshore_engine::{
+    Delete, DeleteCollection, DeleteOptions, Deleted, Engine, Error, Object, Reviewer, Target,
+};
 use longshore_model::{KindInfo, Status, StatusDetails};
 
 use super::{
     admission::{self, Place},
-    object_shape, plain_shape,
+    converted, object_shape, plain_shape,
 };
 use crate::{
     call::Call,
@@ -99,15 +101,51 @@ pub(super) async fn collection(
     let admission = admission::of(&call, &[Operation::Delete], place, || {
         admission::delete_options(&options)
     });
-    let (engine, delete) = (&call.shared.engine, DeleteCollection { list, options });
+    let engine = &call.shared.engine;
+    let converter = call.converter();
+    if converter.is_some() && engine.converted_fields(&info, &list.fields)?.is_some() {
+        let page = converted::list(engine, list, converter.as_ref()).await?;
+        delete_listed(engine, &info, &page.items, &options, admission.as_ref()).await?;
+        return Ok(reply::json(StatusCode::OK, presenter.list(page)));
+    }
+    let delete = DeleteCollection { list, options };
     let mut page = match &admission {
         Some(admission) => engine.delete_collection_reviewed(delete, admission).await?,
         None => engine.delete_collection(delete).await?,
     };
-    if let Some(converter) = call.converter() {
+    if let Some(converter) = converter {
         converter.present(&info, &mut page.items).await?;
     }
     Ok(reply::json(StatusCode::OK, presenter.list(page)))
+}
+
+/// Deletes the objects of a list that still exist.
+async fn delete_listed(
+    engine: &Engine,
+    info: &Arc<KindInfo>,
+    objects: &[Arc<Object>],
+    options: &DeleteOptions,
+    admission: Option<&impl Reviewer>,
+) -> Result<(), Error> {
+    for object in objects {
+        let delete = Delete {
+            target: Target {
+                kind: info.clone(),
+                namespace: object.namespace().map(str::to_owned),
+                name: object.name().to_owned(),
+            },
+            options: options.clone(),
+        };
+        let deleted = match admission {
+            Some(admission) => engine.delete_reviewed(delete, admission).await,
+            None => engine.delete(delete).await,
+        };
+        match deleted {
+            Ok(_) | Err(Error::NotFound(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Reads the delete options; the body takes precedence over the query.

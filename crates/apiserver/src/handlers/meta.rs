@@ -60,8 +60,16 @@ pub(super) async fn dispatch(call: Call, route: Route) -> Reply {
         }
         Route::OpenApiV2 => openapi_v2(&call).await,
         Route::OpenApiV3Index => {
-            let document = cached(&call, "v3", |kinds| {
-                Some(json_bytes(&openapi::v3_index(kinds)))
+            let shared = call.shared.clone();
+            let document = cached(&call, "v3", move |kinds| {
+                let mut index = openapi::v3_index(kinds);
+                for found in shared.aggregation.versions(&shared.engine) {
+                    if let Some(entry) = found.discovered.openapi {
+                        let path = format!("apis/{}/{}", found.group, found.version);
+                        index["paths"][path] = entry;
+                    }
+                }
+                Some(json_bytes(&index))
             });
             tagged(&call, "application/json", document.await?)
         }
@@ -184,6 +192,10 @@ fn paths(call: &Call) -> Vec<String> {
         }
         paths.push(info.api_path());
     }
+    for found in call.shared.aggregation.versions(&call.shared.engine) {
+        paths.push(format!("/apis/{}", found.group));
+        paths.push(format!("/apis/{}/{}", found.group, found.version));
+    }
     paths.sort();
     paths.dedup();
     paths
@@ -250,7 +262,9 @@ fn discovery(
     if let Some(document) = get(document_cache, epoch, &name) {
         return Ok(document);
     }
-    let bytes = make(&Catalog::new(&call.shared.engine.kinds(), measures));
+    let engine = &call.shared.engine;
+    let aggregated = call.shared.aggregation.versions(engine);
+    let bytes = make(&Catalog::new(&engine.kinds(), measures, aggregated));
     let document = Document::new(bytes.ok_or_else(StatusError::unknown_path)?);
     put(document_cache, epoch, &name, &document);
     Ok(document)
@@ -359,10 +373,11 @@ fn document_cache(call: &Call) -> (&Mutex<Documents>, u64, Vec<Served>) {
     let engine = &call.shared.engine;
     // Read the epoch first: a kind that is added in between only makes it
     // outdated.
-    let epoch = engine.kinds_epoch();
+    let aggregated = call.shared.aggregation.epoch(engine);
+    let epoch = engine.kinds_epoch().saturating_add(aggregated);
     let served = engine.served();
     // Servers without custom kinds share their documents within the process.
-    let builtin = served.iter().all(|served| served.custom.is_none());
+    let builtin = aggregated == 0 && served.iter().all(|served| served.custom.is_none());
     if builtin {
         (&*BUILTIN, 0, served)
     } else {

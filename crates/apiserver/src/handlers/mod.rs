@@ -2,7 +2,9 @@
 //! engine, and presents the result.
 
 mod admission;
+pub(crate) mod aggregated;
 mod certificates;
+mod converted;
 mod delete;
 mod evict;
 mod logs;

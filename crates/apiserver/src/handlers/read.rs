@@ -6,10 +6,10 @@ use http::StatusCode;
 use longshore_engine::{Target, scale_kind};
 use longshore_model::KindInfo;
 
-use super::object_shape;
+use super::{converted, object_shape};
 use crate::{
     call::Call,
-    input, limits,
+    input,
     negotiate::{Encoding, Shape, negotiate},
     params,
     present::Presenter,
@@ -44,16 +44,9 @@ pub(super) async fn list(call: Call, info: Arc<KindInfo>, namespace: Option<Stri
         )
     })?;
     let presenter = Presenter::new(&call, info.clone(), wanted.shape)?;
-    let request = params::list_request(&call.query, info.clone(), namespace)?;
-    let engine = call.shared.engine.clone();
-    let mut page = if engine.count(&request.kind) < limits::LIST_OFFLOAD {
-        engine.list(&request)?
-    } else {
-        input::offload(move || engine.list(&request)).await??
-    };
-    if let Some(converter) = call.converter() {
-        converter.present(&info, &mut page.items).await?;
-    }
+    let request = params::list_request(&call.query, info, namespace)?;
+    let converter = call.converter();
+    let page = converted::list(&call.shared.engine, request, converter.as_ref()).await?;
     let body = presenter.list(page);
     match wanted.encoding {
         Encoding::Json => Ok(reply::json(StatusCode::OK, body)),

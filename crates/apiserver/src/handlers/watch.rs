@@ -17,6 +17,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
+use super::converted::Conversion;
 use crate::{
     body::{Body, COPY_BELOW},
     call::{Call, Shared},
@@ -28,7 +29,6 @@ use crate::{
     reply::{self, Reply},
     status_error::StatusError,
     stopping::stopped,
-    webhooks::Converter,
 };
 
 /// Interval of the bookmarks that a client requests.
@@ -58,6 +58,13 @@ pub(super) async fn watch(
         selection.fields = selection.fields.with("metadata.name", name);
     }
     let engine = &call.shared.engine;
+    let conversion = match call.converter() {
+        Some(converter) => {
+            let fields = engine.converted_fields(&info, &selection.fields)?;
+            Some(Conversion::new(converter, info.clone(), fields))
+        }
+        None => None,
+    };
     let request = WatchRequest {
         kind: info.clone(),
         namespace,
@@ -95,7 +102,7 @@ pub(super) async fn watch(
     // Limited to a day, so that the deadline cannot overflow.
     let deadline = now + Duration::from_secs(seconds.min(86_400));
     let stream = Events {
-        converter: call.converter(),
+        conversion,
         watch,
         writer: Writer {
             info,
@@ -133,7 +140,7 @@ fn next_bookmark(now: Instant, deadline: Instant) -> Option<Instant> {
 struct Events {
     watch: Watch,
     /// Converts the objects, if their definition has a conversion webhook.
-    converter: Option<Converter>,
+    conversion: Option<Conversion>,
     writer: Writer,
     deadline: Instant,
     bookmark: Option<Instant>,
@@ -152,9 +159,18 @@ impl Events {
         if let Some(part) = self.parts.pop_front() {
             return Some(part);
         }
-        if self.done {
-            return None;
+        while !self.done {
+            let lines = self.lines().await?;
+            if !lines.is_empty() {
+                return Some(lines);
+            }
         }
+        None
+    }
+
+    /// Waits for the next event and returns its line and those of the events that
+    /// follow it; empty if the selectors match none of them. `None` at the end.
+    async fn lines(&mut self) -> Option<Bytes> {
         let bookmark = self.bookmark;
         let first = tokio::select! {
             biased;
@@ -174,10 +190,16 @@ impl Events {
         let mut frame = BytesMut::new();
         let mut event = first.map(Some);
         loop {
-            if let (Some(converter), Ok(Some(read))) = (&self.converter, &mut event)
-                && let Err(error) = present(converter, &self.writer.info, read).await
-            {
-                event = Err(error);
+            if let Some(conversion) = &self.conversion {
+                event = match event {
+                    Ok(Some(event)) => tokio::select! {
+                        biased;
+                        () = stopped(self.stopping.clone()) => return None,
+                        () = sleep_until(self.deadline) => return None,
+                        presented = conversion.present(event) => presented,
+                    },
+                    other => other,
+                };
             }
             match event {
                 Ok(Some(event)) => {
@@ -198,26 +220,13 @@ impl Events {
                     break;
                 }
             }
-            if frame.len() >= MAX_FRAME {
+            // The conversion of the next event must not delay this one.
+            if frame.len() >= MAX_FRAME || self.conversion.is_some() {
                 break;
             }
             event = self.watch.try_next();
         }
-        (!frame.is_empty()).then(|| frame.freeze())
-    }
-}
-
-/// Presents the object of an event in the version of the watch.
-async fn present(
-    converter: &Converter,
-    info: &KindInfo,
-    event: &mut WatchEvent,
-) -> Result<(), Error> {
-    match event {
-        WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object) => {
-            converter.present_one(info, object).await
-        }
-        WatchEvent::Bookmark(_) | WatchEvent::InitialEventsEnd(_) => Ok(()),
+        Some(frame.freeze())
     }
 }
 
@@ -236,6 +245,8 @@ impl Writer {
             WatchEvent::Added(object) => ("ADDED", object.bytes().clone(), object.revision()),
             WatchEvent::Modified(object) => ("MODIFIED", object.bytes().clone(), object.revision()),
             WatchEvent::Deleted(object) => ("DELETED", object.bytes().clone(), object.revision()),
+            // A watch with such events has a conversion, which selects them.
+            WatchEvent::Unfiltered { .. } => return None,
             WatchEvent::Bookmark(revision) => {
                 ("BOOKMARK", self.bookmark(*revision, false), *revision)
             }

@@ -328,3 +328,182 @@ async fn admission_webhooks_receive_converted_objects() {
         .collect();
     assert_eq!(reviews[0].request["oldObject"]["spec"]["host"], "mutated");
 }
+
+/// The definition with selectable fields: those of the spec of each version.
+async fn start_selectable() -> (Server, Hook) {
+    let (server, hook) = (Server::new(), Hook::start().await);
+    convert(&hook, |_| {});
+    let mut definition = definition(&hook);
+    let versions = &mut definition["spec"]["versions"];
+    versions[0]["selectableFields"] = json!([{"jsonPath": ".spec.hostPort"}]);
+    versions[1]["selectableFields"] = json!([
+        {"jsonPath": ".spec.host"}, {"jsonPath": ".spec.port"}, {"jsonPath": ".spec.color"},
+    ]);
+    let made = server.post(DEFINITIONS, &definition).await;
+    assert_eq!(made.code, 201, "{}", made.text());
+    (server, hook)
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    let items = list["items"].as_array().unwrap().iter();
+    items
+        .map(|item| item["metadata"]["name"].as_str().unwrap())
+        .collect()
+}
+
+/// The type and the name of the object of each event of a watch from a resource version.
+async fn events_after(server: &Server, version: &str, query: &str, since: &str) -> Vec<String> {
+    let watch = format!(
+        "{}?watch=true&timeoutSeconds=1&resourceVersion={since}&{query}",
+        path(version)
+    );
+    let request = http::Request::get(watch).body(Full::default()).unwrap();
+    let events = server.send(request).await.into_body();
+    let events = events.collect().await.unwrap().to_bytes();
+    let events = events.split(|byte| *byte == b'\n');
+    let events = events.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let shown = events.map(|event| {
+        let object = &event["object"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let name = text(&object["metadata"]["name"]);
+        format!("{} {name} {}", text(&event["type"]), object["spec"])
+    });
+    shown.collect()
+}
+
+#[tokio::test]
+async fn lists_select_fields_of_the_requested_version() {
+    let (server, hook) = start_selectable().await;
+    for (name, host, port) in [
+        ("a", "h", "1"),
+        ("b", "i", "1"),
+        ("c", "h", "2"),
+        ("d", "h", "3"),
+    ] {
+        let spec = json!({"host": host, "port": port});
+        make(&server, "v2", name, spec).await;
+    }
+    let list = async |version: &str, query: &str| {
+        let listed = server.get(&format!("{}?{query}", path(version))).await;
+        assert_eq!(listed.code, 200, "{}", listed.text());
+        listed.json()
+    };
+    for (version, selector, expected) in [
+        ("v2", "spec.host=h", vec!["a", "c", "d"]),
+        ("v2", "spec.host=h,spec.port=2", vec!["c"]),
+        ("v2", "spec.host!=h", vec!["b"]),
+        ("v2", "spec.host=h,metadata.name=d", vec!["d"]),
+        ("v2", "spec.color=red", vec!["a", "b", "c", "d"]),
+        ("v1", "spec.hostPort=h:3", vec!["d"]),
+    ] {
+        let found = list(version, &format!("fieldSelector={selector}")).await;
+        assert_eq!(names(&found), expected, "{selector}");
+    }
+    let refused = server
+        .get(&format!("{}?fieldSelector=spec.host=h", path("v1")))
+        .await;
+    assert_eq!(refused.code, 400);
+
+    // Pages contain as many matching objects as the limit permits.
+    let page = list("v2", "fieldSelector=spec.host=h&limit=2").await;
+    assert_eq!(names(&page), ["a", "c"]);
+    assert_eq!(page["metadata"]["remainingItemCount"], json!(null));
+    let next = page["metadata"]["continue"].as_str().unwrap();
+    let query = format!("fieldSelector=spec.host=h&limit=2&continue={next}");
+    let page = list("v2", &query).await;
+    assert_eq!(
+        (names(&page), &page["metadata"]["continue"]),
+        (vec!["d"], &json!(null))
+    );
+
+    // No webhook is called for the stored version, and none for other objects.
+    hook.clear();
+    list("v1", "fieldSelector=spec.hostPort=h:3").await;
+    list("v2", "fieldSelector=spec.host=h,metadata.name=x").await;
+    assert!(hook.calls().is_empty());
+}
+
+#[tokio::test]
+async fn a_collection_is_deleted_by_fields_of_the_requested_version() {
+    let (server, _hook) = start_selectable().await;
+    for (name, host) in [("a", "h"), ("b", "i"), ("c", "h")] {
+        make(&server, "v2", name, json!({"host": host, "port": "1"})).await;
+    }
+    let at = format!("{}?fieldSelector=spec.host=h", path("v2"));
+    let deleted = server.call("DELETE", &at, &[], "").await;
+    assert_eq!(names(&deleted.json()), ["a", "c"]);
+    assert_eq!(names(&server.get(&path("v2")).await.json()), ["b"]);
+}
+
+#[tokio::test]
+async fn watches_select_fields_of_the_requested_version() {
+    let (server, _hook) = start_selectable().await;
+    let first = make(&server, "v2", "a", json!({"host": "h", "port": "1"})).await;
+    let since = first["metadata"]["resourceVersion"].as_str().unwrap();
+    make(&server, "v2", "b", json!({"host": "i", "port": "1"})).await;
+    for (name, body) in [
+        ("a", r#"{"spec": {"port": "2"}}"#),
+        ("b", r#"{"spec": {"host": "h"}}"#),
+        ("a", r#"{"spec": {"host": "j"}}"#),
+    ] {
+        let changed = server
+            .patch(&format!("{}/{name}", path("v2")), MERGE, body)
+            .await;
+        assert_eq!(changed.code, 200, "{}", changed.text());
+    }
+    let last = server
+        .call("DELETE", &format!("{}/b", path("v2")), &[], "")
+        .await;
+    assert_eq!(last.code, 200);
+    let spec = |host: &str, port: &str| json!({"color": "red", "host": host, "port": port});
+    assert_eq!(
+        events_after(&server, "v2", "fieldSelector=spec.host=h", since).await,
+        [
+            format!("MODIFIED a {}", spec("h", "2")),
+            format!("ADDED b {}", spec("h", "1")),
+            format!("DELETED a {}", spec("h", "2")),
+            format!("DELETED b {}", spec("h", "1")),
+        ]
+    );
+    assert_eq!(
+        events_after(&server, "v1", "fieldSelector=spec.hostPort=h:2", since).await,
+        [
+            r#"ADDED a {"hostPort":"h:2"}"#.to_owned(),
+            r#"DELETED a {"hostPort":"h:2"}"#.to_owned(),
+        ]
+    );
+    // Initial events are selected, too, and the bookmark that ends them is sent.
+    make(&server, "v2", "c", json!({"host": "h", "port": "1"})).await;
+    let query = "fieldSelector=spec.host=h&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan";
+    assert_eq!(
+        events_after(&server, "v2", query, "").await,
+        [
+            format!("ADDED c {}", spec("h", "1")),
+            "BOOKMARK  null".to_owned()
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_failing_conversion_fails_only_requests_that_need_it() {
+    let (server, hook) = start_selectable().await;
+    make(&server, "v1", "a", json!({"hostPort": "h:1"})).await;
+    convert(&hook, |object| object["metadata"]["name"] = "x".into());
+    let failed = server
+        .get(&format!("{}?fieldSelector=spec.host=h", path("v2")))
+        .await;
+    assert_eq!(failed.code, 500, "{}", failed.text());
+    let message = failed.json()["message"].as_str().unwrap().to_owned();
+    assert!(
+        message.starts_with("conversion webhook for example.com/v1, Kind=Ship"),
+        "{message}"
+    );
+    let served = server
+        .get(&format!("{}?fieldSelector=spec.hostPort=h:1", path("v1")))
+        .await;
+    assert_eq!(names(&served.json()), ["a"]);
+    assert_eq!(
+        events_after(&server, "v2", "fieldSelector=spec.host=h", "0").await,
+        ["ERROR  null"]
+    );
+}

@@ -6,7 +6,7 @@ use crate::{
     table::{self, columns, registrations},
     validate::{self, admission_policy, webhook},
 };
-use Behaviour::{Acts, Stored};
+use Behaviour::Acts;
 
 const ADMISSION: KindRules = KindRules {
     group: "admissionregistration.k8s.io",
@@ -93,7 +93,7 @@ pub(super) static KINDS: &[KindRules] = &[
     KindRules {
         group: "apiregistration.k8s.io",
         kind: "APIService",
-        behaviour: Stored("requests are not forwarded to its Service"),
+        behaviour: Acts("requests for its version are forwarded to its Service"),
         name: NameRule::PathSegment,
         unconditional_update: false,
         status_metadata: &[],

@@ -1,9 +1,9 @@
-//! Volumes, claims, and the kinds of storage.k8s.io.
+//! Volumes, claims, and the kinds of storage.k8s.io and storagemigration.k8s.io.
 
 use crate::{
     Admission, Behaviour, Generation, KindRules, PLAIN, defaults,
     table::{policies, storage as table},
-    validate::{immutable, storage, volume},
+    validate::{immutable, storage, storage_migration, volume},
 };
 use Behaviour::{Acts, Stored};
 
@@ -126,6 +126,20 @@ pub(super) static KINDS: &[KindRules] = &[
         returns_deleted: true,
         columns: table::ATTRIBUTES,
         cells: table::attributes,
+        ..STORAGE
+    },
+    KindRules {
+        group: "storagemigration.k8s.io",
+        kind: "StorageVersionMigration",
+        behaviour: Acts("a controller writes the objects of a resource in its storage version"),
+        status_metadata: &[],
+        validate: storage_migration::object,
+        validate_update: |before, after, causes| {
+            immutable::fixed(before, after, &["spec"], causes);
+        },
+        validate_status: storage_migration::status,
+        columns: table::MIGRATION,
+        cells: table::migration,
         ..STORAGE
     },
 ];

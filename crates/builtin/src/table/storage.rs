@@ -48,6 +48,13 @@ pub(crate) const CLASS: &[Column] = &[
 ];
 
 #[rustfmt::skip]
+pub(crate) const MIGRATION: &[Column] = &[
+    column("Name", "string", "", 0, "The object's name."),
+    column("Resource", "string", "", 0, "The resource whose objects are migrated."),
+    column("Status", "string", "", 0, "The state of the migration."),
+];
+
+#[rustfmt::skip]
 pub(crate) const ATTACHMENT: &[Column] = &[
     NAME,
     column("Attacher", "string", "name", 0, "Who attaches the volume."),
@@ -178,6 +185,27 @@ pub(crate) fn class(object: &Value, now: Timestamp) -> Vec<Value> {
         boolean(object, "/allowVolumeExpansion"),
         age_cell(object, now),
     ]
+}
+
+pub(crate) fn migration(object: &Value, _: Timestamp) -> Vec<Value> {
+    let resource = match (
+        text(object, "/spec/resource/resource"),
+        text(object, "/spec/resource/group"),
+    ) {
+        (resource, "") => resource.to_owned(),
+        (resource, group) => format!("{resource}.{group}"),
+    };
+    let conditions = object["status"]["conditions"].as_array();
+    let mut status = "Unknown";
+    for condition in conditions.into_iter().flatten() {
+        let kind = text(condition, "/type");
+        if text(condition, "/status") == "True"
+            && matches!(kind, "Running" | "Failed" | "Succeeded")
+        {
+            status = kind;
+        }
+    }
+    vec![name(object), resource.into(), status.into()]
 }
 
 pub(crate) fn attachment(object: &Value, now: Timestamp) -> Vec<Value> {

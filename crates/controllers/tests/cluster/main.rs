@@ -20,4 +20,5 @@ mod replicas;
 mod scheduling;
 mod service_addresses;
 mod stateful;
+mod storage_migration;
 mod volumes;

@@ -15,7 +15,7 @@ use longshore_engine::Engine;
 use tokio::{net::TcpListener, task::JoinSet};
 
 use super::{API_SERVER, EnvtestError, flags::Flags};
-use crate::{AuditOptions, descriptors, namespaces, settings};
+use crate::{AuditOptions, descriptors, namespaces, publish, settings};
 
 /// The help. envtest searches it for flags.
 pub(super) const HELP: &str = "\
@@ -137,8 +137,15 @@ pub(super) async fn serve(
         .map_err(|source| EnvtestError::Listen { address, source })?;
     let cluster = Cluster::from_service(server.sheltered_service(), "default");
     let keeper = cluster.clone().with_user_agent(API_SERVER);
-    let mut namespaces = JoinSet::new();
-    namespaces.spawn(namespaces::keep(keeper));
+    let client_ca = client_ca.as_deref().map(std::fs::read_to_string);
+    let client_ca = client_ca.transpose().map_err(start)?;
+    let request_headers = server.request_headers()?;
+    publish::publish_authentication(&keeper, request_headers, client_ca)
+        .await
+        .map_err(start)?;
+    let mut tasks = JoinSet::new();
+    tasks.spawn(namespaces::keep(keeper));
+    tasks.spawn(server.aggregate());
     let mut controllers = None;
     if with_controllers {
         let options = longshore_controllers::Options::default();

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use longshore_model::KindInfo;
+use longshore_model::{FieldSelector, KindInfo};
 
 use super::Engine;
 use crate::{
-    Error, ListRequest, Object, Page, ReadVersion, Subject, Watch, WatchRequest, list, machine,
-    object, state::too_large,
+    ConvertedFields, Error, ListRequest, Object, Page, ReadVersion, Subject, Watch, WatchRequest,
+    list, machine, object, select, state::too_large,
 };
 
 impl Engine {
@@ -95,6 +95,34 @@ impl Engine {
     /// `continue` token; [`Error::Expired`], [`Error::VersionTooLarge`].
     pub fn list(&self, request: &ListRequest) -> Result<Page, Error> {
         Ok(self.listed(request)?.1)
+    }
+
+    /// The terms of a field selector that lists and watches of a kind leave to the
+    /// caller; `None` if there are none.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the kind is not served.
+    pub fn converted_fields(
+        &self,
+        kind: &KindInfo,
+        fields: &FieldSelector,
+    ) -> Result<Option<ConvertedFields>, Error> {
+        Ok(ConvertedFields::of(&self.view(kind)?, fields))
+    }
+
+    /// The `continue` token of a list at a revision that ends with an object.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the kind is not served.
+    pub fn cursor_after(
+        &self,
+        request: &ListRequest,
+        revision: u64,
+        last: &Object,
+    ) -> Result<String, Error> {
+        let view = self.view(&request.kind)?;
+        let prefix = select::prefix(&view, request.namespace.as_deref());
+        Ok(list::cursor_after(&prefix, revision, last))
     }
 
     /// The number of objects of a kind in all namespaces: an upper bound of

@@ -1,4 +1,4 @@
-//! The APIServices of the built-in groups. Custom groups get none.
+//! The APIServices of the built-in groups. The API server creates those of custom groups.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,16 @@ const SERVED: &[(&str, &str, i64, i64)] = &[
     ("rbac.authorization.k8s.io", "v1", 17_000, 15),
     ("scheduling.k8s.io", "v1", 16_600, 15),
     ("storage.k8s.io", "v1", 16_800, 15),
+    ("storagemigration.k8s.io", "v1", 15_800, 15),
 ];
+
+/// The priorities of a built-in version: of its group, and of the version in its group.
+#[must_use]
+pub fn api_service_priorities(group: &str, version: &str) -> Option<(i64, i64)> {
+    let is_version = |served: &&(&str, &str, i64, i64)| (served.0, served.1) == (group, version);
+    let found = SERVED.iter().find(is_version)?;
+    Some((found.2, found.3))
+}
 
 /// The APIServices of a new cluster.
 pub(super) fn initial() -> Vec<Value> {

@@ -35,6 +35,7 @@ use jiff::Timestamp;
 use longshore_builtin::Lifecycle;
 use serde_json::{Map, Value};
 
+pub use api_services::api_service_priorities;
 pub(crate) use bind::bind;
 pub(crate) use bootstrap::bootstrap;
 pub(crate) use create::{admit, create, create_reviewed};

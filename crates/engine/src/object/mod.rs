@@ -135,17 +135,17 @@ impl Object {
     }
 
     /// The value of a selectable field; `None` if the kind does not have the
-    /// field.
+    /// field, or if it is a field of a custom kind. Those change with the
+    /// definition and the version while the objects stay, and are looked up on
+    /// demand.
     pub(crate) fn field(&self, rules: &ViewRules, path: &str) -> Option<Cow<'_, str>> {
         match path {
             "metadata.name" => Some(self.name().into()),
             "metadata.namespace" => Some(self.namespace().unwrap_or_default().into()),
-            _ => match rules.index_of(path) {
-                Some(index) => self.fields.split('\0').nth(index).map(Cow::Borrowed),
-                // Selectable fields of custom kinds change with the definition
-                // while the objects stay, so they are looked up on demand.
-                None => rules.own_field(&self.map(), path).map(Cow::Owned),
-            },
+            _ => {
+                let index = rules.index_of(path)?;
+                self.fields.split('\0').nth(index).map(Cow::Borrowed)
+            }
         }
     }
 

@@ -299,6 +299,10 @@ pub fn available_events(watch: &mut Watch) -> Vec<String> {
             WatchEvent::Added(object) => format!("ADDED {}", object.name()),
             WatchEvent::Modified(object) => format!("MODIFIED {}", object.name()),
             WatchEvent::Deleted(object) => format!("DELETED {}", object.name()),
+            WatchEvent::Unfiltered { before, after } => {
+                let name = |object: Option<Arc<Object>>| object.map(|o| o.name().to_owned());
+                format!("UNFILTERED {:?} {:?}", name(before), name(after))
+            }
             WatchEvent::Bookmark(version) => format!("BOOKMARK {version}"),
             WatchEvent::InitialEventsEnd(version) => format!("END {version}"),
         });

@@ -50,6 +50,15 @@ impl FieldSelector {
         self.terms.iter().map(|(path, ..)| path.as_str())
     }
 
+    /// The terms on paths that `is_kept` accepts.
+    #[must_use]
+    pub fn only(&self, is_kept: impl Fn(&str) -> bool) -> Self {
+        let kept = self.terms.iter().filter(|(path, ..)| is_kept(path));
+        Self {
+            terms: kept.cloned().collect(),
+        }
+    }
+
     /// The value that `path` must have, if a term requires one.
     #[must_use]
     pub fn required(&self, path: &str) -> Option<&str> {

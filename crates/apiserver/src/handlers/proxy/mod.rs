@@ -1,7 +1,6 @@
 //! `pods/proxy`, `services/proxy`: forwards a request to a port of a pod.
 
 mod connect;
-mod headers;
 mod location;
 mod pods;
 
@@ -10,7 +9,9 @@ use longshore_engine::Target;
 use longshore_model::StatusReason;
 
 use self::{location::Location, pods::Destination};
-use crate::{body::Body, call::Call, input::RequestBody, reply::Reply, status_error::StatusError};
+use crate::{
+    body::Body, call::Call, input::RequestBody, proxied, reply::Reply, status_error::StatusError,
+};
 
 /// Forwards a request, and returns the response of the pod.
 pub(super) async fn proxy(
@@ -43,8 +44,8 @@ pub(super) async fn proxy(
         let text = format!("error trying to reach service: {problem}");
         StatusError::new(StatusReason::ServiceUnavailable, text)
     })?;
-    headers::remove_hop_by_hop(response.headers_mut());
-    headers::rewrite_location(response.headers_mut(), &destination.authority(), &prefix);
+    proxied::remove_hop_by_hop(response.headers_mut());
+    proxied::rewrite_location(response.headers_mut(), &destination.authority(), &prefix);
     Ok(response.map(Body::forwarded))
 }
 
@@ -54,7 +55,7 @@ fn redirect(call: &Call, prefix: &str) -> Reply {
     call.query.append_to(&mut location);
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
-    let location = headers::value(&location)?;
+    let location = proxied::value(&location)?;
     response.headers_mut().insert(header::LOCATION, location);
     Ok(response)
 }
@@ -76,11 +77,11 @@ fn request(
     *request.uri_mut() = uri;
     let headers = request.headers_mut();
     headers.clone_from(&call.headers);
-    headers::remove_hop_by_hop(headers);
-    headers::remove_credentials(headers);
+    proxied::remove_hop_by_hop(headers);
+    proxied::remove_credentials(headers);
     let scheme = if location.is_tls { "https" } else { "http" };
     let host = destination.authority();
-    headers.insert(header::HOST, headers::value(&host)?);
-    headers.insert("x-forwarded-proto", headers::value(scheme)?);
+    headers.insert(header::HOST, proxied::value(&host)?);
+    headers.insert("x-forwarded-proto", proxied::value(scheme)?);
     Ok(request)
 }

@@ -9,7 +9,7 @@ use longshore_engine::Engine;
 use rustls::pki_types::ServerName;
 use serde_json::Value;
 
-use super::service;
+use crate::remote::{connect, service};
 
 /// The default port of webhooks.
 const DEFAULT_PORT: u16 = 443;
@@ -107,28 +107,16 @@ impl Address {
         match &self.target {
             Target::Url(url) => {
                 let (host, port) = host_and_port(url)?;
-                look_up(&host, port).await
+                connect::look_up(&host, port).await
             }
             Target::Service {
                 namespace,
                 name,
                 port,
                 ..
-            } => match service::resolve(engine, namespace, name, *port)? {
-                service::Endpoints::Sockets(sockets) => Ok(sockets),
-                service::Endpoints::Name(host) => look_up(&host, *port).await,
-            },
+            } => connect::sockets(service::resolve(engine, namespace, name, *port)?, *port).await,
         }
     }
-}
-
-async fn look_up(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
-    let found = tokio::net::lookup_host((host, port)).await;
-    let sockets: Vec<SocketAddr> = found.map(Iterator::collect).unwrap_or_default();
-    if sockets.is_empty() {
-        return Err(format!("dial tcp: lookup {host}: no such host"));
-    }
-    Ok(sockets)
 }
 
 fn host_and_port(url: &str) -> Result<(String, u16), String> {

@@ -12,10 +12,8 @@ use http_body_util::Full;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use rustls::{ClientConfig, pki_types::ServerName};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
-use super::trust;
+use crate::remote::connect;
 
 /// Number of idle connections that are kept for a webhook.
 const MAX_IDLE: usize = 16;
@@ -69,60 +67,14 @@ pub(super) async fn open(
     name: ServerName<'static>,
     tls: Arc<ClientConfig>,
 ) -> Result<Connection, String> {
-    let mut problem = "no address".to_owned();
-    for socket in sockets {
-        match TcpStream::connect(socket).await {
-            Ok(stream) => return handshake(*socket, stream, name, tls).await,
-            Err(error) => problem = format!("dial tcp {socket}: connect: {}", cause(&error)),
-        }
-    }
-    Err(problem)
-}
-
-async fn handshake(
-    socket: SocketAddr,
-    stream: TcpStream,
-    name: ServerName<'static>,
-    tls: Arc<ClientConfig>,
-) -> Result<Connection, String> {
-    // A failure only delays small packets.
-    let _ = stream.set_nodelay(true);
-    let stream = TlsConnector::from(tls).connect(name, stream).await;
-    let stream = stream.map_err(|error| trust::problem(&error))?;
+    let (socket, stream) = connect::open(sockets, name, tls).await?;
     let (sender, connection) = http1::handshake(TokioIo::new(stream))
         .await
-        .map_err(|error| problem(&error))?;
+        .map_err(|error| connect::problem(&error))?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection to a webhook ended early");
         }
     });
     Ok(Connection { sender, socket })
-}
-
-/// The problem of a connection, as Go words it.
-pub(super) fn problem(error: &hyper::Error) -> String {
-    if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
-        return "EOF".into();
-    }
-    let mut source: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    while let Some(found) = source {
-        if let Some(error) = found.downcast_ref::<std::io::Error>() {
-            return cause(error);
-        }
-        source = found.source();
-    }
-    error.to_string()
-}
-
-/// The cause of an I/O error without its number.
-fn cause(error: &std::io::Error) -> String {
-    let text = match error.kind() {
-        std::io::ErrorKind::ConnectionRefused => "connection refused",
-        std::io::ErrorKind::ConnectionReset => "connection reset by peer",
-        std::io::ErrorKind::TimedOut => "connection timed out",
-        std::io::ErrorKind::UnexpectedEof => "EOF",
-        _ => return error.to_string(),
-    };
-    text.into()
 }

@@ -2,8 +2,6 @@
 
 mod address;
 mod connection;
-mod service;
-mod trust;
 
 use std::{
     sync::{Arc, OnceLock},
@@ -20,7 +18,10 @@ use serde_json::Value;
 
 pub(super) use self::address::Address;
 use self::connection::Pool;
-use crate::limits;
+use crate::{
+    limits,
+    remote::{connect, trust},
+};
 
 /// The client of a webhook. Keeps connections for later calls.
 #[derive(Debug)]
@@ -71,7 +72,9 @@ impl Client {
         uri: &str,
         body: Bytes,
     ) -> Result<(StatusCode, Bytes), String> {
-        let tls = self.tls.get_or_init(|| trust::config(&self.address.bundle));
+        let tls = self
+            .tls
+            .get_or_init(|| trust::config(&self.address.bundle, None));
         let tls = tls.as_ref().map_err(Clone::clone)?;
         let (host, path) = self.address.split(uri);
         let request = || {
@@ -100,7 +103,7 @@ impl Client {
         }
         let mut connection = connection::open(&sockets, name, tls.clone()).await?;
         let response = connection.sender.send_request(request()?).await;
-        let response = response.map_err(|error| connection::problem(&error))?;
+        let response = response.map_err(|error| connect::problem(&error))?;
         self.finish(connection, response).await
     }
 

@@ -208,6 +208,29 @@ async fn rule_19_selectable_fields() {
     assert_eq!(status(api.0.list(&request)).0, 400);
 }
 
+#[tokio::test]
+async fn rule_19_fields_are_selected_as_the_requested_version_presents_them() {
+    let api = api();
+    let mut other = version("v2", false);
+    let properties = &mut other["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
+    properties["laces"] = json!({"type": "string", "default": "short"});
+    other["selectableFields"] = json!([{"jsonPath": ".spec.laces"}]);
+    let crd = definition(json!([version("v1", true), other]));
+    api.create(DEFINITIONS, crd).await.unwrap();
+    create(&api, "v1", shoe("a")).await.unwrap();
+    let mut request = ListRequest::of(shoe_kind(&api, "v2"));
+    for (selector, count) in [("spec.laces=short", 1), ("spec.laces!=short", 0)] {
+        request.fields = selector.parse().unwrap();
+        assert_eq!(
+            api.0.list(&request).unwrap().items.len(),
+            count,
+            "{selector}"
+        );
+    }
+    request.kind = shoe_kind(&api, "v1");
+    assert_eq!(status(api.0.list(&request)).0, 400);
+}
+
 /// As in kube-apiserver: converted to the storage version, then pruned by its schema.
 #[tokio::test]
 async fn rule_30_fields_that_the_storage_version_does_not_declare_are_not_stored() {

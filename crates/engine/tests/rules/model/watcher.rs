@@ -42,6 +42,7 @@ impl Notification {
                 let (key, model_object) = both(object);
                 Self::Deleted(key, model_object)
             }
+            WatchEvent::Unfiltered { .. } => unreachable!("no kind has a conversion webhook"),
             WatchEvent::Bookmark(version) => Self::UpTo(*version),
             WatchEvent::InitialEventsEnd(version) => Self::Initial(*version),
         }

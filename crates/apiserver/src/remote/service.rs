@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Where a Service leads.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Endpoints {
+pub(crate) enum Endpoints {
     /// Any of these sockets.
     Sockets(Vec<SocketAddr>),
     /// The host of an `ExternalName`.
@@ -21,7 +21,7 @@ pub(super) enum Endpoints {
 ///
 /// # Errors
 /// The problem, in the words of Kubernetes.
-pub(super) fn resolve(
+pub(crate) fn resolve(
     engine: &Engine,
     namespace: &str,
     name: &str,

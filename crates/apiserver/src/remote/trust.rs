@@ -1,7 +1,9 @@
-//! Which certificates of webhooks are trusted.
+//! Which certificates of other servers are trusted, and the certificate that this server
+//! presents.
 
 use std::sync::Arc;
 
+use longshore_node_api::AnyCertificate;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
     client::{
@@ -9,17 +11,55 @@ use rustls::{
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
         verify_server_name,
     },
-    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
+    crypto::CryptoProvider,
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject as _},
     server::ParsedCertificate,
 };
 
+/// A client certificate with its chain and its key.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    pub(crate) chain: Vec<CertificateDer<'static>>,
+    pub(crate) key: PrivateKeyDer<'static>,
+}
+
+/// Creates the TLS configuration that accepts every certificate.
+///
+/// # Errors
+/// The identity is not valid.
+pub(crate) fn any(identity: Option<&Identity>) -> Result<Arc<ClientConfig>, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = Arc::new(AnyCertificate::new(provider.clone()));
+    with_verifier(provider, verifier, identity)
+}
+
+fn with_verifier(
+    provider: Arc<CryptoProvider>,
+    verifier: Arc<dyn ServerCertVerifier>,
+    identity: Option<&Identity>,
+) -> Result<Arc<ClientConfig>, String> {
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let mut config = match identity {
+        Some(identity) => builder
+            .with_client_auth_cert(identity.chain.clone(), identity.key.clone_key())
+            .map_err(|error| error.to_string())?,
+        None => builder.with_no_client_auth(),
+    };
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
 /// Creates the TLS configuration that trusts the certificates of a bundle, or
 /// those of the system if it is empty.
-pub(super) fn config(bundle: &[u8]) -> Result<Arc<ClientConfig>, String> {
+pub(crate) fn config(
+    bundle: &[u8],
+    identity: Option<&Identity>,
+) -> Result<Arc<ClientConfig>, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
     let trusted = match bundle {
         [] => system_certificates(),
         bundle => CertificateDer::pem_slice_iter(bundle).flatten().collect(),
@@ -31,15 +71,10 @@ pub(super) fn config(bundle: &[u8]) -> Result<Arc<ClientConfig>, String> {
             "unable to load root certificates: the caBundle contains no certificate".into(),
         );
     }
-    let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+    let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
         .build()
         .map_err(|error| error.to_string())?;
-    let mut config = builder
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Verifier { webpki, trusted }))
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+    with_verifier(provider, Arc::new(Verifier { webpki, trusted }), identity)
 }
 
 /// Verifies certificates as usual, and also accepts a certificate that is itself
@@ -123,7 +158,7 @@ fn system_certificates() -> Vec<CertificateDer<'static>> {
 }
 
 /// The problem of a TLS handshake, as Go words it.
-pub(super) fn problem(error: &std::io::Error) -> String {
+pub(crate) fn problem(error: &std::io::Error) -> String {
     let source = error.get_ref().and_then(|error| error.downcast_ref());
     let Some(Error::InvalidCertificate(problem)) = source else {
         return match error.kind() {

@@ -17,13 +17,13 @@ const HOP_BY_HOP: &[&str] = &[
 ];
 
 /// A header value.
-pub(super) fn value(text: &str) -> Result<HeaderValue, StatusError> {
+pub(crate) fn value(text: &str) -> Result<HeaderValue, StatusError> {
     HeaderValue::from_str(text).map_err(StatusError::internal)
 }
 
 /// Removes the headers that concern a single connection, and those that
 /// `Connection` names.
-pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
+pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(header::CONNECTION)
         .iter()
@@ -40,7 +40,7 @@ pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
 }
 
 /// Removes the credentials, which are for this server.
-pub(super) fn remove_credentials(headers: &mut HeaderMap) {
+pub(crate) fn remove_credentials(headers: &mut HeaderMap) {
     headers.remove(header::AUTHORIZATION);
     let impersonation: Vec<HeaderName> = headers
         .keys()
@@ -53,7 +53,7 @@ pub(super) fn remove_credentials(headers: &mut HeaderMap) {
 }
 
 /// Rewrites a redirect to the pod, so that it leads through the proxy.
-pub(super) fn rewrite_location(headers: &mut HeaderMap, authority: &str, prefix: &str) {
+pub(crate) fn rewrite_location(headers: &mut HeaderMap, authority: &str, prefix: &str) {
     let Some(location) = headers.get(header::LOCATION) else {
         return;
     };

@@ -1,0 +1,200 @@
+//! Checks the server of an APIService, and reads its discovery documents.
+
+use std::{sync::Arc, time::Duration};
+
+use longshore_engine::{Engine, ListRequest, Object, ReadVersion};
+use longshore_model::{LabelSelector, kind::builtin};
+use serde_json::Value;
+use tokio::{sync::watch, time::sleep};
+
+use super::{
+    Aggregation, Discovered, KIND,
+    availability::{self, Availability, Evidence},
+    convert,
+    index::Remote,
+    requests,
+};
+use crate::{remote::service, user::User};
+
+/// How often an available server is checked again.
+const RECHECK: Duration = Duration::from_secs(30);
+/// The delay after the first failed check. Each further failure doubles it.
+const FIRST_RETRY: Duration = Duration::from_millis(5);
+/// Time limit of a request to a server, as in Kubernetes.
+const CHECK_TIME: Duration = Duration::from_secs(5);
+const AGGREGATED: &str =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+
+/// What the tasks work with.
+#[derive(Clone)]
+pub(super) struct Parts {
+    pub(super) aggregation: Arc<Aggregation>,
+    pub(super) engine: Engine,
+}
+
+/// Checks a server when something changes, and from time to time.
+pub(super) async fn check_repeatedly(
+    parts: Parts,
+    remote: Arc<Remote>,
+    mut recheck: watch::Receiver<()>,
+) {
+    let mut failures: u32 = 0;
+    loop {
+        recheck.borrow_and_update();
+        let seen = Found::read(&parts.engine, &remote);
+        let availability = check(&parts, &remote, &seen).await;
+        let is_available = availability.is_available;
+        let discovered = match is_available {
+            true => discover(&parts, &remote).await,
+            false => None,
+        };
+        parts.aggregation.learn(&remote.service.name, discovered);
+        if let Some(kind) = KIND.first() {
+            let name = &remote.service.name;
+            let set = requests::set_condition(&parts.engine, kind, name, &availability).await;
+            if let Err(error) = set {
+                tracing::warn!(%error, name, "cannot write the status of an APIService");
+            }
+        }
+        let delay = match is_available {
+            true => {
+                failures = 0;
+                RECHECK
+            }
+            false => {
+                failures = failures.saturating_add(1);
+                let factor = 2_u32.saturating_pow(failures.saturating_sub(1));
+                FIRST_RETRY.saturating_mul(factor).min(RECHECK)
+            }
+        };
+        let changed = async {
+            // Until something of this server changes.
+            while Found::read(&parts.engine, &remote).revisions() == seen.revisions() {
+                if recheck.changed().await.is_err() {
+                    return false;
+                }
+            }
+            true
+        };
+        tokio::select! {
+            () = sleep(delay) => {}
+            is_open = changed => match is_open {
+                true => failures = 0,
+                false => return,
+            },
+        }
+    }
+}
+
+/// Checks the Service of a version, its endpoints, and its discovery document.
+async fn check(parts: &Parts, remote: &Remote, found: &Found) -> Availability {
+    let (engine, backend) = (&parts.engine, &remote.backend);
+    let resolved = service::resolve(engine, &backend.namespace, &backend.name, backend.port);
+    let slices: Vec<Value> = found.slices.iter().map(|slice| slice.value()).collect();
+    let found = found.service.as_ref().map(|service| service.value());
+    let evidence = Evidence {
+        service: found.as_ref(),
+        slices: &slices,
+        has_sockets: resolved.is_ok(),
+    };
+    if let Some(failed) = availability::check(backend, &evidence) {
+        return failed;
+    }
+    let host = found
+        .as_ref()
+        .and_then(|found| found["spec"]["clusterIP"].as_str());
+    let host = host.filter(|host| !matches!(*host, "" | "None"));
+    let host = host.map_or_else(|| remote.host(), str::to_owned);
+    let path = remote.service.path();
+    let url = format!("https://{host}:{}{path}", backend.port);
+    let user = aggregator(&["system:masters"]);
+    let asked = parts
+        .aggregation
+        .read(engine, remote, (&path, "application/json"), &user);
+    let problem = match tokio::time::timeout(CHECK_TIME, asked).await {
+        Ok(Ok((code, ..))) if code.is_success() => return Availability::passed(),
+        Ok(Ok((code, ..))) => format!("bad status from {url}: {}", code.as_u16()),
+        Ok(Err(problem)) => format!("Get {url:?}: {problem}"),
+        Err(_) => format!("Get {url:?}: context deadline exceeded"),
+    };
+    let message = format!("failing or missing response from {url}: {problem}");
+    Availability::failed("FailedDiscoveryCheck", message)
+}
+
+/// The Service of a server and its EndpointSlices.
+struct Found {
+    service: Option<Arc<Object>>,
+    slices: Vec<Arc<Object>>,
+}
+
+impl Found {
+    fn read(engine: &Engine, remote: &Remote) -> Self {
+        let backend = &remote.backend;
+        let (namespace, name) = (&backend.namespace, &backend.name);
+        let service = builtin("", "Service").and_then(|kind| {
+            let found = engine.get(kind, Some(namespace), name, ReadVersion::Latest);
+            found.ok()
+        });
+        Self {
+            service,
+            slices: slices(engine, namespace, name).unwrap_or_default(),
+        }
+    }
+
+    fn revisions(&self) -> Vec<u64> {
+        let objects = self.service.iter().chain(&self.slices);
+        objects.map(|object| object.revision()).collect()
+    }
+}
+
+fn slices(engine: &Engine, namespace: &str, name: &str) -> Option<Vec<Arc<Object>>> {
+    let label = ("kubernetes.io/service-name".to_owned(), name.to_owned());
+    let request = ListRequest {
+        namespace: Some(namespace.to_owned()),
+        labels: LabelSelector::exactly([label]).ok()?,
+        ..ListRequest::of(Arc::new(
+            builtin("discovery.k8s.io", "EndpointSlice")?.clone(),
+        ))
+    };
+    Some(engine.list(&request).ok()?.items)
+}
+
+fn aggregator(groups: &[&str]) -> User {
+    User {
+        name: "system:kube-aggregator".into(),
+        groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+        ..User::default()
+    }
+}
+
+/// Reads the discovery documents of a version.
+async fn discover(parts: &Parts, remote: &Remote) -> Option<Discovered> {
+    let (group, version) = (&remote.service.group, &remote.service.version);
+    let aggregated = document(parts, remote, ("/apis", AGGREGATED)).await;
+    let resources = aggregated.and_then(|found| convert::of_aggregated(&found, group, version));
+    let resources = match resources {
+        Some(resources) => resources,
+        None => {
+            let path = remote.service.path();
+            let legacy = document(parts, remote, (&path, "application/json")).await?;
+            convert::of_legacy(&legacy, group, version)?
+        }
+    };
+    let openapi = document(parts, remote, ("/openapi/v3", "application/json")).await;
+    Some(Discovered {
+        resources,
+        openapi: openapi.and_then(|found| convert::openapi_paths(&found, group, version)),
+        is_stale: false,
+    })
+}
+
+async fn document(parts: &Parts, remote: &Remote, request: (&str, &'static str)) -> Option<Value> {
+    let user = aggregator(&["system:masters"]);
+    let read = parts
+        .aggregation
+        .read(&parts.engine, remote, request, &user);
+    match tokio::time::timeout(CHECK_TIME, read).await {
+        Ok(Ok((code, _, body))) if code.is_success() => serde_json::from_slice(&body).ok(),
+        _ => None,
+    }
+}
