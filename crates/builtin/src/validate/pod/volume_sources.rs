@@ -1,5 +1,7 @@
 //! Validation of the sources of pod volumes.
 
+use std::collections::HashSet;
+
 use longshore_model::StatusCause;
 
 use crate::{
@@ -8,7 +10,7 @@ use crate::{
     validate::{
         certificate::signer_name,
         field_value::{Causes, FieldValue},
-        volume, volume_source,
+        pod_certificate, volume, volume_source,
     },
 };
 
@@ -20,6 +22,9 @@ const FIELDS: &[&str] = &[
     "metadata.annotations",
     "metadata.uid",
 ];
+
+/// The paths of a projected certificate.
+const CERTIFICATE_PATHS: [&str; 3] = ["credentialBundlePath", "keyPath", "certificateChainPath"];
 
 /// Validates the source of a volume.
 pub(super) fn check(volume: &Object, path: &str, causes: &mut Vec<StatusCause>) {
@@ -53,14 +58,38 @@ pub(super) fn check(volume: &Object, path: &str, causes: &mut Vec<StatusCause>) 
         }
         mode(&source.get("defaultMode"), causes);
         items(&source, causes);
+        let mut paths = HashSet::new();
         for one in source.get("sources").items() {
             for projection in ["secret", "configMap", "downwardAPI"] {
                 items(&one.get(projection), causes);
             }
             token(&one.get("serviceAccountToken"), causes);
             trust_bundle(&one.get("clusterTrustBundle"), causes);
+            certificate(&one.get("podCertificate"), causes);
+            for path in paths_of(&one) {
+                if !paths.insert(path) {
+                    let detail = "conflicting duplicate paths";
+                    causes.0.push(Cause::invalid(&source.path, path, detail));
+                }
+            }
+            if one.len() > 1 {
+                let detail = "may not specify more than 1 volume type per source";
+                causes.forbidden(&one, detail);
+            }
         }
     }
+}
+
+/// The paths of a source of a projected volume that no other source may have.
+fn paths_of<'a>(source: &FieldValue<'a>) -> Vec<&'a str> {
+    let items = ["secret", "configMap", "downwardAPI"].into_iter();
+    let items = items.flat_map(|projection| source.get(projection).get("items").items());
+    let mut paths: Vec<&str> = items.map(|item| item.get("path").text()).collect();
+    paths.push(source.get("clusterTrustBundle").get("path").text());
+    let certificate = source.get("podCertificate");
+    paths.extend(CERTIFICATE_PATHS.map(|name| certificate.get(name).text()));
+    paths.retain(|path| !path.is_empty());
+    paths
 }
 
 fn mode(mode: &FieldValue<'_>, causes: &mut Causes<'_>) {
@@ -206,6 +235,27 @@ fn trust_bundle(bundle: &FieldValue<'_>, causes: &mut Causes<'_>) {
         (false, false) => causes.required(bundle, "either name or signerName must be specified"),
     }
     inside(&bundle.get("path"), causes);
+}
+
+/// Validates a projection of a certificate of the pod.
+fn certificate(source: &FieldValue<'_>, causes: &mut Causes<'_>) {
+    if !source.is_set() {
+        return;
+    }
+    pod_certificate::projection(source, causes);
+    let mut has_path = false;
+    for name in CERTIFICATE_PATHS {
+        let path = source.get(name);
+        if !path.text().is_empty() {
+            has_path = true;
+            inside(&path, causes);
+        }
+    }
+    if !has_path {
+        let detail =
+            "specify at least one of credentialBundlePath, keyPath, and certificateChainPath";
+        causes.required(source, detail);
+    }
 }
 
 fn token(token: &FieldValue<'_>, causes: &mut Causes<'_>) {
