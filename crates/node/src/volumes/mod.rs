@@ -15,6 +15,7 @@ use std::{
 use k8s_openapi::api::core::v1::{Pod, Volume};
 
 use crate::{
+    certificates::Certificates,
     claims::{ClaimSource, ClaimVolume, ClaimVolumes},
     downward,
     lookup::Lookup,
@@ -107,6 +108,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) pod_values: &'a downward::PodValues,
     /// Tokens of the pod's service account.
     pub(crate) tokens: &'a Issued,
+    /// Certificates of the pod.
+    pub(crate) certificates: &'a Certificates,
     /// The volumes of the pod's claims.
     pub(crate) claims: &'a ClaimVolumes,
     /// The owner of the files.

@@ -67,6 +67,7 @@ fn make_for(
             (token(Some("vault"), 600), "vault".to_owned()),
         ]
         .into(),
+        certificates: &Certificates::new(),
         claims: &ClaimVolumes::new(),
         owner,
     };
@@ -258,6 +259,7 @@ fn claims_are_mounted_from_existing_directories() {
             lookup: &objects(&[]),
             pod_values: &downward::PodValues::default(),
             tokens: &Issued::default(),
+            certificates: &Certificates::new(),
             claims: &[("v".to_owned(), claim)].into(),
             owner,
         };

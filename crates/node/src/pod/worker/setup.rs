@@ -53,6 +53,7 @@ impl Worker {
         if self.ports.is_none() && address != node::ADDRESS {
             self.ports = Some(Arc::new(PodPorts::new(address)));
         }
+        self.request_certificates();
         let folder = self.shared.pod_folder(&self.uid);
         let failed = |error: std::io::Error| {
             let text = format!(
@@ -99,6 +100,27 @@ impl Worker {
         Ok(prepared)
     }
 
+    /// Starts to request the certificates of the volumes.
+    fn request_certificates(&mut self) {
+        let Some(certificates) = self.certificates.clone() else {
+            return;
+        };
+        if !self.certifier.is_empty() {
+            return;
+        }
+        let (shared, pod, inner) = (self.shared.clone(), self.pod.clone(), self.inner.clone());
+        self.certifier.spawn(async move {
+            let note = |note| shared.events.note(&pod, note);
+            let changed = async || {
+                inner
+                    .send(SubtaskMessage::CertificatesChanged)
+                    .await
+                    .is_ok()
+            };
+            certificates.follow(note, changed).await;
+        });
+    }
+
     pub(super) async fn prepare_volumes(
         &self,
     ) -> Result<BTreeMap<String, Prepared>, (&'static str, String)> {
@@ -117,11 +139,14 @@ impl Worker {
         let tokens = self.tokens.issue(TokenSpec::of_volumes(&self.pod)).await;
         let tokens = tokens.map_err(|error| failed(&error))?;
         self.publish_access(&folder, owner).await?;
+        let certificates = self.certificates.as_ref();
+        let certificates = certificates.map(|all| all.current()).unwrap_or_default();
         let inputs = volumes::Inputs {
             pod: &self.pod,
             lookup: &sources,
             pod_values: &pod_values,
             tokens: &tokens,
+            certificates: &certificates,
             claims: &self.claims,
             owner,
         };
