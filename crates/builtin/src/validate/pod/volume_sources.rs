@@ -270,3 +270,91 @@ fn token(token: &FieldValue<'_>, causes: &mut Causes<'_>) {
         causes.0.push(Cause::required(&token.get("path").path, ""));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn problems(sources: &Value) -> Vec<String> {
+        let volume = json!({"projected": {"sources": sources}});
+        let mut causes = Vec::new();
+        check(volume.as_object().unwrap(), "v", &mut causes);
+        let shown = |cause: StatusCause| format!("{}: {}", cause.field, cause.message);
+        causes.into_iter().map(shown).collect()
+    }
+
+    fn with(field: &str, value: Value) -> Vec<String> {
+        let mut source = json!({"signerName": "a.example/signer", "keyType": "ECDSAP521",
+            "credentialBundlePath": "b.pem", "keyPath": "k.pem", "certificateChainPath": "c.pem"});
+        source[field] = value;
+        problems(&json!([{"podCertificate": source}]))
+    }
+
+    #[test]
+    fn certificates_of_the_pod() {
+        let at = "v.projected.sources[0].podCertificate";
+        assert_eq!(with("maxExpirationSeconds", json!(7_862_400)), [""; 0]);
+        assert_eq!(
+            with("maxExpirationSeconds", json!(3599)),
+            [format!(
+                "{at}.maxExpirationSeconds: Invalid value: 3599: if provided, maxExpirationSeconds must be >= 3600"
+            )]
+        );
+        assert_eq!(
+            with("maxExpirationSeconds", json!(7_862_401)),
+            [format!(
+                "{at}.maxExpirationSeconds: Invalid value: 7862401: if provided, maxExpirationSeconds must be <= 7862400"
+            )]
+        );
+        assert_eq!(
+            with("keyType", json!("RSA2048")),
+            [format!(
+                "{at}.keyType: Unsupported value: \"RSA2048\": supported values: \"RSA3072\", \"RSA4096\", \"ECDSAP256\", \"ECDSAP384\", \"ECDSAP521\", \"ED25519\""
+            )]
+        );
+        assert_eq!(
+            with("userAnnotations", json!({"plain": ""})),
+            [format!(
+                "{at}.userAnnotations: Invalid value: \"plain\": must be a domain-prefixed key (such as \"acme.io/foo\")"
+            )]
+        );
+        assert_eq!(
+            with("keyPath", json!("../k")),
+            [format!(
+                "{at}.keyPath: Invalid value: \"../k\": must not contain '..'"
+            )]
+        );
+        assert_eq!(
+            problems(&json!([{"podCertificate": {"signerName": "", "keyType": "ED25519"}}])),
+            [
+                format!("{at}.signerName: Required value"),
+                format!(
+                    "{at}: Required value: specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn sources_have_different_paths() {
+        let duplicate = |path: &str| {
+            format!("v.projected: Invalid value: {path:?}: conflicting duplicate paths")
+        };
+        assert_eq!(with("keyPath", json!("b.pem")), [duplicate("b.pem")]);
+        let bundle = json!({"name": "a", "path": "x"});
+        let map = json!({"name": "m", "items": [{"key": "k", "path": "x"}]});
+        assert_eq!(
+            problems(&json!([{"clusterTrustBundle": bundle}, {"configMap": map}])),
+            [duplicate("x")]
+        );
+        assert_eq!(
+            problems(&json!([{"clusterTrustBundle": bundle, "configMap": {"name": "m"}}])),
+            [
+                "v.projected.sources[0]: Forbidden: may not specify more than 1 volume type per source"
+            ]
+        );
+    }
+}
