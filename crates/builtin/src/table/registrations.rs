@@ -120,10 +120,8 @@ pub(crate) fn bundle(object: &Value, _: Timestamp) -> Vec<Value> {
 
 pub(crate) fn pod_request(object: &Value, _: Timestamp) -> Vec<Value> {
     let field = |name: &str| text(object, &format!("/spec/{name}")).into();
-    let known = ["Issued", "Denied", "Failed"].into_iter();
-    let state = known
-        .filter(|kind| condition(object, kind).is_some())
-        .last();
+    let mut known = ["Issued", "Denied", "Failed"].into_iter();
+    let state = known.find(|kind| condition(object, kind).is_some());
     vec![
         name(object),
         field("podName"),
