@@ -193,6 +193,8 @@ pub struct KindRules {
     pub validate_update: fn(&Object, &Object, &mut Vec<StatusCause>),
     /// Validates a change of the status: the object before and after it.
     pub validate_status: fn(&Object, &Object, &mut Vec<StatusCause>),
+    /// As `validate_status`, for rules that depend on the time.
+    pub validate_status_now: fn(&Object, &Object, Timestamp, &mut Vec<StatusCause>),
 
     /// What a write checks or sets by the other objects of the cluster.
     pub admission: Admission,
@@ -242,6 +244,7 @@ pub static PLAIN: KindRules = KindRules {
     validate_new: |_, _| {},
     validate_update: |_, _, _| {},
     validate_status: |_, _, _| {},
+    validate_status_now: |_, _, _, _| {},
     admission: Admission::None,
     reads_all_of: &[],
     pod_selector: PodSelector::Labels,

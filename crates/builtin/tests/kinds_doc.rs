@@ -68,8 +68,9 @@ fn document() -> String {
          and audit annotations, are recorded in the audit log.\n\n\
          HorizontalPodAutoscalers are also served in autoscaling/v1; annotations contain the fields\n\
          that this version lacks. CertificateSigningRequests have the subresource `approval`. The\n\
-         server does not validate the contents of the PEM blocks of certificate requests and\n\
-         certificates, including their signatures.\n\n\
+         server does not validate the contents of the PEM blocks of their requests and\n\
+         certificates, including their signatures. PodCertificateRequests are validated completely,\n\
+         except that signatures with RSA-PSS or SHA-1 are refused.\n\n\
          The embedded cluster does not set the taint `not-ready` on new nodes, which can run pods at\n\
          once. The finalizers that protect volumes and claims in use are set as in Kubernetes:\n\
          without controllers (`start_server()`), your own controllers or you remove them. It does not\n\

@@ -77,6 +77,8 @@ macro_rules! builtin_kinds {
             api::certificates::v1, CertificateSigningRequest, CertificateSigningRequestItem, CertificateSigningRequestList, certificatesigningrequests;
             /// Certificates of authorities.
             api::certificates::v1, ClusterTrustBundle, ClusterTrustBundleItem, ClusterTrustBundleList, clustertrustbundles;
+            /// A node's request for a certificate of a pod.
+            api::certificates::v1, PodCertificateRequest, PodCertificateRequestItem, PodCertificateRequestList, podcertificaterequests;
             /// A lease, for leader election.
             api::coordination::v1, Lease, LeaseItem, LeaseList, leases;
             /// Addresses behind a Service.

@@ -69,6 +69,7 @@ def examples(namespace):
         ("batch", "Job"): {"spec": {"template": once, "suspend": True}},
         ("certificates.k8s.io", "CertificateSigningRequest"): None,
         ("certificates.k8s.io", "ClusterTrustBundle"): None,
+        ("certificates.k8s.io", "PodCertificateRequest"): None,
         ("coordination.k8s.io", "Lease"): {"spec": {"holderIdentity": "me"}},
         ("discovery.k8s.io", "EndpointSlice"): {
             "addressType": "IPv4",

@@ -283,6 +283,10 @@ impl Controllers {
             );
         }
         start(
+            "podcertificaterequest-cleaner",
+            Box::new(|cluster, caches, _| certificates::run_cleaner(cluster, caches).boxed()),
+        );
+        start(
             "clusterrole-aggregation",
             Box::new(|cluster, caches, _| cluster_roles::run(cluster, caches).boxed()),
         );

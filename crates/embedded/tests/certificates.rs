@@ -1,12 +1,12 @@
 //! CertificateSigningRequests: approved requests are signed, and the certificates
-//! authenticate their users.
+//! authenticate their users. PodCertificateRequests: who may decide about them.
 
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use longshore_client::{Cluster, Item, Patch, kinds::CertificateSigningRequest};
+use longshore_client::{Cluster, FieldSelector, Item, Patch, kinds::CertificateSigningRequest};
 use longshore_embedded::{EmbeddedCluster, Options};
 use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, KeyPair};
 use serde_json::{Value, json};
@@ -273,5 +273,104 @@ async fn deciding_and_signing_require_the_permission_for_the_signer() {
     bundles.create(&bundle).await.unwrap();
     let patch = Patch::merge(json!({"metadata": {"labels": {"a": "b"}}}));
     bundles.patch("example.com:own:a", &patch).await.unwrap();
+    embedded.stop().await;
+}
+
+/// A user in the group `team`, who has a certificate, and whose role `x` has rules.
+async fn member(embedded: &EmbeddedCluster, rules: &Value) -> Cluster {
+    let cluster = embedded.cluster();
+    let role = json!({"metadata": {"name": "x"}, "rules": rules});
+    let binding = json!({
+        "metadata": {"name": "x"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "x"},
+        "subjects": [{"kind": "Group", "name": "team",
+                      "apiGroup": "rbac.authorization.k8s.io"}],
+    });
+    for (plural, object) in [("clusterroles", role), ("clusterrolebindings", binding)] {
+        let path = format!("/apis/rbac.authorization.k8s.io/v1/{plural}");
+        cluster.proxy().post(path, &[], &object).await.unwrap();
+    }
+    let (object, key) = request(CLIENT, "ana", "team", &["client auth"]);
+    cluster.proxy().post(PATH, &[], &object).await.unwrap();
+    decide(&cluster, "Approved").await.unwrap();
+    let issued = status(&cluster, is_issued).await;
+    client(embedded, &issued["certificate"], &key).await
+}
+
+#[tokio::test]
+async fn only_signers_decide_about_requests_of_pods() {
+    let embedded = start().await;
+    let cluster = embedded.cluster();
+    let all = ["podcertificaterequests", "podcertificaterequests/status"];
+    let rule = |resources: &[&str], verbs: &[&str]| json!({"apiGroups": ["certificates.k8s.io"], "resources": resources, "verbs": verbs});
+    let mut rules = vec![rule(&all, &["create", "get", "update", "patch"])];
+    let ana = member(&embedded, &json!(rules)).await;
+
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    let request = params.serialize_request(&KeyPair::generate().unwrap());
+    let request = json!({
+        "metadata": {"name": "r"},
+        "spec": {
+            "signerName": "a.example/signer", "podName": "p", "podUID": "1",
+            "serviceAccountName": "default", "serviceAccountUID": "2",
+            "nodeName": "n", "nodeUID": "3",
+            "stubPKCS10Request": STANDARD.encode(request.unwrap().der()),
+        },
+    });
+    let requests = ana
+        .podcertificaterequests()
+        .in_namespace("default")
+        .unwrap();
+    // A status in the request is dropped.
+    let mut decided = request.clone();
+    decided["status"] = json!({"certificateChain": "x"});
+    let made = requests.create(&decided).await.unwrap().raw().unwrap();
+    assert_eq!(made["status"], json!({}));
+    assert_eq!(made["spec"]["maxExpirationSeconds"], 86_400);
+    // The spec is fixed.
+    let patch = Patch::merge(json!({"spec": {"podName": "other"}}));
+    let fixed = requests.patch("r", &patch).await.unwrap_err().to_string();
+    assert!(fixed.contains("field is immutable"), "{fixed}");
+
+    let denied = json!({"type": "Denied", "status": "True", "reason": "Unknown", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    let patch = json!({"status": {"conditions": [denied]}});
+    let path = "/apis/certificates.k8s.io/v1/namespaces/default/podcertificaterequests/r";
+    let mut update = made.clone();
+    update["status"] = patch["status"].clone();
+    let put = async |object: &Value| ana.proxy().put(format!("{path}/status"), &[], object).await;
+    let message = "spec.signerName: Forbidden: User \"ana\" is not permitted to \"sign\" for signer \"a.example/signer\"";
+    let refused = [
+        put(&update).await.unwrap_err(),
+        requests
+            .patch_status("r", &Patch::merge(patch.clone()))
+            .await
+            .unwrap_err(),
+    ];
+    for error in refused {
+        assert_eq!(error.code(), Some(422));
+        assert!(error.to_string().contains(message), "{error}");
+    }
+    // What is invalid is reported first, and a write without a change is permitted.
+    let invalid = Patch::merge(json!({"status": {"certificateChain": "x"}}));
+    let invalid = requests.patch_status("r", &invalid).await.unwrap_err();
+    assert!(invalid.to_string().contains("status is immutable unless"));
+    put(&made).await.unwrap();
+
+    let mut signers = rule(&["signers"], &["sign"]);
+    signers["resourceNames"] = json!(["a.example/*"]);
+    rules.push(signers);
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles/x";
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "x"}, "rules": rules});
+    cluster.proxy().put(roles, &[], &role).await.unwrap();
+    put(&update).await.unwrap();
+    let own = FieldSelector::everything()
+        .with("spec.nodeName", "n")
+        .with("spec.podName", "p")
+        .with("spec.signerName", "a.example/signer");
+    let found = cluster.podcertificaterequests().fields(own).list().await;
+    assert_eq!(found.unwrap().items.len(), 1);
     embedded.stop().await;
 }

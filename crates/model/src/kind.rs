@@ -299,6 +299,7 @@ pub static BUILTIN: &[KindInfo] = &[
     kind("batch", "Job", "jobs", "job", &[], &["all"], Namespaced, &["status"]),
     kind("certificates.k8s.io", "CertificateSigningRequest", "certificatesigningrequests", "certificatesigningrequest", &["csr"], &[], Cluster, &["approval", "status"]),
     kind("certificates.k8s.io", "ClusterTrustBundle", "clustertrustbundles", "clustertrustbundle", &[], &[], Cluster, &[]),
+    kind("certificates.k8s.io", "PodCertificateRequest", "podcertificaterequests", "podcertificaterequest", &[], &[], Namespaced, &["status"]),
     kind("coordination.k8s.io", "Lease", "leases", "lease", &[], &[], Namespaced, &[]),
     kind("discovery.k8s.io", "EndpointSlice", "endpointslices", "endpointslice", &[], &[], Namespaced, &[]),
     kind("flowcontrol.apiserver.k8s.io", "FlowSchema", "flowschemas", "flowschema", &[], &[], Cluster, &["status"]),

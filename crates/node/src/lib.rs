@@ -46,6 +46,7 @@
 mod access;
 mod address;
 mod agent;
+mod certificates;
 mod claims;
 mod collect;
 mod devices;
@@ -65,6 +66,7 @@ mod lookup;
 mod machine;
 mod memory;
 mod node;
+mod pem;
 mod pod;
 mod probes;
 mod remover;

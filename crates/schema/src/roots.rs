@@ -105,6 +105,7 @@ pub(crate) static ROOTS: &[Root] = &[
     stored::<batch::Job>(),
     stored::<certificates::CertificateSigningRequest>(),
     stored::<certificates::ClusterTrustBundle>(),
+    stored::<certificates::PodCertificateRequest>(),
     stored::<coordination::Lease>(),
     stored::<discovery::EndpointSlice>(),
     stored::<events::Event>(),

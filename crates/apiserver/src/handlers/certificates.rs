@@ -1,5 +1,5 @@
-//! Rules of CertificateSigningRequests and ClusterTrustBundles that depend on the user or on the request in
-//! PEM, as Kubernetes' admission checks them.
+//! Rules of CertificateSigningRequests, ClusterTrustBundles and PodCertificateRequests that depend
+//! on the user or on the request in PEM, as Kubernetes' admission checks them.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use longshore_engine::Subresource;
@@ -16,6 +16,7 @@ use crate::{
 const GROUP: &str = "certificates.k8s.io";
 const PLURAL: &str = "certificatesigningrequests";
 const BUNDLES: &str = "clustertrustbundles";
+const POD_REQUESTS: &str = "podcertificaterequests";
 /// Signs certificates of clients.
 const CLIENT: &str = "kubernetes.io/kube-apiserver-client";
 
@@ -25,6 +26,35 @@ pub(super) fn is_request(kind: &KindInfo) -> bool {
 
 pub(super) fn is_bundle(kind: &KindInfo) -> bool {
     *kind.gvk.group == *GROUP && *kind.plural == *BUNDLES
+}
+
+pub(super) fn is_pod_request(kind: &KindInfo) -> bool {
+    *kind.gvk.group == *GROUP && *kind.plural == *POD_REQUESTS
+}
+
+/// Checks that a user who changes the status of a PodCertificateRequest may sign for its
+/// signer.
+pub(super) fn check_pod_signature(
+    (authorizer, user): (&Authorizer, &User),
+    before: Option<&Value>,
+    after: &Value,
+) -> Result<(), StatusError> {
+    let is_same = before.is_some_and(|before| before["status"] == after["status"]);
+    let signer = after["spec"]["signerName"].as_str().unwrap_or_default();
+    if is_same || may(authorizer, user, "sign", signer) {
+        return Ok(());
+    }
+    let cause = StatusCause {
+        reason: "FieldValueForbidden".into(),
+        message: format!(
+            "Forbidden: User {:?} is not permitted to \"sign\" for signer {signer:?}",
+            user.name
+        ),
+        field: "spec.signerName".into(),
+    };
+    let name = after["metadata"]["name"].as_str().unwrap_or_default();
+    let kind = "PodCertificateRequest";
+    Err(StatusError::invalid_review(kind, GROUP, name, vec![cause]))
 }
 
 /// Checks that a user may publish certificates of a bundle's signer.

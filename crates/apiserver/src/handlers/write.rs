@@ -197,6 +197,15 @@ pub(super) async fn update(
         options,
     };
     let engine = &call.shared.engine;
+    if checks_pod_signature(&call, &presented_kind, subresource) {
+        // The update names the version that it replaces.
+        let mut trial = update.clone();
+        trial.options.dry_run = true;
+        let before = stored(&call, &trial.target);
+        let trial = engine.update(trial).await?.object.value();
+        let authorizer = &call.shared.authorizer;
+        certificates::check_pod_signature((authorizer, &call.user), before.as_ref(), &trial)?;
+    }
     let mut written = match &admission {
         Some(admission) => engine.update_reviewed(update, admission).await?,
         None => engine.update(update).await?,
@@ -233,6 +242,14 @@ fn check_signer(
     }
 }
 
+/// Whether a write must be that of a signer if it changes the status. As in Kubernetes, this is
+/// checked after the result is validated.
+fn checks_pod_signature(call: &Call, kind: &KindInfo, subresource: Subresource) -> bool {
+    subresource == Subresource::Status
+        && certificates::is_pod_request(kind)
+        && !call.shared.authorizer.allows_everything(&call.user)
+}
+
 /// Checks what a new object says about certificates.
 fn check_new_certificates(call: &Call, kind: &KindInfo, object: &Value) -> Result<(), StatusError> {
     if certificates::is_bundle(kind) {
@@ -256,8 +273,8 @@ fn stored(call: &Call, target: &Target) -> Option<Value> {
     current(call, target).map(|object| object.value())
 }
 
-/// Patches an object. What a patch of a role or binding results in is checked
-/// before it is stored.
+/// Patches an object. What a patch of a role or binding, or of the status of a
+/// PodCertificateRequest, results in is checked before it is stored.
 async fn patch_guarded(
     call: &Call,
     patch: Patch,
@@ -268,7 +285,8 @@ async fn patch_guarded(
         Some(admission) => engine.patch_reviewed(patch, admission).await,
         None => engine.patch(patch).await,
     };
-    if !Guard::is_needed(&call.shared.authorizer, &call.user, &patch.target.kind) {
+    let signs = checks_pod_signature(call, &patch.target.kind, patch.subresource);
+    if !signs && !Guard::is_needed(&call.shared.authorizer, &call.user, &patch.target.kind) {
         return Ok(send(patch).await?);
     }
     let target = patch.target.clone();
@@ -285,6 +303,12 @@ async fn patch_guarded(
         let trial = engine.patch(trial).await?;
         if let Some(guard) = &guard {
             guard.check(stored(call, &target).as_ref(), &trial.object.value())?;
+        }
+        if signs {
+            let before = stored(call, &target);
+            let after = trial.object.value();
+            let authorizer = &call.shared.authorizer;
+            certificates::check_pod_signature((authorizer, &call.user), before.as_ref(), &after)?;
         }
         if patch.options.dry_run {
             return match admission {

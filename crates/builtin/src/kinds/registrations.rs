@@ -139,6 +139,21 @@ pub(super) static KINDS: &[KindRules] = &[
         ..PLAIN
     },
     KindRules {
+        group: "certificates.k8s.io",
+        kind: "PodCertificateRequest",
+        behaviour: Acts("the node requests certificates for projected volumes with it"),
+        fields: &["spec.nodeName", "spec.podName", "spec.signerName"],
+        unconditional_update: false,
+        status_metadata: &[],
+        fill: validate::pod_certificate::fill,
+        validate_new: validate::pod_certificate::new_request,
+        validate_update: validate::pod_certificate::update,
+        validate_status_now: validate::pod_certificate::status,
+        columns: registrations::POD_REQUEST,
+        cells: registrations::pod_request,
+        ..PLAIN
+    },
+    KindRules {
         group: "coordination.k8s.io",
         kind: "Lease",
         behaviour: Acts("the node agent renews its own"),

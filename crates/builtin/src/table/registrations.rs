@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     Column, age_cell,
     columns::{AGE, NAME, column},
-    condition, count, duration, name, or, text,
+    condition, count, duration, labels, name, or, text,
 };
 
 #[rustfmt::skip]
@@ -76,6 +76,17 @@ pub(crate) const BUNDLE: &[Column] = &[
 ];
 
 #[rustfmt::skip]
+pub(crate) const POD_REQUEST: &[Column] = &[
+    NAME,
+    column("PodName", "string", "", 0, "The pod that gets the certificate."),
+    column("ServiceAccountName", "string", "", 0, "The service account of the pod."),
+    column("NodeName", "string", "", 0, "The node of the pod."),
+    column("SignerName", "string", "", 0, "The signer of the certificate."),
+    column("State", "string", "", 0, "Is the request Pending, Issued, Denied, or Failed?"),
+    column("UnverifiedUserAnnotations", "string", "", 0, "What the author of the pod tells the signer."),
+];
+
+#[rustfmt::skip]
 pub(crate) const RUNTIME: &[Column] = &[
     NAME,
     column("Handler", "string", "", 0, "What a node calls the runtime."),
@@ -105,6 +116,21 @@ pub(crate) fn service(object: &Value, now: Timestamp) -> Vec<Value> {
 pub(crate) fn bundle(object: &Value, _: Timestamp) -> Vec<Value> {
     let signer = or(text(object, "/spec/signerName"), "<none>");
     vec![name(object), signer.into()]
+}
+
+pub(crate) fn pod_request(object: &Value, _: Timestamp) -> Vec<Value> {
+    let field = |name: &str| text(object, &format!("/spec/{name}")).into();
+    let mut known = ["Issued", "Denied", "Failed"].into_iter();
+    let state = known.find(|kind| condition(object, kind).is_some());
+    vec![
+        name(object),
+        field("podName"),
+        field("serviceAccountName"),
+        field("nodeName"),
+        field("signerName"),
+        state.unwrap_or("Pending").into(),
+        labels(object, "/spec/unverifiedUserAnnotations").into(),
+    ]
 }
 
 pub(crate) fn request(object: &Value, now: Timestamp) -> Vec<Value> {

@@ -25,6 +25,7 @@ pub(crate) mod node;
 mod node_selector;
 mod pem;
 pub(crate) mod pod;
+pub(crate) mod pod_certificate;
 pub(crate) mod policy;
 pub(crate) mod quota;
 pub(crate) mod rbac;
@@ -41,6 +42,7 @@ pub(crate) mod webhook;
 pub(crate) mod workload;
 mod zero_values;
 
+use jiff::Timestamp;
 use longshore_model::{KindInfo, StatusCause};
 
 pub use meta::deletion;
@@ -93,11 +95,17 @@ pub fn metadata(
     causes
 }
 
-/// Validates a change of the status.
+/// Validates a change of the status, which happens at a time.
 #[must_use]
-pub fn status(rules: &KindRules, before: &Object, after: &Object) -> Vec<StatusCause> {
+pub fn status(
+    rules: &KindRules,
+    before: &Object,
+    after: &Object,
+    now: Timestamp,
+) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     (rules.validate_status)(before, after, &mut causes);
+    (rules.validate_status_now)(before, after, now, &mut causes);
     causes
 }
 

@@ -3,12 +3,13 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 /// Parses the first PEM block of a text: its type, its contents, and the text
-/// after it.
+/// after it. Headers of the block are ignored.
 pub(super) fn block(text: &str) -> Option<(&str, Vec<u8>, &str)> {
     let (_, text) = text.split_once("-----BEGIN ")?;
     let (kind, text) = text.split_once("-----")?;
     let (body, rest) = text.split_once(&format!("-----END {kind}-----"))?;
-    let body: String = body.split_ascii_whitespace().collect();
+    let lines = body.lines().filter(|line| !line.contains(':'));
+    let body: String = lines.flat_map(str::split_ascii_whitespace).collect();
     Some((kind, STANDARD.decode(body).ok()?, rest))
 }
 

@@ -80,7 +80,7 @@ fn problems(mut text: &str) -> Vec<Problem> {
 }
 
 /// Returns the elements of a sequence, encoded.
-fn elements(der: &[u8]) -> ASN1Result<Vec<Vec<u8>>> {
+pub(super) fn elements(der: &[u8]) -> ASN1Result<Vec<Vec<u8>>> {
     yasna::parse_der(der, |reader| {
         reader.collect_sequence_of(|reader| reader.read_der())
     })

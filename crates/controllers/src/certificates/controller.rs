@@ -8,7 +8,7 @@ use longshore_model::time;
 use serde_json::{Value, json};
 
 use super::{
-    age, approve,
+    GROUP, age, approve,
     facts::Request,
     rules,
     sign::{self, validity},
@@ -24,7 +24,6 @@ use crate::{
 const NAME: &str = "certificates";
 /// The number of workers.
 const WORKERS: usize = 2;
-const GROUP: &str = "certificates.k8s.io";
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
 /// Runs the controller until its cluster is closed.

@@ -122,7 +122,7 @@ pub(super) fn replace(
                 None => {
                     let mut causes = match approval {
                         true => validate::approval(&before, &new),
-                        false => validate::status(&rules, &before, &new),
+                        false => validate::status(&rules, &before, &new, tx.now),
                     };
                     causes.extend(validate::metadata(&info, &rules, &before, &new));
                     causes

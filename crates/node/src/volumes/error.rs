@@ -3,7 +3,7 @@
 use std::io;
 
 use super::trust::TrustError;
-use crate::downward::FieldError;
+use crate::{certificates::CertificateError, downward::FieldError};
 
 /// Why a volume cannot be prepared; the pod waits and the agent retries.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +39,11 @@ pub(crate) enum VolumeError {
     Field { volume: String, source: FieldError },
     #[error("MountVolume.SetUp failed for volume \"{volume}\" : {source}")]
     Trust { volume: String, source: TrustError },
+    #[error("MountVolume.SetUp failed for volume \"{volume}\" : {source}")]
+    Certificate {
+        volume: String,
+        source: CertificateError,
+    },
     #[error("MountVolume.SetUp failed for volume \"{volume}\" : no token was fetched")]
     NoToken { volume: String },
     #[error(

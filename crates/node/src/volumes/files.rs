@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{DownwardAPIVolumeFile, KeyToPath, Volume, VolumeProjection};
+use k8s_openapi::api::core::v1::{
+    DownwardAPIVolumeFile, KeyToPath, PodCertificateProjection, Volume, VolumeProjection,
+};
 
 use super::{
     Inputs, VolumeError,
@@ -12,6 +14,7 @@ use super::{
 };
 use crate::{
     access::{AccountFiles, is_account_volume},
+    certificates::{CertificateError, Credentials},
     downward,
     security::Owner,
     tokens::TokenSpec,
@@ -44,8 +47,12 @@ impl Inputs<'_> {
             self.downward(name, source.items.as_deref(), mode, &mut files)?;
         } else if let Some(projected) = &volume.projected {
             let mode = mode(projected.default_mode, 0o644);
-            for source in projected.sources.iter().flatten() {
-                self.projection(volume, source, mode, &mut files)?;
+            for (index, source) in projected.sources.iter().flatten().enumerate() {
+                if let Some(source) = &source.pod_certificate {
+                    self.certificate((name, index), source, mode, &mut files)?;
+                } else {
+                    self.projection(volume, source, mode, &mut files)?;
+                }
             }
         } else {
             return Err(VolumeError::Unsupported {
@@ -99,6 +106,33 @@ impl Inputs<'_> {
                     ..VolumeFile::default()
                 },
             );
+        }
+        Ok(())
+    }
+
+    /// Returns the files of a source with a certificate of the pod.
+    fn certificate(
+        &self,
+        (volume, index): (&str, usize),
+        source: &PodCertificateProjection,
+        mode: u32,
+        files: &mut Files,
+    ) -> Result<(), VolumeError> {
+        let issued = self.certificates.get(&(volume.to_owned(), index));
+        let issued = issued.cloned().unwrap_or(Err(CertificateError::NotIssued));
+        let Credentials { key, chain } = issued.map_err(|source| VolumeError::Certificate {
+            volume: volume.to_owned(),
+            source,
+        })?;
+        for (path, text) in [
+            (&source.credential_bundle_path, [key.pem(), &chain].concat()),
+            (&source.key_path, key.pem().to_owned()),
+            (&source.certificate_chain_path, chain.clone()),
+        ] {
+            if let Some(path) = path.as_ref().filter(|path| !path.is_empty()) {
+                let file = token_file(&text, self.owner, mode);
+                files.insert(relative(volume, path)?, file);
+            }
         }
         Ok(())
     }
@@ -159,13 +193,13 @@ impl Inputs<'_> {
     }
 }
 
-/// Creates the file of a token. As with the kubelet, it belongs to the user
+/// Creates the file of a token or of a certificate. As with the kubelet, it belongs to the user
 /// that all containers share; with an `fsGroup`, the group may read it too;
 /// without either, everyone in the pod can read it.
-fn token_file(token: &str, owner: Owner, mode: u32) -> VolumeFile {
+pub(crate) fn token_file(text: &str, owner: Owner, mode: u32) -> VolumeFile {
     let is_private = owner.user.is_some() || owner.group.is_some();
     VolumeFile {
-        bytes: token.as_bytes().to_vec(),
+        bytes: text.as_bytes().to_vec(),
         mode: if is_private { 0o600 } else { mode },
         user: owner.user,
     }

@@ -16,6 +16,7 @@ use k8s_openapi::api::core::v1::{DownwardAPIVolumeFile, Pod, Volume};
 
 use crate::{
     access::{AccountFiles, ROOT_CA, is_account_volume},
+    certificates::Certificates,
     claims::{ClaimSource, ClaimVolume, ClaimVolumes},
     downward,
     lookup::Lookup,
@@ -129,6 +130,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) tokens: &'a Issued,
     /// Which files of its service account it gets.
     pub(crate) account: AccountFiles,
+    /// Certificates of the pod.
+    pub(crate) certificates: &'a Certificates,
     /// The volumes of the pod's claims.
     pub(crate) claims: &'a ClaimVolumes,
     /// The owner of the files.

@@ -68,6 +68,7 @@ fn make_for(
         ]
         .into(),
         account: AccountFiles::Complete,
+        certificates: &Certificates::new(),
         claims: &ClaimVolumes::new(),
         owner,
     };
@@ -260,6 +261,7 @@ fn claims_are_mounted_from_existing_directories() {
             pod_values: &downward::PodValues::default(),
             tokens: &Issued::default(),
             account: AccountFiles::Complete,
+            certificates: &Certificates::new(),
             claims: &[("v".to_owned(), claim)].into(),
             owner,
         };

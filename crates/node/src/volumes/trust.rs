@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
 use k8s_openapi::{
     api::core::v1::ClusterTrustBundleProjection, apimachinery::pkg::apis::meta::v1 as meta,
 };
@@ -12,10 +11,7 @@ use longshore_model::{
 };
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
-use crate::lookup::TrustBundle;
-
-/// The length of a line of base64 in PEM.
-const LINE: usize = 64;
+use crate::{lookup::TrustBundle, pem};
 
 /// Why a projection has no certificates.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +60,8 @@ pub(super) fn anchors(
         .flat_map(|bundle| CertificateDer::pem_slice_iter(bundle.pem.as_bytes()).flatten())
         .map(|certificate| certificate.to_vec())
         .collect();
-    Ok(certificates.iter().map(|der| pem(der)).collect())
+    let block = |der: &Vec<u8>| pem::block("CERTIFICATE", der);
+    Ok(certificates.iter().map(block).collect())
 }
 
 fn selector(written: &meta::LabelSelector) -> Result<LabelSelector, SelectorError> {
@@ -79,18 +76,6 @@ fn selector(written: &meta::LabelSelector) -> Result<LabelSelector, SelectorErro
             })
             .collect(),
     })
-}
-
-fn pem(der: &[u8]) -> String {
-    let text = BASE64_STANDARD.encode(der);
-    let mut block = "-----BEGIN CERTIFICATE-----\n".to_owned();
-    for line in text.as_bytes().chunks(LINE) {
-        // Base64 is ASCII.
-        block.push_str(&String::from_utf8_lossy(line));
-        block.push('\n');
-    }
-    block.push_str("-----END CERTIFICATE-----\n");
-    block
 }
 
 #[cfg(test)]

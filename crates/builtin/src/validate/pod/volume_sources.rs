@@ -1,5 +1,7 @@
 //! Validation of the sources of pod volumes.
 
+use std::collections::HashSet;
+
 use longshore_model::StatusCause;
 
 use crate::{
@@ -8,7 +10,7 @@ use crate::{
     validate::{
         certificate::signer_name,
         field_value::{Causes, FieldValue},
-        volume, volume_source,
+        pod_certificate, volume, volume_source,
     },
 };
 
@@ -20,6 +22,9 @@ const FIELDS: &[&str] = &[
     "metadata.annotations",
     "metadata.uid",
 ];
+
+/// The paths of a projected certificate.
+const CERTIFICATE_PATHS: [&str; 3] = ["credentialBundlePath", "keyPath", "certificateChainPath"];
 
 /// Validates the source of a volume.
 pub(super) fn check(volume: &Object, path: &str, causes: &mut Vec<StatusCause>) {
@@ -53,14 +58,38 @@ pub(super) fn check(volume: &Object, path: &str, causes: &mut Vec<StatusCause>) 
         }
         mode(&source.get("defaultMode"), causes);
         items(&source, causes);
+        let mut paths = HashSet::new();
         for one in source.get("sources").items() {
             for projection in ["secret", "configMap", "downwardAPI"] {
                 items(&one.get(projection), causes);
             }
             token(&one.get("serviceAccountToken"), causes);
             trust_bundle(&one.get("clusterTrustBundle"), causes);
+            certificate(&one.get("podCertificate"), causes);
+            for path in paths_of(&one) {
+                if !paths.insert(path) {
+                    let detail = "conflicting duplicate paths";
+                    causes.0.push(Cause::invalid(&source.path, path, detail));
+                }
+            }
+            if one.len() > 1 {
+                let detail = "may not specify more than 1 volume type per source";
+                causes.forbidden(&one, detail);
+            }
         }
     }
+}
+
+/// The paths of a source of a projected volume that no other source may have.
+fn paths_of<'a>(source: &FieldValue<'a>) -> Vec<&'a str> {
+    let items = ["secret", "configMap", "downwardAPI"].into_iter();
+    let items = items.flat_map(|projection| source.get(projection).get("items").items());
+    let mut paths: Vec<&str> = items.map(|item| item.get("path").text()).collect();
+    paths.push(source.get("clusterTrustBundle").get("path").text());
+    let certificate = source.get("podCertificate");
+    paths.extend(CERTIFICATE_PATHS.map(|name| certificate.get(name).text()));
+    paths.retain(|path| !path.is_empty());
+    paths
 }
 
 fn mode(mode: &FieldValue<'_>, causes: &mut Causes<'_>) {
@@ -208,6 +237,27 @@ fn trust_bundle(bundle: &FieldValue<'_>, causes: &mut Causes<'_>) {
     inside(&bundle.get("path"), causes);
 }
 
+/// Validates a projection of a certificate of the pod.
+fn certificate(source: &FieldValue<'_>, causes: &mut Causes<'_>) {
+    if !source.is_set() {
+        return;
+    }
+    pod_certificate::projection(source, causes);
+    let mut has_path = false;
+    for name in CERTIFICATE_PATHS {
+        let path = source.get(name);
+        if !path.text().is_empty() {
+            has_path = true;
+            inside(&path, causes);
+        }
+    }
+    if !has_path {
+        let detail =
+            "specify at least one of credentialBundlePath, keyPath, and certificateChainPath";
+        causes.required(source, detail);
+    }
+}
+
 fn token(token: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if !token.is_set() {
         return;
@@ -218,5 +268,93 @@ fn token(token: &FieldValue<'_>, causes: &mut Causes<'_>) {
     }
     if token.get("path").text().is_empty() {
         causes.0.push(Cause::required(&token.get("path").path, ""));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn problems(sources: &Value) -> Vec<String> {
+        let volume = json!({"projected": {"sources": sources}});
+        let mut causes = Vec::new();
+        check(volume.as_object().unwrap(), "v", &mut causes);
+        let shown = |cause: StatusCause| format!("{}: {}", cause.field, cause.message);
+        causes.into_iter().map(shown).collect()
+    }
+
+    fn with(field: &str, value: Value) -> Vec<String> {
+        let mut source = json!({"signerName": "a.example/signer", "keyType": "ECDSAP521",
+            "credentialBundlePath": "b.pem", "keyPath": "k.pem", "certificateChainPath": "c.pem"});
+        source[field] = value;
+        problems(&json!([{"podCertificate": source}]))
+    }
+
+    #[test]
+    fn certificates_of_the_pod() {
+        let at = "v.projected.sources[0].podCertificate";
+        assert_eq!(with("maxExpirationSeconds", json!(7_862_400)), [""; 0]);
+        assert_eq!(
+            with("maxExpirationSeconds", json!(3599)),
+            [format!(
+                "{at}.maxExpirationSeconds: Invalid value: 3599: if provided, maxExpirationSeconds must be >= 3600"
+            )]
+        );
+        assert_eq!(
+            with("maxExpirationSeconds", json!(7_862_401)),
+            [format!(
+                "{at}.maxExpirationSeconds: Invalid value: 7862401: if provided, maxExpirationSeconds must be <= 7862400"
+            )]
+        );
+        assert_eq!(
+            with("keyType", json!("RSA2048")),
+            [format!(
+                "{at}.keyType: Unsupported value: \"RSA2048\": supported values: \"RSA3072\", \"RSA4096\", \"ECDSAP256\", \"ECDSAP384\", \"ECDSAP521\", \"ED25519\""
+            )]
+        );
+        assert_eq!(
+            with("userAnnotations", json!({"plain": ""})),
+            [format!(
+                "{at}.userAnnotations: Invalid value: \"plain\": must be a domain-prefixed key (such as \"acme.io/foo\")"
+            )]
+        );
+        assert_eq!(
+            with("keyPath", json!("../k")),
+            [format!(
+                "{at}.keyPath: Invalid value: \"../k\": must not contain '..'"
+            )]
+        );
+        assert_eq!(
+            problems(&json!([{"podCertificate": {"signerName": "", "keyType": "ED25519"}}])),
+            [
+                format!("{at}.signerName: Required value"),
+                format!(
+                    "{at}: Required value: specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn sources_have_different_paths() {
+        let duplicate = |path: &str| {
+            format!("v.projected: Invalid value: {path:?}: conflicting duplicate paths")
+        };
+        assert_eq!(with("keyPath", json!("b.pem")), [duplicate("b.pem")]);
+        let bundle = json!({"name": "a", "path": "x"});
+        let map = json!({"name": "m", "items": [{"key": "k", "path": "x"}]});
+        assert_eq!(
+            problems(&json!([{"clusterTrustBundle": bundle}, {"configMap": map}])),
+            [duplicate("x")]
+        );
+        assert_eq!(
+            problems(&json!([{"clusterTrustBundle": bundle, "configMap": {"name": "m"}}])),
+            [
+                "v.projected.sources[0]: Forbidden: may not specify more than 1 volume type per source"
+            ]
+        );
     }
 }

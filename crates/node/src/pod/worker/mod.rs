@@ -36,6 +36,7 @@ use super::{
     status::{self, Phase},
 };
 use crate::{
+    certificates::PodCertificates,
     claims::ClaimVolumes,
     events::Note,
     host_ports::Rejection,
@@ -67,6 +68,8 @@ enum SubtaskMessage {
     HookEnded(HookEnd),
     /// A ConfigMap or Secret of a volume may have changed.
     SourcesChanged,
+    /// Certificates of the pod were issued or refused.
+    CertificatesChanged,
     /// This many readers of a container's log were dropped as too slow.
     ReadersDropped {
         index: usize,
@@ -99,6 +102,10 @@ struct Worker {
     refresher: JoinSet<()>,
     /// Tokens of the pod's service account.
     tokens: Arc<Tokens>,
+    /// Certificates of the pod, if its volumes have any.
+    certificates: Option<Arc<PodCertificates>>,
+    /// Requests and renews them; ends with the worker.
+    certifier: JoinSet<()>,
     address: Option<Ipv4Addr>,
     /// Its ports, unless it uses the machine's network.
     ports: Option<Arc<PodPorts>>,
@@ -176,6 +183,7 @@ impl Worker {
         // The end was reported, so the volumes were read before.
         let is_over = phase.is_terminal();
         let tokens = Tokens::new(shared.cluster.clone(), &pod);
+        let certificates = PodCertificates::new(shared.cluster.clone(), &shared.node, &pod);
         let conditions = status
             .iter()
             .flat_map(|status| status.conditions.iter().flatten());
@@ -204,6 +212,8 @@ impl Worker {
             inner,
             refresher: JoinSet::new(),
             tokens: Arc::new(tokens),
+            certificates: certificates.map(Arc::new),
+            certifier: JoinSet::new(),
             address: None,
             ports: None,
             forwarded_ports: ForwardedPorts::default(),
@@ -285,8 +295,13 @@ impl Worker {
                 self.readers_dropped(index, readers)
             }
             // The volumes were removed or are about to be.
-            SubtaskMessage::SourcesChanged if self.phase.is_terminal() => {}
-            SubtaskMessage::SourcesChanged => {
+            SubtaskMessage::SourcesChanged | SubtaskMessage::CertificatesChanged
+                if self.phase.is_terminal() => {}
+            // The pod waits for them.
+            SubtaskMessage::CertificatesChanged if self.volumes.is_none() => {
+                self.setup_retry = Retry::default();
+            }
+            SubtaskMessage::SourcesChanged | SubtaskMessage::CertificatesChanged => {
                 if let Err((_, message)) = self.prepare_volumes().await {
                     tracing::debug!(pod = self.name, message, "cannot update volumes");
                 }

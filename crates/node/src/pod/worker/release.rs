@@ -13,6 +13,7 @@ impl Worker {
     pub(super) fn retire(&mut self) {
         self.shared.running_containers.removed(&self.uid);
         self.refresher.abort_all();
+        self.certifier.abort_all();
         self.shared.devices.release(&self.uid);
         self.shared.hosts.retire(&self.uid);
     }
@@ -91,6 +92,7 @@ impl Worker {
         self.released = true;
         self.shared.running_containers.removed(&self.uid);
         self.refresher.abort_all();
+        self.certifier.abort_all();
         self.shared.devices.release(&self.uid);
         self.shared.hosts.remove(&self.uid);
         if let Some(address) = self.address {

@@ -66,6 +66,7 @@ impl Worker {
             self.ports = (own.is_some() || redirect.is_some()).then(|| Arc::new(ports));
         }
         self.forward_host_ports();
+        self.request_certificates();
         let folder = self.shared.pod_folder(&self.uid);
         let failed = |error: std::io::Error| {
             let text = format!(
@@ -124,6 +125,27 @@ impl Worker {
         Ok(())
     }
 
+    /// Starts to request the certificates of the volumes.
+    fn request_certificates(&mut self) {
+        let Some(certificates) = self.certificates.clone() else {
+            return;
+        };
+        if !self.certifier.is_empty() {
+            return;
+        }
+        let (shared, pod, inner) = (self.shared.clone(), self.pod.clone(), self.inner.clone());
+        self.certifier.spawn(async move {
+            let note = |note| shared.events.note(&pod, note);
+            let changed = async || {
+                inner
+                    .send(SubtaskMessage::CertificatesChanged)
+                    .await
+                    .is_ok()
+            };
+            certificates.follow(note, changed).await;
+        });
+    }
+
     pub(super) async fn prepare_volumes(
         &self,
     ) -> Result<BTreeMap<String, Prepared>, (&'static str, String)> {
@@ -143,12 +165,15 @@ impl Worker {
         let mut tokens = tokens.map_err(|error| failed(&error))?;
         let account = self.account_files(&mut sources, &mut tokens).await;
         let account = account.map_err(|error| failed(&error))?;
+        let certificates = self.certificates.as_ref();
+        let certificates = certificates.map(|all| all.current()).unwrap_or_default();
         let inputs = volumes::Inputs {
             pod: &self.pod,
             lookup: &sources,
             pod_values: &pod_values,
             tokens: &tokens,
             account,
+            certificates: &certificates,
             claims: &self.claims,
             owner,
         };
