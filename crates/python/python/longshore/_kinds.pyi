@@ -46,6 +46,7 @@ from .types import (
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    PodCertificateRequest,
     PodDisruptionBudget,
     PodTemplate,
     PriorityClass,
@@ -62,6 +63,7 @@ from .types import (
     ServiceCIDR,
     StatefulSet,
     StorageClass,
+    StorageVersionMigration,
     ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
     ValidatingWebhookConfiguration,
@@ -151,6 +153,10 @@ _PersistentVolumeClaimName: TypeAlias = Literal[
     "persistentvolumeclaims", "persistentvolumeclaim", "pvc", "PersistentVolumeClaim"
 ]
 _PodName: TypeAlias = Literal["pods", "pod", "po", "Pod"]
+_PodCertificateRequestName: TypeAlias = Literal[
+    "podcertificaterequests", "podcertificaterequest", "PodCertificateRequest",
+    "podcertificaterequests.certificates.k8s.io"
+]
 _PodDisruptionBudgetName: TypeAlias = Literal[
     "poddisruptionbudgets", "poddisruptionbudget", "pdb", "PodDisruptionBudget", "poddisruptionbudgets.policy"
 ]
@@ -185,6 +191,10 @@ _StatefulSetName: TypeAlias = Literal[
 ]
 _StorageClassName: TypeAlias = Literal[
     "storageclasses", "storageclass", "sc", "StorageClass", "storageclasses.storage.k8s.io"
+]
+_StorageVersionMigrationName: TypeAlias = Literal[
+    "storageversionmigrations", "storageversionmigration", "StorageVersionMigration",
+    "storageversionmigrations.storagemigration.k8s.io"
 ]
 _ValidatingAdmissionPolicyName: TypeAlias = Literal[
     "validatingadmissionpolicies", "validatingadmissionpolicy", "ValidatingAdmissionPolicy",
@@ -303,6 +313,10 @@ class Views:
     def view(self, kind: _PodName, namespace: str | None = None) -> View[Pod]: ...
     @overload
     def view(
+        self, kind: _PodCertificateRequestName, namespace: str | None = None
+    ) -> View[PodCertificateRequest]: ...
+    @overload
+    def view(
         self, kind: _PodDisruptionBudgetName, namespace: str | None = None
     ) -> View[PodDisruptionBudget]: ...
     @overload
@@ -339,6 +353,10 @@ class Views:
     def view(self, kind: _StatefulSetName, namespace: str | None = None) -> View[StatefulSet]: ...
     @overload
     def view(self, kind: _StorageClassName, namespace: str | None = None) -> View[StorageClass]: ...
+    @overload
+    def view(
+        self, kind: _StorageVersionMigrationName, namespace: str | None = None
+    ) -> View[StorageVersionMigration]: ...
     @overload
     def view(
         self, kind: _ValidatingAdmissionPolicyName, namespace: str | None = None
@@ -465,6 +483,10 @@ class AsyncViews:
     async def view(self, kind: _PodName, namespace: str | None = None) -> aio.View[Pod]: ...
     @overload
     async def view(
+        self, kind: _PodCertificateRequestName, namespace: str | None = None
+    ) -> aio.View[PodCertificateRequest]: ...
+    @overload
+    async def view(
         self, kind: _PodDisruptionBudgetName, namespace: str | None = None
     ) -> aio.View[PodDisruptionBudget]: ...
     @overload
@@ -507,6 +529,10 @@ class AsyncViews:
     async def view(self, kind: _StatefulSetName, namespace: str | None = None) -> aio.View[StatefulSet]: ...
     @overload
     async def view(self, kind: _StorageClassName, namespace: str | None = None) -> aio.View[StorageClass]: ...
+    @overload
+    async def view(
+        self, kind: _StorageVersionMigrationName, namespace: str | None = None
+    ) -> aio.View[StorageVersionMigration]: ...
     @overload
     async def view(
         self, kind: _ValidatingAdmissionPolicyName, namespace: str | None = None

@@ -1279,6 +1279,12 @@ class GlusterfsVolumeSource(TypedDict, total=False):
     path: Required[str]
     readOnly: bool
 
+class GroupResource(TypedDict, total=False):
+    """GroupResource specifies a Group and a Resource, but does not force a version."""
+
+    group: Required[str]
+    resource: Required[str]
+
 class GroupSubject(TypedDict, total=False):
     """GroupSubject holds detailed information for group-kind subject."""
 
@@ -2464,6 +2470,39 @@ class PodCertificateProjection(TypedDict, total=False):
     user: int
     userAnnotations: dict[str, str]
 
+class PodCertificateRequest(TypedDict, total=False):
+    """PodCertificateRequest encodes a pod requesting a certificate from a given signer."""
+
+    apiVersion: Literal["certificates.k8s.io/v1"]
+    kind: Literal["PodCertificateRequest"]
+    metadata: ObjectMeta
+    spec: Required[PodCertificateRequestSpec]
+    status: PodCertificateRequestStatus
+
+class PodCertificateRequestSpec(TypedDict, total=False):
+    """PodCertificateRequestSpec describes the certificate request."""
+
+    maxExpirationSeconds: int
+    nodeName: Required[str]
+    nodeUID: Required[str]
+    podName: Required[str]
+    podUID: Required[str]
+    serviceAccountName: Required[str]
+    serviceAccountUID: Required[str]
+    signerName: Required[str]
+    stubPKCS10Request: Required[str]
+    unverifiedUserAnnotations: dict[str, str]
+
+class PodCertificateRequestStatus(TypedDict, total=False):
+    """PodCertificateRequestStatus describes the status of the request, and holds the certificate data if the
+    request is issued."""
+
+    beginRefreshAt: str
+    certificateChain: str
+    conditions: list[Condition]
+    notAfter: str
+    notBefore: str
+
 class PodCondition(TypedDict, total=False):
     """PodCondition contains details for the current condition of this pod."""
 
@@ -3475,6 +3514,26 @@ class StorageV1TokenRequest(TypedDict, total=False):
 
     audience: Required[str]
     expirationSeconds: int
+
+class StorageVersionMigration(TypedDict, total=False):
+    """StorageVersionMigration represents a migration of stored data to the latest storage version."""
+
+    apiVersion: Literal["storagemigration.k8s.io/v1"]
+    kind: Literal["StorageVersionMigration"]
+    metadata: ObjectMeta
+    spec: StorageVersionMigrationSpec
+    status: StorageVersionMigrationStatus
+
+class StorageVersionMigrationSpec(TypedDict, total=False):
+    """Spec of the storage version migration."""
+
+    resource: Required[GroupResource]
+
+class StorageVersionMigrationStatus(TypedDict, total=False):
+    """Status of the storage version migration."""
+
+    conditions: list[Condition]
+    resourceVersion: str
 
 class SuccessPolicy(TypedDict, total=False):
     """SuccessPolicy describes when a Job can be declared as succeeded based on the success of some
