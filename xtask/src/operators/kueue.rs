@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use super::modules;
+use super::download;
 use crate::{
     kubernetes,
     run::{Outcome, output},
@@ -84,7 +84,7 @@ pub(super) fn prepare(copy: &Path) -> Outcome<PathBuf> {
     for (name, module, from) in DEFINITIONS {
         let to = copy.join("dep-crds").join(name);
         create(&to)?;
-        let from = modules::folder(copy, module)?.join(from);
+        let from = download::folder(copy, module)?.join(from);
         for entry in fs::read_dir(&from).map_err(|error| format!("{}: {error}", from.display()))? {
             let path = entry.map_err(|error| error.to_string())?.path();
             let name = path.file_name().unwrap_or_default();

@@ -2,6 +2,7 @@
 //! embedded API server and on the kube-apiserver and etcd of Kubernetes, and kopf's tests on
 //! the embedded cluster and on Kubernetes. Requires Go, and root for the cluster.
 
+mod download;
 mod kopf;
 mod kubebuilder;
 mod kueue;

@@ -6,10 +6,8 @@ use std::{
     process::Command,
 };
 
-use serde_json::Value;
-
-use super::{kubebuilder, kueue};
-use crate::run::{Outcome, output, run_command, target};
+use super::{download, kubebuilder, kueue};
+use crate::run::{Outcome, run_command, target};
 
 /// The suites of a Go module.
 pub(super) struct Module {
@@ -82,7 +80,7 @@ impl Module {
     /// Downloads the module through Go's client and prepares it. Returns the folder that the
     /// packages are relative to.
     pub(super) fn folder(&self) -> Outcome<PathBuf> {
-        let module = folder(
+        let module = download::folder(
             &std::env::temp_dir(),
             &format!("{}@{}", self.path, self.version),
         )?;
@@ -109,20 +107,4 @@ impl Module {
             .map_err(|error| format!("{}: {error}", prepared.display()))?;
         Ok(folder)
     }
-}
-
-/// Downloads a module in the version that the module in `from` requires, or in the given
-/// version. Returns its folder.
-pub(super) fn folder(from: &Path, module: &str) -> Outcome<PathBuf> {
-    let mut go = Command::new("go");
-    let text = output(
-        go.args(["mod", "download", "-json", module])
-            .current_dir(from)
-            .env("GOFLAGS", "-mod=mod"),
-    )?;
-    let value: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    let folder = value["Dir"]
-        .as_str()
-        .ok_or_else(|| format!("go mod download {module} printed no folder"))?;
-    Ok(folder.into())
 }
