@@ -8,6 +8,7 @@ pub(crate) mod certificate;
 pub(crate) mod config;
 pub(crate) mod cron;
 pub(crate) mod definition;
+pub(crate) mod devices;
 pub(crate) mod endpoints;
 pub(crate) mod event;
 mod field_value;
