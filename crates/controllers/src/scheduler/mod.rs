@@ -7,6 +7,7 @@ mod choose;
 mod controller;
 mod known;
 mod nomination;
+mod placement;
 mod preempt;
 mod resources;
 mod state;
