@@ -129,7 +129,8 @@ fn test(arguments: &Arguments, program: &Path, combination: Combination) -> Outc
             "controllers",
         ])
         .args(&arguments.filter)
-        .args(["--", "--test-threads", &arguments.threads.to_string()])
+        .args(["--", "--include-ignored"])
+        .args(["--test-threads", &arguments.threads.to_string()])
         .env(CONTROL_PLANE_ENV, control_plane.kubeconfig());
     let mut results = Results::default();
     // Failed tests are in the table, so the status of cargo is ignored.

@@ -204,3 +204,44 @@ async fn a_deployment_with_recreate_ends_old_pods_first() {
             .all(|image| image.ends_with(":2"))
     );
 }
+
+#[tokio::test]
+async fn a_deployment_keeps_as_many_revisions_as_its_limit() {
+    let plane = Plane::with_nodes(1).await;
+    let spec = json!({"replicas": 1, "revisionHistoryLimit": 1});
+    let (path, sets) = create(&plane, "ready", &spec).await;
+    plane.until(&path, is_complete).await;
+    for version in 2..=3 {
+        plane.merge(&path, &image(version)).await;
+        plane.until(&path, is_complete).await;
+    }
+    let sets = plane.until_items(&sets, |sets| sets.len() == 2).await;
+    assert!(of_revision(&sets, "2").is_some() && of_revision(&sets, "3").is_some());
+}
+
+#[tokio::test]
+async fn a_deployment_scales_its_replica_sets_in_proportion() {
+    let plane = Plane::with_nodes(1).await;
+    let strategy = json!({"rollingUpdate": {"maxSurge": 2, "maxUnavailable": 0}});
+    let (path, sets) = create(
+        &plane,
+        "ready",
+        &json!({"strategy": strategy, "replicas": 4}),
+    )
+    .await;
+    plane.until(&path, is_complete).await;
+    let mut update = image(2);
+    update["spec"]["template"]["metadata"] = json!({"annotations": {BEHAVIOR: "unready"}});
+    plane.merge(&path, &update).await;
+    let counts = |wanted: [i64; 2]| {
+        move |sets: &[Value]| {
+            let counts = ["1", "2"]
+                .map(|one| of_revision(sets, one).map(|set| number(set, "/spec/replicas")));
+            counts == wanted.map(Some)
+        }
+    };
+    plane.until_items(&sets, counts([4, 2])).await;
+    plane.merge(&path, &json!({"spec": {"replicas": 8}})).await;
+    // 4 more pods for 4 old and 2 new pods; the surge stays.
+    plane.until_items(&sets, counts([7, 3])).await;
+}

@@ -55,3 +55,27 @@ async fn a_disruption_budget_limits_evictions() {
         })
         .await;
 }
+
+#[tokio::test]
+async fn a_disruption_budget_counts_the_replicas_of_the_owner() {
+    let plane = Plane::with_nodes(1).await;
+    let deployments = plane.path("apps/v1", "deployments");
+    let template = template(plane.namespace(), "web", "ready");
+    plane
+        .create(&deployments, &workload("web", 4, &template))
+        .await;
+    let budgets = plane.path("policy/v1", "poddisruptionbudgets");
+    let budget = json!({
+        "metadata": {"name": "web"},
+        "spec": {"maxUnavailable": "25%", "selector": {"matchLabels": {"app": "web"}}},
+    });
+    plane.create(&budgets, &budget).await;
+    plane
+        .until(&format!("{budgets}/web"), |budget| {
+            number(budget, "/status/expectedPods") == 4
+                && number(budget, "/status/desiredHealthy") == 3
+                && number(budget, "/status/currentHealthy") == 4
+                && number(budget, "/status/disruptionsAllowed") == 1
+        })
+        .await;
+}

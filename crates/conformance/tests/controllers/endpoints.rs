@@ -66,3 +66,31 @@ async fn endpoint_slices_have_the_addresses_of_selected_pods() {
     plane.until_items(&slices, <[Value]>::is_empty).await;
     plane.until_gone(&endpoints).await;
 }
+
+#[tokio::test]
+async fn endpoints_of_a_service_without_selector_are_mirrored() {
+    let plane = Plane::start().await;
+    let services = plane.path("v1", "services");
+    let service = json!({"metadata": {"name": "outside"}, "spec": {"ports": [{"port": 80}]}});
+    plane.create(&services, &service).await;
+    let endpoints = json!({
+        "metadata": {"name": "outside"},
+        "subsets": [{"addresses": [{"ip": "192.0.2.7"}], "ports": [{"port": 8080}]}],
+    });
+    let path = plane.path("v1", "endpoints");
+    plane.create(&path, &endpoints).await;
+    let slices = plane.path("discovery.k8s.io/v1", "endpointslices");
+    let slices = format!("{slices}?labelSelector=kubernetes.io%2Fservice-name%3Doutside");
+    let mirrored = plane.until_items(&slices, |slices| slices.len() == 1).await;
+    assert_eq!(
+        mirrored[0]["endpoints"][0]["addresses"],
+        json!(["192.0.2.7"])
+    );
+    let manager = "/metadata/labels/endpointslice.kubernetes.io~1managed-by";
+    assert_eq!(
+        text(&mirrored[0], manager),
+        "endpointslicemirroring-controller.k8s.io"
+    );
+    plane.delete(&format!("{path}/outside")).await.ok();
+    plane.until_items(&slices, <[Value]>::is_empty).await;
+}

@@ -150,3 +150,50 @@ async fn a_job_exceeds_its_active_deadline() {
         .until_items(&plane.pods_of("work"), <[Value]>::is_empty)
         .await;
 }
+
+#[tokio::test]
+async fn a_success_policy_ends_the_job() {
+    let plane = Plane::with_nodes(1).await;
+    let rules = json!([{"succeededIndexes": "0"}]);
+    let spec = json!({
+        "completions": 2, "parallelism": 2, "completionMode": "Indexed",
+        "successPolicy": {"rules": rules},
+    });
+    let path = create(&plane, "ready", spec).await;
+    let pods = plane
+        .until_items(&plane.pods_of("work"), |pods| {
+            pods.len() == 2 && pods.iter().all(|pod| holds(pod, "Ready"))
+        })
+        .await;
+    let index = "/metadata/annotations/batch.kubernetes.io~1job-completion-index";
+    let leader = pods.iter().find(|pod| text(pod, index) == "0").unwrap();
+    let name = text(leader, "/metadata/name");
+    let leader = format!("{}/{name}", plane.path("v1", "pods"));
+    let patch = json!({"metadata": {"annotations": {BEHAVIOR: "succeed"}}});
+    plane.merge(&leader, &patch).await;
+    let job = plane.until(&path, |job| holds(job, "Complete")).await;
+    assert!(has_reason(&job, "SuccessCriteriaMet", "SuccessPolicy"));
+    assert_eq!(number(&job, "/status/succeeded"), 1);
+}
+
+#[tokio::test]
+async fn a_job_replaces_a_failed_pod() {
+    let plane = Plane::with_nodes(1).await;
+    let path = create(&plane, "ready", json!({"backoffLimit": 3})).await;
+    let pods = plane.pods_of("work");
+    let first = plane
+        .until_items(&pods, |pods| pods.iter().any(|pod| holds(pod, "Ready")))
+        .await;
+    let name = text(&first[0], "/metadata/name");
+    let patch = json!({"metadata": {"annotations": {BEHAVIOR: "fail"}}});
+    plane
+        .merge(&format!("{}/{name}", plane.path("v1", "pods")), &patch)
+        .await;
+    plane
+        .until(&path, |job| {
+            number(job, "/status/failed") == 1
+                && number(job, "/status/active") == 1
+                && number(job, "/status/ready") == 1
+        })
+        .await;
+}

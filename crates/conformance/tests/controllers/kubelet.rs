@@ -55,8 +55,9 @@ impl Kubelet {
             }
             let response = self.test.get(&pods).await;
             if response.code == 200 {
+                let nodes = self.nodes();
                 for pod in list(&response.json(), "/items") {
-                    if text(pod, "/spec/nodeName").starts_with(self.test.namespace()) {
+                    if nodes.contains(text(pod, "/spec/nodeName")) {
                         self.report(&format!("{pods}/{}", name(pod)), pod).await;
                     }
                 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod accounts;
+mod autoscaling;
 mod cron;
 mod daemons;
 mod deployments;
@@ -18,5 +19,7 @@ mod objects;
 mod plane;
 mod quotas;
 mod replicas;
+mod roles;
 mod scheduler;
 mod stateful;
+mod volumes;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    objects::{holds, list, spec, text},
+    objects::{condition, holds, list, spec, text},
     plane::Plane,
 };
 
@@ -79,4 +79,34 @@ async fn an_unschedulable_node_has_a_taint() {
         .merge(&path, &json!({"spec": {"unschedulable": null}}))
         .await;
     plane.until(&path, |node| taints(node).is_empty()).await;
+}
+
+#[tokio::test]
+#[ignore = "takes a minute"]
+async fn the_state_of_a_silent_node_is_unknown() {
+    let plane = Plane::with_nodes(2).await;
+    let tolerations = json!([{"operator": "Exists"}]);
+    let pod = create(&plane, "a", "0", &tolerations).await;
+    plane.silence("0");
+    let key = "node.kubernetes.io/unreachable";
+    let node = plane
+        .until(&plane.node_path("0"), |node| {
+            // Nodes of other tests are also silent: then none evicts its pods.
+            taints(node).contains(&(key, "NoSchedule"))
+        })
+        .await;
+    let ready = condition(&node, "Ready").unwrap();
+    assert_eq!(ready["status"], "Unknown");
+    assert_eq!(ready["reason"], "NodeStatusUnknown");
+    plane.until(&pod, |pod| !holds(pod, "Ready")).await;
+}
+
+#[tokio::test]
+#[ignore = "takes a minute"]
+async fn pods_of_a_deleted_node_are_deleted() {
+    let plane = Plane::with_nodes(2).await;
+    let pod = create(&plane, "a", "0", &json!([])).await;
+    plane.silence("0");
+    plane.delete(&plane.node_path("0")).await.ok();
+    plane.until_gone(&pod).await;
 }

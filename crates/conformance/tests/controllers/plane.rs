@@ -111,6 +111,11 @@ impl Plane {
         self.patch(&path, PatchType::Strategic, &patch).await.ok();
     }
 
+    /// Stops the kubelet of a node.
+    pub(crate) fn silence(&self, name: &str) {
+        self.nodes.lock().unwrap().remove(&self.node(name));
+    }
+
     /// Reads a path until the response is as expected; returns it.
     pub(crate) async fn until(&self, path: &str, is_right: impl Fn(&Value) -> bool) -> Value {
         let begin = Instant::now();

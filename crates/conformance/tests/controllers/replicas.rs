@@ -70,3 +70,23 @@ async fn a_replica_set_replaces_pods_and_deletes_unready_pods_first() {
     let left = plane.until_items(&pods, |pods| pods.len() == 2).await;
     assert!(!names(&left).contains(&unready));
 }
+
+#[tokio::test]
+async fn a_replication_controller_keeps_its_pods() {
+    let plane = Plane::with_nodes(1).await;
+    let controllers = plane.path("v1", "replicationcontrollers");
+    let template = template(plane.namespace(), "web", "ready");
+    let object = json!({
+        "metadata": {"name": "web"},
+        "spec": {"replicas": 2, "selector": {"app": "web"}, "template": template},
+    });
+    plane.create(&controllers, &object).await;
+    let path = format!("{controllers}/web");
+    plane
+        .until(&path, |it| number(it, "/status/availableReplicas") == 2)
+        .await;
+    plane.merge(&path, &json!({"spec": {"replicas": 1}})).await;
+    plane
+        .until_items(&plane.pods_of("web"), |pods| pods.len() == 1)
+        .await;
+}
