@@ -43,7 +43,7 @@ for group, version in groups:
         listing = getattr(target, f"list_{namespaced}{kind}", None)
         if listing is None:
             # Later than this version of the client.
-            later = ("ClusterTrustBundle", "MutatingAdmissionPolicy")
+            later = ("ClusterTrustBundle", "DeviceTaintRule", "MutatingAdmissionPolicy")
             assert resource.kind.startswith(later), resource.kind
             continue
         listed = listing(*place)
