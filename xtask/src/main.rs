@@ -1,4 +1,4 @@
-//! Development tasks of the repository: `cargo xtask test | conformance | e2e | tidy | bench |
+//! Development tasks of the repository: `cargo xtask test | conformance | controllers | e2e | tidy | bench |
 //! fuzz | tools | image | real | real-apiserver | static | wheel`.
 #![allow(
     clippy::print_stdout,
@@ -8,6 +8,7 @@
 
 mod bench;
 mod conformance;
+mod controllers;
 mod e2e;
 mod embedded;
 mod frameworks;
@@ -45,6 +46,10 @@ enum Task {
     /// Run the conformance tests on the embedded server and on real ones, and generate
     /// docs/conformance.md and docs/client-points.md.
     Conformance(conformance::Arguments),
+    /// Run the tests of the control plane on all combinations of API server and controllers,
+    /// those of the embedded cluster and those of Kubernetes, and generate
+    /// docs/controllers.md. Requires Go.
+    Controllers(controllers::Arguments),
     /// Run the Kubernetes conformance tests on the embedded cluster, and count the results by
     /// special interest group. Requires Go.
     E2e(e2e::Arguments),
@@ -78,6 +83,7 @@ fn main() -> ExitCode {
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Conformance(arguments) => conformance::run(&arguments),
+        Task::Controllers(arguments) => controllers::run(&arguments),
         Task::RealApiserver => real::build(),
         Task::Real(arguments) => kubernetes::run(&arguments),
         Task::E2e(arguments) => e2e::run(&arguments),

@@ -109,6 +109,16 @@ macro_rules! builtin_kinds {
             api::rbac::v1, Role, RoleItem, RoleList, roles;
             /// Subjects of a role in a namespace.
             api::rbac::v1, RoleBinding, RoleBindingItem, RoleBindingList, rolebindings;
+            /// A class of devices that pods can claim.
+            api::resource::v1, DeviceClass, DeviceClassItem, DeviceClassList, deviceclasses;
+            /// Adds a taint to devices.
+            api::resource::v1, DeviceTaintRule, DeviceTaintRuleItem, DeviceTaintRuleList, devicetaintrules;
+            /// A request for devices.
+            api::resource::v1, ResourceClaim, ResourceClaimItem, ResourceClaimList, resourceclaims;
+            /// Template for ResourceClaims of pods.
+            api::resource::v1, ResourceClaimTemplate, ResourceClaimTemplateItem, ResourceClaimTemplateList, resourceclaimtemplates;
+            /// Devices that a driver offers.
+            api::resource::v1, ResourceSlice, ResourceSliceItem, ResourceSliceList, resourceslices;
             /// Pod scheduling priority.
             api::scheduling::v1, PriorityClass, PriorityClassItem, PriorityClassList, priorityclasses;
             /// A storage driver.

@@ -14,6 +14,7 @@ def examples(namespace):
     about = {"kind": "Pod", "name": "x", "namespace": namespace, "apiVersion": "v1"}
     role = {"apiGroup": "rbac.authorization.k8s.io", "name": "example"}
     rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
+    devices = [{"name": "a", "exactly": {"deviceClassName": "example"}}]
     backend = {"service": {"name": "x", "port": {"number": 80}}}
     # The client omits zero microseconds, which every server rejects.
     when = "2026-01-01T00:00:00.000001Z"
@@ -110,6 +111,19 @@ def examples(namespace):
         ("rbac.authorization.k8s.io", "RoleBinding"): {
             "roleRef": {**role, "kind": "Role"},
             "subjects": [{"kind": "User", "name": "me"}],
+        },
+        ("resource.k8s.io", "DeviceClass"): {"spec": {}},
+        ("resource.k8s.io", "DeviceTaintRule"): None,
+        ("resource.k8s.io", "ResourceClaim"): {"spec": {"devices": {"requests": devices}}},
+        ("resource.k8s.io", "ResourceClaimTemplate"): {
+            "spec": {"spec": {"devices": {"requests": devices}}}
+        },
+        ("resource.k8s.io", "ResourceSlice"): {
+            "spec": {
+                "driver": "a.org",
+                "pool": {"name": "x", "generation": 1, "resourceSliceCount": 1},
+                "allNodes": True,
+            }
         },
         ("scheduling.k8s.io", "PriorityClass"): {"value": 10},
         ("storage.k8s.io", "CSIDriver"): {"spec": {}},

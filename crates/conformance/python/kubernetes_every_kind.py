@@ -43,8 +43,8 @@ for group, version in groups:
         listing = getattr(target, f"list_{namespaced}{kind}", None)
         if listing is None:
             # Later than this version of the client.
-            later = ("ClusterTrustBundle", "MutatingAdmissionPolicy", "PodCertificateRequest",
-                     "StorageVersionMigration")
+            later = ("ClusterTrustBundle", "DeviceTaintRule", "MutatingAdmissionPolicy",
+                     "PodCertificateRequest", "StorageVersionMigration")
             assert resource.kind.startswith(later), resource.kind
             continue
         listed = listing(*place)

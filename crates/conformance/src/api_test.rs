@@ -77,10 +77,24 @@ impl ApiTest {
         Self::start_with(HistoryLock::Exclusive { _guard: guard }, false).await
     }
 
+    /// Like [`ApiTest::start`], with controllers and without nodes: on the control plane that
+    /// `cargo xtask controllers` runs, or on a new embedded cluster.
+    ///
+    /// # Panics
+    /// Like [`ApiTest::start`].
+    pub async fn with_controllers() -> Self {
+        let guard = HISTORY.clone().read_owned().await;
+        let lock = HistoryLock::Shared { _guard: guard };
+        Self::start_on(Target::control_plane().await, lock).await
+    }
+
     async fn start_with(lock: HistoryLock, node: bool) -> Self {
+        Self::start_on(Target::find(node).await, lock).await
+    }
+
+    async fn start_on(target: Target, lock: HistoryLock) -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let target = Target::find(node).await;
         let transport = Transport::connect(&target.authority).await;
         let test = Self {
             transport,

@@ -33,6 +33,18 @@ impl Server {
         .await
     }
 
+    /// Starts a cluster with controllers and without nodes.
+    ///
+    /// # Panics
+    /// Like [`Server::start`].
+    pub async fn without_node() -> Self {
+        Self::start_with(Options {
+            node: false,
+            ..Options::default()
+        })
+        .await
+    }
+
     #[allow(clippy::expect_used, reason = "tests stop here")]
     async fn start_with(options: Options) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be created");

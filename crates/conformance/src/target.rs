@@ -13,6 +13,8 @@ use crate::Server;
 
 /// The file that describes the real server; if unset, tests use embedded servers.
 const REAL: &str = "LONGSHORE_TEST_REAL";
+/// The kubeconfig of a control plane; if unset, tests use embedded clusters.
+const CONTROL_PLANE: &str = "LONGSHORE_TEST_CONTROL_PLANE";
 
 /// The server under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +58,28 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// The control plane that `cargo xtask controllers` runs, otherwise a new embedded
+    /// cluster without a node.
+    pub(crate) async fn control_plane() -> Self {
+        let (kubeconfig, server) = match env::var_os(CONTROL_PLANE) {
+            Some(file) => (PathBuf::from(file), None),
+            None => {
+                let server = Server::without_node().await;
+                (server.kubeconfig(), Some(server))
+            }
+        };
+        let (authority, token) = read_kubeconfig(&kubeconfig);
+        Self {
+            server_kind: ServerKind::Embedded,
+            kubeconfig,
+            authority,
+            token,
+            server,
+            etcd: None,
+            apiserver: Vec::new(),
+        }
+    }
+
     /// The real server if one is configured, otherwise a new embedded one. With `node`,
     /// the embedded server runs pods.
     pub(crate) async fn find(node: bool) -> Self {

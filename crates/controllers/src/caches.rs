@@ -30,9 +30,14 @@ impl Caches {
         let others = other.map(async |kind| {
             let kind = Arc::new(kind.clone());
             let view = cluster.view_of::<Any>(kind.clone());
-            Ok::<_, Error>((kind, view.cache().await?))
+            match view.cache().await {
+                // Another release of Kubernetes does not serve the kind.
+                Err(error) if error.is_not_found() => Ok(None),
+                cache => Ok::<_, Error>(Some((kind, cache?))),
+            }
         });
         let others = futures::future::try_join_all(others).await?;
+        let others = others.into_iter().flatten().collect();
         // Owners come before the objects they own, so that a controller that sees a
         // pod already knows its Job.
         let jobs = cluster.jobs().cache().await?;

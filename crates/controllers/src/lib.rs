@@ -19,6 +19,7 @@
 //! # }
 //! ```
 
+mod account_tokens;
 mod autoscale;
 mod caches;
 mod certificates;
@@ -50,6 +51,7 @@ mod replicas;
 mod root_ca;
 mod scheduler;
 mod selector_text;
+mod service_accounts;
 mod service_addresses;
 mod stateful;
 mod storage_migration;
@@ -64,6 +66,7 @@ use longshore_client::{Cluster, Error};
 use tokio::task::JoinSet;
 
 pub use crate::{
+    account_tokens::{AccountTokenSigner, TokenSigner, TokenSubject},
     certificates::{CertificateFacts, CertificateSigner, Signer},
     volumes::LocalVolumes,
 };
@@ -101,6 +104,12 @@ pub struct Options {
     /// Where volumes are made for the claims of the StorageClass `standard`. The
     /// default is none: claims only get volumes that others create.
     pub local_volumes: Option<LocalVolumes>,
+    /// Signs the tokens of Secrets for service accounts. The default is none: the
+    /// Secrets stay without tokens.
+    pub token_signer: Option<TokenSigner>,
+    /// Whether to publish the addresses of Services as IPAddresses. The API server of
+    /// Kubernetes does so itself. The default is true.
+    pub service_addresses: bool,
     /// Signs CertificateSigningRequests. The default is none: they are only stored.
     pub signer: Option<Signer>,
 }
@@ -118,6 +127,8 @@ impl Default for Options {
             silent_node_delay: None,
             autoscaler_interval: autoscale::Pace::default().interval,
             local_volumes: None,
+            token_signer: None,
+            service_addresses: true,
             signer: None,
         }
     }
@@ -224,10 +235,26 @@ impl Controllers {
                 autoscale::run(cluster, caches, events, pace).boxed()
             }),
         );
+        if options.service_addresses {
+            start(
+                "service addresses",
+                Box::new(|cluster, caches, _| service_addresses::run(cluster, caches).boxed()),
+            );
+        }
         start(
-            "service addresses",
-            Box::new(|cluster, caches, _| service_addresses::run(cluster, caches).boxed()),
+            "serviceaccount",
+            Box::new(|cluster, caches, _| service_accounts::run(cluster, caches).boxed()),
         );
+        if let Some(signer) = options.token_signer {
+            let certificate = options.root_ca.clone();
+            start(
+                "serviceaccount-token",
+                Box::new(move |cluster, caches, _| {
+                    let (signer, certificate) = (signer.clone(), certificate.clone());
+                    account_tokens::run(cluster, caches, signer, certificate).boxed()
+                }),
+            );
+        }
         start(
             "garbage",
             Box::new(|cluster, caches, _| garbage::run(cluster, caches).boxed()),

@@ -10,7 +10,7 @@ use std::{
 use futures::future::BoxFuture;
 use longshore_apiserver::{ApiServer, AuditLog, Authority, Faults, TokenKey};
 use longshore_client::Cluster;
-use longshore_controllers::{Controllers, LocalVolumes, Signer};
+use longshore_controllers::{Controllers, LocalVolumes, Signer, TokenSigner};
 use longshore_engine::{Engine, OpenError, Snapshot, Storage};
 use longshore_node::{ApiAccess, NodeAgent};
 use tokio::{
@@ -20,9 +20,17 @@ use tokio::{
 };
 
 use crate::{
-    AuditOptions, Error, NAME, Options, abandoned, descriptors, end::End, files::Durability,
-    kubeconfig, layout::Layout, lock::Lock, namespaces, node_link::NodeLink, publish,
-    settings::Settings, signer::AuthoritySigner,
+    AuditOptions, Error, NAME, Options, abandoned, descriptors,
+    end::End,
+    files::Durability,
+    kubeconfig,
+    layout::Layout,
+    lock::Lock,
+    namespaces,
+    node_link::NodeLink,
+    publish,
+    settings::Settings,
+    signer::{AuthoritySigner, KeySigner},
 };
 
 /// A running embedded cluster. Stop it with [`EmbeddedCluster::stop`]. Dropping it
@@ -98,9 +106,10 @@ impl EmbeddedCluster {
             true => TokenKey::ephemeral(),
             false => TokenKey::load_or_create(&layout.certificates()),
         };
+        let token_key = token_key.map_err(Error::part("service account key"))?;
         let server = ApiServer::new(longshore_apiserver::Options {
             engine: engine.clone(),
-            token_key: Some(token_key.map_err(Error::part("service account key"))?),
+            token_key: Some(token_key.clone()),
             token: options.listen.map(|_| settings.token.clone()),
             node_logs: Arc::new(node_link.clone()),
             node_streams: Arc::new(node_link.clone()),
@@ -129,7 +138,7 @@ impl EmbeddedCluster {
         };
         // From here on, a failed start must stop the components that run already.
         match started
-            .start_parts(&options, &server, settings, &node_link)
+            .start_parts(&options, (&server, token_key), settings, &node_link)
             .await
         {
             Ok(()) => Ok(started),
@@ -143,7 +152,7 @@ impl EmbeddedCluster {
     async fn start_parts(
         &mut self,
         options: &Options,
-        server: &ApiServer,
+        (server, token_key): (&ApiServer, TokenKey),
         settings: Settings,
         node_link: &NodeLink,
     ) -> Result<(), Error> {
@@ -169,6 +178,7 @@ impl EmbeddedCluster {
             settings.root_ca = authority.as_ref().map(|authority| authority.ca_pem());
             let signer = AuthoritySigner::of(authority.as_ref());
             settings.signer = Some(Signer(Arc::new(signer)));
+            settings.token_signer = Some(TokenSigner(Arc::new(KeySigner(token_key))));
             settings.local_volumes = options.node.then(|| LocalVolumes {
                 folder: self.layout.volumes(options.ephemeral),
                 node: NAME.to_owned(),

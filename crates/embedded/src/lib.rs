@@ -23,6 +23,7 @@
 mod abandoned;
 mod audit;
 mod cluster;
+pub mod controllers;
 pub mod daemon;
 mod descriptors;
 mod end;

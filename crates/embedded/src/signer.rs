@@ -1,4 +1,4 @@
-//! Signs certificate requests with the cluster's authority.
+//! Signs certificate requests with the cluster's authority, and tokens with its key.
 
 use std::{
     ops::Range,
@@ -6,8 +6,10 @@ use std::{
 };
 
 use jiff::Timestamp;
-use longshore_apiserver::{Authority, CertificateRequest};
-use longshore_controllers::{CertificateFacts, CertificateSigner};
+use longshore_apiserver::{Authority, CertificateRequest, TokenKey};
+use longshore_controllers::{
+    AccountTokenSigner, CertificateFacts, CertificateSigner, TokenSubject,
+};
 
 /// The authority of the endpoint. A cluster without endpoint creates one when it
 /// signs its first request.
@@ -58,5 +60,19 @@ impl CertificateSigner for AuthoritySigner {
             .authority()?
             .sign_request(&parse(request)?, usages, validity);
         signed.map_err(|error| error.to_string())
+    }
+}
+
+/// Signs the tokens in Secrets with the key of the API server.
+#[derive(Debug)]
+pub(crate) struct KeySigner(pub(crate) TokenKey);
+
+impl AccountTokenSigner for KeySigner {
+    fn sign(&self, subject: &TokenSubject<'_>) -> Result<String, String> {
+        let account = (subject.account, subject.account_uid);
+        let token = self
+            .0
+            .sign_for_secret(subject.namespace, account, subject.secret);
+        token.ok_or_else(|| "the machine has no source of randomness".to_owned())
     }
 }

@@ -10,7 +10,7 @@ mod table;
 use std::{fs, path::PathBuf};
 
 pub(crate) use names::check;
-use results::Results;
+pub(crate) use results::{Results, Status};
 use suites::{SUITES, Suite};
 
 use crate::{

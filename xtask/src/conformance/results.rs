@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The result of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
+pub(crate) enum Status {
     Passed,
     Failed,
     Ignored,
@@ -21,14 +21,14 @@ pub(super) enum Note {
 
 /// The results of one run, by test name.
 #[derive(Debug, Default)]
-pub(super) struct Results {
-    pub(super) statuses: BTreeMap<String, Status>,
+pub(crate) struct Results {
+    pub(crate) statuses: BTreeMap<String, Status>,
     pub(super) notes: BTreeMap<String, BTreeSet<Note>>,
 }
 
 impl Results {
     /// Reads a line of the test harness, as `test rule_01::rule_01_x ... ok`.
-    pub(super) fn read_line(&mut self, line: &str) {
+    pub(crate) fn read_line(&mut self, line: &str) {
         let Some((name, status)) = line
             .strip_prefix("test ")
             .and_then(|rest| rest.split_once(" ... "))
@@ -60,15 +60,24 @@ impl Results {
             .insert(note);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.statuses.is_empty()
     }
 
-    pub(super) fn failed(&self) -> usize {
+    pub(crate) fn failed(&self) -> usize {
         self.statuses
             .values()
             .filter(|status| **status == Status::Failed)
             .count()
+    }
+
+    /// The names of the failed tests.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = &str> {
+        let failed = self
+            .statuses
+            .iter()
+            .filter(|(_, status)| **status == Status::Failed);
+        failed.map(|(test, _)| test.as_str())
     }
 
     /// Whether the server does not support the feature that the test is about.
@@ -80,7 +89,7 @@ impl Results {
     }
 
     /// The number of tests per result, as text.
-    pub(super) fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         self.summary_of(self.statuses.keys().map(String::as_str))
     }
 

@@ -69,7 +69,7 @@ pub(super) fn create(paths: &Paths) -> Outcome {
 }
 
 /// Creates a key, and a certificate for server and client authentication.
-fn sign(folder: &Path, name: &str, subject: &str, names: &str) -> Outcome {
+pub(crate) fn sign(folder: &Path, name: &str, subject: &str, names: &str) -> Outcome {
     let file = |kind: &str| format!("{name}.{kind}");
     let (key, request_file, extensions) = (file("key"), file("csr"), file("ext"));
     request(
@@ -95,7 +95,8 @@ fn sign(folder: &Path, name: &str, subject: &str, names: &str) -> Outcome {
     )
 }
 
-fn request(folder: &Path, args: &[&str]) -> Outcome {
+/// Creates a key, and a certificate or a request for one.
+pub(crate) fn request(folder: &Path, args: &[&str]) -> Outcome {
     let key = [
         "req",
         "-newkey",
@@ -107,7 +108,8 @@ fn request(folder: &Path, args: &[&str]) -> Outcome {
     openssl(folder, &[&key[..], args].concat())
 }
 
-fn openssl(folder: &Path, args: &[&str]) -> Outcome {
+/// Runs openssl in a folder.
+pub(crate) fn openssl(folder: &Path, args: &[&str]) -> Outcome {
     output(Command::new("openssl").current_dir(folder).args(args)).map(drop)
 }
 

@@ -6,7 +6,7 @@
 //! `down` removes all processes, mounts, interfaces and cgroups that `up` created.
 
 mod addons;
-mod certificates;
+pub(crate) mod certificates;
 mod cgroups;
 mod ctr;
 mod modules;
@@ -263,7 +263,7 @@ fn write(path: &Path, text: &str) -> Outcome {
 }
 
 /// Waits until a condition holds; `what` describes it in the error.
-fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) -> Outcome {
+pub(crate) fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) -> Outcome {
     let begin = Instant::now();
     while !is_true() {
         if begin.elapsed() > READY_TIMEOUT {

@@ -35,7 +35,7 @@ pub(crate) struct Cluster {
 }
 
 /// A process with a log; dropping this kills the process.
-struct Process {
+pub(crate) struct Process {
     name: &'static str,
     child: Child,
     log: PathBuf,
@@ -170,7 +170,8 @@ impl Drop for Cluster {
 }
 
 impl Process {
-    fn start(name: &'static str, mut command: Command, folder: &Path) -> Outcome<Self> {
+    /// Starts the program of a command, with the log `NAME.log` in `folder`.
+    pub(crate) fn start(name: &'static str, mut command: Command, folder: &Path) -> Outcome<Self> {
         let log = folder.join(format!("{name}.log"));
         let open = || File::create(&log).map_err(|error| format!("{}: {error}", shown(&log)));
         let (out, err) = (open()?, open()?);
@@ -184,7 +185,7 @@ impl Process {
     }
 
     /// Waits until `is_ready`; the error contains the end of the log.
-    fn wait_until(&mut self, is_ready: impl Fn() -> bool) -> Outcome {
+    pub(crate) fn wait_until(&mut self, is_ready: impl Fn() -> bool) -> Outcome {
         let begin = Instant::now();
         while !is_ready() {
             let ended = self.child.try_wait().ok().flatten();
@@ -206,6 +207,11 @@ impl Process {
         Ok(())
     }
 
+    /// The file with its output.
+    pub(crate) fn log(&self) -> &Path {
+        &self.log
+    }
+
     fn stop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -223,7 +229,7 @@ fn write(path: &Path, text: &str) -> Outcome {
 }
 
 /// Returns ports that are currently free.
-fn free_ports() -> Outcome<[u16; 3]> {
+pub(crate) fn free_ports() -> Outcome<[u16; 3]> {
     let bind = || TcpListener::bind(("127.0.0.1", 0));
     let listeners = [bind(), bind(), bind()];
     let mut ports = [0; 3];

@@ -8,7 +8,7 @@ use std::{
 
 /// Sends a request on a new connection. Returns the body of the response if the status code is
 /// 200.
-pub(super) fn request(port: u16, method: &str, path: &str, body: &str) -> Option<String> {
+pub(crate) fn request(port: u16, method: &str, path: &str, body: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream
         .set_read_timeout(Some(Duration::from_secs(10)))

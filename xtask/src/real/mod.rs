@@ -12,7 +12,8 @@ use std::{
 };
 
 pub(crate) use build::run as build;
-pub(crate) use cluster::Cluster;
+pub(crate) use cluster::{Cluster, Process, free_ports};
+pub(crate) use http::request;
 
 use crate::{
     kubernetes,

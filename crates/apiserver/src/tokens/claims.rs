@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{ISSUER, refusal::Refusal};
+use super::{ISSUER, SECRET_ISSUER, refusal::Refusal};
 
 /// How far a token's start may be in the future in seconds, in case the
 /// machine's clock was set back.
@@ -28,6 +28,56 @@ pub(crate) struct Claims {
     pub(crate) nbf: i64,
     /// The user name of the service account.
     pub(crate) sub: String,
+}
+
+/// The claims of a token, bound or of a Secret.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum AnyClaims {
+    /// Those of a token that was requested.
+    Bound(Box<Claims>),
+    /// Those of the token in a Secret.
+    OfSecret(SecretClaims),
+}
+
+/// The claims of the token in a Secret. It does not expire.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SecretClaims {
+    pub(crate) iss: String,
+    #[serde(rename = "kubernetes.io/serviceaccount/namespace")]
+    pub(crate) namespace: String,
+    #[serde(rename = "kubernetes.io/serviceaccount/secret.name")]
+    pub(crate) secret: String,
+    #[serde(rename = "kubernetes.io/serviceaccount/service-account.name")]
+    pub(crate) account: String,
+    #[serde(rename = "kubernetes.io/serviceaccount/service-account.uid")]
+    pub(crate) account_uid: String,
+    pub(crate) sub: String,
+}
+
+impl SecretClaims {
+    /// Creates the claims of the token in a Secret.
+    pub(crate) fn new(namespace: &str, account: Reference, secret: &str) -> Self {
+        Self {
+            iss: SECRET_ISSUER.to_owned(),
+            sub: user_name(namespace, &account.name),
+            namespace: namespace.to_owned(),
+            secret: secret.to_owned(),
+            account: account.name,
+            account_uid: account.uid,
+        }
+    }
+
+    /// Checks the claims that do not refer to objects.
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        if self.iss != SECRET_ISSUER {
+            return Err(Refusal::Foreign);
+        }
+        if self.sub != user_name(&self.namespace, &self.account) {
+            return Err(Refusal::Invalid("sub claim is invalid".into()));
+        }
+        Ok(())
+    }
 }
 
 /// The service account of a token and the objects it is bound to.

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{Claims, verified::Verified};
+use super::{AnyClaims, Claims, Reference, SecretClaims, verified::Verified};
 use crate::tls::{self, TlsError};
 
 /// The algorithm's name in tokens.
@@ -126,6 +126,27 @@ impl TokenKey {
     /// Returns a signed token, or `None` if the machine has no source of
     /// randomness.
     pub(crate) fn sign(&self, claims: &Claims) -> Option<String> {
+        self.signed(claims)
+    }
+
+    /// Returns the token of a service account that belongs into the Secret `secret`, or
+    /// `None` if the machine has no source of randomness. It does not expire; it is valid
+    /// as long as the Secret contains it.
+    #[must_use]
+    pub fn sign_for_secret(
+        &self,
+        namespace: &str,
+        (account, account_uid): (&str, &str),
+        secret: &str,
+    ) -> Option<String> {
+        let account = Reference {
+            name: account.to_owned(),
+            uid: account_uid.to_owned(),
+        };
+        self.signed(&SecretClaims::new(namespace, account, secret))
+    }
+
+    fn signed(&self, claims: &impl serde::Serialize) -> Option<String> {
         let id = self.0.public.first().map(|key| &key.id);
         let header = json!({"alg": ALGORITHM, "kid": id});
         let claims = serde_json::to_vec(claims).ok()?;
@@ -140,13 +161,13 @@ impl TokenKey {
 
     /// Returns the claims of a token that this key signed, or the key before it;
     /// `None` for any other token.
-    pub(crate) fn verify(&self, token: &str) -> Option<Arc<Claims>> {
+    pub(crate) fn verify(&self, token: &str) -> Option<Arc<AnyClaims>> {
         self.0
             .verified
             .claims(token, || self.check_signature(token))
     }
 
-    fn check_signature(&self, token: &str) -> Option<Claims> {
+    fn check_signature(&self, token: &str) -> Option<AnyClaims> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, claims) = signed.split_once('.')?;
         let decoded = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
@@ -227,12 +248,16 @@ mod tests {
         Claims::new(Kubernetes::default(), vec!["x".into()], when, "id".into())
     }
 
+    fn bound() -> AnyClaims {
+        AnyClaims::Bound(Box::new(claims()))
+    }
+
     #[test]
     fn only_tokens_of_the_key_are_accepted() {
         let key = TokenKey::ephemeral().unwrap();
         let token = key.sign(&claims()).unwrap();
-        assert_eq!(key.verify(&token).as_deref(), Some(&claims()));
-        assert_eq!(key.verify(&token).as_deref(), Some(&claims()));
+        assert_eq!(key.verify(&token).as_deref(), Some(&bound()));
+        assert_eq!(key.verify(&token).as_deref(), Some(&bound()));
         assert_eq!(TokenKey::ephemeral().unwrap().verify(&token), None);
         let [header, body, signature]: [&str; 3] =
             token.split('.').collect::<Vec<_>>().try_into().unwrap();
@@ -275,7 +300,7 @@ mod tests {
         let first = TokenKey::load_or_create(dir.path()).unwrap();
         let token = first.sign(&claims()).unwrap();
         let second = TokenKey::load_or_create(dir.path()).unwrap();
-        assert_eq!(second.verify(&token).as_deref(), Some(&claims()));
+        assert_eq!(second.verify(&token).as_deref(), Some(&bound()));
         assert_eq!(first.public(), second.public());
         let path = dir.path().join(FILE);
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
@@ -294,7 +319,7 @@ mod tests {
         let [path, previous] = [FILE, PREVIOUS_FILE].map(|file| dir.path().join(file));
         std::fs::rename(&path, &previous).unwrap();
         let second = TokenKey::load_or_create(dir.path()).unwrap();
-        assert_eq!(second.verify(&token).as_deref(), Some(&claims()));
+        assert_eq!(second.verify(&token).as_deref(), Some(&bound()));
         let new = second.sign(&claims()).unwrap();
         assert_eq!(first.verify(&new), None);
         let ids = |key: &TokenKey| -> Vec<Value> {
@@ -307,7 +332,7 @@ mod tests {
         std::fs::remove_file(&previous).unwrap();
         let third = TokenKey::load_or_create(dir.path()).unwrap();
         assert_eq!(third.verify(&token), None);
-        assert_eq!(third.verify(&new).as_deref(), Some(&claims()));
+        assert_eq!(third.verify(&new).as_deref(), Some(&bound()));
         let other = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384).unwrap();
         std::fs::write(&previous, other.serialize_pem()).unwrap();
         let error = TokenKey::load_or_create(dir.path()).unwrap_err();

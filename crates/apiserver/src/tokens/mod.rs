@@ -8,6 +8,7 @@ mod refusal;
 mod verified;
 
 pub(crate) use check::authenticate;
+use claims::{AnyClaims, SecretClaims};
 pub(crate) use claims::{Claims, Kubernetes, Reference};
 pub use key::TokenKey;
 pub(crate) use refusal::Refusal;
@@ -15,3 +16,6 @@ pub(crate) use refusal::Refusal;
 /// The issuer of the tokens, which is also the audience of tokens for the API
 /// server.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+
+/// The issuer of the tokens in Secrets, as in Kubernetes.
+const SECRET_ISSUER: &str = "kubernetes/serviceaccount";

@@ -8,14 +8,14 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use super::Claims;
+use super::AnyClaims;
 
 /// How many tokens are kept. Beyond that, all are forgotten and verified again.
 const LIMIT: usize = 4096;
 
 /// The claims of verified tokens by the tokens' digests.
 #[derive(Default)]
-pub(super) struct Verified(Mutex<HashMap<[u8; 32], Arc<Claims>>>);
+pub(super) struct Verified(Mutex<HashMap<[u8; 32], Arc<AnyClaims>>>);
 
 impl Verified {
     /// Returns the claims of a token, with `verify` for a token that was not verified before.
@@ -23,8 +23,8 @@ impl Verified {
     pub(super) fn claims(
         &self,
         token: &str,
-        verify: impl FnOnce() -> Option<Claims>,
-    ) -> Option<Arc<Claims>> {
+        verify: impl FnOnce() -> Option<AnyClaims>,
+    ) -> Option<Arc<AnyClaims>> {
         let digest = Sha256::digest(token).into();
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(claims) = known().get(&digest) {
@@ -46,7 +46,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::{
-        super::{Kubernetes, TokenKey},
+        super::{Claims, Kubernetes, TokenKey},
         *,
     };
 
@@ -55,6 +55,7 @@ mod tests {
         let verified = Verified::default();
         let when = (Timestamp::from_second(1000).unwrap(), 600);
         let claims = Claims::new(Kubernetes::default(), vec!["x".into()], when, "id".into());
+        let claims = AnyClaims::Bound(Box::new(claims));
         let first = verified.claims("a", || Some(claims.clone())).unwrap();
         assert_eq!(*first, claims);
         let again = verified.claims("a", || panic!("verified twice"));
@@ -68,13 +69,14 @@ mod tests {
         let verified = Verified::default();
         let key = TokenKey::ephemeral().unwrap();
         let when = (Timestamp::from_second(1000).unwrap(), 600);
-        let claims = Claims::new(Kubernetes::default(), vec!["x".into()], when, "id".into());
+        let bound = Claims::new(Kubernetes::default(), vec!["x".into()], when, "id".into());
+        let claims = AnyClaims::Bound(Box::new(bound.clone()));
         for number in 0..=LIMIT {
             let kept = verified.claims(&number.to_string(), || Some(claims.clone()));
             assert!(kept.is_some());
         }
         assert_eq!(verified.0.lock().unwrap().len(), 1);
-        let token = key.sign(&claims).unwrap();
+        let token = key.sign(&bound).unwrap();
         assert_eq!(key.verify(&token).as_deref(), Some(&claims));
     }
 }

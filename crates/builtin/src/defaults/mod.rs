@@ -7,6 +7,7 @@ pub(crate) mod autoscaling;
 pub(crate) mod certificate;
 pub(crate) mod config;
 pub(crate) mod definition;
+pub(crate) mod devices;
 pub(crate) mod event;
 pub(crate) mod flow_control;
 pub(crate) mod job;

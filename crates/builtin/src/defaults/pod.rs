@@ -58,6 +58,23 @@ pub(crate) fn on_create(pod: &mut Object) {
     pod.insert("status".into(), phase);
 }
 
+/// States that a new pod with scheduling gates is not scheduled.
+pub(crate) fn on_insert(pod: &mut Object, now: &str) {
+    let is_gated = pod
+        .get("spec")
+        .and_then(|spec| spec.get("schedulingGates"))
+        .and_then(Value::as_array)
+        .is_some_and(|gates| !gates.is_empty());
+    if is_gated {
+        let condition = json!({
+            "type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+            "lastProbeTime": null, "lastTransitionTime": now,
+        });
+        json::child(pod, "status").insert("conditions".into(), json!([condition]));
+    }
+}
+
 fn tolerate_node_problems(spec: &mut Object) {
     let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
     let Value::Array(tolerations) = tolerations else {

@@ -117,6 +117,7 @@ pub(super) static KINDS: &[KindRules] = &[
         status_metadata: &["labels", "annotations", "finalizers"],
         fill: defaults::pod::fill,
         on_create: defaults::pod::on_create,
+        on_insert: defaults::pod::on_insert,
         on_update: defaults::pod::on_update,
         on_status: |before, pod, _| defaults::pod::on_status(before, pod),
         validate: validate::pod::object,
@@ -172,7 +173,7 @@ pub(super) static KINDS: &[KindRules] = &[
     },
     KindRules {
         kind: "Secret",
-        behaviour: Acts("pods read it"),
+        behaviour: Acts("pods read it; a controller writes the tokens of service accounts"),
         fields: &["type"],
         fill: defaults::config::secret,
         validate: validate::config::secret,

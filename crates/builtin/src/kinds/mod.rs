@@ -1,6 +1,7 @@
 //! The table of the built-in kinds: one entry per kind, one file per family.
 
 mod core;
+mod devices;
 mod networking;
 mod policies;
 mod registrations;
@@ -11,8 +12,9 @@ use longshore_model::Gvk;
 
 use crate::{KindRules, OtherVersion};
 
-const FAMILIES: [&[KindRules]; 6] = [
+const FAMILIES: [&[KindRules]; 7] = [
     core::KINDS,
+    devices::KINDS,
     networking::KINDS,
     policies::KINDS,
     registrations::KINDS,

@@ -3,6 +3,7 @@
 
 pub(crate) mod autoscalers;
 pub mod columns;
+pub(crate) mod devices;
 pub mod duration;
 pub(crate) mod flow_control;
 pub(crate) mod jobs;

@@ -9,6 +9,7 @@ mod conditions;
 pub(crate) mod config;
 pub(crate) mod cron;
 pub(crate) mod definition;
+pub(crate) mod devices;
 pub(crate) mod endpoints;
 pub(crate) mod event;
 mod field_value;

@@ -5,6 +5,7 @@ mod attach;
 pub(crate) mod bootstrap;
 mod cancel;
 mod completions;
+mod controllers;
 mod cp;
 mod delete;
 mod describe;
@@ -59,6 +60,7 @@ pub(crate) enum Command {
     Down(down::DownArgs),
     Status(status::StatusArgs),
     Envtest(envtest::EnvtestArgs),
+    Controllers(controllers::ControllersArgs),
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     Bootstrap(bootstrap::BootstrapArgs),
@@ -70,6 +72,7 @@ impl Command {
         match self {
             Self::Up(args) => args.is_foreground(),
             Self::Envtest(args) => args.is_server(),
+            Self::Controllers(_) => true,
             _ => false,
         }
     }
@@ -111,6 +114,7 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Down(args) => down::down(args).await,
         Command::Status(args) => status::status(args).await,
         Command::Envtest(args) => envtest::envtest(args).await,
+        Command::Controllers(args) => controllers::controllers(args).await,
         Command::Completions(args) => completions::completions(&args),
         Command::Bootstrap(args) => Ok(bootstrap::bootstrap(args)),
     }

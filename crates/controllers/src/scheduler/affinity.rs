@@ -71,6 +71,29 @@ fn holds(requirement: &NodeSelectorRequirement, value: Option<&str>) -> bool {
     }
 }
 
+/// Returns the sum of the weights of the preferred node affinity that the node meets.
+pub(crate) fn preference(spec: &PodSpec, name: &str, labels: &BTreeMap<String, String>) -> i64 {
+    let affinity = spec.affinity.as_ref();
+    let affinity = affinity.and_then(|affinity| affinity.node_affinity.as_ref());
+    let preferred = affinity.and_then(|node| {
+        node.preferred_during_scheduling_ignored_during_execution
+            .as_ref()
+    });
+    let met = preferred.into_iter().flatten();
+    let met = met.filter(|term| meets(&term.preference, name, labels));
+    met.map(|term| i64::from(term.weight)).sum()
+}
+
+/// Returns the number of taints with the effect `PreferNoSchedule` that the pod does not
+/// tolerate, negative.
+pub(crate) fn avoidance(taints: &[Taint], spec: &PodSpec) -> i64 {
+    let tolerations = spec.tolerations.as_deref().unwrap_or_default();
+    let avoided = taints.iter().filter(|taint| {
+        taint.effect == "PreferNoSchedule" && !tolerations.iter().any(|one| tolerates(one, taint))
+    });
+    avoided.fold(0, |sum, _| sum - 1)
+}
+
 /// Returns the first taint that the pod does not tolerate and that prevents
 /// scheduling.
 pub(crate) fn untolerated_taint<'a>(

@@ -72,6 +72,11 @@ impl NodeFacts {
             allocatable: Amounts::of(given),
         }
     }
+
+    /// The value of a label.
+    pub(super) fn label(&self, key: &str) -> Option<&str> {
+        self.labels.get(key).map(String::as_str)
+    }
 }
 
 /// The resources and ports in use on a node.
@@ -151,8 +156,9 @@ pub(crate) fn on_no_node(nodes: usize, reason: &str) -> String {
     }
 }
 
-/// Returns the name of the best node, or a message if no node fits. `volumes`
-/// returns why the pod's claims do not permit a node.
+/// Returns the name of the best node, or a message if no node fits. `others` returns why the
+/// pod's claims and other pods do not permit a node, and `preference` how much other pods
+/// are preferred on it.
 ///
 /// # Errors
 /// The message of the condition PodScheduled, for example `0/1 nodes are available:
@@ -160,29 +166,37 @@ pub(crate) fn on_no_node(nodes: usize, reason: &str) -> String {
 pub(crate) fn choose<'a, U: Borrow<Usage>>(
     needs: &Needs,
     nodes: impl IntoIterator<Item = (&'a NodeFacts, U)>,
-    volumes: impl Fn(&NodeFacts) -> Vec<String>,
+    others: impl Fn(&NodeFacts) -> Vec<String>,
+    preference: impl Fn(&NodeFacts) -> [i64; 2],
 ) -> Result<&'a str, String> {
     let mut total = 0;
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-    let mut best: Option<(f64, &'a str)> = None;
+    let mut fitting = Vec::new();
     for (node, usage) in nodes {
         let usage = usage.borrow();
         total += 1;
         let mut problems = problems(needs, node, usage);
         if problems.is_empty() {
-            problems = volumes(node);
+            problems = others(node);
         }
         if problems.is_empty() {
-            let score = free_share(needs, node, usage);
-            if best.is_none_or(|(highest, _)| score > highest) {
-                best = Some((score, &node.name));
-            }
+            let [pods, spread] = preference(node);
+            fitting.push(Fitting {
+                node: &node.name,
+                free_share: free_share(needs, node, usage),
+                raw: [
+                    affinity::preference(&needs.spec, &node.name, &node.labels),
+                    pods,
+                    spread,
+                    affinity::avoidance(&node.taints, &needs.spec),
+                ],
+            });
         }
         for problem in problems {
             *reasons.entry(problem).or_insert(0) += 1;
         }
     }
-    if let Some((_, name)) = best {
+    if let Some(name) = best(&fitting) {
         return Ok(name);
     }
     if total == 0 {
@@ -197,6 +211,64 @@ pub(crate) fn choose<'a, U: Borrow<Usage>>(
         "0/{total} nodes are available: {}.",
         reasons.join(", ")
     ))
+}
+
+/// A node on which the pod can run.
+struct Fitting<'a> {
+    node: &'a str,
+    free_share: f64,
+    /// Higher is better: affinity to the node, affinity to pods, spread, taints.
+    raw: [i64; 4],
+}
+
+/// The weights of the raw scores, as in Kubernetes' scheduler. That of free resources is 1.
+const WEIGHTS: [f64; 4] = [2.0, 2.0, 2.0, 3.0];
+
+/// Returns the node with the highest score, of several the first. Raw scores are scaled to the
+/// range that they have on these nodes.
+fn best<'a>(fitting: &[Fitting<'a>]) -> Option<&'a str> {
+    let range = |index: usize| {
+        let values = || fitting.iter().map(|one| one.raw[index]);
+        (
+            values().min().unwrap_or_default(),
+            values().max().unwrap_or_default(),
+        )
+    };
+    let ranges = [range(0), range(1), range(2), range(3)];
+    let score = |one: &Fitting<'_>| {
+        let parts = one.raw.iter().zip(ranges).zip(WEIGHTS);
+        let parts = parts.map(|((raw, (lowest, highest)), weight)| {
+            let width = highest.saturating_sub(lowest);
+            #[allow(
+                clippy::cast_precision_loss,
+                reason = "a score needs no more precision"
+            )]
+            match width {
+                0 => 0.0,
+                width => weight * (raw.saturating_sub(lowest) as f64 / width as f64),
+            }
+        });
+        one.free_share + parts.sum::<f64>()
+    };
+    let mut best: Option<(f64, &'a str)> = None;
+    for one in fitting {
+        let score = score(one);
+        if best.is_none_or(|(highest, _)| score > highest) {
+            best = Some((score, one.node));
+        }
+    }
+    best.map(|(_, name)| name)
+}
+
+/// Whether the pod selects the node by its labels.
+pub(super) fn selects(needs: &Needs, node: &NodeFacts) -> bool {
+    affinity::matches_node(&needs.spec, &node.name, &node.labels)
+}
+
+/// Whether the node has a taint that the pod does not tolerate.
+pub(super) fn untolerated(needs: &Needs, node: &NodeFacts) -> bool {
+    let tolerations = needs.spec.tolerations.as_deref().unwrap_or_default();
+    affinity::untolerated_taint(&node.taints, tolerations).is_some()
 }
 
 /// Returns why the pod cannot run on the node. As in Kubernetes' scheduler, all
@@ -306,6 +378,7 @@ mod tests {
             needs,
             nodes.iter().map(|(node, usage)| (node, usage)),
             |_| Vec::new(),
+            |_| [0, 0],
         )
         .unwrap_err()
     }
@@ -381,7 +454,8 @@ mod tests {
             ),
         ];
         let pick = |needs: &Needs| {
-            choose(needs, nodes.iter().map(|(n, u)| (n, u)), |_| Vec::new()).unwrap()
+            let nodes = nodes.iter().map(|(n, u)| (n, u));
+            choose(needs, nodes, |_| Vec::new(), |_| [0, 0]).unwrap()
         };
         assert_eq!(pick(&needs("1", json!({}))), "b");
         assert_eq!(
@@ -408,7 +482,29 @@ mod tests {
         );
         let other = wants(json!({"containerPort": 1, "hostPort": 80, "protocol": "UDP"}));
         let fits = nodes.iter().map(|(node, usage)| (node, usage));
-        assert_eq!(choose(&other, fits, |_| Vec::new()), Ok("a"));
+        assert_eq!(choose(&other, fits, |_| Vec::new(), |_| [0, 0]), Ok("a"));
+    }
+
+    #[test]
+    fn preferences_outweigh_free_resources() {
+        let avoided = json!({"spec": {"taints": [{"key": "k", "effect": "PreferNoSchedule"}]}});
+        let nodes = [
+            (node("a", json!({})), used(&["500m"])),
+            (node("b", json!({})), used(&[])),
+            (node("c", avoided), used(&[])),
+        ];
+        let pick = |needs: &Needs, preferred: &str| {
+            let nodes = nodes.iter().map(|(n, u)| (n, u));
+            let preference = |node: &NodeFacts| [i64::from(node.name == preferred), 0];
+            choose(needs, nodes, |_| Vec::new(), preference).unwrap()
+        };
+        assert_eq!(pick(&needs("1", json!({})), ""), "b");
+        assert_eq!(pick(&needs("1", json!({})), "a"), "a");
+        let expressions = json!([{"key": "zone", "operator": "In", "values": ["a"]}]);
+        let term = json!([{"weight": 1, "preference": {"matchExpressions": expressions}}]);
+        let affine = json!({"affinity": {"nodeAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": term}}});
+        assert_eq!(pick(&needs("1", affine), ""), "a");
     }
 
     #[test]
@@ -422,8 +518,14 @@ mod tests {
         )];
         let needs = needs("1", json!({"tolerations": [{"operator": "Exists"}]}));
         let nodes = || nodes.iter().map(|(n, u)| (n, u));
-        assert_eq!(choose(&needs, nodes(), |_| Vec::new()), Ok("a"));
-        let refused = choose(&needs, nodes(), |_| vec!["node(s) lack a volume".into()]);
+        let none = |_: &NodeFacts| [0, 0];
+        assert_eq!(choose(&needs, nodes(), |_| Vec::new(), none), Ok("a"));
+        let refused = choose(
+            &needs,
+            nodes(),
+            |_| vec!["node(s) lack a volume".into()],
+            none,
+        );
         let message = "0/1 nodes are available: 1 node(s) lack a volume.";
         assert_eq!(refused, Err(message.into()));
     }

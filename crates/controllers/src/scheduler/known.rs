@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 
-use super::choose::Needs;
+use super::{choose::Needs, placement::Rules};
 use crate::key::Key;
 
 /// The queue of unscheduled pods, sorted by priority and then by age.
@@ -15,6 +15,8 @@ pub(super) type QueueKey = (Reverse<i32>, Option<Timestamp>, Key);
 pub(super) struct KnownPod {
     pub(super) uid: String,
     pub(super) needs: Needs,
+    /// Its rules about other pods.
+    pub(super) rules: Option<Box<Rules>>,
     /// The node that it is bound to, or is being bound to.
     pub(super) node: Option<String>,
     pub(super) queue_key: QueueKey,
@@ -28,6 +30,7 @@ pub(super) struct KnownPod {
     pub(super) nominated: Option<String>,
     /// Whether the nomination was requested and has not been observed.
     pub(super) is_nominating: bool,
+    pub(super) is_terminating: bool,
     /// Whether it is being deleted for a pod with a higher priority.
     pub(super) is_leaving: bool,
 }
@@ -65,18 +68,22 @@ impl KnownPod {
         let policy = spec.and_then(|spec| spec.preemption_policy.as_deref());
         let started = status.and_then(|status| status.start_time.as_ref());
         let nominated = status.and_then(|status| status.nominated_node_name.clone());
+        let labels = metadata.labels.clone().unwrap_or_default();
+        let rules = spec.and_then(|spec| Rules::of(spec, &key.namespace, &labels));
         let is_deleted = metadata.deletion_timestamp.is_some();
         Self {
             uid: metadata.uid.clone().unwrap_or_default(),
             needs: Needs::of(pod),
+            rules: rules.map(Box::new),
             node,
             queue_key: (Reverse(priority), created, key.clone()),
             explained: None,
-            labels: metadata.labels.clone().unwrap_or_default(),
+            labels,
             started: started.map(|time| time.0),
             may_preempt: policy != Some("Never"),
             nominated: nominated.filter(|node| !node.is_empty()),
             is_nominating: false,
+            is_terminating: is_deleted,
             is_leaving: is_deleted && status.is_some_and(is_preempted),
         }
     }

@@ -7,6 +7,7 @@ mod choose;
 mod controller;
 mod known;
 mod nomination;
+mod placement;
 mod ports;
 mod preempt;
 mod resources;

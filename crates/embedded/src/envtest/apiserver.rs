@@ -10,12 +10,12 @@ use longshore_apiserver::{
     ApiServer, AuditLog, Authority, AuthorizationMode, NoLogs, NoStreams, ServerTls, TokenKey,
 };
 use longshore_client::Cluster;
-use longshore_controllers::Controllers;
+use longshore_controllers::{Controllers, TokenSigner};
 use longshore_engine::Engine;
 use tokio::{net::TcpListener, task::JoinSet};
 
 use super::{API_SERVER, EnvtestError, flags::Flags};
-use crate::{AuditOptions, descriptors, namespaces, publish, settings};
+use crate::{AuditOptions, descriptors, namespaces, publish, settings, signer::KeySigner};
 
 /// The help. envtest searches it for flags.
 pub(super) const HELP: &str = "\
@@ -104,6 +104,7 @@ pub(super) async fn serve(
         Some(path) => TokenKey::load(&path),
         None => TokenKey::ephemeral(),
     };
+    let token_key = token_key?;
     let authority = Authority::ephemeral()?;
     let names = [address.ip().to_string()];
     let tls = match (&identity, &client_ca) {
@@ -120,7 +121,7 @@ pub(super) async fn serve(
     let engine = engine.map_err(start)?;
     let server = ApiServer::new(longshore_apiserver::Options {
         engine,
-        token_key: Some(token_key?),
+        token_key: Some(token_key.clone()),
         // No client knows it: they have certificates or tokens of service accounts.
         token: Some(settings::random_token().map_err(start)?),
         node_logs: Arc::new(NoLogs),
@@ -148,7 +149,8 @@ pub(super) async fn serve(
     tasks.spawn(server.aggregate());
     let mut controllers = None;
     if with_controllers {
-        let options = longshore_controllers::Options::default();
+        let mut options = longshore_controllers::Options::default();
+        options.token_signer = Some(TokenSigner(Arc::new(KeySigner(token_key))));
         let cluster = cluster.with_user_agent("longshore-controllers");
         let started = Controllers::start_with(cluster, options).await;
         controllers = Some(started.map_err(start)?);

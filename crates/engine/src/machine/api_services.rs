@@ -22,6 +22,7 @@ const SERVED: &[(&str, &str, i64, i64)] = &[
     ("node.k8s.io", "v1", 16_300, 15),
     ("policy", "v1", 17_100, 15),
     ("rbac.authorization.k8s.io", "v1", 17_000, 15),
+    ("resource.k8s.io", "v1", 16_200, 21),
     ("scheduling.k8s.io", "v1", 16_600, 15),
     ("storage.k8s.io", "v1", 16_800, 15),
     ("storagemigration.k8s.io", "v1", 15_800, 15),

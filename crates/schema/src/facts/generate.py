@@ -19,7 +19,7 @@ EXTENSIONS = "pkg/apis/apiextensions/v1"
 REGISTRATION = "pkg/apis/apiregistration/v1"
 GROUPS = """core/v1 apps/v1 batch/v1 events/v1 coordination/v1 discovery/v1 flowcontrol/v1 networking/v1 rbac/v1
     policy/v1 scheduling/v1 scheduling/v1alpha3 storage/v1 autoscaling/v1 autoscaling/v2 authentication/v1
-    authorization/v1 certificates/v1 node/v1 admissionregistration/v1
+    authorization/v1 certificates/v1 node/v1 resource/v1 admissionregistration/v1
     storagemigration/v1""".split()
 
 SCALARS = {"string": "s", "bool": "b", "bytes": "y", "double": "d"} | dict.fromkeys(

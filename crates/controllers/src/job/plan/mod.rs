@@ -208,12 +208,13 @@ fn watch_deadline(
     }
 }
 
-/// Sets the condition Suspended. The start time is reset when a Job resumes.
+/// Sets the condition Suspended. A suspended Job has no start time.
 fn suspend(plan: &mut Plan, status: &mut JobStatus, effective: &EffectiveSpec<'_>, now: Timestamp) {
     if effective.suspended {
         let message = "Job suspended";
         if conditions::set(status, names::SUSPENDED, true, "JobSuspended", message, now) {
             plan.record_event(Severity::Normal, "Suspended", message);
+            status.start_time = None;
         }
     } else if conditions::set(
         status,

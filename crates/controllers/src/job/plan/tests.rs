@@ -398,6 +398,7 @@ fn a_job_can_be_suspended_and_resumed() {
         &[running("p")],
     );
     assert_eq!(deleted(&plan), [("p", true)]);
+    assert_eq!(plan.status.start_time, None);
     let status = serde_json::to_value(&plan.status).unwrap();
     let resumed = decide_at(&job(json!({}), status), &[], later(30));
     assert_eq!(resumed.status.start_time, Some(whole_seconds(later(30))));

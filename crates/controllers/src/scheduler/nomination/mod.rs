@@ -80,8 +80,10 @@ impl State {
             }
         });
         let budgets: Vec<&Budget> = self.budgets.values().collect();
+        let placement = self.placement(key, pod);
         let fits = |node: &NodeFacts, usage: &Usage| {
             problems(&pod.needs, node, usage).is_empty()
+                && placement.problem(node).is_none()
                 && self
                     .storage
                     .problems(&claims, &node.name, &node.labels)

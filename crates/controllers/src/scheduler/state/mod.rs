@@ -13,6 +13,7 @@ use super::{
     budget::Budget,
     choose::{NodeFacts, Usage, choose, on_no_node},
     known::{Cleared, KnownPod, QueueKey, VictimPod},
+    placement::{Neighbor, Placement},
     storage::{Progress, Storage, VolumeRequests},
 };
 use crate::{guard, key::Key};
@@ -77,6 +78,8 @@ pub(crate) struct State {
     pub(super) budgets: BTreeMap<Key, Budget>,
     /// The pods that wait for their volumes on a node.
     awaiting: BTreeSet<Key>,
+    /// The number of pods with rules about other pods.
+    pub(super) ruled: usize,
     /// Whether claims or volumes have changed since `awaiting` was checked.
     storage_changed: bool,
 }
@@ -114,6 +117,7 @@ impl State {
                     if self.nominated.remove(&key) && is_elsewhere {
                         self.waiting.append(&mut self.unschedulable);
                     }
+                    self.retry_ruled();
                     let Some(requests) = requests else {
                         return Some(Decision::Bind { key, uid, node });
                     };
@@ -180,18 +184,29 @@ impl State {
         let claims = &known.needs.claims;
         let claims = self.storage.claims(key, &known.uid, claims, is_used);
         let claims = claims.map_err(|reason| on_no_node(self.nodes.len(), &reason))?;
-        let volumes = |node: &NodeFacts| self.storage.problems(&claims, &node.name, &node.labels);
+        let placement = self.placement(key, known);
+        let others = |node: &NodeFacts| {
+            let problems = self.storage.problems(&claims, &node.name, &node.labels);
+            match problems.is_empty() {
+                true => {
+                    let problem = placement.problem(node).map(str::to_owned);
+                    problem.into_iter().collect()
+                }
+                false => problems,
+            }
+        };
+        let preference = |node: &NodeFacts| placement.preference(node);
         let nodes = self.nodes.values();
         let nodes = nodes.map(|node| (node, self.usage_for(&node.name, key, known)));
         let nominated = known.nominated.as_ref();
         let nominated = nominated.and_then(|node| self.nodes.get(node));
         let nominated = nominated.and_then(|node| {
             let usage = self.usage_for(&node.name, key, known);
-            choose(&known.needs, [(node, usage)], volumes).ok()
+            choose(&known.needs, [(node, usage)], others, preference).ok()
         });
         let node = match nominated {
             Some(node) => node,
-            None => choose(&known.needs, nodes, volumes)?,
+            None => choose(&known.needs, nodes, others, preference)?,
         };
         if !claims.has_delayed() {
             return Ok((node.to_owned(), None));
@@ -199,6 +214,47 @@ impl State {
         let labels = self.nodes.get(node).map(|node| &node.labels);
         let requests = labels.and_then(|labels| self.storage.requests(&claims, node, labels));
         Ok((node.to_owned(), requests))
+    }
+
+    /// Finds where a pod may run by the other pods. This reads all pods only if one of them
+    /// has rules.
+    pub(super) fn placement<'a>(&'a self, key: &'a Key, known: &'a KnownPod) -> Placement<'a> {
+        if self.ruled == 0 {
+            return Placement::default();
+        }
+        let neighbors = self.pods.iter().filter(|(other, _)| *other != key);
+        let neighbors = neighbors.filter_map(|(other, pod)| {
+            Some(Neighbor {
+                namespace: &other.namespace,
+                labels: &pod.labels,
+                rules: pod.rules.as_deref(),
+                is_terminating: pod.is_terminating,
+                node: self.nodes.get(pod.node.as_ref()?)?,
+            })
+        });
+        let neighbors: Vec<Neighbor<'_>> = neighbors.collect();
+        Placement::of(
+            (&key.namespace, &known.labels),
+            (&known.needs, known.rules.as_deref()),
+            self.nodes.values(),
+            &neighbors,
+        )
+    }
+
+    /// Makes unschedulable pods with rules about other pods eligible again.
+    pub(super) fn retry_ruled(&mut self) {
+        if self.ruled == 0 || self.unschedulable.is_empty() {
+            return;
+        }
+        let is_ruled = |queue_key: &QueueKey| {
+            let pod = self.pods.get(&queue_key.2);
+            pod.is_some_and(|pod| pod.rules.is_some())
+        };
+        let retried = self.unschedulable.iter().filter(|one| is_ruled(one));
+        for queue_key in retried.cloned().collect::<Vec<QueueKey>>() {
+            self.unschedulable.remove(&queue_key);
+            self.waiting.insert(queue_key);
+        }
     }
 
     /// Returns the binding of a pod whose volumes are ready. A pod that has lost

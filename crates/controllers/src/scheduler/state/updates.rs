@@ -130,6 +130,9 @@ impl State {
         let unschedulable =
             known.is_some_and(|known| self.unschedulable.contains(&known.queue_key));
         let mut new = KnownPod::of(&key, pod, bound.clone());
+        // Other pods may be affine to it.
+        let moves_others = bound.is_some()
+            && known.is_none_or(|known| known.node != bound || known.labels != new.labels);
         let is_unchanged = known.is_some_and(|known| known.needs == new.needs);
         if let Some(known) = known {
             new.keep_decisions_of(known);
@@ -165,7 +168,11 @@ impl State {
         if had_nominated && bound.is_none() && !self.nominated.contains(&key) {
             self.retry_unschedulable();
         }
+        self.ruled += usize::from(new.rules.is_some());
         self.pods.insert(key, new);
+        if moves_others {
+            self.retry_ruled();
+        }
     }
 
     /// Removes a pod that was deleted or has finished. Its resources are free for
@@ -186,6 +193,9 @@ impl State {
         let Some(known) = self.pods.remove(key) else {
             return false;
         };
+        self.ruled = self
+            .ruled
+            .saturating_sub(usize::from(known.rules.is_some()));
         self.waiting.remove(&known.queue_key);
         self.unschedulable.remove(&known.queue_key);
         self.awaiting.remove(key);

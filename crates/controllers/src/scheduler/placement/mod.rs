@@ -1,0 +1,11 @@
+//! Where a pod may run by the pods that run already: affinity to pods, anti-affinity, and
+//! topology spread constraints. Pure.
+
+mod rules;
+mod topology;
+
+pub(super) use rules::Rules;
+pub(super) use topology::{Neighbor, Placement};
+
+#[cfg(test)]
+mod tests;
