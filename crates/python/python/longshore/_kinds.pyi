@@ -25,6 +25,8 @@ from .types import (
     CustomResourceDefinition,
     DaemonSet,
     Deployment,
+    DeviceClass,
+    DeviceTaintRule,
     EndpointSlice,
     Endpoints,
     Event,
@@ -53,7 +55,10 @@ from .types import (
     PriorityLevelConfiguration,
     ReplicaSet,
     ReplicationController,
+    ResourceClaim,
+    ResourceClaimTemplate,
     ResourceQuota,
+    ResourceSlice,
     Role,
     RoleBinding,
     RuntimeClass,
@@ -108,6 +113,12 @@ _CustomResourceDefinitionName: TypeAlias = Literal[
 ]
 _DaemonSetName: TypeAlias = Literal["daemonsets", "daemonset", "ds", "DaemonSet", "daemonsets.apps"]
 _DeploymentName: TypeAlias = Literal["deployments", "deployment", "deploy", "Deployment", "deployments.apps"]
+_DeviceClassName: TypeAlias = Literal[
+    "deviceclasses", "deviceclass", "DeviceClass", "deviceclasses.resource.k8s.io"
+]
+_DeviceTaintRuleName: TypeAlias = Literal[
+    "devicetaintrules", "devicetaintrule", "DeviceTaintRule", "devicetaintrules.resource.k8s.io"
+]
 _EndpointSliceName: TypeAlias = Literal[
     "endpointslices", "endpointslice", "EndpointSlice", "endpointslices.discovery.k8s.io"
 ]
@@ -172,7 +183,17 @@ _ReplicaSetName: TypeAlias = Literal["replicasets", "replicaset", "rs", "Replica
 _ReplicationControllerName: TypeAlias = Literal[
     "replicationcontrollers", "replicationcontroller", "rc", "ReplicationController"
 ]
+_ResourceClaimName: TypeAlias = Literal[
+    "resourceclaims", "resourceclaim", "ResourceClaim", "resourceclaims.resource.k8s.io"
+]
+_ResourceClaimTemplateName: TypeAlias = Literal[
+    "resourceclaimtemplates", "resourceclaimtemplate", "ResourceClaimTemplate",
+    "resourceclaimtemplates.resource.k8s.io"
+]
 _ResourceQuotaName: TypeAlias = Literal["resourcequotas", "resourcequota", "quota", "ResourceQuota"]
+_ResourceSliceName: TypeAlias = Literal[
+    "resourceslices", "resourceslice", "ResourceSlice", "resourceslices.resource.k8s.io"
+]
 _RoleName: TypeAlias = Literal["roles", "role", "Role", "roles.rbac.authorization.k8s.io"]
 _RoleBindingName: TypeAlias = Literal[
     "rolebindings", "rolebinding", "RoleBinding", "rolebindings.rbac.authorization.k8s.io"
@@ -260,6 +281,10 @@ class Views:
     @overload
     def view(self, kind: _DeploymentName, namespace: str | None = None) -> View[Deployment]: ...
     @overload
+    def view(self, kind: _DeviceClassName, namespace: str | None = None) -> View[DeviceClass]: ...
+    @overload
+    def view(self, kind: _DeviceTaintRuleName, namespace: str | None = None) -> View[DeviceTaintRule]: ...
+    @overload
     def view(self, kind: _EndpointSliceName, namespace: str | None = None) -> View[EndpointSlice]: ...
     @overload
     def view(self, kind: _EndpointsName, namespace: str | None = None) -> View[Endpoints]: ...
@@ -334,7 +359,15 @@ class Views:
         self, kind: _ReplicationControllerName, namespace: str | None = None
     ) -> View[ReplicationController]: ...
     @overload
+    def view(self, kind: _ResourceClaimName, namespace: str | None = None) -> View[ResourceClaim]: ...
+    @overload
+    def view(
+        self, kind: _ResourceClaimTemplateName, namespace: str | None = None
+    ) -> View[ResourceClaimTemplate]: ...
+    @overload
     def view(self, kind: _ResourceQuotaName, namespace: str | None = None) -> View[ResourceQuota]: ...
+    @overload
+    def view(self, kind: _ResourceSliceName, namespace: str | None = None) -> View[ResourceSlice]: ...
     @overload
     def view(self, kind: _RoleName, namespace: str | None = None) -> View[Role]: ...
     @overload
@@ -422,6 +455,12 @@ class AsyncViews:
     @overload
     async def view(self, kind: _DeploymentName, namespace: str | None = None) -> aio.View[Deployment]: ...
     @overload
+    async def view(self, kind: _DeviceClassName, namespace: str | None = None) -> aio.View[DeviceClass]: ...
+    @overload
+    async def view(
+        self, kind: _DeviceTaintRuleName, namespace: str | None = None
+    ) -> aio.View[DeviceTaintRule]: ...
+    @overload
     async def view(
         self, kind: _EndpointSliceName, namespace: str | None = None
     ) -> aio.View[EndpointSlice]: ...
@@ -507,8 +546,20 @@ class AsyncViews:
     ) -> aio.View[ReplicationController]: ...
     @overload
     async def view(
+        self, kind: _ResourceClaimName, namespace: str | None = None
+    ) -> aio.View[ResourceClaim]: ...
+    @overload
+    async def view(
+        self, kind: _ResourceClaimTemplateName, namespace: str | None = None
+    ) -> aio.View[ResourceClaimTemplate]: ...
+    @overload
+    async def view(
         self, kind: _ResourceQuotaName, namespace: str | None = None
     ) -> aio.View[ResourceQuota]: ...
+    @overload
+    async def view(
+        self, kind: _ResourceSliceName, namespace: str | None = None
+    ) -> aio.View[ResourceSlice]: ...
     @overload
     async def view(self, kind: _RoleName, namespace: str | None = None) -> aio.View[Role]: ...
     @overload

@@ -81,6 +81,25 @@ class AggregationRule(TypedDict, total=False):
 
     clusterRoleSelectors: list[LabelSelector]
 
+class AllocatedDeviceStatus(TypedDict, total=False):
+    """AllocatedDeviceStatus contains the status of an allocated device, if the driver chooses to report
+    it."""
+
+    conditions: list[Condition]
+    data: dict[str, Any]
+    device: Required[str]
+    driver: Required[str]
+    networkData: NetworkDeviceData
+    pool: Required[str]
+    shareID: str
+
+class AllocationResult(TypedDict, total=False):
+    """AllocationResult contains attributes of an allocated resource."""
+
+    allocationTimestamp: str
+    devices: DeviceAllocationResult
+    nodeSelector: NodeSelector
+
 class ApiextensionsV1ServiceReference(TypedDict, total=False):
     """ServiceReference holds a reference to Service.legacy.k8s.io."""
 
@@ -200,6 +219,11 @@ class BoundObjectReference(TypedDict, total=False):
     name: str
     uid: str
 
+class CELDeviceSelector(TypedDict, total=False):
+    """CELDeviceSelector contains a CEL expression for selecting a device."""
+
+    expression: Required[str]
+
 class CSIDriver(TypedDict, total=False):
     """CSIDriver captures information about a Container Storage Interface (CSI) volume driver deployed on the
     cluster."""
@@ -290,6 +314,25 @@ class Capabilities(TypedDict, total=False):
 
     add: list[str]
     drop: list[str]
+
+class CapacityRequestPolicy(TypedDict, total=False):
+    """CapacityRequestPolicy defines how requests consume device capacity."""
+
+    default: str | int | float
+    validRange: CapacityRequestPolicyRange
+    validValues: list[str | int | float]
+
+class CapacityRequestPolicyRange(TypedDict, total=False):
+    """CapacityRequestPolicyRange defines a valid range for consumable capacity values."""
+
+    max: str | int | float
+    min: Required[str | int | float]
+    step: str | int | float
+
+class CapacityRequirements(TypedDict, total=False):
+    """CapacityRequirements defines the capacity requirements for a specific device request."""
+
+    requests: dict[str, str | int | float]
 
 class CephFSPersistentVolumeSource(TypedDict, total=False):
     """Represents a Ceph Filesystem mount that lasts the lifetime of a pod Cephfs volumes do not support
@@ -626,6 +669,24 @@ class ControllerRevision(TypedDict, total=False):
     metadata: ObjectMeta
     revision: int
 
+class CoreV1ResourceClaim(TypedDict, total=False):
+    """ResourceClaim references one entry in PodSpec.ResourceClaims."""
+
+    name: Required[str]
+    request: str
+
+class Counter(TypedDict, total=False):
+    """Counter describes a quantity associated with a device."""
+
+    value: Required[str | int | float]
+
+class CounterSet(TypedDict, total=False):
+    """CounterSet defines a named set of counters that are available to be used by devices defined in the
+    ResourcePool."""
+
+    counters: Required[dict[str, Counter]]
+    name: Required[str]
+
 class CronJob(TypedDict, total=False):
     """CronJob represents the configuration of a single cron job."""
 
@@ -869,6 +930,194 @@ class DeploymentStrategy(TypedDict, total=False):
     rollingUpdate: RollingUpdateDeployment
     type: str
 
+class Device(TypedDict, total=False):
+    """Device represents one individual hardware instance that can be selected based on its attributes."""
+
+    allNodes: bool
+    allowMultipleAllocations: bool
+    attributes: dict[str, DeviceAttribute]
+    bindingConditions: list[str]
+    bindingFailureConditions: list[str]
+    bindsToNode: bool
+    capacity: dict[str, DeviceCapacity]
+    consumesCounters: list[DeviceCounterConsumption]
+    name: Required[str]
+    nodeAllocatableResources: dict[str, NodeAllocatableResource]
+    nodeName: str
+    nodeSelector: NodeSelector
+    taints: list[DeviceTaint]
+
+class DeviceAllocationConfiguration(TypedDict, total=False):
+    """DeviceAllocationConfiguration gets embedded in an AllocationResult."""
+
+    opaque: OpaqueDeviceConfiguration
+    requests: list[str]
+    source: Required[str]
+
+class DeviceAllocationResult(TypedDict, total=False):
+    """DeviceAllocationResult is the result of allocating devices."""
+
+    config: list[DeviceAllocationConfiguration]
+    results: list[DeviceRequestAllocationResult]
+
+class DeviceAttribute(TypedDict, total=False):
+    """DeviceAttribute must have exactly one field set."""
+
+    bool: bool
+    bools: list[bool]
+    int: int
+    ints: list[int]
+    string: str
+    strings: list[str]
+    version: str
+    versions: list[str]
+
+class DeviceCapacity(TypedDict, total=False):
+    """DeviceCapacity describes a quantity associated with a device."""
+
+    requestPolicy: CapacityRequestPolicy
+    value: Required[str | int | float]
+
+class DeviceClaim(TypedDict, total=False):
+    """DeviceClaim defines how to request devices with a ResourceClaim."""
+
+    config: list[DeviceClaimConfiguration]
+    constraints: list[DeviceConstraint]
+    requests: list[DeviceRequest]
+
+class DeviceClaimConfiguration(TypedDict, total=False):
+    """DeviceClaimConfiguration is used for configuration parameters in DeviceClaim."""
+
+    opaque: OpaqueDeviceConfiguration
+    requests: list[str]
+
+class DeviceClass(TypedDict, total=False):
+    """DeviceClass is a vendor- or admin-provided resource that contains device configuration and
+    selectors."""
+
+    apiVersion: Literal["resource.k8s.io/v1"]
+    kind: Literal["DeviceClass"]
+    metadata: ObjectMeta
+    spec: DeviceClassSpec
+
+class DeviceClassConfiguration(TypedDict, total=False):
+    """DeviceClassConfiguration is used in DeviceClass."""
+
+    opaque: OpaqueDeviceConfiguration
+
+class DeviceClassSpec(TypedDict, total=False):
+    """DeviceClassSpec is used in a [DeviceClass] to define what can be allocated and how to configure it."""
+
+    config: list[DeviceClassConfiguration]
+    extendedResourceName: str
+    selectors: list[DeviceSelector]
+
+class DeviceConstraint(TypedDict, total=False):
+    """DeviceConstraint must have exactly one field set besides Requests."""
+
+    distinctAttribute: str
+    matchAttribute: str
+    requests: list[str]
+
+class DeviceCounterConsumption(TypedDict, total=False):
+    """DeviceCounterConsumption defines a set of counters that a device will consume from a CounterSet."""
+
+    compatibilityGroups: list[str]
+    counterSet: Required[str]
+    counters: Required[dict[str, Counter]]
+
+class DeviceDerivedAttribute(TypedDict, total=False):
+    """DeviceDerivedAttribute defines a derived attribute computed via CEL."""
+
+    expression: Required[str]
+    name: Required[str]
+
+class DeviceRequest(TypedDict, total=False):
+    """DeviceRequest is a request for devices required for a claim."""
+
+    exactly: ExactDeviceRequest
+    firstAvailable: list[DeviceSubRequest]
+    name: Required[str]
+
+class DeviceRequestAllocationResult(TypedDict, total=False):
+    """DeviceRequestAllocationResult contains the allocation result for one request."""
+
+    adminAccess: bool
+    bindingConditions: list[str]
+    bindingFailureConditions: list[str]
+    consumedCapacity: dict[str, str | int | float]
+    device: Required[str]
+    driver: Required[str]
+    pool: Required[str]
+    request: Required[str]
+    shareID: str
+    skipNodeOperations: list[str]
+    tolerations: list[DeviceToleration]
+
+class DeviceSelector(TypedDict, total=False):
+    """DeviceSelector must have exactly one field set."""
+
+    cel: CELDeviceSelector
+
+class DeviceSubRequest(TypedDict, total=False):
+    """DeviceSubRequest describes a request for device provided in the
+    claim.spec.devices.requests[].firstAvailable array."""
+
+    allocationMode: str
+    capacity: CapacityRequirements
+    count: int
+    derivedAttributes: list[DeviceDerivedAttribute]
+    deviceClassName: Required[str]
+    name: Required[str]
+    selectors: list[DeviceSelector]
+    tolerations: list[DeviceToleration]
+
+class DeviceTaint(TypedDict, total=False):
+    """The device this taint is attached to has the 'effect' on any claim which does not tolerate the taint
+    and, through the claim, to pods using the claim."""
+
+    effect: Required[str]
+    key: Required[str]
+    timeAdded: str
+    value: str
+
+class DeviceTaintRule(TypedDict, total=False):
+    """DeviceTaintRule adds one taint to all devices which match the selector."""
+
+    apiVersion: Literal["resource.k8s.io/v1"]
+    kind: Literal["DeviceTaintRule"]
+    metadata: ObjectMeta
+    spec: Required[DeviceTaintRuleSpec]
+    status: DeviceTaintRuleStatus
+
+class DeviceTaintRuleSpec(TypedDict, total=False):
+    """DeviceTaintRuleSpec specifies the selector and one taint."""
+
+    deviceSelector: DeviceTaintSelector
+    taint: Required[DeviceTaint]
+
+class DeviceTaintRuleStatus(TypedDict, total=False):
+    """DeviceTaintRuleStatus provides information about an on-going pod eviction."""
+
+    conditions: list[Condition]
+
+class DeviceTaintSelector(TypedDict, total=False):
+    """DeviceTaintSelector defines which device(s) a DeviceTaintRule applies to."""
+
+    device: str
+    driver: str
+    pool: str
+
+class DeviceToleration(TypedDict, total=False):
+    """The ResourceClaim this DeviceToleration is attached to tolerates any taint that matches the triple
+    <key,value,effect> using the matching operator <operator>."""
+
+    effect: str
+    key: str
+    operator: str
+    tolerationSeconds: int
+    value: str
+
 class DiscoveryV1EndpointPort(TypedDict, total=False):
     """EndpointPort represents a Port used by an EndpointSlice."""
 
@@ -1105,6 +1354,18 @@ class EvictionResponder(TypedDict, total=False):
 
     name: Required[str]
     priority: Required[int]
+
+class ExactDeviceRequest(TypedDict, total=False):
+    """ExactDeviceRequest is a request for one or more identical devices."""
+
+    adminAccess: bool
+    allocationMode: str
+    capacity: CapacityRequirements
+    count: int
+    derivedAttributes: list[DeviceDerivedAttribute]
+    deviceClassName: Required[str]
+    selectors: list[DeviceSelector]
+    tolerations: list[DeviceToleration]
 
 class ExecAction(TypedDict, total=False):
     """ExecAction describes a 'run in container' action."""
@@ -1997,6 +2258,13 @@ class NamespaceStatus(TypedDict, total=False):
     conditions: list[NamespaceCondition]
     phase: str
 
+class NetworkDeviceData(TypedDict, total=False):
+    """NetworkDeviceData provides network-related details for the allocated device."""
+
+    hardwareAddress: str
+    interfaceName: str
+    ips: list[str]
+
 class NetworkPolicy(TypedDict, total=False):
     """NetworkPolicy describes what network traffic is allowed for a set of Pods."""
 
@@ -2072,12 +2340,33 @@ class NodeAllocatableMappedResources(TypedDict, total=False):
     name: Required[str]
     quantity: Required[str | int | float]
 
+class NodeAllocatableMapping(TypedDict, total=False):
+    """NodeAllocatableMapping defines how a DRA allocation directly translates into a node allocatable
+    resource quantity."""
+
+    capacityKey: str
+    capacityMultiplier: str | int | float
+    deviceMultiplier: str | int | float
+
+class NodeAllocatableOverhead(TypedDict, total=False):
+    """NodeAllocatableOverhead defines auxiliary resource overheads incurred when allocating a device."""
+
+    perContainer: str | int | float
+    perPod: str | int | float
+
 class NodeAllocatableOverheadResources(TypedDict, total=False):
     """NodeAllocatableOverheadResources describes auxiliary overhead resource allocations."""
 
     name: Required[str]
     perContainer: str | int | float
     perPod: str | int | float
+
+class NodeAllocatableResource(TypedDict, total=False):
+    """NodeAllocatableResource defines the translation between the DRA device/capacity units requested to the
+    corresponding quantity of the node allocatable resource."""
+
+    mapping: NodeAllocatableMapping
+    overhead: NodeAllocatableOverhead
 
 class NodeAllocatableResourceClaimStatus(TypedDict, total=False):
     """NodeAllocatableResourceClaimStatus describes the status of node allocatable resources allocated via
@@ -2268,6 +2557,13 @@ class ObjectReference(TypedDict, total=False):
     namespace: str
     resourceVersion: str
     uid: str
+
+class OpaqueDeviceConfiguration(TypedDict, total=False):
+    """OpaqueDeviceConfiguration contains configuration parameters for a driver in a format defined by the
+    driver vendor."""
+
+    driver: Required[str]
+    parameters: Required[dict[str, Any]]
 
 class Overhead(TypedDict, total=False):
     """Overhead structure represents the resource overhead associated with running a pod."""
@@ -2991,10 +3287,48 @@ class ReplicationControllerStatus(TypedDict, total=False):
     replicas: Required[int]
 
 class ResourceClaim(TypedDict, total=False):
-    """ResourceClaim references one entry in PodSpec.ResourceClaims."""
+    """ResourceClaim describes a request for access to resources in the cluster, for use by workloads."""
 
+    apiVersion: Literal["resource.k8s.io/v1"]
+    kind: Literal["ResourceClaim"]
+    metadata: ObjectMeta
+    spec: ResourceClaimSpec
+    status: ResourceClaimStatus
+
+class ResourceClaimConsumerReference(TypedDict, total=False):
+    """ResourceClaimConsumerReference contains enough information to let you locate the consumer of a
+    ResourceClaim."""
+
+    apiGroup: str
     name: Required[str]
-    request: str
+    resource: Required[str]
+    uid: Required[str]
+
+class ResourceClaimSpec(TypedDict, total=False):
+    """ResourceClaimSpec defines what is being requested in a ResourceClaim and how to configure it."""
+
+    devices: DeviceClaim
+
+class ResourceClaimStatus(TypedDict, total=False):
+    """ResourceClaimStatus tracks whether the resource has been allocated and what the result of that was."""
+
+    allocation: AllocationResult
+    devices: list[AllocatedDeviceStatus]
+    reservedFor: list[ResourceClaimConsumerReference]
+
+class ResourceClaimTemplate(TypedDict, total=False):
+    """ResourceClaimTemplate is used to produce ResourceClaim objects."""
+
+    apiVersion: Literal["resource.k8s.io/v1"]
+    kind: Literal["ResourceClaimTemplate"]
+    metadata: ObjectMeta
+    spec: ResourceClaimTemplateSpec
+
+class ResourceClaimTemplateSpec(TypedDict, total=False):
+    """ResourceClaimTemplateSpec contains the metadata and fields for a ResourceClaim."""
+
+    metadata: ObjectMeta
+    spec: ResourceClaimSpec
 
 class ResourceFieldSelector(TypedDict, total=False):
     """ResourceFieldSelector represents container resources (cpu, memory) and their output format."""
@@ -3034,6 +3368,13 @@ class ResourcePolicyRule(TypedDict, total=False):
     resources: Required[list[str]]
     verbs: Required[list[str]]
 
+class ResourcePool(TypedDict, total=False):
+    """ResourcePool describes the pool that ResourceSlices belong to."""
+
+    generation: Required[int]
+    name: Required[str]
+    resourceSliceCount: Required[int]
+
 class ResourceQuota(TypedDict, total=False):
     """ResourceQuota sets aggregate quota restrictions enforced per namespace."""
 
@@ -3059,9 +3400,32 @@ class ResourceQuotaStatus(TypedDict, total=False):
 class ResourceRequirements(TypedDict, total=False):
     """ResourceRequirements describes the compute resource requirements."""
 
-    claims: list[ResourceClaim]
+    claims: list[CoreV1ResourceClaim]
     limits: dict[str, str | int | float]
     requests: dict[str, str | int | float]
+
+class ResourceSlice(TypedDict, total=False):
+    """ResourceSlice represents one or more resources in a pool of similar resources, managed by a common
+    driver."""
+
+    apiVersion: Literal["resource.k8s.io/v1"]
+    kind: Literal["ResourceSlice"]
+    metadata: ObjectMeta
+    spec: Required[ResourceSliceSpec]
+
+class ResourceSliceSpec(TypedDict, total=False):
+    """ResourceSliceSpec contains the information published by the driver in one ResourceSlice."""
+
+    allNodes: bool
+    devices: list[Device]
+    driver: Required[str]
+    nodeName: str
+    nodeSelector: NodeSelector
+    partitionTypeAttribute: str
+    perDeviceNodeSelection: bool
+    pool: Required[ResourcePool]
+    sharedCounters: list[CounterSet]
+    skipNodeOperations: list[str]
 
 class ResourceStatus(TypedDict, total=False):
     """ResourceStatus represents the status of a single resource allocated to a Pod."""
