@@ -60,10 +60,10 @@ class Tables(WithCluster):
             name = {"name": f"m{index:03}", "namespace": "default"}
             self.cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": name})
             if index == 99:
-                whole = self.cluster.view("configmaps")._repr_html_()
+                whole = self.cluster.view("configmaps", "default")._repr_html_()
         self.assertEqual(len(Reader(whole).rows), 101)
         self.assertNotIn("there are more", whole)
-        part = self.cluster.view("configmaps")._repr_html_()
+        part = self.cluster.view("configmaps", "default")._repr_html_()
         self.assertEqual(len(Reader(part).rows), 101)
         self.assertIn("The first 100; there are more.", part)
 
