@@ -46,7 +46,26 @@ impl<'a> FieldValue<'a> {
         Self::field(object, name).with_path(below(path, name))
     }
 
+    /// A field that is not set. It has no path, so no rule may report it.
+    pub(super) fn absent() -> Self {
+        Self {
+            value: None,
+            path: String::new(),
+        }
+    }
+
+    /// A field about which rules say nothing if it is not set.
+    pub(super) fn get_optional(&self, name: &str) -> Self {
+        match self.value.and_then(|value| value.get(name)) {
+            None | Some(Value::Null) => Self::absent(),
+            Some(_) => self.get(name),
+        }
+    }
+
     pub(super) fn get(&self, name: &str) -> Self {
+        if self.value.is_none() && self.path.is_empty() {
+            return Self::absent();
+        }
         let value = self.value.and_then(|value| value.get(name));
         Self {
             value: value.filter(|value| !value.is_null()),

@@ -29,7 +29,11 @@ const CERTIFICATE_PATHS: [&str; 3] = ["credentialBundlePath", "keyPath", "certif
 /// Validates the source of a volume.
 pub(super) fn check(volume: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     let causes = &mut Causes(causes);
-    let at = |name: &str| FieldValue::of(volume, name, path);
+    // A volume has one of many sources.
+    let at = |name: &str| match volume.contains_key(name) {
+        true => FieldValue::of(volume, name, path),
+        false => FieldValue::absent(),
+    };
     volume::host_path(&at("hostPath"), causes);
     volume_source::check(at, causes);
     let (driver, secret) = (at("csi"), at("csi").get("nodePublishSecretRef").get("name"));
@@ -61,11 +65,11 @@ pub(super) fn check(volume: &Object, path: &str, causes: &mut Vec<StatusCause>) 
         let mut paths = HashSet::new();
         for one in source.get("sources").items() {
             for projection in ["secret", "configMap", "downwardAPI"] {
-                items(&one.get(projection), causes);
+                items(&one.get_optional(projection), causes);
             }
-            token(&one.get("serviceAccountToken"), causes);
-            trust_bundle(&one.get("clusterTrustBundle"), causes);
-            certificate(&one.get("podCertificate"), causes);
+            token(&one.get_optional("serviceAccountToken"), causes);
+            trust_bundle(&one.get_optional("clusterTrustBundle"), causes);
+            certificate(&one.get_optional("podCertificate"), causes);
             for path in paths_of(&one) {
                 if !paths.insert(path) {
                     let detail = "conflicting duplicate paths";
@@ -83,10 +87,10 @@ pub(super) fn check(volume: &Object, path: &str, causes: &mut Vec<StatusCause>) 
 /// The paths of a source of a projected volume that no other source may have.
 fn paths_of<'a>(source: &FieldValue<'a>) -> Vec<&'a str> {
     let items = ["secret", "configMap", "downwardAPI"].into_iter();
-    let items = items.flat_map(|projection| source.get(projection).get("items").items());
+    let items = items.flat_map(|projection| source.get_optional(projection).get("items").items());
     let mut paths: Vec<&str> = items.map(|item| item.get("path").text()).collect();
-    paths.push(source.get("clusterTrustBundle").get("path").text());
-    let certificate = source.get("podCertificate");
+    paths.push(source.get_optional("clusterTrustBundle").get("path").text());
+    let certificate = source.get_optional("podCertificate");
     paths.extend(CERTIFICATE_PATHS.map(|name| certificate.get(name).text()));
     paths.retain(|path| !path.is_empty());
     paths
