@@ -28,6 +28,18 @@ pub(crate) async fn send(
     media_type: &str,
     body: impl Into<Bytes>,
 ) -> Result<usize, Failure> {
+    let answer = answer(client, method, path, media_type, body).await?;
+    Ok(answer.len())
+}
+
+/// Sends one request and returns the response.
+pub(super) async fn answer(
+    client: &Client,
+    method: Method,
+    path: &str,
+    media_type: &str,
+    body: impl Into<Bytes>,
+) -> Result<Bytes, Failure> {
     let request = Request::builder()
         .method(method)
         .uri(path)
@@ -37,7 +49,7 @@ pub(crate) async fn send(
     let status = response.status();
     let body = response.into_body().collect().await?.to_bytes();
     if status.is_success() {
-        return Ok(body.len());
+        return Ok(body);
     }
     let start = String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned();
     Err(format!("{path}: {status}: {start}").into())
@@ -55,12 +67,22 @@ async fn rate(requests: &[Prepared], wire: &mut Wire, runs: usize) -> Result<f64
     Ok(rates.get(rates.len() / 2).copied().unwrap_or_default())
 }
 
-pub(super) async fn create(wire: &mut Wire, count: usize, runs: usize) -> Result<f64, Failure> {
-    let create = |index| Prepared {
-        method: Method::POST,
-        path: PODS.to_owned(),
-        media_type: JSON,
-        body: pods::pod(index).to_string().into(),
+/// Creates pods in a namespace.
+pub(super) async fn create(
+    wire: &mut Wire,
+    namespace: &str,
+    count: usize,
+    runs: usize,
+) -> Result<f64, Failure> {
+    let create = |index| {
+        let mut pod = pods::pod(index);
+        pod["metadata"]["namespace"] = namespace.into();
+        Prepared {
+            method: Method::POST,
+            path: format!("/api/v1/namespaces/{namespace}/pods"),
+            media_type: JSON,
+            body: pod.to_string().into(),
+        }
     };
     let requests: Vec<_> = (0..count).map(create).collect();
     rate(&requests, wire, runs).await

@@ -1,6 +1,7 @@
 //! Compares the embedded server with the real kube-apiserver and etcd, from start to stop.
 //! The same client sends the requests over TLS.
 
+mod account;
 mod load;
 mod peer;
 mod watch;
@@ -25,6 +26,8 @@ struct Figures {
     watched: f64,
     /// Requests per second.
     create: f64,
+    /// The same by a service account, which a role allows it.
+    create_as_account: f64,
     patch: f64,
     /// Processor seconds of the server per request.
     create_cost: f64,
@@ -52,7 +55,7 @@ pub(crate) async fn run(report: &mut Report, runs: usize, pods: usize) -> Result
 pub(crate) async fn with_pods(peer: Peer, pods: usize) -> Result<Server, Failure> {
     let (server, _) = peer.start().await?;
     let mut wire = Wire::open(&server.kubeconfig(), load::CONCURRENCY).await?;
-    load::create(&mut wire, pods, 1).await?;
+    load::create(&mut wire, "default", pods, 1).await?;
     Ok(server)
 }
 
@@ -68,15 +71,18 @@ async fn one(peer: Peer, runs: usize, pods: usize) -> Result<Figures, Failure> {
     let client = server.client().await?;
     let mut wire = Wire::open(&server.kubeconfig(), load::CONCURRENCY).await?;
     let before = server.processor_time()?;
-    figures.create = load::create(&mut wire, pods, runs).await?;
+    figures.create = load::create(&mut wire, "default", pods, runs).await?;
     let between = server.processor_time()?;
     figures.patch = load::patch_status(&mut wire, pods, runs).await?;
     let after = server.processor_time()?;
+    figures.list = load::list(&client, runs).await?;
+    figures.loaded = server.memory()?;
+    wire.set_token(&account::token(&client).await?)?;
+    let namespace = account::NAMESPACE;
+    figures.create_as_account = load::create(&mut wire, namespace, pods, runs).await?;
     drop(wire);
     figures.create_cost = (between - before) / pods as f64;
     figures.patch_cost = (after - between) / pods as f64;
-    figures.list = load::list(&client, runs).await?;
-    figures.loaded = server.memory()?;
     figures.watchers = watchers::run(&client).await?;
     figures.watched = server.memory()?;
     server.stop().await;
@@ -107,6 +113,13 @@ fn print(report: &mut Report, ours: &Figures, theirs: Option<&Figures>) {
             "/s",
             true,
             "5 times",
+        ),
+        (
+            "create pods as a service account with a role",
+            |f| f.create_as_account,
+            "/s",
+            true,
+            "at most 10 % slower",
         ),
         (
             "the server's processor time per create",

@@ -70,6 +70,12 @@ impl Wire {
         })
     }
 
+    /// The same connections, with the token of another user.
+    pub(super) fn set_token(&mut self, token: &str) -> Result<(), Failure> {
+        self.token = HeaderValue::from_str(&format!("Bearer {token}"))?;
+        Ok(())
+    }
+
     /// Sends all requests. Each connection sends the next request after a response.
     pub(super) async fn send(&mut self, requests: &[Prepared]) -> Result<(), Failure> {
         let next = AtomicUsize::new(0);
