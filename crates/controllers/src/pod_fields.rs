@@ -1,7 +1,7 @@
 //! The fields of a pod that the controllers of workloads read. The controllers read each pod
 //! that changes: decoding it whole would take several times as long.
 
-use k8s_openapi::api::core::v1::{Affinity, PodCondition};
+use k8s_openapi::api::core::v1::{Affinity, ContainerState, PodCondition};
 use longshore_model::ObjectMeta;
 use serde::Deserialize;
 
@@ -57,6 +57,7 @@ pub(crate) struct Status {
 pub(crate) struct ContainerStatus {
     pub(crate) name: String,
     pub(crate) restart_count: i32,
+    pub(crate) state: Option<ContainerState>,
 }
 
 impl Status {

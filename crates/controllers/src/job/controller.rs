@@ -121,9 +121,9 @@ impl Controller {
             let is_orphan = item.meta().controller().is_none();
             if is_orphan
                 && selects(job, &item.meta().labels)
-                && let Ok(pod) = item.object()
+                && let Ok(pod) = item.typed()
             {
-                self.store().put_pod(PodFacts::of(&pod));
+                self.store().put_pod(PodFacts::of(pod));
             }
         }
     }
@@ -147,9 +147,9 @@ impl Controller {
             }
         }
         let owner = match change {
-            Change::Upsert(item) => match item.object() {
+            Change::Upsert(item) => match item.typed() {
                 Ok(pod) => {
-                    let facts = PodFacts::of(&pod);
+                    let facts = PodFacts::of(pod);
                     let (owner, tracked) = (facts.owner.clone(), facts.tracked);
                     let is_orphan = owner.is_none() && !facts.is_foreign;
                     self.store().put_pod(facts);

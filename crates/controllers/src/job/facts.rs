@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use longshore_client::{Item, OwnerReference, kinds};
 use longshore_model::meta::COMPLETION_INDEX;
 use serde::Deserialize;
 
 use super::names;
+use crate::pod_fields::PodFields;
 
 /// The phase of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,63 +113,44 @@ impl PodFacts {
     }
 
     /// Reads a pod.
-    pub(crate) fn of(pod: &Pod) -> Self {
-        let meta = &pod.metadata;
-        let status = pod.status.as_ref();
-        let annotation = |key: &str| meta.annotations.as_ref().and_then(|map| map.get(key));
+    pub(crate) fn of(pod: PodFields) -> Self {
+        let PodFields {
+            metadata: meta,
+            spec,
+            status,
+        } = pod;
+        let status = status.unwrap_or_default();
+        let annotation = |key: &str| meta.annotations.get(key);
         let count = |key: &str| {
             annotation(key)
                 .and_then(|text| text.parse().ok())
                 .unwrap_or(0)
         };
-        let conditions: Vec<(String, String)> = status
-            .and_then(|status| status.conditions.as_ref())
-            .map(|list| {
-                list.iter()
-                    .map(|c| (c.type_.clone(), c.status.clone()))
-                    .collect()
-            })
-            .unwrap_or_default();
-        let containers = || -> Vec<&ContainerStatus> {
-            status
-                .map(|status| {
-                    let init = status.init_container_statuses.iter().flatten();
-                    status
-                        .container_statuses
-                        .iter()
-                        .flatten()
-                        .chain(init)
-                        .collect()
-                })
-                .unwrap_or_default()
+        let conditions = status.conditions.iter().flatten();
+        let conditions = conditions.map(|c| (c.type_.clone(), c.status.clone()));
+        let containers = || {
+            let init = status.init_container_statuses.iter().flatten();
+            status.container_statuses.iter().flatten().chain(init)
         };
         let ended = || {
-            containers().into_iter().filter_map(|container| {
+            containers().filter_map(|container| {
                 let state = container.state.as_ref()?.terminated.as_ref()?;
                 Some((container, state))
             })
         };
-        let mut owners = meta.owner_references.iter().flatten();
-        let controller = owners.find(|owner| owner.controller == Some(true));
+        let controller = meta.controller();
         let owner = controller
             .filter(|owner| owner.kind == "Job" && owner.api_version.starts_with("batch/"));
         let is_foreign = controller.is_some() && owner.is_none();
-        let labels = meta.labels.as_ref().filter(|_| !is_foreign);
+        let is_scheduled = spec.is_some_and(|spec| spec.node_name.is_some());
         Self {
-            namespace: meta.namespace.clone().unwrap_or_default(),
-            name: meta.name.clone().unwrap_or_default(),
-            uid: meta.uid.clone().unwrap_or_default(),
-            version: meta
-                .resource_version
-                .as_ref()
-                .and_then(|text| text.parse().ok()),
             owner: owner.map(|owner| Owner {
                 name: owner.name.clone(),
                 uid: owner.uid.clone(),
             }),
+            version: meta.resource_version.parse().ok(),
             is_foreign,
-            labels: labels.cloned().unwrap_or_default(),
-            phase: match status.and_then(|status| status.phase.as_deref()) {
+            phase: match status.phase.as_deref() {
                 Some("Succeeded") => Phase::Succeeded,
                 Some("Failed") => Phase::Failed,
                 Some("Running") => Phase::Unfinished { running: true },
@@ -177,27 +158,14 @@ impl PodFacts {
             },
             deleting: meta.deletion_timestamp.is_some(),
             lost: meta.deletion_timestamp.is_some()
-                && (meta.deletion_grace_period_seconds == Some(0)
-                    || pod
-                        .spec
-                        .as_ref()
-                        .is_none_or(|spec| spec.node_name.is_none())),
-            tracked: meta
-                .finalizers
-                .iter()
-                .flatten()
-                .any(|name| name == names::FINALIZER),
-            ready: conditions
-                .iter()
-                .any(|(kind, status)| kind == "Ready" && status == "True"),
+                && (meta.deletion_grace_period_seconds == Some(0) || !is_scheduled),
+            tracked: meta.finalizers.iter().any(|name| name == names::FINALIZER),
+            ready: status.ready().is_some(),
             index: annotation(COMPLETION_INDEX).and_then(|text| text.parse().ok()),
-            restarts: containers()
-                .iter()
-                .map(|c| i64::from(c.restart_count))
-                .sum(),
+            restarts: containers().map(|c| i64::from(c.restart_count)).sum(),
             index_failures: count(names::INDEX_FAILURES),
             index_ignored: count(names::INDEX_IGNORED),
-            created: meta.creation_timestamp.as_ref().map(|time| time.0),
+            created: meta.creation_timestamp,
             finished: ended()
                 .filter_map(|(_, state)| state.finished_at.as_ref())
                 .map(|time| time.0)
@@ -209,7 +177,14 @@ impl PodFacts {
                     code: state.exit_code,
                 })
                 .collect(),
-            conditions,
+            conditions: conditions.collect(),
+            labels: match is_foreign {
+                true => BTreeMap::new(),
+                false => meta.labels,
+            },
+            namespace: meta.namespace.unwrap_or_default(),
+            name: meta.name,
+            uid: meta.uid,
         }
     }
 
@@ -234,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_failed_pod_is_read() {
-        let pod: Pod = serde_json::from_value(json!({
+        let pod: PodFields = serde_json::from_value(json!({
             "metadata": {
                 "namespace": "a", "name": "train-3-abcde", "uid": "u1", "resourceVersion": "17",
                 "annotations": {
@@ -258,7 +233,7 @@ mod tests {
             }
         }))
         .unwrap();
-        let facts = PodFacts::of(&pod);
+        let facts = PodFacts::of(pod);
         assert_eq!(facts.phase, Phase::Failed);
         assert_eq!(
             facts.owner,
@@ -288,13 +263,13 @@ mod tests {
 
     #[test]
     fn an_owner_of_another_kind_is_ignored() {
-        let pod: Pod = serde_json::from_value(json!({
+        let pod: PodFields = serde_json::from_value(json!({
             "metadata": {"name": "x", "ownerReferences": [
                 {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r1", "controller": true}
             ]}
         }))
         .unwrap();
-        let facts = PodFacts::of(&pod);
+        let facts = PodFacts::of(pod);
         assert_eq!(facts.owner, None);
         assert!(facts.is_active());
     }

@@ -246,7 +246,7 @@ impl Requests {
 }
 
 fn facts(item: &Item<Pod>) -> Result<PodFacts, Error> {
-    item.object().map(|pod| PodFacts::of(&pod))
+    item.typed().map(PodFacts::of)
 }
 
 fn subject(job: &batch::Job) -> Subject {
