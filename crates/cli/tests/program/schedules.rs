@@ -36,11 +36,10 @@ fn make_due(machine: &Machine) {
         let status = json!({"status": {"lastScheduleTime": "2020-12-31T23:30:00Z"}});
         let deadline = json!({"spec": {"schedule": "0 0 * * *"}});
         for one in view.list().await.unwrap().items {
-            // In this order: by the old schedule, another time would be due.
-            one.patch(&Patch::merge(deadline.clone())).await.unwrap();
             one.patch_status(&Patch::merge(status.clone()))
                 .await
                 .unwrap();
+            one.patch(&Patch::merge(deadline.clone())).await.unwrap();
         }
     });
 }
