@@ -1,5 +1,5 @@
 //! An aggregated API server for tests: HTTPS with a certificate of its own authority. It
-//! requires a client certificate of the proxy, and tells what it has received.
+//! requires a client certificate of the proxy, and records the requests that it receives.
 
 use std::{
     collections::BTreeMap,

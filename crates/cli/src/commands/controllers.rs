@@ -43,7 +43,10 @@ pub(crate) async fn controllers(args: ControllersArgs) -> Result<ExitCode> {
         |error: std::io::Error| Error::new(Kind::Failed, format!("cannot handle signals: {error}"));
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    let cluster = Cluster::from_kubeconfig(Some(&args.kubeconfig), args.context.as_deref()).await?;
+    let cluster = Cluster::from_kubeconfig(Some(&args.kubeconfig), args.context.as_deref());
+    let cluster = cluster.await.map_err(|error| {
+        Error::from(error).hint("--kubeconfig and --context name the API server to run them on")
+    })?;
     let files = Files {
         root_ca: args.root_ca_file,
         service_account_key: args.service_account_private_key_file,

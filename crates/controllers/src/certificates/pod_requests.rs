@@ -4,7 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use longshore_client::{Cluster, Error, Item, kinds::Any};
-use serde::Deserialize;
 use serde_json::json;
 
 use super::GROUP;
@@ -36,16 +35,9 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
     reconcile::run(NAME, WORKERS, &queue, feeds, reconcile).await;
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Created {
-    creation_timestamp: Option<Timestamp>,
-}
-
 /// Deletes a request if it is old.
 async fn clean(cluster: &Cluster, item: &Item<Any>, now: Timestamp) -> Result<Next, Error> {
-    let created = item.field::<Created>(&["metadata"])?;
-    let created = created.and_then(|created| created.creation_timestamp);
+    let created = item.meta().creation_timestamp;
     let Some(end) = created.and_then(|created| created.checked_add(MAX_AGE).ok()) else {
         return Ok(Next::Done);
     };

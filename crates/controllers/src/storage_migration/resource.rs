@@ -17,7 +17,7 @@ pub(super) enum Found {
     Nothing,
     /// Its objects can be migrated.
     Kind(View<Any>),
-    /// It lacks a verb; the error is that of Kubernetes.
+    /// A required verb is not supported; the error is that of Kubernetes.
     NotMigratable(String),
 }
 
