@@ -3,6 +3,7 @@
 //! the embedded cluster and on Kubernetes. Requires Go, and root for the cluster.
 
 mod download;
+mod kept;
 mod kopf;
 mod kubebuilder;
 mod kueue;
@@ -17,6 +18,7 @@ use std::{
 };
 
 use modules::MODULES;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     embedded, kubernetes, packages,
@@ -26,15 +28,18 @@ use crate::{
 /// Which suites to run.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Run only the suites of packages whose path contains this text, and write no table.
+    /// Run only the suites of packages whose path contains this text.
     filter: Option<String>,
+    /// Run only the suites that have no results yet in the target folder.
+    #[arg(long = "continue")]
+    continues: bool,
     /// The program `longshore` to test; default: a release build, which is made first.
     #[arg(long)]
     program: Option<PathBuf>,
 }
 
 /// The results of a suite with one pair of programs.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Results {
     passed: usize,
     /// Names of the tests, each with the first line of its message.
@@ -43,14 +48,15 @@ pub(crate) struct Results {
 }
 
 /// The results of a suite on both.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Row {
     suite: String,
     longshore: Results,
     kubernetes: Results,
 }
 
-/// Runs the suites; a complete run writes docs/operators.md. The error names the tests that
-/// fail only on the embedded API server.
+/// Runs the suites and keeps their results. When all suites have results, it writes
+/// docs/operators.md. The error names the tests that fail only on the embedded API server.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     packages::require_go()?;
     kubernetes::build()?;
@@ -60,47 +66,48 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
     let ours = assets(&program)?;
     let theirs = kubernetes::programs();
-    let mut rows = Vec::new();
     let selected = |suite: &str| {
         let filter = arguments.filter.as_ref();
-        filter.is_none_or(|text| suite.contains(text))
+        let is_done = arguments.continues && kept::read(suite).is_some();
+        filter.is_none_or(|text| suite.contains(text)) && !is_done
+    };
+    let mut rows = Vec::new();
+    let mut finish = |row: Row| -> Outcome {
+        println!("{}", table::line(&row));
+        kept::write(&row)?;
+        rows.push(row);
+        Ok(())
     };
     for module in MODULES {
-        let suite = |package: &str| format!("{}/{package}", module.path);
         let packages = module.packages.iter();
         let packages: Vec<_> = packages
-            .filter(|package| selected(&suite(package)))
+            .filter(|package| selected(&module.suite(package)))
             .collect();
         if packages.is_empty() {
             continue;
         }
         let folder = module.folder()?;
         for package in packages {
-            let suite = suite(package);
-            let row = Row {
+            finish(Row {
                 longshore: run_suite(&folder, package, &ours)?,
                 kubernetes: run_suite(&folder, package, &theirs)?,
-                suite,
-            };
-            println!("{}", table::line(&row));
-            rows.push(row);
+                suite: module.suite(package),
+            })?;
         }
     }
     if selected(kopf::SUITE) {
-        let row = kopf::run(&program)?;
-        println!("{}", table::line(&row));
-        rows.push(row);
+        finish(kopf::run(&program)?)?;
     }
-    if arguments.filter.is_none() {
-        let path = root().join("docs/operators.md");
-        let versions: Vec<_> = MODULES
-            .iter()
-            .map(|module| (module.path, module.version))
-            .chain([kopf::VERSION])
-            .collect();
-        fs::write(&path, table::render(&versions, &rows))
-            .map_err(|error| format!("{}: {error}", path.display()))?;
-        println!("wrote {}", path.display());
+    let suites = MODULES
+        .iter()
+        .flat_map(|module| module.packages.iter().map(|package| module.suite(package)))
+        .chain([kopf::SUITE.to_owned()]);
+    match suites
+        .map(|suite| kept::read(&suite))
+        .collect::<Option<Vec<_>>>()
+    {
+        Some(all) => write_page(&all)?,
+        None => println!("docs/operators.md is written when all suites have results"),
     }
     let failed: Vec<String> = rows.iter().flat_map(only_here).collect();
     match failed.is_empty() {
@@ -110,6 +117,19 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             failed.join("\n  ")
         )),
     }
+}
+
+fn write_page(rows: &[Row]) -> Outcome {
+    let path = root().join("docs/operators.md");
+    let versions: Vec<_> = MODULES
+        .iter()
+        .map(|module| (module.path, module.version))
+        .chain([kopf::VERSION])
+        .collect();
+    fs::write(&path, table::render(&versions, rows))
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    println!("wrote {}", path.display());
+    Ok(())
 }
 
 /// The tests that fail only on the embedded API server.
@@ -145,14 +165,18 @@ fn run_suite(module: &Path, package: &str, assets: &Path) -> Outcome<Results> {
         .output()
         .map_err(|error| format!("cannot run go: {error}"))?;
     // Failed tests are in the report, too.
-    match report::read(&file) {
-        Ok(results) => Ok(results),
-        Err(problem) => Err(format!(
+    let results = report::read(&file).unwrap_or_else(|problem| {
+        eprintln!(
             "{package}: {problem}\n{}{}",
             String::from_utf8_lossy(&done.stdout),
             String::from_utf8_lossy(&done.stderr)
-        )),
-    }
+        );
+        Results {
+            failed: vec![("the suite".to_owned(), problem)],
+            ..Results::default()
+        }
+    });
+    Ok(results)
 }
 
 #[cfg(test)]

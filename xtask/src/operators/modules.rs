@@ -77,6 +77,11 @@ pub(super) const MODULES: &[Module] = &[
 ];
 
 impl Module {
+    /// The name of a package's suite.
+    pub(super) fn suite(&self, package: &str) -> String {
+        format!("{}/{package}", self.path)
+    }
+
     /// Downloads the module through Go's client and prepares it. Returns the folder that the
     /// packages are relative to.
     pub(super) fn folder(&self) -> Outcome<PathBuf> {
