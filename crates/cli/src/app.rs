@@ -75,7 +75,7 @@ pub fn main() -> ExitCode {
         command => command,
     };
     start_log(&command);
-    let outcome = runtime(command.is_server()).and_then(|runtime| {
+    let outcome = runtime(command.serves()).and_then(|runtime| {
         let result = runtime.block_on(commands::dispatch(command));
         // Blocked threads must not prevent the program from exiting.
         runtime.shutdown_background();

@@ -31,6 +31,11 @@ pub(crate) struct Arguments {
     /// install the frameworks (several gigabytes).
     #[arg(long, conflicts_with_all = ["package", "cluster"])]
     frameworks: bool,
+    /// Run only the tests of `longshore ui` in a browser. Requires Debian's packages `chromium`
+    /// and `chromium-driver`, or `LONGSHORE_TEST_CHROMIUM` and `LONGSHORE_TEST_CHROMEDRIVER` with
+    /// the paths of both programs.
+    #[arg(long, conflicts_with_all = ["package", "cluster", "frameworks", "go"])]
+    browser: bool,
     /// Run only the tests with client-go, controller-runtime, helm and kustomize, on the
     /// embedded cluster or with `--cluster real`. Requires Go.
     #[arg(long, conflicts_with_all = ["package", "frameworks", "dev"])]
@@ -65,6 +70,9 @@ enum Server {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.frameworks {
         return orphans::watch(|| test_frameworks(arguments));
+    }
+    if arguments.browser {
+        return orphans::watch(|| test_browser(arguments));
     }
     if arguments.go {
         return orphans::watch(|| match arguments.cluster {
@@ -225,6 +233,20 @@ fn test_frameworks(arguments: &Arguments) -> Outcome {
         .args(["--", "--ignored", "--test-threads", "1"])
         .args(&arguments.rest)
         .env(frameworks::FOLDER_ENV, folder);
+    count(command, "the embedded cluster", begin)
+}
+
+/// The tests of `longshore ui` in a browser.
+fn test_browser(arguments: &Arguments) -> Outcome {
+    let begin = Instant::now();
+    let mut command = cargo();
+    command
+        .args(["test", "--no-fail-fast"])
+        .args(profile(arguments))
+        .args(["--package", "longshore-ui", "--test", "browser"])
+        // Each test has a browser.
+        .args(["--", "--ignored", "--test-threads", "1"])
+        .args(&arguments.rest);
     count(command, "the embedded cluster", begin)
 }
 

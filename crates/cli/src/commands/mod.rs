@@ -22,6 +22,7 @@ mod rm;
 pub(crate) mod run;
 mod runs;
 mod status;
+mod ui;
 mod up;
 mod wait;
 mod watch;
@@ -42,6 +43,7 @@ pub(crate) enum Command {
     Attach(attach::AttachArgs),
     Outputs(outputs::OutputsArgs),
     Why(why::WhyArgs),
+    Ui(ui::UiArgs),
     Cancel(cancel::CancelArgs),
     Rm(rm::RmArgs),
     Get(get::GetArgs),
@@ -77,6 +79,11 @@ impl Command {
         }
     }
 
+    /// Whether the command serves requests, and so uses several threads.
+    pub(crate) fn serves(&self) -> bool {
+        self.is_server() || matches!(self, Self::Ui(_))
+    }
+
     /// The data folder whose log this process writes, if it is the background process of a
     /// cluster.
     pub(crate) fn log_folder(&self) -> Option<longshore_embedded::Layout> {
@@ -95,6 +102,7 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Logs(args) => logs::logs(args).await,
         Command::Outputs(args) => outputs::outputs(args).await,
         Command::Why(args) => why::why(args).await,
+        Command::Ui(args) => ui::ui(args).await,
         Command::Cancel(args) => cancel::cancel(args).await,
         Command::Rm(args) => rm::rm(args).await,
         Command::Get(args) => get::get(args).await,

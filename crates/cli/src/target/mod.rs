@@ -69,6 +69,11 @@ impl Target {
         &self.cluster
     }
 
+    /// The cluster's human-readable name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The bundles that the embedded cluster keeps in its folder.
     pub(crate) fn kept(&self) -> Option<Kept> {
         let embedded = self.embedded.as_ref()?;

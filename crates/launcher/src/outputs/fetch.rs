@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Read as _},
+    io::{self, Read as _, Seek as _},
     os::fd::OwnedFd,
     path::{Path, PathBuf},
 };
@@ -126,6 +126,38 @@ impl Outputs {
         Ok(fetched)
     }
 
+    /// Opens a kept file of a task, and verifies its content.
+    ///
+    /// # Errors
+    /// [`OutputsError::Damaged`], and if the file cannot be read.
+    pub fn open(&self, file: &OutputFile) -> Result<File, OutputsError> {
+        let system = || OutputsError::system::<io::Error>("read", &self.content(&file.sha256));
+        let mut content = self.kept_content(file)?;
+        match copy(&mut content, &mut io::sink(), file.size) {
+            Ok(Some(stored)) if stored.sha256 == file.sha256 => {}
+            Ok(Some(stored)) => {
+                return Err(damaged(file, format!("its sha256 is {}", stored.sha256)));
+            }
+            Ok(None) => {
+                let problem = format!("it is larger than {} bytes", file.size);
+                return Err(damaged(file, problem));
+            }
+            Err((error, _)) => return Err(system()(error)),
+        }
+        content.rewind().map_err(system())?;
+        Ok(content)
+    }
+
+    /// Opens the content of a file.
+    fn kept_content(&self, file: &OutputFile) -> Result<File, OutputsError> {
+        match self.open_content(&file.sha256) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(damaged(file, "it was removed".to_owned()))
+            }
+            content => content.map_err(OutputsError::system("read", &self.content(&file.sha256))),
+        }
+    }
+
     /// Writes a file under a temporary name, verifies it, and gives it its name.
     fn write(
         &self,
@@ -134,18 +166,8 @@ impl Outputs {
         options: &FetchOptions,
     ) -> Result<(), OutputsError> {
         let path = options.to.join(&file.path);
-        let damaged = |problem: String| OutputsError::Damaged {
-            path: file.path.clone(),
-            problem,
-        };
-        let mut content = match self.open_content(&file.sha256) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(damaged("it was removed".to_owned()));
-            }
-            content => {
-                content.map_err(OutputsError::system("read", &self.content(&file.sha256)))?
-            }
-        };
+        let damaged = |problem| damaged(file, problem);
+        let mut content = self.kept_content(file)?;
         let (above, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
         let folder = make_folders(root, above).map_err(OutputsError::system("create", &path))?;
         // The same name each time, so that an interrupted attempt leaves at most one file.
@@ -181,6 +203,13 @@ impl Outputs {
             let _ = remove();
         }
         named
+    }
+}
+
+fn damaged(file: &OutputFile, problem: String) -> OutputsError {
+    OutputsError::Damaged {
+        path: file.path.clone(),
+        problem,
     }
 }
 

@@ -3,6 +3,7 @@
 mod code;
 mod error;
 mod name;
+pub mod objects;
 mod pods;
 mod schedule;
 mod stop;
@@ -33,7 +34,7 @@ pub(crate) use stop::{Decided, stop_decided};
 pub use stop::{cancel, remove, stop_leftovers, stop_with_cluster};
 pub use task::TaskError;
 pub use task_pod::TaskPod;
-pub use watch::WatchedRuns;
+pub use watch::{RunPods, WatchedRuns};
 
 pub use crate::run::Run;
 

@@ -1,11 +1,12 @@
 //! The list of runs, kept up to date by watches.
 
 use longshore_client::{
-    Cache, Changes, Cluster, LabelSelector,
+    Cache, Changes, Cluster, Item, LabelSelector,
     kinds::{CronJob, Job, Pod},
 };
+use longshore_diagnosis::names;
 
-use super::{RunSummary, RunsError, Views, summarize};
+use super::{Run, RunSummary, RunsError, Views, summarize};
 
 /// The runs of a namespace, or of all visible namespaces, as they change.
 #[derive(Debug)]
@@ -59,6 +60,12 @@ impl WatchedRuns {
         )
     }
 
+    /// The pods of the runs, kept up to date as long as the returned value exists.
+    #[must_use]
+    pub fn pods(&self) -> RunPods {
+        RunPods(self.pods.0.clone())
+    }
+
     /// Waits until an object of a run has changed. Returns false if the cluster was closed.
     /// Cancel-safe.
     pub async fn changed(&mut self) -> bool {
@@ -89,5 +96,20 @@ impl WatchedRuns {
         if let Some((_, changes)) = &mut self.schedules {
             while changes.try_next().is_some() {}
         }
+    }
+}
+
+/// The pods of all watched runs.
+#[derive(Debug, Clone)]
+pub struct RunPods(Cache<Pod>);
+
+impl RunPods {
+    /// The current pods of a run.
+    #[must_use]
+    pub fn of(&self, run: &Run) -> Vec<Item<Pod>> {
+        let mut pods = self.0.by_label(names::RUN, run.label());
+        let namespace = Some(run.namespace.as_str());
+        pods.retain(|pod| pod.namespace() == namespace && run.has_pod(pod));
+        pods
     }
 }

@@ -102,8 +102,18 @@ async fn remove(target: &Target, args: &RmArgs) -> Result<()> {
         ui::note("Nothing was removed.");
         return Ok(());
     }
+    remove_chosen(target, &all, chosen).await
+}
+
+/// Removes runs with their objects, outputs and code, and reports it.
+pub(crate) async fn remove_chosen(
+    target: &Target,
+    all: &[RunSummary],
+    chosen: Vec<&RunSummary>,
+) -> Result<()> {
+    let cluster = target.cluster();
     let code = Code::of(target, &chosen).await;
-    let outputs = RemovedOutputs::of(&all, &chosen);
+    let outputs = RemovedOutputs::of(all, &chosen);
     for run in chosen {
         runs::remove(cluster, &run.run).await?;
         ui::line(format!("The {} {} was removed.", what(run), run.run.name));

@@ -1,0 +1,76 @@
+//! What all requests share.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use longshore_client::Cluster;
+use longshore_launcher::run_outputs::LocalOutputs;
+use tokio::sync::Semaphore;
+
+use crate::{
+    Options, RemoveRuns,
+    access::{Session, Sessions},
+    live::Feed,
+    logs::Logs,
+    pages::Frame,
+};
+
+/// The maximum number of explanations and lists of objects that are read at the same time.
+const QUERIES: usize = 4;
+
+/// What all requests share.
+pub(crate) struct App {
+    pub(crate) cluster: Cluster,
+    pub(crate) cluster_name: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) outputs: Option<LocalOutputs>,
+    pub(crate) removal: Arc<dyn RemoveRuns>,
+    pub(crate) address: SocketAddr,
+    /// The random path of the pages.
+    pub(crate) base: String,
+    pub(crate) feed: Feed,
+    pub(crate) logs: Logs,
+    pub(crate) queries: Semaphore,
+    sessions: Mutex<Sessions>,
+}
+
+impl App {
+    pub(crate) fn new(
+        cluster: Cluster,
+        options: Options,
+        removal: Arc<dyn RemoveRuns>,
+        address: SocketAddr,
+        feed: Feed,
+    ) -> Self {
+        Self {
+            logs: Logs::new(cluster.clone()),
+            cluster,
+            cluster_name: options.cluster,
+            namespace: options.namespace,
+            outputs: options.outputs,
+            removal,
+            address,
+            base: crate::access::random_text(),
+            feed,
+            queries: Semaphore::new(QUERIES),
+            sessions: Mutex::default(),
+        }
+    }
+
+    /// The links and sessions.
+    pub(crate) fn sessions(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The surroundings of a page.
+    pub(crate) fn frame<'a>(&'a self, session: &'a Session) -> Frame<'a> {
+        Frame {
+            base: &self.base,
+            csrf: session.csrf(),
+            cluster: &self.cluster_name,
+            namespace: self.namespace.as_deref(),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Answers requests.
+
+mod actions;
+mod file;
+mod queries;
+mod streams;
+
+use std::{sync::Arc, time::Duration, time::Instant};
+
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use hyper::body::Incoming;
+use jiff::Timestamp;
+use longshore_launcher::RunSummary;
+
+use crate::{
+    access::{self, Refusal, Session},
+    app::App,
+    assets,
+    body::{Body, html, secured, text, whole},
+    live::Snapshot,
+    pages,
+    route::{self, Inside, Part, Route, RunKey},
+};
+
+/// How long the first page waits for the list of runs.
+const FIRST_LIST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Answers a request. The bodies of requests are not read: no route has one.
+pub(crate) async fn respond(app: &Arc<App>, request: &Request<Incoming>) -> Response<Body> {
+    let response = answer(app, request.method(), request.uri(), request.headers()).await;
+    secured(response.unwrap_or_else(refuse))
+}
+
+fn refuse(refusal: Refusal) -> Response<Body> {
+    html(refusal.status(), pages::refused(refusal))
+}
+
+async fn answer(
+    app: &Arc<App>,
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<Response<Body>, Refusal> {
+    access::check_target(method, headers, app.address)?;
+    let inside = match route::parse(uri, &app.base) {
+        Route::Open { token } if method == Method::GET => return open(app, &token),
+        Route::Open { .. } => return Err(Refusal::Method),
+        Route::Unknown => return Err(Refusal::NoSession),
+        Route::Inside(inside) => inside,
+    };
+    let session = access::check(
+        method,
+        headers,
+        app.address,
+        &app.sessions(),
+        Instant::now(),
+    )?;
+    let is_change = matches!(&inside, Inside::Run(_, part) if part.is_change());
+    if is_change != (method == Method::POST) {
+        return Err(Refusal::Method);
+    }
+    Ok(match inside {
+        Inside::Runs => runs(app, &session).await,
+        Inside::RunsEvents => streams::runs(app, &session),
+        Inside::Asset(name) => asset(&name),
+        Inside::Run(key, part) => run(app, &session, headers, &key, part).await,
+        Inside::Unknown => not_found("There is no such page."),
+    })
+}
+
+/// Exchanges the token of a link for a session.
+fn open(app: &App, token: &str) -> Result<Response<Body>, Refusal> {
+    let id = app.sessions().exchange(token, Instant::now());
+    let id = id.ok_or(Refusal::Link)?;
+    let mut response = html(StatusCode::OK, pages::opened(&app.base));
+    let cookie = access::set_cookie(&id, &app.base);
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+async fn runs(app: &App, session: &Session) -> Response<Body> {
+    let snapshot = app.feed.clone().loaded(FIRST_LIST_TIMEOUT).await;
+    let status = pages::reachability(&snapshot.reachability);
+    let page = pages::runs_page(
+        app.frame(session),
+        &status,
+        &snapshot.runs,
+        Timestamp::now(),
+    );
+    html(StatusCode::OK, page)
+}
+
+fn asset(name: &str) -> Response<Body> {
+    match assets::find(name) {
+        Some((content, content_type)) => whole(StatusCode::OK, content_type, content),
+        None => not_found("There is no such file."),
+    }
+}
+
+async fn run(
+    app: &Arc<App>,
+    session: &Session,
+    headers: &HeaderMap,
+    key: &RunKey,
+    part: Part,
+) -> Response<Body> {
+    let snapshot = app.feed.clone().loaded(FIRST_LIST_TIMEOUT).await;
+    let Some(found) = snapshot.run(key) else {
+        return missing(app, session, &snapshot, key, &part);
+    };
+    match part {
+        Part::Page => page(app, session, &snapshot, found),
+        Part::Events => streams::run(app, key.clone()),
+        Part::Logs { after } => {
+            // Browsers that reconnect send the ID of the last event as a header.
+            let last = headers.get("last-event-id");
+            let last = last.and_then(|id| id.to_str().ok());
+            streams::logs(app, key, found, last.or(after.as_deref()))
+        }
+        Part::Why => queries::why(app, found).await,
+        Part::Outputs => queries::outputs(app, found).await,
+        Part::File { task, path } => file::download(app, found, &task, &path).await,
+        Part::Objects => queries::objects(app, found).await,
+        Part::Object { kind, name } => queries::object(app, found, &kind, &name).await,
+        Part::Cancel => actions::cancel(app, found).await,
+        Part::Remove => actions::remove(app, &snapshot.runs, found).await,
+    }
+}
+
+fn page(app: &App, session: &Session, snapshot: &Snapshot, run: &RunSummary) -> Response<Body> {
+    let status = pages::reachability(&snapshot.reachability);
+    let tasks = snapshot.tasks(run);
+    let page = pages::run_page(app.frame(session), &status, run, &tasks, Timestamp::now());
+    html(StatusCode::OK, page)
+}
+
+fn missing(
+    app: &App,
+    session: &Session,
+    snapshot: &Snapshot,
+    key: &RunKey,
+    part: &Part,
+) -> Response<Body> {
+    if *part != Part::Page {
+        return not_found("The run does not exist, or was removed.");
+    }
+    let status = pages::reachability(&snapshot.reachability);
+    let page = pages::gone(app.frame(session), &status, &key.name);
+    html(StatusCode::NOT_FOUND, page)
+}
+
+fn not_found(message: &'static str) -> Response<Body> {
+    text(StatusCode::NOT_FOUND, message)
+}

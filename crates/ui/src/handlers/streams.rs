@@ -1,0 +1,78 @@
+//! Server-sent events.
+
+use std::{sync::Arc, time::Duration, time::Instant};
+
+use http::Response;
+use jiff::Timestamp;
+use longshore_launcher::RunSummary;
+use maud::Markup;
+
+use crate::{
+    access::Session,
+    app::App,
+    body::{Body, streamed},
+    live::{Parts, Snapshot, part_events},
+    logs::log_events,
+    pages::{self, PagePart},
+    route::RunKey,
+};
+
+const EVENTS: &str = "text/event-stream";
+/// How often the timeline of a run is rendered, whose last bars grow.
+const TIMELINE_INTERVAL: Duration = Duration::from_secs(2);
+
+fn part(id: &'static str, html: Markup) -> PagePart {
+    PagePart {
+        id,
+        html: html.into_string(),
+    }
+}
+
+fn status(snapshot: &Snapshot) -> PagePart {
+    part("status", pages::reachability(&snapshot.reachability))
+}
+
+/// The changes of the list of runs.
+pub(super) fn runs(app: &Arc<App>, session: &Session) -> Response<Body> {
+    let (shared, session) = (Arc::clone(app), session.clone());
+    let render = move |snapshot: &Snapshot| {
+        let mut parts = vec![status(snapshot)];
+        if snapshot.is_loaded {
+            let frame = shared.frame(&session);
+            // Times advance in the page, so that rows change only if their run does.
+            let table = pages::runs_table(frame, &snapshot.runs, Timestamp::UNIX_EPOCH);
+            parts.push(part("runs", table));
+        }
+        Parts::Page(parts)
+    };
+    streamed(EVENTS, part_events(app.feed.clone(), None, render))
+}
+
+/// The changes of a run.
+pub(super) fn run(app: &App, key: RunKey) -> Response<Body> {
+    let render = move |snapshot: &Snapshot| {
+        let Some(run) = snapshot.run(&key) else {
+            return Parts::Gone(status(snapshot));
+        };
+        let tasks = snapshot.tasks(run);
+        Parts::Page(vec![
+            status(snapshot),
+            part("head", pages::head(run, Timestamp::UNIX_EPOCH)),
+            part("tasks", pages::grid(&tasks)),
+            part("timeline", pages::timeline(&tasks, run, Timestamp::now())),
+        ])
+    };
+    let events = part_events(app.feed.clone(), Some(TIMELINE_INTERVAL), render);
+    streamed(EVENTS, events)
+}
+
+/// The lines of a run.
+pub(super) fn logs(
+    app: &App,
+    key: &RunKey,
+    run: &RunSummary,
+    after: Option<&str>,
+) -> Response<Body> {
+    let feed = app.logs.of(key, &run.run, Instant::now());
+    streamed(EVENTS, log_events(feed, after))
+}

@@ -1,0 +1,58 @@
+//! A page on loopback for the launcher's runs, on any cluster.
+//!
+//! [`Server::bind`] opens a port of 127.0.0.1, [`Server::links`] creates links with a one-time
+//! token, and [`Server::serve`] answers until its future ends.
+//!
+//! - `access`: who may read and act: hosts, tokens, sessions, origins. Pure.
+//! - `route`: paths become values. Pure.
+//! - `redact`: removes the contents of Secrets. Pure.
+//! - `view`: what the pages show of a run's pods. Pure.
+//! - `pages`: HTML. Pure.
+//! - `live`: watches the cluster, and sends changed parts of pages.
+//! - `logs`: follows runs, and keeps their last lines for all tabs.
+//! - `assets`: scripts and styles.
+//! - `handlers`, `app` and `server`: HTTP.
+//!
+//! A module imports only from those before it.
+
+mod access;
+mod app;
+mod assets;
+mod body;
+mod handlers;
+mod live;
+mod logs;
+mod pages;
+mod redact;
+mod route;
+mod server;
+mod text;
+mod view;
+
+use futures::future::BoxFuture;
+use longshore_launcher::{RunSummary, run_outputs::LocalOutputs};
+
+pub use server::{Error, Links, Server};
+
+/// What the page shows, and how.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The port of 127.0.0.1; 0 for any free port.
+    pub port: u16,
+    /// The namespace of the shown runs; `None` for all namespaces.
+    pub namespace: Option<String>,
+    /// The cluster's name, for people.
+    pub cluster: String,
+    /// The outputs of the runs, if the cluster keeps them on this machine.
+    pub outputs: Option<LocalOutputs>,
+}
+
+/// Removes runs with everything that belongs to them, which depends on the kind of the cluster.
+pub trait RemoveRuns: Send + Sync {
+    /// Removes a run. The error is a message for the user.
+    fn remove<'a>(
+        &'a self,
+        all: &'a [RunSummary],
+        run: &'a RunSummary,
+    ) -> BoxFuture<'a, Result<(), String>>;
+}

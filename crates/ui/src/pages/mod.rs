@@ -1,0 +1,76 @@
+//! HTML of pages, and of the parts that are updated while a page is open. Pure: all texts are
+//! escaped by the macros of `maud`.
+
+mod frame;
+mod grid;
+mod objects;
+mod outputs;
+mod run;
+mod runs;
+mod timeline;
+mod why;
+
+#[cfg(test)]
+mod tests;
+
+use jiff::Timestamp;
+use maud::{Markup, html};
+
+pub(crate) use frame::{Frame, opened, refused};
+pub(crate) use objects::{object, objects};
+pub(crate) use outputs::{outputs, problem};
+pub(crate) use run::{gone, head, page as run_page};
+pub(crate) use runs::{page as runs_page, table as runs_table};
+pub(crate) use timeline::timeline;
+pub(crate) use why::why;
+
+pub(crate) use grid::grid;
+
+use crate::text;
+
+/// A part of a page that is replaced when it changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PagePart {
+    /// The ID of its element.
+    pub(crate) id: &'static str,
+    /// Its new content.
+    pub(crate) html: String,
+}
+
+/// Whether the cluster responds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reachability {
+    /// It does.
+    Reachable,
+    /// It does not, for this reason, since this time.
+    Away(String, Timestamp),
+}
+
+/// The state of the connection to the cluster, in the header of each page.
+pub(crate) fn reachability(state: &Reachability) -> Markup {
+    match state {
+        Reachability::Reachable => html! { span.dot.ok {} " connected" },
+        Reachability::Away(error, since) => html! {
+            span.dot.bad {} " no response since " (text::time(*since)) ": " (error)
+        },
+    }
+}
+
+/// A badge with a state.
+fn badge(state: &str) -> Markup {
+    html! { span.badge.{"s-" (state)} { (state) } }
+}
+
+/// The time since a moment, which the page keeps up to date.
+fn since(from: Timestamp, now: Timestamp) -> Markup {
+    html! {
+        time datetime=(from.to_string()) data-since=(from.as_millisecond()) title=(text::time(from)) {
+            (text::span(text::between(from, now)))
+        }
+    }
+}
+
+/// The time between two moments.
+fn took(from: Timestamp, to: Timestamp) -> String {
+    text::span(text::between(from, to))
+}

@@ -1,0 +1,120 @@
+//! The page of a run.
+
+use jiff::Timestamp;
+use longshore_launcher::RunSummary;
+use maud::{Markup, html};
+
+use super::{Frame, badge, grid, since, timeline, took};
+use crate::{route::run_path, text, view::RoleView};
+
+/// The page.
+pub(crate) fn page(
+    frame: Frame<'_>,
+    status: &Markup,
+    run: &RunSummary,
+    roles: &[RoleView],
+    now: Timestamp,
+) -> Markup {
+    let path = run_path(&run.run.namespace, run.run.name.as_str());
+    let here = format!("/{}/{path}", frame.base);
+    let main = html! {
+        div #run data-path=(here) {
+            section #head aria-label="Run" { (head(run, now)) }
+            section #why aria-live="polite" aria-label="Explanation" {}
+            section #tasks aria-label="Tasks" { (grid(roles)) }
+            div.tabs role="tablist" aria-label="Details" {
+                @for (id, title, selected) in [("logs", "Logs", true), ("timeline", "Timeline", false), ("outputs", "Outputs", false), ("objects", "Objects", false)] {
+                    button type="button" role="tab" id={"tab-" (id)} aria-controls={"panel-" (id)} aria-selected=(selected) tabindex=(if selected { "0" } else { "-1" }) { (title) }
+                }
+            }
+            section.panel #panel-logs role="tabpanel" aria-labelledby="tab-logs" { (logs()) }
+            section.panel #panel-timeline role="tabpanel" aria-labelledby="tab-timeline" hidden {
+                div #timeline { (timeline(roles, run, now)) }
+            }
+            section.panel #panel-outputs role="tabpanel" aria-labelledby="tab-outputs" hidden data-load="outputs" { p.muted { "Loading\u{2026}" } }
+            section.panel #panel-objects role="tabpanel" aria-labelledby="tab-objects" hidden data-load="objects" { p.muted { "Loading\u{2026}" } }
+        }
+    };
+    let events = format!("{path}/events");
+    frame.page(run.run.name.as_str(), "run", &events, status, &main)
+}
+
+/// The name, state and command of a run, which are updated.
+pub(crate) fn head(run: &RunSummary, now: Timestamp) -> Markup {
+    let is_over = run.state.is_over();
+    let can_cancel = !is_over && run.state.as_str() != "paused";
+    html! {
+        div.title data-state=(run.state.as_str()) {
+            h1 { (run.run.name.as_str()) }
+            (badge(run.state.as_str()))
+            dl.facts {
+                @if let Some(created) = run.created {
+                    div { dt { "Age" } dd { (since(created, now)) } }
+                    div {
+                        dt { "Took" }
+                        dd {
+                            @match run.finished {
+                                Some(finished) => { (took(created, finished)) }
+                                None if is_over => { "\u{2013}" }
+                                None => { (since(created, now)) }
+                            }
+                        }
+                    }
+                }
+                @if let Some(code) = run.exit_code { div { dt { "Exit code" } dd { (code) } } }
+                div { dt { "Namespace" } dd { (run.run.namespace) } }
+                @if let Some(schedule) = &run.schedule {
+                    div { dt { "Schedule" } dd { (schedule.cron) } }
+                }
+                @for (key, value) in &run.labels {
+                    div { dt { (key) } dd { (value) } }
+                }
+            }
+            div.actions {
+                @if can_cancel { button type="button" data-action="cancel" { "Cancel" } }
+                button.danger type="button" data-action="remove" data-active=(!is_over) { "Remove" }
+            }
+        }
+        @if !run.command.is_empty() {
+            pre.command { code { (text::command(&run.command)) } }
+        }
+    }
+}
+
+/// The page of a run that does not exist.
+pub(crate) fn gone(frame: Frame<'_>, status: &Markup, name: &str) -> Markup {
+    let main = html! {
+        h1 { "No such run" }
+        p { "The run " code { (name) } " does not exist, or was removed. " a href={"/" (frame.base) "/"} { "All runs" } }
+    };
+    frame.page("No such run", "none", "events", status, &main)
+}
+
+fn logs() -> Markup {
+    html! {
+        div.bar.tools role="toolbar" aria-label="Logs" {
+            input #search type="search" placeholder="Search" aria-label="Search the logs" autocomplete="off" spellcheck="false";
+            label { input #only type="checkbox"; " only matches" }
+            label { input #regex type="checkbox"; " regex" }
+            button type="button" #previous title="Previous match (N)" aria-label="Previous match" { "\u{2191}" }
+            button type="button" #next title="Next match (n)" aria-label="Next match" { "\u{2193}" }
+            span #matches.muted role="status" {}
+            span.space {}
+            label.select {
+                span.hidden { "Task" }
+                select #task aria-label="Show the lines of" { option value="" { "all tasks" } }
+            }
+            label { input #times type="checkbox"; " times" }
+            label { input #follow type="checkbox" checked; " follow" }
+        }
+        p.notice #dropped hidden {}
+        div.lines #lines tabindex="0" role="log" aria-live="off" aria-label="Lines of the logs" {
+            div #sizer {}
+            div #rows {}
+        }
+        div.bar.foot {
+            span #count.muted {}
+            span #log-state.muted role="status" {}
+        }
+    }
+}

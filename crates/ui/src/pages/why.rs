@@ -1,0 +1,40 @@
+//! Why a run is pending or failed.
+
+use longshore_launcher::why::{State, Why};
+use maud::{Markup, html};
+
+/// The explanation with its evidence. Empty if nothing is wrong.
+pub(crate) fn why(why: &Why) -> Markup {
+    let is_bad = matches!(why.state, State::Failed | State::NotStarted);
+    let class = if is_bad {
+        "explanation bad"
+    } else {
+        "explanation"
+    };
+    html! {
+        @if let Some(known) = &why.explanation {
+            div class=(class) {
+                p.summary { strong { "Why: " } (why.summary) }
+                p { strong { "Remedy: " } (known.remedy) }
+                @if !known.evidence.is_empty() {
+                    details open[known.evidence.len() <= 4] {
+                        summary { "Evidence" }
+                        ul { @for fact in &known.evidence { li { (fact) } } }
+                    }
+                }
+                (unseen(&why.unseen))
+            }
+        } @else if !matches!(why.state, State::Succeeded | State::Cancelled) {
+            p.muted { (why.summary) }
+            (unseen(&why.unseen))
+        } @else if why.state == State::Cancelled {
+            p.muted { (why.summary) }
+        }
+    }
+}
+
+fn unseen(unseen: &[String]) -> Markup {
+    html! {
+        @for problem in unseen { p.muted { "Not seen: " (problem) } }
+    }
+}

@@ -1,0 +1,236 @@
+//! Paths and queries become values. Pure.
+
+use http::Uri;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// A run in a path.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct RunKey {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+/// What a request asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// Exchange the token of a link.
+    Open { token: String },
+    /// A route of a session.
+    Inside(Inside),
+    /// Anything else.
+    Unknown,
+}
+
+/// What a request of a session asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Inside {
+    /// The list of runs.
+    Runs,
+    /// Changed parts of the list.
+    RunsEvents,
+    /// A script or style.
+    Asset(String),
+    /// Something of a run.
+    Run(RunKey, Part),
+    /// Anything else.
+    Unknown,
+}
+
+/// Something of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Its page.
+    Page,
+    /// Changed parts of its page.
+    Events,
+    /// The lines of its logs. `after` is the ID of the last event that the tab has.
+    Logs { after: Option<String> },
+    /// Why it is pending or failed.
+    Why,
+    /// The list of its outputs.
+    Outputs,
+    /// A file of its outputs.
+    File { task: String, path: String },
+    /// The list of its objects.
+    Objects,
+    /// An object as YAML.
+    Object { kind: String, name: String },
+    /// Stops it.
+    Cancel,
+    /// Removes it.
+    Remove,
+}
+
+impl Part {
+    /// Whether the route changes something, and so needs a POST request.
+    pub(crate) fn is_change(&self) -> bool {
+        matches!(self, Self::Cancel | Self::Remove)
+    }
+}
+
+/// The route of a request. `base` is the random path of the pages.
+pub(crate) fn parse(uri: &Uri, base: &str) -> Route {
+    let query = Query(uri.query().unwrap_or_default());
+    let path = uri.path();
+    if path == "/open" {
+        let token = query.get("token").unwrap_or_default();
+        return Route::Open { token };
+    }
+    let below = path.strip_prefix('/');
+    let below = below.and_then(|path| path.strip_prefix(base)?.strip_prefix('/'));
+    match below {
+        Some(below) => Route::Inside(inside(below, query)),
+        None => Route::Unknown,
+    }
+}
+
+fn inside(path: &str, query: Query<'_>) -> Inside {
+    let words: Vec<&str> = path.split('/').collect();
+    match words.as_slice() {
+        [""] => Inside::Runs,
+        ["events"] => Inside::RunsEvents,
+        ["assets", name] => Inside::Asset((*name).to_owned()),
+        ["runs", namespace, name, rest @ ..] if is_name(namespace) && is_name(name) => {
+            let key = RunKey {
+                namespace: (*namespace).to_owned(),
+                name: (*name).to_owned(),
+            };
+            part(rest, query).map_or(Inside::Unknown, |part| Inside::Run(key, part))
+        }
+        _ => Inside::Unknown,
+    }
+}
+
+fn part(words: &[&str], query: Query<'_>) -> Option<Part> {
+    Some(match words {
+        [] => Part::Page,
+        ["events"] => Part::Events,
+        ["logs"] => Part::Logs {
+            after: query.get("after"),
+        },
+        ["why"] => Part::Why,
+        ["outputs"] => Part::Outputs,
+        ["file"] => Part::File {
+            task: query.get("task")?,
+            path: query.get("path")?,
+        },
+        ["objects"] => Part::Objects,
+        ["object"] => Part::Object {
+            kind: query.get("kind")?,
+            name: query.get("name").filter(|name| is_name(name))?,
+        },
+        ["cancel"] => Part::Cancel,
+        ["remove"] => Part::Remove,
+        _ => return None,
+    })
+}
+
+/// Whether a text can be the name of a run, a namespace or an object.
+fn is_name(text: &str) -> bool {
+    let is_plain =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    (1..=253).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(is_plain)
+}
+
+/// A query string.
+#[derive(Debug, Clone, Copy)]
+struct Query<'a>(&'a str);
+
+impl Query<'_> {
+    fn get(self, key: &str) -> Option<String> {
+        let mut pairs = self.0.split('&').filter_map(|pair| pair.split_once('='));
+        let (_, value) = pairs.find(|(name, _)| *name == key)?;
+        let decoded = percent_decode_str(value).decode_utf8().ok()?;
+        Some(decoded.into_owned())
+    }
+}
+
+/// A text in a query or path.
+pub(crate) fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
+
+/// The path of a run's page below the base.
+pub(crate) fn run_path(namespace: &str, name: &str) -> String {
+    format!("runs/{namespace}/{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn route(path: &str) -> Route {
+        parse(&path.parse().unwrap(), "b4se")
+    }
+
+    fn of_run(part: Part) -> Route {
+        let key = RunKey {
+            namespace: "default".to_owned(),
+            name: "digits-x7k2p".to_owned(),
+        };
+        Route::Inside(Inside::Run(key, part))
+    }
+
+    #[test]
+    fn paths_of_pages() {
+        assert_eq!(
+            route("/open?token=ab%2Dc"),
+            Route::Open {
+                token: "ab-c".to_owned()
+            }
+        );
+        assert_eq!(route("/b4se/"), Route::Inside(Inside::Runs));
+        assert_eq!(route("/b4se/runs/default/digits-x7k2p"), of_run(Part::Page));
+        assert_eq!(
+            route("/b4se/runs/default/digits-x7k2p/file?task=worker%2F0&path=a%20b"),
+            of_run(Part::File {
+                task: "worker/0".to_owned(),
+                path: "a b".to_owned()
+            })
+        );
+        assert_eq!(
+            route("/b4se/runs/default/digits-x7k2p/cancel"),
+            of_run(Part::Cancel)
+        );
+    }
+
+    #[test]
+    fn everything_else_is_unknown() {
+        for path in [
+            "/",
+            "/b4se",
+            "/b4s/",
+            "/b4seX/",
+            "/runs/default/x",
+            "/opens",
+        ] {
+            assert_eq!(route(path), Route::Unknown, "{path}");
+        }
+        for path in [
+            "/b4se/runs/default",
+            "/b4se/runs/default/../x",
+            "/b4se/runs/Default/x",
+            "/b4se/runs/default/%2e%2e",
+            "/b4se/runs/default/x/secret",
+            "/b4se/runs/default/x/file",
+            "/b4se/runs/default/x/object?kind=Pod&name=../x",
+            "/b4se//",
+            "/b4se/assets/../x",
+        ] {
+            assert_eq!(route(path), Route::Inside(Inside::Unknown), "{path}");
+        }
+    }
+
+    #[test]
+    fn texts_in_queries_return() {
+        let text = "a/b &=?#%\u{e9}";
+        let path = format!("/open?x=1&token={}", encoded(text));
+        assert_eq!(
+            route(&path),
+            Route::Open {
+                token: text.to_owned()
+            }
+        );
+    }
+}

@@ -1,0 +1,218 @@
+//! A headless Chromium, by WebDriver over a raw connection: the protocol is JSON over HTTP.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+
+use crate::fixture::TIMEOUT;
+
+/// A browser and its driver. Dropping it ends both.
+pub(crate) struct Driver {
+    process: Child,
+    port: u16,
+    session: String,
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if !self.session.is_empty() {
+            self.request("DELETE", "", None);
+        }
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Driver {
+    /// Starts a browser with a window of this size.
+    pub(crate) fn start(width: u32, height: u32) -> Self {
+        let program = |name: &str, default: &str| std::env::var(name).unwrap_or(default.to_owned());
+        let mut process = Command::new(program("LONGSHORE_TEST_CHROMEDRIVER", "chromedriver"))
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("chromedriver must be installed: cargo xtask test --browser");
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let port = lines.find_map(|line| {
+            let line = line.ok()?;
+            let (_, port) = line.split_once("started successfully on port ")?;
+            port.trim_end_matches('.').parse().ok()
+        });
+        let mut driver = Self {
+            process,
+            port: port.unwrap(),
+            session: String::new(),
+        };
+        let arguments = [
+            "--headless=new".to_owned(),
+            "--no-sandbox".to_owned(),
+            "--disable-gpu".to_owned(),
+            "--disable-dev-shm-usage".to_owned(),
+            "--hide-scrollbars=false".to_owned(),
+            format!("--window-size={width},{height}"),
+        ];
+        let capabilities = json!({"capabilities": {"alwaysMatch": {
+            "browserName": "chrome",
+            "goog:chromeOptions": {
+                "args": arguments,
+                "binary": program("LONGSHORE_TEST_CHROMIUM", "/usr/bin/chromium"),
+            },
+            "goog:loggingPrefs": {"browser": "ALL"},
+        }}});
+        let session = driver.request("POST", "", Some(&capabilities));
+        driver.session = format!("/{}", session["sessionId"].as_str().unwrap());
+        driver
+    }
+
+    /// Sends a command of the session.
+    fn request(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let head = format!(
+            "{method} /session{}{path} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nconnection: close\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            self.session,
+            self.port,
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut reader = BufReader::new(stream);
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            let line = line.trim_end().to_ascii_lowercase();
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        let mut text = vec![0; length];
+        reader.read_exact(&mut text).unwrap();
+        let mut answer: Value = serde_json::from_slice(&text).unwrap();
+        assert!(
+            answer["value"]["error"].is_null(),
+            "{method} {path}: {answer}"
+        );
+        answer["value"].take()
+    }
+
+    /// Opens a page.
+    pub(crate) fn open(&self, address: &str) {
+        self.request("POST", "/url", Some(&json!({"url": address})));
+    }
+
+    /// The result of a script.
+    pub(crate) fn script(&self, script: &str) -> Value {
+        let body = json!({"script": script, "args": []});
+        self.request("POST", "/execute/sync", Some(&body))
+    }
+
+    /// The text of an element.
+    pub(crate) fn text(&self, selector: &str) -> String {
+        let script = format!("return document.querySelector({selector:?})?.textContent ?? ''");
+        self.script(&script).as_str().unwrap().to_owned()
+    }
+
+    /// The number of elements.
+    pub(crate) fn count(&self, selector: &str) -> u64 {
+        let script = format!("return document.querySelectorAll({selector:?}).length");
+        self.script(&script).as_u64().unwrap()
+    }
+
+    /// Waits until a script returns true.
+    #[track_caller]
+    pub(crate) fn wait(&self, script: &str) {
+        let began = Instant::now();
+        while self.script(script) != true {
+            assert!(
+                began.elapsed() < TIMEOUT,
+                "not reached: {script}\n{}",
+                self.text("main")
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits until an element has a text.
+    #[track_caller]
+    pub(crate) fn wait_text(&self, selector: &str, wanted: &str) {
+        self.wait(&format!(
+            "return (document.querySelector({selector:?})?.textContent ?? '').includes({wanted:?})"
+        ));
+    }
+
+    /// Clicks on an element, as a user does.
+    pub(crate) fn click(&self, selector: &str) {
+        let wanted = json!({"using": "css selector", "value": selector});
+        let element = self.request("POST", "/element", Some(&wanted));
+        let id = element.as_object().unwrap().values().next().unwrap();
+        let path = format!("/element/{}/click", id.as_str().unwrap());
+        self.request("POST", &path, Some(&json!({})));
+    }
+
+    /// Types keys into the focused element.
+    pub(crate) fn keys(&self, keys: &str) {
+        let press = |key: char| {
+            let key = key.to_string();
+            [
+                json!({"type": "keyDown", "value": key}),
+                json!({"type": "keyUp", "value": key}),
+            ]
+        };
+        let actions: Vec<Value> = keys.chars().flat_map(press).collect();
+        let body = json!({"actions": [{"type": "key", "id": "keyboard", "actions": actions}]});
+        self.request("POST", "/actions", Some(&body));
+    }
+
+    /// Selects the light or the dark theme.
+    pub(crate) fn theme(&self, theme: &str) {
+        let features = json!([{"name": "prefers-color-scheme", "value": theme}]);
+        let body = json!({"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}});
+        self.request("POST", "/goog/cdp/execute", Some(&body));
+    }
+
+    /// Changes the size of the page.
+    pub(crate) fn size(&self, width: u32, height: u32) {
+        let metrics =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        let body = json!({"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics});
+        self.request("POST", "/goog/cdp/execute", Some(&body));
+    }
+
+    /// Writes a picture of the page to the folder in `LONGSHORE_TEST_PICTURES`, if it is set.
+    pub(crate) fn picture(&self, name: &str) {
+        let Some(folder) = std::env::var_os("LONGSHORE_TEST_PICTURES") else {
+            return;
+        };
+        let folder = PathBuf::from(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        let picture = self.request("GET", "/screenshot", None);
+        let picture = STANDARD.decode(picture.as_str().unwrap()).unwrap();
+        std::fs::write(folder.join(format!("{name}.png")), picture).unwrap();
+    }
+
+    /// The errors that the browser has reported, such as violations of the content security
+    /// policy.
+    pub(crate) fn errors(&self) -> Vec<String> {
+        let log = self.request("POST", "/se/log", Some(&json!({"type": "browser"})));
+        let entries = log.as_array().unwrap().iter();
+        let errors = entries.filter(|entry| entry["level"] == "SEVERE");
+        errors
+            .map(|entry| entry["message"].as_str().unwrap().to_owned())
+            // Browsers ask for it outside the pages.
+            .filter(|message| !message.contains("favicon.ico"))
+            .collect()
+    }
+}

@@ -1,0 +1,8 @@
+//! The page in a browser, by WebDriver. Run with `cargo xtask test --browser`.
+#![allow(clippy::unwrap_used)]
+
+mod driver;
+#[allow(dead_code)]
+#[path = "../ui/fixture.rs"]
+mod fixture;
+mod pages;
