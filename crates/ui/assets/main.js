@@ -66,7 +66,7 @@ function span(milliseconds) {
   if (days > 0) return `${days}d${hours % 24}h`;
   if (hours > 0) return `${hours}h${minutes % 60}m`;
   if (minutes > 0) return `${minutes}m${seconds % 60}s`;
-  return `${seconds}s`;
+  return seconds === 0 ? "<1s" : `${seconds}s`;
 }
 
 function tick() {

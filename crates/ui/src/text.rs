@@ -2,14 +2,13 @@
 
 use jiff::Timestamp;
 
-/// A duration in one or two units: `850ms`, `4.2s`, `3m12s`, `2h5m`, `3d4h`.
+/// A duration in one or two units: `<1s`, `4s`, `3m12s`, `2h5m`, `3d4h`. Kubernetes' times are whole
+/// seconds.
 pub(crate) fn span(milliseconds: i64) -> String {
-    let milliseconds = milliseconds.max(0);
-    let seconds = milliseconds / 1000;
+    let seconds = milliseconds.max(0) / 1000;
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
     match seconds {
-        _ if milliseconds < 1000 => format!("{milliseconds}ms"),
-        _ if seconds < 10 => format!("{seconds}.{}s", milliseconds % 1000 / 100),
+        0 => "<1s".to_owned(),
         _ if days > 0 => format!("{days}d{}h", hours % 24),
         _ if hours > 0 => format!("{hours}h{}m", minutes % 60),
         _ if minutes > 0 => format!("{minutes}m{}s", seconds % 60),
@@ -62,7 +61,7 @@ mod tests {
     #[test]
     fn spans_are_short() {
         let spans = [-5, 850, 4_200, 59_000, 192_000, 7_500_000, 90_000_000].map(span);
-        let wanted = ["0ms", "850ms", "4.2s", "59s", "3m12s", "2h5m", "1d1h"];
+        let wanted = ["<1s", "<1s", "4s", "59s", "3m12s", "2h5m", "1d1h"];
         assert_eq!(spans, wanted);
     }
 

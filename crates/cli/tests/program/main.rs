@@ -38,5 +38,6 @@ mod schedules;
 mod shell;
 mod stores;
 mod terminal;
+mod ui;
 mod why;
 mod zenml;

@@ -50,15 +50,8 @@ pub(crate) fn head(run: &RunSummary, now: Timestamp) -> Markup {
             dl.facts {
                 @if let Some(created) = run.created {
                     div { dt { "Age" } dd { (since(created, now)) } }
-                    div {
-                        dt { "Took" }
-                        dd {
-                            @match run.finished {
-                                Some(finished) => { (took(created, finished)) }
-                                None if is_over => { "\u{2013}" }
-                                None => { (since(created, now)) }
-                            }
-                        }
+                    @if let Some(finished) = run.finished {
+                        div { dt { "Took" } dd { (took(created, finished)) } }
                     }
                 }
                 @if let Some(code) = run.exit_code { div { dt { "Exit code" } dd { (code) } } }

@@ -24,9 +24,6 @@ pub(crate) fn why(why: &Why) -> Markup {
                 }
                 (unseen(&why.unseen))
             }
-        } @else if !matches!(why.state, State::Succeeded | State::Cancelled) {
-            p.muted { (why.summary) }
-            (unseen(&why.unseen))
         } @else if why.state == State::Cancelled {
             p.muted { (why.summary) }
         }

@@ -1,0 +1,152 @@
+//! The page for runs, served by the program.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
+};
+
+use crate::machine::{Machine, Running, TIMEOUT, processes_with};
+
+/// A running `longshore ui`, and a session with it.
+struct Page {
+    /// Dropping it would close the output of the program.
+    _output: BufReader<std::process::ChildStdout>,
+    program: Running,
+    address: String,
+    token: String,
+    base: String,
+    cookie: String,
+    csrf: String,
+}
+
+impl Page {
+    fn open(machine: &Machine) -> Self {
+        let mut program = Running::start(machine.command(&["ui"]));
+        let mut output = BufReader::new(program.output());
+        let mut link = String::new();
+        output.read_line(&mut link).unwrap();
+        let (address, token) = link
+            .trim()
+            .strip_prefix("http://")
+            .and_then(|rest| rest.split_once("/open?token="))
+            .unwrap();
+        let mut page = Self {
+            _output: output,
+            program,
+            address: address.to_owned(),
+            token: token.to_owned(),
+            base: String::new(),
+            cookie: String::new(),
+            csrf: String::new(),
+        };
+        let (head, _) = page.send("GET", &format!("/open?token={token}"));
+        let line = head
+            .lines()
+            .find_map(|line| line.strip_prefix("set-cookie: "));
+        let (cookie, rest) = line.unwrap().split_once("; Path=").unwrap();
+        page.cookie = cookie.to_owned();
+        page.base = rest.split_once(';').unwrap().0.to_owned();
+        let (_, body) = page.get("");
+        let (_, csrf) = body.split_once(r#"name="csrf" content=""#).unwrap();
+        page.csrf = csrf.split_once('"').unwrap().0.to_owned();
+        page
+    }
+
+    /// The head and the body of a response.
+    fn send(&self, method: &str, path: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        let Self {
+            address,
+            cookie,
+            csrf,
+            ..
+        } = self;
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {address}\r\norigin: http://{address}\r\n\
+             cookie: {cookie}\r\nx-longshore-token: {csrf}\r\ncontent-length: 0\r\n\
+             connection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        (head.to_owned(), body.to_owned())
+    }
+
+    fn get(&self, path: &str) -> (String, String) {
+        self.send("GET", &format!("{}{path}", self.base))
+    }
+}
+
+#[test]
+fn a_run_and_its_outputs_are_shown_until_the_run_is_removed() {
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let script = "mkdir out; echo weights > 'out/a b.bin'; echo hello";
+    let run = ["run", "--name", "digits", "--output-files", "out/**"];
+    let words: Vec<&str> = run.into_iter().chain(["--", "sh", "-c", script]).collect();
+    machine.longshore(&words).expect(0);
+    let names = machine.longshore(&["runs", "--output", "name"]).expect(0);
+    let name = names.out.trim().to_owned();
+
+    let page = Page::open(&machine);
+    assert_eq!(processes_with(&page.token), [""; 0]);
+    let (_, list) = page.get("");
+    assert!(list.contains(&name), "{list}");
+    let path = format!("runs/default/{name}");
+    let (_, logs) = page.get(&format!("{path}/logs"));
+    assert!(
+        logs.contains("hello") && logs.contains("event: end"),
+        "{logs}"
+    );
+
+    let (_, outputs) = page.get(&format!("{path}/outputs"));
+    assert!(outputs.contains("out/a b.bin"), "{outputs}");
+    let file = format!("{path}/file?task=main%2F0&path=out%2Fa%20b.bin");
+    let (head, content) = page.get(&file);
+    assert_eq!(content, "weights\n");
+    assert!(
+        head.contains("content-type: application/octet-stream"),
+        "{head}"
+    );
+    let disposition = r#"content-disposition: attachment; filename="a_b.bin""#;
+    assert!(head.contains(disposition), "{head}");
+    let (head, _) = page.get(&format!("{path}/file?task=main%2F0&path=..%2Fetc%2Fpasswd"));
+    assert!(head.contains(" 404 "), "{head}");
+    // The run's Secret has its configuration.
+    let (_, objects) = page.get(&format!("{path}/objects"));
+    assert!(objects.contains("kind=Secret"), "{objects}");
+
+    let (head, body) = page.send("POST", &format!("{}{path}/remove", page.base));
+    assert!(head.contains(" 200 "), "{head}: {body}");
+    let runs = machine.longshore(&["runs", "--output", "name"]).expect(0);
+    assert_eq!(runs.out, "");
+    let kept = machine.data().join("outputs/runs/default").join(&name);
+    let lists = std::fs::read_dir(kept).map_or(0, |entries| {
+        let names = entries.map(|entry| entry.unwrap().file_name());
+        names
+            .filter(|name| name.to_string_lossy().ends_with(".json"))
+            .count()
+    });
+    assert_eq!(lists, 0);
+
+    page.program.signal("INT");
+    let answer = page.program.end().expect(0);
+    assert!(answer.err.contains("valid once"), "{}", answer.err);
+    assert!(!answer.err.contains(&page.token), "{}", answer.err);
+}
+
+#[test]
+fn a_port_in_use_is_reported() {
+    let machine = Machine::new();
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = other.local_addr().unwrap().port().to_string();
+    let answer = machine.longshore(&["ui", "--port", &port]).expect(1);
+    assert!(
+        answer.err.contains("cannot listen on 127.0.0.1"),
+        "{}",
+        answer.err
+    );
+    assert!(answer.err.contains("choose another port"), "{}", answer.err);
+}
