@@ -35,7 +35,7 @@ fn status(snapshot: &Snapshot) -> PagePart {
 /// The changes of the list of runs.
 pub(super) fn runs(app: &Arc<App>, session: &Session) -> Response<Body> {
     let (shared, session) = (Arc::clone(app), session.clone());
-    let render = move |snapshot: &Snapshot| {
+    let render = move |snapshot: &Snapshot, _: bool| {
         let mut parts = vec![status(snapshot)];
         if snapshot.is_loaded {
             let frame = shared.frame(&session);
@@ -50,10 +50,13 @@ pub(super) fn runs(app: &Arc<App>, session: &Session) -> Response<Body> {
 
 /// The changes of a run.
 pub(super) fn run(app: &App, key: RunKey) -> Response<Body> {
-    let render = move |snapshot: &Snapshot| {
+    let render = move |snapshot: &Snapshot, is_tick: bool| {
         let Some(run) = snapshot.run(&key) else {
             return Parts::Gone(status(snapshot));
         };
+        if is_tick && run.state.is_over() {
+            return Parts::Page(Vec::new());
+        }
         let tasks = snapshot.tasks(run);
         Parts::Page(vec![
             status(snapshot),

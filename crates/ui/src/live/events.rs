@@ -34,11 +34,12 @@ struct Tab<F> {
 }
 
 /// The events of a tab: one per change, with the parts that have changed. `render` is called
-/// when the previous event was accepted by the connection.
+/// when the previous event was accepted by the connection, and is told whether nothing but the
+/// time has changed.
 pub(crate) fn part_events(
     feed: Feed,
     interval: Option<Duration>,
-    render: impl Fn(&Snapshot) -> Parts + Send + 'static,
+    render: impl Fn(&Snapshot, bool) -> Parts + Send + 'static,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send {
     let tab = Tab {
         feed,
@@ -54,26 +55,28 @@ pub(crate) fn part_events(
     })
 }
 
-impl<F: Fn(&Snapshot) -> Parts> Tab<F> {
+impl<F: Fn(&Snapshot, bool) -> Parts> Tab<F> {
     async fn next(&mut self) -> Option<String> {
         if self.is_over {
             return None;
         }
         if std::mem::take(&mut self.is_first) {
-            return Some(self.event().unwrap_or_else(|| ":\n\n".to_owned()));
+            return Some(self.event(false).unwrap_or_else(|| ":\n\n".to_owned()));
         }
         let wait = self.interval.unwrap_or(HEARTBEAT);
         let event = match timeout(wait, self.feed.changed()).await {
             Ok(false) => return None,
-            Ok(true) | Err(_) => self.event(),
+            Ok(true) => self.event(false),
+            Err(_) => self.event(true),
         };
         Some(event.unwrap_or_else(|| ":\n\n".to_owned()))
     }
 
-    /// The event for the newest state, if something has changed.
-    fn event(&mut self) -> Option<String> {
+    /// The event for the newest state, if something has changed. A tick renders only what changes
+    /// with time.
+    fn event(&mut self, is_tick: bool) -> Option<String> {
         let snapshot = self.feed.0.borrow_and_update().clone();
-        let (parts, is_gone) = match (self.render)(&snapshot) {
+        let (parts, is_gone) = match (self.render)(&snapshot, is_tick) {
             Parts::Page(parts) => (parts, false),
             Parts::Gone(part) => (vec![part], true),
         };

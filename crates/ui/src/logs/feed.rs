@@ -2,18 +2,24 @@
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
+use jiff::Timestamp;
 use longshore_client::Cluster;
 use longshore_launcher::{Event, Follow, FollowOptions, Run};
-use tokio::{sync::watch, task::AbortHandle};
+use tokio::{
+    sync::watch,
+    task::AbortHandle,
+    time::{Instant, timeout},
+};
 
 use super::{
     chunk::Chunk,
+    history::History,
     ring::{Next, Ring},
 };
 
@@ -21,6 +27,11 @@ use super::{
 const START_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The maximum number of lines that are encoded together.
 const CHUNK_LINES: usize = 1000;
+
+/// The maximum time to wait for lines that exist already, before lines are shown.
+const HISTORY_TIMEOUT: Duration = Duration::from_secs(3);
+/// They have arrived when there was no further line for this time.
+const HISTORY_QUIET: Duration = Duration::from_millis(500);
 
 /// The state of a followed run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +66,7 @@ impl LogFeed {
     /// Follows a run.
     pub(super) fn start(cluster: Cluster, run: Run) -> Arc<Self> {
         let (sender, changes) = watch::channel(State::Open);
-        Arc::new_cyclic(|feed: &std::sync::Weak<Self>| {
+        Arc::new_cyclic(|feed: &Weak<Self>| {
             let feed = feed.clone();
             let worker = tokio::spawn(async move {
                 let end = follow(&cluster, &run, &feed, &sender).await;
@@ -98,7 +109,7 @@ impl LogFeed {
 async fn follow(
     cluster: &Cluster,
     run: &Run,
-    feed: &std::sync::Weak<LogFeed>,
+    feed: &Weak<LogFeed>,
     sender: &watch::Sender<State>,
 ) -> State {
     // Reading logs must not stop the run.
@@ -111,33 +122,87 @@ async fn follow(
         Ok(follow) => follow,
         Err(error) => return State::Failed(error.to_string()),
     };
-    while let Some(first) = follow.next().await {
+    let (history, mut end) = read_history(&mut follow).await;
+    for chunk in history.chunks(CHUNK_LINES) {
+        if !publish(feed, &chunk, sender) {
+            return State::Ended;
+        }
+    }
+    while end.is_none() {
         let mut chunk = Chunk::default();
-        let mut next = Some(first);
-        let mut end = None;
+        let mut next = follow.next().await;
+        if next.is_none() {
+            end = Some(State::Ended);
+        }
         while let Some(event) = next {
             match event {
                 Ok(Event::Log(line)) => chunk.add(&line),
                 Ok(Event::Gap(gap)) => chunk.add_gap(&gap),
-                Ok(Event::Finished(_)) => end = Some(State::Ended),
-                Ok(_) => {}
-                Err(error) => end = Some(State::Failed(error.to_string())),
+                event => end = ending(event),
             }
             next = match end.is_none() && chunk.len() < CHUNK_LINES {
                 true => follow.try_next(),
                 false => None,
             };
         }
-        let Some(feed) = feed.upgrade() else {
+        if !publish(feed, &chunk, sender) {
             return State::Ended;
-        };
-        if chunk.len() > 0 {
-            feed.lock().add(&chunk);
-            sender.send_replace(State::Open);
-        }
-        if let Some(end) = end {
-            return end;
         }
     }
-    State::Ended
+    end.unwrap_or(State::Ended)
+}
+
+/// The state after an event that has no lines, if it is the last.
+fn ending(event: Result<Event, longshore_launcher::follow::Error>) -> Option<State> {
+    match event {
+        Ok(Event::Finished(_)) => Some(State::Ended),
+        Ok(_) => None,
+        Err(error) => Some(State::Failed(error.to_string())),
+    }
+}
+
+/// Reads the lines that exist already. Also returns the state, if there will be no more lines.
+async fn read_history(follow: &mut Follow) -> (History, Option<State>) {
+    let (began, started) = (Instant::now(), Timestamp::now());
+    let mut history = History::default();
+    let mut is_current = false;
+    while !history.is_full() {
+        let elapsed = began.elapsed();
+        // The logs have been read to lines that are written now.
+        if is_current && elapsed >= HISTORY_QUIET {
+            break;
+        }
+        let left = HISTORY_TIMEOUT.saturating_sub(elapsed);
+        let wait = match history.is_empty() {
+            true => left,
+            false => left.min(HISTORY_QUIET),
+        };
+        match timeout(wait, follow.next()).await {
+            Err(_) => break,
+            Ok(None) => return (history, Some(State::Ended)),
+            Ok(Some(Ok(Event::Log(line)))) => {
+                is_current |= line.time.is_some_and(|time| time >= started);
+                history.add(line);
+            }
+            Ok(Some(Ok(Event::Gap(gap)))) => history.add_gap(gap),
+            Ok(Some(event)) => {
+                if let Some(end) = ending(event) {
+                    return (history, Some(end));
+                }
+            }
+        }
+    }
+    (history, None)
+}
+
+/// Adds lines for the tabs. Returns false if the feed was dropped.
+fn publish(feed: &Weak<LogFeed>, chunk: &Chunk, sender: &watch::Sender<State>) -> bool {
+    let Some(feed) = feed.upgrade() else {
+        return false;
+    };
+    if chunk.len() > 0 {
+        feed.lock().add(chunk);
+        sender.send_replace(State::Open);
+    }
+    true
 }

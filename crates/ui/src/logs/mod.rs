@@ -7,6 +7,7 @@
 mod chunk;
 mod events;
 mod feed;
+mod history;
 mod ring;
 
 use std::{

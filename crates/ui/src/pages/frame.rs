@@ -22,11 +22,11 @@ const SHORTCUTS: &[(&str, &str)] = &[
     ("/", "Search or filter"),
     ("Esc", "Leave the search, clear the selected task"),
     ("r", "Go to the list of runs"),
-    ("j, k", "Next and previous run in the list"),
-    ("1 to 4", "Logs, timeline, outputs, objects"),
+    ("j k", "Next and previous run in the list"),
+    ("1 2 3 4", "Logs, timeline, outputs, objects"),
     ("f", "Follow the end of the logs"),
-    ("n, N", "Next and previous match in the logs"),
-    ("Home, End, PgUp, PgDn", "Move in the logs"),
+    ("n N", "Next and previous match in the logs"),
+    ("Home End PgUp PgDn", "Move in the logs"),
 ];
 
 impl Frame<'_> {
@@ -82,7 +82,7 @@ fn dialogs() -> Markup {
             h2 #help-title { "Keyboard shortcuts" }
             dl.keys {
                 @for (key, what) in SHORTCUTS {
-                    div { dt { kbd { (key) } } dd { (what) } }
+                    div { dt { @for key in key.split(' ') { kbd { (key) } " " } } dd { (what) } }
                 }
             }
             form method="dialog" { button value="close" { "Close" } }

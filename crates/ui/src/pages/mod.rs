@@ -56,6 +56,19 @@ pub(crate) fn reachability(state: &Reachability) -> Markup {
     }
 }
 
+/// A text with commands in backticks.
+fn with_code(text: &str) -> Markup {
+    let parts: Vec<&str> = text.split('`').collect();
+    html! {
+        @if parts.len() % 2 == 0 { (text) }
+        @else {
+            @for (place, part) in parts.iter().enumerate() {
+                @if place % 2 == 0 { (part) } @else { code { (part) } }
+            }
+        }
+    }
+}
+
 /// A badge with a state.
 fn badge(state: &str) -> Markup {
     html! { span.badge.{"s-" (state)} { (state) } }

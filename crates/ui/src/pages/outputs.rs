@@ -1,48 +1,80 @@
 //! The outputs of a run.
 
-use longshore_launcher::outputs::Manifest;
+use longshore_launcher::outputs::{Manifest, OutputFile};
 use maud::{Markup, html};
 
+use super::with_code;
 use crate::{route::encoded, text};
 
-/// The maximum number of files of a task in the list.
-const MOST_FILES: usize = 1000;
+/// The maximum number of files in the list.
+const MOST_FILES: usize = 2000;
+/// The maximum number of files of a task that were left out in the list.
+const MOST_LEFT_OUT: usize = 20;
 
 /// The list. `path` is that of the run's page.
 pub(crate) fn outputs(path: &str, tasks: &[Manifest]) -> Markup {
+    let files: Vec<(&Manifest, &OutputFile)> = tasks
+        .iter()
+        .flat_map(|task| task.files.iter().map(move |file| (task, file)))
+        .collect();
     html! {
-        @for task in tasks {
-            h2 { (task.task()) @if !task.ended { span.muted { " still running: the files of now" } } }
-            @if task.files.is_empty() { p.muted { "No file matched." } }
-            @else {
-                div.scroll {
-                    table {
-                        caption.hidden { "Files of " (task.task()) }
-                        thead { tr { th scope="col" { "File" } th.number scope="col" { "Size" } th scope="col" { "SHA-256" } } }
-                        tbody {
-                            @for file in task.files.iter().take(MOST_FILES) {
-                                tr {
-                                    td { a href={(path) "/file?task=" (encoded(&task.task())) "&path=" (encoded(&file.path))} download { (file.path) } }
-                                    td.number { (text::size(file.size)) }
-                                    td { code { (file.sha256.get(..12).unwrap_or_default()) } }
-                                }
-                            }
+        @if files.is_empty() { p.muted { "No file matched." } }
+        @else {
+            div.scroll {
+                table.files {
+                    caption.hidden { "Files of the tasks" }
+                    thead {
+                        tr {
+                            th scope="col" { "Task" }
+                            th scope="col" { "File" }
+                            th.number scope="col" { "Size" }
+                            th scope="col" { "SHA-256" }
                         }
+                    }
+                    tbody {
+                        @for (task, file) in files.iter().take(MOST_FILES) { (row(path, task, file)) }
                     }
                 }
             }
-            @if task.files.len() > MOST_FILES {
-                p.muted { (task.files.len() - MOST_FILES) " more files are not shown; " code { "longshore outputs" } " fetches all." }
-            }
-            @if let Some(problem) = &task.problem { p.notice { "Not all files were kept: " (problem) } }
-            @for file in task.left_out.iter().take(20) {
-                p.muted { "Not kept: " (file.path) " " (file.reason) }
-            }
+        }
+        @if files.len() > MOST_FILES {
+            p.muted { (files.len() - MOST_FILES) " more files are not shown; " code { "longshore outputs" } " fetches all." }
+        }
+        @for task in tasks { (remarks(task)) }
+    }
+}
+
+fn row(path: &str, task: &Manifest, file: &OutputFile) -> Markup {
+    let query = format!(
+        "task={}&path={}",
+        encoded(&task.task()),
+        encoded(&file.path)
+    );
+    html! {
+        tr {
+            td { (task.task()) }
+            td { a href={(path) "/file?" (query)} download { (file.path) } }
+            td.number { (text::size(file.size)) }
+            td { code { (file.sha256.get(..12).unwrap_or_default()) } }
+        }
+    }
+}
+
+/// What is to know about the files of a task.
+fn remarks(task: &Manifest) -> Markup {
+    let name = task.task();
+    html! {
+        @if !task.ended { p.muted { (name) " is still running: its files are those of now." } }
+        @if let Some(problem) = &task.problem {
+            p.notice { "Not all files of " (name) " were kept: " (problem) }
+        }
+        @for file in task.left_out.iter().take(MOST_LEFT_OUT) {
+            p.muted { "Not kept: " (name) " " (file.path) " " (file.reason) }
         }
     }
 }
 
 /// Why something cannot be shown.
 pub(crate) fn problem(message: &str) -> Markup {
-    html! { p.notice { (message) } }
+    html! { p.notice { (with_code(message)) } }
 }

@@ -108,3 +108,10 @@ fn only_active_runs_can_be_cancelled() {
     assert!(!over.contains(cancel));
     assert!(over.contains(r#"data-action="remove""#));
 }
+
+#[test]
+fn commands_in_texts_are_code() {
+    let text = |text| with_code(text).into_string();
+    assert_eq!(text("see `a <b>`."), "see <code>a &lt;b&gt;</code>.");
+    assert_eq!(text("an odd ` stays"), "an odd ` stays");
+}

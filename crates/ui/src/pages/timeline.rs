@@ -36,7 +36,7 @@ pub(crate) fn timeline(roles: &[RoleView], run: &RunSummary, now: Timestamp) -> 
             p.muted { "No task has a pod." }
         } @else {
             div.legend {
-                @for stage in ["pending", "pulling", "running"] {
+                @for stage in ["pending", "pulling", "running", "succeeded", "failed"] {
                     span { span.swatch.{"b-" (stage)} aria-hidden="true" {} " " (stage) }
                 }
                 span.space {}

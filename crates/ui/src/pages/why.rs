@@ -3,6 +3,8 @@
 use longshore_launcher::why::{State, Why};
 use maud::{Markup, html};
 
+use super::with_code;
+
 /// The explanation with its evidence. Empty if nothing is wrong.
 pub(crate) fn why(why: &Why) -> Markup {
     let is_bad = matches!(why.state, State::Failed | State::NotStarted);
@@ -15,7 +17,7 @@ pub(crate) fn why(why: &Why) -> Markup {
         @if let Some(known) = &why.explanation {
             div class=(class) {
                 p.summary { strong { "Why: " } (why.summary) }
-                p { strong { "Remedy: " } (known.remedy) }
+                p { strong { "Remedy: " } (with_code(&known.remedy)) }
                 @if !known.evidence.is_empty() {
                     details open[known.evidence.len() <= 4] {
                         summary { "Evidence" }
