@@ -17,10 +17,12 @@ export function setUpActions(path, name) {
     if (!(button instanceof HTMLElement)) return;
     action = button.dataset.action ?? "";
     const isActive = button.dataset.active === "true";
+    const isSchedule = button.dataset.schedule === "true";
     get("confirm-title").textContent = action === "cancel" ? `Cancel ${name}?` : `Remove ${name}?`;
-    get("confirm-text").textContent = text(action, isActive);
+    get("confirm-text").textContent = text(action, isActive, isSchedule);
     get("confirm-error").textContent = "";
-    yes.textContent = action === "cancel" ? "Cancel the run" : "Remove the run";
+    const what = isSchedule ? "schedule" : "run";
+    yes.textContent = action === "cancel" ? `Cancel the ${what}` : `Remove the ${what}`;
     yes.disabled = false;
     dialog.showModal();
     get("confirm-no").focus();
@@ -38,8 +40,14 @@ export function setUpActions(path, name) {
 /**
  * @param {string} action
  * @param {boolean} isActive
+ * @param {boolean} isSchedule
  */
-function text(action, isActive) {
+function text(action, isActive, isSchedule) {
+  if (isSchedule) {
+    return action === "cancel"
+      ? "It creates no more runs, and its active runs are stopped. Their records are kept."
+      : "All its runs are deleted, with their Jobs, pods, logs, outputs and code. This cannot be undone.";
+  }
   if (action === "cancel") return "Its tasks are stopped. Its record, logs and outputs are kept.";
   const active = isActive ? "The run is still active: its tasks are stopped. " : "";
   return `${active}Its Jobs, pods, logs, outputs and code are deleted. This cannot be undone.`;

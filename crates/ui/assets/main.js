@@ -10,10 +10,9 @@ import { Tabs, read } from "./tabs.js";
 /** The shortest time between two explanations, in milliseconds. */
 const WHY_INTERVAL = 3000;
 
-const page = document.body.dataset.page ?? "";
 const base = document.body.dataset.base ?? "/";
 const run = document.getElementById("run");
-const path = run?.dataset.path ?? "";
+const path = (run ?? document.getElementById("schedule"))?.dataset.path ?? "";
 const tabs = run ? new Tabs(path) : null;
 const logs = run ? new Logs(path) : null;
 
@@ -103,10 +102,10 @@ function whyIfChanged() {
   }, wait);
 }
 whyIfChanged();
-if (run) setupRun();
+if (path) setUpActions(path, path.split("/").pop() ?? "");
+if (run) setUpGrid();
 
-function setupRun() {
-  setUpActions(path, path.split("/").pop() ?? "");
+function setUpGrid() {
   document.getElementById("tasks")?.addEventListener("click", (event) => {
     const cell = event.target instanceof Element ? event.target.closest("[data-task]") : null;
     if (!cell) return;
@@ -167,7 +166,7 @@ document.addEventListener("keydown", (event) => {
   };
   if (/^[1-4]$/.test(event.key)) keys[event.key] = () => tabs?.showAt(Number(event.key) - 1);
   const action = keys[event.key];
-  if (!action || (page === "runs" && "fnN".includes(event.key))) return;
+  if (!action || (!run && "fnN1234".includes(event.key))) return;
   event.preventDefault();
   action();
 });

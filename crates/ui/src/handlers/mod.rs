@@ -112,7 +112,7 @@ async fn run(
     };
     match part {
         Part::Page => page(app, session, &snapshot, found),
-        Part::Events => streams::run(app, key.clone()),
+        Part::Events => streams::run(app, session, key.clone()),
         Part::Logs { after } => {
             // Browsers that reconnect send the ID of the last event as a header.
             let last = headers.get("last-event-id");
@@ -131,8 +131,11 @@ async fn run(
 
 fn page(app: &App, session: &Session, snapshot: &Snapshot, run: &RunSummary) -> Response<Body> {
     let status = pages::reachability(&snapshot.reachability);
-    let tasks = snapshot.tasks(run);
-    let page = pages::run_page(app.frame(session), &status, run, &tasks, Timestamp::now());
+    let (frame, now) = (app.frame(session), Timestamp::now());
+    let page = match run.schedule {
+        Some(_) => pages::schedule_page(frame, &status, run, &snapshot.runs_of(run), now),
+        None => pages::run_page(frame, &status, run, &snapshot.tasks(run), now),
+    };
     html(StatusCode::OK, page)
 }
 

@@ -49,18 +49,25 @@ pub(super) fn runs(app: &Arc<App>, session: &Session) -> Response<Body> {
 }
 
 /// The changes of a run.
-pub(super) fn run(app: &App, key: RunKey) -> Response<Body> {
+pub(super) fn run(app: &Arc<App>, session: &Session, key: RunKey) -> Response<Body> {
+    let (shared, session) = (Arc::clone(app), session.clone());
     let render = move |snapshot: &Snapshot, is_tick: bool| {
         let Some(run) = snapshot.run(&key) else {
             return Parts::Gone(status(snapshot));
         };
+        let head = part("head", pages::head(run, Timestamp::UNIX_EPOCH));
+        if run.schedule.is_some() {
+            let (frame, runs) = (shared.frame(&session), snapshot.runs_of(run));
+            let table = pages::runs_table(frame, &runs, Timestamp::UNIX_EPOCH);
+            return Parts::Page(vec![status(snapshot), head, part("runs", table)]);
+        }
         if is_tick && run.state.is_over() {
             return Parts::Page(Vec::new());
         }
         let tasks = snapshot.tasks(run);
         Parts::Page(vec![
             status(snapshot),
-            part("head", pages::head(run, Timestamp::UNIX_EPOCH)),
+            head,
             part("tasks", pages::grid(&tasks)),
             part("timeline", pages::timeline(&tasks, run, Timestamp::now())),
         ])

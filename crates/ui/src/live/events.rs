@@ -13,7 +13,7 @@ use crate::pages::PagePart;
 /// A comment is sent after this time, which shows both sides that the connection is alive.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// What a tab is to be told.
+/// The state of a page for one tab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Parts {
     /// The parts of its page.
@@ -34,7 +34,7 @@ struct Tab<F> {
 }
 
 /// The events of a tab: one per change, with the parts that have changed. `render` is called
-/// when the previous event was accepted by the connection, and is told whether nothing but the
+/// when the previous event was accepted by the connection, and gets whether nothing but the
 /// time has changed.
 pub(crate) fn part_events(
     feed: Feed,

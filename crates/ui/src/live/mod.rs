@@ -67,6 +67,15 @@ impl Snapshot {
             .find(|run| run.run.name.as_str() == key.name && run.run.namespace == key.namespace)
     }
 
+    /// The runs that a schedule has created.
+    pub(crate) fn runs_of(&self, schedule: &RunSummary) -> Vec<RunSummary> {
+        let is_own = |run: &&RunSummary| {
+            run.run.schedule.as_ref() == Some(&schedule.run.name)
+                && run.run.namespace == schedule.run.namespace
+        };
+        self.runs.iter().filter(is_own).cloned().collect()
+    }
+
     /// The tasks of a run.
     pub(crate) fn tasks(&self, run: &RunSummary) -> Vec<RoleView> {
         let pods = self.pods.as_ref().map(|pods| pods.of(&run.run));

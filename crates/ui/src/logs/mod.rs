@@ -1,7 +1,7 @@
 //! Follows runs, and keeps the last lines of each for all tabs.
 //!
 //! A run is followed once, however many tabs show it. Its lines are kept in a ring of limited
-//! size. Each tab has a position in the ring: a slow tab loses lines, and is told how many, but
+//! size. Each tab has a position in the ring: a slow tab loses lines, and shows how many, but
 //! holds no memory.
 
 mod chunk;

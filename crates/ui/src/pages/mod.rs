@@ -19,7 +19,7 @@ use maud::{Markup, html};
 pub(crate) use frame::{Frame, opened, refused};
 pub(crate) use objects::{object, objects};
 pub(crate) use outputs::{outputs, problem};
-pub(crate) use run::{gone, head, page as run_page};
+pub(crate) use run::{gone, head, page as run_page, schedule_page};
 pub(crate) use runs::{page as runs_page, table as runs_table};
 pub(crate) use timeline::timeline;
 pub(crate) use why::why;
@@ -60,10 +60,10 @@ pub(crate) fn reachability(state: &Reachability) -> Markup {
 fn with_code(text: &str) -> Markup {
     let parts: Vec<&str> = text.split('`').collect();
     html! {
-        @if parts.len() % 2 == 0 { (text) }
+        @if parts.len().is_multiple_of(2) { (text) }
         @else {
             @for (place, part) in parts.iter().enumerate() {
-                @if place % 2 == 0 { (part) } @else { code { (part) } }
+                @if place.is_multiple_of(2) { (part) } @else { code { (part) } }
             }
         }
     }

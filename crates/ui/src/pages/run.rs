@@ -1,10 +1,10 @@
 //! The page of a run.
 
 use jiff::Timestamp;
-use longshore_launcher::RunSummary;
+use longshore_launcher::{RunState, RunSummary};
 use maud::{Markup, html};
 
-use super::{Frame, badge, grid, since, timeline, took};
+use super::{Frame, badge, grid, runs::table, since, timeline, took};
 use crate::{route::run_path, text, view::RoleView};
 
 /// The page.
@@ -39,10 +39,40 @@ pub(crate) fn page(
     frame.page(run.run.name.as_str(), "run", &events, status, &main)
 }
 
+/// The page of a schedule, with its runs.
+pub(crate) fn schedule_page(
+    frame: Frame<'_>,
+    status: &Markup,
+    schedule: &RunSummary,
+    runs: &[RunSummary],
+    now: Timestamp,
+) -> Markup {
+    let path = run_path(&schedule.run.namespace, schedule.run.name.as_str());
+    let main = html! {
+        div #schedule data-path={"/" (frame.base) "/" (path)} {
+            section #head aria-label="Schedule" { (head(schedule, now)) }
+            h2 { "Runs" }
+            div #runs { (table(frame, runs, now)) }
+        }
+    };
+    let events = format!("{path}/events");
+    frame.page(
+        schedule.run.name.as_str(),
+        "schedule",
+        &events,
+        status,
+        &main,
+    )
+}
+
 /// The name, state and command of a run, which are updated.
 pub(crate) fn head(run: &RunSummary, now: Timestamp) -> Markup {
     let is_over = run.state.is_over();
-    let can_cancel = !is_over && run.state.as_str() != "paused";
+    let can_cancel = !is_over && run.state != RunState::Paused;
+    let is_active = match &run.schedule {
+        Some(schedule) => schedule.active > 0,
+        None => !is_over,
+    };
     html! {
         div.title data-state=(run.state.as_str()) {
             h1 { (run.run.name.as_str()) }
@@ -64,8 +94,8 @@ pub(crate) fn head(run: &RunSummary, now: Timestamp) -> Markup {
                 }
             }
             div.actions {
-                @if can_cancel { button type="button" data-action="cancel" { "Cancel" } }
-                button.danger type="button" data-action="remove" data-active=(!is_over) { "Remove" }
+                @if can_cancel { button type="button" data-action="cancel" data-schedule=(run.schedule.is_some()) { "Cancel" } }
+                button.danger type="button" data-action="remove" data-active=(is_active) data-schedule=(run.schedule.is_some()) { "Remove" }
             }
         }
         @if !run.command.is_empty() {
@@ -102,8 +132,8 @@ fn logs() -> Markup {
         }
         p.notice #dropped hidden {}
         div.lines #lines tabindex="0" role="log" aria-live="off" aria-label="Lines of the logs" {
-            div #sizer {}
             div #rows {}
+            div #sizer {}
         }
         div.bar.foot {
             span #count.muted {}

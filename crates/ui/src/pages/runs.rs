@@ -33,7 +33,7 @@ pub(crate) fn table(frame: Frame<'_>, runs: &[RunSummary], now: Timestamp) -> Ma
     let more = runs.len().saturating_sub(MOST_RUNS);
     html! {
         @if runs.is_empty() {
-            p.empty { "No runs. " code { "longshore run -- COMMAND" } " starts one." }
+            p.empty { "No runs." }
         } @else {
             div.scroll {
                 table.runs {

@@ -69,6 +69,7 @@ fn texts_are_escaped() {
     let pages = [
         runs_page(frame(None), &away, std::slice::from_ref(&run), now),
         run_page(frame(Some(EVIL)), &away, &run, &roles, now),
+        schedule_page(frame(None), &away, &run, std::slice::from_ref(&run), now),
         gone(frame(None), &away, EVIL),
         problem(EVIL),
     ];

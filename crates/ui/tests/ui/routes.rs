@@ -164,3 +164,39 @@ async fn scripts_and_styles_are_served() {
         Some("text/css; charset=utf-8")
     );
 }
+
+#[tokio::test]
+async fn the_page_of_a_schedule_lists_its_runs() {
+    let fixture = Fixture::without_node().await;
+    let browser = fixture.browser().await;
+    let labels = json!({
+        "app.kubernetes.io/managed-by": "longshore",
+        "longshore.dev/run": "nightly-x7k2p",
+        "longshore.dev/role": "main",
+    });
+    let container = json!({"name": "main", "image": "any"});
+    let pod = json!({"restartPolicy": "Never", "containers": [container]});
+    let schedule = json!({
+        "metadata": {"name": "nightly-x7k2p-main", "labels": labels},
+        "spec": {
+            "schedule": "0 2 * * *",
+            "jobTemplate": {"spec": {"template": {"spec": pod}}},
+        },
+    });
+    let schedules = fixture.cluster.cronjobs().in_namespace("default").unwrap();
+    schedules.create(&schedule).await.unwrap();
+    fixture.run("other-x7k2p", 1, "true").await;
+    browser.wait_for("", "other-x7k2p").await;
+    let page = browser
+        .wait_for("runs/default/nightly-x7k2p", "0 2 * * *")
+        .await;
+    assert!(page.body.contains("No runs."), "{}", page.body);
+    assert!(!page.body.contains("other-x7k2p"), "{}", page.body);
+    assert!(
+        page.body.contains(r#"data-schedule="true""#),
+        "{}",
+        page.body
+    );
+    let events = "runs/default/nightly-x7k2p/events";
+    browser.events(events, &["event: parts", "No runs."]).await;
+}
