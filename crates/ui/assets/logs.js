@@ -345,11 +345,12 @@ export class Logs {
   showCounts(rows) {
     const all = this.lines.length;
     const shown = rows === all ? "" : `${numbers.format(rows)} of `;
-    get("count").textContent = all === 0 ? "no lines" : `${shown}${numbers.format(all)} lines`;
+    const noun = all === 1 ? "line" : "lines";
+    get("count").textContent = all === 0 ? "no lines" : `${shown}${numbers.format(all)} ${noun}`;
     const { regex, matches, isDone } = this.search;
     const at = this.current >= 0 ? `${numbers.format(matches.indexOf(this.current) + 1)} of ` : "";
     const state = isDone ? "" : "\u2026";
-    get("matches").textContent = regex ? `${at}${numbers.format(matches.length)}${state} matches` : "";
+    get("matches").textContent = regex ? `${at}${numbers.format(matches.length)}${state} ${matches.length === 1 ? "match" : "matches"}` : "";
     const dropped = this.serverDropped + this.lines.dropped;
     const notice = get("dropped");
     notice.hidden = dropped === 0;
