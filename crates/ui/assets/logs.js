@@ -9,7 +9,9 @@ import { Search, matcher } from "./search.js";
 /** The height of a line in pixels, as in style.css. */
 const ROW = 18;
 /** Browsers limit the height of elements. With more lines, a pixel of the scroll bar is more. */
-const MOST_PIXELS = 8_000_000;
+const MOST_PIXELS = 4_000_000;
+/** The time after which logs that could not be read are read again, in milliseconds. */
+const RETRY_INTERVAL = 5000;
 const numbers = new Intl.NumberFormat("en");
 
 /** @param {string} id */
@@ -45,18 +47,23 @@ export class Logs {
           this.serverDropped += JSON.parse(event.data).lines;
         },
         end: () => this.ended("complete"),
-        failed: (event) => this.ended(`incomplete: ${JSON.parse(event.data).error}`),
+        failed: (event) => this.failed(JSON.parse(event.data).error),
       },
-      state: (isLost) => this.say(isLost ? "reconnecting\u2026" : ""),
+      state: (isLost) => {
+        if (isLost) this.say("reconnecting\u2026");
+      },
     });
   }
 
   /** @param {MessageEvent} event */
   receive(event) {
     this.lastId = event.lastEventId;
+    this.say("");
     const data = JSON.parse(event.data);
+    const first = this.lines.length > 0 ? this.lines.first : data.first;
     this.lines.add(data);
-    this.search.trim();
+    // The visible lines stay where they are when earlier lines are dropped.
+    this.top = Math.max(0, this.top - this.search.trim(first));
     for (const task of data.tasks) this.addTask(task);
     this.request();
   }
@@ -76,9 +83,17 @@ export class Logs {
     this.request();
   }
 
+  /** @param {string} error */
+  failed(error) {
+    this.live.close();
+    this.say(`incomplete: ${error}`);
+    setTimeout(() => this.live.update(), RETRY_INTERVAL);
+  }
+
   /** @param {string} state */
   say(state) {
-    get("log-state").textContent = state;
+    const target = get("log-state");
+    if (target.textContent !== state) target.textContent = state;
   }
 
   /** @param {string} task */

@@ -75,13 +75,18 @@ export class Search {
     return this.regex.test(stripped(text));
   }
 
-  /** Forgets lines that were dropped. */
-  trim() {
+  /**
+   * Forgets lines that were dropped. Returns the number of rows that are gone.
+   * @param {number} first The number of the first line before.
+   */
+  trim(first) {
+    let rows = this.isUnfiltered ? this.lines.first - first : 0;
     for (const list of [this.shown, this.matches]) {
-      if (list.length > 0 && list[0] < this.lines.first) {
-        list.splice(0, position(list, this.lines.first));
-      }
+      if (list.length === 0 || list[0] >= this.lines.first) continue;
+      const gone = list.splice(0, position(list, this.lines.first));
+      if (list === this.shown) rows = gone.length;
     }
+    return rows;
   }
 
   /** The number of rows. */

@@ -202,3 +202,54 @@ async fn pages_fit_into_small_windows_and_have_two_themes() {
     })
     .await;
 }
+
+/// Adds 1.2 million lines to the store of a tab, searches in them, and returns what it has then.
+const MILLION: &str = "
+    const base = document.body.dataset.base;
+    const { Lines } = await import(base + 'assets/lines.js');
+    const { Search, matcher } = await import(base + 'assets/search.js');
+    const lines = new Lines();
+    for (let chunk = 0; chunk < 1200; chunk++) {
+        const first = chunk * 1000;
+        const made = Array.from({ length: 1000 }, (_, n) => [0, null, `line ${first + n}`, false]);
+        lines.add({ first, tasks: ['worker/0'], lines: made });
+    }
+    const search = new Search(lines);
+    search.regex = matcher('99999', false);
+    search.isOnly = true;
+    let longest = 0;
+    while (!search.isDone) {
+        const begin = performance.now();
+        search.step();
+        longest = Math.max(longest, performance.now() - begin);
+    }
+    const shown = search.shown.map((number) => lines.get(number).text);
+    return {
+        dropped: lines.dropped, length: lines.length, longest,
+        first: lines.get(lines.first).text, last: lines.get(lines.next - 1).text,
+        before: lines.get(lines.first - 1), after: lines.get(lines.next), shown,
+    };";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs Chromium: cargo xtask test --browser"]
+async fn a_tab_keeps_a_million_lines_and_searches_them_in_steps() {
+    let fixture = Fixture::without_node().await;
+    let link = fixture.links.create();
+    blocking(move || {
+        let browser = Driver::start(800, 600);
+        browser.open(&link);
+        browser.wait_text("#runs", "No runs");
+        let found = browser.script(&format!("return (async () => {{ {MILLION} }})()"));
+        assert_eq!(found["dropped"], 200_000);
+        assert_eq!(found["length"], 1_000_000);
+        assert_eq!(found["first"], "line 200000");
+        assert_eq!(found["last"], "line 1199999");
+        assert_eq!((&found["before"], &found["after"]), (&json!(null), &json!(null)));
+        let shown = found["shown"].as_array().unwrap();
+        assert_eq!(shown.len(), 19, "{shown:?}");
+        assert!(shown.contains(&json!("line 999990")), "{shown:?}");
+        assert!(found["longest"].as_f64().unwrap() < 500.0, "{found}");
+        assert_eq!(browser.errors(), [""; 0]);
+    })
+    .await;
+}
