@@ -6,7 +6,7 @@ use std::{
 };
 
 use longshore_client::Cluster;
-use longshore_launcher::run_outputs::LocalOutputs;
+use longshore_launcher::{explain::Explanation, run_outputs::LocalOutputs};
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -26,6 +26,7 @@ pub(crate) struct App {
     pub(crate) cluster_name: String,
     pub(crate) namespace: Option<String>,
     pub(crate) outputs: Option<LocalOutputs>,
+    pub(crate) complete: Option<fn(&mut Explanation)>,
     pub(crate) removal: Arc<dyn RemoveRuns>,
     pub(crate) address: SocketAddr,
     /// The random path of the pages.
@@ -50,6 +51,7 @@ impl App {
             cluster_name: options.cluster,
             namespace: options.namespace,
             outputs: options.outputs,
+            complete: options.complete,
             removal,
             address,
             base: crate::access::random_text(),

@@ -30,7 +30,7 @@ mod text;
 mod view;
 
 use futures::future::BoxFuture;
-use longshore_launcher::{RunSummary, run_outputs::LocalOutputs};
+use longshore_launcher::{RunSummary, explain::Explanation, run_outputs::LocalOutputs};
 
 pub use server::{Error, Links, Server};
 
@@ -45,6 +45,8 @@ pub struct Options {
     pub cluster: String,
     /// The outputs of the runs, if the cluster keeps them on this machine.
     pub outputs: Option<LocalOutputs>,
+    /// Completes the commands in explanations with the options for this cluster.
+    pub complete: Option<fn(&mut Explanation)>,
 }
 
 /// Removes runs with everything that belongs to them, which depends on the kind of the cluster.

@@ -12,6 +12,7 @@ use super::rm;
 use crate::{
     config,
     error::{Error, Kind, Result},
+    hints,
     interrupt::Interrupt,
     target::{self, ClusterArgs, Target},
     ui,
@@ -64,6 +65,7 @@ async fn serve(target: &Arc<Target>, args: &UiArgs, interrupt: &mut Interrupt) -
         namespace: (!args.all_namespaces).then_some(namespace),
         cluster: target.name().to_owned(),
         outputs: target.outputs(),
+        complete: Some(hints::in_explanation),
     };
     let removal = Arc::new(Removal(Arc::clone(target)));
     let server = Server::bind(cluster, options, removal).await;

@@ -21,7 +21,11 @@ struct Page {
 
 impl Page {
     fn open(machine: &Machine) -> Self {
-        let mut program = Running::start(machine.command(&["ui"]));
+        Self::start(machine.command(&["ui"]))
+    }
+
+    fn start(command: std::process::Command) -> Self {
+        let mut program = Running::start(command);
         let mut output = BufReader::new(program.output());
         let mut link = String::new();
         output.read_line(&mut link).unwrap();
@@ -149,4 +153,22 @@ fn a_port_in_use_is_reported() {
         answer.err
     );
     assert!(answer.err.contains("choose another port"), "{}", answer.err);
+}
+
+#[test]
+fn commands_in_explanations_have_the_options_for_the_cluster() {
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    machine.run_script("exit 3").expect(3);
+    let names = machine.longshore(&["runs", "--output", "name"]).expect(0);
+    let name = names.out.trim();
+    // Without the variable, the folder must be an option of each command.
+    let data = machine.data();
+    let data = data.to_str().unwrap();
+    let mut command = machine.command(&["ui", "--data-dir", data]);
+    command.env_remove("LONGSHORE_DATA_DIR");
+    let page = Page::start(command);
+    let (_, why) = page.get(&format!("runs/default/{name}/why"));
+    assert!(why.contains("exit code 3"), "{why}");
+    assert!(why.contains(&format!("--data-dir {data}")), "{why}");
 }

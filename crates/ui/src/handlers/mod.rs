@@ -146,12 +146,25 @@ fn missing(
     key: &RunKey,
     part: &Part,
 ) -> Response<Body> {
-    if *part != Part::Page {
-        return not_found("The run does not exist, or was removed.");
+    let (frame, status) = (
+        app.frame(session),
+        pages::reachability(&snapshot.reachability),
+    );
+    match (part, snapshot.is_loaded) {
+        (Part::Page, true) => {
+            let page = pages::gone(frame, &status, &key.name);
+            html(StatusCode::NOT_FOUND, page)
+        }
+        (Part::Page, false) => {
+            let page = pages::unknown(frame, &status, &key.name);
+            html(StatusCode::SERVICE_UNAVAILABLE, page)
+        }
+        (_, true) => not_found("The run does not exist, or was removed."),
+        (_, false) => text(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The cluster has not listed its runs yet.",
+        ),
     }
-    let status = pages::reachability(&snapshot.reachability);
-    let page = pages::gone(app.frame(session), &status, &key.name);
-    html(StatusCode::NOT_FOUND, page)
 }
 
 fn not_found(message: &'static str) -> Response<Body> {

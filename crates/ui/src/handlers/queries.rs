@@ -30,7 +30,12 @@ pub(super) async fn why(app: &App, run: &RunSummary) -> Response<Body> {
     }
     let _permit = app.queries.acquire().await;
     match explain(&app.cluster, &run.run).await {
-        Ok(why) => html(StatusCode::OK, pages::why(&why)),
+        Ok(mut why) => {
+            if let (Some(complete), Some(known)) = (app.complete, &mut why.explanation) {
+                complete(known);
+            }
+            html(StatusCode::OK, pages::why(&why))
+        }
         Err(error) => problem(&error.to_string()),
     }
 }

@@ -55,7 +55,7 @@ impl Snapshot {
         Self {
             runs: Arc::default(),
             pods: None,
-            reachability: Reachability::Reachable,
+            reachability: Reachability::Connecting,
             is_loaded: false,
         }
     }
@@ -122,9 +122,15 @@ pub(crate) fn start(
 async fn follow(cluster: Cluster, namespace: Option<String>, sender: watch::Sender<Snapshot>) {
     let selector = LabelSelector::everything();
     while !cluster.is_closed() && !sender.is_closed() {
-        match WatchedRuns::start(&cluster, namespace.as_deref(), &selector).await {
-            Ok(watched) => publish_all(&cluster, namespace.as_deref(), watched, &sender).await,
-            Err(error) => set_reachability(&sender, Some(error.to_string())),
+        // The check fails sooner: the requests of a watch are repeated.
+        let problem = check(&cluster, namespace.as_deref()).await;
+        let is_reachable = problem.is_none();
+        set_reachability(&sender, problem);
+        if is_reachable {
+            match WatchedRuns::start(&cluster, namespace.as_deref(), &selector).await {
+                Ok(watched) => publish_all(&cluster, namespace.as_deref(), watched, &sender).await,
+                Err(error) => set_reachability(&sender, Some(error.to_string())),
+            }
         }
         sleep(RETRY_INTERVAL).await;
     }
@@ -196,10 +202,10 @@ fn set_reachability(sender: &watch::Sender<Snapshot>, error: Option<String>) {
     sender.send_if_modified(|snapshot| {
         let new = match (error, &snapshot.reachability) {
             (None, Reachability::Reachable) => return false,
-            (None, Reachability::Away(..)) => Reachability::Reachable,
+            (None, _) => Reachability::Reachable,
             (Some(error), Reachability::Away(known, _)) if *known == error => return false,
             (Some(error), Reachability::Away(_, since)) => Reachability::Away(error, *since),
-            (Some(error), Reachability::Reachable) => Reachability::Away(error, Timestamp::now()),
+            (Some(error), _) => Reachability::Away(error, Timestamp::now()),
         };
         snapshot.reachability = new;
         true

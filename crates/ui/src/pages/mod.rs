@@ -19,7 +19,7 @@ use maud::{Markup, html};
 pub(crate) use frame::{Frame, opened, refused};
 pub(crate) use objects::{object, objects};
 pub(crate) use outputs::{outputs, problem};
-pub(crate) use run::{gone, head, page as run_page, schedule_page};
+pub(crate) use run::{gone, head, page as run_page, schedule_page, unknown};
 pub(crate) use runs::{page as runs_page, table as runs_table};
 pub(crate) use timeline::timeline;
 pub(crate) use why::why;
@@ -40,6 +40,8 @@ pub(crate) struct PagePart {
 /// Whether the cluster responds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reachability {
+    /// The first request has not been answered yet.
+    Connecting,
     /// It does.
     Reachable,
     /// It does not, for this reason, since this time.
@@ -49,6 +51,7 @@ pub(crate) enum Reachability {
 /// The state of the connection to the cluster, in the header of each page.
 pub(crate) fn reachability(state: &Reachability) -> Markup {
     match state {
+        Reachability::Connecting => html! { span.dot {} " connecting" },
         Reachability::Reachable => html! { span.dot.ok {} " connected" },
         Reachability::Away(error, since) => html! {
             span.dot.bad {} " no response since " (text::time(*since)) ": " (error)

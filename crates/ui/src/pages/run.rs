@@ -104,6 +104,15 @@ pub(crate) fn head(run: &RunSummary, now: Timestamp) -> Markup {
     }
 }
 
+/// The page of a run, as long as the runs have not been listed.
+pub(crate) fn unknown(frame: Frame<'_>, status: &Markup, name: &str) -> Markup {
+    let main = html! {
+        h1 { (name) }
+        p { "The cluster has not listed its runs yet. Reload this page when it responds." }
+    };
+    frame.page(name, "none", "events", status, &main)
+}
+
 /// The page of a run that does not exist.
 pub(crate) fn gone(frame: Frame<'_>, status: &Markup, name: &str) -> Markup {
     let main = html! {

@@ -244,7 +244,10 @@ async fn a_tab_keeps_a_million_lines_and_searches_them_in_steps() {
         assert_eq!(found["length"], 1_000_000);
         assert_eq!(found["first"], "line 200000");
         assert_eq!(found["last"], "line 1199999");
-        assert_eq!((&found["before"], &found["after"]), (&json!(null), &json!(null)));
+        assert_eq!(
+            (&found["before"], &found["after"]),
+            (&json!(null), &json!(null))
+        );
         let shown = found["shown"].as_array().unwrap();
         assert_eq!(shown.len(), 19, "{shown:?}");
         assert!(shown.contains(&json!("line 999990")), "{shown:?}");

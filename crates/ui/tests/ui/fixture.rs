@@ -99,7 +99,8 @@ impl Fixture {
         Self::on(longshore_embedded::start_server().await.unwrap()).await
     }
 
-    async fn on(embedded: EmbeddedCluster) -> Self {
+    /// On this cluster.
+    pub(crate) async fn on(embedded: EmbeddedCluster) -> Self {
         let cluster = embedded.cluster();
         let removed: Arc<Mutex<Vec<String>>> = Arc::default();
         let removal = Removal {

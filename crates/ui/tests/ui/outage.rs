@@ -22,3 +22,25 @@ async fn pages_say_that_the_cluster_does_not_respond() {
     fixture.run("late-x7k2p", 1, "true").await;
     browser.wait_for("", "late-x7k2p").await;
 }
+
+#[tokio::test]
+async fn a_page_can_be_opened_before_the_cluster_responds() {
+    let embedded = longshore_embedded::start_server().await.unwrap();
+    let rule = FaultRule::answer(500).resource("jobs");
+    embedded.faults().add(rule).unwrap();
+    let fixture = Fixture::on(embedded).await;
+    let browser = fixture.browser().await;
+    browser.wait_for("", "no response since").await;
+    let page = browser.get("runs/default/some-x7k2p").await;
+    assert_eq!(page.status, 503);
+    assert!(
+        page.body.contains("has not listed its runs yet"),
+        "{}",
+        page.body
+    );
+    let events = browser.events("events", &["no response since", "connected"]);
+    let clear = async { fixture.embedded.faults().clear() };
+    futures::join!(events, clear);
+    fixture.run("first-x7k2p", 1, "true").await;
+    browser.wait_for("", "first-x7k2p").await;
+}
