@@ -107,3 +107,104 @@ impl Tab {
         event.into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use futures::{Stream, StreamExt as _};
+    use longshore_launcher::{follow::LogLine, names::Task};
+
+    use super::{
+        super::{chunk::Chunk, ring::Limits},
+        *,
+    };
+
+    const FEW: Limits = Limits {
+        lines: 3,
+        bytes: usize::MAX,
+    };
+
+    fn chunk(text: &str) -> Chunk {
+        let mut chunk = Chunk::default();
+        chunk.add(&LogLine {
+            task: Task {
+                role: "main".to_owned(),
+                index: 0,
+            },
+            container: None,
+            time: None,
+            line: text.to_owned(),
+        });
+        chunk
+    }
+
+    async fn next(events: &mut (impl Stream<Item = io::Result<Bytes>> + Unpin)) -> String {
+        let event = events.next().await.unwrap().unwrap();
+        String::from_utf8_lossy(&event).into_owned()
+    }
+
+    #[tokio::test]
+    async fn a_slow_tab_loses_lines_and_gets_their_number() {
+        let (feed, sender) = LogFeed::of_test(FEW);
+        let slow = log_events(Arc::clone(&feed), None);
+        let mut slow = Box::pin(slow);
+        assert_eq!(next(&mut slow).await, "event: reset\ndata: {}\n\n");
+        feed.add(&chunk("a"));
+        let first = next(&mut slow).await;
+        assert!(
+            first.starts_with("id: 7-1\ndata: {") && first.contains("\"a\""),
+            "{first}"
+        );
+        // It does not read while many lines arrive.
+        for number in 0..10 {
+            feed.add(&chunk(&number.to_string()));
+        }
+        sender.send_replace(State::Ended);
+        let later = next(&mut slow).await;
+        let dropped = "event: dropped\ndata: {\"lines\":7}\n\nid: 7-9\n";
+        assert!(later.starts_with(dropped), "{later}");
+        assert!(next(&mut slow).await.starts_with("id: 7-10\n"));
+        assert!(next(&mut slow).await.starts_with("id: 7-11\n"));
+        assert!(next(&mut slow).await.starts_with("event: end\n"));
+        assert!(slow.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_tab_continues_after_its_last_event() {
+        let (feed, sender) = LogFeed::of_test(FEW);
+        feed.add(&chunk("a"));
+        feed.add(&chunk("b"));
+        sender.send_replace(State::Failed("no response".to_owned()));
+        let mut events = Box::pin(log_events(Arc::clone(&feed), Some("7-1")));
+        assert!(next(&mut events).await.starts_with("id: 7-2\n"));
+        let failed = next(&mut events).await;
+        assert!(
+            failed.starts_with("event: failed\n") && failed.contains("no response"),
+            "{failed}"
+        );
+        for foreign in ["8-1", "7", "7-x", "-", ""] {
+            let mut events = Box::pin(log_events(Arc::clone(&feed), Some(foreign)));
+            assert!(
+                next(&mut events).await.starts_with("event: reset"),
+                "{foreign}"
+            );
+            assert!(
+                next(&mut events).await.starts_with("id: 7-1\n"),
+                "{foreign}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_that_arrive_later_wake_a_tab() {
+        let (feed, sender) = LogFeed::of_test(FEW);
+        let mut events = Box::pin(log_events(Arc::clone(&feed), Some("7-0")));
+        let add = async {
+            tokio::task::yield_now().await;
+            feed.add(&chunk("late"));
+            sender.send_replace(State::Open);
+        };
+        let ((), event) = futures::join!(add, next(&mut events));
+        assert!(event.contains("late"), "{event}");
+    }
+}

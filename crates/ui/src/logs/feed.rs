@@ -85,6 +85,26 @@ impl LogFeed {
         })
     }
 
+    /// A feed of a test, which adds lines by itself.
+    #[cfg(test)]
+    pub(super) fn of_test(limits: super::ring::Limits) -> (Arc<Self>, watch::Sender<State>) {
+        let (sender, changes) = watch::channel(State::Open);
+        let feed = Self {
+            epoch: 7,
+            ring: Mutex::new(Ring::with_limits(limits)),
+            has_failed: AtomicBool::new(false),
+            changes,
+            worker: tokio::spawn(async {}).abort_handle(),
+        };
+        (Arc::new(feed), sender)
+    }
+
+    /// Adds lines.
+    #[cfg(test)]
+    pub(super) fn add(&self, chunk: &Chunk) {
+        self.lock().add(chunk);
+    }
+
     /// Whether the logs cannot be read any more.
     pub(super) fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
