@@ -153,6 +153,8 @@ fn open(links: &Links) -> Result<tempfile::TempDir> {
     opener.stdin(std::process::Stdio::null());
     opener.stdout(std::process::Stdio::null());
     opener.stderr(std::process::Stdio::null());
+    // Ctrl-C ends this command and not the browser.
+    opener.process_group(0);
     if let Err(error) = opener.spawn() {
         ui::warning(format!(
             "cannot open a browser with xdg-open: {error}; open the link above"

@@ -5,7 +5,7 @@ use std::{
     net::TcpStream,
 };
 
-use crate::machine::{Machine, Running, TIMEOUT, processes_with};
+use crate::machine::{Machine, Running, TIMEOUT, eventually, processes_with};
 
 /// A running `longshore ui`, and a session with it.
 struct Page {
@@ -171,4 +171,31 @@ fn commands_in_explanations_have_the_options_for_the_cluster() {
     let (_, why) = page.get(&format!("runs/default/{name}/why"));
     assert!(why.contains("exit code 3"), "{why}");
     assert!(why.contains(&format!("--data-dir {data}")), "{why}");
+}
+
+#[test]
+fn a_browser_gets_a_private_file_and_no_token_as_argument() {
+    let machine = Machine::new();
+    let script = "#!/bin/sh\ncat \"$1\" > opened\nstat -c %a \"$1\" > mode\necho \"$@\" > arguments.part\n\
+                  mv arguments.part arguments\n";
+    machine.write("xdg-open", script);
+    let made = machine.shell("chmod +x xdg-open").status().unwrap();
+    assert!(made.success());
+    let mut command = machine.command(&["ui", "--open"]);
+    let path = std::env::var("PATH").unwrap();
+    command.env("PATH", format!("{}:{path}", machine.code().display()));
+    let page = Page::start(command);
+    let read = |name: &str| std::fs::read_to_string(machine.code().join(name)).unwrap_or_default();
+    eventually("a browser is opened", || read("arguments").ends_with('\n'));
+    assert_eq!(read("mode"), "600\n");
+    let opened = read("opened");
+    let (_, token) = opened.split_once("/open?token=").unwrap();
+    let token = token.split_once('"').unwrap().0;
+    assert_ne!(token, page.token);
+    assert!(!read("arguments").contains(token), "{}", read("arguments"));
+    let file = read("arguments").trim().to_owned();
+    assert!(std::path::Path::new(&file).exists(), "{file}");
+    page.program.signal("TERM");
+    page.program.end().expect(0);
+    assert!(!std::path::Path::new(&file).exists(), "{file}");
 }
