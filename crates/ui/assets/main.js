@@ -170,3 +170,6 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   action();
 });
+
+// For tests: keys and clicks have an effect from now on.
+document.documentElement.dataset.ready = "true";

@@ -73,7 +73,13 @@ impl Driver {
     }
 
     /// Sends a command of the session.
+    #[track_caller]
     fn request(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
+        let answer = self.try_request(method, path, body);
+        answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    fn try_request(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Value> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let body = body.map(Value::to_string).unwrap_or_default();
@@ -101,11 +107,11 @@ impl Driver {
         let mut text = vec![0; length];
         reader.read_exact(&mut text).unwrap();
         let mut answer: Value = serde_json::from_slice(&text).unwrap();
-        assert!(
-            answer["value"]["error"].is_null(),
-            "{method} {path}: {answer}"
-        );
-        answer["value"].take()
+        let value = answer["value"].take();
+        match value["error"].is_null() {
+            true => Ok(value),
+            false => Err(value),
+        }
     }
 
     /// Opens a page.
@@ -135,7 +141,13 @@ impl Driver {
     #[track_caller]
     pub(crate) fn wait(&self, script: &str) {
         let began = Instant::now();
-        while self.script(script) != true {
+        let body = json!({"script": script, "args": []});
+        // A script fails while another page is loaded.
+        let holds = || {
+            let result = self.try_request("POST", "/execute/sync", Some(&body));
+            result.is_ok_and(|value| value == true)
+        };
+        while !holds() {
             assert!(
                 began.elapsed() < TIMEOUT,
                 "not reached: {script}\n{}",
@@ -153,8 +165,16 @@ impl Driver {
         ));
     }
 
+    /// Waits until the scripts of the page are loaded.
+    #[track_caller]
+    fn wait_ready(&self) {
+        self.wait("return document.documentElement.dataset.ready === 'true'");
+    }
+
     /// Clicks on an element, as a user does.
+    #[track_caller]
     pub(crate) fn click(&self, selector: &str) {
+        self.wait_ready();
         let wanted = json!({"using": "css selector", "value": selector});
         let element = self.request("POST", "/element", Some(&wanted));
         let id = element.as_object().unwrap().values().next().unwrap();
@@ -163,7 +183,9 @@ impl Driver {
     }
 
     /// Types keys into the focused element.
+    #[track_caller]
     pub(crate) fn keys(&self, keys: &str) {
+        self.wait_ready();
         let press = |key: char| {
             let key = key.to_string();
             [
