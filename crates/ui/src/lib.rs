@@ -4,14 +4,14 @@
 //! token, and [`Server::serve`] answers until its future ends.
 //!
 //! - `access`: who may read and act: hosts, tokens, sessions, origins. Pure.
-//! - `route`: paths become values. Pure.
+//! - `route` and `text`: paths become values, and values become text. Pure.
 //! - `redact`: removes the contents of Secrets. Pure.
 //! - `view`: what the pages show of a run's pods. Pure.
 //! - `pages`: HTML. Pure.
 //! - `live`: watches the cluster, and sends changed parts of pages.
 //! - `logs`: follows runs, and keeps their last lines for all tabs.
 //! - `assets`: scripts and styles.
-//! - `handlers`, `app` and `server`: HTTP.
+//! - `body`, `app`, `handlers` and `server`: HTTP.
 //!
 //! A module imports only from those before it.
 
