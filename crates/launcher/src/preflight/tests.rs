@@ -24,6 +24,7 @@ fn of_spec(spec: Value, tasks: u32) -> Needs {
         objects: [("jobs.batch".to_owned(), 1.0), ("secrets".to_owned(), 2.0)].into(),
         addons: Vec::new(),
         references: Vec::new(),
+        independent: false,
     }
 }
 
