@@ -45,7 +45,8 @@ pub(super) fn resolve(
     let file = options.value(|run| &run.sweep_file);
     let has_entries = options.entries(|run| &run.sweep).next().is_some();
     if file.is_none() && !has_entries {
-        refuse_without_sweep(options)?;
+        // Those of the file are for runs with `--sweep`.
+        refuse_without_sweep(&flags.run)?;
         return Ok(None);
     }
     let mut found = match file {
@@ -85,10 +86,9 @@ fn problem(rule: impl Into<String>) -> ConfigError {
 }
 
 /// Rejects options that need a sweep.
-fn refuse_without_sweep<const N: usize>(
-    options: Layers<'_, RunOptions, N>,
-) -> Result<(), ConfigError> {
-    let rule = "it applies only to sweeps: add --sweep NAME=VALUES (`[sweep]`), or remove it";
+fn refuse_without_sweep(flags: &RunOptions) -> Result<(), ConfigError> {
+    let options = Layers([flags]);
+    let rule = "it applies only to sweeps: add --sweep NAME=VALUES, or remove it";
     let numbers: [(&str, fn(&RunOptions) -> &Option<Located<u32>>); 3] = [
         ("samples", |run| &run.samples),
         ("parallel", |run| &run.parallel),

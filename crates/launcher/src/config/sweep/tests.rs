@@ -114,7 +114,14 @@ fn invalid_sweeps_are_refused_with_the_remedy() {
             .unwrap_err()
             .to_string()
     };
-    insta::assert_snapshot!(of_file("parallel = 2"), @r#"longshore.toml:2:12: invalid parallel "2": it applies only to sweeps: add --sweep NAME=VALUES (`[sweep]`), or remove it"#);
+    let mut without = flags(&[], &["x"]);
+    without.run.parallel = Some(2.into());
+    let error = resolved(&Settings::default(), &without)
+        .unwrap_err()
+        .to_string();
+    insta::assert_snapshot!(error, @r#"invalid parallel "2": it applies only to sweeps: add --sweep NAME=VALUES, or remove it"#);
+    let settings = file("command = 'x'\nparallel = 2\nmetrics = ['loss']");
+    assert_eq!(resolved(&settings, &Flags::default()).unwrap().sweep, None);
     insta::assert_snapshot!(of_file("parallel = 0\nsweep = {a = 1}"), @r#"longshore.toml:2:12: invalid parallel "0": use 1 or more"#);
     insta::assert_snapshot!(of_file("sweep_seed = 2\nsweep = {a = 1}"), @r#"longshore.toml:2:14: invalid sweep_seed "2": it selects random samples: add --samples N (`samples`), or remove it"#);
     insta::assert_snapshot!(of_file("samples = 3\nsweep = [{a = 1}]"), @r#"longshore.toml:2:11: invalid samples "3": it applies only to the values of parameters, and these are combinations: remove it"#);
