@@ -14,6 +14,7 @@ use longshore::{
         Caller, Flags, Follow, FollowOptions, LaunchError, LaunchOptions, Purpose, Run as Inner,
         RunSpec, Settings, Store,
         bundle::Report,
+        config::SweepEntry,
         names, preflight,
         run_outputs::LocalOutputs,
         runs,
@@ -60,6 +61,17 @@ fn flags(options: &Bound<'_, PyDict>, mut flags: Flags) -> PyResult<Flags> {
     let path = Path::new("the arguments of run()");
     let settings = Settings::parse(&text, path).map_err(|error| invalid(&error))?;
     (flags.run, flags.task) = (settings.run, settings.task);
+    // TOML tables have no order, Python's dicts have.
+    if let Some(sweep) = options.get_item("sweep")?
+        && let Ok(sweep) = sweep.cast::<PyDict>()
+    {
+        let order: Vec<String> = sweep.keys().extract()?;
+        let position = |entry: &SweepEntry| match entry {
+            SweepEntry::Parameter(name, _) => order.iter().position(|known| *known == **name),
+            SweepEntry::Combination(_) => None,
+        };
+        flags.run.sweep.sort_by_key(position);
+    }
     Ok(flags)
 }
 
@@ -258,7 +270,7 @@ impl Run {
             .run(py, asking, |py, tasks| Ok(from_serde(py, &tasks)?.unbind()))
     }
 
-    /// The table of the sweep: a dict.
+    /// The combinations of the sweep with their states and metrics, as a dict.
     #[pyo3(signature = (logs=true))]
     fn sweep<'py>(&self, py: Python<'py>, logs: bool) -> PyResult<Bound<'py, PyAny>> {
         let (kept, cluster, run) = (self.kept.clone(), self.cluster.clone(), self.run.clone());

@@ -54,7 +54,9 @@ impl Track {
         // Intended waits are not reported, except for a queue: when it admits the run is
         // unknown.
         let is_news = known.is_none_or(|known| known.why.kind != why.kind);
-        if is_news && (why.kind == Cause::Queued || !why.kind.is_meant()) {
+        // Tasks of a sweep wait for the resources of others.
+        let is_usual = is_news && limit == WaitLimit::StartTimeout && self.idle_since().is_none();
+        if is_news && !is_usual && (why.kind == Cause::Queued || !why.kind.is_meant()) {
             steps.push(Step::Waiting(why.clone()));
         }
         self.stuck.insert(who, Stuck { why, limit, since });

@@ -173,7 +173,7 @@ impl Track {
 
     /// Since when no independent task has run: those that wait for the resources of others may
     /// start later. `None` while a task runs.
-    fn idle_since(&self) -> Option<Timestamp> {
+    pub(super) fn idle_since(&self) -> Option<Timestamp> {
         let mut since = Timestamp::MIN;
         for role in self.roles.iter().filter(|role| self.is_independent(role)) {
             for (_, pod) in self.pods_of(&role.name) {

@@ -149,7 +149,9 @@ impl Row {
 impl SweepRun {
     fn state(&self, index: u32, is_completed: bool, is_failed: bool) -> CombinationState {
         let job = &self.job;
-        let has_ended = job.is_over() || job.is_cancelled() || job.spec.suspend;
+        // A queue also suspends Jobs.
+        let is_stopped = job.spec.suspend && job.stopped_at().is_some();
+        let has_ended = job.is_over() || job.is_cancelled() || is_stopped;
         let Some(task) = self.tasks.get(&index) else {
             return match (is_completed, is_failed) {
                 (true, _) => CombinationState::Succeeded,

@@ -307,6 +307,10 @@ fn states_come_from_pods_and_from_the_status_of_the_job() {
     ];
     assert_eq!(states(&combine(&first, &[])), expected);
     first.job = job(json!({"suspend": true}), status);
+    assert_eq!(states(&combine(&first, &[]))[6], "pending", "in a queue");
+    let stopped = "2026-01-02T03:04:05Z: a task could not start".to_owned();
+    let annotations = &mut first.job.metadata.annotations;
+    annotations.insert("longshore.dev/stopped".to_owned(), stopped);
     let expected = [
         "succeeded",
         "failed",

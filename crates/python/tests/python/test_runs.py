@@ -179,7 +179,7 @@ class Runs(unittest.TestCase):
 
     def test_a_sweep_with_asyncio(self) -> None:
         async def use() -> list[longshore.Combination]:
-            async with aio.Cluster(str(self.embedded.kubeconfig)) as cluster:
+            async with aio.Cluster(kubeconfig=self.embedded.kubeconfig) as cluster:
                 run = await aio.run(self.folder(), ["true"], cluster=cluster, sweep=[{"a": 1}, {"a": 2}])
                 await run.wait()
                 return await run.sweep()

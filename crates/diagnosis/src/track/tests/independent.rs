@@ -95,7 +95,8 @@ fn tasks_wait_for_the_resources_of_others_as_long_as_those_run() {
     }]});
     let mut track = tracked(2, 0, 2);
     track.see(pod("main", 0, running()), at(1));
-    track.see(pod("main", 1, unschedulable), at(1));
+    let steps = track.see(pod("main", 1, unschedulable), at(1));
+    assert!(!steps.iter().any(|step| matches!(step, Step::Waiting(_))));
     assert_eq!(outcome(&track.see(Seen::Tick, at(5_000))), None);
     track.see(pod("main", 0, ended(0, 5_000)), at(5_000));
     assert_eq!(outcome(&track.see(Seen::Tick, at(5_599))), None);
