@@ -11,7 +11,6 @@ use crate::{
     complete, config,
     error::Result,
     follow::{self, How, OnInterrupt},
-    hints,
     interrupt::Interrupt,
     show::{EventFormat, head},
     target::{self, ClusterArgs, Target},
@@ -96,12 +95,6 @@ async fn launch(target: &Target, args: &RetryArgs, mut interrupt: Interrupt) -> 
         ..How::default()
     };
     let code = follow::to_the_end(target, &run, FollowOptions::default(), how, interrupt).await?;
-    shows_sweep(name);
+    follow::shows_sweep(name);
     Ok(code)
-}
-
-/// Says how to see the combinations of a sweep that has ended.
-pub(super) fn shows_sweep(name: &str) {
-    let text = format!("`longshore sweep {name}` prints the combinations");
-    ui::note(format!("{} {}", head("sweep"), hints::complete(&text)));
 }

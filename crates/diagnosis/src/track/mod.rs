@@ -371,9 +371,8 @@ impl Track {
                 let deleted = pod.metadata.deletion_timestamp.is_some();
                 let failures = attempts.iter().filter(|pod| pod.has_failed()).count();
                 let gives_up = job.is_some_and(|job| job.gives_up(failures));
-                if has(&failed, index as usize) {
-                    *state = State::Failed(pod);
-                } else if gives_up && !(deleted && job.is_none_or(|job| job.failure().is_none())) {
+                let is_stopped = deleted && job.is_none_or(|job| job.failure().is_none());
+                if has(&failed, index as usize) || (gives_up && !is_stopped) {
                     *state = State::Failed(pod);
                 }
             } else if pod.has_started() {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 use super::values::pair;
 use super::{
     Command, EnvFrom, Located, Scalar, SweepEntry, Template, Text, Toleration, Variable, Volume,
-    sweep,
+    sweep_entry,
 };
 
 /// Options of the whole run.
@@ -166,7 +166,7 @@ pub struct RunOptions {
             display_order = 1
         )
     )]
-    #[serde(deserialize_with = "sweep::entries")]
+    #[serde(deserialize_with = "sweep_entry::entries")]
     pub sweep: Vec<SweepEntry>,
     /// Run the combinations of a file: CSV with a header, or one JSON object per line
     #[cfg_attr(

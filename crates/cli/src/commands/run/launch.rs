@@ -10,7 +10,7 @@ use longshore::{
     },
 };
 
-use super::{super::retry, RunArgs, input, submission};
+use super::{RunArgs, input, submission};
 use crate::{
     error::Result,
     fetch_outputs::{self, Destination},
@@ -60,7 +60,7 @@ impl Launch<'_> {
                 } else {
                     let code = follow_run(&target, &run, args, spec, interrupt).await;
                     if spec.sweep.is_some() && code.is_ok() {
-                        retry::shows_sweep(run.name.as_str());
+                        follow::shows_sweep(run.name.as_str());
                     }
                     outputs(code, &target, &run, args, spec).await
                 }

@@ -1,17 +1,13 @@
 //! The combinations of a sweep, from the file and the flags.
 
-mod entry;
 #[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
 
-pub(super) use entry::entries;
-pub use entry::{SweepEntry, SweepValues};
-
 use super::{
-    ConfigError, Flags, Located, RoleSpec, RunOptions, Scalar, Settings, Text, Workload,
-    layers::Layers, source::read_text, values::invalid_at,
+    ConfigError, Flags, RoleSpec, RunOptions, Scalar, Settings, SweepEntry, SweepValues, Text,
+    Workload, layers::Layers, source::read_text, values::invalid_at,
 };
 use crate::{
     suggest,
@@ -87,22 +83,21 @@ fn problem(rule: impl Into<String>) -> ConfigError {
 
 /// Rejects options that need a sweep.
 fn refuse_without_sweep(flags: &RunOptions) -> Result<(), ConfigError> {
-    let options = Layers([flags]);
     let rule = "it applies only to sweeps: add --sweep NAME=VALUES, or remove it";
-    let numbers: [(&str, fn(&RunOptions) -> &Option<Located<u32>>); 3] = [
-        ("samples", |run| &run.samples),
-        ("parallel", |run| &run.parallel),
-        ("max_failed", |run| &run.max_failed),
+    let numbers = [
+        ("samples", flags.samples),
+        ("parallel", flags.parallel),
+        ("max_failed", flags.max_failed),
     ];
-    for (what, option) in numbers {
-        if let Some(value) = options.value(option) {
-            return Err(invalid_at(what, value, rule));
+    for (what, number) in numbers {
+        if let Some(number) = number {
+            return Err(invalid_at(what, &number, rule));
         }
     }
-    if let Some(seed) = options.value(|run| &run.sweep_seed) {
-        return Err(invalid_at("sweep_seed", seed, rule));
+    if let Some(seed) = flags.sweep_seed {
+        return Err(invalid_at("sweep_seed", &seed, rule));
     }
-    match options.entries(|run| &run.metrics).next() {
+    match flags.metrics.first() {
         Some(name) => Err(invalid_at("metrics", name, rule)),
         None => Ok(()),
     }

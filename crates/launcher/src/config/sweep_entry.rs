@@ -10,7 +10,7 @@ use serde::{
     },
 };
 
-use super::super::{ConfigError, Scalar, Text, values::invalid};
+use super::{ConfigError, Scalar, Text, values::invalid};
 
 /// A part of a sweep.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +43,7 @@ impl FromStr for SweepEntry {
 }
 
 /// Reads the key `sweep`: a table of parameters, or a list of combinations.
-pub(in super::super) fn entries<'de, D: Deserializer<'de>>(
+pub(super) fn entries<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<SweepEntry>, D::Error> {
     deserializer.deserialize_any(SweepVisitor)
