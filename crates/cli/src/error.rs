@@ -191,6 +191,15 @@ impl From<longshore::launcher::runs::RunsError> for Error {
     }
 }
 
+impl From<longshore::launcher::sweeps::SweepError> for Error {
+    fn from(error: longshore::launcher::sweeps::SweepError) -> Self {
+        match error {
+            longshore::launcher::sweeps::SweepError::Cluster(error) => error.into(),
+            other => Self::from_source(Kind::Failed, &other),
+        }
+    }
+}
+
 impl From<longshore::launcher::runs::TaskError> for Error {
     fn from(error: longshore::launcher::runs::TaskError) -> Self {
         Self::from_source(Kind::Usage, &error)

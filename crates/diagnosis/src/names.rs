@@ -16,6 +16,8 @@ pub const LONGSHORE: &str = "longshore";
 pub const RUN: &str = "longshore.dev/run";
 /// Label: the role's name.
 pub const ROLE: &str = "longshore.dev/role";
+/// Label of sweeps: the name of the run, or of the first run of its combinations.
+pub const SWEEP: &str = "longshore.dev/sweep";
 /// Annotation: the name that the user specified.
 pub const FULL_NAME: &str = "longshore.dev/name";
 /// Annotation: the command, as a JSON list.

@@ -12,9 +12,26 @@ pub struct Progress {
 }
 
 impl fmt::Display for Progress {
-    /// `ps 1 running; worker 2 running, 1 pending`.
+    /// `ps 1 running; worker 2 running, 1 pending`; of independent tasks, `main 12/100 done, 1
+    /// failed, 4 running`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, role) in self.roles.iter().enumerate() {
+            let between = if n == 0 { "" } else { "; " };
+            if role.independent {
+                write!(
+                    f,
+                    "{between}{} {}/{} done",
+                    role.role,
+                    role.ended(),
+                    role.tasks()
+                )?;
+                for (count, state) in [(role.failed, "failed"), (role.running, "running")] {
+                    if count > 0 {
+                        write!(f, ", {count} {state}")?;
+                    }
+                }
+                continue;
+            }
             let states = [
                 (role.running, "running"),
                 (role.pending, "pending"),
@@ -25,7 +42,6 @@ impl fmt::Display for Progress {
             let states: Vec<String> = states
                 .map(|(count, state)| format!("{count} {state}"))
                 .collect();
-            let between = if n == 0 { "" } else { "; " };
             write!(f, "{between}{} {}", role.role, states.join(", "))?;
         }
         Ok(())
@@ -45,6 +61,22 @@ pub struct RoleProgress {
     pub succeeded: u32,
     /// Tasks that failed and are not retried.
     pub failed: u32,
+    /// Whether a task that fails does not end the others, as in a sweep.
+    #[serde(skip)]
+    pub independent: bool,
+}
+
+impl RoleProgress {
+    /// The number of tasks that have ended.
+    fn ended(&self) -> u32 {
+        self.succeeded.saturating_add(self.failed)
+    }
+
+    /// The number of all tasks.
+    fn tasks(&self) -> u32 {
+        let active = self.pending.saturating_add(self.running);
+        active.saturating_add(self.ended())
+    }
 }
 
 #[cfg(test)]
@@ -64,5 +96,17 @@ mod tests {
         };
         let text = progress.to_string();
         assert_eq!(text, "ps 1 running; worker 2 running, 1 pending");
+        let independent = |succeeded, failed| RoleProgress {
+            independent: true,
+            succeeded,
+            failed,
+            ..role("main", 4, 84)
+        };
+        let text = |role: RoleProgress| Progress { roles: vec![role] }.to_string();
+        assert_eq!(
+            text(independent(11, 1)),
+            "main 12/100 done, 1 failed, 4 running"
+        );
+        assert_eq!(text(independent(0, 0)), "main 0/88 done, 4 running");
     }
 }

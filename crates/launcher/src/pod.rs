@@ -7,7 +7,7 @@ use longshore_diagnosis::names;
 use longshore_resolver::{ClusterSpec, address::split, render::Job};
 use serde::{Deserialize, Serialize};
 
-use crate::store::SignedUrl;
+use crate::{store::SignedUrl, sweep::Sweep};
 
 /// The file's name, in [`names::CONFIG`].
 pub const FILE: &str = "run.json";
@@ -26,6 +26,10 @@ pub struct PodConfig {
     /// Whether the run is created by a schedule.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scheduled: bool,
+    /// The combinations, if the run is a sweep. Its only role then has one task, whose address
+    /// each of its pods has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
 }
 
 /// The configuration of a role for its pods.
@@ -115,6 +119,9 @@ impl PodConfig {
     /// before it.
     #[must_use]
     pub fn with_task(self, role: &str, index: u32) -> Self {
+        if self.sweep.is_some() {
+            return self;
+        }
         let own = self.roles.iter().find(|known| known.name == role);
         match own.is_some_and(|own| own.tasks.len() <= index as usize) {
             true => self.scaled(role, index.saturating_add(1)),

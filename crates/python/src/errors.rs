@@ -7,6 +7,7 @@ use longshore::{
     embedded::Error as EmbeddedError,
     launcher::{
         LaunchError, config::ConfigError, follow, run_outputs::RunOutputsError, runs::RunsError,
+        sweeps::SweepError,
     },
     resolver::{Error as ResolverError, PodError, SpecError, render::RenderError},
     zenml::ZenmlError,
@@ -72,6 +73,15 @@ impl From<RunsError> for Failure {
     fn from(error: RunsError) -> Self {
         match error {
             RunsError::Cluster(error) => Self::Client(error),
+            other => Self::Client(Error::Config(other.to_string())),
+        }
+    }
+}
+
+impl From<SweepError> for Failure {
+    fn from(error: SweepError) -> Self {
+        match error {
+            SweepError::Cluster(error) => Self::Client(error),
             other => Self::Client(Error::Config(other.to_string())),
         }
     }

@@ -11,8 +11,16 @@ use jiff::Timestamp;
 use longshore::{
     Cluster as Connection, Error,
     launcher::{
-        Caller, Flags, Follow, FollowOptions, LaunchOptions, Run as Inner, RunSpec, Settings,
-        Store, bundle::Report, run_outputs::LocalOutputs, runs, why::why,
+        Caller, Flags, Follow, FollowOptions, LaunchError, LaunchOptions, Purpose, Run as Inner,
+        RunSpec, Settings, Store,
+        bundle::Report,
+        config::SweepEntry,
+        names, preflight,
+        run_outputs::LocalOutputs,
+        runs,
+        submit::submit,
+        sweeps::{self, MetricSources},
+        why::why,
     },
 };
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict};
@@ -53,6 +61,17 @@ fn flags(options: &Bound<'_, PyDict>, mut flags: Flags) -> PyResult<Flags> {
     let path = Path::new("the arguments of run()");
     let settings = Settings::parse(&text, path).map_err(|error| invalid(&error))?;
     (flags.run, flags.task) = (settings.run, settings.task);
+    // TOML tables have no order, Python's dicts have.
+    if let Some(sweep) = options.get_item("sweep")?
+        && let Ok(sweep) = sweep.cast::<PyDict>()
+    {
+        let order: Vec<String> = sweep.keys().extract()?;
+        let position = |entry: &SweepEntry| match entry {
+            SweepEntry::Parameter(name, _) => order.iter().position(|known| *known == **name),
+            SweepEntry::Combination(_) => None,
+        };
+        flags.run.sweep.sort_by_key(position);
+    }
     Ok(flags)
 }
 
@@ -249,6 +268,52 @@ impl Run {
         let asking = outputs::outputs(kept, cluster, run, to, task, force);
         self.face
             .run(py, asking, |py, tasks| Ok(from_serde(py, &tasks)?.unbind()))
+    }
+
+    /// The combinations of the sweep with their states and metrics, as a dict.
+    #[pyo3(signature = (logs=true))]
+    fn sweep<'py>(&self, py: Python<'py>, logs: bool) -> PyResult<Bound<'py, PyAny>> {
+        let (kept, cluster, run) = (self.kept.clone(), self.cluster.clone(), self.run.clone());
+        let asking = async move {
+            let sources = MetricSources {
+                logs,
+                outputs: kept.as_ref(),
+            };
+            sweeps::table(&cluster, &run, sources).await
+        };
+        self.face.run(py, asking, |py, table| {
+            Ok(from_serde(py, &table.to_json())?.unbind())
+        })
+    }
+
+    /// Runs the failed combinations of the sweep again.
+    fn retry<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (cluster, face) = (self.cluster.clone(), self.face);
+        let (run, kept) = (self.run.clone(), self.kept.clone());
+        let start_timeout = self.start_timeout;
+        let launching = async move {
+            let plan = sweeps::retry(&cluster, &run, &names::random_suffix()).await;
+            let plan = plan.map_err(Failure::from)?;
+            let report = preflight::check(&cluster, &plan, Purpose::Follow).await;
+            let report = report.map_err(LaunchError::from)?;
+            if !report.refusals.is_empty() {
+                return Err(LaunchError::Refused(report.refusals).into());
+            }
+            let run = submit(&cluster, &plan).await.map_err(LaunchError::from)?;
+            Ok::<_, Failure>(Self {
+                cluster,
+                face,
+                run,
+                tar_path: None,
+                packed: None,
+                warnings: report.warnings.iter().map(ToString::to_string).collect(),
+                kept,
+                start_timeout,
+            })
+        };
+        face.run(py, launching, |py, run| {
+            Ok(run.into_pyobject(py)?.into_any().unbind())
+        })
     }
 
     /// Stops the run and keeps its record.

@@ -18,10 +18,12 @@ mod logs;
 mod outputs;
 mod port_forward;
 mod resolve;
+mod retry;
 mod rm;
 pub(crate) mod run;
 mod runs;
 mod status;
+mod sweep;
 mod ui;
 mod up;
 mod wait;
@@ -42,6 +44,8 @@ pub(crate) enum Command {
     Logs(logs::LogsArgs),
     Attach(attach::AttachArgs),
     Outputs(outputs::OutputsArgs),
+    Sweep(sweep::SweepArgs),
+    Retry(retry::RetryArgs),
     Why(why::WhyArgs),
     Ui(ui::UiArgs),
     Cancel(cancel::CancelArgs),
@@ -101,6 +105,8 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Runs(args) => runs::runs(args).await,
         Command::Logs(args) => logs::logs(args).await,
         Command::Outputs(args) => outputs::outputs(args).await,
+        Command::Sweep(args) => sweep::sweep(args).await,
+        Command::Retry(args) => retry::retry(args).await,
         Command::Why(args) => why::why(args).await,
         Command::Ui(args) => ui::ui(args).await,
         Command::Cancel(args) => cancel::cancel(args).await,

@@ -107,7 +107,8 @@ async fn show(target: &Target, args: &OutputsArgs, run: &str, choice: &TaskChoic
     let cluster = target.cluster();
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
     let found = runs::find_made(cluster, namespace, run).await?;
-    let tasks = fetch_outputs::of_run(target, &found.run, choice).await?;
+    let choice = choice.in_run(&found.run);
+    let tasks = fetch_outputs::of_run(target, &found.run, &choice).await?;
     match args.output {
         OutputsFormat::Json => output::value(Format::Json, &value(&found.run, &tasks)),
         OutputsFormat::Yaml => output::value(Format::Yaml, &value(&found.run, &tasks)),

@@ -76,6 +76,12 @@ pub(crate) fn left(run: &Run, shows: &str) {
     ui::note(format!("{} {text}", head("detach")));
 }
 
+/// Says how to see the combinations of a sweep that has ended.
+pub(crate) fn shows_sweep(name: &str) {
+    let text = hints::complete(&format!("`longshore sweep {name}` prints the combinations"));
+    ui::note(format!("{} {text}", head("sweep")));
+}
+
 /// Cancels a run, so that no more tasks of it start.
 pub(crate) async fn cancel(cluster: &Cluster, run: &Run) -> Result<()> {
     runs::cancel(cluster, run, jiff::Timestamp::now()).await?;

@@ -45,10 +45,12 @@ pub(crate) async fn find(cluster: &Cluster, namespace: &str, text: &str) -> Resu
         },
         Word::Task { run, role, index } => {
             let found = runs::find_made(cluster, namespace, run).await?;
-            found.run.check_task(Some(role), index)?;
+            let (role, index) = found.run.role_and_index(role, index);
+            let role = role.to_owned();
+            found.run.check_task(Some(&role), index)?;
             Ok(Place::Tasks {
                 run: Box::new(found),
-                role: role.to_owned(),
+                role,
                 index,
             })
         }

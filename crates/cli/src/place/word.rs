@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 pub(crate) enum Word<'a> {
     /// `pod/NAME`.
     Pod(&'a str),
-    /// `RUN/ROLE` or `RUN/ROLE/INDEX`.
+    /// `RUN/ROLE` or `RUN/ROLE/INDEX`; in a run of one role, also `RUN/INDEX`.
     Task {
         run: &'a str,
         role: &'a str,

@@ -88,6 +88,11 @@ fn the_commands_of_the_page_on_outputs_succeed() {
 }
 
 #[test]
+fn the_commands_of_the_page_on_sweeps_succeed() {
+    play("sweeps.md", &[]);
+}
+
+#[test]
 fn the_commands_of_the_page_on_stores_succeed() {
     let server = S3::start();
     let mut variables = server.settings();

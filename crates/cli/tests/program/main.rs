@@ -37,6 +37,7 @@ mod s3;
 mod schedules;
 mod shell;
 mod stores;
+mod sweeps;
 mod terminal;
 mod ui;
 mod why;

@@ -8,7 +8,11 @@ use longshore_model::{
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::index_set;
 use crate::names;
+
+/// The maximum number of completions of a Job with a backoff limit per index.
+const MOST_INDICES: usize = 100_000;
 
 /// A Job.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -32,6 +36,9 @@ pub struct JobSpec {
     pub(crate) active_deadline_seconds: Option<i64>,
     /// The number of failures that are retried.
     pub(crate) backoff_limit: Option<u32>,
+    /// The number of failures of each task that are retried, if a task that fails does not end
+    /// the others.
+    pub backoff_limit_per_index: Option<u32>,
     /// Whether its pods are deleted and none are created.
     pub suspend: bool,
     pub(crate) pod_failure_policy: Option<Value>,
@@ -55,6 +62,10 @@ pub struct JobStatus {
     pub(crate) active: u32,
     pub(crate) succeeded: u32,
     pub(crate) failed: u32,
+    /// The indices of the tasks that succeeded, as in [`index_set`](super::index_set).
+    pub completed_indexes: String,
+    /// The indices of the tasks that failed, if those do not end the others.
+    pub failed_indexes: String,
     /// When the Job was started or resumed.
     pub(crate) start_time: Option<Timestamp>,
     /// When the Job completed.
@@ -186,15 +197,42 @@ impl JobEvidence {
             .ok()
     }
 
-    /// Whether the Job does not restart failed tasks.
-    pub(crate) fn gives_up(&self) -> bool {
-        self.spec.backoff_limit == Some(0) || self.failure().is_some()
+    /// Whether its tasks are independent, as those of a sweep: one that fails does not end the
+    /// others.
+    #[must_use]
+    pub fn is_independent(&self) -> bool {
+        self.spec.backoff_limit_per_index.is_some()
+    }
+
+    /// Whether the Job does not restart a task that has failed this often.
+    pub(crate) fn gives_up(&self, failures: usize) -> bool {
+        let limit = self.spec.backoff_limit_per_index;
+        let is_last = match limit.map(usize::try_from) {
+            Some(limit) => limit.is_ok_and(|limit| failures > limit),
+            None => self.spec.backoff_limit == Some(0),
+        };
+        is_last || self.failure().is_some()
+    }
+
+    /// The number of tasks that run at the same time until its end.
+    pub(crate) fn wanted(&self) -> u32 {
+        let completions = self.spec.completions.unwrap_or(1);
+        let parallelism = self.spec.parallelism.unwrap_or(completions);
+        if !self.is_independent() {
+            return parallelism;
+        }
+        let count = usize::try_from(completions).unwrap_or_default();
+        let failed = index_set(&self.status.failed_indexes, count.min(MOST_INDICES));
+        let failed = failed.iter().filter(|is_failed| **is_failed).count();
+        let ended = u32::try_from(failed).unwrap_or(u32::MAX);
+        let ended = ended.saturating_add(self.status.succeeded);
+        parallelism.min(completions.saturating_sub(ended))
     }
 
     /// Whether it fails by itself when a task has failed.
     #[must_use]
     pub fn fails_by_itself(&self) -> bool {
-        self.spec.backoff_limit == Some(0)
+        (self.spec.backoff_limit == Some(0) || self.is_independent())
             && self.spec.pod_failure_policy.is_none()
             && self.jobset().is_none()
     }

@@ -3,12 +3,14 @@
 //! resolver reads them as well.
 
 mod event;
+mod indexes;
 mod job;
 mod pod;
 mod policy;
 mod workload;
 
 pub use event::{EventEvidence, Regarding};
+pub use indexes::index_set;
 pub use job::{
     CronJobEvidence, CronJobSpec, CronJobStatus, JobEvidence, JobSpec, JobStatus, Template,
 };

@@ -94,8 +94,11 @@ pub(crate) fn no_pods(
     if job.spec.suspend {
         return Some((suspended(job, cluster), WaitLimit::StartTimeout));
     }
-    let wanted = job.spec.parallelism.or(job.spec.completions).unwrap_or(1);
-    if job.status.active + job.status.succeeded >= wanted {
+    let there = match job.is_independent() {
+        true => job.status.active,
+        false => job.status.active.saturating_add(job.status.succeeded),
+    };
+    if there >= job.wanted() {
         return None;
     }
     let events = cluster.of_job(&job.metadata);

@@ -3,10 +3,12 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
+use longshore_model::facts::PodFacts;
 
 use super::{Step, Track, waited};
 use crate::evidence::RunPod as _;
 use crate::{
+    evidence::JobEvidence,
     explain::{self, Cause, ClusterEvidence, Explanation, WaitLimit},
     outcome::Outcome,
     role::RunRole,
@@ -52,7 +54,9 @@ impl Track {
         // Intended waits are not reported, except for a queue: when it admits the run is
         // unknown.
         let is_news = known.is_none_or(|known| known.why.kind != why.kind);
-        if is_news && (why.kind == Cause::Queued || !why.kind.is_meant()) {
+        // Tasks of a sweep wait for the resources of others.
+        let is_usual = is_news && limit == WaitLimit::StartTimeout && self.idle_since().is_none();
+        if is_news && !is_usual && (why.kind == Cause::Queued || !why.kind.is_meant()) {
             steps.push(Step::Waiting(why.clone()));
         }
         self.stuck.insert(who, Stuck { why, limit, since });
@@ -89,8 +93,12 @@ impl Track {
                 .jobs
                 .get(&role.name)
                 .is_some_and(|job| !job.is_over() && !job.spec.suspend);
-            let pods = self.pods_of(&role.name).count();
-            goes_on && u32::try_from(pods).is_ok_and(|pods| pods < self.count(role))
+            let job = self.jobs.get(&role.name);
+            let independent = job.filter(|job| job.is_independent());
+            let counts = |pod: &PodFacts| independent.is_none() || !pod.is_over();
+            let pods = self.pods_of(&role.name).filter(|(_, pod)| counts(pod));
+            let wanted = independent.map_or_else(|| self.count(role), JobEvidence::wanted);
+            goes_on && u32::try_from(pods.count()).is_ok_and(|pods| pods < wanted)
         };
         waits || (waited(self.began, now) >= SOON && self.roles.iter().any(lacks))
     }

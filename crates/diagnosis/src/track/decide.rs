@@ -14,6 +14,7 @@ use crate::{
     evidence::JobEvidence,
     explain::{self, Cause, Explanation, WaitLimit},
     outcome::{Ending, Outcome},
+    role::RunRole,
 };
 
 impl Track {
@@ -44,7 +45,9 @@ impl Track {
     /// same second by a signal.
     fn failed_task(&self) -> Option<(Outcome, BTreeSet<String>)> {
         let roles = self.roles.iter();
-        let roles = roles.filter(|role| !self.is_removed_by_set(&role.name));
+        let roles = roles.filter(|role| {
+            !self.is_removed_by_set(&role.name) && !self.goes_on_after_failures(role)
+        });
         let failed = roles.flat_map(|role| {
             self.states(role)
                 .into_iter()
@@ -62,6 +65,17 @@ impl Track {
             self.failed_outcome(pod, others, None),
             BTreeSet::from([pod.metadata.uid.clone()]),
         ))
+    }
+
+    /// Whether independent tasks of the role have not ended, and its Job neither.
+    fn goes_on_after_failures(&self, role: &RunRole) -> bool {
+        let job = self.jobs.get(&role.name);
+        let is_active = job.is_some_and(|job| job.is_independent() && !job.is_over());
+        is_active
+            && self
+                .states(role)
+                .iter()
+                .any(|state| matches!(state, State::Pending | State::Running))
     }
 
     fn failed_job(&self) -> Option<(Outcome, BTreeSet<String>)> {
@@ -157,7 +171,24 @@ impl Track {
         ))
     }
 
+    /// Since when no independent task has run: those that wait for the resources of others may
+    /// start later. `None` while a task runs.
+    pub(super) fn idle_since(&self) -> Option<Timestamp> {
+        let mut since = Timestamp::MIN;
+        for role in self.roles.iter().filter(|role| self.is_independent(role)) {
+            for (_, pod) in self.pods_of(&role.name) {
+                if pod.has_started() && !pod.is_over() {
+                    return None;
+                }
+                since = since.max(pod.finished_at().unwrap_or(since));
+            }
+        }
+        Some(since)
+    }
+
     fn not_started(&self, now: Timestamp) -> Option<(Outcome, BTreeSet<String>)> {
+        let idle_since = self.idle_since()?;
+        let waited = |since: Timestamp, now| waited(since.max(idle_since), now);
         for (_, stuck) in self.stuck_first() {
             let limit = match stuck.limit {
                 WaitLimit::None => Duration::ZERO,

@@ -18,7 +18,7 @@ use longshore_model::facts::PodFacts;
 
 use crate::evidence::RunPod as _;
 use crate::{
-    evidence::JobEvidence,
+    evidence::{JobEvidence, index_set},
     explain::{self, ClusterEvidence, Explanation},
     names::Task,
     outcome::{Outcome, Retry},
@@ -203,6 +203,14 @@ impl Track {
 
     /// Processes an input. Returns what the caller has to do.
     pub fn see(&mut self, seen: Seen, now: Timestamp) -> Vec<Step> {
+        let mut steps = self.record(seen, now);
+        steps.extend(self.evaluate(now));
+        steps
+    }
+
+    /// Processes an input without [`Track::evaluate`], which takes time in proportion to the
+    /// number of tasks: of many inputs, the last one is enough.
+    pub fn record(&mut self, seen: Seen, now: Timestamp) -> Vec<Step> {
         let mut steps = Vec::new();
         match seen {
             Seen::Pod(pod) => self.see_pod(*pod, now, &mut steps),
@@ -239,6 +247,12 @@ impl Track {
             Seen::Synced => self.synced = true,
             Seen::Tick => {}
         }
+        steps
+    }
+
+    /// Reports the progress, the retries and the outcome, as far as they have changed.
+    pub fn evaluate(&mut self, now: Timestamp) -> Vec<Step> {
+        let mut steps = Vec::new();
         if self.synced {
             self.settle(now);
             self.report(&mut steps);
@@ -317,12 +331,20 @@ impl Track {
 
     fn states(&self, role: &RunRole) -> Vec<State<'_>> {
         let job = self.jobs.get(&role.name);
-        let gives_up = job.is_some_and(JobEvidence::gives_up);
         let complete =
             job.is_some_and(JobEvidence::is_complete) && self.settled.contains(&role.name);
-        let mut states: Vec<State<'_>> = (0..self.count(role))
-            .map(|_| {
-                if complete {
+        let count = usize::try_from(self.count(role)).unwrap_or_default();
+        let of_status = |set: fn(&JobEvidence) -> &str| {
+            let job = job.filter(|job| job.is_independent());
+            job.map(|job| index_set(set(job), count))
+                .unwrap_or_default()
+        };
+        let completed = of_status(|job| &job.status.completed_indexes);
+        let failed = of_status(|job| &job.status.failed_indexes);
+        let has = |set: &[bool], index: usize| set.get(index).copied().unwrap_or_default();
+        let mut states: Vec<State<'_>> = (0..count)
+            .map(|index| {
+                if complete || has(&completed, index) {
                     State::Succeeded
                 } else {
                     State::Pending
@@ -347,7 +369,10 @@ impl Track {
                 // A deleted pod ends by a signal. This is a failure of the task only if the
                 // Job has failed, too.
                 let deleted = pod.metadata.deletion_timestamp.is_some();
-                if gives_up && !(deleted && job.is_none_or(|job| job.failure().is_none())) {
+                let failures = attempts.iter().filter(|pod| pod.has_failed()).count();
+                let gives_up = job.is_some_and(|job| job.gives_up(failures));
+                let is_stopped = deleted && job.is_none_or(|job| job.failure().is_none());
+                if has(&failed, index as usize) || (gives_up && !is_stopped) {
                     *state = State::Failed(pod);
                 }
             } else if pod.has_started() {
@@ -369,6 +394,12 @@ impl Track {
         attempts
     }
 
+    /// Whether a task of the role that fails does not end the others.
+    fn is_independent(&self, role: &RunRole) -> bool {
+        let job = self.jobs.get(&role.name);
+        job.is_some_and(JobEvidence::is_independent)
+    }
+
     fn all_succeeded(&self, role: &RunRole) -> bool {
         self.states(role)
             .iter()
@@ -379,6 +410,7 @@ impl Track {
         let roles = self.roles.iter().map(|role| {
             let mut progress = RoleProgress {
                 role: role.name.clone(),
+                independent: self.is_independent(role),
                 ..RoleProgress::default()
             };
             for state in self.states(role) {

@@ -20,6 +20,25 @@ impl Track {
                 continue;
             };
             let attempts = self.attempts(&role.name);
+            if let Some(limit) = job.spec.backoff_limit_per_index {
+                let of_task = attempts.values().flat_map(|pods| {
+                    let failed = pods.iter().filter(|pod| pod.has_failed());
+                    (1..)
+                        .zip(failed)
+                        .take(usize::try_from(limit).unwrap_or(usize::MAX))
+                });
+                let goes_on = !job.is_over() && !job.is_cancelled() && !job.spec.suspend;
+                for (attempt, pod) in of_task.filter(|_| goes_on) {
+                    if known.insert(pod.metadata.uid.clone()) && !is_first {
+                        steps.push(Step::Retry(Retry {
+                            explanation: explain::failure(pod, None, &self.cluster).0,
+                            attempt,
+                            attempts: limit.saturating_add(1),
+                        }));
+                    }
+                }
+                continue;
+            }
             let last: BTreeSet<&str> = attempts
                 .values()
                 .filter_map(|pods| pods.last())

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::BootstrapError;
-use crate::{caller::Caller, pod::PodConfig};
+use crate::{caller::Caller, pod::PodConfig, sweep};
 
 /// The changes to the environment of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,9 +29,14 @@ pub fn environment(
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Environment, BootstrapError> {
     let job = config.job();
+    // Each combination of a sweep is a job of one task for frameworks.
+    let task = if config.sweep.is_some() { 0 } else { index };
     let own = config.roles.iter().find(|known| known.name == role);
-    let address = job.spec().task_address(role, index)?.to_owned();
-    let count = own.map_or(0, |own| own.tasks.len());
+    let address = job.spec().task_address(role, task)?.to_owned();
+    let count = match &config.sweep {
+        Some(sweep) => sweep.combinations.len(),
+        None => own.map_or(0, |own| own.tasks.len()),
+    };
     let mut environment = Environment::default();
     for (name, value) in &caller.env {
         match value {
@@ -59,12 +64,26 @@ pub fn environment(
     if by_user("PYTHONUNBUFFERED").is_none() {
         set("PYTHONUNBUFFERED", "1".to_owned());
     }
-    for (name, value) in job.variables(role, index)? {
+    for (name, value) in job.variables(role, task)? {
         match by_user(name) {
             None => set(name, value),
             Some(own) if own == value => {}
             Some(_) => environment.kept.push(name),
         }
+    }
+    if let Some(sweep) = &config.sweep {
+        let missing = || BootstrapError::Combination { index, count };
+        for (name, value) in sweep.combination(index).ok_or_else(missing)? {
+            let variable = sweep::variable(name);
+            environment.variables.push((variable, value.to_owned()));
+        }
+        // A retry has only some of the combinations.
+        let retry = sweep.retry.as_ref();
+        let in_sweep = retry.and_then(|retry| retry.indices.get(index as usize).copied());
+        let in_sweep = in_sweep.unwrap_or(index).to_string();
+        environment
+            .variables
+            .push(("LONGSHORE_COMBINATION".to_owned(), in_sweep));
     }
     let users = users.into_iter().flatten();
     let users = users.map(|(name, value)| (name.clone(), value.clone()));

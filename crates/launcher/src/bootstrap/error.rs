@@ -96,6 +96,16 @@ pub enum BootstrapError {
     /// Peers whose names did not resolve in time.
     #[error(transparent)]
     Peers(#[from] NamesError),
+    /// The sweep has fewer combinations.
+    #[error(
+        "the sweep has no combination {index}: it has {count}; submit it with more instead of scaling its Job"
+    )]
+    Combination {
+        /// The index.
+        index: u32,
+        /// The number of combinations.
+        count: usize,
+    },
     /// No command was given.
     #[error("no command to run: give one after `--`")]
     NoCommand,

@@ -1,12 +1,14 @@
 //! Prepares the command of a task.
 
-use std::{ffi::OsString, fs, io, path::Path, process::Command, time::Duration};
+use std::{
+    collections::BTreeMap, ffi::OsString, fs, io, path::Path, process::Command, time::Duration,
+};
 
 use longshore_diagnosis::names;
 use longshore_resolver::{ClusterSpec, address::split, render};
 
 use super::{BootstrapError, Environment, Places, environment, messages::tell};
-use crate::{caller::Caller, pod::PodConfig};
+use crate::{caller::Caller, pod::PodConfig, sweep};
 
 /// Prepares the command of a task: waits for its peers, and sets its variables and its folder.
 pub(super) fn prepare(
@@ -58,13 +60,31 @@ pub(super) fn prepare(
     }
     variables.extend(hostfile(places, &config)?);
     let mut prepared = Command::new(program);
+    match &config.sweep {
+        Some(sweep) => {
+            let values: BTreeMap<&str, &str> =
+                sweep.combination(index).into_iter().flatten().collect();
+            let fill = |word: &OsString| match word.to_str() {
+                Some(word) => sweep::fill(word, |name| values.get(name).copied()).into(),
+                None => word.clone(),
+            };
+            prepared = Command::new(fill(program));
+            prepared.args(arguments.iter().map(fill));
+        }
+        None => {
+            prepared.args(arguments);
+        }
+    }
     for name in removed {
         prepared.env_remove(name);
     }
-    prepared.args(arguments).envs(variables);
+    prepared.envs(variables);
     if config.bundle.is_some() {
         let work = places.work();
         make_links(&caller, &work)?;
+        if config.sweep.is_some() {
+            prepared.env(sweep::METRICS_VARIABLE, work.join(sweep::METRICS_FILE));
+        }
         prepared.current_dir(&work).env("PWD", &work);
     }
     Ok(prepared)

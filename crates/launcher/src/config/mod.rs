@@ -22,6 +22,8 @@ mod resources;
 mod role;
 mod settings;
 mod source;
+mod sweep;
+mod sweep_entry;
 mod template;
 mod toleration;
 mod values;
@@ -47,6 +49,8 @@ pub use pod_spec::PodSpec;
 pub use resolve::resolve;
 pub use settings::{RoleSettings, Settings};
 pub use source::Source;
+pub use sweep::{DEFAULT_PARALLEL, SweepSpec};
+pub use sweep_entry::{SweepEntry, SweepValues};
 pub use template::Template;
 pub use toleration::Toleration;
 pub use values::{Scalar, duration};
@@ -113,6 +117,8 @@ pub struct RunSpec {
     pub code: bool,
     /// The workload that the roles become.
     pub workload: Workload,
+    /// The combinations, each of which is a task of the only role, if the run is a sweep.
+    pub sweep: Option<SweepSpec>,
     /// Whether the task receives standard input, and whether it is a terminal.
     pub input: Input,
     /// The caller's environment, if the tasks run on this machine.
@@ -163,6 +169,12 @@ impl RunSpec {
             .iter()
             .map(|role| role.count)
             .fold(0, u32::saturating_add)
+    }
+
+    /// Whether its tasks communicate with each other. Those of a sweep do not.
+    #[must_use]
+    pub fn has_peers(&self) -> bool {
+        self.sweep.is_none() && self.tasks() > 1
     }
 
     /// Whether files of tasks are to be kept.

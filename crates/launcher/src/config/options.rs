@@ -5,7 +5,7 @@
 //! is also a flag, and its doc comment is the flag's help. `display_order` orders the flags of
 //! a heading in the help across the structs that declare them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 #[cfg(feature = "clap")]
 use clap::builder::TypedValueParser as _;
@@ -13,7 +13,10 @@ use serde::{Deserialize, Deserializer};
 
 #[cfg(feature = "clap")]
 use super::values::pair;
-use super::{Command, EnvFrom, Located, Scalar, Template, Text, Toleration, Variable, Volume};
+use super::{
+    Command, EnvFrom, Located, Scalar, SweepEntry, Template, Text, Toleration, Variable, Volume,
+    sweep_entry,
+};
 
 /// Options of the whole run.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -152,6 +155,94 @@ pub struct RunOptions {
     /// `Allow` or `Replace`.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub concurrency_policy: Option<Text>,
+    /// Run all combinations of the values of parameters, each as a task, as in lr=0.1,0.01
+    /// or seed=1..5; can be repeated; {lr} in the command stands for the value
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "NAME=VALUES",
+            help_heading = "Sweeps",
+            display_order = 1
+        )
+    )]
+    #[serde(deserialize_with = "sweep_entry::entries")]
+    pub sweep: Vec<SweepEntry>,
+    /// Run the combinations of a file: CSV with a header, or one JSON object per line
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "FILE",
+            value_parser = clap::builder::PathBufValueParser::new()
+                .map(|path| std::path::absolute(&path).unwrap_or(path)),
+            value_hint = clap::ValueHint::FilePath,
+            help_heading = "Sweeps",
+            display_order = 2
+        )
+    )]
+    pub sweep_file: Option<PathBuf>,
+    /// Run this number of random combinations; a range can then have a scale, as in
+    /// lr=0.0001..0.1:log
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "N",
+            value_parser = clap::value_parser!(u32).map(Located::from),
+            help_heading = "Sweeps",
+            display_order = 3
+        )
+    )]
+    pub samples: Option<Located<u32>>,
+    /// Seed of the random combinations [default: 0]
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "N",
+            value_parser = clap::value_parser!(u64).map(Located::from),
+            help_heading = "Sweeps",
+            display_order = 4
+        )
+    )]
+    pub sweep_seed: Option<Located<u64>>,
+    /// Number of combinations that run at the same time [default: 16]
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "N",
+            value_parser = clap::value_parser!(u32).map(Located::from),
+            help_heading = "Sweeps",
+            display_order = 5
+        )
+    )]
+    pub parallel: Option<Located<u32>>,
+    /// Stop the sweep when more than this number of combinations have failed
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "N",
+            value_parser = clap::value_parser!(u32).map(Located::from),
+            help_heading = "Sweeps",
+            display_order = 6
+        )
+    )]
+    pub max_failed: Option<Located<u32>>,
+    /// Read this metric from log lines such as loss=0.1, for `longshore sweep`; can be
+    /// repeated
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "metric",
+            value_name = "NAME",
+            help_heading = "Sweeps",
+            display_order = 7
+        )
+    )]
+    pub metrics: Vec<Text>,
 }
 
 /// Options of tasks: of all tasks, or of those of one role.

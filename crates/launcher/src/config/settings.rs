@@ -36,6 +36,12 @@ use super::{
 /// cron = "0 3 * * *"            # run on a schedule, as a CronJob
 /// time_zone = "Europe/Berlin"   # of `cron`; default: that of the cluster
 /// concurrency_policy = "Forbid" # or Allow, Replace: if the previous run is still active
+/// sweep_file = "runs.csv"       # combinations of a sweep, instead of [sweep]
+/// samples = 20                  # random combinations of [sweep]
+/// sweep_seed = 0                # of `samples`
+/// parallel = 16                 # combinations of a sweep that run at the same time
+/// max_failed = 3                # stop a sweep when more combinations have failed
+/// metrics = ["loss"]            # metrics of a sweep to read from log lines
 /// jobset = false                # true: one JobSet instead of one Job per role
 /// queue = "team-a"              # Kueue LocalQueue
 /// outputs = ["checkpoints/**"]  # files to keep when a task ends, for `longshore outputs`
@@ -66,6 +72,10 @@ use super::{
 /// [resources]
 /// cpu = "2"
 /// memory = "4Gi"
+///
+/// [sweep]
+/// lr = [0.1, 0.01]
+/// seed = "1..5"
 ///
 /// [labels]
 /// team = "a"

@@ -26,8 +26,20 @@ use super::{
 };
 use crate::{run::Run, runs};
 
+/// The number of tasks of a run whose state is not evaluated after each change: it takes time in
+/// proportion to the number of tasks.
+const MANY_TASKS: u32 = 64;
+/// The minimum time between two evaluations of such a run.
+const EVALUATION_INTERVAL: Duration = Duration::from_millis(100);
 /// The interval of checks that depend on time.
 const TICK: Duration = Duration::from_millis(500);
+
+async fn wait_until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
 
 /// The receiver of the events was dropped.
 struct ReceiverDropped;
@@ -55,6 +67,11 @@ pub(super) struct EventLoop {
     outage: Outage,
     recheck: Recheck,
     decided: Option<Decided>,
+    /// Whether the run has many tasks.
+    is_large: bool,
+    /// When to evaluate the state, if it has changed since the last time.
+    evaluation: Option<Instant>,
+    evaluated_at: Instant,
 }
 
 impl EventLoop {
@@ -84,6 +101,13 @@ impl EventLoop {
             outage: Outage::default(),
             recheck: Recheck::default(),
             decided: None,
+            is_large: run
+                .roles
+                .iter()
+                .fold(0, |sum: u32, role| sum.saturating_add(role.count))
+                > MANY_TASKS,
+            evaluation: None,
+            evaluated_at: Instant::now(),
         })
     }
 
@@ -136,6 +160,7 @@ impl EventLoop {
                 evidence = self.diagnosis.answer() => {
                     self.see(Seen::Cluster(Box::new(evidence))).await?;
                 }
+                () = wait_until(self.evaluation) => self.evaluate().await?,
                 _ = ticks.tick() => self.tick(Instant::now()).await?,
                 () = self.events.closed() => return Err(ReceiverDropped),
             }
@@ -164,7 +189,12 @@ impl EventLoop {
             },
             Change::Gone(item) => Seen::PodGone(item.uid().to_owned()),
         };
-        self.see(seen).await
+        if !self.is_large {
+            return self.see(seen).await;
+        }
+        let steps = self.track.record(seen, Timestamp::now());
+        self.evaluation = Some(self.evaluated_at + EVALUATION_INTERVAL);
+        self.execute(steps).await
     }
 
     async fn see_job(&mut self, change: &Change<kinds::Job>) -> Result<(), ReceiverDropped> {
@@ -185,7 +215,19 @@ impl EventLoop {
 
     /// Passes an observation to the state machine, and executes the steps.
     async fn see(&mut self, seen: Seen) -> Result<(), ReceiverDropped> {
-        for step in self.track.see(seen, Timestamp::now()) {
+        let steps = self.track.record(seen, Timestamp::now());
+        self.execute(steps).await?;
+        self.evaluate().await
+    }
+
+    async fn evaluate(&mut self) -> Result<(), ReceiverDropped> {
+        let steps = self.track.evaluate(Timestamp::now());
+        (self.evaluation, self.evaluated_at) = (None, Instant::now());
+        self.execute(steps).await
+    }
+
+    async fn execute(&mut self, steps: Vec<Step>) -> Result<(), ReceiverDropped> {
+        for step in steps {
             match step {
                 Step::Progress(progress) => self.send(Event::Progress(progress)).await?,
                 Step::Waiting(why) => self.send(Event::Waiting(why)).await?,

@@ -7,9 +7,10 @@ use super::LaunchError;
 use crate::{
     bundle::Bundle,
     config::RunSpec,
-    outputs::OutputsError,
+    outputs::{DEFAULT_MAX_BYTES, DEFAULT_MAX_FILES, MOST_PATTERNS, OutputRequest, OutputsError},
     plan::{Plan, plan},
     store::{self, BundleInfo, DeliverOptions, Store, StoreError},
+    sweep::METRICS_FILE,
 };
 
 /// A run with its packed code, from which its plan follows. [`RunSpec::submit`] combines these
@@ -71,6 +72,28 @@ impl PackedRun<'_> {
     }
 
     fn plan_with(&self, info: Option<&BundleInfo>) -> Result<Plan, LaunchError> {
-        Ok(plan(self.spec, &self.name, &self.namespace, info)?)
+        let with_metrics = self.with_metrics();
+        let spec = with_metrics.as_ref().unwrap_or(self.spec);
+        Ok(plan(spec, &self.name, &self.namespace, info)?)
+    }
+
+    /// The specification of a sweep whose metrics files the cluster keeps.
+    fn with_metrics(&self) -> Option<RunSpec> {
+        if !self.keeps_outputs || !self.spec.code || self.spec.sweep.is_none() {
+            return None;
+        }
+        let mut spec = self.spec.clone();
+        for role in &mut spec.roles {
+            let outputs = role.outputs.get_or_insert_with(|| OutputRequest {
+                patterns: Vec::new(),
+                max_bytes: DEFAULT_MAX_BYTES,
+                max_files: DEFAULT_MAX_FILES,
+                scheduled: false,
+            });
+            if outputs.patterns.len() < MOST_PATTERNS {
+                outputs.patterns.push(METRICS_FILE.to_owned());
+            }
+        }
+        Some(spec)
     }
 }

@@ -20,6 +20,7 @@ mod old;
 mod path;
 mod patterns;
 mod request;
+mod tail;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ pub use files::OutputsUsage;
 pub use manifest::{LeftOut, Manifest, OutputFile, Reason};
 pub use patterns::check_pattern;
 pub use request::{DEFAULT_MAX_BYTES, DEFAULT_MAX_FILES, MOST_FILES, MOST_PATTERNS, OutputRequest};
+pub(crate) use tail::tail_of_running;
 pub use task::OutputTask;
 
 /// The folder of a cluster's outputs, which only this cluster uses.

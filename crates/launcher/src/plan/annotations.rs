@@ -17,6 +17,8 @@ impl Planner<'_> {
             (names::MANAGED_BY, names::LONGSHORE),
             (names::RUN, self.run.as_str()),
         ]));
+        let sweep = self.spec.sweep.as_ref();
+        labels.extend(sweep.map(|_| (names::SWEEP.to_owned(), self.run.to_string())));
         labels.extend(role.map(|role| (names::ROLE.to_owned(), role.to_owned())));
         labels
     }

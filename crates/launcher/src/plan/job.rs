@@ -40,6 +40,14 @@ impl Planner<'_> {
             own.insert(names::QUEUE.to_owned(), queue.clone());
         }
         let count = int32("count of a role", role.count.into())?;
+        let sweep = self.spec.sweep.as_ref();
+        let parallelism = match sweep {
+            Some(sweep) => int32("parallel", sweep.parallel.into())?,
+            None => count,
+        };
+        let max_failed = sweep.and_then(|sweep| sweep.max_failed);
+        let max_failed = max_failed.map(|most| int32("max_failed", most.into()));
+        let retries = int32("retries", self.spec.retries.into())?;
         let timeout = self.spec.timeout.map(|timeout| timeout.as_secs());
         let timeout = timeout.map(|timeout| int32("timeout", timeout));
         let ttl = self.spec.ttl.map(|ttl| int32("ttl", ttl.as_secs()));
@@ -61,9 +69,12 @@ impl Planner<'_> {
             },
             spec: Some(JobSpec {
                 completions: Some(count),
-                parallelism: Some(count),
+                parallelism: Some(parallelism),
                 completion_mode: Some("Indexed".to_owned()),
-                backoff_limit: Some(int32("retries", self.spec.retries.into())?),
+                // A combination that fails does not end the others.
+                backoff_limit: sweep.is_none().then_some(retries),
+                backoff_limit_per_index: sweep.map(|_| retries),
+                max_failed_indexes: max_failed.transpose()?,
                 active_deadline_seconds: timeout.transpose()?.map(i64::from),
                 ttl_seconds_after_finished: ttl.transpose()?,
                 // Kueue resumes it when it admits the run.

@@ -162,7 +162,7 @@ pub fn plan(
     });
     let roles = roles.collect::<Result<_, _>>()?;
     // A JobSet creates its own Service.
-    let has_service = spec.tasks() > 1 && spec.workload != Workload::JobSet;
+    let has_service = spec.has_peers() && spec.workload != Workload::JobSet;
     Ok(Plan {
         run: run.clone(),
         namespace: namespace.to_owned(),

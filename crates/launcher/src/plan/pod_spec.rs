@@ -28,7 +28,7 @@ impl Planner<'_> {
             restart_policy: Some("Never".to_owned()),
             // With it, the Service resolves the host names of an Indexed Job's pods:
             // <job>-<index>.<service>.
-            subdomain: (self.spec.tasks() > 1).then(|| self.run.to_string()),
+            subdomain: self.spec.has_peers().then(|| self.run.to_string()),
             enable_service_links: Some(false),
             automount_service_account_token: self.spec.service_account.is_none().then_some(false),
             service_account_name: self.spec.service_account.clone(),

@@ -42,6 +42,7 @@ impl Planner<'_> {
             peer_timeout: self.spec.peer_timeout.as_secs(),
             bundle: self.bundle.map(pod_bundle),
             scheduled: self.is_scheduled(),
+            sweep: self.spec.sweep.as_ref().map(|spec| spec.sweep.clone()),
         };
         let text = serde_json::to_vec(&config).map_err(PlanError::Config)?;
         let metadata = ObjectMeta {
@@ -56,7 +57,7 @@ impl Planner<'_> {
     /// The roles with the addresses of their tasks.
     fn pod_roles(&self) -> Vec<PodRole> {
         // A name that resolves without a Service.
-        let is_alone = self.spec.tasks() == 1;
+        let is_alone = !self.spec.has_peers();
         let mut port = self.spec.port;
         let mut next_port = || {
             let this = port;
@@ -65,7 +66,9 @@ impl Planner<'_> {
         };
         let mut planned = |role: &RoleSpec| {
             let job = self.spec.workload.job(self.run, &role.name);
-            let tasks = (0..role.count).map(|index| {
+            // Each task of a sweep is the only task of a job.
+            let count = if is_alone { 1 } else { role.count };
+            let tasks = (0..count).map(|index| {
                 let host = match is_alone {
                     true => "localhost".to_owned(),
                     false => self.run.host(&job, index),

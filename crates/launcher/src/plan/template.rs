@@ -58,7 +58,7 @@ pub(super) fn merge(role: &RoleSpec, mut planned: Job) -> Result<Job, PlanError>
 fn check_run(merged: &mut Job, ours: &BTreeMap<String, String>) -> Result<(), String> {
     // These labels identify the run's pods.
     let labels = pod_metadata_of(merged).labels.get_or_insert_default();
-    for key in [names::MANAGED_BY, names::RUN, names::ROLE] {
+    for key in [names::MANAGED_BY, names::RUN, names::ROLE, names::SWEEP] {
         if labels.get(key) != ours.get(key) {
             return Err(format!("the label {key} is reserved for the run"));
         }

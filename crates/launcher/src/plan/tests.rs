@@ -94,6 +94,44 @@ fn roles_with_everything() {
 }
 
 #[test]
+fn a_sweep_is_one_job_whose_tasks_are_independent() {
+    let plan = planned(
+        "retries = 2\nparallel = 3\nmax_failed = 1\nmetrics = ['loss']\n\
+         [sweep]\nlr = [0.1, 0.01]\nkey = ['secret-a', 'secret-b']",
+        &["train", "--lr={lr}"],
+        None,
+    );
+    assert_eq!(plan.service, None);
+    let mut job = job(&plan, 0);
+    let text = job.to_string();
+    assert!(!text.contains("secret-a"), "values are only in the Secret");
+    assert_eq!(
+        job["metadata"]["labels"]["longshore.dev/sweep"],
+        "code-ab2cd"
+    );
+    let spec = &mut job["spec"];
+    let command = spec["template"]["spec"].take()["containers"][0]["command"].take();
+    assert_eq!(
+        command,
+        json!(["longshore", "bootstrap", "exec", "--", "train", "--lr={lr}"])
+    );
+    spec["template"].take();
+    assert_eq!(
+        *spec,
+        json!({
+            "completions": 4, "parallelism": 3, "completionMode": "Indexed",
+            "backoffLimitPerIndex": 2, "maxFailedIndexes": 1, "template": null,
+        })
+    );
+    let config = config(&plan);
+    assert_eq!(config.roles[0].tasks, ["localhost:8470"]);
+    let sweep = config.sweep.unwrap();
+    let third: Vec<_> = sweep.combination(2).unwrap().collect();
+    assert_eq!(third, [("lr", "0.01"), ("key", "secret-a")]);
+    assert!(sweep.combination(4).is_none());
+}
+
+#[test]
 fn a_signed_url_is_only_in_the_runs_secret() {
     let url = SignedUrl::new("https://h/b/x.tar.gz?sig=hush");
     let bundle = bundle(Delivery::Url(url.clone()));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use longshore_client::Error;
+use longshore_client::{Error, k8s_openapi::api::batch::v1::Job};
 use longshore_diagnosis::{evidence::LimitRangeEvidence, fit, names};
 use longshore_model::facts::{PodSpec, Quantities};
 use serde::Deserialize as _;
@@ -29,6 +29,8 @@ pub(crate) struct Needs {
     pub(crate) references: Vec<Reference>,
     /// The optional components.
     pub(crate) addons: Vec<Addon>,
+    /// Whether a task that fails does not end the others, as in a sweep.
+    pub(crate) independent: bool,
 }
 
 /// The requirements of a role.
@@ -82,6 +84,7 @@ impl Needs {
             objects,
             references,
             addons: addons(plan),
+            independent: plan.roles.iter().any(|role| is_independent(&role.job)),
         })
     }
 
@@ -153,6 +156,11 @@ fn fill(amounts: &mut Quantities, defaults: &Quantities) {
     }
 }
 
+fn is_independent(job: &Job) -> bool {
+    let spec = job.spec.as_ref();
+    spec.is_some_and(|spec| spec.backoff_limit_per_index.is_some())
+}
+
 /// The requirements of a role. Its pod is read as those of a cluster are.
 fn role(planned: &PlannedRole) -> Result<RoleNeed, Error> {
     let pod = planned
@@ -168,7 +176,12 @@ fn role(planned: &PlannedRole) -> Result<RoleNeed, Error> {
         })?;
     Ok(RoleNeed {
         name: planned.role.name.clone(),
-        tasks: planned.role.count,
+        // The combinations of a sweep can run one after the other.
+        tasks: if is_independent(&planned.job) {
+            1
+        } else {
+            planned.role.count
+        },
         spec: spec.unwrap_or_default(),
     })
 }

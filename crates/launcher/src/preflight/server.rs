@@ -8,6 +8,8 @@ use super::{Finding, Report};
 
 /// The first minor version of Kubernetes 1 with Indexed Jobs enabled by default.
 const INDEXED_JOBS_SINCE: u32 = 22;
+/// The first one with backoff limits per index enabled by default.
+const BACKOFF_LIMITS_PER_INDEX_SINCE: u32 = 29;
 /// The runtime version prefix of the embedded cluster's node.
 const EMBEDDED_RUNTIME: &str = "longshore://";
 
@@ -34,20 +36,25 @@ pub(super) async fn version(cluster: &Cluster) -> Result<Option<ServerVersion>, 
         .map(|(major, minor)| ServerVersion { major, minor }))
 }
 
-/// Reports a server without Indexed Jobs, whose pods could not be mapped to tasks.
-pub(super) fn check(version: Option<ServerVersion>, report: &mut Report) {
-    let oldest = ServerVersion {
-        major: 1,
-        minor: INDEXED_JOBS_SINCE,
+/// Reports a server without Indexed Jobs, whose pods could not be mapped to tasks, and for
+/// independent tasks one whose Jobs end with the first failed task.
+pub(super) fn check(version: Option<ServerVersion>, independent: bool, report: &mut Report) {
+    let (minor, lacks) = match independent {
+        false => (INDEXED_JOBS_SINCE, "Indexed Jobs"),
+        true => (
+            BACKOFF_LIMITS_PER_INDEX_SINCE,
+            "backoff limits per index, which a sweep needs",
+        ),
     };
+    let oldest = ServerVersion { major: 1, minor };
     if let Some(found) = version.filter(|found| *found < oldest) {
         report.refusals.push(Finding::new(
             Cause::ServerTooOld,
             format!(
-                "the cluster runs Kubernetes {}.{}, which has no Indexed Jobs",
+                "the cluster runs Kubernetes {}.{}, which has no {lacks}",
                 found.major, found.minor
             ),
-            format!("use a cluster of version 1.{INDEXED_JOBS_SINCE} or newer"),
+            format!("use a cluster of version 1.{minor} or newer"),
         ));
     }
 }

@@ -24,6 +24,7 @@ fn of_spec(spec: Value, tasks: u32) -> Needs {
         objects: [("jobs.batch".to_owned(), 1.0), ("secrets".to_owned(), 2.0)].into(),
         addons: Vec::new(),
         references: Vec::new(),
+        independent: false,
     }
 }
 
@@ -377,4 +378,35 @@ fn an_invalid_port_does_not_hide_the_requirements() {
     }]);
     let needs = Needs::of(&plan).unwrap();
     assert_eq!(needs.requests()["cpu"], 2.0);
+}
+
+#[test]
+fn a_sweep_needs_room_for_one_task_and_a_newer_server() {
+    let flags = Flags {
+        cpu: Some("2".into()),
+        command: vec!["true".into()],
+        run: crate::RunOptions {
+            sweep: vec!["n=1..100".parse().unwrap()],
+            ..crate::RunOptions::default()
+        },
+        ..Flags::default()
+    };
+    let spec = config::resolve(&Settings::default(), &flags, "demo").unwrap();
+    let plan = plan::plan(&spec, &RunName::new("demo", "ab2cd"), "team", None).unwrap();
+    let needs = Needs::of(&plan).unwrap();
+    assert_eq!((needs.pods(), needs.requests()["cpu"]), (1.0, 2.0));
+    let version = |minor| {
+        let mut report = Report::default();
+        let version = super::ServerVersion { major: 1, minor };
+        super::server::check(Some(version), needs.independent, &mut report);
+        let refusals = report.refusals.iter().map(ToString::to_string);
+        refusals.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        version(28),
+        [
+            "the cluster runs Kubernetes 1.28, which has no backoff limits per index, which a sweep needs; use a cluster of version 1.29 or newer"
+        ]
+    );
+    assert!(version(29).is_empty());
 }

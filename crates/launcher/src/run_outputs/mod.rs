@@ -53,6 +53,19 @@ impl TaskChoice {
         })
     }
 
+    /// The same tasks: of a run of one role, an index alone is enough.
+    #[must_use]
+    pub fn in_run(&self, run: &Run) -> Self {
+        let Some(role) = &self.role else {
+            return self.clone();
+        };
+        let (role, index) = run.role_and_index(role, self.index);
+        Self {
+            role: Some(role.to_owned()),
+            index,
+        }
+    }
+
     fn has(&self, role: &str, index: u32) -> bool {
         self.role.as_deref().is_none_or(|own| own == role)
             && self.index.is_none_or(|own| own == index)
@@ -168,7 +181,7 @@ impl LocalOutputs {
     }
 
     /// The run's volume of a pod.
-    fn volume(&self, uid: &str) -> Option<PathBuf> {
+    pub(crate) fn volume(&self, uid: &str) -> Option<PathBuf> {
         let is_uid = uid
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');

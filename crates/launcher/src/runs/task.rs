@@ -53,6 +53,22 @@ fn named(role: Option<&String>, index: u32) -> String {
 }
 
 impl Run {
+    /// The role and index of a task. In a run of one role, the index alone is enough, as in
+    /// `RUN/17`.
+    #[must_use]
+    pub fn role_and_index<'a>(
+        &'a self,
+        role: &'a str,
+        index: Option<u32>,
+    ) -> (&'a str, Option<u32>) {
+        match (&self.roles[..], role.parse()) {
+            ([only], Ok(number)) if index.is_none() && only.name != role => {
+                (&only.name, Some(number))
+            }
+            _ => (role, index),
+        }
+    }
+
     /// Checks that a task of this role, of this index, or of both exists.
     ///
     /// # Errors
@@ -170,6 +186,17 @@ mod tests {
         let huge = run(&[("a", u32::MAX), ("b", u32::MAX)]);
         assert!(only(&huge, None, None).contains("8589934590 tasks"));
         assert!(run(&[]).only_task(None, None).is_err());
+    }
+
+    #[test]
+    fn an_index_names_a_task_of_the_only_role() {
+        let sweep = run(&[("main", 20)]);
+        assert_eq!(sweep.role_and_index("17", None), ("main", Some(17)));
+        assert_eq!(sweep.role_and_index("main", None), ("main", None));
+        assert_eq!(sweep.role_and_index("7", Some(1)), ("7", Some(1)));
+        let two = run(&[("ps", 1), ("worker", 2)]);
+        assert_eq!(two.role_and_index("1", None), ("1", None));
+        assert_eq!(run(&[("7", 9)]).role_and_index("7", None), ("7", None));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Replays the corpora of the fuzz targets `plans`, `archives` and `terminals` (`cargo
-//! xtask fuzz`), so that fixed bugs stay fixed.
+//! Replays the corpora of the fuzz targets `plans`, `archives`, `sweeps` and `terminals`
+//! (`cargo xtask fuzz`), so that fixed bugs stay fixed.
 
 use std::{fs, path::Path};
 
@@ -9,6 +9,9 @@ mod archives;
 #[allow(unreachable_pub, reason = "the fuzz target uses it as a library")]
 #[path = "../../../../fuzz/src/plans.rs"]
 mod plans;
+#[allow(unreachable_pub, reason = "the fuzz target uses it as a library")]
+#[path = "../../../../fuzz/src/sweeps.rs"]
+mod sweeps;
 #[allow(unreachable_pub, reason = "the fuzz target uses it as a library")]
 #[path = "../../../../fuzz/src/terminals.rs"]
 mod terminals;
@@ -34,6 +37,11 @@ fn every_plan_of_the_corpus_satisfies_its_property() {
 #[test]
 fn every_archive_of_the_corpus_satisfies_its_property() {
     replay("archives", archives::check);
+}
+
+#[test]
+fn every_sweep_of_the_corpus_satisfies_its_property() {
+    replay("sweeps", sweeps::check);
 }
 
 #[test]

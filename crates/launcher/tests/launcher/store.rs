@@ -82,6 +82,7 @@ fn fetch(info: &BundleInfo) -> Result<tempfile::TempDir, BootstrapError> {
     let config = PodConfig {
         run: "demo-ab2cd".into(),
         scheduled: false,
+        sweep: None,
         roles: vec![PodRole {
             name: "main".into(),
             tasks: vec!["localhost:1".into()],

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from .cluster_resolver import ExecutableLocation, KubernetesClusterResolver
     from .events import Generation, WatchEvent, WatchEventType
     from .results import Output
-    from .runs import LogLine, OutputFile, Outputs, Result, Run, Task, find_run, run, task
+    from .runs import Combination, LogLine, OutputFile, Outputs, Result, Run, Task, find_run, run, task
     from .zenml import OrchestratorKubernetesBackend, PipelineRun
 
 __all__ = [
@@ -67,6 +67,7 @@ __all__ = [
     "ClosedError",
     "Cluster",
     "ClusterSpec",
+    "Combination",
     "ConfigError",
     "ConflictError",
     "EmbeddedCluster",
@@ -120,6 +121,7 @@ __all__ = [
 #: Imported on first use: some of these modules import TensorFlow or ZenML if it is installed, and
 #: all take time.
 _LAZY = {
+    "Combination": "runs",
     "ExecutableLocation": "cluster_resolver",
     "Generation": "events",
     "KubernetesClusterResolver": "cluster_resolver",

@@ -9,7 +9,7 @@ from typing import Any
 from ._code import locate
 from ._notebook import progress
 from .errors import LaunchError
-from .runs import LogLine, Outputs, Result, launch, outputs_of
+from .runs import Combination, LogLine, Outputs, Result, combinations_of, launch, outputs_of
 
 
 class Run:
@@ -75,6 +75,14 @@ class Run:
         """The files that the tasks left: see :meth:`longshore.Run.outputs`."""
         return outputs_of(await self._native.outputs(to, task, force))
 
+    async def sweep(self, *, logs: bool = True) -> list[Combination]:
+        """The combinations of a sweep: see :meth:`longshore.Run.sweep`."""
+        return combinations_of(await self._native.sweep(logs))
+
+    async def retry(self) -> Run:
+        """Launches a run of the failed combinations: see :meth:`longshore.Run.retry`."""
+        return Run(await self._native.retry())
+
     async def cancel(self) -> None:
         """Stops the run and keeps its record."""
         await self._native.cancel()
@@ -101,10 +109,13 @@ async def run(
     env: Mapping[str, str] | None = None,
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
+    sweep: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     **options: Any,
 ) -> Run:
     """As :func:`longshore.run`, on the cluster of a :class:`longshore.aio.Cluster`."""
     located = locate(code, args, kwargs)
+    if sweep is not None:
+        options["sweep"] = sweep
     with located.folder() as folder:
         return Run(
             await launch(cluster, located, folder, command, workers, roles, cpu, memory, gpus, env, options)

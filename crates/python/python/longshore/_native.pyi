@@ -723,6 +723,10 @@ class Run:
         self, to: str | os.PathLike[str] | None = None, task: str | None = None, force: bool = False
     ) -> list[dict[str, Any]]:
         """The outputs of the tasks, each a dict; with a folder, writes the files to it."""
+    def sweep(self, logs: bool = True) -> dict[str, Any]:
+        """The combinations of the sweep with their states and metrics, as a dict."""
+    def retry(self) -> Run:
+        """Runs the failed combinations of the sweep again."""
     def cancel(self) -> None:
         """Stops the run and keeps its record."""
     def remove(self) -> None:

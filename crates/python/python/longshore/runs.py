@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -24,7 +25,7 @@ from ._code import Code, locate
 from ._notebook import progress
 from .errors import InvalidError, LaunchError
 
-__all__ = ["LogLine", "OutputFile", "Outputs", "Result", "Run", "Task", "find_run", "run", "task"]
+__all__ = ["Combination", "LogLine", "OutputFile", "Outputs", "Result", "Run", "Task", "find_run", "run", "task"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,30 @@ class Outputs:
     left_out: list[str]
     #: Tasks that have not ended: their files may be incomplete.
     running: list[str]
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A combination of a sweep, as its last run ran it."""
+
+    #: The index in the sweep, from 0.
+    index: int
+    #: The values of the parameters, as the task gets them.
+    parameters: dict[str, str]
+    #: ``pending``, ``running``, ``succeeded``, ``failed`` or ``cancelled``.
+    state: str
+    #: The exit code, if the task has ended.
+    exit_code: int | None
+    #: The last value of each metric.
+    metrics: dict[str, float]
+    #: When the task started, if it has.
+    started: datetime | None
+    #: When the task ended, if it has.
+    finished: datetime | None
+    #: The name of the run: that of the sweep, or of a retry.
+    run: str
+    #: The task in this run: ``main/0`` for the first one.
+    task: str
 
 
 class Run:
@@ -158,6 +183,23 @@ class Run:
         """
         return outputs_of(self._native.outputs(to, task, force))
 
+    def sweep(self, *, logs: bool = True) -> list[Combination]:
+        """The combinations of a sweep, by index, also while it runs. Combinations that were run again are
+        as in their last run.
+
+        :param logs: Read the metrics that the option ``metrics`` of :func:`run` names from the logs.
+        :raises longshore.KubeError: If the run is no sweep.
+        """
+        return combinations_of(self._native.sweep(logs))
+
+    def retry(self) -> Run:
+        """Launches a run of the combinations of a sweep that failed or were cancelled, with the same code,
+        command and options.
+
+        :raises longshore.KubeError: If there are none.
+        """
+        return Run(self._native.retry())
+
     def cancel(self) -> None:
         """Stops the run and keeps its record."""
         self._native.cancel()
@@ -172,6 +214,30 @@ class Run:
     def _repr_html_(self) -> str:
         why = self.why()
         return f"<p><b>{escape(self.name)}</b> {escape(why['state'])}</p>"
+
+
+def combinations_of(table: Mapping[str, Any]) -> list[Combination]:
+    """The combinations in the notation of the extension module."""
+
+    def time(text: str | None) -> datetime | None:
+        # Python 3.10 and older do not read Z.
+        return None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+    return [
+        Combination(
+            index=row["index"],
+            parameters=row["parameters"],
+            state=row["state"],
+            exit_code=row["exitCode"],
+            # NaN and infinity are strings in JSON.
+            metrics={name: float(value) for name, value in row["metrics"].items()},
+            started=time(row["started"]),
+            finished=time(row["finished"]),
+            run=row["run"],
+            task=row["task"],
+        )
+        for row in table["combinations"]
+    ]
 
 
 def outputs_of(tasks: Sequence[Mapping[str, Any]]) -> Outputs:
@@ -204,6 +270,7 @@ def run(
     env: Mapping[str, str] | None = None,
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
+    sweep: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     **options: Any,
 ) -> Run:
     """Packs code, sends it to a cluster and launches a run of it.
@@ -224,12 +291,19 @@ def run(
     :param env: Environment variables of the tasks. They override those of ``longshore.toml``.
     :param args: The arguments of a function.
     :param kwargs: The keyword arguments of a function.
+    :param sweep: Run the code for all combinations of the values of parameters, as
+        ``{"lr": [0.1, 0.01], "seed": "1..5"}``, or for each mapping of a list. ``{lr}`` in the command
+        stands for the value, which is also in the variable ``LONGSHORE_PARAM_LR``. The options
+        ``parallel``, ``samples``, ``sweep_seed``, ``max_failed`` and ``metrics`` are those of
+        ``longshore.toml``.
     :param options: Further keys of ``longshore.toml``, such as ``image="..."``, ``retries=2``,
         ``timeout="2h"``, ``name="train"``, ``outputs=["*.json"]``, or ``code=False`` if the image contains the code. They override
         the file.
     :raises longshore.LaunchError: If the run cannot start. Nothing remains in the cluster.
     """
     located = locate(code, args, kwargs)
+    if sweep is not None:
+        options["sweep"] = sweep
     with located.folder() as folder:
         cluster = cluster or _native.selected_cluster(folder)
         return Run(launch(cluster, located, folder, command, workers, roles, cpu, memory, gpus, env, options))

@@ -30,7 +30,7 @@ for path in sys.argv[1:]:
 """
 
 #: Prints the results of the cells.
-RESULTS = "print(best['rate'], sorted({run.status for run in runs}), sorted(squares.items()))\n"
+RESULTS = "print(best.parameters, sorted({row.state for row in run.sweep()}), sorted(squares.items()))\n"
 
 
 def installed(*modules: str) -> bool:
@@ -124,7 +124,7 @@ class Recipes(unittest.TestCase):
         (self.folder / "results.py").write_text(RESULTS)
         cells = ["sweep/launch.py", "sweep/collect.py", "sweep/files.py", "results.py"]
         output = self.run_python("-c", NOTEBOOK, *cells)
-        self.assertEqual(output, "0.3 ['cancelled', 'succeeded'] [('0', 0), ('1', 1), ('2', 4)]\n")
+        self.assertEqual(output, "{'rate': '0.3'} ['cancelled', 'succeeded'] [('0', 0), ('1', 1), ('2', 4)]\n")
 
     @unittest.skipUnless(installed("kubernetes", "pytest"), "the official client or pytest is not installed")
     def test_the_official_client(self) -> None:

@@ -144,6 +144,48 @@ class Runs(unittest.TestCase):
         with self.assertRaisesRegex(longshore.KubeError, "no outputs"):
             run.outputs()
 
+    def test_a_sweep(self) -> None:
+        folder = self.folder(main_py="import json, os, sys\n"
+                             "rate = float(os.environ['LONGSHORE_PARAM_RATE'])\n"
+                             "print(f'loss={rate * 2}')\n"
+                             "with open(os.environ['LONGSHORE_METRICS'], 'a') as file:\n"
+                             "    print(json.dumps({'acc': float('nan') if rate > 1 else rate}), file=file)\n"
+                             "sys.exit(rate > 1 and not os.path.exists(sys.argv[1]))\n")
+        marker = folder.parent / "fixed"
+        run = longshore.run(folder, [sys.executable, "main.py", str(marker), "{n}"], cluster=self.cluster,
+                            sweep={"rate": [0.5, 1.5], "n": "1..2"}, parallel=2, metrics=["loss"])
+        self.assertEqual(run.wait().exit_code, 1)
+        rows = run.sweep()
+        self.assertEqual([(row.index, row.parameters, row.state, row.exit_code) for row in rows], [
+            (0, {"rate": "0.5", "n": "1"}, "succeeded", 0), (1, {"rate": "0.5", "n": "2"}, "succeeded", 0),
+            (2, {"rate": "1.5", "n": "1"}, "failed", 1), (3, {"rate": "1.5", "n": "2"}, "failed", 1),
+        ])
+        self.assertEqual(rows[0].metrics, {"acc": 0.5, "loss": 1.0})
+        self.assertNotEqual(rows[2].metrics["acc"], rows[2].metrics["acc"])
+        started, finished = present(rows[0].started), present(rows[0].finished)
+        self.assertLessEqual(started, finished)
+        self.assertNotIn("loss", run.sweep(logs=False)[0].metrics)
+        marker.touch()
+        again = run.retry()
+        self.assertEqual(again.wait().exit_code, 0)
+        self.assertEqual([(row.state, row.run) for row in again.sweep()],
+                         [("succeeded", run.name)] * 2 + [("succeeded", again.name)] * 2)
+        with self.assertRaisesRegex(longshore.KubeError, "no failed combinations"):
+            run.retry()
+        with self.assertRaisesRegex(longshore.KubeError, "is not a sweep"):
+            longshore.run(folder, ["true"], cluster=self.cluster).sweep()
+        with self.assertRaisesRegex(longshore.InvalidError, "names no parameter"):
+            longshore.run(folder, ["true", "{x}"], cluster=self.cluster, sweep=[{"a": 1}, {"a": 2}])
+
+    def test_a_sweep_with_asyncio(self) -> None:
+        async def use() -> list[longshore.Combination]:
+            async with aio.Cluster(kubeconfig=self.embedded.kubeconfig) as cluster:
+                run = await aio.run(self.folder(), ["true"], cluster=cluster, sweep=[{"a": 1}, {"a": 2}])
+                await run.wait()
+                return await run.sweep()
+
+        self.assertEqual([row.parameters for row in asyncio.run(use())], [{"a": "1"}, {"a": "2"}])
+
     def test_outputs_with_asyncio(self) -> None:
         folder = self.folder(main_py="open('m.json', 'w').write('1')")
 

@@ -17,7 +17,7 @@ SUBJECTS = {
         "Output", "Session", "PortForward", "Proxy",
     ],
     "Embedded cluster": ["EmbeddedCluster", "Faults", "Snapshot"],
-    "Runs": ["run", "task", "find_run", "Run", "Task", "Result", "LogLine", "Outputs", "OutputFile"],
+    "Runs": ["run", "task", "find_run", "Run", "Task", "Result", "LogLine", "Outputs", "OutputFile", "Combination"],
     "Cluster specs": [
         "KubernetesClusterResolver", "ExecutableLocation", "ClusterSpec", "Tasks", "Generations",
         "Generation",

@@ -59,6 +59,9 @@ impl Launch<'_> {
                     Ok(ExitCode::SUCCESS)
                 } else {
                     let code = follow_run(&target, &run, args, spec, interrupt).await;
+                    if spec.sweep.is_some() && code.is_ok() {
+                        follow::shows_sweep(run.name.as_str());
+                    }
                     outputs(code, &target, &run, args, spec).await
                 }
             }
@@ -181,9 +184,17 @@ fn news(run: &Run, spec: &RunSpec) -> String {
         .iter()
         .map(|role| format!("{}={}", role.name, role.count))
         .collect();
+    let tasks = match &spec.sweep {
+        Some(sweep) => format!(
+            "{}, {} at a time",
+            ui::count(sweep.sweep.combinations.len() as u64, "combination"),
+            sweep.parallel
+        ),
+        None => roles.join(" "),
+    };
     let place = match run.namespace.as_str() {
         "default" => String::new(),
         namespace => format!(" in {namespace}"),
     };
-    format!("{}{place}: {}", run.name.as_str(), roles.join(" "))
+    format!("{}{place}: {tasks}", run.name.as_str())
 }

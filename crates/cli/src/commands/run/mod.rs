@@ -15,6 +15,7 @@ use longshore::launcher::{Bundle, LaunchError, PackedRun, RunSpec, names};
 
 pub(crate) use args::RunArgs;
 pub(crate) use misplaced::misplaced_command;
+pub(super) use submission::{check, start};
 
 use self::{configuration::Configuration, launch::Launch};
 use crate::{

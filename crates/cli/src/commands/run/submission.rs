@@ -22,7 +22,11 @@ use crate::{
 const SUBMISSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs preflight and rejects a plan with problems.
-pub(super) async fn check(cluster: &Cluster, plan: &Plan, purpose: Purpose) -> Result<()> {
+pub(in super::super) async fn check(
+    cluster: &Cluster,
+    plan: &Plan,
+    purpose: Purpose,
+) -> Result<()> {
     let report = preflight::check(cluster, plan, purpose).await?;
     for warning in &report.warnings {
         ui::warning(hints::complete(&warning.to_string()));
@@ -31,7 +35,7 @@ pub(super) async fn check(cluster: &Cluster, plan: &Plan, purpose: Purpose) -> R
 }
 
 /// Submits the plan. After Ctrl-C, none of its objects is left.
-pub(super) async fn start(
+pub(in super::super) async fn start(
     cluster: &Cluster,
     plan: &Plan,
     interrupt: &mut Interrupt,

@@ -3,6 +3,7 @@
 
 mod cancellation;
 mod failure;
+mod independent;
 mod retries;
 mod span;
 mod success;

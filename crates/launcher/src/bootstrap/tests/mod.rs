@@ -43,6 +43,7 @@ fn pod(roles: Vec<PodRole>) -> Pod {
     let config = PodConfig {
         run: "demo-ab2cd".into(),
         scheduled: false,
+        sweep: None,
         roles,
         peer_timeout: 0,
         bundle: Some(PodBundle {

@@ -3,7 +3,10 @@
 use std::{fs, io, process::Command};
 
 use super::{pod, role};
-use crate::bootstrap::{BootstrapError, exec::cannot_run, fetch_into};
+use crate::{
+    bootstrap::{BootstrapError, exec::cannot_run, fetch_into},
+    sweep::{METRICS_FILE, Retry, Sweep},
+};
 
 #[test]
 fn the_code_is_unpacked_and_the_command_sees_it() {
@@ -23,6 +26,46 @@ fn the_code_is_unpacked_and_the_command_sees_it() {
         "hellohello.txt\nhello main, main/0 of 1 at localhost:8470 in demo-ab2cd\n\
          {\"cluster\":{\"main\":[\"localhost:8470\"]},\"task\":{\"index\":0,\"type\":\"main\"}}\n"
     );
+}
+
+#[test]
+fn a_task_of_a_sweep_gets_its_combination() {
+    let mut pod = pod(vec![role("main", &["localhost:8470"])]);
+    pod.config.sweep = Some(Sweep {
+        parameters: vec!["lr".to_owned(), "model.size".to_owned()],
+        combinations: ["0.1 s", "0.2 l"]
+            .map(|values| values.split(' ').map(str::to_owned).collect())
+            .into(),
+        retry: Some(Retry {
+            of: "first-ab2cd".to_owned(),
+            indices: vec![3, 17],
+        }),
+        ..Sweep::default()
+    });
+    pod.write();
+    fs::create_dir(pod.places.work()).unwrap();
+    let script = "echo $1 $LONGSHORE_PARAM_LR $LONGSHORE_PARAM_MODEL_SIZE $LONGSHORE_INDEX/$LONGSHORE_COUNT $LONGSHORE_COMBINATION $WORLD_SIZE $RANK; echo 1 > $LONGSHORE_METRICS";
+    let output = pod
+        .prepare(
+            "main",
+            "1",
+            &["sh", "-c", script, "sh", "--lr={lr}{{lr}}${lr}"],
+        )
+        .unwrap()
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "--lr=0.2{lr}${lr} 0.2 l 1/2 17 1 0\n"
+    );
+    assert!(pod.places.work().join(METRICS_FILE).exists());
+    let error = pod.prepare("main", "2", &["true"]).unwrap_err().to_string();
+    assert!(error.contains("no combination 2: it has 2"), "{error}");
+    // Without a sweep, braces are text.
+    pod.config.sweep = None;
+    pod.write();
+    let prepared = pod.prepare("main", "0", &["echo", "{lr}"]).unwrap();
+    assert_eq!(prepared.get_args().collect::<Vec<_>>(), ["{lr}"]);
 }
 
 #[test]

@@ -81,6 +81,12 @@ pub enum ConfigError {
         "outputs: without the folder of the code, tasks have no folder whose files can be kept: remove `--no-code` (`code = false`), or the patterns of outputs"
     )]
     OutputsWithoutCode,
+    /// The combinations of a sweep are invalid.
+    #[error("invalid sweep: {problem}")]
+    Sweep {
+        /// What is wrong, and what to do.
+        problem: String,
+    },
     /// The run cannot receive standard input.
     #[error("{flag} sends the standard input to one task{problem}")]
     Input {

@@ -8,7 +8,7 @@ use super::{
     ConfigError, DEFAULT_PORT, Flags, Input, Located, PUBLISHED_LAUNCHER_IMAGE, RunOptions,
     RunSpec, Settings, Text, Workload,
     layers::Layers,
-    role,
+    role, sweep,
     values::{check_image, duration_at, invalid_at},
     workload,
 };
@@ -57,8 +57,10 @@ fn resolve_options(
     check_names("service_account", service_account)?;
     let pull_secrets: Vec<&Text> = options.entries(|run| &run.image_pull_secrets).collect();
     check_names("image_pull_secrets", pull_secrets.iter().copied())?;
-    let roles = role::resolve(settings, flags)?;
+    let mut roles = role::resolve(settings, flags)?;
     let workload = workload::resolve(settings, flags, &roles, parsed.as_ref())?;
+    let sweep = sweep::resolve(settings, flags)?;
+    sweep::apply(sweep.as_ref(), &mut roles, &workload)?;
     let queue = options.value(|run| &run.queue);
     check_label("queue", queue)?;
     let port = options.value(|run| &run.port).copied();
@@ -92,6 +94,7 @@ fn resolve_options(
         restricted: options.any(|run| run.restricted),
         code: !options.any(|run| run.code == Some(false)),
         workload,
+        sweep,
         roles,
         input: flags.input,
         caller: None,
@@ -100,7 +103,7 @@ fn resolve_options(
     if spec.has_outputs() && !spec.code {
         return Err(ConfigError::OutputsWithoutCode);
     }
-    check_port(port, spec.tasks())?;
+    check_port(port, if spec.has_peers() { spec.tasks() } else { 1 })?;
     Ok(spec)
 }
 

@@ -1,0 +1,193 @@
+//! The metrics of a task: the last value of each name in what the task writes. Tasks write
+//! anything, so invalid parts are ignored, and all sizes are limited.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Number, Value};
+
+use super::{check_name, is_name_byte};
+
+/// The variable with the path of a task's metrics file.
+pub const METRICS_VARIABLE: &str = "LONGSHORE_METRICS";
+/// The metrics file in the folder of the task's code: one JSON object per line.
+pub const METRICS_FILE: &str = "longshore-metrics.jsonl";
+/// The number of bytes to read from the end of a metrics file or log.
+pub const LARGEST_METRICS: u64 = 1 << 20;
+
+/// The maximum number of metrics of a task.
+const MOST_METRICS: usize = 100;
+/// The maximum length of the name of a metric in bytes.
+const LONGEST_NAME: usize = 100;
+/// Longer lines are ignored.
+const LONGEST_LINE: usize = 64 << 10;
+/// The maximum length of a number in a log line.
+const LONGEST_NUMBER: usize = 40;
+
+/// Checks the name of a metric to read from log lines.
+///
+/// # Errors
+/// The rule that it violates.
+pub fn check_metric(name: &str) -> Result<(), String> {
+    check_name(name)
+}
+
+/// The last values of a task's metrics.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Metrics(BTreeMap<String, f64>);
+
+impl Metrics {
+    /// The value of a metric.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.0.get(name).copied()
+    }
+
+    /// The names and values, sorted by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), *value))
+    }
+
+    /// The values as JSON. Numbers that JSON does not have are strings: `NaN`, `Infinity` and
+    /// `-Infinity`.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let fields = self.0.iter().map(|(name, value)| {
+            let value = match Number::from_f64(*value) {
+                Some(_) => shown(*value).parse().map_or(Value::Null, Value::Number),
+                None => shown(*value).into(),
+            };
+            (name.clone(), value)
+        });
+        Value::Object(fields.collect())
+    }
+
+    fn set(&mut self, name: &str, value: f64) {
+        // Spreadsheets execute a cell that begins with a sign.
+        let begins = |letter: char| letter.is_alphanumeric() || letter == '_';
+        if !name.starts_with(begins) || name.len() > LONGEST_NAME || name.contains(char::is_control)
+        {
+            return;
+        }
+        if let Some(known) = self.0.get_mut(name) {
+            *known = value;
+        } else if self.0.len() < MOST_METRICS {
+            self.0.insert(name.to_owned(), value);
+        }
+    }
+
+    /// Reads JSON objects, one per line. Their numbers are metrics, also `NaN` and `Infinity` as
+    /// Python writes them.
+    pub fn read_json_lines(&mut self, text: &str) {
+        for line in lines(text).filter(|line| line.starts_with('{')) {
+            let fields: Option<Map<String, Value>> = serde_json::from_str(line)
+                .ok()
+                .or_else(|| serde_json::from_str(&quoted(line)).ok());
+            for (name, value) in fields.into_iter().flatten() {
+                let value = match &value {
+                    Value::Number(number) => number.as_f64(),
+                    Value::String(text) => not_finite(text),
+                    _ => None,
+                };
+                if let Some(value) = value {
+                    self.set(&name, value);
+                }
+            }
+        }
+    }
+
+    /// Reads the metrics with these names from log lines: `loss=0.1`, `loss: 0.1` and
+    /// `{"loss": 0.1}`.
+    pub fn read_log(&mut self, names: &[String], text: &str) {
+        for line in lines(text) {
+            for name in names {
+                if let Some(value) = last_value(line, name) {
+                    self.set(name, value);
+                }
+            }
+        }
+    }
+}
+
+/// A number in few characters.
+#[must_use]
+pub(super) fn shown(value: f64) -> String {
+    if value.is_nan() {
+        return "NaN".to_owned();
+    }
+    if value.is_infinite() {
+        let sign = if value < 0.0 { "-" } else { "" };
+        return format!("{sign}Infinity");
+    }
+    let text = format!("{value:?}");
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().map(str::trim);
+    lines.filter(|line| line.len() <= LONGEST_LINE)
+}
+
+fn not_finite(text: &str) -> Option<f64> {
+    match text {
+        "NaN" => Some(f64::NAN),
+        "Infinity" => Some(f64::INFINITY),
+        "-Infinity" => Some(f64::NEG_INFINITY),
+        _ => None,
+    }
+}
+
+/// JSON with quotation marks around `NaN` and `Infinity`, which Python writes without.
+fn quoted(line: &str) -> String {
+    const WORDS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
+    let mut quoted = String::with_capacity(line.len() + 16);
+    let (mut rest, mut in_string) = (line, false);
+    while let Some(letter) = rest.chars().next() {
+        let word = WORDS
+            .iter()
+            .find(|word| !in_string && rest.starts_with(**word));
+        if let Some(word) = word {
+            quoted.extend(["\"", word, "\""]);
+            rest = rest.get(word.len()..).unwrap_or_default();
+            continue;
+        }
+        let mut length = letter.len_utf8();
+        match letter {
+            '"' => in_string = !in_string,
+            // The character after it does not end the string.
+            '\\' if in_string => {
+                let next = rest.get(length..).and_then(|rest| rest.chars().next());
+                length += next.map_or(0, char::len_utf8);
+            }
+            _ => {}
+        }
+        quoted.push_str(rest.get(..length).unwrap_or_default());
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    quoted
+}
+
+/// The last number in a line that belongs to a name.
+fn last_value(line: &str, name: &str) -> Option<f64> {
+    let mut value = None;
+    for (at, _) in line.match_indices(name) {
+        let before = line.get(..at).unwrap_or_default();
+        if before.bytes().next_back().is_some_and(is_name_byte) {
+            continue;
+        }
+        let after = line.get(at + name.len()..).unwrap_or_default();
+        value = number_after(after).or(value);
+    }
+    value
+}
+
+/// The number in `=0.1`, `: 0.1` or `": 0.1`.
+fn number_after(text: &str) -> Option<f64> {
+    let text = text.strip_prefix(['"', '\'']).unwrap_or(text).trim_start();
+    let text = text.strip_prefix(['=', ':'])?.trim_start();
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+    let length = text.bytes().take_while(|byte| is_part(byte)).count();
+    let number = text.get(..length.min(LONGEST_NUMBER))?;
+    // The end of a sentence.
+    let number = number.strip_suffix('.').unwrap_or(number);
+    number.parse().ok()
+}

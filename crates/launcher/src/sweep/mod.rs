@@ -1,0 +1,180 @@
+//! Sweeps: one run of the same command with several combinations of parameters. Pure.
+//!
+//! [`parse_values`] reads the values of a parameter, [`grid`] and [`sample`] make combinations of
+//! them, and [`parse_file`] reads combinations from a file. A [`Sweep`] is stored in the run's
+//! Secret: each pod takes the combination of its index, [`fill`] inserts the values into the
+//! command, and [`variable`] names the variable of a parameter. [`Metrics`] reads what tasks
+//! write, which is untrusted, and [`combine`] makes the rows of the table.
+
+mod file;
+mod metrics;
+mod placeholder;
+mod random;
+mod rows;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use serde::{Deserialize, Serialize};
+
+pub use file::parse_file;
+pub use metrics::{LARGEST_METRICS, METRICS_FILE, METRICS_VARIABLE, Metrics, check_metric};
+pub use placeholder::{fill, names};
+pub use random::sample;
+pub(crate) use rows::TaskRun;
+pub use rows::{CombinationState, Row, SweepRun, combine};
+pub use values::{Range, Values, grid, parse_values};
+
+/// The maximum number of combinations. Their indices fit a host name, and they are within the
+/// limits of an Indexed Job with a backoff limit per index.
+pub const MOST_COMBINATIONS: usize = 10_000;
+/// The maximum number of parameters.
+pub const MOST_PARAMETERS: usize = 100;
+/// The maximum size of all combinations in bytes. A Secret holds 1 MiB, and they share it with
+/// the variables of the run.
+pub const LARGEST_SWEEP: usize = 768 << 10;
+/// The maximum length of a parameter's name.
+const LONGEST_NAME: usize = 63;
+
+/// A parameter and its values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its values.
+    pub values: Values,
+}
+
+/// The combinations of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// The names of the parameters.
+    pub parameters: Vec<String>,
+    /// The values of each combination, in the order of the parameters. The index of a
+    /// combination is that of its task.
+    pub combinations: Vec<Vec<String>>,
+    /// The seed of the random samples, if they are samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// The names of the metrics to read from log lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<String>,
+    /// The sweep whose combinations are run again, if it is a retry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
+}
+
+/// The sweep whose combinations are run again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retry {
+    /// The first run.
+    pub of: String,
+    /// The index of each combination in the first run.
+    pub indices: Vec<u32>,
+}
+
+impl Sweep {
+    /// The name and value of each parameter of a combination; `None` if there is no such
+    /// combination.
+    #[must_use]
+    pub fn combination(&self, index: u32) -> Option<impl Iterator<Item = (&str, &str)>> {
+        let values = self.combinations.get(index as usize)?;
+        let names = self.parameters.iter().map(String::as_str);
+        Some(names.zip(values.iter().map(String::as_str)))
+    }
+
+    /// Checks the names, the number and the size of the combinations.
+    ///
+    /// # Errors
+    /// The rule that they violate.
+    pub fn check(&self) -> Result<(), String> {
+        check_names(&self.parameters)?;
+        check_count(self.combinations.len() as u128)?;
+        let values = self.combinations.iter().flatten();
+        if values.clone().any(|value| value.contains('\0')) {
+            return Err("a value contains a NUL character, which no argument can hold".to_owned());
+        }
+        // As JSON, with quotation marks and commas.
+        let size = values.fold(0, |size: usize, value| size.saturating_add(value.len() + 3));
+        match size > LARGEST_SWEEP {
+            true => Err(format!(
+                "the {} combinations are larger than {} KiB, which the Secret of a run can hold: use fewer or shorter values, or put them into a file of the code and sweep over its lines",
+                self.combinations.len(),
+                LARGEST_SWEEP >> 10
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The variable of a parameter in a task: `LONGSHORE_PARAM_LEARNING_RATE`.
+#[must_use]
+pub fn variable(parameter: &str) -> String {
+    let letters = parameter.chars().map(|letter| match letter {
+        '-' | '.' => '_',
+        other => other.to_ascii_uppercase(),
+    });
+    format!("LONGSHORE_PARAM_{}", letters.collect::<String>())
+}
+
+/// Whether a text is the name of a parameter.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    text.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_')
+        && text.len() <= LONGEST_NAME
+        && text.bytes().all(is_name_byte)
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+}
+
+/// Checks the name of a parameter.
+///
+/// # Errors
+/// The rule that it violates.
+pub fn check_name(name: &str) -> Result<(), String> {
+    match is_name(name) {
+        true => Ok(()),
+        false => Err(format!(
+            "use letters, digits, '_', '-' and '.', not beginning with a digit, and at most {LONGEST_NAME} characters"
+        )),
+    }
+}
+
+/// Checks the names of all parameters.
+fn check_names(names: &[String]) -> Result<(), String> {
+    if names.is_empty() {
+        return Err("a sweep needs a parameter, as in lr=0.1,0.01".to_owned());
+    }
+    if names.len() > MOST_PARAMETERS {
+        return Err(format!("use at most {MOST_PARAMETERS} parameters"));
+    }
+    for (position, name) in names.iter().enumerate() {
+        check_name(name).map_err(|rule| format!("the name {name:?}: {rule}"))?;
+        let before = names.get(..position).unwrap_or_default();
+        if before.contains(name) {
+            return Err(format!("the parameter {name} is given twice"));
+        }
+        let variable = variable(name);
+        let same = before
+            .iter()
+            .find(|other| self::variable(other) == variable);
+        if let Some(other) = same {
+            return Err(format!(
+                "the parameters {other} and {name} have the same variable {variable}: rename one"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_count(count: u128) -> Result<(), String> {
+    match count {
+        0 => Err("a sweep needs a combination".to_owned()),
+        count if count > MOST_COMBINATIONS as u128 => Err(format!(
+            "{count} combinations are too many: an Indexed Job and the objects of a run hold {MOST_COMBINATIONS}; use fewer values, or random samples (--samples)"
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,230 @@
+//! The values of a parameter, and all combinations of several.
+
+use super::{MOST_COMBINATIONS, Parameter, check_count};
+
+/// The values of a parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Values {
+    /// Single values.
+    List(Vec<String>),
+    /// All values of a range.
+    Range(Range),
+}
+
+/// A range, with both ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Range {
+    /// Integers.
+    Integers {
+        /// The lowest.
+        from: i64,
+        /// The highest.
+        to: i64,
+        /// Whether random samples are spread evenly over the orders of magnitude.
+        log: bool,
+    },
+    /// Real numbers, for random samples.
+    Numbers {
+        /// The lowest.
+        from: f64,
+        /// The highest.
+        to: f64,
+        /// Whether random samples are spread evenly over the orders of magnitude.
+        log: bool,
+    },
+}
+
+impl Range {
+    /// The number of values; `None` if it is a range of real numbers.
+    #[must_use]
+    pub fn len(&self) -> Option<u64> {
+        match self {
+            Self::Integers { from, to, .. } => Some(to.abs_diff(*from).saturating_add(1)),
+            Self::Numbers { .. } => None,
+        }
+    }
+
+    /// Whether it has no values.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == Some(0)
+    }
+
+    /// The value at a position in a range of integers.
+    pub(super) fn at(&self, position: u64) -> Option<i64> {
+        match self {
+            Self::Integers { from, to, .. } => {
+                let value = from.checked_add_unsigned(position)?;
+                (value <= *to).then_some(value)
+            }
+            Self::Numbers { .. } => None,
+        }
+    }
+}
+
+/// Reads the values of a parameter: `0.1,0.01`, `1..5`, `1..3,7`, `0.1..1.0` or
+/// `0.0001..0.1:log`. A range includes both ends.
+///
+/// # Errors
+/// The rule that the text violates.
+///
+/// ```
+/// use longshore_launcher::sweep::{Range, Values, parse_values};
+///
+/// let list = Values::List(vec!["0.1".to_owned(), "0.01".to_owned()]);
+/// assert_eq!(parse_values("0.1,0.01")?, list);
+/// let range = Range::Integers { from: 1, to: 5, log: false };
+/// assert_eq!(parse_values("1..5")?, Values::Range(range));
+/// assert!(parse_values("5..1").is_err());
+/// # Ok::<(), String>(())
+/// ```
+pub fn parse_values(text: &str) -> Result<Values, String> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    if let [part] = parts[..]
+        && let Some(range) = range(part)?
+    {
+        return Ok(Values::Range(range));
+    }
+    let mut values = Vec::new();
+    for part in parts {
+        if part.is_empty() {
+            return Err(
+                "a value is empty: write NAME=VALUE,VALUE; a list in longshore.toml can contain an empty string"
+                    .to_owned(),
+            );
+        }
+        match range(part)? {
+            None => values.push(part.to_owned()),
+            Some(Range::Numbers { .. }) => {
+                return Err(format!(
+                    "{part} is a range of real numbers, which cannot be combined with other values"
+                ));
+            }
+            Some(Range::Integers { log: true, .. }) => {
+                return Err(format!(
+                    "{part}: a range with a logarithmic scale cannot be combined with other values"
+                ));
+            }
+            Some(range) => expand(&range, &mut values)?,
+        }
+        check_length(values.len() as u64)?;
+    }
+    Ok(Values::List(values))
+}
+
+fn expand(range: &Range, values: &mut Vec<String>) -> Result<(), String> {
+    let count = range.len().unwrap_or_default();
+    check_length(count)?;
+    let numbers = (0..count).filter_map(|position| range.at(position));
+    values.extend(numbers.map(|number| number.to_string()));
+    Ok(())
+}
+
+fn check_length(count: u64) -> Result<(), String> {
+    match count > MOST_COMBINATIONS as u64 {
+        true => Err(format!(
+            "{count} values are too many: use at most {MOST_COMBINATIONS}, or random samples (--samples)"
+        )),
+        false => Ok(()),
+    }
+}
+
+/// A range; `None` if the text is a value. `../data` and `a..b` are values.
+fn range(text: &str) -> Result<Option<Range>, String> {
+    let Some((from, rest)) = text.split_once("..") else {
+        return Ok(None);
+    };
+    if !begins_as_number(from) {
+        return Ok(None);
+    }
+    let (to, log) = match rest.split_once(':') {
+        None => (rest, false),
+        Some((to, "log")) => (to, true),
+        Some((_, scale)) => {
+            return Err(format!(
+                "unknown scale {scale:?} in {text}: write {from}..TO:log"
+            ));
+        }
+    };
+    let wrong = || {
+        format!(
+            "{text} is not a range: write FROM..TO, as in 1..5 or 0.1..1.0; a list in longshore.toml can contain any string"
+        )
+    };
+    let is_ordered = |is_ordered: bool| match is_ordered {
+        true => Ok(()),
+        false => Err(format!(
+            "{text}: the end of a range must not be below its beginning"
+        )),
+    };
+    let scale = |is_positive: bool| match log && !is_positive {
+        true => Err(format!(
+            "{text}: a logarithmic scale needs a beginning above 0"
+        )),
+        false => Ok(()),
+    };
+    if let (Ok(from), Ok(to)) = (from.parse::<i64>(), to.parse::<i64>()) {
+        is_ordered(from <= to)?;
+        scale(from > 0)?;
+        return Ok(Some(Range::Integers { from, to, log }));
+    }
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
+    let (from, to) = number(from).zip(number(to)).ok_or_else(wrong)?;
+    is_ordered(from <= to)?;
+    scale(from > 0.0)?;
+    Ok(Some(Range::Numbers { from, to, log }))
+}
+
+fn begins_as_number(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let unsigned = unsigned.strip_prefix('.').unwrap_or(unsigned);
+    unsigned.starts_with(|letter: char| letter.is_ascii_digit())
+}
+
+/// All combinations of the values. The values of the last parameter change first.
+///
+/// # Errors
+/// The rule that a parameter or the number of combinations violates.
+pub fn grid(parameters: &[Parameter]) -> Result<Vec<Vec<String>>, String> {
+    let mut lists = Vec::new();
+    let mut count: u128 = 1;
+    for Parameter { name, values } in parameters {
+        let list = match values {
+            Values::List(list) => list.clone(),
+            Values::Range(Range::Integers { log: true, .. }) => {
+                return Err(format!(
+                    "{name}: a logarithmic scale is for random samples: add --samples N (`samples`), or list the values"
+                ));
+            }
+            Values::Range(range @ Range::Integers { .. }) => {
+                let mut list = Vec::new();
+                expand(range, &mut list).map_err(|rule| format!("{name}: {rule}"))?;
+                list
+            }
+            Values::Range(Range::Numbers { .. }) => {
+                return Err(format!(
+                    "{name}: a range of real numbers is for random samples: add --samples N (`samples`), or list the values"
+                ));
+            }
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        if let Some(again) = list.iter().find(|value| !seen.insert(value.as_str())) {
+            return Err(format!("{name}: the value {again:?} is given twice"));
+        }
+        count = count.saturating_mul(list.len() as u128);
+        lists.push(list);
+    }
+    check_count(count)?;
+    let mut combinations: Vec<Vec<String>> = vec![Vec::new()];
+    for list in &lists {
+        let longer = combinations.iter().flat_map(|combination| {
+            list.iter().map(|value| {
+                let mut longer = combination.clone();
+                longer.push(value.clone());
+                longer
+            })
+        });
+        combinations = longer.collect();
+    }
+    Ok(combinations)
+}

@@ -1,0 +1,44 @@
+//! The sweeps of a cluster: their tables, and retries of their failed combinations.
+
+mod error;
+mod logs;
+mod metrics;
+mod objects;
+mod retry;
+mod table;
+
+use futures::future::BoxFuture;
+use longshore_client::Cluster;
+
+pub use error::SweepError;
+pub use table::{MetricSources, SweepTable};
+
+use crate::{plan::Plan, run::Run};
+
+/// Reads the combinations of a sweep with their states and metrics, those of retries merged.
+/// `run` is the sweep or a retry of it.
+///
+/// # Errors
+/// See [`SweepError`].
+pub fn table<'a>(
+    cluster: &'a Cluster,
+    run: &'a Run,
+    metrics: MetricSources<'a>,
+) -> BoxFuture<'a, Result<SweepTable, SweepError>> {
+    // Boxed, so that this crate compiles the future, not each crate that awaits it.
+    Box::pin(table::read(cluster, run, metrics))
+}
+
+/// Plans a run of the combinations of a sweep that failed or were cancelled, with the same code,
+/// command and settings. `run` is the sweep or a retry of it.
+///
+/// # Errors
+/// [`SweepError::NothingToRetry`] if there are none, and see [`SweepError`].
+pub fn retry<'a>(
+    cluster: &'a Cluster,
+    run: &'a Run,
+    suffix: &'a str,
+) -> BoxFuture<'a, Result<Plan, SweepError>> {
+    // As above.
+    Box::pin(retry::plan(cluster, run, suffix))
+}
