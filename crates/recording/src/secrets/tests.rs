@@ -1,0 +1,107 @@
+//! Tests of the redaction of objects.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn redacted(body: Value, sensitivity: Sensitivity) -> Value {
+    let mut json = Json::from(body);
+    redact(&mut json, sensitivity);
+    serde_json::to_value(&json).unwrap()
+}
+
+#[test]
+fn the_data_of_a_secret_is_replaced_and_its_names_stay() {
+    let secret = json!({
+        "kind": "Secret",
+        "apiVersion": "v1",
+        "metadata": {"name": "s", "annotations": {
+            LAST_APPLIED: "{\"stringData\":{\"password\":\"hunter2\"}}",
+            "other": "kept",
+        }},
+        "data": {"password": "aHVudGVyMg=="},
+        "stringData": {"user": "me", "removed": null},
+        "type": "Opaque",
+    });
+    let expected = json!({
+        "kind": "Secret",
+        "apiVersion": "v1",
+        "metadata": {"name": "s", "annotations": {LAST_APPLIED: MARKER, "other": "kept"}},
+        "data": {"password": MARKER},
+        "stringData": {"user": MARKER, "removed": null},
+        "type": "Opaque",
+    });
+    // By its kind, wherever it is.
+    assert_eq!(redacted(secret.clone(), Sensitivity::None), expected);
+    let list = json!({"kind": "List", "items": [secret.clone()]});
+    assert_eq!(
+        redacted(list, Sensitivity::None),
+        json!({"kind": "List", "items": [expected.clone()]})
+    );
+    let event = json!({"type": "ADDED", "object": secret.clone()});
+    assert_eq!(
+        redacted(event, Sensitivity::Secret),
+        json!({"type": "ADDED", "object": expected})
+    );
+}
+
+#[test]
+fn objects_without_a_kind_are_redacted_by_the_path_of_the_request() {
+    let data = json!({"data": {"a": "c2VjcmV0"}});
+    let hidden = json!({"data": {"a": MARKER}});
+    assert_eq!(redacted(data.clone(), Sensitivity::Secret), hidden);
+    let list = json!({"kind": "SecretList", "items": [data.clone()]});
+    let hidden_list = json!({"kind": "SecretList", "items": [hidden]});
+    assert_eq!(redacted(list.clone(), Sensitivity::Secret), hidden_list);
+    assert_eq!(redacted(list, Sensitivity::None), hidden_list);
+    // As in a ConfigMap.
+    assert_eq!(redacted(data.clone(), Sensitivity::None), data);
+    let patch = json!([
+        {"op": "replace", "path": "/data/a", "value": "c2VjcmV0"},
+        {"op": "add", "path": "/data", "value": {"b": "c2VjcmV0"}},
+        {"op": "remove", "path": "/data/c"},
+    ]);
+    assert_eq!(
+        redacted(patch, Sensitivity::Secret),
+        json!([
+            {"op": "replace", "path": "/data/a", "value": MARKER},
+            {"op": "add", "path": "/data", "value": {"b": MARKER}},
+            {"op": "remove", "path": "/data/c"},
+        ])
+    );
+}
+
+#[test]
+fn issued_and_reviewed_tokens_are_replaced() {
+    let request = json!({
+        "kind": "TokenRequest",
+        "spec": {"audiences": ["a"]},
+        "status": {"token": "opaque", "expirationTimestamp": "2030-01-01T00:00:00Z"},
+    });
+    let hidden = redacted(request, Sensitivity::None);
+    assert_eq!(hidden["status"]["token"], MARKER);
+    assert_eq!(hidden["spec"]["audiences"][0], "a");
+    let review = json!({"spec": {"token": "opaque"}});
+    assert_eq!(
+        redacted(review, Sensitivity::Token),
+        json!({"spec": {"token": MARKER}})
+    );
+}
+
+#[test]
+fn tokens_in_texts_are_replaced_but_names_are_not() {
+    let body = json!({
+        "kind": "Event",
+        "metadata": {"name": "worker.17f3c2d1a4b5c6d7"},
+        "message": "joined with abcdef.0123456789abcdef",
+    });
+    assert_eq!(
+        redacted(body, Sensitivity::None),
+        json!({
+            "kind": "Event",
+            "metadata": {"name": "worker.17f3c2d1a4b5c6d7"},
+            "message": "joined with REDACTED",
+        })
+    );
+}
