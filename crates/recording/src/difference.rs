@@ -53,6 +53,7 @@ pub(crate) fn differences(request: &Request, recorded: &Request) -> Vec<String> 
     }
     if request.path != recorded.path {
         found.push("its path differs".to_owned());
+        return found;
     }
     let (own, other) = (request.compared_query(), recorded.compared_query());
     let value = |query: &[(String, String)], name: &str| {

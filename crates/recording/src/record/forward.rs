@@ -8,7 +8,11 @@ use hyper::{body::Incoming, upgrade::OnUpgrade};
 use hyper_util::rt::TokioIo;
 use longshore_client::Cluster;
 
-use super::{Counts, sink::Sink, tap::Tap};
+use super::{
+    Counts,
+    sink::Sink,
+    tap::{Pending, Tap},
+};
 use crate::{
     accept,
     content::Content,
@@ -41,6 +45,7 @@ pub(super) struct Forwarder {
     pub(super) sink: Arc<Sink>,
     pub(super) counts: Arc<Counts>,
     pub(super) body_limit: usize,
+    pub(super) pending: Pending,
 }
 
 impl Forwarder {
@@ -112,7 +117,8 @@ impl Forwarder {
                 .headers_mut()
                 .insert(header::CONTENT_LENGTH, length);
         }
-        let (sink, limit) = (self.sink.clone(), self.body_limit);
+        let sink = (self.sink.clone(), self.pending.clone());
+        let limit = self.body_limit;
         response.map(|body| {
             let body = body.map_err(Into::into).boxed_unsync();
             Tap::new(body, (id, recorded, recorded_head), sink, limit).boxed_unsync()

@@ -11,11 +11,13 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use futures::future::BoxFuture;
 use longshore_client::Cluster;
 use serde::Serialize;
+use tokio::sync::mpsc;
 
 use self::{forward::Forwarder, sink::Sink};
 use crate::{error::Error, listen::Server};
@@ -30,6 +32,8 @@ pub struct RecordOptions {
 
 /// The default of [`RecordOptions::body_limit`].
 const BODY_LIMIT: usize = 8 << 20;
+/// How long the end of a recording waits for responses.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum of [`RecordOptions::body_limit`].
 pub const MAX_BODY_LIMIT: usize = 16 << 20;
 
@@ -62,6 +66,8 @@ pub struct Recorder {
     counts: Arc<Counts>,
     sink: Arc<Sink>,
     path: PathBuf,
+    /// Ends when no response is being recorded.
+    pending: mpsc::Receiver<()>,
 }
 
 #[derive(Debug, Default)]
@@ -86,11 +92,13 @@ impl Recorder {
             let namespace = cluster.default_namespace().to_owned();
             let sink = Arc::new(Sink::create(&path, &namespace)?);
             let counts = Arc::<Counts>::default();
+            let (sender, pending) = mpsc::channel(1);
             let forwarder = Arc::new(Forwarder {
                 cluster,
                 sink: sink.clone(),
                 counts: counts.clone(),
                 body_limit: options.body_limit.min(MAX_BODY_LIMIT),
+                pending: sender,
             });
             let handler = move |request| -> BoxFuture<'static, _> {
                 Box::pin(forwarder.clone().forward(request))
@@ -101,6 +109,7 @@ impl Recorder {
                 counts,
                 sink,
                 path,
+                pending,
             })
         })
     }
@@ -123,16 +132,19 @@ impl Recorder {
         &self.path
     }
 
-    /// Stops the proxy, and returns what it has recorded.
-    #[must_use]
-    pub fn finish(self) -> Summary {
+    /// Stops the proxy, and returns what it has recorded. Waits a few seconds for responses of
+    /// which a client has not read the end.
+    pub async fn finish(self) -> Summary {
         let Self {
             server,
             counts,
             sink,
+            mut pending,
             ..
         } = self;
         drop(server);
+        // Nothing is sent: it returns when the last sender is dropped.
+        let _ = tokio::time::timeout(FINISH_TIMEOUT, pending.recv()).await;
         let (omitted, incomplete) = sink.finish();
         Summary {
             requests: counts.requests.load(Ordering::Relaxed),

@@ -4,18 +4,20 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use http::header;
 use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use tokio::sync::mpsc;
 
 use super::sink::Sink;
 use crate::{
     content::Content,
     line::{End, Head, ResponseBody as RecordedBody},
-    listen::{BoxError, ResponseBody},
+    listen::{BoxError, ResponseBody, full},
     request::Request,
     resource::Form,
 };
@@ -23,11 +25,17 @@ use crate::{
 /// A part of a log is recorded with at most so many bytes before the end of its line.
 const MAX_LOG_LINE: usize = 64 << 10;
 
+/// How long the rest of a response is read that the client does not read.
+const REST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A value that exists as long as a response is being recorded.
+pub(super) type Pending = mpsc::Sender<()>;
+
 /// A body that is recorded while it is sent.
 pub(super) struct Tap {
     inner: ResponseBody,
-    copy: Copy,
-    is_done: bool,
+    /// `None` after the end was recorded.
+    copy: Option<Copy>,
 }
 
 /// What is recorded of a body.
@@ -42,13 +50,14 @@ struct Copy {
     /// The bytes that are not yet recorded.
     buffer: Vec<u8>,
     is_over: bool,
+    _pending: Pending,
 }
 
 impl Tap {
     pub(super) fn new(
         inner: ResponseBody,
         (id, request, head): (u64, Request, Head),
-        sink: Arc<Sink>,
+        (sink, pending): (Arc<Sink>, Pending),
         limit: usize,
     ) -> Self {
         let form = match head.status.is_success() {
@@ -68,11 +77,11 @@ impl Tap {
             begin: Instant::now(),
             buffer: Vec::new(),
             is_over: false,
+            _pending: pending,
         };
         let mut tap = Self {
             inner,
-            copy,
-            is_done: false,
+            copy: Some(copy),
         };
         if tap.inner.is_end_stream() {
             tap.end(Some(End::Server));
@@ -82,8 +91,8 @@ impl Tap {
 
     /// Records the end, once; `None` if the connection was lost.
     fn end(&mut self, end: Option<End>) {
-        if !std::mem::replace(&mut self.is_done, true) {
-            self.copy.end(end);
+        if let Some(copy) = self.copy.take() {
+            copy.end(end);
         }
     }
 }
@@ -100,8 +109,8 @@ impl Body for Tap {
         let frame = ready!(Pin::new(&mut this.inner).poll_frame(cx));
         match &frame {
             Some(Ok(frame)) => {
-                if let Some(data) = frame.data_ref() {
-                    this.copy.data(data);
+                if let (Some(data), Some(copy)) = (frame.data_ref(), &mut this.copy) {
+                    copy.data(data);
                 }
                 if this.inner.is_end_stream() {
                     this.end(Some(End::Server));
@@ -123,9 +132,41 @@ impl Body for Tap {
 }
 
 impl Drop for Tap {
+    /// Records the rest of a response that the client does not read, so that another client
+    /// can. A stream ends with its client.
     fn drop(&mut self) {
-        self.end(Some(End::Client));
+        let Some(copy) = self.copy.take() else {
+            return;
+        };
+        let runtime = tokio::runtime::Handle::try_current();
+        match (copy.form, runtime) {
+            (Form::Whole, Ok(runtime)) => {
+                let inner = std::mem::replace(&mut self.inner, full(""));
+                runtime.spawn(rest(inner, copy));
+            }
+            _ => copy.end(Some(End::Client)),
+        }
     }
+}
+
+/// Reads and records the rest of a response.
+async fn rest(mut inner: ResponseBody, mut copy: Copy) {
+    let reading = async {
+        while !copy.is_over {
+            match inner.frame().await {
+                Some(Ok(frame)) => {
+                    if let Some(data) = frame.data_ref() {
+                        copy.data(data);
+                    }
+                }
+                Some(Err(_)) => return None,
+                None => break,
+            }
+        }
+        Some(End::Server)
+    };
+    let end = tokio::time::timeout(REST_TIMEOUT, reading).await;
+    copy.end(end.unwrap_or(Some(End::Client)));
 }
 
 impl Copy {
@@ -202,7 +243,7 @@ impl Copy {
         }
     }
 
-    fn end(&mut self, end: Option<End>) {
+    fn end(mut self, end: Option<End>) {
         if self.form != Form::Whole {
             // An incomplete event cannot be replayed.
             if self.form == Form::Log {

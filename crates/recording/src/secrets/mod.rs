@@ -23,14 +23,27 @@ pub(crate) fn redact(body: &mut Json, sensitivity: Sensitivity) {
             if let Json::List(operations) = body {
                 operations.iter_mut().for_each(redact_operation);
             }
-            redact_secret(body);
-            // The event of a watch.
-            body.all_mut("object").for_each(redact_secret);
+            redact_all(body);
         }
         Sensitivity::Token => redact_token(body),
         Sensitivity::None => {}
     }
     walk(body);
+}
+
+/// Redacts every object in a body with Secrets: also the items of lists, the objects of events,
+/// and the metadata in the rows of tables.
+fn redact_all(json: &mut Json) {
+    match json {
+        Json::Object(_) => {
+            redact_secret(json);
+            if let Json::Object(fields) = json {
+                fields.iter_mut().for_each(|(_, value)| redact_all(value));
+            }
+        }
+        Json::List(items) => items.iter_mut().for_each(redact_all),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => {}
+    }
 }
 
 /// Redacts objects by their kind, wherever they are, and texts by their form.
@@ -58,12 +71,24 @@ fn walk(json: &mut Json) {
         }
         Json::List(items) => items.iter_mut().for_each(walk),
         Json::Text(text) => {
-            if let Some(redacted) = redact_text(text) {
+            if is_copy_of_secret(text) {
+                MARKER.clone_into(text);
+            } else if let Some(redacted) = redact_text(text) {
                 *text = redacted;
             }
         }
         Json::Null | Json::Bool(_) | Json::Number(_) => {}
     }
+}
+
+/// Whether a text is the JSON of a Secret, as the annotation of `kubectl apply`.
+fn is_copy_of_secret(text: &str) -> bool {
+    text.starts_with('{')
+        && text.contains("Secret")
+        && serde_json::from_str(text).is_ok_and(|json: Json| {
+            let mut kinds = json.all("kind").filter_map(Json::as_text);
+            kinds.any(|kind| kind == "Secret")
+        })
 }
 
 fn marker() -> Json {

@@ -47,6 +47,28 @@ fn the_data_of_a_secret_is_replaced_and_its_names_stay() {
 }
 
 #[test]
+fn copies_of_a_secret_in_annotations_are_replaced() {
+    let metadata = json!({"annotations": {
+        LAST_APPLIED: "{\"kind\":\"Secret\",\"stringData\":{\"password\":\"hunter2\"}}\n",
+    }});
+    let hidden = json!({"annotations": {LAST_APPLIED: MARKER}});
+    let table = |metadata: &Value| {
+        json!({"kind": "Table", "rows": [{"cells": ["s", "Opaque"], "object": {
+            "kind": "PartialObjectMetadata", "metadata": metadata,
+        }}]})
+    };
+    for sensitivity in [Sensitivity::Secret, Sensitivity::None] {
+        assert_eq!(redacted(table(&metadata), sensitivity), table(&hidden));
+    }
+    // Other objects keep theirs.
+    let other = json!({"metadata": {"annotations": {LAST_APPLIED: "{\"kind\":\"ConfigMap\"}"}}});
+    assert_eq!(redacted(other.clone(), Sensitivity::None), other);
+    let event = json!({"type": "ADDED", "object": table(&metadata)});
+    let event = redacted(event, Sensitivity::Secret);
+    assert_eq!(event["object"], table(&hidden));
+}
+
+#[test]
 fn objects_without_a_kind_are_redacted_by_the_path_of_the_request() {
     let data = json!({"data": {"a": "c2VjcmV0"}});
     let hidden = json!({"data": {"a": MARKER}});
