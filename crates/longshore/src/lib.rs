@@ -29,6 +29,7 @@ pub use longshore_client::{
     doctest,
     feature = "embedded",
     feature = "launcher",
+    feature = "recording",
     feature = "resolver",
     feature = "zenml"
 ))]
@@ -38,6 +39,9 @@ mod documents {
 
     #[doc = include_str!("../../../docs/faults.md")]
     struct Faults;
+
+    #[doc = include_str!("../../../docs/recording.md")]
+    struct Recording;
 
     #[doc = include_str!("../../../docs/resolver.md")]
     struct Resolver;

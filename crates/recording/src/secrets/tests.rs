@@ -127,3 +127,73 @@ fn tokens_in_texts_are_replaced_but_names_are_not() {
         })
     );
 }
+
+mod noise {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::content::Content;
+
+    const PASSWORD: &str = "hunter2-Zx9";
+
+    /// Any JSON, with the names of fields that matter.
+    fn any_json() -> impl Strategy<Value = Value> {
+        let name = prop::sample::select(vec!["kind", "data", "items", "metadata", "object", "a"]);
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            prop::sample::select(vec!["Secret", "Pod", "{", "x"]).prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 24, 4, move |inner| {
+            let field = (name.clone(), inner.clone());
+            prop_oneof![
+                prop::collection::vec(inner, 0..4).prop_map(Value::from),
+                prop::collection::vec(field, 0..4).prop_map(|fields| {
+                    let fields = fields.into_iter();
+                    fields
+                        .map(|(name, value)| (name.to_owned(), value))
+                        .collect()
+                }),
+            ]
+        })
+    }
+
+    /// A Secret with a password in all the places where it can be.
+    fn secret() -> Value {
+        let copy = json!({"kind": "Secret", "stringData": {"a": PASSWORD}}).to_string();
+        json!({
+            "kind": "Secret",
+            "metadata": {"annotations": {LAST_APPLIED: copy}},
+            "data": {"a": PASSWORD, "b": [PASSWORD]},
+            "stringData": {"a": PASSWORD},
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_password_of_a_secret_is_never_written(
+            around in any_json(),
+            field in prop::sample::select(vec!["items", "object", "a", "data"]),
+            cut in any::<prop::sample::Index>(),
+            path_says_so: bool,
+        ) {
+            let mut body = json!({"around": around});
+            body[field] = json!([{"object": secret()}, secret()]);
+            let sensitivity = match path_says_so {
+                true => Sensitivity::Secret,
+                false => Sensitivity::None,
+            };
+            let text = body.to_string();
+            let content = Content::of(text.as_bytes(), "application/json", sensitivity);
+            let written = serde_json::to_string(&Content::into_fields(content)).unwrap();
+            prop_assert!(!written.contains(PASSWORD), "{written}");
+
+            // A body that is cut is not JSON.
+            let text = &text.as_bytes()[..cut.index(text.len())];
+            let content = Content::of(text, "application/json", Sensitivity::Secret);
+            let written = serde_json::to_string(&Content::into_fields(content)).unwrap();
+            prop_assert!(!written.contains(PASSWORD), "{written}");
+        }
+    }
+}
