@@ -8,6 +8,7 @@ use longshore::{
     launcher::{
         LaunchError, config::ConfigError, follow, run_outputs::RunOutputsError, runs::RunsError,
     },
+    recording::Error as RecordingError,
     resolver::{Error as ResolverError, PodError, SpecError, render::RenderError},
     zenml::ZenmlError,
 };
@@ -21,6 +22,13 @@ pub(crate) enum Failure {
     Zenml(ZenmlError),
     Launch(LaunchError),
     Config(ConfigError),
+    Recording(RecordingError),
+}
+
+impl From<RecordingError> for Failure {
+    fn from(error: RecordingError) -> Self {
+        Self::Recording(error)
+    }
 }
 
 impl From<LaunchError> for Failure {
@@ -107,6 +115,8 @@ pub(crate) fn raised(py: Python<'_>, failure: Failure) -> PyErr {
         Failure::Zenml(error) => zenml(py, &error),
         Failure::Launch(LaunchError::Cluster(error)) => client(py, &error),
         Failure::Launch(error) => one(py, "LaunchError", &error.to_string()),
+        Failure::Recording(RecordingError::Client(error)) => client(py, &error),
+        Failure::Recording(error) => one(py, "ConfigError", &chain(&error)),
         Failure::Config(error) => one(py, "InvalidError", &error.to_string()),
     };
     made.unwrap_or_else(|problem| problem)
