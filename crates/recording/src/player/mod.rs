@@ -10,7 +10,7 @@ pub use report::{NotRecorded, Report};
 
 use crate::{
     difference::{differences, nearest},
-    recording::{Exchange, Recording},
+    recording::{Answer, Exchange, Recording},
     request::{Key, Request},
     resource::{Form, has_volatile_body},
 };
@@ -57,7 +57,8 @@ impl Player {
                 .entry(exchange.request.key())
                 .or_default()
                 .push(index);
-            if let Some(key) = exchange.request.watch_key() {
+            let watch = exchange.request.watch_key();
+            if let Some(key) = watch.filter(|_| is_stream(exchange)) {
                 watches.entry(key).or_insert(index);
             }
         }
@@ -111,10 +112,16 @@ impl Player {
         let any_body = self.matching.ignore_bodies || has_volatile_body(&request.path);
         let next = with_body().find(is_unused);
         let next = next.or_else(|| candidates.iter().filter(|_| any_body).find(is_unused));
-        if next.is_some() || self.matching.strict || !repeats(request) {
+        let is_read = matches!(request.method, Method::GET | Method::HEAD);
+        if next.is_some() || self.matching.strict || !is_read {
             return next.copied();
         }
-        with_body().next_back().copied()
+        let last = with_body().next_back().copied();
+        last.filter(|index| {
+            let exchange = self.recording.exchanges.get(*index);
+            // The events of a watch are those after one version: they are not sent again.
+            exchange.is_some_and(|exchange| request.form() != Form::Watch || !is_stream(exchange))
+        })
     }
 
     /// Whether a watch continues one that has been recorded, from a later version.
@@ -150,9 +157,8 @@ impl Player {
     }
 }
 
-/// Whether the last response to a request is used again.
-fn repeats(request: &Request) -> bool {
-    matches!(request.method, Method::GET | Method::HEAD) && request.form() != Form::Watch
+fn is_stream(exchange: &Exchange) -> bool {
+    matches!(exchange.answer, Answer::Stream(_))
 }
 
 /// What differs between a request and the nearest recorded one.

@@ -118,6 +118,19 @@ fn a_watch_that_continues_a_replayed_one_stays_open() {
 }
 
 #[test]
+fn a_refused_watch_is_refused_again() {
+    // The response has no stream.
+    let refused = "/api/v1/pods?watch=1&resourceVersion=5";
+    let mut player = player(&[("GET", refused, "")], Matching::default());
+    for _ in 0..2 {
+        assert_eq!(ask(&mut player, ("GET", refused, "")), Ok(0));
+    }
+    let later = "/api/v1/pods?watch=1&resourceVersion=6";
+    let message = ask(&mut player, ("GET", later, "")).unwrap_err();
+    assert!(message.contains("its resourceVersion is"), "{message}");
+}
+
+#[test]
 fn a_table_is_not_the_response_to_a_request_for_objects() {
     let mut player = player(&[GET], Matching::default());
     let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
