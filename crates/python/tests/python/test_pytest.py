@@ -101,11 +101,14 @@ RECORDING = (
 
 
 class Replays(unittest.TestCase):
-    def replay(self, **options: bool) -> longshore.Replay:
-        folder = self.enterContext(tempfile.TemporaryDirectory())
-        path = Path(folder, "maps.jsonl")
+    def replay(self) -> longshore.Replay:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name, "maps.jsonl")
         path.write_text(RECORDING)
-        return self.enterContext(longshore.Replay(path, **options))
+        replay = longshore.Replay(path)
+        self.addCleanup(replay.stop)
+        return replay
 
     def test_a_replay_reports_what_it_has_served(self) -> None:
         replay = self.replay()
