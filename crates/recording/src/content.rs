@@ -44,9 +44,15 @@ impl Content {
         if body.is_empty() {
             return None;
         }
-        if let Some(mut json) = decode(body, media_type) {
-            redact(&mut json, sensitivity);
-            let raw = serde_json::to_string(&json).and_then(RawValue::from_string);
+        if let Some(json) = decode(body, media_type) {
+            let mut redacted = json.clone();
+            redact(&mut redacted, sensitivity);
+            // Text that happens to be JSON, such as the line of a log, stays as it is.
+            let is_text = !is_declared(body, media_type);
+            if is_text && sensitivity == Sensitivity::None && redacted == json {
+                return Some(Self::Text(String::from_utf8_lossy(body).into_owned()));
+            }
+            let raw = serde_json::to_string(&redacted).and_then(RawValue::from_string);
             if let Ok(raw) = raw {
                 return Some(Self::Json(raw));
             }
@@ -124,19 +130,18 @@ impl ContentFields {
     }
 }
 
+/// Whether a body is declared to be JSON, or a format that is recorded as JSON.
+fn is_declared(body: &[u8], media_type: &str) -> bool {
+    media_type.contains("json") || media_type.contains("yaml") || protobuf::is_protobuf(body)
+}
+
 /// The JSON of a body in JSON, YAML or Kubernetes' protobuf.
 fn decode(body: &[u8], media_type: &str) -> Option<Json> {
     if protobuf::is_protobuf(body) {
         return protobuf::decode(body).ok().map(Json::from);
     }
     if let Ok(json) = serde_json::from_slice(body) {
-        // A number in a log, for example, is text.
-        let is_declared = media_type.contains("json") || media_type.contains("yaml");
-        return match &json {
-            Json::Object(_) | Json::List(_) => Some(json),
-            _ if is_declared => Some(json),
-            _ => None,
-        };
+        return Some(json);
     }
     if media_type.contains("yaml") && yaml::check(body).is_ok() {
         let json = serde_yaml_ng::from_slice(body).ok();
@@ -162,7 +167,10 @@ mod tests {
         let yaml = of(b"b: 1\na: x\n", "application/apply-patch+yaml", plain);
         assert_eq!(yaml.json.unwrap().get(), r#"{"b":1,"a":"x"}"#);
         assert_eq!(of(b"ok", "text/plain", plain).text.unwrap(), "ok");
-        assert_eq!(of(b"1\n", "text/plain", plain).text.unwrap(), "1\n");
+        for log in ["1\n", "{\"a\": 1}\n", "[1,  2]"] {
+            let text = of(log.as_bytes(), "text/plain", plain).text;
+            assert_eq!(text.unwrap(), log);
+        }
         assert_eq!(of(b"\xff\x00", "", plain).base64.unwrap(), "/wA=");
         assert!(Content::of(b"", "application/json", plain).is_none());
     }
@@ -184,6 +192,15 @@ mod tests {
             let fields = of(body, "application/cbor", Sensitivity::Secret);
             assert!(fields.omitted.is_some() && fields.text.is_none());
             assert!(fields.base64.is_none() && fields.json.is_none());
+        }
+    }
+
+    #[test]
+    fn json_with_a_secret_is_redacted_also_if_it_is_not_declared() {
+        let body = br#"{"kind":"Secret","data":{"a":"aHVudGVyMg=="}}"#;
+        for media_type in ["", "text/plain", "application/x-www-form-urlencoded"] {
+            let json = of(body, media_type, Sensitivity::None).json.unwrap();
+            assert_eq!(json.get(), r#"{"kind":"Secret","data":{"a":"REDACTED"}}"#);
         }
     }
 

@@ -27,7 +27,6 @@ fn similarity(request: &Request, recorded: &Request) -> impl Ord + use<> {
         request.method == recorded.method,
         common,
         std::cmp::Reverse(differing),
-        request.has_body_of(recorded),
     )
 }
 

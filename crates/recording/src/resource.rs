@@ -1,6 +1,8 @@
 //! What a request does, by its path and query: whether it may contain secrets, and whether its
 //! response is a stream. Pure.
 
+use percent_encoding::percent_decode_str;
+
 /// Which secrets a request or its response contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sensitivity {
@@ -53,7 +55,8 @@ fn resource(path: &str) -> (&str, &str) {
 
 /// Whether a request of this path contains secrets.
 pub(crate) fn sensitivity(path: &str) -> Sensitivity {
-    match resource(path) {
+    let path = percent_decode_str(path).decode_utf8_lossy();
+    match resource(&path) {
         ("secrets", _) => Sensitivity::Secret,
         ("serviceaccounts", "token") | ("tokenreviews", _) => Sensitivity::Token,
         _ => Sensitivity::None,
@@ -97,6 +100,7 @@ mod tests {
             ("/api/v1/secrets", Sensitivity::Secret),
             ("/api/v1/namespaces/a/secrets/b", Sensitivity::Secret),
             ("/api/v1/watch/namespaces/a/secrets", Sensitivity::Secret),
+            ("/api/v1/namespaces/a/%73ecrets/b", Sensitivity::Secret),
             (
                 "/apis/example.com/v1/namespaces/a/secrets",
                 Sensitivity::Secret,

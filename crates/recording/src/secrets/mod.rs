@@ -64,7 +64,8 @@ fn walk(json: &mut Json) {
         Json::Object(fields) => {
             for (name, value) in fields {
                 match value {
-                    Json::Text(_) if NAMES.contains(&name.as_str()) => {}
+                    Json::Text(text)
+                        if NAMES.contains(&name.as_str()) && !contains_token(text.as_bytes()) => {}
                     value => walk(value),
                 }
             }

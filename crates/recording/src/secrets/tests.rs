@@ -117,6 +117,7 @@ fn tokens_in_texts_are_replaced_but_names_are_not() {
         "kind": "Event",
         "metadata": {"name": "worker.17f3c2d1a4b5c6d7"},
         "message": "joined with abcdef.0123456789abcdef",
+        "uid": "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2ln",
     });
     assert_eq!(
         redacted(body, Sensitivity::None),
@@ -124,6 +125,7 @@ fn tokens_in_texts_are_replaced_but_names_are_not() {
             "kind": "Event",
             "metadata": {"name": "worker.17f3c2d1a4b5c6d7"},
             "message": "joined with REDACTED",
+            "uid": "REDACTED",
         })
     );
 }
