@@ -1,6 +1,7 @@
 //! Longshore for Rust: a Kubernetes client. Features add the other parts:
 //! `resolver` the resolver for cluster specs, `launcher` the launcher of jobs, `zenml` the
-//! launcher of ZenML's pipelines, and `embedded` an embedded cluster.
+//! launcher of ZenML's pipelines, `recording` recorded requests for tests, and `embedded` an
+//! embedded cluster.
 //!
 //! This crate only re-exports the other crates.
 
@@ -11,6 +12,8 @@ pub use longshore_embedded as embedded;
 #[cfg(feature = "launcher")]
 pub use longshore_launcher as launcher;
 pub use longshore_model as model;
+#[cfg(feature = "recording")]
+pub use longshore_recording as recording;
 #[cfg(feature = "resolver")]
 pub use longshore_resolver as resolver;
 #[cfg(feature = "zenml")]
@@ -26,6 +29,7 @@ pub use longshore_client::{
     doctest,
     feature = "embedded",
     feature = "launcher",
+    feature = "recording",
     feature = "resolver",
     feature = "zenml"
 ))]
@@ -35,6 +39,9 @@ mod documents {
 
     #[doc = include_str!("../../../docs/faults.md")]
     struct Faults;
+
+    #[doc = include_str!("../../../docs/recording.md")]
+    struct Recording;
 
     #[doc = include_str!("../../../docs/resolver.md")]
     struct Resolver;

@@ -9,6 +9,7 @@ use longshore::{
         LaunchError, config::ConfigError, follow, run_outputs::RunOutputsError, runs::RunsError,
         sweeps::SweepError,
     },
+    recording::Error as RecordingError,
     resolver::{Error as ResolverError, PodError, SpecError, render::RenderError},
     zenml::ZenmlError,
 };
@@ -22,6 +23,13 @@ pub(crate) enum Failure {
     Zenml(ZenmlError),
     Launch(LaunchError),
     Config(ConfigError),
+    Recording(RecordingError),
+}
+
+impl From<RecordingError> for Failure {
+    fn from(error: RecordingError) -> Self {
+        Self::Recording(error)
+    }
 }
 
 impl From<LaunchError> for Failure {
@@ -117,6 +125,8 @@ pub(crate) fn raised(py: Python<'_>, failure: Failure) -> PyErr {
         Failure::Zenml(error) => zenml(py, &error),
         Failure::Launch(LaunchError::Cluster(error)) => client(py, &error),
         Failure::Launch(error) => one(py, "LaunchError", &error.to_string()),
+        Failure::Recording(RecordingError::Client(error)) => client(py, &error),
+        Failure::Recording(error) => one(py, "ConfigError", &chain(&error)),
         Failure::Config(error) => one(py, "InvalidError", &error.to_string()),
     };
     made.unwrap_or_else(|problem| problem)

@@ -17,6 +17,7 @@ mod options;
 mod outputs;
 mod program;
 mod proxy;
+mod recording;
 mod resolver;
 mod runs;
 mod selector;
@@ -47,6 +48,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<objects::View>()?;
     module.add_class::<item::Watch>()?;
     module.add_class::<proxy::Proxy>()?;
+    module.add_class::<recording::Replay>()?;
     module.add_class::<resolver::Resolver>()?;
     module.add_class::<resolver::Generations>()?;
     module.add_class::<spec::ClusterSpec>()?;

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    os::unix::process::{CommandExt as _, ExitStatusExt as _},
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
@@ -11,8 +11,9 @@ use clap::Args;
 use longshore_embedded::{EmbeddedCluster, NAME, Options, envtest::Assets};
 
 use crate::{
-    env,
+    child, env,
     error::{Error, Kind, Result},
+    interrupt::Interrupt,
     ui,
 };
 
@@ -87,14 +88,12 @@ pub(crate) async fn envtest(args: EnvtestArgs) -> Result<ExitCode> {
         .args(arguments)
         .env(ASSETS, &folder)
         .exec();
-    Err(not_started(program, &error))
+    Err(child::not_started(program, &error))
 }
 
 /// Runs the command beside a cluster of its own.
 async fn with_cluster(command: &[OsString]) -> Result<ExitCode> {
-    let Some((program, arguments)) = command.split_first() else {
-        return Err(Error::usage("no command to run"));
-    };
+    let mut signals = Interrupt::listen()?;
     let program_dir = std::env::current_exe();
     let program_dir = program_dir
         .ok()
@@ -112,29 +111,13 @@ async fn with_cluster(command: &[OsString]) -> Result<ExitCode> {
         "cluster {NAME} of this command at {}",
         cluster.url().unwrap_or_default()
     ));
-    let child = tokio::process::Command::new(program)
-        .args(arguments)
-        .env("USE_EXISTING_CLUSTER", "true")
-        .env("KUBECONFIG", kubeconfig)
-        .status();
-    // The terminal sends Ctrl-C to the command, too; its end decides.
-    let ignored = async {
-        while tokio::signal::ctrl_c().await.is_ok() {}
-        std::future::pending().await
-    };
-    let status = tokio::select! {
-        status = child => status,
-        status = ignored => status,
-    };
+    let variables = vec![
+        ("USE_EXISTING_CLUSTER", "true".into()),
+        ("KUBECONFIG", kubeconfig.into()),
+    ];
+    let code = child::run(command, variables, &mut signals).await;
     cluster.stop().await;
-    let status = status.map_err(|error| not_started(program, &error))?;
-    let code = status.code().or_else(|| Some(128 + status.signal()?));
-    Ok(u8::try_from(code.unwrap_or(1)).unwrap_or(1).into())
-}
-
-fn not_started(program: &OsString, error: &std::io::Error) -> Error {
-    let program = program.display();
-    Error::new(Kind::NotStarted, format!("cannot run {program}: {error}"))
+    Ok(code?.into())
 }
 
 fn program_on_path(name: &str) -> Option<PathBuf> {

@@ -17,6 +17,8 @@ mod label;
 mod logs;
 mod outputs;
 mod port_forward;
+mod record;
+mod replay;
 mod resolve;
 mod retry;
 mod rm;
@@ -67,18 +69,20 @@ pub(crate) enum Command {
     Status(status::StatusArgs),
     Envtest(envtest::EnvtestArgs),
     Controllers(controllers::ControllersArgs),
+    Record(record::RecordArgs),
+    Replay(replay::ReplayArgs),
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     Bootstrap(bootstrap::BootstrapArgs),
 }
 
 impl Command {
-    /// Whether the command runs a cluster in this process.
+    /// Whether the command runs a server in this process.
     pub(crate) fn is_server(&self) -> bool {
         match self {
             Self::Up(args) => args.is_foreground(),
             Self::Envtest(args) => args.is_server(),
-            Self::Controllers(_) => true,
+            Self::Controllers(_) | Self::Record(_) | Self::Replay(_) => true,
             _ => false,
         }
     }
@@ -129,6 +133,8 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Status(args) => status::status(args).await,
         Command::Envtest(args) => envtest::envtest(args).await,
         Command::Controllers(args) => controllers::controllers(args).await,
+        Command::Record(args) => record::record(args).await,
+        Command::Replay(args) => replay::replay(args).await,
         Command::Completions(args) => completions::completions(&args),
         Command::Bootstrap(args) => Ok(bootstrap::bootstrap(args)),
     }

@@ -434,3 +434,40 @@ fn examples_of_the_cluster() {
         }
     }
 }
+
+#[test]
+fn examples_of_recordings() {
+    let examples = Examples::new();
+    let kubeconfig = examples.machine.home().join("staging");
+    // kubectl asks for pods with the kubeconfig that it gets; pytest does nothing.
+    let bin = examples.machine.home().join("bin");
+    std::fs::write(bin.join("kubectl"), "#!/bin/sh\nexec longshore get pods\n").unwrap();
+    std::fs::write(bin.join("pytest"), "#!/bin/sh\nexec longshore get pods\n").unwrap();
+    let mut chmod = Command::new("chmod");
+    assert!(
+        chmod
+            .arg("+x")
+            .arg(bin.join("pytest"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    examples.run(&format!(
+        "longshore up --kubeconfig {}",
+        kubeconfig.display()
+    ));
+    for command_name in ["record", "replay"] {
+        for example in examples.all(command_name) {
+            let here = format!("--kubeconfig {}", kubeconfig.display());
+            let example = example.replace("--context staging", &here);
+            match example.contains(" -- ") {
+                true => drop(examples.run(&example)),
+                false => {
+                    examples.terminate(&example);
+                    // The recording of no requests replaces the one of the next examples.
+                    examples.run("longshore record pods.jsonl -- longshore get pods");
+                }
+            }
+        }
+    }
+}

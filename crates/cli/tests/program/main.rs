@@ -29,6 +29,7 @@ mod objects;
 mod outputs;
 mod pods;
 mod pseudoterminal;
+mod recording;
 mod resolve;
 mod run;
 mod rust_launcher;

@@ -1,5 +1,6 @@
 //! Requests by path, for resources that have no view.
 
+mod forward;
 mod path;
 mod watch;
 

@@ -57,7 +57,7 @@ impl Service<Request<Body>> for Renewing {
 impl Transport {
     /// As [`Transport::current_client`], but renews expired credentials first. If the
     /// renewal fails, returns the client with the expired credentials.
-    pub(super) async fn unexpired_client(&self) -> (Client, u64) {
+    pub(crate) async fn unexpired_client(&self) -> (Client, u64) {
         let (client, generation) = self.current_client();
         let expires = self.shared.connection.read().expires;
         if expires.is_some_and(|time| time <= Timestamp::now()) && self.renew(generation).await {
@@ -88,7 +88,7 @@ impl Transport {
 
     /// Loads the credentials again, only once for concurrent callers. Returns whether the
     /// current credentials are newer than `generation`.
-    pub(super) async fn renew(&self, generation: u64) -> bool {
+    pub(crate) async fn renew(&self, generation: u64) -> bool {
         let Some(source) = &self.shared.source else {
             return false;
         };

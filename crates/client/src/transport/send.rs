@@ -110,7 +110,7 @@ impl Transport {
     }
 
     /// Returns the error for a request without a response.
-    pub(super) fn unreachable(&self, error: &kube_client::Error) -> Error {
+    pub(crate) fn unreachable(&self, error: &kube_client::Error) -> Error {
         if let kube_client::Error::Auth(_) = error {
             return Error::Config(format!(
                 "no credentials for {}: {}",

@@ -4,6 +4,7 @@
 mod first_steps;
 mod kube_rs;
 mod python;
+mod recording;
 mod rollouts;
 mod sessions;
 mod streams;

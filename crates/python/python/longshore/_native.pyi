@@ -600,6 +600,44 @@ class EmbeddedCluster:
     def __enter__(self) -> EmbeddedCluster: ...
     def __exit__(self, *raised: type[BaseException] | BaseException | TracebackType | None) -> None: ...
 
+class Replay:
+    """The responses of a recording of ``longshore record``, without a cluster.
+
+    Other programs connect to it with ``kubeconfig``. docs/recording.md describes which requests
+    match.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        strict: bool = False,
+        timing: bool = False,
+        ignore_bodies: bool = False,
+    ) -> None: ...
+    @property
+    def cluster(self) -> Cluster:
+        """A client, with the namespace of the recording."""
+    @property
+    def url(self) -> str:
+        """The URL of the server, a free port of 127.0.0.1."""
+    @property
+    def kubeconfig(self) -> Path:
+        """The path of the kubeconfig for other clients and programs."""
+    @property
+    def served(self) -> int:
+        """How many requests were answered from the recording."""
+    @property
+    def not_recorded(self) -> list[dict[str, Any]]:
+        """The requests that were not recorded, each with ``request``, ``reason`` and ``count``."""
+    @property
+    def unused(self) -> list[str]:
+        """The recorded requests that were not made."""
+    def stop(self) -> None:
+        """Stops the server. Further calls do nothing."""
+    def __enter__(self) -> Replay: ...
+    def __exit__(self, *raised: type[BaseException] | BaseException | TracebackType | None) -> None: ...
+
 class Snapshot:
     """The objects of an embedded cluster at a point in time: see ``EmbeddedCluster.snapshot``."""
 

@@ -11,18 +11,22 @@ Each fixture returns a :class:`longshore.testing.TestCluster`:
 ``longshore_session_cluster_with_pods``   one cluster that runs pods for all tests of a process
 ========================================  =================================================
 
+``longshore_replay`` replays a recording: ``longshore_replay("pods.jsonl")`` returns a
+:class:`longshore.Replay`. The test fails if a request was not recorded.
+
 With ``--longshore-context NAME``, each is a new namespace of the cluster of this context instead,
 and tests that inject faults are skipped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from .testing import NoFaultsError, TestCluster, embedded_cluster, real_cluster
+from ._native import Replay
+from .testing import NoFaultsError, TestCluster, check_replay, embedded_cluster, real_cluster
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -83,3 +87,20 @@ def longshore_session_cluster(request: Any) -> Iterator[TestCluster]:
 def longshore_session_cluster_with_pods(request: Any) -> Iterator[TestCluster]:
     """One cluster that runs pods for all tests of this process. With xdist, each worker has its own."""
     yield from _cluster(request.config, pods=True)
+
+
+@pytest.fixture
+def longshore_replay() -> Iterator[Callable[..., Replay]]:
+    """Replays a recording of ``longshore record``, with the arguments of :class:`longshore.Replay`."""
+    started: list[tuple[Replay, bool]] = []
+
+    def start(path: Any, *, strict: bool = False, **options: bool) -> Replay:
+        replay = Replay(path, strict=strict, **options)
+        started.append((replay, strict))
+        return replay
+
+    yield start
+    for replay, _ in started:
+        replay.stop()
+    for replay, strict in started:
+        check_replay(replay, strict=strict)

@@ -21,10 +21,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ._native import Cluster, EmbeddedCluster, Faults
+from ._native import Cluster, EmbeddedCluster, Faults, Replay
 from .errors import KubeError
 
-__all__ = ["ClusterTestCase", "NoFaultsError", "TestCluster", "embedded_cluster", "real_cluster"]
+__all__ = ["ClusterTestCase", "NoFaultsError", "TestCluster", "check_replay", "embedded_cluster", "real_cluster"]
 
 
 #: Where kubectl finds the kubeconfig by default.
@@ -96,6 +96,17 @@ def real_cluster(context: str) -> Iterator[TestCluster]:
             yield TestCluster(cluster, os.environ.get("KUBECONFIG") or DEFAULT, space.name, None, context)
         finally:
             space.delete()
+
+
+def check_replay(replay: Replay, *, strict: bool = False) -> None:
+    """Fails if a request was not recorded or, with ``strict``, a recorded request was not made.
+
+    :raises AssertionError: The message lists the requests.
+    """
+    missing = [f"{each['request']}: {each['reason']}" for each in replay.not_recorded]
+    assert not missing, "requests that were not recorded:\n" + "\n".join(missing)
+    unused = replay.unused if strict else []
+    assert not unused, "recorded requests that were not made:\n" + "\n".join(unused)
 
 
 class ClusterTestCase(unittest.TestCase):

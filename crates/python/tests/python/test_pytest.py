@@ -65,6 +65,74 @@ def test_pods(longshore_cluster_with_pods):
 '''
 
 
+REPLAY = '''
+import longshore
+import pytest
+
+@pytest.fixture
+def recording(tmp_path):
+    path = tmp_path / "maps.jsonl"
+    path.write_text(RECORDING)
+    return path
+
+def test_recorded_responses(longshore_replay, recording):
+    replay = longshore_replay(recording, strict=True)
+    cluster = longshore.Cluster(kubeconfig=replay.kubeconfig)
+    assert cluster.view("configmaps", "shop").fetch("settings").field("data", "colour") == "blue"
+    assert replay.served == 1
+
+def test_other_requests(longshore_replay, recording):
+    replay = longshore_replay(recording)
+    with pytest.raises(longshore.APIError, match="NotRecorded"):
+        replay.cluster.view("configmaps", "shop").fetch("other")
+
+def test_strict(longshore_replay, recording):
+    longshore_replay(recording, strict=True)
+'''
+
+#: The recording of one request.
+RECORDING = (
+    '{"recording":1,"namespace":"shop"}\n'
+    '{"id":1,"request":{"method":"GET","path":"/api/v1/namespaces/shop/configmaps/settings"},'
+    '"response":{"status":200,"headers":{"content-type":"application/json"},"body":{"json":'
+    '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"settings","namespace":"shop"},'
+    '"data":{"colour":"blue"}}}}}\n'
+)
+
+
+class Replays(unittest.TestCase):
+    def replay(self) -> longshore.Replay:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name, "maps.jsonl")
+        path.write_text(RECORDING)
+        replay = longshore.Replay(path)
+        self.addCleanup(replay.stop)
+        return replay
+
+    def test_a_replay_reports_what_it_has_served(self) -> None:
+        replay = self.replay()
+        view = replay.cluster.view("configmaps", "shop")
+        self.assertEqual(view.fetch("settings").field("data", "colour"), "blue")
+        with self.assertRaises(longshore.APIError):
+            view.fetch("other")
+        self.assertTrue(replay.kubeconfig.exists())
+        replay.stop()
+        self.assertFalse(replay.kubeconfig.exists())
+        self.assertEqual((replay.served, replay.unused), (1, []))
+        [missing] = replay.not_recorded
+        self.assertEqual(missing["request"], "GET /api/v1/namespaces/shop/configmaps/other")
+        self.assertIn("stopped", repr(replay))
+        with self.assertRaisesRegex(AssertionError, "configmaps/other"):
+            testing.check_replay(replay)
+
+    def test_a_file_that_is_not_a_recording(self) -> None:
+        with self.assertRaisesRegex(longshore.ConfigError, "its first line"):
+            longshore.Replay(__file__)
+        with self.assertRaisesRegex(longshore.ConfigError, "no-such-file"):
+            longshore.Replay("no-such-file")
+
+
 @unittest.skipUnless(importlib.util.find_spec("pytest"), "pytest is not installed")
 class Pytest(unittest.TestCase):
     def pytest(self, text: str, *arguments: str, **environment: str) -> str:
@@ -80,6 +148,13 @@ class Pytest(unittest.TestCase):
 
     def test_embedded_clusters(self) -> None:
         self.assertIn("7 passed", self.pytest(TESTS))
+
+    def test_replays(self) -> None:
+        output = self.pytest(f"RECORDING = {RECORDING!r}\n{REPLAY}")
+        # The fixture fails at the end of two tests.
+        self.assertIn("3 passed, 2 errors", output)
+        self.assertIn("requests that were not recorded", output)
+        self.assertIn("recorded requests that were not made", output)
 
     def test_pods_run(self) -> None:
         self.assertIn("1 passed", self.pytest(PODS))

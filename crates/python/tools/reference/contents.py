@@ -16,7 +16,7 @@ SUBJECTS = {
         "Cluster", "View", "Item", "Watch", "WatchEvent", "WatchEventType", "Cache", "Stream", "Leadership",
         "Output", "Session", "PortForward", "Proxy",
     ],
-    "Embedded cluster": ["EmbeddedCluster", "Faults", "Snapshot"],
+    "Embedded cluster": ["EmbeddedCluster", "Faults", "Replay", "Snapshot"],
     "Runs": ["run", "task", "find_run", "Run", "Task", "Result", "LogLine", "Outputs", "OutputFile", "Combination"],
     "Cluster specs": [
         "KubernetesClusterResolver", "ExecutableLocation", "ClusterSpec", "Tasks", "Generations",

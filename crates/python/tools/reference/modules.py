@@ -80,7 +80,7 @@ def testing_section(contents: Contents) -> list[str]:
     for name in sorted(listed(module.files[0]), key=lambda name: name != "TestCluster"):
         lines += section(contents, module, name)
     lines += ["### Fixtures of pytest", ""]
-    lines += ["The wheel registers them. The value of each is a `longshore.testing.TestCluster`.", ""]
+    lines += ["The wheel registers them. The value of each that is a cluster is a `longshore.testing.TestCluster`.", ""]
     for name, node in plugin.definitions.items():
         if isinstance(node, FUNCTIONS) and "pytest.fixture" in decorators(node):
             lines += list_item(f"`{name}`", plugin.doc(name))

@@ -1,0 +1,166 @@
+//! Forwards a request to the cluster, and records it with its response.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use http::{HeaderMap, HeaderName, Request, Response, StatusCode, header};
+use http_body_util::BodyExt as _;
+use hyper::{body::Incoming, upgrade::OnUpgrade};
+use hyper_util::rt::TokioIo;
+use longshore_client::Cluster;
+
+use super::{
+    Counts,
+    sink::Sink,
+    tap::{Pending, Tap},
+};
+use crate::{
+    accept,
+    content::Content,
+    line::{Head, ResponseBody as RecordedBody},
+    listen::{ResponseBody, full, read_body, refuse},
+    request::{self, parse_query},
+};
+
+/// Headers that concern a single connection, the credentials, which are those of the
+/// kubeconfig that is recorded, and compression, which would hide the content.
+const NOT_FORWARDED: &[&str] = &[
+    "accept-encoding",
+    "authorization",
+    "connection",
+    "content-length",
+    "cookie",
+    "host",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// The proxy.
+pub(super) struct Forwarder {
+    pub(super) cluster: Cluster,
+    pub(super) sink: Arc<Sink>,
+    pub(super) counts: Arc<Counts>,
+    pub(super) body_limit: usize,
+    pub(super) pending: Pending,
+}
+
+impl Forwarder {
+    /// Forwards a request and returns the response.
+    pub(super) async fn forward(
+        self: Arc<Self>,
+        mut request: Request<Incoming>,
+    ) -> Response<ResponseBody> {
+        // The order of requests is that of their numbers, which begin with 1.
+        let id = self.counts.requests.fetch_add(1, Ordering::Relaxed);
+        let id = id.saturating_add(1);
+        let protocol = request.headers().get(header::UPGRADE).cloned();
+        let upgrade = protocol.as_ref().map(|_| hyper::upgrade::on(&mut request));
+        let (head, body) = request.into_parts();
+        let body = match read_body(body).await {
+            Ok(body) => body,
+            Err(refused) => return refused,
+        };
+        let query = parse_query(head.uri.query().unwrap_or_default());
+        let mut recorded = request::Request::new(
+            (&head.method, head.uri.path(), &query),
+            &head.headers,
+            &body,
+        );
+        if body.len() > self.body_limit {
+            recorded.body = Some(Content::too_large(self.body_limit));
+        }
+
+        let mut forwarded = Request::new(body);
+        *forwarded.method_mut() = head.method;
+        *forwarded.uri_mut() = head.uri;
+        *forwarded.headers_mut() = forwarded_headers(head.headers);
+        if let Some(protocol) = protocol {
+            let headers = forwarded.headers_mut();
+            headers.insert(header::UPGRADE, protocol);
+            let upgrade = http::HeaderValue::from_static("Upgrade");
+            headers.insert(header::CONNECTION, upgrade);
+        }
+        let sent = self.cluster.proxy().forward(forwarded).await;
+        let mut response = match sent {
+            Ok(response) => response,
+            Err(error) => {
+                self.counts.failed.fetch_add(1, Ordering::Relaxed);
+                let message = error.to_string();
+                return refuse(StatusCode::BAD_GATEWAY, "BadGateway", &message);
+            }
+        };
+        let recorded_head = Head {
+            status: response.status(),
+            headers: response.headers().clone(),
+        };
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let Some(upgrade) = upgrade else {
+                let message = "the cluster has upgraded the connection, which was not requested";
+                return refuse(StatusCode::BAD_GATEWAY, "BadGateway", message);
+            };
+            let reason = "the connection was upgraded, and its streams are not recorded";
+            let body = RecordedBody::Whole(Some(Content::Omitted(reason.to_owned())));
+            self.sink.exchange(id, &recorded, &recorded_head, body);
+            join(upgrade, hyper::upgrade::on(&mut response));
+            return response.map(|_| full(""));
+        }
+        let length = response.headers().get(header::CONTENT_LENGTH).cloned();
+        for name in ["connection", "keep-alive", "transfer-encoding", "trailer"] {
+            response.headers_mut().remove(name);
+        }
+        if let Some(length) = length {
+            response
+                .headers_mut()
+                .insert(header::CONTENT_LENGTH, length);
+        }
+        let sink = (self.sink.clone(), self.pending.clone());
+        let limit = self.body_limit;
+        response.map(|body| {
+            let body = body.map_err(Into::into).boxed_unsync();
+            Tap::new(body, (id, recorded, recorded_head), sink, limit).boxed_unsync()
+        })
+    }
+}
+
+fn forwarded_headers(mut headers: HeaderMap) -> HeaderMap {
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in NOT_FORWARDED {
+        headers.remove(*name);
+    }
+    for name in named {
+        headers.remove(name);
+    }
+    let accept = headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok());
+    let accept = accept.map(|accept| accept::without_binary(accept).parse());
+    if let Some(Ok(accept)) = accept {
+        headers.insert(header::ACCEPT, accept);
+    }
+    headers
+}
+
+/// Copies the bytes of two upgraded connections in both directions until they end.
+fn join(client: OnUpgrade, cluster: OnUpgrade) {
+    tokio::spawn(async move {
+        let (client, cluster) = match tokio::try_join!(client, cluster) {
+            Ok(upgraded) => upgraded,
+            Err(error) => return tracing::debug!(%error, "an upgrade failed"),
+        };
+        let (mut client, mut cluster) = (TokioIo::new(client), TokioIo::new(cluster));
+        let copied = tokio::io::copy_bidirectional(&mut client, &mut cluster).await;
+        if let Err(error) = copied {
+            tracing::debug!(%error, "an upgraded connection ended early");
+        }
+    });
+}
