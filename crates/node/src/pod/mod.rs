@@ -15,8 +15,8 @@ use longshore_services::{HostPorts, Services};
 use tokio::sync::watch;
 
 use crate::{
-    ApiAccess, CollectFiles, FillVolumes, LastEnd, address::Addresses, devices::Devices,
-    dns::ClusterDns, events::Events, host_ports::AdmittedPorts, hosts::Hosts,
+    ApiAccess, CollectFiles, FillVolumes, LastEnd, address::Addresses, cgroups::Cgroups,
+    devices::Devices, dns::ClusterDns, events::Events, host_ports::AdmittedPorts, hosts::Hosts,
     images::ImageEntrypoints, logs::LogStore, machine, remover::Remover, sandbox::Spawner,
     security::AgentPrivileges, streams::RunningContainers, usage::UsageMeter,
 };
@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) devices: Devices,
     pub(crate) image_entrypoints: ImageEntrypoints,
     pub(crate) spawner: Spawner,
+    /// Enforce the limits of pods.
+    pub(crate) cgroups: Cgroups,
     /// What the agent may do to containers' processes.
     pub(crate) agent_privileges: AgentPrivileges,
     pub(crate) addresses: Addresses,

@@ -276,6 +276,14 @@ impl Record {
         });
     }
 
+    /// Records that the kernel killed a process of the run that has ended for lack of memory. As
+    /// with container runtimes, this is the reason of the end with any exit code.
+    pub(crate) fn was_out_of_memory(&mut self) {
+        if let State::Ended(ended) = &mut self.state {
+            "OOMKilled".clone_into(&mut ended.reason);
+        }
+    }
+
     /// Returns the delay before the next run and increases it.
     pub(crate) fn next_delay(&mut self) -> Duration {
         let State::Ended(Ended {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod certificates;
+mod cgroups;
 mod claims;
 mod collect;
 mod contexts;

@@ -1,6 +1,7 @@
 //! The task of one pod: starts its containers in order, handles their exits,
 //! reports the status, and stops them.
 
+mod cgroup;
 mod container;
 mod ephemeral;
 mod hooks;
@@ -37,6 +38,7 @@ use super::{
 };
 use crate::{
     certificates::PodCertificates,
+    cgroups::Group,
     claims::ClaimVolumes,
     events::Note,
     host_ports::Rejection,
@@ -112,6 +114,8 @@ struct Worker {
     /// The ports of the node that are forwarded to it.
     forwarded_ports: ForwardedPorts,
     volumes: Option<BTreeMap<String, Prepared>>,
+    /// The pod's cgroup.
+    cgroup: Option<Arc<Group>>,
     /// The process that holds the volumes in memory.
     memory: Option<Process>,
     /// The variables that name Services.
@@ -218,6 +222,7 @@ impl Worker {
             ports: None,
             forwarded_ports: ForwardedPorts::default(),
             volumes: None,
+            cgroup: None,
             memory: None,
             links: Links::default(),
             claims: ClaimVolumes::new(),

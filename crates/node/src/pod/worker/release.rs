@@ -14,6 +14,7 @@ impl Worker {
         self.shared.running_containers.removed(&self.uid);
         self.refresher.abort_all();
         self.certifier.abort_all();
+        self.cgroup = None;
         self.shared.devices.release(&self.uid);
         self.shared.hosts.retire(&self.uid);
     }
