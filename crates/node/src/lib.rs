@@ -48,6 +48,7 @@
 mod access;
 mod address;
 mod agent;
+mod allocations;
 mod certificates;
 mod cgroups;
 mod claims;

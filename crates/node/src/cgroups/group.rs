@@ -219,6 +219,17 @@ impl Group {
         count.unwrap_or(0)
     }
 
+    /// How much memory the group uses, with files that were not used recently.
+    pub(crate) fn memory_usage(&self) -> Option<u64> {
+        let memory = self.folders.memory.as_ref()?;
+        let file = match memory.version {
+            Version::V1 => "memory.usage_in_bytes",
+            Version::V2 => "memory.current",
+        };
+        let text = fs::read_to_string(memory.path.join(file)).ok()?;
+        text.trim().parse().ok()
+    }
+
     /// Reads what the group has used; `None` if the kernel does not count both CPU time and
     /// memory.
     pub(crate) fn usage(&self) -> Option<GroupUsage> {

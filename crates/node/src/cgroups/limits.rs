@@ -85,6 +85,16 @@ impl Limits {
         }
     }
 
+    /// The larger of both limits for each resource.
+    pub(crate) fn max(self, other: Self) -> Self {
+        let larger = |one: Option<u64>, other: Option<u64>| Some(one?.max(other?));
+        Self {
+            memory: larger(self.memory, other.memory),
+            quota: larger(self.quota, other.quota),
+            shares: self.shares.max(other.shares),
+        }
+    }
+
     /// Whether anything is limited.
     pub(crate) fn is_limiting(&self) -> bool {
         self.memory.is_some() || self.quota.is_some()
@@ -208,6 +218,19 @@ mod tests {
         assert_eq!(Limits::of_container(&found, "a").memory, Some(1 << 20));
         assert_eq!(Limits::of_container(&found, "b").memory, Some(3 << 20));
         assert_eq!(Limits::of_container(&found, "b").quota, Some(100_000));
+    }
+
+    #[test]
+    fn the_larger_limit_is_none_if_either_is() {
+        let limits = |memory, shares| Limits {
+            memory,
+            quota: None,
+            shares,
+        };
+        let larger = limits(Some(1), 9).max(limits(Some(2), 8));
+        assert_eq!(larger, limits(Some(2), 9));
+        assert_eq!(limits(Some(1), 2).max(limits(None, 2)).memory, None);
+        assert!(limits(Some(1), 2).is_limiting() && !limits(None, 5).is_limiting());
     }
 
     fn any_quantity() -> impl Strategy<Value = String> {

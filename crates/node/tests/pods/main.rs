@@ -22,6 +22,7 @@ mod messages;
 mod names;
 mod ports;
 mod probes;
+mod resize;
 mod stage;
 mod teardown;
 mod tokens;

@@ -54,6 +54,7 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
         agent_privileges: AgentPrivileges::of_this_process(),
         spawner: Spawner::start(&data.join("probe")).await.unwrap(),
         cgroups: Default::default(),
+        allocations: Default::default(),
         addresses: Addresses::new(data),
         hosts: Hosts::new(),
         services,

@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use longshore_model::resources::PodResources;
-use serde_json::Value;
-
 use super::Worker;
 use crate::{
     cgroups::{Cgroups, Group, Limits, Unavailable},
@@ -16,29 +13,6 @@ use crate::{
 pub(super) const TOO_LITTLE_MEMORY: &str = "container init was OOM-killed (memory limit too low?)";
 
 impl Worker {
-    /// Returns what the pod and its containers request, and their limits.
-    fn resources(&self) -> PodResources {
-        let Some(spec) = &self.pod.spec else {
-            return PodResources::default();
-        };
-        let needs = |resources: Option<&k8s_openapi::api::core::v1::ResourceRequirements>| {
-            resources.is_some_and(|own| own.limits.is_some() || own.requests.is_some())
-        };
-        let mut containers = spec
-            .containers
-            .iter()
-            .chain(spec.init_containers.iter().flatten());
-        // Most pods have none.
-        if !needs(spec.resources.as_ref())
-            && !containers.any(|container| needs(container.resources.as_ref()))
-        {
-            return PodResources::default();
-        }
-        let spec = serde_json::to_value(spec).unwrap_or(Value::Null);
-        // The API server has validated the quantities.
-        serde_json::from_value(spec).unwrap_or_default()
-    }
-
     /// Creates the pod's cgroup, if it requests or limits CPU or memory.
     pub(super) async fn create_cgroup(&mut self) {
         let resources = self.resources();
@@ -54,7 +28,10 @@ impl Worker {
         // The kernel may take some time.
         let created = tokio::task::spawn_blocking(move || cgroups.for_pod(&uid, &resources)).await;
         match created {
-            Ok(Ok(group)) => self.cgroup = group,
+            Ok(Ok(group)) => {
+                self.cgroup = group;
+                self.pod_limits = limits;
+            }
             Ok(Err(error)) if is_limited => self.limits_unavailable(&error),
             Ok(Err(error)) => tracing::debug!(pod = self.name, %error, "a pod has no cgroup"),
             Err(error) => tracing::warn!(pod = self.name, %error, "a pod has no cgroup"),

@@ -13,6 +13,7 @@ use super::{
     start::{PlanError, StartContext},
 };
 use crate::{
+    cgroups::Limits,
     devices::Allocation,
     environment::ConfigError,
     logs::{LogWriter, Progress, capture},
@@ -235,6 +236,12 @@ impl Worker {
         );
         self.check_cgroup(command.cgroup.as_ref(), process.id());
         let cgroup = command.cgroup.clone();
+        if let Some(group) = &cgroup {
+            let limits = Limits::of_container(&self.resources(), &name);
+            self.groups.insert(index, (group.clone(), limits));
+        }
+        self.resizing.remove(&index);
+        self.records[index].actual = Some(self.allocation.of_container(&name));
         self.running.insert(index, process.clone());
         self.started_runs += 1;
         self.runs.insert(index, self.started_runs);
@@ -322,6 +329,7 @@ impl Worker {
             out_of_memory,
         } = end;
         self.running.remove(&index);
+        self.groups.remove(&index);
         self.runs.remove(&index);
         self.running_since.remove(&index);
         self.probes.remove(&index);
@@ -373,6 +381,11 @@ impl Worker {
     fn plan_next(&mut self, index: usize, code: i32) {
         let record = &mut self.records[index];
         if !record.restarts_after(self.policy, code) {
+            return;
+        }
+        if let Some(has_ended @ false) = self.resizing.get_mut(&index) {
+            *has_ended = true;
+            self.due.remove(&index);
             return;
         }
         let delay = record.next_delay();
