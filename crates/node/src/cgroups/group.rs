@@ -1,4 +1,4 @@
-//! A cgroup that the agent has created, for one or several controllers.
+//! A cgroup that the agent has created, for a controller or several.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -34,7 +34,7 @@ pub(super) struct Folders {
 }
 
 impl Folders {
-    /// Returns the directories; one that serves several purposes only once.
+    /// Returns the directories, each only once.
     pub(super) fn unique(&self) -> Vec<&Folder> {
         let mut unique: Vec<&Folder> = Vec::new();
         for folder in [&self.memory, &self.cpu, &self.accounting]
@@ -126,7 +126,7 @@ pub(crate) struct Shown {
 #[derive(Debug)]
 pub(crate) struct Group {
     folders: Folders,
-    /// Locks of the directories, by which other agents know that this one lives.
+    /// Locks of the directories, by which other agents know that this agent lives.
     _locks: Vec<OwnedFd>,
     parent: Option<Arc<Group>>,
 }
@@ -141,7 +141,7 @@ impl Group {
         }
     }
 
-    /// Creates a group in this one for a pod, whose containers get groups in it.
+    /// Creates a group in this group for a pod, whose containers get groups in it.
     pub(super) fn for_pod(self: &Arc<Self>, name: &str, limits: &Limits) -> io::Result<Arc<Self>> {
         let group = self.create(name)?;
         group.folders.delegate()?;
@@ -149,7 +149,7 @@ impl Group {
         Ok(Arc::new(group))
     }
 
-    /// Creates a group in this one for a run of a container.
+    /// Creates a group in this group for a run of a container.
     pub(super) fn for_container(
         self: &Arc<Self>,
         name: &str,

@@ -9,7 +9,7 @@ pub(crate) enum Version {
     V2,
 }
 
-/// The directory of a cgroup for one controller.
+/// The directory of a cgroup for a controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Folder {
     pub(super) version: Version,

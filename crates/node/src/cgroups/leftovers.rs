@@ -6,7 +6,7 @@ use super::group;
 
 /// The beginning of the names of agents' groups.
 pub(super) const PREFIX: &str = "longshore-";
-/// The group of the agent itself, below the one in which it was started.
+/// The group of the agent itself, below the cgroup in which it was started.
 pub(super) const AGENT: &str = "longshore.agent";
 
 /// Depth of the groups of an agent: its own, those of pods, and those of containers.
@@ -16,10 +16,7 @@ const DEPTH: u32 = 3;
 /// ended with their agent.
 pub(super) fn remove(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let is_agents = entry
-            .file_name()
-            .to_str()
-            .is_some_and(|name| name.starts_with(PREFIX));
+        let is_agents = entry.file_name().to_str().is_some_and(is_agents_name);
         if !is_agents || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
@@ -29,6 +26,15 @@ pub(super) fn remove(folder: &Path) {
             remove_tree(&path, DEPTH);
         }
     }
+}
+
+/// Whether the name is that of an agent's group. Units of systemd have other names.
+fn is_agents_name(name: &str) -> bool {
+    let numbers = name
+        .strip_prefix(PREFIX)
+        .and_then(|rest| rest.split_once('-'));
+    let is_number = |text: &str| text.parse::<u64>().is_ok();
+    numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
 }
 
 /// Removes a group and those in it. Files of cgroups cannot be removed, and need not be.

@@ -62,7 +62,7 @@ impl Limits {
         }
     }
 
-    /// The limits of a pod: the sums of its containers' limits if all of them have one, and
+    /// The limits of a pod: the sums of its containers' limits if all have limits, and
     /// those of the pod itself.
     pub(crate) fn of_pod(pod: &PodResources) -> Self {
         let total = Requirements {

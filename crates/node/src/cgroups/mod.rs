@@ -4,7 +4,7 @@
 //! pod that requests or limits CPU or memory, and in that a group for each run of a container. A
 //! container's first process joins its group before it executes anything. Groups are removed
 //! with what they were created for; those of an agent that was killed are removed when the next
-//! one starts.
+//! agent starts.
 //!
 //! Where the agent may not create groups, pods run without limits, and an event of the Node says
 //! so once. Two file hierarchies are all that is needed: writing their files takes less code

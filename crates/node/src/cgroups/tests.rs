@@ -124,10 +124,13 @@ fn groups_without_a_living_agent_are_removed() {
     };
     let living = folders(&pod);
     let parent = living[0].ancestors().nth(2).unwrap().to_owned();
-    let dead = parent.join("longshore-dead");
+    let dead = parent.join("longshore-0-0");
     fs::create_dir_all(dead.join("pod/container")).unwrap();
+    let other = parent.join("longshore-0.service");
+    fs::create_dir(&other).unwrap();
     leftovers::remove(&parent);
-    assert!(!dead.exists());
+    assert!(!dead.exists() && other.exists());
+    fs::remove_dir(&other).unwrap();
     assert!(living.iter().all(|folder| folder.exists()), "{living:?}");
     assert!(lock(living[0].parent().unwrap()).unwrap().is_none());
 }
@@ -178,7 +181,7 @@ fn the_nearest_cgroup_with_controllers_is_used() {
     let (_root, own) = hierarchy("1\n2\n", "memory pids\n", "cpu memory\n");
     let (folder, controllers) = delegated(&own).unwrap();
     assert_eq!((folder, controllers.len()), (own.clone(), 2));
-    // The group into which the agent has moved is in the one to use.
+    // The group into which the agent has moved is in the cgroup to use.
     let moved = Folder {
         path: own.path.join(AGENT),
         ..own.clone()

@@ -157,8 +157,8 @@ impl Worker {
         self.stop_container(index, self.grace(), text);
     }
 
-    /// Writes the limits of the pod and of containers. A group never has more than the one that
-    /// contains it: the pod's limits are raised first and lowered last.
+    /// Writes the limits of the pod and of containers. A group never has more than the group
+    /// that contains it: the pod's limits are raised first and lowered last.
     async fn set_limits(&mut self, containers: &[usize]) -> Result<(), String> {
         let Some(pod) = self.cgroup.clone() else {
             return Ok(());

@@ -55,7 +55,7 @@ pub(super) fn show(
             });
             operations.push(bind(below(old, &shown.folder), stage.join(name)));
             mounts.push(root.join(name));
-            // Several controllers in one hierarchy are also found by their own names.
+            // Several controllers in a hierarchy are also found by their own names.
             for controller in name.split(',').filter(|controller| *controller != name) {
                 operations.push(Operation::Link {
                     to: name.into(),

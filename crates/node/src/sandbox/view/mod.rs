@@ -85,7 +85,7 @@ pub(crate) struct Restrictions<'a> {
     pub(crate) read_only_root: bool,
     /// Whether parts of `/proc` are hidden or read-only.
     pub(crate) masks_proc: bool,
-    /// The directories of the container's cgroup, the only ones that it sees.
+    /// The directories of the container's cgroup, which are all that it sees.
     pub(crate) cgroups: &'a [Shown],
     /// Whether it may write to them.
     pub(crate) writable_cgroups: bool,
