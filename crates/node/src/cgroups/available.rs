@@ -51,11 +51,14 @@ impl Unavailable {
     }
 }
 
+/// The agent's group, or why there is none.
+type AgentsGroup = Result<Arc<Group>, Unavailable>;
+
 /// The cgroups of an agent. Clones share them; they are created when the first pod needs one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cgroups {
     own: Arc<OwnCgroups>,
-    agents: Arc<Mutex<Option<Result<Arc<Group>, Unavailable>>>>,
+    agents: Arc<Mutex<Option<AgentsGroup>>>,
     reported: Arc<AtomicBool>,
 }
 
@@ -130,7 +133,7 @@ impl Cgroups {
     }
 
     /// Returns the agent's group, and creates it the first time.
-    fn agents(&self) -> Result<Arc<Group>, Unavailable> {
+    fn agents(&self) -> AgentsGroup {
         let mut agents = self.agents.lock();
         let known = agents.get_or_insert_with(|| create(&self.own).map(Arc::new));
         known.clone()

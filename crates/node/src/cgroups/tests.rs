@@ -1,5 +1,5 @@
 //! Tests of groups in the machine's cgroups, where this process may create them.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::{fs, path::PathBuf, process::Command, sync::Arc};
 

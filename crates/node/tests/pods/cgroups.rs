@@ -1,4 +1,5 @@
 //! Limits of CPU and memory, enforced by cgroups.
+#![allow(clippy::print_stdout, reason = "says what is not tested")]
 
 use std::{fs, path::PathBuf};
 

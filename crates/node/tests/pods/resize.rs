@@ -1,4 +1,5 @@
 //! Resizes of running pods.
+#![allow(clippy::print_stdout, reason = "says what is not tested")]
 
 use longshore_client::Patch;
 use serde_json::{Value, json};
