@@ -199,6 +199,32 @@ async fn commands_join_the_cgroup_which_ends_with_the_pod() {
     panic!("{agents_folder:?} still exists");
 }
 
+/// The directory of this process's cgroup with version 1 of the memory controller.
+fn own_memory_cgroup() -> Option<PathBuf> {
+    let text = fs::read_to_string("/proc/self/cgroup").unwrap();
+    let below = text.lines().find_map(|line| line.split_once(":memory:/"));
+    below.map(|(_, below)| PathBuf::from("/sys/fs/cgroup/memory").join(below))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cgroups_of_a_killed_agent_are_removed_when_the_next_starts() {
+    let left = own_memory_cgroup().map(|own| own.join("longshore-1-1"));
+    let Some(left) = left.filter(|left| fs::create_dir(left).is_ok()) else {
+        println!("not tested: this process cannot create a cgroup of version 1");
+        return;
+    };
+    // A parallel test may remove it at once.
+    let _ = fs::create_dir_all(left.join("pod/container"));
+    let stage = Stage::new().await;
+    let removed = async {
+        while left.exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(super::TIMEOUT, removed).await.unwrap();
+    stage.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn pods_without_cgroups_run_and_an_event_of_the_node_says_why() {
     if is_root() {
