@@ -7,7 +7,7 @@ use longshore_builtin::{KindRules, Lifecycle, defaults, json, validate};
 use longshore_model::{KindInfo, time};
 use serde_json::Value;
 
-use super::{JsonObject, Reviews, Transaction, admission, ownership::Author, reviews};
+use super::{JsonObject, Reviews, Transaction, admission, limit_range, ownership::Author, reviews};
 use crate::{
     Error, Object, Subject, Subresource, decode::complete, kinds::KindId, managed, view::View,
 };
@@ -150,6 +150,9 @@ pub(super) fn replace(
         }
         Subresource::Resize => {
             let mut new = with_resources(&before, &sent);
+            limit_range::apply_defaults(tx.state(), &mut new);
+            // Metadata does not change, nor does the annotation about the defaults.
+            json::copy(&before, &mut new, "metadata");
             (rules.fill)(&mut new);
             let mut causes = validate::object(&info, &rules, &new);
             complete(&info, &mut new);

@@ -141,3 +141,20 @@ async fn limits_quotas_and_the_node_bound_a_resize() {
     let quota = api.get("resourcequotas", "q").unwrap().value();
     assert_eq!(quota["status"]["used"]["requests.cpu"], "3");
 }
+
+#[tokio::test]
+async fn a_limit_range_sets_the_defaults_that_a_resized_pod_lacks() {
+    let api = api();
+    pod(&api, "1").await;
+    let range = json!({"metadata": {"name": "r"}, "spec": {"limits": [
+        {"type": "Container", "default": {"memory": "2Gi"}, "defaultRequest": {"memory": "1Gi"}}]}});
+    api.create("limitranges", range).await.unwrap();
+    let after = resize(&api, json!({"requests": {"cpu": "2"}}))
+        .await
+        .unwrap()
+        .value();
+    let resources = &after["spec"]["containers"][0]["resources"];
+    let expected = json!({"requests": {"cpu": "2", "memory": "1Gi"}, "limits": {"memory": "2Gi"}});
+    assert_eq!(*resources, expected);
+    assert!(after["metadata"]["annotations"].is_null());
+}
