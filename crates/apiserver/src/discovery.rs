@@ -370,7 +370,7 @@ fn resource(info: &KindInfo) -> Resource {
             .filter_map(|name| {
                 let mut of = None;
                 let (kind, verbs): (&str, &'static [&'static str]) = match name {
-                    "status" | "approval" | "ephemeralcontainers" => {
+                    "status" | "approval" | "ephemeralcontainers" | "resize" => {
                         (&info.gvk.kind, &["get", "patch", "update"])
                     }
                     "scale" => {

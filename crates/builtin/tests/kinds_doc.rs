@@ -76,8 +76,8 @@ fn document() -> String {
          without controllers (`start_server()`), your own controllers or you remove them. It does not\n\
          serve `componentstatuses`, which is deprecated since 1.19 and would report the status of\n\
          etcd and of processes that the embedded cluster does not have.\n\n\
-         Pods have the subresources `log`, `exec`, `attach`, `portforward`, `binding`, `eviction`, and\n\
-         `ephemeralcontainers`. Pods and Services have `proxy`, which forwards requests to a port of a\n\
+         Pods have the subresources `log`, `exec`, `attach`, `portforward`, `binding`, `eviction`,\n\
+         `ephemeralcontainers`, and `resize`. Pods and Services have `proxy`, which forwards requests to a port of a\n\
          pod; links in its pages are not rewritten. Exec and attach support WebSocket (`v5.channel.k8s.io`, `v4.`, and older\n\
          protocols, also in base64) and SPDY/3.1. Port-forward supports SPDY/3.1, SPDY over\n\
          WebSocket, and `v4.channel.k8s.io`.\n\n\

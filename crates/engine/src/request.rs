@@ -36,6 +36,8 @@ pub enum Subresource {
     Approval,
     /// The ephemeral containers of a pod.
     EphemeralContainers,
+    /// The CPU and memory of a pod and its containers.
+    Resize,
 }
 
 /// How to handle fields that the kind does not have (`fieldValidation`).

@@ -274,7 +274,7 @@ pub static BUILTIN: &[KindInfo] = &[
     kind("", "Node", "nodes", "node", &["no"], &[], Cluster, &["status"]),
     kind("", "PersistentVolume", "persistentvolumes", "persistentvolume", &["pv"], &[], Cluster, &["status"]),
     kind("", "PersistentVolumeClaim", "persistentvolumeclaims", "persistentvolumeclaim", &["pvc"], &[], Namespaced, &["status"]),
-    kind("", "Pod", "pods", "pod", &["po"], &["all"], Namespaced, &["attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward", "proxy", "status"]),
+    kind("", "Pod", "pods", "pod", &["po"], &["all"], Namespaced, &["attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward", "proxy", "resize", "status"]),
     kind("", "PodTemplate", "podtemplates", "podtemplate", &[], &[], Namespaced, &[]),
     kind("", "ReplicationController", "replicationcontrollers", "replicationcontroller", &["rc"], &["all"], Namespaced, &["scale", "status"]),
     kind("", "ResourceQuota", "resourcequotas", "resourcequota", &["quota"], &[], Namespaced, &["status"]),

@@ -70,7 +70,7 @@ pub(crate) fn add(to: &mut Amounts, amounts: &Amounts) {
 }
 
 /// Raises amounts to the larger of two.
-fn raise(to: &mut Amounts, amounts: &Amounts) {
+pub(crate) fn raise(to: &mut Amounts, amounts: &Amounts) {
     for (name, amount) in amounts {
         let known = to.entry(name.clone()).or_insert(*amount);
         *known = (*known).max(*amount);

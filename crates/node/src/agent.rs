@@ -23,6 +23,8 @@ use crate::{
     ApiAccess, CollectFiles, Error, FillVolumes, ImageEntrypoint, LastEnd, LogLimits, LogReader,
     Sessions,
     address::Addresses,
+    allocations::Allocations,
+    cgroups::Cgroups,
     devices::{self, Devices},
     dns,
     events::Events,
@@ -124,6 +126,12 @@ impl NodeAgent {
                 "no namespaces: pods run as process groups, without volumes"
             );
         }
+        let cgroups = Cgroups::of_this_process();
+        let leftovers = cgroups.clone();
+        // Nothing waits for this: their processes have ended.
+        drop(tokio::task::spawn_blocking(move || {
+            leftovers.remove_leftovers()
+        }));
         let remover = Remover::start().map_err(Error::Spawner)?;
         let devices = Devices::new(devices::detect(&device_root, |name| env::var(name).ok()));
         let machine = machine::MachineInfo::read(&data, &devices);
@@ -200,6 +208,8 @@ impl NodeAgent {
             devices,
             image_entrypoints: ImageEntrypoints(image_entrypoints),
             spawner,
+            cgroups,
+            allocations: Allocations::default(),
             hosts,
             services,
             host_ports: HostPorts::default(),

@@ -33,20 +33,38 @@ pub(crate) struct Note {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Subject {
+    kind: &'static str,
     namespace: String,
     name: String,
     uid: String,
 }
 
+impl Subject {
+    /// Events about objects without a namespace are in `default`.
+    fn event_namespace(&self) -> &str {
+        match self.namespace.as_str() {
+            "" => "default",
+            namespace => namespace,
+        }
+    }
+}
+
 /// Queues events; clones share the queue.
 #[derive(Debug, Clone)]
-pub(crate) struct Events(mpsc::Sender<(Subject, Note, Timestamp)>);
+pub(crate) struct Events {
+    queue: mpsc::Sender<(Subject, Note, Timestamp)>,
+    node: String,
+}
 
 impl Events {
     /// Creates a queue and the task that writes its events until all clones are
     /// dropped.
     pub(crate) fn new(cluster: Cluster, node: String) -> (Self, impl Future<Output = ()> + Send) {
         let (sender, mut queue) = mpsc::channel(QUEUE_LENGTH);
+        let events = Self {
+            queue: sender,
+            node: node.clone(),
+        };
         let work = async move {
             let mut writer = Writer {
                 cluster,
@@ -60,18 +78,35 @@ impl Events {
                 }
             }
         };
-        (Self(sender), work)
+        (events, work)
     }
 
     /// Queues an event about a pod.
     pub(crate) fn note(&self, pod: &Pod, note: Note) {
         let metadata = &pod.metadata;
         let subject = Subject {
+            kind: "Pod",
             namespace: metadata.namespace.clone().unwrap_or_default(),
             name: metadata.name.clone().unwrap_or_default(),
             uid: metadata.uid.clone().unwrap_or_default(),
         };
-        if self.0.try_send((subject, note, Timestamp::now())).is_err() {
+        self.send(subject, note);
+    }
+
+    /// Queues an event about the node. As with the kubelet, its uid is its name.
+    pub(crate) fn note_node(&self, note: Note) {
+        let subject = Subject {
+            kind: "Node",
+            namespace: String::new(),
+            name: self.node.clone(),
+            uid: self.node.clone(),
+        };
+        self.send(subject, note);
+    }
+
+    fn send(&self, subject: Subject, note: Note) {
+        let event = (subject, note, Timestamp::now());
+        if self.queue.try_send(event).is_err() {
             tracing::debug!("the event queue is full; dropping an event");
         }
     }
@@ -86,7 +121,11 @@ struct Writer {
 
 impl Writer {
     async fn write(&mut self, subject: Subject, note: Note, at: Timestamp) {
-        let Ok(view) = self.cluster.events().in_namespace(&subject.namespace) else {
+        let Ok(view) = self
+            .cluster
+            .events()
+            .in_namespace(subject.event_namespace())
+        else {
             return;
         };
         let key = (subject, note);
@@ -128,18 +167,20 @@ fn event_name(subject: &Subject, note: &Note, at: Timestamp) -> String {
 fn render(node: &str, subject: &Subject, note: &Note, name: &str, at: Timestamp) -> Value {
     let mut object = json!({
         "apiVersion": "v1",
-        "kind": "Pod",
-        "namespace": subject.namespace,
+        "kind": subject.kind,
         "name": subject.name,
         "uid": subject.uid,
     });
+    if !subject.namespace.is_empty() {
+        object["namespace"] = subject.namespace.as_str().into();
+    }
     if let Some((list, container)) = &note.container {
         object["fieldPath"] = format!("spec.{list}{{{container}}}").into();
     }
     json!({
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": name, "namespace": subject.namespace},
+        "metadata": {"name": name, "namespace": subject.event_namespace()},
         "involvedObject": object,
         "reason": note.reason,
         "message": note.message,
@@ -160,6 +201,7 @@ mod tests {
     #[test]
     fn an_event_names_its_container() {
         let subject = Subject {
+            kind: "Pod",
             namespace: "n".to_owned(),
             name: "p-".repeat(130),
             uid: "u".to_owned(),

@@ -37,8 +37,10 @@
 //! **Probes and hooks** are those of Kubernetes: probes decide whether a
 //! container is started and ready, and whether it restarts.
 //!
-//! **Not enforced** are requests and limits. Pods share the machine's network: every user of the machine can
-//! reach their ports, and can bind a port at a pod's address before the pod does.
+//! **Limits** of CPU and memory are enforced by cgroups (`cgroups`), where the agent may create them.
+//!
+//! **Not enforced** are limits of other resources. Pods share the machine's network: every user of the
+//! machine can reach their ports, and can bind a port at a pod's address before the pod does.
 //!
 //! **No pod survives the agent**: when the agent ends, even by SIGKILL, all its
 //! pods end.
@@ -46,7 +48,9 @@
 mod access;
 mod address;
 mod agent;
+mod allocations;
 mod certificates;
+mod cgroups;
 mod claims;
 mod collect;
 mod devices;

@@ -188,6 +188,10 @@ async fn subresource(call: Call, target: Target, word: &str, body: RequestBody) 
             write::patch(call, target, Subresource::EphemeralContainers, body).await
         }
         ("ephemeralcontainers", _) => Err(StatusError::wrong_method(&["GET", "PUT", "PATCH"])),
+        ("resize", Method::GET) => read::get(&call, &target).await,
+        ("resize", Method::PUT) => write::update(call, target, Subresource::Resize, body).await,
+        ("resize", Method::PATCH) => write::patch(call, target, Subresource::Resize, body).await,
+        ("resize", _) => Err(StatusError::wrong_method(&["GET", "PUT", "PATCH"])),
         ("scale", Method::GET) => read::scale(&call, &target),
         ("scale", Method::PUT) => write::update(call, target, Subresource::Scale, body).await,
         ("scale", Method::PATCH) => write::patch(call, target, Subresource::Scale, body).await,

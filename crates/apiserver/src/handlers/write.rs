@@ -129,6 +129,7 @@ fn place(target: &Target, subresource: Subresource) -> Place<'_> {
             Subresource::Finalize => "finalize",
             Subresource::Approval => "approval",
             Subresource::EphemeralContainers => "ephemeralcontainers",
+            Subresource::Resize => "resize",
         },
     }
 }

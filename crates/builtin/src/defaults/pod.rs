@@ -369,7 +369,7 @@ pub(crate) fn fill_source(volume: &mut Object) {
 /// Returns the QoS class: `Guaranteed` if every container's CPU and memory
 /// requests equal its limits, `BestEffort` if no container sets any, else
 /// `Burstable`.
-fn qos_class(pod: &Object) -> &'static str {
+pub(crate) fn qos_class(pod: &Object) -> &'static str {
     let Some(Value::Object(spec)) = pod.get("spec") else {
         return "BestEffort";
     };

@@ -118,6 +118,14 @@ pub fn ephemeral_containers(before: &Object, after: &Object) -> Vec<StatusCause>
     causes
 }
 
+/// Validates a change of the resources of a pod.
+#[must_use]
+pub fn resize(before: &Object, after: &Object) -> Vec<StatusCause> {
+    let mut causes = meta::change(before, after);
+    pod::resize::change(before, after, &mut causes);
+    causes
+}
+
 /// Validates the approval of a certificate signing request.
 #[must_use]
 pub fn approval(before: &Object, after: &Object) -> Vec<StatusCause> {

@@ -9,7 +9,7 @@ use longshore_model::HostPort;
 use super::{
     affinity,
     ports::{self, UsedPorts},
-    resources::{Amounts, of_pod},
+    resources::{Amounts, occupied_by},
 };
 use crate::volumes::{PodClaim, claims_of};
 
@@ -132,7 +132,7 @@ impl Needs {
             return Self::default();
         };
         let load = Load {
-            amounts: of_pod(spec),
+            amounts: occupied_by(spec, pod.status.as_ref()),
             ports: ports::of_pod(spec),
         };
         let name = pod.metadata.name.as_deref().unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::{
-    api::core::v1::{Container, PodSpec, ResourceRequirements},
+    api::core::v1::{Container, ContainerStatus, PodSpec, PodStatus, ResourceRequirements},
     apimachinery::pkg::api::resource::Quantity as Text,
 };
 use longshore_model::Quantity;
@@ -96,7 +96,75 @@ fn requests(resources: Option<&ResourceRequirements>) -> Amounts {
 /// largest init container if that is more, plus the overhead. Pod-level requests
 /// take precedence.
 pub(crate) fn of_pod(spec: &PodSpec) -> Amounts {
-    let own = |container: &Container| requests(container.resources.as_ref());
+    total(spec, |container| requests(container.resources.as_ref()))
+}
+
+/// Returns what a pod occupies on its node while it is resized: the most of what it requests, of
+/// what the node has allocated to its containers, and of what they have. What the node can never
+/// allocate does not count.
+pub(crate) fn occupied_by(spec: &PodSpec, status: Option<&PodStatus>) -> Amounts {
+    let statuses = |status: &'_ PodStatus| -> Vec<ContainerStatus> {
+        let lists = [&status.container_statuses, &status.init_container_statuses];
+        let all = lists.into_iter().flat_map(|list| list.iter().flatten());
+        all.cloned().collect()
+    };
+    let own = of_pod(spec);
+    let Some(status) = status.filter(|status| is_resized(spec, status)) else {
+        return own;
+    };
+    let statuses = statuses(status);
+    let find = |container: &Container| {
+        let mut all = statuses.iter();
+        all.find(|status| status.name == container.name)
+    };
+    let infeasible = status.conditions.iter().flatten().any(|condition| {
+        condition.type_ == "PodResizePending" && condition.reason.as_deref() == Some("Infeasible")
+    });
+    let unknown = |container: &Container| match infeasible {
+        true => Amounts::default(),
+        false => requests(container.resources.as_ref()),
+    };
+    let allocated = |container: &Container| {
+        let amounts = find(container).and_then(|status| status.allocated_resources.as_ref());
+        match amounts {
+            Some(amounts) => Amounts::of(Some(amounts)),
+            None => unknown(container),
+        }
+    };
+    let actual = |container: &Container| {
+        let resources = find(container).and_then(|status| status.resources.as_ref());
+        match resources.and_then(|resources| resources.requests.as_ref()) {
+            Some(amounts) => Amounts::of(Some(amounts)),
+            None => allocated(container),
+        }
+    };
+    let mut most = total(spec, allocated);
+    most.raise(&total(spec, actual));
+    if !infeasible {
+        most.raise(&own);
+    }
+    most
+}
+
+/// Whether the node reports other requests of a container than its spec has.
+fn is_resized(spec: &PodSpec, status: &PodStatus) -> bool {
+    let lists = [&status.container_statuses, &status.init_container_statuses];
+    let mut statuses = lists.into_iter().flat_map(|list| list.iter().flatten());
+    let inits = spec.init_containers.iter().flatten();
+    let containers = || spec.containers.iter().chain(inits.clone());
+    statuses.any(|status| {
+        let mut containers = containers();
+        let container = containers.find(|container| container.name == status.name);
+        let requested = container.and_then(|container| container.resources.as_ref());
+        let requested = requested.and_then(|resources| resources.requests.as_ref());
+        let actual = status.resources.as_ref();
+        let actual = actual.and_then(|resources| resources.requests.as_ref());
+        let differs = |amounts: Option<_>| amounts.is_some() && amounts != requested;
+        differs(status.allocated_resources.as_ref()) || differs(actual)
+    })
+}
+
+fn total(spec: &PodSpec, own: impl Fn(&Container) -> Amounts) -> Amounts {
     let mut steady = Amounts::default();
     spec.containers
         .iter()
@@ -127,6 +195,33 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    /// The CPU that a pod occupies whose container requests 2 cores.
+    fn occupied(status: Value) -> i128 {
+        let spec = json!({"containers": [container("2")]});
+        let spec = serde_json::from_value(spec).unwrap();
+        let status: PodStatus = serde_json::from_value(status).unwrap();
+        occupied_by(&spec, Some(&status)).get("cpu")
+    }
+
+    #[test]
+    fn a_pod_that_is_resized_occupies_the_most() {
+        let status = |allocated: &str, actual: &str| {
+            json!({"containerStatuses": [{
+                "name": "c", "image": "i", "imageID": "", "ready": true, "restartCount": 0,
+                "allocatedResources": {"cpu": allocated}, "resources": {"requests": {"cpu": actual}},
+            }]})
+        };
+        assert_eq!(occupied(json!({})), 2000);
+        assert_eq!(occupied(status("2", "2")), 2000);
+        // It becomes smaller, and larger.
+        assert_eq!(occupied(status("2", "3")), 3000);
+        assert_eq!(occupied(status("1", "1")), 2000);
+        let mut infeasible = status("1", "500m");
+        infeasible["conditions"] =
+            json!([{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]);
+        assert_eq!(occupied(infeasible), 1000);
+    }
 
     fn cpu(spec: Value) -> i128 {
         of_pod(&serde_json::from_value(spec).unwrap()).get("cpu")

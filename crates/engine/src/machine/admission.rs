@@ -5,8 +5,8 @@ use longshore_builtin::{Admission, KindRules};
 use longshore_model::KindInfo;
 
 use super::{
-    JsonObject, Transaction, limit_range, pod_security, priority, quota, runtime_class, service,
-    service_account, storage_class,
+    JsonObject, Transaction, limit_range, pod_resize, pod_security, priority, quota, runtime_class,
+    service, service_account, storage_class,
 };
 use crate::{Error, Object, Subresource, kinds::KindId, options::Ids, state::State};
 
@@ -81,6 +81,12 @@ pub(super) fn enforce_limits(
     let info = tx.kinds().entry(kind).info.clone();
     if !info.is_namespaced() {
         return Ok(());
+    }
+    if subresource == Subresource::Resize
+        && let Some(before) = before
+    {
+        limit_range::check_resize(tx.state(), &info, object, before)?;
+        pod_resize::check(tx.state(), &info, object, before)?;
     }
     if subresource == Subresource::None {
         limit_range::check(tx.state(), &info, object, before)?;

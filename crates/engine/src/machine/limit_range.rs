@@ -116,13 +116,36 @@ pub(super) fn check(
     before: Option<&JsonObject>,
 ) -> Result<(), Error> {
     let is_pod = match &*info.gvk.kind {
-        // The resources of a pod cannot change.
+        // The resources of a pod change only by a resize.
         "Pod" if before.is_none() => true,
         "PersistentVolumeClaim" => false,
         _ => return Ok(()),
     };
+    match info.gvk.group.is_empty() {
+        true => enforce(state, info, object, before, is_pod),
+        false => Ok(()),
+    }
+}
+
+/// Checks a pod with other resources against the limits (403).
+pub(super) fn check_resize(
+    state: &State,
+    info: &KindInfo,
+    pod: &JsonObject,
+    before: &JsonObject,
+) -> Result<(), Error> {
+    enforce(state, info, pod, Some(before), true)
+}
+
+fn enforce(
+    state: &State,
+    info: &KindInfo,
+    object: &JsonObject,
+    before: Option<&JsonObject>,
+    is_pod: bool,
+) -> Result<(), Error> {
     let is_deleting = |object| js::at(object, "metadata.deletionTimestamp").is_some();
-    if !info.gvk.group.is_empty() || before.is_some_and(is_deleting) {
+    if before.is_some_and(is_deleting) {
         return Ok(());
     }
     for limits in ranges(state, js::text(object, "metadata.namespace")) {

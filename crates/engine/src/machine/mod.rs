@@ -15,6 +15,7 @@ mod expiry;
 mod limit_range;
 mod namespace;
 mod ownership;
+mod pod_resize;
 mod pod_security;
 mod prepared;
 mod priority;

@@ -131,6 +131,7 @@ pub(super) fn with_scope<T>(
             Subresource::Finalize => "finalize",
             Subresource::Approval => "approval",
             Subresource::EphemeralContainers => "ephemeralcontainers",
+            Subresource::Resize => "resize",
         },
         has_status: view.info.has_subresource("status"),
         has_fixed_spec: kind.rules.has_fixed_spec,

@@ -32,6 +32,7 @@ pub(super) fn charge(
     let counts = match before {
         None => true,
         Some(_) if is_status => evaluator == Evaluator::Claims,
+        Some(_) if subresource == Subresource::Resize => evaluator == Evaluator::Pods,
         Some(before) => evaluator.is_charged_for_update(before, object),
     };
     if !counts {

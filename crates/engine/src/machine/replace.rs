@@ -7,7 +7,7 @@ use longshore_builtin::{KindRules, Lifecycle, defaults, json, validate};
 use longshore_model::{KindInfo, time};
 use serde_json::Value;
 
-use super::{JsonObject, Reviews, Transaction, admission, ownership::Author, reviews};
+use super::{JsonObject, Reviews, Transaction, admission, limit_range, ownership::Author, reviews};
 use crate::{
     Error, Object, Subject, Subresource, decode::complete, kinds::KindId, managed, view::View,
 };
@@ -148,6 +148,22 @@ pub(super) fn replace(
             count_change(&rules, &before, &mut new);
             new
         }
+        Subresource::Resize => {
+            let mut new = with_resources(&before, &sent);
+            limit_range::apply_defaults(tx.state(), &mut new);
+            // Metadata does not change, nor does the annotation about the defaults.
+            json::copy(&before, &mut new, "metadata");
+            (rules.fill)(&mut new);
+            let mut causes = validate::object(&info, &rules, &new);
+            complete(&info, &mut new);
+            causes.extend(validate::resize(&before, &new));
+            if !causes.is_empty() {
+                return Err(Error::Invalid { subject, causes });
+            }
+            admission::enforce_limits(tx, kind, &new, Some(&before), target.subresource)?;
+            count_change(&rules, &before, &mut new);
+            new
+        }
         Subresource::None | Subresource::Scale | Subresource::Finalize => {
             let mut new = sent;
             if view.info.has_subresource("status") {
@@ -210,6 +226,7 @@ fn mutate(
             with_status(before, &sent, entry.rules.status_metadata)
         }
         Subresource::EphemeralContainers => with_ephemeral_containers(before, &sent),
+        Subresource::Resize => with_resources(before, &sent),
         _ => {
             let mut new = sent.clone();
             if view.info.has_subresource("status") {
@@ -253,6 +270,34 @@ fn with_ephemeral_containers(before: &JsonObject, sent: &JsonObject) -> JsonObje
     };
     // Every write stores the object in the current storage version.
     json::copy(sent, &mut new, "apiVersion");
+    new
+}
+
+/// The stored pod with the resources that were sent. Lists with other containers are kept as they
+/// were sent: validation rejects them.
+fn with_resources(before: &JsonObject, sent: &JsonObject) -> JsonObject {
+    let mut new = before.clone();
+    json::copy(sent, &mut new, "apiVersion");
+    let empty = JsonObject::new();
+    let sent = sent.get("spec").and_then(Value::as_object);
+    let sent = sent.unwrap_or(&empty);
+    let spec = json::child(&mut new, "spec");
+    if sent.contains_key("resources") {
+        json::copy(sent, spec, "resources");
+    }
+    for list in ["containers", "initContainers"] {
+        let name = |container: &JsonObject| json::text(container, "name").to_owned();
+        let names = json::items(sent, list).map(name);
+        if !names.eq(json::items(spec, list).map(name)) {
+            json::copy(sent, spec, list);
+            continue;
+        }
+        for (sent, container) in json::items(sent, list).zip(json::items_mut(spec, list)) {
+            for field in ["resources", "resizePolicy"] {
+                json::copy(sent, container, field);
+            }
+        }
+    }
     new
 }
 

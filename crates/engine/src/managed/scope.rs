@@ -53,6 +53,18 @@ pub(crate) struct Scope<'a> {
     pub(crate) versions: &'a dyn Fn(&str) -> Option<Version<'a>>,
 }
 
+/// Keeps only the resources of containers.
+fn retain_resources(containers: &mut FieldSet) {
+    containers.owned = false;
+    containers.inside.retain_mut(|(_, container)| {
+        container.owned = false;
+        let mut fields = std::mem::take(&mut container.inside);
+        fields.retain(|(field, _)| matches!(&**field, "f:resources" | "f:resizePolicy"));
+        container.inside = fields;
+        !container.inside.is_empty()
+    });
+}
+
 /// Another version of the kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Version<'a> {
@@ -115,6 +127,17 @@ impl<'a> Scope<'a> {
                 inner
                     .inside
                     .retain(|(field, _)| &**field == "f:ephemeralContainers");
+                &**element == SPEC && !inner.inside.is_empty()
+            });
+        } else if self.subresource == "resize" {
+            set.inside.retain_mut(|(element, inner)| {
+                inner.inside.retain_mut(|(field, value)| match &**field {
+                    "f:containers" | "f:initContainers" => {
+                        retain_resources(value);
+                        !value.inside.is_empty()
+                    }
+                    _ => false,
+                });
                 &**element == SPEC && !inner.inside.is_empty()
             });
         } else if self.subresource == "approval" {

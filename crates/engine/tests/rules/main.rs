@@ -15,6 +15,7 @@ mod managed;
 mod model;
 mod namespaces;
 mod reads;
+mod resize;
 mod snapshots;
 mod support;
 mod watch_turns;

@@ -83,6 +83,22 @@ impl Amount {
         i64::try_from(limited).unwrap_or(if limited < 0 { i64::MIN } else { i64::MAX })
     }
 
+    /// The next whole number, as `Value()` of Kubernetes.
+    ///
+    /// ```
+    /// use longshore_model::quantity::Amount;
+    /// assert_eq!("1500m".parse::<Amount>().unwrap().whole(), 2);
+    /// ```
+    #[must_use]
+    pub fn whole(self) -> i64 {
+        let (whole, rest) = (
+            self.billionths / 1_000_000_000,
+            self.billionths % 1_000_000_000,
+        );
+        let rounded = whole + rest.signum();
+        i64::try_from(rounded).unwrap_or(if rounded < 0 { i64::MIN } else { i64::MAX })
+    }
+
     /// The same amount with the suffixes `Ki`, `Mi`, … if it is a whole number.
     ///
     /// ```

@@ -10,7 +10,7 @@ use super::names::{HUGE_PAGES, REQUESTS, is_extended};
 use crate::{
     meta::null_as_default,
     quantity::{Amount, Amounts},
-    resources::{PodResources, Requirements, add},
+    resources::{PodResources, Requirements, add, raise},
 };
 
 /// The resources that containers must specify if a quota limits them.
@@ -56,6 +56,50 @@ struct Spec {
 struct Status {
     phase: Option<String>,
     qos_class: Option<String>,
+    #[serde(deserialize_with = "null_as_default")]
+    container_statuses: Vec<ContainerStatus>,
+    #[serde(deserialize_with = "null_as_default")]
+    init_container_statuses: Vec<ContainerStatus>,
+    #[serde(deserialize_with = "null_as_default")]
+    conditions: Vec<Condition>,
+}
+
+/// What the node reports about the resources of a container.
+#[derive(Debug, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct ContainerStatus {
+    name: String,
+    allocated_resources: Option<Amounts>,
+    resources: Option<ActualResources>,
+}
+
+#[derive(Debug, Deserialize, Default)]
+#[serde(default)]
+struct ActualResources {
+    requests: Option<Amounts>,
+    limits: Option<Amounts>,
+}
+
+#[derive(Debug, Deserialize, Default)]
+#[serde(default)]
+struct Condition {
+    r#type: String,
+    reason: String,
+}
+
+impl Status {
+    fn of_container(&self, name: &str) -> Option<&ContainerStatus> {
+        let mut all = self
+            .container_statuses
+            .iter()
+            .chain(&self.init_container_statuses);
+        all.find(|status| status.name == name)
+    }
+
+    fn is_resize_infeasible(&self) -> bool {
+        let mut conditions = self.conditions.iter();
+        conditions.any(|one| one.r#type == "PodResizePending" && one.reason == "Infeasible")
+    }
 }
 
 impl Pod {
@@ -117,13 +161,60 @@ impl Pod {
         // All stored pods count as objects.
         let mut usage = Amounts::from([("count/pods".to_owned(), Amount::of(1))]);
         if self.is_active(now) {
-            let total = Requirements {
-                requests: self.spec.resources.requests_with_overhead(),
-                limits: self.spec.resources.limits_with_overhead(),
-            };
-            add(&mut usage, &of_requirements(&total));
+            add(&mut usage, &of_requirements(&self.total()));
         }
         usage
+    }
+
+    /// What the pod requests and its limits, or, while it is resized, what the node has allocated
+    /// and set if that is more. What the node can never allocate does not count.
+    fn total(&self) -> Requirements {
+        let of = |resources: &PodResources| Requirements {
+            requests: resources.requests_with_overhead(),
+            limits: resources.limits_with_overhead(),
+        };
+        let own = of(&self.spec.resources);
+        let allocated = self.with_status(|resources, status| {
+            if let Some(allocated) = &status.allocated_resources {
+                resources.requests.clone_from(allocated);
+            }
+        });
+        let actual = self.with_status(|resources, status| {
+            let actual = status.resources.as_ref();
+            let requests = actual.and_then(|actual| actual.requests.as_ref());
+            if let Some(requests) = requests.or(status.allocated_resources.as_ref()) {
+                resources.requests.clone_from(requests);
+            }
+            if let Some(limits) = actual.and_then(|actual| actual.limits.as_ref()) {
+                resources.limits.clone_from(limits);
+            }
+        });
+        if allocated == self.spec.resources && actual == self.spec.resources {
+            return own;
+        }
+        let (allocated, mut most) = (of(&allocated), of(&actual));
+        raise(&mut most.requests, &allocated.requests);
+        if !self.status.is_resize_infeasible() {
+            raise(&mut most.requests, &own.requests);
+            raise(&mut most.limits, &own.limits);
+        }
+        most
+    }
+
+    /// The resources with those that the node reports of containers.
+    fn with_status(&self, set: impl Fn(&mut Requirements, &ContainerStatus)) -> PodResources {
+        let mut resources = self.spec.resources.clone();
+        let infeasible = self.status.is_resize_infeasible();
+        let containers = resources.containers.iter_mut();
+        for container in containers.chain(&mut resources.init_containers) {
+            if infeasible {
+                container.resources = Requirements::default();
+            }
+            if let Some(status) = self.status.of_container(&container.name) {
+                set(&mut container.resources, status);
+            }
+        }
+        resources
     }
 
     /// The resources that containers do not specify although they must; the text is that of

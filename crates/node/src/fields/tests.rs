@@ -31,7 +31,7 @@ type Table = Vec<(&'static str, Support)>;
 
 const NO_IMAGES: Support = Harmless("images are not pulled");
 const ONE_NODE: Support = Harmless("there is one node");
-const NOT_LIMITED: Support = Harmless("documented: limits are not enforced");
+const NOT_LIMITED: Support = Harmless("documented: not enforced for directories on disk");
 
 fn pod_spec() -> Table {
     vec![
@@ -74,7 +74,7 @@ fn pod_spec() -> Table {
             "resourceClaims",
             Refused(json!([{"name": "c", "resourceClaimName": "c"}])),
         ),
-        ("resources", NOT_LIMITED),
+        ("resources", Supported),
         ("restartPolicy", Supported),
         ("runtimeClassName", Refused(json!("gvisor"))),
         ("schedulerName", Supported),
@@ -172,7 +172,7 @@ fn variable_source() -> Table {
 fn resources() -> Table {
     vec![
         ("claims", Refused(json!([{"name": "c"}]))),
-        ("limits", NOT_LIMITED),
+        ("limits", Supported),
         ("requests", Supported),
     ]
 }

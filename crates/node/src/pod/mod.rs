@@ -3,6 +3,7 @@
 mod guard;
 mod messages;
 mod record;
+mod resize;
 mod start;
 mod status;
 mod worker;
@@ -15,10 +16,10 @@ use longshore_services::{HostPorts, Services};
 use tokio::sync::watch;
 
 use crate::{
-    ApiAccess, CollectFiles, FillVolumes, LastEnd, address::Addresses, devices::Devices,
-    dns::ClusterDns, events::Events, host_ports::AdmittedPorts, hosts::Hosts,
-    images::ImageEntrypoints, logs::LogStore, machine, remover::Remover, sandbox::Spawner,
-    security::AgentPrivileges, streams::RunningContainers, usage::UsageMeter,
+    ApiAccess, CollectFiles, FillVolumes, LastEnd, address::Addresses, allocations::Allocations,
+    cgroups::Cgroups, devices::Devices, dns::ClusterDns, events::Events, host_ports::AdmittedPorts,
+    hosts::Hosts, images::ImageEntrypoints, logs::LogStore, machine, remover::Remover,
+    sandbox::Spawner, security::AgentPrivileges, streams::RunningContainers, usage::UsageMeter,
 };
 
 pub(crate) use guard::run;
@@ -48,6 +49,10 @@ pub(crate) struct Shared {
     pub(crate) devices: Devices,
     pub(crate) image_entrypoints: ImageEntrypoints,
     pub(crate) spawner: Spawner,
+    /// Enforce the limits of pods.
+    pub(crate) cgroups: Cgroups,
+    /// CPU and memory that pods have.
+    pub(crate) allocations: Allocations,
     /// What the agent may do to containers' processes.
     pub(crate) agent_privileges: AgentPrivileges,
     pub(crate) addresses: Addresses,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, ResourceRequirements};
 
 use crate::LastEnd;
 
@@ -82,6 +82,8 @@ pub(crate) struct Record {
     pub(crate) last: Option<Ended>,
     pub(crate) restarts: u32,
     pub(crate) id: Option<String>,
+    /// The resources of the current run; those of the container are for the next one.
+    pub(crate) actual: Option<ResourceRequirements>,
     /// Whether the startup probe of the current run has succeeded.
     passed_startup: bool,
     /// Whether the readiness probe succeeds.
@@ -108,6 +110,7 @@ impl Record {
             last: None,
             restarts: 0,
             id: None,
+            actual: None,
             passed_startup: false,
             passes_readiness: false,
             was_started: false,
@@ -265,6 +268,7 @@ impl Record {
             State::Running { since } => Some(since),
             _ => None,
         };
+        self.actual = None;
         let reason = if code == 0 { "Completed" } else { "Error" };
         self.state = State::Ended(Ended {
             code,
@@ -274,6 +278,14 @@ impl Record {
             finished: Some(at),
             id: self.id.clone(),
         });
+    }
+
+    /// Records that the kernel killed a process of the run that has ended for lack of memory. As
+    /// with container runtimes, this is the reason of the end with any exit code.
+    pub(crate) fn was_out_of_memory(&mut self) {
+        if let State::Ended(ended) = &mut self.state {
+            "OOMKilled".clone_into(&mut ended.reason);
+        }
     }
 
     /// Returns the delay before the next run and increases it.

@@ -14,7 +14,9 @@ use k8s_openapi::api::core::v1::{Container, Pod};
 
 use super::{Shared, WORK_DIR, messages};
 use crate::{
-    access, dns, downward,
+    access,
+    cgroups::Group,
+    dns, downward,
     environment::{
         self, ConfigError, LARGEST_ENVIRONMENT, LONGEST_TEXT, TooLong, Variables, expand,
     },
@@ -89,6 +91,8 @@ pub(super) struct StartContext<'a> {
     pub(super) links: &'a [(String, String)],
     /// Variables that name the devices allocated to the container.
     pub(super) devices: &'a [(String, String)],
+    /// The cgroup of the container's processes.
+    pub(super) cgroup: Option<Arc<Group>>,
 }
 
 /// Returns a pod's host name: `spec.hostname`, or its name.
@@ -126,9 +130,12 @@ impl StartContext<'_> {
         )?;
         let variables = self.variables()?;
         let arguments = self.arguments(&variables)?;
+        let shown = self.cgroup.as_ref().map(|group| group.shown());
         let restrictions = Restrictions {
             read_only_root: enforced.read_only_root,
             masks_proc: enforced.masks_proc,
+            cgroups: shown.as_deref().unwrap_or_default(),
+            writable_cgroups: self.is_privileged(),
         };
         let operations = self.operations(&variables, restrictions)?;
         Ok(Command {
@@ -143,7 +150,13 @@ impl StartContext<'_> {
             privileges: enforced.privileges,
             wiring: self.wiring(),
             ports: self.ports.clone(),
+            cgroup: self.cgroup.clone(),
         })
+    }
+
+    fn is_privileged(&self) -> bool {
+        let context = self.container.security_context.as_ref();
+        context.is_some_and(|context| context.privileged == Some(true))
     }
 
     /// Returns the container's command and args; without a command, the
@@ -276,7 +289,7 @@ impl StartContext<'_> {
     fn operations(
         &self,
         variables: &Variables,
-        restrictions: Restrictions,
+        restrictions: Restrictions<'_>,
     ) -> Result<Vec<view::Operation>, PlanError> {
         let refuse = |error: &dyn std::fmt::Display| PlanError::View(error.to_string());
         let mut mounts = Vec::new();

@@ -4,11 +4,14 @@
 use std::net::Ipv4Addr;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, ResourceRequirements};
 use longshore_model::time::seconds;
 use serde_json::{Map, Value, json};
 
-use super::record::{Ended, Policy, Record, Role, State};
+use super::{
+    record::{Ended, Policy, Record, Role, State},
+    resize::Resize,
+};
 
 /// A pod's phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +121,10 @@ pub(crate) struct Inputs<'a> {
     pub(crate) reason: Option<(&'static str, String)>,
     /// Whether the node has not admitted it. Its containers have no statuses then.
     pub(crate) is_rejected: bool,
+    /// The resize of the pod.
+    pub(crate) resize: &'a Resize,
+    /// The resources of the pod itself.
+    pub(crate) pod_resources: Option<&'a ResourceRequirements>,
     /// The conditions that were last reported.
     pub(crate) before: &'a [Value],
     pub(crate) now: Timestamp,
@@ -152,7 +159,15 @@ pub(crate) fn render(inputs: &Inputs<'_>) -> Value {
         status.insert("podIP".to_owned(), address.to_string().into());
         status.insert("podIPs".to_owned(), json!([{"ip": address.to_string()}]));
     }
-    status.insert("conditions".to_owned(), conditions(inputs).into());
+    let mut conditions = conditions(inputs);
+    conditions.extend(inputs.resize.conditions(inputs.before, inputs.now));
+    status.insert("conditions".to_owned(), conditions.into());
+    if let Some(resources) = inputs.pod_resources {
+        if let Some(requests) = &resources.requests {
+            status.insert("allocatedResources".to_owned(), json!(requests));
+        }
+        status.insert("resources".to_owned(), json!(resources));
+    }
     let inits = statuses("initContainers");
     if !inits.is_empty() {
         status.insert("initContainerStatuses".to_owned(), inits.into());
@@ -312,6 +327,12 @@ fn container_status(record: &Record, policy: Policy) -> Value {
         "lastState": record.last.as_ref().map_or_else(|| json!({}), terminated),
     });
     if record.role != Role::Ephemeral {
+        let allocated = record.container.resources.clone().unwrap_or_default();
+        let actual = record.actual.as_ref().unwrap_or(&allocated);
+        status["resources"] = json!(actual);
+        if let Some(requests) = allocated.requests.filter(|requests| !requests.is_empty()) {
+            status["allocatedResources"] = json!(requests);
+        }
         status["started"] = record.is_started().into();
     }
     if let Some(id) = &record.id {
@@ -416,6 +437,8 @@ mod tests {
             started: Some(now()),
             reason: None,
             is_rejected: false,
+            resize: &Resize::default(),
+            pod_resources: None,
             before,
             now: now(),
         })
@@ -478,6 +501,8 @@ mod tests {
                 started: None,
                 reason: None,
                 is_rejected: false,
+                resize: &Resize::default(),
+                pod_resources: None,
                 before: &[],
                 now: now(),
             });

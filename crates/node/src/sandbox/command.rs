@@ -2,6 +2,8 @@
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
+use crate::cgroups::Group;
+
 use super::{ports::PodPorts, privileges::Privileges, stream::Wiring, view::Operation};
 
 /// The command to run in a container.
@@ -24,4 +26,6 @@ pub(crate) struct Command {
     pub(crate) wiring: Wiring,
     /// The pod's ports; `None` for a command that uses the machine's.
     pub(crate) ports: Option<Arc<PodPorts>>,
+    /// The cgroup that its processes are in; `None` for that of the agent.
+    pub(crate) cgroup: Option<Arc<Group>>,
 }

@@ -83,6 +83,7 @@ fn try_namespaces(namespaces: libc::c_int, scratch: &Path, read_only: bool) -> i
         namespaces,
         enter: None,
         mounts_of: None,
+        cgroups: Vec::new(),
         user_map: user.then(|| Privileges::default().user_map()),
         steps,
         hostname: None,

@@ -176,6 +176,13 @@ impl Spawner {
         let own_processes = enter.is_none() && self.features.has_mounts();
         let mut program = self.compile(command, enter, &far, &report_end)?;
         program.mounts_of = mounts_of;
+        let cgroups = command.cgroup.as_ref().map(|group| group.open());
+        let cgroups = cgroups.transpose().unwrap_or_else(|error| {
+            tracing::debug!(%error, "a cgroup cannot be joined");
+            None
+        });
+        let cgroups = cgroups.unwrap_or_default();
+        program.cgroups = cgroups.iter().map(AsRawFd::as_raw_fd).collect();
         let ports = command.ports.clone().filter(|_| self.features.has_mounts());
         let sockets = ports.map(|ports| Ok((ports, UnixStream::pair()?)));
         let sockets = sockets.transpose().map_err(system)?;
@@ -200,6 +207,7 @@ impl Spawner {
                     .chain([report_end])
                     .chain(other)
                     .chain(far_listener)
+                    .chain(cgroups)
                     .collect(),
             })
             .map_err(|_| stopped())?;
@@ -239,6 +247,7 @@ impl Spawner {
             namespaces: 0,
             enter: enter.map(|host| (host, features.namespaces)),
             mounts_of: None,
+            cgroups: Vec::new(),
             user_map: None,
             steps: Vec::new(),
             hostname: None,

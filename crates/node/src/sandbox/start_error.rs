@@ -189,6 +189,7 @@ fn describe(operation: &Operation) -> String {
             format!("read-only {}", at.display())
         }
         Operation::Writable { at } => format!("writable {}", at.display()),
+        Operation::Detach { at } => format!("detaching {}", at.display()),
         Operation::Mask { at } => format!("hiding {}", at.display()),
         Operation::Processes { at } => format!("processes on {}", at.display()),
         Operation::Pivot { root, .. } | Operation::Enter { root } => {

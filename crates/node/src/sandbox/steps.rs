@@ -68,6 +68,7 @@ pub(super) fn steps(operations: &[Operation]) -> Result<Vec<Step>, StartError> {
             Operation::ReadOnly { at } => Step::ReadOnly { at: text(at)? },
             Operation::ReadOnlyTree { at } => Step::ReadOnlyTree { at: text(at)? },
             Operation::Writable { at } => Step::Writable { at: text(at)? },
+            Operation::Detach { at } => Step::Detach { at: text(at)? },
             Operation::Mask { at } => Step::Mask { at: text(at)? },
             Operation::Protect { at } => Step::Protect { at: text(at)? },
             Operation::Processes { at } => Step::Processes { at: text(at)? },

@@ -131,6 +131,7 @@ pub(super) fn command(own: &Arc<Command>, words: &[String], wanted: StreamsWante
         privileges: own.privileges.clone(),
         wiring,
         ports: own.ports.clone(),
+        cgroup: own.cgroup.clone(),
         ..Command::default()
     }
 }

@@ -11,7 +11,10 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::{Attachment, MAX_EXEC_COMMANDS};
-use crate::sandbox::{Command, Process};
+use crate::{
+    cgroups::Group,
+    sandbox::{Command, Process},
+};
 
 /// A running container.
 pub(crate) struct Container {
@@ -24,11 +27,13 @@ pub(crate) struct Container {
 }
 
 /// The init process of a running container.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct ContainerProcess {
     pub(crate) pod_uid: String,
     pub(crate) name: String,
     pub(crate) id: i32,
+    /// Its cgroup.
+    pub(crate) cgroup: Option<Arc<Group>>,
 }
 
 #[derive(Default)]
@@ -113,6 +118,7 @@ impl RunningContainers {
                     pod_uid: uid.clone(),
                     name: name.clone(),
                     id: container.process.upgrade()?.id(),
+                    cgroup: container.command.cgroup.clone(),
                 })
             })
         });

@@ -1,11 +1,12 @@
 //! Resource usage of containers and of the machine, measured on request from
-//! the kernel's files about processes.
+//! the kernel's files about cgroups, where containers have their own, and about processes.
 
 mod processes;
 
 use std::{
     collections::HashMap,
     fs,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -13,7 +14,7 @@ use jiff::Timestamp;
 use longshore_node_api::{ContainerUsage, NodeUsage, Usage};
 use tokio::sync::Mutex;
 
-use crate::streams::ContainerProcess;
+use crate::{cgroups::Group, streams::ContainerProcess};
 
 /// Minimum length of a measured period. A tick of the CPU clock is 10 ms.
 const MIN_WINDOW: Duration = Duration::from_millis(200);
@@ -31,6 +32,9 @@ pub(crate) struct UsageMeter {
     last: Mutex<Option<Sample>>,
 }
 
+/// The process of a container, and its cgroup.
+type MeasuredProcess = (i32, Option<Arc<Group>>);
+
 /// What was used until a time.
 #[derive(Debug, Clone)]
 struct Sample {
@@ -42,8 +46,8 @@ struct Sample {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Total {
-    /// CPU time in ticks.
-    ticks: u64,
+    /// CPU time in nanoseconds.
+    nanoseconds: u64,
     /// Bytes.
     memory: u64,
 }
@@ -56,12 +60,15 @@ impl UsageMeter {
         node: &str,
         containers: Vec<ContainerProcess>,
     ) -> Option<NodeUsage> {
-        let ids: Vec<i32> = containers.iter().map(|container| container.id).collect();
+        let ids: Vec<MeasuredProcess> = containers
+            .iter()
+            .map(|container| (container.id, container.cgroup.clone()))
+            .collect();
         // Requests at the same time share samples.
         let mut last = self.last.lock().await;
         let is_usable = |sample: &Sample| {
             let age = sample.taken.elapsed();
-            let is_complete = ids.iter().all(|id| sample.containers.contains_key(id));
+            let is_complete = ids.iter().all(|(id, _)| sample.containers.contains_key(id));
             (MIN_WINDOW..=MAX_WINDOW).contains(&age) && is_complete
         };
         let before = match last.take().filter(is_usable) {
@@ -77,8 +84,12 @@ impl UsageMeter {
         drop(last);
         let window = after.taken.duration_since(before.taken);
         let usage = |before: Option<&Total>, after: &Total| Usage {
-            cpu_nanocores: nanocores(before.map_or(0, |total| total.ticks), after.ticks, window),
-            cpu_nanoseconds: nanoseconds(after.ticks),
+            cpu_nanocores: nanocores(
+                before.map_or(0, |total| total.nanoseconds),
+                after.nanoseconds,
+                window,
+            ),
+            cpu_nanoseconds: after.nanoseconds,
             memory: after.memory,
         };
         let containers = containers.into_iter().filter_map(|container| {
@@ -102,7 +113,7 @@ impl UsageMeter {
 
 /// Returns the average number of CPU cores in billionths.
 fn nanocores(before: u64, after: u64, window: Duration) -> u64 {
-    let used = u128::from(nanoseconds(after.saturating_sub(before)));
+    let used = u128::from(after.saturating_sub(before));
     let cores = used.saturating_mul(1_000_000_000) / window.as_nanos().max(1);
     u64::try_from(cores).unwrap_or(u64::MAX)
 }
@@ -112,15 +123,15 @@ fn nanoseconds(ticks: u64) -> u64 {
 }
 
 /// Takes a sample. Reading the files of all processes can take milliseconds.
-async fn take(ids: Vec<i32>) -> Option<Sample> {
+async fn take(ids: Vec<MeasuredProcess>) -> Option<Sample> {
     tokio::task::spawn_blocking(move || read(&ids)).await.ok()?
 }
 
-fn read(ids: &[i32]) -> Option<Sample> {
+fn read(ids: &[MeasuredProcess]) -> Option<Sample> {
     let taken = Instant::now();
     let text = |path: &str| fs::read_to_string(path).ok();
     let machine = Total {
-        ticks: processes::machine_ticks(&text("/proc/stat")?)?,
+        nanoseconds: nanoseconds(processes::machine_ticks(&text("/proc/stat")?)?),
         memory: processes::machine_memory(&text("/proc/meminfo")?)?,
     };
     let mut all = HashMap::new();
@@ -135,12 +146,20 @@ fn read(ids: &[i32]) -> Option<Sample> {
             all.insert(id, stat);
         }
     }
-    let containers = ids.iter().filter_map(|root| {
+    let containers = ids.iter().filter_map(|(root, cgroup)| {
         let mut total = Total::default();
         let (mut private, mut shared) = (0_u64, 0_u64);
         let tree = processes::tree(*root, &all);
+        if let Some(used) = cgroup.as_ref().and_then(|group| group.usage()) {
+            let total = Total {
+                nanoseconds: used.cpu_nanoseconds,
+                memory: used.memory,
+            };
+            return (!tree.is_empty()).then_some((*root, total));
+        }
         for id in &tree {
-            total.ticks = total.ticks.saturating_add(all.get(id)?.ticks);
+            let used = nanoseconds(all.get(id)?.ticks);
+            total.nanoseconds = total.nanoseconds.saturating_add(used);
             let status = text(&format!("/proc/{id}/status"));
             if let Some((own, common)) = status.and_then(|text| processes::memory(&text)) {
                 private = private.saturating_add(own);
@@ -166,8 +185,10 @@ mod tests {
     #[test]
     fn the_average_of_a_period() {
         let second = Duration::from_secs(1);
-        assert_eq!(nanocores(100, 150, second), 500_000_000);
-        assert_eq!(nanocores(100, 150, second / 2), 1_000_000_000);
+        let before = nanoseconds(100);
+        let after = nanoseconds(150);
+        assert_eq!(nanocores(before, after, second), 500_000_000);
+        assert_eq!(nanocores(before, after, second / 2), 1_000_000_000);
         assert_eq!(nanocores(150, 100, second), 0);
         assert_eq!(nanocores(0, u64::MAX, Duration::ZERO), u64::MAX);
     }
@@ -179,6 +200,7 @@ mod tests {
             pod_uid: "u".to_owned(),
             name: "c".to_owned(),
             id: i32::try_from(std::process::id()).unwrap(),
+            cgroup: None,
         };
         let gone = ContainerProcess {
             id: i32::MAX,

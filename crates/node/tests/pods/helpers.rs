@@ -34,6 +34,11 @@ fn run_as(user: u32, test: &str, variables: &[(&str, &str)]) {
     );
 }
 
+/// Without root.
+pub(super) fn run_as_unprivileged(test: &str) {
+    run_as(UNPRIVILEGED, test, &[]);
+}
+
 /// As the current user, and as an unprivileged user if the current one is root.
 pub(super) fn run_as_both(test: &str, variables: &[(&str, &str)]) {
     run_as(0, test, variables);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod certificates;
+mod cgroups;
 mod claims;
 mod collect;
 mod contexts;
@@ -21,6 +22,7 @@ mod messages;
 mod names;
 mod ports;
 mod probes;
+mod resize;
 mod stage;
 mod teardown;
 mod tokens;

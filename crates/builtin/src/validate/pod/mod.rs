@@ -4,6 +4,7 @@ pub(crate) mod change;
 mod container;
 mod dns;
 pub(crate) mod ephemeral;
+pub(crate) mod resize;
 mod scheduling;
 mod security;
 pub(crate) mod status;
@@ -56,6 +57,7 @@ pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
             let path = format!("{path}.{list}[{index}]");
             container(one, &path, &mut names, &volumes, causes);
             container::devices(one, &path, spec, causes);
+            resize::policies(spec, one, &path, causes);
             if list == "ephemeralContainers" {
                 ephemeral::container(spec, one, &path, causes);
             }

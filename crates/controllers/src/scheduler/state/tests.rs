@@ -103,6 +103,28 @@ fn a_failed_binding_frees_the_resources_and_is_retried() {
 }
 
 #[test]
+fn a_pod_that_was_resized_leaves_room_when_its_node_says_so() {
+    let mut state = State::default();
+    state.put_node(&node("2"));
+    state.put_pod(key("p"), &pod("2", json!({"nodeName": "n"})));
+    state.put_pod(key("q"), &pod("1", json!({})));
+    assert!(matches!(state.decide(), Some(Decision::Explain { .. })));
+    let resized = |actual: &str| {
+        let mut resized = pod("1", json!({"nodeName": "n"}));
+        let status = json!({"containerStatuses": [{
+            "name": "c", "image": "i", "imageID": "", "ready": true, "restartCount": 0,
+            "allocatedResources": {"cpu": actual}, "resources": {"requests": {"cpu": actual}},
+        }]});
+        resized.status = serde_json::from_value(status).unwrap();
+        resized
+    };
+    state.put_pod(key("p"), &resized("2"));
+    assert_eq!(state.decide(), None);
+    state.put_pod(key("p"), &resized("1"));
+    assert_eq!(bound(state.decide()).as_deref(), Some("q"));
+}
+
+#[test]
 fn pods_of_other_schedulers_are_ignored() {
     let mut state = State::default();
     state.put_node(&node("9"));

@@ -134,6 +134,9 @@ impl State {
         let moves_others = bound.is_some()
             && known.is_none_or(|known| known.node != bound || known.labels != new.labels);
         let is_unchanged = known.is_some_and(|known| known.needs == new.needs);
+        // A resize may leave room for others.
+        let is_resized =
+            bound.is_some() && known.is_some_and(|known| known.node == bound) && !is_unchanged;
         if let Some(known) = known {
             new.keep_decisions_of(known);
         }
@@ -164,6 +167,9 @@ impl State {
             if new.nominated.is_some() {
                 self.nominated.insert(key.clone());
             }
+        }
+        if is_resized {
+            self.retry_unschedulable();
         }
         if had_nominated && bound.is_none() && !self.nominated.contains(&key) {
             self.retry_unschedulable();

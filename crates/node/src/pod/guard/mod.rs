@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use super::{
     Shared,
     record::{self, Policy},
+    resize::Resize,
     status::{self, Phase},
     worker::{self, Message},
 };
@@ -136,6 +137,7 @@ impl<'a> PanickedPod<'a> {
         self.shared.hosts.remove(&self.uid);
         self.shared.devices.release(&self.uid);
         self.shared.admitted_ports.release(&self.uid);
+        self.shared.allocations.release(&self.uid);
         if let Some(address) = address {
             self.shared.addresses.release(address);
         }
@@ -218,6 +220,8 @@ fn failed_status(pod: &Pod, message: &str, now: Timestamp) -> Value {
             .and_then(|status| status.start_time.as_ref())
             .map(|time| time.0),
         reason: Some((REASON, message.to_owned())),
+        resize: &Resize::default(),
+        pod_resources: None,
         is_rejected: false,
         before: &conditions,
         now,

@@ -53,6 +53,8 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
         image_entrypoints: ImageEntrypoints::default(),
         agent_privileges: AgentPrivileges::of_this_process(),
         spawner: Spawner::start(&data.join("probe")).await.unwrap(),
+        cgroups: Default::default(),
+        allocations: Default::default(),
         addresses: Addresses::new(data),
         hosts: Hosts::new(),
         services,

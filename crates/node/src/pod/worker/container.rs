@@ -7,10 +7,13 @@ use jiff::Timestamp;
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    Record, State, SubtaskMessage, Worker, messages,
+    Record, State, SubtaskMessage, Worker,
+    cgroup::TOO_LITTLE_MEMORY,
+    messages,
     start::{PlanError, StartContext},
 };
 use crate::{
+    cgroups::Limits,
     devices::Allocation,
     environment::ConfigError,
     logs::{LogWriter, Progress, capture},
@@ -28,6 +31,8 @@ pub(super) struct RunEnd {
     pub(super) index: usize,
     pub(super) code: i32,
     pub(super) tail: String,
+    /// Whether the kernel killed a process of it for lack of memory.
+    pub(super) out_of_memory: bool,
 }
 
 impl Worker {
@@ -49,6 +54,10 @@ impl Worker {
             }
         };
         let links = self.service_links().await;
+        let cgroup = match self.container_cgroup(&container.name).await {
+            Ok(cgroup) => cgroup,
+            Err(message) => return self.failed_to_start(index, message.to_owned()),
+        };
         let (Some(volumes), Some(address)) = (&self.volumes, self.address) else {
             return;
         };
@@ -64,6 +73,7 @@ impl Worker {
             ports: self.ports.clone(),
             links: &links,
             devices: &devices,
+            cgroup,
         };
         match context.command() {
             Ok(command) => {
@@ -175,6 +185,10 @@ impl Worker {
             Ok(started) => started,
             Err(error) => {
                 let mut message = error.to_string();
+                let group = command.cgroup.as_ref();
+                if group.is_some_and(|group| group.out_of_memory_kills() > 0) {
+                    TOO_LITTLE_MEMORY.clone_into(&mut message);
+                }
                 let container = &self.records[index].container;
                 let has_command = container
                     .command
@@ -220,6 +234,14 @@ impl Worker {
             pid = process.id(),
             "started"
         );
+        self.check_cgroup(command.cgroup.as_ref(), process.id());
+        let cgroup = command.cgroup.clone();
+        if let Some(group) = &cgroup {
+            let limits = Limits::of_container(&self.resources(), &name);
+            self.groups.insert(index, (group.clone(), limits));
+        }
+        self.resizing.remove(&index);
+        self.records[index].actual = Some(self.allocation.of_container(&name));
         self.running.insert(index, process.clone());
         self.started_runs += 1;
         self.runs.insert(index, self.started_runs);
@@ -264,8 +286,14 @@ impl Worker {
                 }
             };
             attachment.end();
+            let out_of_memory = cgroup.is_some_and(|group| group.out_of_memory_kills() > 0);
             let _ = inner
-                .send(SubtaskMessage::Ended(RunEnd { index, code, tail }))
+                .send(SubtaskMessage::Ended(RunEnd {
+                    index,
+                    code,
+                    tail,
+                    out_of_memory,
+                }))
                 .await;
         });
     }
@@ -294,8 +322,14 @@ impl Worker {
     }
 
     pub(super) fn container_ended(&mut self, end: RunEnd) {
-        let RunEnd { index, code, tail } = end;
+        let RunEnd {
+            index,
+            code,
+            tail,
+            out_of_memory,
+        } = end;
         self.running.remove(&index);
+        self.groups.remove(&index);
         self.runs.remove(&index);
         self.running_since.remove(&index);
         self.probes.remove(&index);
@@ -307,6 +341,9 @@ impl Worker {
         let container = &self.records[index].container;
         let message = messages::read(&folder, &self.pod, container, code, &tail);
         self.records[index].ended(code, message, Timestamp::now());
+        if out_of_memory {
+            self.records[index].was_out_of_memory();
+        }
         if code != 0 && reports_port_in_use(&tail) {
             let text = format!(
                 "container {} could not bind its port: {}",
@@ -344,6 +381,11 @@ impl Worker {
     fn plan_next(&mut self, index: usize, code: i32) {
         let record = &mut self.records[index];
         if !record.restarts_after(self.policy, code) {
+            return;
+        }
+        if let Some(has_ended @ false) = self.resizing.get_mut(&index) {
+            *has_ended = true;
+            self.due.remove(&index);
             return;
         }
         let delay = record.next_delay();

@@ -1,6 +1,7 @@
 //! The task of one pod: starts its containers in order, handles their exits,
 //! reports the status, and stops them.
 
+mod cgroup;
 mod container;
 mod ephemeral;
 mod hooks;
@@ -9,6 +10,7 @@ mod links;
 mod probing;
 mod release;
 mod report;
+mod resize;
 mod retry;
 mod setup;
 mod stop;
@@ -32,11 +34,13 @@ use tokio::{
 use super::{
     Shared, messages,
     record::{self, Policy, Record, Role, State},
+    resize::{Allocation, Resize},
     start,
     status::{self, Phase},
 };
 use crate::{
     certificates::PodCertificates,
+    cgroups::{Group, Limits},
     claims::ClaimVolumes,
     events::Note,
     host_ports::Rejection,
@@ -112,6 +116,20 @@ struct Worker {
     /// The ports of the node that are forwarded to it.
     forwarded_ports: ForwardedPorts,
     volumes: Option<BTreeMap<String, Prepared>>,
+    /// The pod's cgroup.
+    cgroup: Option<Arc<Group>>,
+    /// Its limits.
+    pod_limits: Limits,
+    /// The cgroups of running containers, and their limits.
+    groups: HashMap<usize, (Arc<Group>, Limits)>,
+    /// What the node has allocated to the pod.
+    allocation: Allocation,
+    resize: Resize,
+    resize_retry: Retry,
+    /// The generation whose resources were compared with the allocation.
+    compared: Option<i64>,
+    /// Containers that restart to be resized, and whether they have ended.
+    resizing: HashMap<usize, bool>,
     /// The process that holds the volumes in memory.
     memory: Option<Process>,
     /// The variables that name Services.
@@ -146,8 +164,10 @@ pub(super) async fn run(
     let mut stopping = shared.stopping.clone();
     let mut worker = Worker::new(shared, pod, inner);
     worker.keep_name();
-    if let Some(rejection) = rejection {
-        worker.reject(rejection);
+    match rejection {
+        Some(rejection) => worker.reject(rejection),
+        None if worker.phase.is_terminal() => {}
+        None => worker.admit_resources(),
     }
     let removed = tokio::select! {
         removed = worker.run_until_removed(messages, &mut reports) => removed,
@@ -172,7 +192,13 @@ impl Worker {
         let now = Timestamp::now();
         let metadata = &pod.metadata;
         let status = pod.status.as_ref();
-        let records = record::records(&pod, shared.last_end.as_ref(), now);
+        let allocation = Allocation::restored(&pod);
+        let mut records = record::records(&pod, shared.last_end.as_ref(), now);
+        for record in &mut records {
+            if record.role != Role::Ephemeral && record.container.resources.is_some() {
+                record.container.resources = Some(allocation.of_container(record.name()));
+            }
+        }
         let uid = metadata.uid.clone().unwrap_or_default();
         let names = records
             .iter()
@@ -218,6 +244,14 @@ impl Worker {
             ports: None,
             forwarded_ports: ForwardedPorts::default(),
             volumes: None,
+            cgroup: None,
+            pod_limits: Limits::default(),
+            groups: HashMap::new(),
+            allocation,
+            resize: Resize::default(),
+            resize_retry: Retry::default(),
+            compared: None,
+            resizing: HashMap::new(),
             memory: None,
             links: Links::default(),
             claims: ClaimVolumes::new(),
@@ -244,6 +278,7 @@ impl Worker {
         messages: &mut mpsc::UnboundedReceiver<Message>,
         reports: &mut mpsc::Receiver<SubtaskMessage>,
     ) -> bool {
+        let mut freed = self.shared.allocations.freed();
         loop {
             self.run_due().await;
             self.collect_files().await;
@@ -279,6 +314,8 @@ impl Worker {
                 }
                 Some(report) = reports.recv() => self.handle_message(report).await,
                 () = sleep => {}
+                // The resize may fit now.
+                _ = freed.changed(), if self.resize.pending.is_some() => {}
             }
             while let Ok(report) = reports.try_recv() {
                 self.handle_message(report).await;
@@ -376,6 +413,11 @@ impl Worker {
             times.extend(self.setup_retry.at.filter(|_| self.volumes.is_none()));
             times.extend(self.deadline());
             times.extend(self.forwarded_ports.due());
+            times.extend(
+                self.resize_retry
+                    .at
+                    .filter(|_| self.resize.in_progress.is_some()),
+            );
         }
         times.into_iter().min()
     }
@@ -404,6 +446,7 @@ impl Worker {
         self.continue_stopping();
         if self.stopping.is_none() {
             self.open_host_ports();
+            self.resize().await;
             self.start_containers().await;
         }
         let stopped = self.stopping.is_some();

@@ -14,6 +14,8 @@ impl Worker {
         self.shared.running_containers.removed(&self.uid);
         self.refresher.abort_all();
         self.certifier.abort_all();
+        self.cgroup = None;
+        self.shared.allocations.release(&self.uid);
         self.shared.devices.release(&self.uid);
         self.shared.hosts.retire(&self.uid);
     }
@@ -95,6 +97,7 @@ impl Worker {
         self.certifier.abort_all();
         self.shared.devices.release(&self.uid);
         self.shared.hosts.remove(&self.uid);
+        self.shared.allocations.release(&self.uid);
         if let Some(address) = self.address {
             self.shared.addresses.release(address);
         }

@@ -28,6 +28,8 @@ impl Worker {
             started: self.started,
             reason: self.reason.clone(),
             is_rejected: self.is_rejected,
+            resize: &self.resize,
+            pod_resources: self.allocation.of_pod(),
             before: &self.conditions,
             now: Timestamp::now(),
         });
@@ -46,6 +48,8 @@ impl Worker {
         match result {
             Ok(_) => {
                 self.conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+                self.conditions
+                    .retain(|condition| condition.get("$patch").is_none());
                 self.reported = Some(status);
                 self.report_retry = Retry::default();
             }

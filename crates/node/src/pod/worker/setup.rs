@@ -65,6 +65,7 @@ impl Worker {
             let ports = PodPorts::new(own, redirect);
             self.ports = (own.is_some() || redirect.is_some()).then(|| Arc::new(ports));
         }
+        self.create_cgroup().await;
         self.forward_host_ports();
         self.request_certificates();
         let folder = self.shared.pod_folder(&self.uid);

@@ -24,7 +24,9 @@ use std::{ffi::c_int, io, os::fd::OwnedFd, ptr};
 
 use tokio::io::{Interest, unix::AsyncFd};
 
-use prepare::{agent_is_gone, default_signals, enter, move_descriptors, write_user_map};
+use prepare::{
+    agent_is_gone, default_signals, enter, join_cgroups, move_descriptors, write_user_map,
+};
 pub(super) use program::{Limits, Listener, Program};
 use run_step::run_step;
 pub(super) use stage::Stage;
@@ -102,7 +104,8 @@ pub(super) fn block_signals() {
 /// The first process of the container: sets up the file system view, gives up
 /// privileges, and executes the init, which starts the command.
 fn become_init(program: &Program) -> ! {
-    // First, because a change of user resets the parent-death signal set below.
+    join_cgroups(program);
+    // Before the other steps, because a change of user resets the parent-death signal set below.
     let entered = enter(program);
     let on_parent_death = if program.has_own_processes() {
         libc::SIGKILL

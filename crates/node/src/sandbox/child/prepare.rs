@@ -8,6 +8,15 @@ use super::{
     system::{ERRORS, INIT, LISTEN, check, write_file},
 };
 
+/// Joins the cgroups, before anything else uses memory or CPU time. A failure does not prevent the
+/// start: the agent checks the result.
+pub(super) fn join_cgroups(program: &Program) {
+    for file in &program.cgroups {
+        // SAFETY: writes a constant to a descriptor that the spawning thread holds.
+        unsafe { libc::write(*file, c"0".as_ptr().cast(), 1) };
+    }
+}
+
 /// Enters the namespaces of an existing container; later children are in its
 /// PID namespace. Or copies the mounts of another process.
 pub(super) fn enter(program: &Program) -> Result<(), c_int> {

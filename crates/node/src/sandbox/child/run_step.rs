@@ -83,6 +83,12 @@ pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
             let _ = descriptor_mounts::set_read_only(at, false, false);
             Ok(())
         }
+        Step::Detach { at } => {
+            // A user namespace does not allow to detach mounts of the machine; they are covered.
+            // SAFETY: a C string that outlives the call.
+            unsafe { libc::umount2(at.as_ptr(), libc::MNT_DETACH) };
+            Ok(())
+        }
         Step::Mask { at } => {
             mask(at);
             Ok(())

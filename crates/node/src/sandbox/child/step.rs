@@ -45,6 +45,9 @@ pub(in crate::sandbox) enum Step {
     Writable {
         at: CString,
     },
+    Detach {
+        at: CString,
+    },
     Mask {
         at: CString,
     },

@@ -12,6 +12,7 @@
 //! symbolic link in the meantime. The child walks such paths component by
 //! component with file descriptors, and rejects links.
 
+mod cgroups;
 mod cover;
 mod machine;
 mod resolve;
@@ -22,6 +23,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::cgroups::Shown;
 use cover::{below, cover, make_path};
 pub(crate) use machine::{Entry, FileKind, Machine, ThisMachine};
 use resolve::{ResolvedMount, resolve_mounts};
@@ -78,11 +80,15 @@ impl Source {
 
 /// Restrictions of a container's view besides its volumes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Restrictions {
+pub(crate) struct Restrictions<'a> {
     /// Whether all files except those of volumes are read-only.
     pub(crate) read_only_root: bool,
     /// Whether parts of `/proc` are hidden or read-only.
     pub(crate) masks_proc: bool,
+    /// The directories of the container's cgroup, which are all that it sees.
+    pub(crate) cgroups: &'a [Shown],
+    /// Whether it may write to them.
+    pub(crate) writable_cgroups: bool,
 }
 
 /// A path that is walked from a directory without following symbolic links.
@@ -141,6 +147,8 @@ pub(crate) enum Operation {
     ReadOnlyTree { at: PathBuf },
     /// Makes this path writable again, if it is a mount.
     Writable { at: PathBuf },
+    /// Detaches what is mounted at this path, where the kernel allows it.
+    Detach { at: PathBuf },
     /// Hides a file or directory, if it exists.
     Mask { at: PathBuf },
     /// Makes a file or directory read-only, if it exists.
@@ -203,7 +211,7 @@ pub(crate) enum ViewError {
 /// machine.
 pub(crate) fn plan(
     mounts: &[Mount],
-    restrictions: Restrictions,
+    restrictions: Restrictions<'_>,
     machine: &dyn Machine,
     base: &Path,
 ) -> Result<Vec<Operation>, ViewError> {
@@ -246,6 +254,17 @@ pub(crate) fn plan(
     }
     if restrictions.read_only_root {
         restrict::read_only(&new, &mut operations);
+    }
+    // A volume may show the machine's cgroups.
+    if !resolved
+        .iter()
+        .any(|mount| cgroups::overlaps(&mount.target))
+    {
+        let stage = match in_place {
+            true => base.to_owned(),
+            false => PathBuf::from("/cgroups"),
+        };
+        cgroups::show(&restrictions, &old, &new, &stage, &mut operations);
     }
     for mount in &resolved {
         attach(mount, &resolved, &old, &new, &mut operations);

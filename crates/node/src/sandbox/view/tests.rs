@@ -288,6 +288,7 @@ fn a_read_only_root_is_made_before_the_volumes_appear() {
     let restrictions = Restrictions {
         read_only_root: true,
         masks_proc: true,
+        ..Restrictions::default()
     };
     let mounts = [mount("/v/a", "/etc/ssl"), mount("/v/a", "/tmp/new")];
     let plan = plan(&mounts, restrictions, &machine(), Path::new("/v/b")).unwrap();
@@ -305,6 +306,57 @@ fn a_read_only_root_is_made_before_the_volumes_appear() {
         at: "/new/proc/kcore".into(),
     });
     assert!(processes < masked);
+}
+
+/// The operations for a container's cgroup in two hierarchies.
+fn plan_with_cgroups(mounts: &[Mount], writable_cgroups: bool) -> Vec<Operation> {
+    let shown = ["memory", "cpu,cpuacct"].map(|name| Shown {
+        folder: Path::new("/sys/fs/cgroup").join(name).join("agent/pod/c"),
+        mount: Path::new("/sys/fs/cgroup").join(name),
+    });
+    let restrictions = Restrictions {
+        cgroups: &shown,
+        writable_cgroups,
+        ..Restrictions::default()
+    };
+    plan(mounts, restrictions, &machine(), Path::new("/v/b")).unwrap()
+}
+
+#[test]
+fn a_container_sees_only_its_own_cgroup() {
+    let plan = plan_with_cgroups(&[], false);
+    let at = |operation: &Operation| plan.iter().position(|one| one == operation).unwrap();
+    let bound = at(&bind("/sys/fs/cgroup/memory/agent/pod/c", "/v/b/memory"));
+    let detached = at(&Operation::Detach {
+        at: "/sys/fs/cgroup".into(),
+    });
+    let shown = at(&bind("/v/b", "/sys/fs/cgroup"));
+    let sealed = at(&Operation::ReadOnly {
+        at: "/sys/fs/cgroup/cpu,cpuacct".into(),
+    });
+    assert!(bound < detached && detached < shown && shown < sealed);
+    assert!(plan.contains(&Operation::Link {
+        to: "cpu,cpuacct".into(),
+        at: "/v/b/cpuacct".into(),
+    }));
+    let new_root = plan_with_cgroups(&[mount("/v/a", "/missing")], false);
+    assert!(new_root.contains(&bind(
+        "/old/sys/fs/cgroup/memory/agent/pod/c",
+        "/cgroups/memory"
+    )));
+    assert!(new_root.contains(&bind("/cgroups", "/new/sys/fs/cgroup")));
+}
+
+#[test]
+fn cgroups_are_not_shown_over_a_volume() {
+    let is_shown = |plan: Vec<Operation>| {
+        let is_detach = |operation: &Operation| matches!(operation, Operation::Detach { .. });
+        plan.iter().any(is_detach)
+    };
+    assert!(is_shown(plan_with_cgroups(&[], true)));
+    assert!(!is_shown(plan_with_cgroups(&[mount("/v/a", "/sys")], true)));
+    let is_sealed = |operation: &Operation| matches!(operation, Operation::ReadOnly { .. });
+    assert!(!plan_with_cgroups(&[], true).iter().any(is_sealed));
 }
 
 #[test]
