@@ -3,6 +3,7 @@
 //! contains the program, can depend on it.
 
 mod app;
+mod clock;
 mod commands;
 mod complete;
 mod config;

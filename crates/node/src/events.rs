@@ -10,6 +10,7 @@ use futures::FutureExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use longshore_client::{Cluster, Patch};
+use longshore_clock::Clock;
 use longshore_model::time;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -40,12 +41,19 @@ struct Subject {
 
 /// Queues events; clones share the queue.
 #[derive(Debug, Clone)]
-pub(crate) struct Events(mpsc::Sender<(Subject, Note, Timestamp)>);
+pub(crate) struct Events {
+    queue: mpsc::Sender<(Subject, Note, Timestamp)>,
+    clock: Clock,
+}
 
 impl Events {
     /// Creates a queue and the task that writes its events until all clones are
     /// dropped.
-    pub(crate) fn new(cluster: Cluster, node: String) -> (Self, impl Future<Output = ()> + Send) {
+    pub(crate) fn new(
+        cluster: Cluster,
+        node: String,
+        clock: Clock,
+    ) -> (Self, impl Future<Output = ()> + Send) {
         let (sender, mut queue) = mpsc::channel(QUEUE_LENGTH);
         let work = async move {
             let mut writer = Writer {
@@ -60,7 +68,11 @@ impl Events {
                 }
             }
         };
-        (Self(sender), work)
+        let events = Self {
+            queue: sender,
+            clock,
+        };
+        (events, work)
     }
 
     /// Queues an event about a pod.
@@ -71,7 +83,7 @@ impl Events {
             name: metadata.name.clone().unwrap_or_default(),
             uid: metadata.uid.clone().unwrap_or_default(),
         };
-        if self.0.try_send((subject, note, Timestamp::now())).is_err() {
+        if self.queue.try_send((subject, note, self.clock.now())).is_err() {
             tracing::debug!("the event queue is full; dropping an event");
         }
     }
