@@ -20,7 +20,9 @@ pub enum ClockError {
         to: Timestamp,
     },
     /// Kubernetes' times end with the year 9999.
-    #[error("the clock shows {now}, and cannot be advanced by {by:?}: times end with the year 9999")]
+    #[error(
+        "the clock shows {now}, and cannot be advanced by {by:?}: times end with the year 9999"
+    )]
     OutOfRange {
         /// The current time.
         now: Timestamp,

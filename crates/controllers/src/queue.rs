@@ -253,13 +253,7 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
         futures::future::join_all((0..workers).map(|_| worker())).await;
     }
 
-    fn settle(
-        &self,
-        what: &'static str,
-        key: K,
-        begin: Instant,
-        outcome: Result<Next, Error>,
-    ) {
+    fn settle(&self, what: &'static str, key: K, begin: Instant, outcome: Result<Next, Error>) {
         let next = match outcome {
             Ok(next) => {
                 self.state.lock().errors.remove(&key);

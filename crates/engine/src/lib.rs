@@ -43,10 +43,10 @@ pub use custom::{CustomKind, PrinterColumn};
 pub use engine::{Engine, Served};
 pub use error::{Error, OpenError, Subject};
 pub use fork::Snapshot;
+pub use longshore_clock::{Clock as SharedClock, ClockError};
 pub use machine::{Review, ReviewStage, api_service_priorities, scale_kind};
 pub use nesting::NESTING;
 pub use object::Object;
-pub use longshore_clock::{Clock as SharedClock, ClockError};
 pub use options::{Clock, Ids, Options, RandomIds, Storage, SystemClock};
 pub use request::{
     Bind, Create, Delete, DeleteCollection, DeleteOptions, Deleted, Evict, FieldValidation,

@@ -83,7 +83,11 @@ impl Events {
             name: metadata.name.clone().unwrap_or_default(),
             uid: metadata.uid.clone().unwrap_or_default(),
         };
-        if self.queue.try_send((subject, note, self.clock.now())).is_err() {
+        if self
+            .queue
+            .try_send((subject, note, self.clock.now()))
+            .is_err()
+        {
             tracing::debug!("the event queue is full; dropping an event");
         }
     }

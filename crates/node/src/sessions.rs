@@ -9,8 +9,8 @@ use std::{
 };
 
 use longshore_node_api::{
-    BoxedConnection, ContainerRef, Measuring, NodeStreams, NodeUsage, Opening, Session, SessionError,
-    StreamsWanted,
+    BoxedConnection, ContainerRef, Measuring, NodeStreams, NodeUsage, Opening, Session,
+    SessionError, StreamsWanted,
 };
 use tokio::net::TcpStream;
 

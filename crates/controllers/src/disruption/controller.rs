@@ -221,7 +221,9 @@ impl Controller {
         match DELETION_TIMEOUT.checked_sub(age) {
             Some(left) if !left.is_zero() => Ok(Next::After(left)),
             _ => {
-                self.requests.reset_disruption(&pod, self.caches.clock.now()).await?;
+                self.requests
+                    .reset_disruption(&pod, self.caches.clock.now())
+                    .await?;
                 Ok(Next::Done)
             }
         }

@@ -33,7 +33,11 @@ impl Requests {
     }
 
     /// States that a pod will not be deleted after all.
-    pub(super) async fn reset_disruption(&self, pod: &PodFacts, now: Timestamp) -> Result<(), Error> {
+    pub(super) async fn reset_disruption(
+        &self,
+        pod: &PodFacts,
+        now: Timestamp,
+    ) -> Result<(), Error> {
         let view = self.cluster.pods().in_namespace(&pod.key.namespace)?;
         let patch = Patch::strategic(json!({
             "metadata": {"uid": pod.uid},

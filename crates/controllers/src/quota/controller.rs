@@ -135,7 +135,13 @@ impl Controller {
             return Ok(Next::Done);
         };
         let quota = read(&item)?;
-        let used = count::usage(&self.cluster, &key.namespace, &quota, self.queue.clock().now()).await?;
+        let used = count::usage(
+            &self.cluster,
+            &key.namespace,
+            &quota,
+            self.queue.clock().now(),
+        )
+        .await?;
         if used != quota.used || quota.hard != quota.spec_hard {
             let mut object = item.raw()?;
             object["status"] = json!({"hard": quota.spec_hard, "used": used});

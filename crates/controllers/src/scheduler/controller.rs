@@ -211,11 +211,7 @@ async fn preempt(
     Ok(responses)
 }
 
-async fn delete_victim(
-    cluster: &Cluster,
-    victim: &VictimPod,
-    now: Timestamp,
-) -> Result<(), Error> {
+async fn delete_victim(cluster: &Cluster, victim: &VictimPod, now: Timestamp) -> Result<(), Error> {
     let VictimPod { key, uid } = victim;
     let status = json!({"conditions": [{
         "type": "DisruptionTarget",

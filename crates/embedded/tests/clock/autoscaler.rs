@@ -1,8 +1,8 @@
 //! The stabilization window of a HorizontalPodAutoscaler.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::common::{TIMEOUT, advance_until, seconds, spec, start, wait};
+use crate::common::{TIMEOUT, advance, seconds, spec, start, wait};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_are_removed_after_the_stabilization_window() {
@@ -30,22 +30,21 @@ async fn replicas_are_removed_after_the_stabilization_window() {
     cluster.create(&autoscaler, None).await.unwrap();
     let autoscalers = cluster.kind("hpa").await.unwrap();
     let autoscalers = autoscalers.in_namespace("default").unwrap();
-    let able = async || -> Value {
+    let reason = async |kind: &str| {
         let raw = autoscalers.fetch("idle").await.unwrap().raw().unwrap();
-        let conditions = raw["status"]["conditions"].as_array().cloned();
-        let conditions = conditions.unwrap_or_default();
-        let able = conditions.iter().find(|one| one["type"] == "AbleToScale");
-        able.cloned().unwrap_or_default()
+        let conditions = raw["status"]["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        let found = conditions.find(|one| one["type"] == kind);
+        found.map(|one| one["reason"].as_str().unwrap().to_owned())
     };
+    let replicas = async || deployments.scale("idle").await.unwrap().wanted;
     // The recommendation to keep the replicas is as old as the autoscaler.
-    advance_until(&embedded, seconds(15), async || {
-        able().await["reason"] == "ScaleDownStabilized"
-    })
-    .await;
-    assert_eq!(deployments.scale("idle").await.unwrap().wanted, 3);
-    let scaled = async || deployments.scale("idle").await.unwrap().wanted == 1;
-    let advanced = advance_until(&embedded, seconds(15), scaled).await;
-    assert!(advanced >= seconds(60), "{advanced:?}");
-    wait(async || able().await["reason"] == "SucceededRescale").await;
+    wait(async || reason("ScalingActive").await.is_some()).await;
+    advance(&embedded, seconds(15)).await;
+    wait(async || reason("AbleToScale").await.as_deref() == Some("ScaleDownStabilized")).await;
+    advance(&embedded, seconds(270)).await;
+    assert_eq!(replicas().await, 3);
+    advance(&embedded, seconds(30)).await;
+    wait(async || replicas().await == 1).await;
     embedded.stop().await;
 }

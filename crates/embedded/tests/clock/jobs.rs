@@ -69,7 +69,9 @@ async fn a_failed_pod_of_a_job_is_replaced_after_its_backoff() {
     let raw = job.raw().unwrap();
     let reasons = raw["status"]["conditions"].as_array().unwrap().iter();
     assert!(
-        reasons.map(|one| &one["reason"]).any(|reason| reason == "BackoffLimitExceeded"),
+        reasons
+            .map(|one| &one["reason"])
+            .any(|reason| reason == "BackoffLimitExceeded"),
         "{raw}"
     );
     embedded.stop().await;
@@ -93,7 +95,10 @@ async fn a_job_fails_at_its_deadline() {
     let job = jobs.wait("slow", failed, TIMEOUT).await.unwrap();
     let raw = job.raw().unwrap();
     let conditions = raw["status"]["conditions"].as_array().unwrap();
-    let failed = conditions.iter().find(|one| one["type"] == "Failed").unwrap();
+    let failed = conditions
+        .iter()
+        .find(|one| one["type"] == "Failed")
+        .unwrap();
     assert_eq!(failed["reason"], "DeadlineExceeded");
     assert_eq!(failed["lastTransitionTime"], "2026-01-01T04:59:00Z");
     embedded.stop().await;

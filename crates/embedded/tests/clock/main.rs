@@ -3,6 +3,7 @@
 
 mod autoscaler;
 mod common;
+mod http;
 mod jobs;
 mod nodes;
 mod pods;

@@ -23,15 +23,19 @@ fn taints(node: &Item<kinds::Node>) -> Vec<String> {
 /// Creates a node that does not renew its Lease, and waits until the controller knows it.
 async fn silent_node(cluster: &Cluster, name: &str, now: &str) {
     let nodes = cluster.nodes();
-    nodes.create(&json!({"metadata": {"name": name}})).await.unwrap();
-    let tainted = |node: &Item<_>| !taints(node).is_empty();
-    nodes.wait(name, tainted, TIMEOUT).await.unwrap();
-    let condition = json!({"type": "Ready", "status": "True", "reason": "KubeletReady",
-        "lastHeartbeatTime": now, "lastTransitionTime": now});
-    let patch = Patch::strategic(json!({"status": {"conditions": [condition]}}));
-    nodes.patch_status(name, &patch).await.unwrap();
-    let untainted = |node: &Item<_>| taints(node).is_empty();
-    nodes.wait(name, untainted, TIMEOUT).await.unwrap();
+    nodes
+        .create(&json!({"metadata": {"name": name}}))
+        .await
+        .unwrap();
+    for status in ["False", "True"] {
+        let condition = json!({"type": "Ready", "status": status, "reason": "Test",
+            "lastHeartbeatTime": now, "lastTransitionTime": now});
+        let patch = Patch::strategic(json!({"status": {"conditions": [condition]}}));
+        nodes.patch_status(name, &patch).await.unwrap();
+        let is_tainted = status == "False";
+        let tainted = |node: &Item<_>| taints(node).is_empty() != is_tainted;
+        nodes.wait(name, tainted, TIMEOUT).await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,15 +51,26 @@ async fn a_node_that_does_not_renew_its_lease_is_unreachable() {
         let unknown = |node: &Item<_>| ready(node) == "Unknown";
         cluster.nodes().wait(&name, unknown, TIMEOUT).await.unwrap();
         let tainted = |node: &Item<_>| {
-            taints(node).iter().any(|key| key == "node.kubernetes.io/unreachable")
+            taints(node)
+                .iter()
+                .any(|key| key == "node.kubernetes.io/unreachable")
         };
         cluster.nodes().wait(&name, tainted, TIMEOUT).await.unwrap();
         let own = cluster.nodes().fetch("longshore").await.unwrap();
         assert_eq!(ready(&own), "True");
         assert!(taints(&own).is_empty());
     }
-    assert!(events(&cluster, "longshore", "NodeNotReady").await.is_empty());
-    wait(async || !events(&cluster, "silent-4", "NodeNotReady").await.is_empty()).await;
+    assert!(
+        events(&cluster, "longshore", "NodeNotReady")
+            .await
+            .is_empty()
+    );
+    wait(async || {
+        !events(&cluster, "silent-4", "NodeNotReady")
+            .await
+            .is_empty()
+    })
+    .await;
     let leases = cluster.leases().in_namespace("kube-node-lease").unwrap();
     let renewed = |lease: &Item<_>| {
         let time: Option<String> = lease.field(&["spec", "renewTime"]).unwrap();
@@ -73,11 +88,17 @@ async fn a_pod_tolerates_a_taint_for_five_minutes() {
     let mut pod = spec("sleep 1000");
     pod["tolerations"] = json!([{"key": "maintenance", "operator": "Exists",
         "effect": "NoExecute", "tolerationSeconds": 300}]);
-    pods.create(&json!({"metadata": {"name": "tolerant"}, "spec": pod})).await.unwrap();
+    pods.create(&json!({"metadata": {"name": "tolerant"}, "spec": pod}))
+        .await
+        .unwrap();
     let running = longshore_client::until::ready;
     pods.wait("tolerant", running, TIMEOUT).await.unwrap();
     let taint = json!({"spec": {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}});
-    cluster.nodes().patch("longshore", &Patch::merge(taint)).await.unwrap();
+    cluster
+        .nodes()
+        .patch("longshore", &Patch::merge(taint))
+        .await
+        .unwrap();
     let gone = async || pods.find("tolerant").await.unwrap().is_none();
     let advanced = advance_until(&embedded, seconds(10), gone).await;
     assert!(advanced >= seconds(300), "{advanced:?}");

@@ -7,7 +7,9 @@ use crate::common::{HOUR, TIMEOUT, advance, seconds, spec, start, wait};
 
 fn restarts(pod: &Item<kinds::Pod>) -> u64 {
     let raw = pod.raw().unwrap();
-    raw["status"]["containerStatuses"][0]["restartCount"].as_u64().unwrap_or(0)
+    raw["status"]["containerStatuses"][0]["restartCount"]
+        .as_u64()
+        .unwrap_or(0)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -36,7 +38,9 @@ async fn a_pod_fails_at_its_deadline() {
     let pods = embedded.cluster().pods().in_namespace("default").unwrap();
     let mut spec = spec("sleep 1000");
     spec["activeDeadlineSeconds"] = 3600.into();
-    pods.create(&json!({"metadata": {"name": "slow"}, "spec": spec})).await.unwrap();
+    pods.create(&json!({"metadata": {"name": "slow"}, "spec": spec}))
+        .await
+        .unwrap();
     pods.wait("slow", until::ready, TIMEOUT).await.unwrap();
     advance(&embedded, HOUR).await;
     let failed = |pod: &Item<_>| pod.raw().unwrap()["status"]["phase"] == "Failed";
@@ -55,13 +59,21 @@ async fn a_log_since_some_seconds_has_the_lines_of_that_time() {
     let pods = embedded.cluster().pods().in_namespace("default").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let go = folder.path().join("go");
-    let script = format!("echo first; until [ -e {} ]; do :; done; echo second", go.display());
+    let script = format!(
+        "echo first; until [ -e {} ]; do :; done; echo second",
+        go.display()
+    );
     let mut spec = spec(&script);
     spec["restartPolicy"] = "Never".into();
-    pods.create(&json!({"metadata": {"name": "p"}, "spec": spec})).await.unwrap();
+    pods.create(&json!({"metadata": {"name": "p"}, "spec": spec}))
+        .await
+        .unwrap();
     let proxy = embedded.cluster().proxy();
     let log = async |since: Option<&str>| {
-        let query: Vec<_> = since.map(|since| ("sinceSeconds", since)).into_iter().collect();
+        let query: Vec<_> = since
+            .map(|since| ("sinceSeconds", since))
+            .into_iter()
+            .collect();
         let path = "/api/v1/namespaces/default/pods/p/log";
         // The container has not started yet.
         let log = proxy.get_bytes(path, &query).await.unwrap_or_default();

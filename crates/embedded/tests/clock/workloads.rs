@@ -27,14 +27,15 @@ async fn a_deployment_exceeds_its_progress_deadline() {
     advance(&embedded, seconds(599)).await;
     let item = deployments.fetch("web").await.unwrap();
     assert_eq!(progressing(&item.raw().unwrap())["status"], "True");
-    advance(&embedded, seconds(1)).await;
+    // The controller looks a second later, as that of Kubernetes.
+    advance(&embedded, seconds(2)).await;
     let exceeded = |item: &longshore_client::Item<_>| {
         progressing(&item.raw().unwrap())["reason"] == "ProgressDeadlineExceeded"
     };
     let item = deployments.wait("web", exceeded, TIMEOUT).await.unwrap();
     let condition = progressing(&item.raw().unwrap());
     assert_eq!(condition["status"], "False");
-    assert_eq!(condition["lastTransitionTime"], "2026-01-01T03:09:00Z");
+    assert_eq!(condition["lastTransitionTime"], "2026-01-01T03:09:01Z");
     embedded.stop().await;
 }
 

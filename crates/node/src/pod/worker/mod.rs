@@ -361,8 +361,7 @@ impl Worker {
         let clock = &self.shared.clock;
         let begin = clock.instant();
         let seconds = self.pod.spec.as_ref()?.active_deadline_seconds?;
-        let ran =
-            Duration::try_from(clock.now().duration_since(self.started?)).unwrap_or_default();
+        let ran = Duration::try_from(clock.now().duration_since(self.started?)).unwrap_or_default();
         let left = Duration::from_secs(u64::try_from(seconds).unwrap_or(0)).saturating_sub(ran);
         Some(clock.due(begin, left))
     }
