@@ -235,7 +235,6 @@ impl Controllers {
             Box::new(move |cluster, caches, events| {
                 let pace = autoscale::Pace {
                     interval: options.autoscaler_interval,
-                    ..autoscale::Pace::default()
                 };
                 autoscale::run(cluster, caches, events, pace).boxed()
             }),

@@ -127,7 +127,8 @@ impl Controller {
             let add = |status: &mut Value| push_condition(status, failed);
             return self.write(item, "status", add).await;
         }
-        let valid = validity(request.expiration_seconds, now);
+        // TLS uses the system's clock.
+        let valid = validity(request.expiration_seconds, Timestamp::now());
         let signed = self.signer.0.sign(&request.pem, &request.usages, valid);
         let certificate = signed
             .map_err(|problem| Error::Invalid(format!("cannot sign {}: {problem}", item.name())))?;

@@ -3,6 +3,7 @@
 import builtins
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Literal, overload
