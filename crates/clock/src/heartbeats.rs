@@ -2,7 +2,7 @@
 //!
 //! A node renews its Lease every ten seconds. When the clock is advanced by an hour, the
 //! node has been silent for an hour at that moment, although it works. Components that
-//! judge nodes wait until the heartbeats that are due have been sent.
+//! check nodes wait until the heartbeats that are due have been sent.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -152,7 +152,7 @@ impl Clock {
     }
 
     /// Waits until no heartbeat is due at the current time of a manual clock. When it is
-    /// advanced by an hour, components that judge others by their heartbeats wait in this
+    /// advanced by an hour, components that check others by their heartbeats wait in this
     /// way for those that are due. Returns at once with the system's clock.
     pub async fn heartbeats(&self) {
         if let Some(manual) = &self.0 {

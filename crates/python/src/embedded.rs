@@ -219,7 +219,9 @@ fn manual_clock(start: &Bound<'_, PyAny>) -> PyResult<Clock> {
 /// A `datetime` in UTC.
 fn datetime<'py>(py: Python<'py>, time: Timestamp) -> PyResult<Bound<'py, PyAny>> {
     let class = py.import("datetime")?.getattr("datetime")?;
-    class.call_method1("fromisoformat", (format!("{time:.6}"),))
+    // Python 3.10 does not read the Z.
+    let text = format!("{time:.6}").replace('Z', "+00:00");
+    class.call_method1("fromisoformat", (text,))
 }
 
 /// The objects of an embedded cluster at a point in time.

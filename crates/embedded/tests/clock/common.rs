@@ -15,7 +15,7 @@ pub(crate) fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
-/// Starts a cluster whose clock shows [`START`].
+/// Starts a cluster with a clock that shows [`START`].
 pub(crate) async fn start(node: bool) -> EmbeddedCluster {
     let options = Options {
         clock: Clock::manual(START.parse().unwrap()),

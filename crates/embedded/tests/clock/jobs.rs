@@ -28,6 +28,31 @@ async fn a_cron_job_runs_at_three_o_clock() {
     embedded.stop().await;
 }
 
+/// One jump starts one Job for the last missed time; steps start one Job each.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_advance_is_one_jump() {
+    let embedded = start(false).await;
+    let cluster = embedded.cluster();
+    let mut pod = spec("true");
+    pod["restartPolicy"] = "Never".into();
+    let cron = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "often"},
+        "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": pod}}}}});
+    cluster.create(&cron, Some("default")).await.unwrap();
+    let jobs = cluster.jobs().in_namespace("default").unwrap();
+    advance(&embedded, seconds(300)).await;
+    jobs.wait("often-29453944", |_| true, TIMEOUT)
+        .await
+        .unwrap();
+    assert_eq!(jobs.list().await.unwrap().items.len(), 1);
+    for minute in 29_453_945..=29_453_947 {
+        advance(&embedded, seconds(60)).await;
+        let name = format!("often-{minute}");
+        jobs.wait(&name, |_| true, TIMEOUT).await.unwrap();
+    }
+    assert_eq!(jobs.list().await.unwrap().items.len(), 4);
+    embedded.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_finished_job_is_deleted_after_its_ttl() {
     let embedded = start(true).await;
