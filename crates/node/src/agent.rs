@@ -160,7 +160,7 @@ impl NodeAgent {
             }
         }));
         let hosts = Hosts::new();
-        let (services, forward) = Services::new(cluster.clone(), node::ADDRESS);
+        let (services, forward) = Services::new(cluster.clone(), node::ADDRESS, clock.clone());
         background.spawn(forward);
         let dns = dns.map(|(dns, sockets)| {
             let settings = dns::machine_settings();

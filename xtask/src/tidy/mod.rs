@@ -45,7 +45,7 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
     ("node-api", &[], &[]),
     ("apiserver", &["builtin", "cel", "engine", "node-api", "schema", "model"], &[]),
     ("controllers", &["client", "clock", "model"], &["engine", "apiserver"]),
-    ("services", &["client", "model"], &["engine", "apiserver"]),
+    ("services", &["client", "clock", "model"], &["engine", "apiserver"]),
     ("node", &["client", "clock", "model", "node-api", "services"], &["engine", "apiserver"]),
     ("embedded", &["apiserver", "clock", "engine", "controllers", "files", "node", "node-api", "client", "model"], &[]),
     ("longshore", &["client", "resolver", "launcher", "zenml", "model", "embedded"], &[]),
