@@ -5,7 +5,6 @@ use std::{net::IpAddr, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
 use http::{HeaderValue, Method, Request, Response, request::Parts};
-use jiff::Timestamp;
 use tokio::{sync::watch, time::timeout};
 
 use crate::{
@@ -122,7 +121,7 @@ impl Responder {
                 attributes: Attributes::of_request(&parts.method, path, query),
                 parts: &parts,
                 remote: self.remote,
-                received: Timestamp::now(),
+                clock: self.shared.engine.shared_clock(),
             };
             match &user {
                 Ok(user) => *record = log.begin(request, user),

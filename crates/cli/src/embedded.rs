@@ -11,6 +11,7 @@ use longshore_embedded::{
 };
 
 use crate::{
+    clock::ClockChoice,
     error::{Error, Kind, Result},
     hints,
 };
@@ -41,6 +42,7 @@ pub(crate) fn layout(data_dir: Option<&PathBuf>) -> Result<Layout> {
 pub(crate) struct Wish {
     pub(crate) ephemeral: bool,
     pub(crate) faults: bool,
+    pub(crate) clock: Option<ClockChoice>,
     pub(crate) authorization: AuthorizationMode,
     pub(crate) audit: Option<AuditOptions>,
     pub(crate) kubeconfig: Option<PathBuf>,
@@ -142,6 +144,9 @@ pub(crate) async fn spawn(layout: &Layout, wish: &Wish) -> Result<Record> {
     }
     if wish.faults {
         arguments.push("--faults".into());
+    }
+    if let Some(clock) = wish.clock {
+        arguments.push(format!("--clock={clock}").into());
     }
     if wish.authorization != AuthorizationMode::default() {
         arguments.push(format!("--authorization-mode={}", wish.authorization).into());

@@ -4,6 +4,7 @@
 
 mod app;
 mod child;
+mod clock;
 mod commands;
 mod complete;
 mod config;

@@ -1,4 +1,4 @@
-//! The object caches that all controllers share.
+//! The object caches and the clock that all controllers share.
 
 use std::sync::Arc;
 
@@ -6,10 +6,13 @@ use longshore_client::{
     Cache, Cluster, Error,
     kinds::{Any, Job, Namespace, Node, Pod, ServiceAccount},
 };
+use longshore_clock::Clock;
 use longshore_model::{KindInfo, kind::BUILTIN};
 
 /// One cache for each kind, so that each kind is watched once.
 pub(crate) struct Caches {
+    /// The time by which controllers decide.
+    pub(crate) clock: Clock,
     pub(crate) pods: Cache<Pod>,
     pub(crate) nodes: Cache<Node>,
     pub(crate) jobs: Cache<Job>,
@@ -23,7 +26,7 @@ const OWN: [&str; 5] = ["Pod", "Node", "Job", "Namespace", "ServiceAccount"];
 
 impl Caches {
     /// Lists and watches every kind.
-    pub(crate) async fn open(cluster: &Cluster) -> Result<Self, Error> {
+    pub(crate) async fn open(cluster: &Cluster, clock: Clock) -> Result<Self, Error> {
         let other = BUILTIN
             .iter()
             .filter(|kind| kind.gvk.kind != "Event" && !OWN.contains(&kind.gvk.kind.as_ref()));
@@ -42,6 +45,7 @@ impl Caches {
         // pod already knows its Job.
         let jobs = cluster.jobs().cache().await?;
         Ok(Self {
+            clock,
             jobs,
             nodes: cluster.nodes().cache().await?,
             namespaces: cluster.namespaces().cache().await?,

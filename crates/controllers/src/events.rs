@@ -3,8 +3,8 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use jiff::Timestamp;
 use longshore_client::{Cluster, Error, Patch};
+use longshore_clock::Clock;
 use longshore_model::time;
 use serde_json::json;
 use tokio::{sync::mpsc, time::Instant};
@@ -93,6 +93,7 @@ impl Recorder {
 /// Writes the events of its [`Recorder`]s.
 pub(crate) struct Writer {
     cluster: Cluster,
+    clock: Clock,
     notes: mpsc::Receiver<PendingEvent>,
     written: HashMap<PendingEvent, Written>,
     budget: Budget,
@@ -107,10 +108,11 @@ struct Written {
 const MAX_REMEMBERED_EVENTS: usize = 4096;
 
 /// Creates a recorder and its writer. The caller must run the writer.
-pub(crate) fn channel(cluster: Cluster) -> (Recorder, Writer) {
+pub(crate) fn channel(cluster: Cluster, clock: Clock) -> (Recorder, Writer) {
     let (sender, notes) = mpsc::channel(1024);
     let writer = Writer {
         cluster,
+        clock,
         notes,
         written: HashMap::new(),
         budget: Budget::default(),
@@ -128,7 +130,7 @@ impl Writer {
     /// Writes events until all recorders are dropped.
     pub(crate) async fn run(mut self) {
         while let Some(note) = self.notes.recv().await {
-            if !self.budget.take(&note.subject.uid, Instant::now()) {
+            if !self.budget.take(&note.subject.uid, self.clock.instant()) {
                 continue;
             }
             if let Err(error) = self.write(note).await
@@ -140,7 +142,7 @@ impl Writer {
     }
 
     async fn write(&mut self, note: PendingEvent) -> Result<(), Error> {
-        let now = Timestamp::now();
+        let now = self.clock.now();
         // Events about objects without a namespace are in the namespace `default`.
         let namespace = match note.subject.namespace.as_str() {
             "" => "default",
@@ -160,7 +162,7 @@ impl Writer {
         let subject = &note.subject;
         // Kubernetes components also name events after the object and the time in
         // hexadecimal.
-        let name = format!("{}.{:x}", subject.name, now.as_nanosecond());
+        let name = format!("{}.{:x}", subject.name, self.clock.unique_nanoseconds());
         let event = json!({
             "apiVersion": "v1",
             "kind": "Event",

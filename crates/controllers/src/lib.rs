@@ -63,6 +63,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture};
 use longshore_client::{Cluster, Error};
+use longshore_clock::Clock;
 use tokio::task::JoinSet;
 
 pub use crate::{
@@ -77,7 +78,7 @@ use crate::{caches::Caches, events::Recorder, guard::supervised, job::BackoffLim
 type Run = Box<dyn Fn(Cluster, Arc<Caches>, Recorder) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// Settings that differ from Kubernetes, mainly for tests.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
     /// The delay before a Job replaces its first failed pod. Each further failure
@@ -112,6 +113,8 @@ pub struct Options {
     pub service_addresses: bool,
     /// Signs CertificateSigningRequests. The default is none: they are only stored.
     pub signer: Option<Signer>,
+    /// The time by which the controllers decide. The default is the system's clock.
+    pub clock: Clock,
 }
 
 impl Default for Options {
@@ -130,6 +133,7 @@ impl Default for Options {
             token_signer: None,
             service_addresses: true,
             signer: None,
+            clock: Clock::system(),
         }
     }
 }
@@ -165,8 +169,8 @@ impl Controllers {
         if let Some(local) = &options.local_volumes {
             volumes::install_class(&cluster, local).await?;
         }
-        let caches = Arc::new(Caches::open(&cluster).await?);
-        let (events, writer) = events::channel(cluster.clone());
+        let caches = Arc::new(Caches::open(&cluster, options.clock.clone()).await?);
+        let (events, writer) = events::channel(cluster.clone(), options.clock.clone());
         let limits = BackoffLimits {
             first: options.first_pod_backoff,
             longest: options.longest_pod_backoff,
@@ -188,7 +192,8 @@ impl Controllers {
         start(
             "cronjob",
             Box::new(|cluster, caches, events| {
-                cron::run(cluster, caches, events, cron::Pace::default()).boxed()
+                let clock = caches.clock.clone();
+                cron::run(cluster, caches, events, cron::Pace::of(clock)).boxed()
             }),
         );
         start(
@@ -230,7 +235,6 @@ impl Controllers {
             Box::new(move |cluster, caches, events| {
                 let pace = autoscale::Pace {
                     interval: options.autoscaler_interval,
-                    ..autoscale::Pace::default()
                 };
                 autoscale::run(cluster, caches, events, pace).boxed()
             }),

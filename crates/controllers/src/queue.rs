@@ -11,6 +11,7 @@ use std::{
 };
 
 use longshore_client::Error;
+use longshore_clock::Clock;
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
@@ -24,6 +25,57 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// large numbers of seconds.
 const MAX_REQUEUE_DELAY: Duration = Duration::from_hours(24);
 
+/// Keys for later times.
+#[derive(Debug)]
+struct Later<K> {
+    keys: BTreeSet<(Instant, K)>,
+    due: HashMap<K, Instant>,
+}
+
+impl<K: Clone + Eq + Hash + Ord> Later<K> {
+    fn new() -> Self {
+        Self {
+            keys: BTreeSet::new(),
+            due: HashMap::new(),
+        }
+    }
+
+    /// Adds a key. If it is already there, the earlier time applies.
+    fn add(&mut self, key: K, at: Instant) {
+        match self.due.get(&key) {
+            Some(sooner) if *sooner <= at => return,
+            Some(later) => {
+                self.keys.remove(&(*later, key.clone()));
+            }
+            None => {}
+        }
+        self.keys.insert((at, key.clone()));
+        self.due.insert(key, at);
+    }
+
+    /// Removes the first key that is due.
+    fn take(&mut self, now: Instant) -> Option<K> {
+        if self.keys.first().is_none_or(|(at, _)| *at > now) {
+            return None;
+        }
+        let (_, key) = self.keys.pop_first()?;
+        self.due.remove(&key);
+        Some(key)
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.keys.first().map(|(at, _)| *at)
+    }
+}
+
+/// A time of the cluster's clock, and of the system's. They are the same unless tests
+/// advance the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Times<T> {
+    clock: T,
+    system: T,
+}
+
 /// The keys and the times when they are due. Pure: the current time is an argument.
 #[derive(Debug)]
 struct State<K> {
@@ -32,8 +84,10 @@ struct State<K> {
     busy: HashSet<K>,
     /// Keys that were added while a worker processed them.
     dirty: HashSet<K>,
-    later: BTreeSet<(Instant, K)>,
-    due: HashMap<K, Instant>,
+    /// By the cluster's clock.
+    later: Later<K>,
+    /// By the system's clock, if the cluster's is another.
+    retries: Later<K>,
     errors: HashMap<K, u32>,
 }
 
@@ -44,8 +98,8 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
             queued: HashSet::new(),
             busy: HashSet::new(),
             dirty: HashSet::new(),
-            later: BTreeSet::new(),
-            due: HashMap::new(),
+            later: Later::new(),
+            retries: Later::new(),
             errors: HashMap::new(),
         }
     }
@@ -58,31 +112,19 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
         }
     }
 
-    /// Adds the key for a later time. If the key is already queued, the earlier
-    /// time applies.
-    fn add_at(&mut self, key: K, at: Instant) {
-        match self.due.get(&key) {
-            Some(sooner) if *sooner <= at => return,
-            Some(later) => {
-                self.later.remove(&(*later, key.clone()));
-            }
-            None => {}
+    /// Returns the next key to process, or the times when the next keys are due.
+    fn take(&mut self, now: Times<Instant>) -> Result<K, Times<Option<Instant>>> {
+        while let Some(key) = self.later.take(now.clock) {
+            self.add(key);
         }
-        self.later.insert((at, key.clone()));
-        self.due.insert(key, at);
-    }
-
-    /// Returns the next key to process, or the time when the next key is due.
-    fn take(&mut self, now: Instant) -> Result<K, Option<Instant>> {
-        while let Some((at, _)) = self.later.first()
-            && *at <= now
-            && let Some((_, key)) = self.later.pop_first()
-        {
-            self.due.remove(&key);
+        while let Some(key) = self.retries.take(now.system) {
             self.add(key);
         }
         let Some(key) = self.ready.pop_front() else {
-            return Err(self.later.first().map(|(at, _)| *at));
+            return Err(Times {
+                clock: self.later.next(),
+                system: self.retries.next(),
+            });
         };
         self.queued.remove(&key);
         self.busy.insert(key.clone());
@@ -112,8 +154,11 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
 pub(crate) enum Next {
     /// Nothing to do until something changes.
     Done,
-    /// Process the key again after this delay.
+    /// Process the key again after this delay of the cluster's clock.
     After(Duration),
+    /// Process the key again after this delay of the system's clock: it waits for a cache,
+    /// or checks something again.
+    Retry(Duration),
 }
 
 /// The queue. It is shared by reference between producers and workers.
@@ -121,15 +166,22 @@ pub(crate) enum Next {
 pub(crate) struct Queue<K> {
     state: Mutex<State<K>>,
     wake: Notify,
+    clock: Clock,
 }
 
 impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
     /// Creates an empty queue.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(clock: &Clock) -> Self {
         Self {
             state: Mutex::new(State::new()),
             wake: Notify::new(),
+            clock: clock.clone(),
         }
+    }
+
+    /// The clock of the delays.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// Adds a key, unless it is already queued.
@@ -138,28 +190,35 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
         self.wake.notify_one();
     }
 
-    fn add_after(&self, key: K, wait: Duration) {
-        let at = Instant::now() + wait.min(MAX_REQUEUE_DELAY);
-        self.state.lock().add_at(key, at);
-        self.wake.notify_one();
-    }
-
     async fn next(&self) -> K {
         loop {
-            let taken = self.state.lock().take(Instant::now());
+            let now = match self.clock.is_manual() {
+                true => Times {
+                    clock: self.clock.instant(),
+                    system: Instant::now(),
+                },
+                false => {
+                    let now = Instant::now();
+                    Times {
+                        clock: now,
+                        system: now,
+                    }
+                }
+            };
+            let taken = self.state.lock().take(now);
             match taken {
                 Ok(key) => {
                     // Another worker may be asleep although more keys are due.
                     self.wake.notify_one();
                     return key;
                 }
-                Err(Some(at)) => {
+                Err(due) => {
                     tokio::select! {
-                        () = tokio::time::sleep_until(at) => {}
+                        () = wait(due.clock, |at| self.clock.sleep_until(at)) => {}
+                        () = wait(due.system, tokio::time::sleep_until) => {}
                         () = self.wake.notified() => {}
                     }
                 }
-                Err(None) => self.wake.notified().await,
             }
         }
     }
@@ -174,8 +233,9 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
         let worker = || async {
             loop {
                 let key = self.next().await;
+                let begin = self.clock.instant();
                 match caught(async { reconcile(key.clone()).await }).await {
-                    Ok(outcome) => self.settle(what, key, outcome),
+                    Ok(outcome) => self.settle(what, key, begin, outcome),
                     Err(panic) => {
                         let wait = self.state.lock().failed(&key, rand::random());
                         tracing::error!(
@@ -185,7 +245,7 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
                             ?wait,
                             "the controller panicked on an object; retrying"
                         );
-                        self.release(key, Some(wait));
+                        self.release(key, begin, Next::Retry(wait));
                     }
                 }
             }
@@ -193,18 +253,15 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
         futures::future::join_all((0..workers).map(|_| worker())).await;
     }
 
-    fn settle(&self, what: &'static str, key: K, outcome: Result<Next, Error>) {
-        let wait = match outcome {
+    fn settle(&self, what: &'static str, key: K, begin: Instant, outcome: Result<Next, Error>) {
+        let next = match outcome {
             Ok(next) => {
                 self.state.lock().errors.remove(&key);
-                match next {
-                    Next::Done => None,
-                    Next::After(wait) => Some(wait),
-                }
+                next
             }
             Err(error) if is_terminating(&error) => {
                 tracing::debug!(what, ?key, %error, "the namespace is terminating; no objects are created in it");
-                None
+                Next::Done
             }
             Err(error) => {
                 let wait = self.state.lock().failed(&key, rand::random());
@@ -213,25 +270,44 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
                 } else {
                     tracing::warn!(what, ?key, %error, ?wait, "failed; retrying");
                 }
-                Some(wait)
+                Next::Retry(wait)
             }
         };
-        self.release(key, wait);
+        self.release(key, begin, next);
     }
 
-    /// Ends the processing of the key. It is queued again after the delay, or when
-    /// it is added.
-    fn release(&self, key: K, wait: Option<Duration>) {
-        if let Some(wait) = wait {
-            self.add_after(key.clone(), wait);
+    /// Ends the processing of the key, which began at `begin`. It is queued again after the
+    /// delay, or when it is added.
+    fn release(&self, key: K, begin: Instant, next: Next) {
+        let mut state = self.state.lock();
+        match next {
+            Next::Done => {}
+            Next::Retry(wait) if self.clock.is_manual() => {
+                let at = Instant::now() + wait.min(MAX_REQUEUE_DELAY);
+                state.retries.add(key.clone(), at);
+            }
+            Next::After(wait) | Next::Retry(wait) => {
+                let at = self.clock.due(begin, wait.min(MAX_REQUEUE_DELAY));
+                state.later.add(key.clone(), at);
+            }
         }
-        self.state.lock().done(&key);
+        state.done(&key);
+        drop(state);
         self.wake.notify_one();
+    }
+}
+
+/// Waits until a time, or forever without one.
+async fn wait<F: Future<Output = ()>>(at: Option<Instant>, sleep: impl FnOnce(Instant) -> F) {
+    match at {
+        Some(at) => sleep(at).await,
+        None => std::future::pending().await,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
@@ -250,7 +326,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_on_one_key_is_retried_and_does_not_affect_others() {
-        let (queue, done) = (Queue::new(), Notify::new());
+        let (queue, done) = (Queue::new(&Clock::system()), Notify::new());
         let (bad, good) = (AtomicU32::new(0), AtomicU32::new(0));
         queue.add("bad");
         queue.add("good");
@@ -268,10 +344,42 @@ mod tests {
         assert_eq!(bad.load(Ordering::Relaxed), 4);
     }
 
+    fn both<T: Copy>(time: T) -> Times<T> {
+        Times {
+            clock: time,
+            system: time,
+        }
+    }
+
+    /// Delays are those of a manual clock, also if it is advanced while a key is processed.
+    /// Errors are retried although it stands still.
+    #[tokio::test]
+    async fn delays_are_those_of_a_manual_clock() {
+        let clock = Clock::manual(jiff::Timestamp::UNIX_EPOCH);
+        let queue = Queue::new(&clock);
+        let minute = Duration::from_secs(60);
+        let begin = clock.instant();
+        for key in ["first", "second"] {
+            queue.add(key);
+            assert_eq!(queue.next().await, key);
+        }
+        queue.settle("test", "second", begin, Ok(Next::After(3 * minute)));
+        clock.advance(minute).unwrap();
+        queue.settle("test", "first", begin, Ok(Next::After(2 * minute)));
+        queue.add("failed");
+        assert_eq!(queue.next().await, "failed");
+        queue.settle("test", "failed", begin, Err(Error::Invalid("no".into())));
+        assert_eq!(queue.next().await, "failed");
+        clock.advance(minute).unwrap();
+        assert_eq!(queue.next().await, "first");
+        clock.advance(minute).unwrap();
+        assert_eq!(queue.next().await, "second");
+    }
+
     /// `activeDeadlineSeconds: 9223372036854775807` leads to such a delay.
     #[tokio::test]
     async fn the_queue_limits_long_delays() {
-        let queue = Queue::new();
+        let queue = Queue::new(&Clock::system());
         for (key, wait) in [
             ("most", Duration::MAX),
             ("many", Duration::from_secs(i64::MAX.unsigned_abs())),
@@ -279,17 +387,18 @@ mod tests {
         ] {
             queue.add(key);
             assert_eq!(queue.next().await, key);
-            queue.settle("test", key, Ok(Next::After(wait)));
+            queue.settle("test", key, Instant::now(), Ok(Next::After(wait)));
         }
         let latest = Instant::now() + MAX_REQUEUE_DELAY;
         let state = queue.state.lock();
-        assert_eq!(state.due.len(), 3);
-        assert!(state.due.values().all(|due| *due <= latest));
+        assert_eq!(state.later.due.len(), 3);
+        assert!(state.later.due.values().all(|due| *due <= latest));
     }
 
     #[test]
     fn each_key_is_queued_once_and_processed_by_one_worker() {
-        let now = Instant::now();
+        let now = both(Instant::now());
+        let nothing = Err(both(None));
         let mut state = State::new();
         state.add("a");
         state.add("b");
@@ -299,12 +408,12 @@ mod tests {
         state.add("a");
         state.add("a");
         assert_eq!(state.take(now), Ok("b"));
-        assert_eq!(state.take(now), Err(None));
+        assert_eq!(state.take(now), nothing);
         state.done(&"a");
         assert_eq!(state.take(now), Ok("a"));
         state.done(&"a");
         state.done(&"b");
-        assert_eq!(state.take(now), Err(None));
+        assert_eq!(state.take(now), nothing);
     }
 
     #[test]
@@ -312,15 +421,21 @@ mod tests {
         let now = Instant::now();
         let at = |seconds| now + Duration::from_secs(seconds);
         let mut state = State::new();
-        state.add_at("a", at(5));
-        state.add_at("a", at(9));
-        state.add_at("b", at(7));
-        assert_eq!(state.take(now), Err(Some(at(5))));
-        state.add_at("b", at(2));
-        assert_eq!(state.take(at(1)), Err(Some(at(2))));
-        assert_eq!(state.take(at(6)), Ok("b"));
-        assert_eq!(state.take(at(6)), Ok("a"));
-        assert_eq!(state.take(at(99)), Err(None));
+        state.later.add("a", at(5));
+        state.later.add("a", at(9));
+        state.later.add("b", at(7));
+        let until = |at| {
+            Err(Times {
+                clock: Some(at),
+                system: None,
+            })
+        };
+        assert_eq!(state.take(both(now)), until(at(5)));
+        state.later.add("b", at(2));
+        assert_eq!(state.take(both(at(1))), until(at(2)));
+        assert_eq!(state.take(both(at(6))), Ok("b"));
+        assert_eq!(state.take(both(at(6))), Ok("a"));
+        assert_eq!(state.take(both(at(99))), Err(both(None)));
     }
 
     #[test]

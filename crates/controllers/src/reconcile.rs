@@ -92,7 +92,10 @@ mod tests {
         create("b").await;
         let cache = maps.cache().await.unwrap();
 
-        let (queue, noted) = (Queue::new(), Mutex::new(Vec::new()));
+        let (queue, noted) = (
+            Queue::new(&longshore_clock::Clock::system()),
+            Mutex::new(Vec::new()),
+        );
         let feed = feed("test", &cache, |key, _| {
             noted.lock().push(key.name.clone());
             queue.add(key);

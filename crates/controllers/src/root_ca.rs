@@ -27,7 +27,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, certificate: Stri
     let Some(maps) = caches.config_maps() else {
         return;
     };
-    let queue: Queue<String> = Queue::new();
+    let queue: Queue<String> = Queue::new(&caches.clock);
     let namespaces = feed(NAME, &caches.namespaces, |_, change| {
         if let Change::Upsert(item) = change {
             queue.add(item.name().to_owned());

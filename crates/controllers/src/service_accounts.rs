@@ -22,7 +22,7 @@ const WORKERS: usize = 1;
 
 /// Runs the controller until its cluster is closed.
 pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
-    let queue: Queue<String> = Queue::new();
+    let queue: Queue<String> = Queue::new(&caches.clock);
     let accounts = feed(NAME, &caches.service_accounts, |key, change| {
         if matches!(change, Change::Gone(_)) {
             queue.add(key.namespace);

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use longshore_apiserver::{ApiServer, AuditLog, Authority, Faults, TokenKey};
 use longshore_client::Cluster;
 use longshore_controllers::{Controllers, LocalVolumes, Signer, TokenSigner};
-use longshore_engine::{Engine, OpenError, Snapshot, Storage};
+use longshore_engine::{ClusterClock, Engine, OpenError, Snapshot, Storage};
 use longshore_node::{ApiAccess, NodeAgent};
 use tokio::{
     net::TcpListener,
@@ -93,7 +93,7 @@ impl EmbeddedCluster {
             .transpose()?;
         let engine = match &options.snapshot {
             Some(snapshot) if options.ephemeral => {
-                Engine::open_at(snapshot, longshore_engine::Options::default())
+                Engine::open_at(snapshot, engine_options(&options, Storage::Memory))
                     .map_err(Error::part("engine"))?
             }
             Some(_) => return Err(Error::StoredSnapshot),
@@ -175,6 +175,7 @@ impl EmbeddedCluster {
             let cluster = self.internal.clone();
             let cluster = cluster.with_user_agent("longshore-controllers");
             let mut settings = longshore_controllers::Options::default();
+            settings.clock = options.clock.clone();
             settings.root_ca = authority.as_ref().map(|authority| authority.ca_pem());
             let signer = AuthoritySigner::of(authority.as_ref());
             settings.signer = Some(Signer(Arc::new(signer)));
@@ -222,6 +223,7 @@ impl EmbeddedCluster {
                 device_root: options.device_root.clone(),
                 fill_volumes: options.fill_volumes.clone(),
                 collect_files: options.collect_files.clone(),
+                clock: options.clock.clone(),
                 last_end: last_end.map(|end| longshore_node::LastEnd {
                     at: end.at,
                     cause: end.sentence(),
@@ -365,6 +367,29 @@ impl EmbeddedCluster {
         restored.map_err(Error::Restore)
     }
 
+    /// Returns the clock of the cluster. A manual clock ([`Options::clock`]) stands still
+    /// until it is advanced.
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use longshore_embedded::{Clock, EmbeddedCluster, Options};
+    ///
+    /// let mut options = Options::server();
+    /// options.clock = Clock::manual("2026-01-01T00:00:00Z".parse()?);
+    /// let embedded = EmbeddedCluster::start(options).await?;
+    /// embedded.clock().advance(Duration::from_secs(3600)).await?;
+    /// assert_eq!(embedded.clock().now().to_string(), "2026-01-01T01:00:00Z");
+    /// # embedded.stop().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn clock(&self) -> ClusterClock {
+        self.engine.clock()
+    }
+
     /// Expires the watch history now, as a cluster does after some minutes. Watches
     /// and list pages that start at an earlier resource version get `410 Expired`.
     /// Use it to test programs that must handle this error.
@@ -481,6 +506,14 @@ fn open_folder(dir: Option<&Path>) -> Result<(Layout, Option<tempfile::TempDir>)
     }
 }
 
+fn engine_options(options: &Options, storage: Storage) -> longshore_engine::Options {
+    longshore_engine::Options {
+        storage,
+        clock: Arc::new(options.clock.clone()),
+        ..longshore_engine::Options::default()
+    }
+}
+
 /// Opens the store. This process holds the instance's lock, so if the store is in
 /// use, the previous process is about to exit and release it.
 async fn open_store(options: &Options, layout: &Layout) -> Result<Engine, Error> {
@@ -492,10 +525,7 @@ async fn open_store(options: &Options, layout: &Layout) -> Result<Engine, Error>
         } else {
             Storage::File(layout.store())
         };
-        let opened = Engine::open(longshore_engine::Options {
-            storage,
-            ..longshore_engine::Options::default()
-        });
+        let opened = Engine::open(engine_options(options, storage));
         match opened {
             Err(OpenError::InUse { .. }) if tries < TRIES => {
                 tries += 1;

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use longshore_apiserver::AuthorizationMode;
+use longshore_clock::Clock;
 use longshore_engine::Snapshot;
 use longshore_node::{CollectFiles, FillVolumes, ImageEntrypoint, LogLimits};
 
@@ -27,6 +28,14 @@ pub struct Options {
     pub kubeconfig: Option<PathBuf>,
     /// Start with the objects of another cluster. Requires `ephemeral`.
     pub snapshot: Option<Snapshot>,
+    /// The clock of the cluster: its API server, its controllers and its node. With a
+    /// manual clock, time stands still until a test advances it
+    /// ([`EmbeddedCluster::clock`]). Clusters with clones of a clock share its time. The
+    /// validity of certificates, and timeouts of requests and watches, are always those of
+    /// the system's clock.
+    ///
+    /// [`EmbeddedCluster::clock`]: crate::EmbeddedCluster::clock
+    pub clock: Clock,
     /// Run the controllers. Without them and without `node`, only the API server
     /// runs, for tests of one's own controllers.
     pub controllers: bool,
@@ -66,6 +75,7 @@ impl Default for Options {
             listen: None,
             kubeconfig: None,
             snapshot: None,
+            clock: Clock::system(),
             controllers: true,
             node: true,
             faults: false,

@@ -8,6 +8,7 @@
 //! snapshots.
 
 mod autoscaling;
+mod cluster_clock;
 mod custom;
 mod decode;
 mod engine;
@@ -37,10 +38,12 @@ mod view;
 mod watch;
 mod writer;
 
+pub use cluster_clock::ClusterClock;
 pub use custom::{CustomKind, PrinterColumn};
 pub use engine::{Engine, Served};
 pub use error::{Error, OpenError, Subject};
 pub use fork::Snapshot;
+pub use longshore_clock::{Clock as SharedClock, ClockError};
 pub use machine::{Review, ReviewStage, api_service_priorities, scale_kind};
 pub use nesting::NESTING;
 pub use object::Object;

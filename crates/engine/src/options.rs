@@ -20,6 +20,32 @@ pub enum Storage {
 pub trait Clock: Send + Sync {
     /// The current time.
     fn now(&self) -> Timestamp;
+
+    /// The time by which the history for watches is dropped. That of a clock that tests
+    /// advance is the system's: watches read the events between two steps of the clock
+    /// only after the second.
+    fn history_time(&self) -> Timestamp {
+        self.now()
+    }
+
+    /// The clock that the cluster shares, if it is this one.
+    fn shared(&self) -> Option<&longshore_clock::Clock> {
+        None
+    }
+}
+
+impl Clock for longshore_clock::Clock {
+    fn now(&self) -> Timestamp {
+        self.now()
+    }
+
+    fn history_time(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn shared(&self) -> Option<&longshore_clock::Clock> {
+        Some(self)
+    }
 }
 
 /// A generator of ids. Tests provide their own.

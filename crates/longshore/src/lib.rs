@@ -37,6 +37,9 @@ mod documents {
     #[doc = include_str!("../../../docs/client.md")]
     struct Client;
 
+    #[doc = include_str!("../../../docs/clock.md")]
+    struct Clock;
+
     #[doc = include_str!("../../../docs/faults.md")]
     struct Faults;
 

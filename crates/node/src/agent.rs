@@ -13,6 +13,7 @@ use std::{
 use futures::{FutureExt as _, future::BoxFuture};
 use k8s_openapi::api::core::v1::Pod;
 use longshore_client::{Change, Changes, Cluster, FieldSelector, Item, kinds};
+use longshore_clock::Clock;
 use longshore_services::{HostPorts, Services};
 use tokio::{
     sync::{mpsc, watch},
@@ -75,6 +76,9 @@ pub struct Options {
     pub collect_files: Option<Arc<dyn CollectFiles>>,
     /// How the previous agent on the same data ended, if known.
     pub last_end: Option<LastEnd>,
+    /// The clock of the cluster: the times in statuses, deadlines and the delays of
+    /// restarts are by this clock. Probes and grace periods of processes are not.
+    pub clock: Clock,
 }
 
 /// A running node agent. Stop it with [`NodeAgent::stop`]; dropping it kills
@@ -112,6 +116,7 @@ impl NodeAgent {
             fill_volumes,
             collect_files,
             last_end,
+            clock,
         } = options;
         let data = make_folders(&data_dir).map_err(|source| Error::DataFolder {
             path: data_dir.clone(),
@@ -136,7 +141,7 @@ impl NodeAgent {
         let devices = Devices::new(devices::detect(&device_root, |name| env::var(name).ok()));
         let machine = machine::MachineInfo::read(&data, &devices);
         let (registered, dns) = futures::join!(
-            node::register(&cluster, &name, &machine),
+            node::register(&cluster, &name, &machine, &clock),
             dns::open(&cluster)
         );
         registered.map_err(|source| Error::Register {
@@ -152,14 +157,18 @@ impl NodeAgent {
             .map_err(Error::Watch)?;
 
         let mut background = JoinSet::new();
-        let (events, write_events) = Events::new(cluster.clone(), name.clone());
+        let (events, write_events) = Events::new(cluster.clone(), name.clone(), clock.clone());
         background.spawn(write_events);
         background.spawn(restart_on_panic("lease and status", {
-            let (cluster, name, machine) = (cluster.clone(), name.clone(), machine.clone());
-            move || node::keep_alive(cluster.clone(), name.clone(), machine.clone())
+            let (cluster, name) = (cluster.clone(), name.clone());
+            let (machine, clock) = (machine.clone(), clock.clone());
+            move || {
+                let (machine, clock) = (machine.clone(), clock.clone());
+                node::keep_alive(cluster.clone(), name.clone(), machine, clock)
+            }
         }));
         let hosts = Hosts::new();
-        let (services, forward) = Services::new(cluster.clone(), node::ADDRESS);
+        let (services, forward) = Services::new(cluster.clone(), node::ADDRESS, clock.clone());
         background.spawn(forward);
         let dns = dns.map(|(dns, sockets)| {
             let settings = dns::machine_settings();
@@ -224,6 +233,7 @@ impl NodeAgent {
             remover,
             stopping,
             last_end,
+            clock,
         });
         admit_earlier_pods(&shared, cache.items());
         let sessions = Sessions::new(Arc::downgrade(&shared));

@@ -10,6 +10,7 @@ use futures::FutureExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use longshore_client::{Cluster, Patch};
+use longshore_clock::Clock;
 use longshore_model::time;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -54,16 +55,22 @@ impl Subject {
 pub(crate) struct Events {
     queue: mpsc::Sender<(Subject, Note, Timestamp)>,
     node: String,
+    clock: Clock,
 }
 
 impl Events {
     /// Creates a queue and the task that writes its events until all clones are
     /// dropped.
-    pub(crate) fn new(cluster: Cluster, node: String) -> (Self, impl Future<Output = ()> + Send) {
+    pub(crate) fn new(
+        cluster: Cluster,
+        node: String,
+        clock: Clock,
+    ) -> (Self, impl Future<Output = ()> + Send) {
         let (sender, mut queue) = mpsc::channel(QUEUE_LENGTH);
         let events = Self {
             queue: sender,
             node: node.clone(),
+            clock,
         };
         let work = async move {
             let mut writer = Writer {
@@ -105,7 +112,7 @@ impl Events {
     }
 
     fn send(&self, subject: Subject, note: Note) {
-        let event = (subject, note, Timestamp::now());
+        let event = (subject, note, self.clock.now());
         if self.queue.try_send(event).is_err() {
             tracing::debug!("the event queue is full; dropping an event");
         }

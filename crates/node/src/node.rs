@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use longshore_client::{Cluster, Error, Patch};
+use longshore_clock::Clock;
 use longshore_model::{release, time};
 use serde_json::{Value, json};
 use std::{net::Ipv4Addr, time::Duration};
@@ -25,8 +26,9 @@ pub(crate) async fn register(
     cluster: &Cluster,
     name: &str,
     machine_info: &MachineInfo,
+    clock: &Clock,
 ) -> Result<(), Error> {
-    let node = render(name, machine_info);
+    let node = render(name, machine_info, clock.now());
     match cluster.nodes().create(&node).await {
         Ok(_) => {}
         Err(error) if error.is_already_exists() => {
@@ -40,7 +42,7 @@ pub(crate) async fn register(
         }
         Err(error) => return Err(error),
     }
-    write_status(cluster, name, machine_info, Timestamp::now()).await
+    write_status(cluster, name, machine_info, clock.now(), clock.now()).await
 }
 
 /// Returns patches of the node's labels and of its device counts; entries that
@@ -66,25 +68,32 @@ fn renew_devices(earlier: &Value, node: &Value) -> (Value, Value) {
 }
 
 /// Renews the lease and periodically the status, forever.
-pub(crate) async fn keep_alive(cluster: Cluster, name: String, machine_info: MachineInfo) {
-    let started = Timestamp::now();
+pub(crate) async fn keep_alive(
+    cluster: Cluster,
+    name: String,
+    machine_info: MachineInfo,
+    clock: Clock,
+) {
+    let heartbeat = clock.heartbeat();
+    let started = clock.now();
     let mut round = 0;
     loop {
-        if let Err(error) = renew(&cluster, &name).await {
+        let (begin, now) = (clock.instant(), clock.now());
+        if let Err(error) = renew(&cluster, &name, now).await {
             tracing::debug!(%error, "cannot renew the node's lease");
         }
         round = (round + 1) % RENEWALS_PER_STATUS;
         if round == 0
-            && let Err(error) = write_status(&cluster, &name, &machine_info, started).await
+            && let Err(error) = write_status(&cluster, &name, &machine_info, started, now).await
         {
             tracing::debug!(%error, "cannot write the node's status");
         }
-        tokio::time::sleep(RENEWAL_INTERVAL).await;
+        heartbeat.sleep(begin, RENEWAL_INTERVAL).await;
     }
 }
 
-async fn renew(cluster: &Cluster, name: &str) -> Result<(), Error> {
-    let now = time::micros(Timestamp::now());
+async fn renew(cluster: &Cluster, name: &str, now: Timestamp) -> Result<(), Error> {
+    let now = time::micros(now);
     let leases = cluster.leases().in_namespace(LEASES)?;
     let spec = json!({"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now});
     match leases
@@ -108,13 +117,14 @@ async fn write_status(
     name: &str,
     machine_info: &MachineInfo,
     ready_since: Timestamp,
+    now: Timestamp,
 ) -> Result<(), Error> {
-    let status = status(name, machine_info, ready_since, Timestamp::now());
+    let status = status(name, machine_info, ready_since, now);
     let patch = Patch::strategic(json!({"status": status}));
     cluster.nodes().patch_status(name, &patch).await.map(drop)
 }
 
-fn render(name: &str, machine_info: &MachineInfo) -> Value {
+fn render(name: &str, machine_info: &MachineInfo, now: Timestamp) -> Value {
     let architecture = machine::architecture();
     let mut node = json!({
         "apiVersion": "v1",
@@ -129,7 +139,7 @@ fn render(name: &str, machine_info: &MachineInfo) -> Value {
                 "beta.kubernetes.io/arch": architecture,
             },
         },
-        "status": status(name, machine_info, Timestamp::now(), Timestamp::now()),
+        "status": status(name, machine_info, now, now),
     });
     for (name, value) in &machine_info.labels {
         node["metadata"]["labels"][name] = value.as_str().into();

@@ -9,8 +9,8 @@ use std::{
 };
 
 use longshore_node_api::{
-    BoxedConnection, ContainerRef, Measuring, NodeStreams, Opening, Session, SessionError,
-    StreamsWanted,
+    BoxedConnection, ContainerRef, Measuring, NodeStreams, NodeUsage, Opening, Session,
+    SessionError, StreamsWanted,
 };
 use tokio::net::TcpStream;
 
@@ -135,7 +135,11 @@ impl NodeStreams for Sessions {
         Some(Box::pin(async move {
             let shared = sessions.shared.upgrade()?;
             let containers = shared.running_containers.process_ids();
-            shared.usage.measure(&shared.node, containers).await
+            let usage = shared.usage.measure(&shared.node, containers).await?;
+            Some(NodeUsage {
+                at: shared.clock.now(),
+                ..usage
+            })
         }))
     }
 }

@@ -9,6 +9,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, ServiceAccountTokenProjection, Volume};
 use longshore_client::{Cluster, Error};
+use longshore_clock::Clock;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
@@ -109,6 +110,7 @@ pub(crate) struct Tokens {
     /// Reference to the pod that the tokens are bound to.
     pod: serde_json::Value,
     cached: Mutex<BTreeMap<TokenSpec, CachedToken>>,
+    clock: Clock,
 }
 
 /// The relevant part of a TokenRequest response.
@@ -138,7 +140,13 @@ impl Tokens {
                 "name": metadata.name, "uid": metadata.uid,
             }),
             cached: Mutex::default(),
+            clock: Clock::system(),
         }
+    }
+
+    /// Sets the clock of the server.
+    pub(crate) fn with_clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
     }
 
     /// Returns all `wanted` tokens, issued or renewed if necessary. A token
@@ -146,7 +154,7 @@ impl Tokens {
     pub(crate) async fn issue(&self, wanted: BTreeSet<TokenSpec>) -> Result<Issued, TokenError> {
         let mut issued = Issued::new();
         for wanted in wanted {
-            let now = Timestamp::now();
+            let now = self.clock.now();
             let cached = self.cached.lock().get(&wanted).cloned();
             let cached = match cached {
                 Some(cached) if now < cached.renew_at => cached,
@@ -219,9 +227,14 @@ impl Tokens {
     /// Calls `due` when a token must be renewed, until `due` returns that its
     /// receiver was dropped.
     pub(crate) async fn follow<F: Future<Output = bool>>(&self, due: impl Fn() -> F) {
-        while let Some(time_to_renewal) = self.time_to_renewal(Timestamp::now()) {
-            tokio::time::sleep(time_to_renewal.min(CLOCK_CHECK_INTERVAL)).await;
-            if self.time_to_renewal(Timestamp::now()) != Some(Duration::ZERO) {
+        loop {
+            let begin = self.clock.instant();
+            let Some(time_to_renewal) = self.time_to_renewal(self.clock.now()) else {
+                return;
+            };
+            let wait = time_to_renewal.min(CLOCK_CHECK_INTERVAL);
+            self.clock.sleep_after(begin, wait).await;
+            if self.time_to_renewal(self.clock.now()) != Some(Duration::ZERO) {
                 continue;
             }
             if !due().await {

@@ -1,8 +1,11 @@
 //! The embedded cluster.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use longshore_embedded::{EmbeddedCluster as Inner, Error, FaultRule, Layout, Options};
+use jiff::Timestamp;
+use longshore_embedded::{
+    Clock, ClusterClock, EmbeddedCluster as Inner, Error, FaultRule, Layout, Options,
+};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use tokio::sync::Mutex;
 
@@ -22,6 +25,7 @@ pub(crate) struct EmbeddedCluster {
     owner: u32,
     cluster: Py<Cluster>,
     faults: longshore_embedded::Faults,
+    clock: ClusterClock,
     url: Option<String>,
     kubeconfig: Option<PathBuf>,
 }
@@ -39,12 +43,13 @@ impl Drop for EmbeddedCluster {
 #[pymethods]
 impl EmbeddedCluster {
     #[new]
-    #[pyo3(signature = (*, pods=true, data_dir=None, snapshot=None))]
+    #[pyo3(signature = (*, pods=true, data_dir=None, snapshot=None, clock=None))]
     fn new(
         py: Python<'_>,
         pods: bool,
         data_dir: Option<PathBuf>,
         snapshot: Option<&Snapshot>,
+        clock: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let program = match pods {
             true => program::find(py)?,
@@ -61,6 +66,7 @@ impl EmbeddedCluster {
             data_dir,
             listen: Some(([127, 0, 0, 1], 0).into()),
             snapshot: snapshot.map(|snapshot| snapshot.0.clone()),
+            clock: clock.map(manual_clock).transpose()?.unwrap_or_default(),
             controllers: pods,
             node: pods,
             program_dir: program.and_then(|program| program.parent().map(PathBuf::from)),
@@ -80,6 +86,7 @@ impl EmbeddedCluster {
         Ok(Self {
             cluster: Py::new(py, cluster)?,
             faults: started.faults().clone(),
+            clock: started.clock(),
             url: started.url().map(str::to_owned),
             kubeconfig: started.kubeconfig_path().map(PathBuf::from),
             inner: Mutex::new(Some(started)),
@@ -139,6 +146,26 @@ impl EmbeddedCluster {
         restored.ok_or_else(stopped)
     }
 
+    /// The time of the cluster's clock, in UTC.
+    #[getter]
+    fn now<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        datetime(py, self.clock.now())
+    }
+
+    /// Advances a manual clock by some seconds, in one step. Returns the new time.
+    ///
+    /// Controllers and nodes then act on the new time, as on a change of an object: wait for
+    /// what they do.
+    fn advance<'py>(&self, py: Python<'py>, seconds: f64) -> PyResult<Bound<'py, PyAny>> {
+        let step = Duration::try_from_secs_f64(seconds).map_err(|_| {
+            PyValueError::new_err(format!("a clock is not advanced by {seconds} seconds"))
+        })?;
+        let clock = self.clock.clone();
+        let advanced = wait(py, async move { Ok::<_, Error>(clock.advance(step).await) })?;
+        let now = advanced.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        datetime(py, now)
+    }
+
     /// Stops the pods and the cluster. Further calls do nothing.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         wait(py, async {
@@ -168,6 +195,33 @@ impl EmbeddedCluster {
     fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, PyAny>) -> PyResult<()> {
         self.stop(py)
     }
+}
+
+/// A manual clock that shows the time of a text or a `datetime`, or now for `manual`.
+fn manual_clock(start: &Bound<'_, PyAny>) -> PyResult<Clock> {
+    let text = match start.extract::<String>() {
+        Ok(text) if text == "manual" => return Ok(Clock::manual(Timestamp::now())),
+        Ok(text) => text,
+        // A time without a time zone is local, as in Python.
+        Err(_) => start
+            .call_method0("astimezone")?
+            .call_method0("isoformat")?
+            .extract()?,
+    };
+    let time = text.parse().map_err(|_| {
+        PyValueError::new_err(format!(
+            "clock: expected 'manual', a datetime or a time such as 2026-01-01T00:00:00Z, found {text:?}"
+        ))
+    })?;
+    Ok(Clock::manual(time))
+}
+
+/// A `datetime` in UTC.
+fn datetime<'py>(py: Python<'py>, time: Timestamp) -> PyResult<Bound<'py, PyAny>> {
+    let class = py.import("datetime")?.getattr("datetime")?;
+    // Python 3.10 does not read the Z.
+    let text = format!("{time:.6}").replace('Z', "+00:00");
+    class.call_method1("fromisoformat", (text,))
 }
 
 /// The objects of an embedded cluster at a point in time.

@@ -26,6 +26,7 @@ mod watch;
 use std::{net::Ipv4Addr, path::Path, sync::Arc};
 
 use longshore_client::{Cluster, Error};
+use longshore_clock::Clock;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch as signal};
 
@@ -43,6 +44,8 @@ struct Shared {
     cluster: Cluster,
     /// The address of node ports.
     node: Ipv4Addr,
+    /// The clock of the cluster.
+    clock: Clock,
     table: Mutex<Table>,
     /// Counts the changes of names.
     names: signal::Sender<u64>,
@@ -72,10 +75,15 @@ impl Services {
     /// Returns the Services of a cluster, and the work that follows and forwards them until
     /// the cluster is closed. Node ports listen at `node`. Dropping the work closes all
     /// connections.
-    pub fn new(cluster: Cluster, node: Ipv4Addr) -> (Self, impl Future<Output = ()> + Send) {
+    pub fn new(
+        cluster: Cluster,
+        node: Ipv4Addr,
+        clock: Clock,
+    ) -> (Self, impl Future<Output = ()> + Send) {
         let shared = Arc::new(Shared {
             cluster,
             node,
+            clock,
             table: Mutex::default(),
             names: signal::Sender::new(0),
             ready: signal::Sender::new(false),

@@ -50,11 +50,17 @@ impl Reported {
 }
 
 /// Writes an event about a listener that cannot be opened.
-pub(crate) async fn write(cluster: &Cluster, service: &Key, uid: &str, failed: &Failed) {
+pub(crate) async fn write(
+    cluster: &Cluster,
+    service: &Key,
+    uid: &str,
+    failed: &Failed,
+    now: Timestamp,
+) {
     let message = message(failed, &SERVICE_REMEDIES);
     let Key { namespace, name } = service;
     tracing::warn!(namespace, service = name, "{message}");
-    let event = event(service, uid, failed.listener, &message, Timestamp::now());
+    let event = event(service, uid, failed.listener, &message, now);
     let written = match cluster.events().in_namespace(namespace) {
         Ok(events) => events.create(&event).await.map(drop),
         Err(error) => Err(error),

@@ -88,7 +88,7 @@ async fn apply(shared: &Shared, forwarder: &mut Forwarder, reported: &mut Report
         return;
     }
     for failed in new {
-        report::write(&shared.cluster, key, &uid, &failed).await;
+        report::write(&shared.cluster, key, &uid, &failed, shared.clock.now()).await;
     }
 }
 

@@ -9,6 +9,7 @@ use std::{
 
 use longshore_apiserver::{ApiServer, AuthorizationMode, NoLogs, NoStreams};
 use longshore_client::{Cluster, DeleteOptions, Patch};
+use longshore_clock::Clock;
 use longshore_engine::Engine;
 use longshore_services::{ServiceName, Services};
 use serde_json::{Value, json};
@@ -43,7 +44,7 @@ impl Fixture {
             warn_unhandled_kinds: false,
         });
         let cluster = Cluster::from_service(server.service(), "default");
-        let (services, work) = Services::new(cluster.clone(), Ipv4Addr::LOCALHOST);
+        let (services, work) = Services::new(cluster.clone(), Ipv4Addr::LOCALHOST, Clock::system());
         let work = tokio::spawn(work).abort_handle();
         Self {
             cluster,

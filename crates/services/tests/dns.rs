@@ -9,6 +9,7 @@ use domain::{
 };
 use longshore_apiserver::{ApiServer, AuthorizationMode, NoLogs, NoStreams};
 use longshore_client::{Cluster, Patch};
+use longshore_clock::Clock;
 use longshore_engine::Engine;
 use longshore_services::{DnsSockets, PodNames, Services};
 use serde_json::{Value, json};
@@ -62,7 +63,7 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("resolv.conf");
         std::fs::write(&config, format!("nameserver {nameserver}\n")).unwrap();
-        let (services, work) = Services::new(cluster.clone(), Ipv4Addr::LOCALHOST);
+        let (services, work) = Services::new(cluster.clone(), Ipv4Addr::LOCALHOST, Clock::system());
         let sockets = DnsSockets::open(ADDRESS).unwrap();
         let server = sockets.address();
         let mut tasks = JoinSet::new();

@@ -8,6 +8,7 @@ use std::{
 
 use http::{HeaderMap, HeaderValue, Response, header, request::Parts};
 use jiff::Timestamp;
+use longshore_engine::SharedClock;
 use longshore_model::{Status, StatusReason};
 
 use super::{
@@ -35,6 +36,7 @@ pub(crate) struct Record {
     head: Arc<Head>,
     /// Whether the start of the response has an event, too.
     is_long_running: bool,
+    clock: SharedClock,
     state: Mutex<State>,
 }
 
@@ -64,7 +66,7 @@ pub(crate) struct Request<'a> {
     pub(crate) parts: &'a Parts,
     pub(crate) attributes: Attributes,
     pub(crate) remote: Option<IpAddr>,
-    pub(crate) received: Timestamp,
+    pub(crate) clock: SharedClock,
 }
 
 impl std::fmt::Debug for Record {
@@ -82,8 +84,9 @@ impl AuditLog {
             parts,
             attributes,
             remote,
-            received,
+            clock,
         } = request;
+        let received = clock.now();
         let decision = self.0.policy.decide(user, &attributes)?;
         let copies = matches!(
             attributes.verb.as_str(),
@@ -111,6 +114,7 @@ impl AuditLog {
             decision,
             head: Arc::new(head),
             is_long_running,
+            clock,
             state: Mutex::new(State {
                 request,
                 ..State::default()
@@ -155,7 +159,7 @@ impl Record {
             state.status = Some(Status::failure(StatusReason::Unauthorized, message));
             state.last = Last::Created;
         }
-        self.submit(Stage::ResponseStarted, Timestamp::now());
+        self.submit(Stage::ResponseStarted, self.clock.now());
     }
 
     /// Records that a handler panicked.
@@ -190,7 +194,7 @@ impl Record {
             state.status = Some(status);
         }
         if self.is_long_running {
-            self.submit(Stage::ResponseStarted, Timestamp::now());
+            self.submit(Stage::ResponseStarted, self.clock.now());
         }
         let copies = !self.is_long_running
             && self.head.level == Level::RequestResponse
@@ -249,7 +253,7 @@ impl Drop for Record {
                 Last::Created => return,
             }
         };
-        self.submit(stage, Timestamp::now());
+        self.submit(stage, self.clock.now());
     }
 }
 

@@ -28,9 +28,9 @@ pub(super) async fn log(call: Call, target: Target) -> Reply {
     )?;
     let pod: Value = object.value();
     let container = container(&pod, &target.name, call.query.get("container"))?;
-    // Log lines carry the machine's time, which can differ from the engine's
-    // clock.
-    let mut request = request(&call.query, &target.name, Timestamp::now())?;
+    // Log lines carry the node's time, which can differ from the engine's clock.
+    let now = call.shared.engine.shared_clock().now();
+    let mut request = request(&call.query, &target.name, now)?;
     request.namespace = namespace;
     request.pod = target.name;
     request.uid = object.uid().to_owned();

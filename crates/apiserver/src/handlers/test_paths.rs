@@ -1,4 +1,4 @@
-//! Fault injection and snapshots over HTTP, for programs in other languages.
+//! Fault injection, snapshots and the clock over HTTP, for programs in other languages.
 //! Kubernetes does not have these paths; they exist only if the server was
 //! started with fault injection.
 //!
@@ -6,10 +6,15 @@
 //! `/longshore.dev/v1/faults/{id}`; `POST` of `/longshore.dev/v1/expire`; `GET`,
 //! `POST` of `/longshore.dev/v1/snapshots`; `DELETE` of
 //! `/longshore.dev/v1/snapshots/{id}`; `POST` of
-//! `/longshore.dev/v1/snapshots/{id}/restore`.
+//! `/longshore.dev/v1/snapshots/{id}/restore`; `GET`, `PUT` of `/longshore.dev/v1/clock`;
+//! `POST` of `/longshore.dev/v1/clock/advance`.
+
+use std::time::Duration;
 
 use http::{Method, Response, StatusCode};
+use jiff::Timestamp;
 use longshore_model::{Status, StatusDetails, StatusReason};
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
@@ -90,6 +95,24 @@ pub(crate) async fn handle(
             shared.engine.restore(&snapshot).await?;
             success(StatusDetails::default())
         }
+        (&Method::GET, TestPath::Clock) => Ok(clock(shared)),
+        (&Method::PUT, TestPath::Clock) => {
+            let Time { time } = field(&input::read(body).await?)?;
+            let set = shared.engine.clock().set(time).await;
+            set.map_err(|error| StatusError::bad_request(error.to_string()))?;
+            Ok(clock(shared))
+        }
+        (&Method::POST, TestPath::Advance) => {
+            let Step { seconds } = field(&input::read(body).await?)?;
+            let step = Duration::try_from_secs_f64(seconds).map_err(|_| {
+                StatusError::bad_request(format!("a clock is not advanced by {seconds} seconds"))
+            })?;
+            let advanced = shared.engine.clock().advance(step).await;
+            advanced.map_err(|error| StatusError::bad_request(error.to_string()))?;
+            Ok(clock(shared))
+        }
+        (_, TestPath::Clock) => Err(StatusError::wrong_method(&["GET", "PUT"])),
+        (_, TestPath::Advance) => Err(StatusError::wrong_method(&["POST"])),
         (_, TestPath::Snapshots) => Err(StatusError::wrong_method(&["GET", "POST"])),
         (_, TestPath::Snapshot(_)) => Err(StatusError::wrong_method(&["DELETE"])),
         (_, TestPath::Restore(_)) => Err(StatusError::wrong_method(&["POST"])),
@@ -97,6 +120,34 @@ pub(crate) async fn handle(
         (_, TestPath::Fault(_)) => Err(StatusError::wrong_method(&["GET", "DELETE"])),
         (_, TestPath::Expire) => Err(StatusError::wrong_method(&["POST"])),
     }
+}
+
+/// The time to set the clock to.
+#[derive(Deserialize)]
+struct Time {
+    time: Timestamp,
+}
+
+/// By how much to advance the clock.
+#[derive(Deserialize)]
+struct Step {
+    seconds: f64,
+}
+
+/// Parses a small object from JSON or YAML.
+fn field<T: DeserializeOwned>(body: &[u8]) -> Result<T, StatusError> {
+    let (value, _) = yaml::read(body).map_err(StatusError::bad_request)?;
+    serde_json::from_value(value).map_err(|error| StatusError::bad_request(error.to_string()))
+}
+
+fn clock(shared: &Shared) -> Response<Body> {
+    let clock = shared.engine.clock();
+    ok(&json!({
+        "kind": "Clock",
+        "apiVersion": "longshore.dev/v1",
+        "time": clock.now(),
+        "manual": clock.is_manual(),
+    }))
 }
 
 /// Parses a rule from JSON or YAML, regardless of its content type.

@@ -1,5 +1,5 @@
-//! The paths for tests, which Kubernetes does not have: fault injection and
-//! snapshots.
+//! The paths for tests, which Kubernetes does not have: fault injection,
+//! snapshots and the clock.
 
 /// A path below `/longshore.dev/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,10 @@ pub(crate) enum TestPath {
     Snapshot(String),
     /// Returns to a snapshot.
     Restore(String),
+    /// The clock.
+    Clock,
+    /// Advances the clock.
+    Advance,
 }
 
 impl TestPath {
@@ -28,6 +32,8 @@ impl TestPath {
             ["v1", "snapshots"] => Some(Self::Snapshots),
             ["v1", "snapshots", id] => Some(Self::Snapshot((*id).to_owned())),
             ["v1", "snapshots", id, "restore"] => Some(Self::Restore((*id).to_owned())),
+            ["v1", "clock"] => Some(Self::Clock),
+            ["v1", "clock", "advance"] => Some(Self::Advance),
             _ => None,
         }
     }

@@ -17,6 +17,7 @@ use longshore_embedded::{
 };
 
 use crate::{
+    clock::ClockChoice,
     embedded::{self, NodeArgs, Wish},
     env,
     error::{self, Error, Kind, Result},
@@ -38,6 +39,7 @@ use crate::{
   longshore up
   longshore up --ephemeral --data-dir /tmp/try
   longshore up --ephemeral --faults
+  longshore up --ephemeral --faults --clock 2026-01-01T00:00:00Z
   longshore up --image-entrypoint 'trainer=python -m trainer'
   longshore up --kubeconfig ./kubeconfig && KUBECONFIG=./kubeconfig kubectl get nodes")]
 pub(crate) struct UpArgs {
@@ -56,6 +58,14 @@ pub(crate) struct UpArgs {
     /// credentials of the cluster. For tests of Kubernetes clients; see docs/faults.md.
     #[arg(long)]
     faults: bool,
+    /// Clock of the cluster: system, manual, or the first time of a manual clock [default: system]
+    ///
+    /// The time of a manual clock stands still until a client advances it at
+    /// /longshore.dev/v1/clock, with the credentials of the cluster. The value is the time
+    /// at the start, as 2026-01-01T00:00:00Z; `manual` is the current time. For tests of
+    /// what happens after hours; see docs/clock.md.
+    #[arg(long, value_name = "CLOCK", requires = "faults")]
+    clock: Option<ClockChoice>,
     /// Who may do what: RBAC or AlwaysAllow [default: RBAC]
     ///
     /// With RBAC, roles and role bindings decide what pods, service accounts and other users
@@ -154,6 +164,12 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
                 )
                 .hint("stop it with `longshore down` first"));
             }
+            if args.clock.is_some_and(ClockChoice::is_manual) && !record.manual_clock {
+                return Err(Error::usage(
+                    "the embedded cluster is already running with the system's clock",
+                )
+                .hint("stop it with `longshore down` first"));
+            }
             if let Some(mode) = args.authorization_mode
                 && mode.as_str() != record.authorization_mode
             {
@@ -180,6 +196,7 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
             let wish = Wish {
                 ephemeral: args.ephemeral,
                 faults: args.faults,
+                clock: args.clock,
                 authorization: args.authorization_mode.unwrap_or_default(),
                 audit: audit_options(args)?,
                 kubeconfig: kubeconfig.clone(),
@@ -277,6 +294,7 @@ fn serve_options(
         kubeconfig,
         on_demand: args.on_demand,
         faults: args.faults,
+        clock: args.clock.unwrap_or_default().clock(),
         authorization: args.authorization_mode.unwrap_or_default(),
         audit: audit_options(args)?,
         log_limits: args.node.log_limits(),

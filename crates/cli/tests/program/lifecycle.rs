@@ -60,6 +60,33 @@ fn fault_injection_requires_its_option() {
     assert!(again.out.contains("is already up"), "{}", again.out);
 }
 
+#[test]
+fn a_manual_clock_starts_at_its_time() {
+    let machine = Machine::new();
+    let alone = machine.longshore(&["up", "--clock", "manual"]).expect(2);
+    assert!(alone.err.contains("--faults"), "{}", alone.err);
+    let up = ["up", "--ephemeral", "--faults", "--clock"];
+    let invalid = machine.longshore(&[&up[..], &["noon"]].concat()).expect(2);
+    assert!(
+        invalid.err.contains("expected system, manual"),
+        "{}",
+        invalid.err
+    );
+    let time = "2031-01-01T00:00:00Z";
+    machine.longshore(&[&up[..], &[time]].concat()).expect(0);
+    let node = machine.longshore(&["get", "node", "longshore", "--output", "json"]);
+    let node = node.expect(0).json();
+    assert_eq!(node["metadata"]["creationTimestamp"], time);
+    machine.longshore(&["down"]).expect(0);
+    machine.longshore(&up[..3]).expect(0);
+    let refused = machine.longshore(&[&up[..], &[time]].concat()).expect(2);
+    assert!(
+        refused.err.contains("with the system's clock"),
+        "{}",
+        refused.err
+    );
+}
+
 fn is_zombie(pid: i32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
         stat.rsplit_once(')')

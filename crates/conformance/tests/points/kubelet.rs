@@ -55,6 +55,7 @@ impl Kubelet {
             fill_volumes: None,
             collect_files: None,
             last_end: None,
+            clock: Default::default(),
         });
         let agent = agent.await.unwrap();
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();

@@ -56,7 +56,7 @@ pub(crate) async fn run(
         caches: caches.clone(),
         signer,
         certificate,
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
         by_account: Mutex::default(),
     };
     let secrets = feed(NAME, secrets, |key, change| {

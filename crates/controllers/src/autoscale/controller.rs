@@ -3,7 +3,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jiff::Timestamp;
 use k8s_openapi::api::autoscaling::v2::MetricStatus;
 use longshore_client::{Cache, Change, Cluster, Error, LabelSelector, Scale, kinds::Any};
 
@@ -35,15 +34,12 @@ const WORKERS: usize = 2;
 pub(crate) struct Pace {
     /// How often the metrics of an autoscaler are read.
     pub(crate) interval: Duration,
-    /// Returns the current time.
-    pub(crate) clock: fn() -> Timestamp,
 }
 
 impl Default for Pace {
     fn default() -> Self {
         Self {
             interval: Duration::from_secs(15),
-            clock: Timestamp::now,
         }
     }
 }
@@ -71,7 +67,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder,
         },
         autoscalers: autoscalers.clone(),
         tracked: Tracked::default(),
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
         caches: caches.clone(),
         pace,
     };
@@ -98,7 +94,7 @@ impl Controller {
             return Ok(Next::Done);
         };
         let autoscaler = Autoscaler::of(&item)?;
-        let mut draft = Draft::new(&autoscaler, (self.pace.clock)());
+        let mut draft = Draft::new(&autoscaler, self.caches.clock.now());
         self.decide(&autoscaler, &mut draft).await;
         for event in &draft.events {
             self.requests.record(&autoscaler, event);

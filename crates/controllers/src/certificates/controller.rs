@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use longshore_client::{Cluster, Error, Item, kinds::Any};
+use longshore_clock::Clock;
 use longshore_model::time;
 use serde_json::{Value, json};
 
@@ -31,9 +32,13 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, signer: Signer) {
     let Some((_, requests)) = caches.of(GROUP, "CertificateSigningRequest") else {
         return;
     };
-    let queue: Queue<String> = Queue::new();
+    let queue: Queue<String> = Queue::new(&caches.clock);
     let feeds = feed(NAME, requests, |key, _| queue.add(key.name));
-    let controller = Controller { cluster, signer };
+    let controller = Controller {
+        cluster,
+        signer,
+        clock: caches.clock.clone(),
+    };
     let reconcile = async |name: String| match requests.get(None, &name) {
         Some(item) => controller.reconcile(&item).await,
         None => Ok(Next::Done),
@@ -44,6 +49,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, signer: Signer) {
 struct Controller {
     cluster: Cluster,
     signer: Signer,
+    clock: Clock,
 }
 
 impl Controller {
@@ -51,7 +57,7 @@ impl Controller {
         let Some(request) = Request::of(item)? else {
             return Ok(Next::Done);
         };
-        let now = Timestamp::now();
+        let now = self.clock.now();
         let end = age::end(&request);
         if end.is_some_and(|end| end <= now) {
             return self.delete(item).await;
@@ -121,7 +127,8 @@ impl Controller {
             let add = |status: &mut Value| push_condition(status, failed);
             return self.write(item, "status", add).await;
         }
-        let valid = validity(request.expiration_seconds, now);
+        // TLS uses the system's clock.
+        let valid = validity(request.expiration_seconds, Timestamp::now());
         let signed = self.signer.0.sign(&request.pem, &request.usages, valid);
         let certificate = signed
             .map_err(|problem| Error::Invalid(format!("cannot sign {}: {problem}", item.name())))?;

@@ -26,10 +26,10 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
     let Some((_, requests)) = caches.of(GROUP, "PodCertificateRequest") else {
         return;
     };
-    let queue: Queue<Key> = Queue::new();
+    let queue: Queue<Key> = Queue::new(&caches.clock);
     let feeds = feed(NAME, requests, |key, _| queue.add(key));
     let reconcile = async |key: Key| match requests.get(Some(&key.namespace), &key.name) {
-        Some(item) => clean(&cluster, &item, Timestamp::now()).await,
+        Some(item) => clean(&cluster, &item, caches.clock.now()).await,
         None => Ok(Next::Done),
     };
     reconcile::run(NAME, WORKERS, &queue, feeds, reconcile).await;

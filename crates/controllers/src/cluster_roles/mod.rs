@@ -30,7 +30,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
     };
     let view = cluster.view_of::<Any>(roles.0.clone());
     let roles = &roles.1;
-    let queue: Queue<String> = Queue::new();
+    let queue: Queue<String> = Queue::new(&caches.clock);
     // The names of the aggregated roles.
     let aggregated: Mutex<BTreeSet<String>> = Mutex::default();
     let feeds = feed(NAME, roles, |key, change| {

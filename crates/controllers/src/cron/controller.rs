@@ -48,7 +48,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder,
             pace,
             store: Mutex::default(),
         },
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
     };
     let jobs = feed(NAME, &caches.jobs, |key, change| {
         controller.put_job(&key, change);

@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
+use longshore_clock::Clock;
 
 /// The clock, and the maximum time between two reads of it.
 #[derive(Clone)]
@@ -14,10 +15,11 @@ pub(crate) struct Pace {
     pub(crate) max_wait: Duration,
 }
 
-impl Default for Pace {
-    fn default() -> Self {
+impl Pace {
+    /// The pace of a cluster's clock.
+    pub(crate) fn of(clock: Clock) -> Self {
         Self {
-            now: Arc::new(Timestamp::now),
+            now: Arc::new(move || clock.now()),
             max_wait: Duration::from_secs(10),
         }
     }

@@ -63,8 +63,13 @@ impl Fixture {
     }
 
     async fn start_controller(&mut self) {
-        let caches = Arc::new(Caches::open(&self.cluster).await.unwrap());
-        let (events, writer) = events::channel(self.cluster.clone());
+        let caches = Arc::new(
+            Caches::open(&self.cluster, longshore_clock::Clock::system())
+                .await
+                .unwrap(),
+        );
+        let (events, writer) =
+            events::channel(self.cluster.clone(), longshore_clock::Clock::system());
         let clock = self.clock.clone();
         let pace = Pace {
             now: Arc::new(move || clock.now()),

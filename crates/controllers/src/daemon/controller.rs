@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use futures::future;
-use jiff::Timestamp;
 use longshore_client::{Change, Cluster, Error, kinds::Node};
 use parking_lot::Mutex;
 
@@ -48,7 +47,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
     };
     let controller = Controller {
         requests,
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
         nodes: Mutex::default(),
         backoff: Mutex::default(),
     };
@@ -146,7 +145,7 @@ impl Controller {
         let hash = revision.labels.get(REVISION_LABEL);
         let hash = hash.map(String::as_str).unwrap_or_default();
         let nodes = self.nodes.lock().clone();
-        let now = Timestamp::now();
+        let now = self.queue.clock().now();
         let mut changes = {
             let mut backoff = self.backoff.lock();
             let (uid, generation) = (&set.meta.uid, set.status.observed_generation);

@@ -3,7 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::future;
-use jiff::Timestamp;
 use longshore_client::{
     Change, Cluster, Error, Item,
     kinds::{Any, Pod},
@@ -48,7 +47,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
             events: events.named("deployment-controller"),
             store: Mutex::default(),
         },
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
     };
     let deployments = feed(NAME, &deployments.1, |key, change| {
         controller.put(key, change);
@@ -115,17 +114,18 @@ impl Controller {
                 .await?;
             return Ok(Next::After(Duration::ZERO));
         }
+        let now = self.queue.clock().now();
         let plan = plan(Observed {
             deployment,
             sets: snapshot.owned,
             running: &snapshot.running,
-            now: Timestamp::now(),
+            now,
         });
         for (old, new) in &plan.update {
             self.requests.update(deployment, old, new).await?;
         }
         if let Some(set) = &plan.create {
-            return self.requests.create(deployment, set).await;
+            return self.requests.create(deployment, set, now).await;
         }
         for set in &plan.delete {
             self.requests.delete(set).await?;

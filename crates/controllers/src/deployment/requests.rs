@@ -112,9 +112,9 @@ impl Requests {
         &self,
         deployment: &Deployment,
         set: &NewSet,
+        now: Timestamp,
     ) -> Result<Next, Error> {
         let view = self.sets.clone().in_namespace(&deployment.key.namespace)?;
-        let now = Timestamp::now();
         let found = match view.create(&object(deployment, set)).await {
             Ok(item) => {
                 self.record_scaling(deployment, &set.name, 0, set.replicas);

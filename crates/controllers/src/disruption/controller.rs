@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::future;
-use jiff::Timestamp;
 use longshore_client::{
     Cache, Change, Cluster, Error, Item,
     kinds::{Any, Pod},
@@ -75,7 +74,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
         },
         budgets: budgets.clone(),
         known: Mutex::default(),
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
         caches: caches.clone(),
     };
     let budgets = feed(NAME, budgets, |key, change| {
@@ -140,7 +139,7 @@ impl Controller {
             return Ok(Next::Done);
         };
         let budget = Budget::of(&item)?;
-        let now = Timestamp::now();
+        let now = self.caches.clock.now();
         let pods = self.pods(&budget)?;
         let decision = match self.expected(&budget, &pods).await {
             Ok(expected) => decide::decide(&budget, &pods, expected, now),
@@ -165,7 +164,7 @@ impl Controller {
         self.store(&item, &budget, &decision.status).await?;
         let wait = decision.check_after;
         Ok(wait.map_or(Next::Done, |wait| {
-            Next::After(wait + Duration::from_millis(1))
+            Next::After(wait + self.caches.clock.margin())
         }))
     }
 
@@ -217,12 +216,14 @@ impl Controller {
         let Some(since) = pod.disrupted_since.filter(|_| !pod.deleting) else {
             return Ok(Next::Done);
         };
-        let age = Timestamp::now().duration_since(since);
+        let age = self.caches.clock.now().duration_since(since);
         let age = Duration::try_from(age).unwrap_or_default();
         match DELETION_TIMEOUT.checked_sub(age) {
             Some(left) if !left.is_zero() => Ok(Next::After(left)),
             _ => {
-                self.requests.reset_disruption(&pod).await?;
+                self.requests
+                    .reset_disruption(&pod, self.caches.clock.now())
+                    .await?;
                 Ok(Next::Done)
             }
         }

@@ -1,5 +1,6 @@
 //! The controller's requests and events.
 
+use jiff::Timestamp;
 use longshore_client::{Cluster, Error, Item, Patch, View, kinds::Any};
 use longshore_model::time;
 use serde_json::json;
@@ -32,13 +33,17 @@ impl Requests {
     }
 
     /// States that a pod will not be deleted after all.
-    pub(super) async fn reset_disruption(&self, pod: &PodFacts) -> Result<(), Error> {
+    pub(super) async fn reset_disruption(
+        &self,
+        pod: &PodFacts,
+        now: Timestamp,
+    ) -> Result<(), Error> {
         let view = self.cluster.pods().in_namespace(&pod.key.namespace)?;
         let patch = Patch::strategic(json!({
             "metadata": {"uid": pod.uid},
             "status": {"conditions": [{
                 "type": "DisruptionTarget", "status": "False", "reason": null, "message": null,
-                "lastTransitionTime": time::seconds(jiff::Timestamp::now()),
+                "lastTransitionTime": time::seconds(now),
             }]},
         }));
         match view.patch_status(&pod.key.name, &patch).await {

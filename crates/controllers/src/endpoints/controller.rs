@@ -76,7 +76,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
         triggers: Mutex::default(),
         written_endpoints: Mutex::default(),
         written_slices: Mutex::default(),
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
         caches: caches.clone(),
     };
     let services = feed(NAME, services, |key, change| {
@@ -183,7 +183,7 @@ impl Controller {
         let now = Instant::now();
         let waits = [&self.written_slices, &self.written_endpoints];
         if let Some(wait) = waits.iter().find_map(|one| one.lock().wait(&key, now)) {
-            return Ok(Next::After(wait));
+            return Ok(Next::Retry(wait));
         }
         let known = self.endpoints.get(Some(&key.namespace), &key.name);
         let existing = self.slices_of(&key, MANAGER)?;
@@ -217,7 +217,7 @@ impl Controller {
             .iter()
             .any(|pod| pod.is_published() && zone(&pod.node).is_none());
         if is_incomplete && !service.publish_not_ready {
-            return Ok(Next::After(NODE_RETRY));
+            return Ok(Next::Retry(NODE_RETRY));
         }
         Ok(Next::Done)
     }
@@ -235,7 +235,7 @@ impl Controller {
             }
         }
         if let Some(wait) = self.written_slices.lock().wait(key, Instant::now()) {
-            return Ok(Next::After(wait));
+            return Ok(Next::Retry(wait));
         }
         let known = known.filter(|_| exists);
         let endpoints: Option<Endpoints> = known.map(|item| item.typed()).transpose()?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use longshore_client::{
     Cache, Change, Cluster, Error, Kind, Object, OwnerReference, Propagation, View, kinds::Any,
 };
+use longshore_clock::Clock;
 use longshore_model::KindInfo;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -34,12 +35,12 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    pub(super) fn new(cluster: Cluster) -> Self {
+    pub(super) fn new(cluster: Cluster, clock: &Clock) -> Self {
         Self {
             cluster,
             graph: Mutex::default(),
             kinds: Mutex::new(Kinds::builtin()),
-            queue: Queue::new(),
+            queue: Queue::new(clock),
         }
     }
 

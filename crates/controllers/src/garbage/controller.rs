@@ -9,7 +9,7 @@ use crate::caches::Caches;
 
 /// Runs the garbage collector until its cluster is closed.
 pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
-    let collector = Collector::new(cluster);
+    let collector = Collector::new(cluster, &caches.clock);
     let others = caches
         .others
         .iter()

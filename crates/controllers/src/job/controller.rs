@@ -6,7 +6,6 @@ use std::{
 };
 
 use futures::future;
-use jiff::Timestamp;
 use k8s_openapi::api::batch::v1 as batch;
 use longshore_client::{
     Change, Cluster, Error, Item,
@@ -71,7 +70,7 @@ pub(crate) async fn run(
         },
         caches: caches.clone(),
         limits,
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
     };
     let jobs = feed(NAME, &caches.jobs, |key, change| {
         controller.put_job(key, change);
@@ -226,7 +225,7 @@ impl Controller {
             };
             if let Some(wait) = snapshot.wait {
                 // An error is returned if it is unknown whether a pod was created.
-                return acted.unwrap_or(Ok(())).map(|()| Next::After(wait));
+                return acted.unwrap_or(Ok(())).map(|()| Next::Retry(wait));
             }
             let job = snapshot.job;
             let manager = job
@@ -249,7 +248,7 @@ impl Controller {
                 pods: &pods,
                 failures: snapshot.failures,
                 limits: self.limits,
-                now: Timestamp::now(),
+                now: self.caches.clock.now(),
             };
             let Some(plan) = plan(&observed) else {
                 return Ok(Next::Done);

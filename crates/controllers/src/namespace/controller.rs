@@ -42,7 +42,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
     let controller = Controller {
         cluster,
         caches: caches.clone(),
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
     };
     let add = |name: Option<&str>| {
         name.into_iter()
@@ -161,8 +161,8 @@ impl Controller {
         }
         if left > 0 {
             tracing::debug!(namespace = name, left, "a namespace is not empty yet");
-            let age = Timestamp::now().duration_since(since);
-            return Ok(Next::After(next_check(
+            let age = self.caches.clock.now().duration_since(since);
+            return Ok(Next::Retry(next_check(
                 Duration::try_from(age).unwrap_or_default(),
             )));
         }
@@ -233,7 +233,7 @@ impl Controller {
     async fn report(&self, item: &Item<Namespace>, remaining: &Remaining) -> Result<(), Error> {
         let raw = item.raw()?;
         let old = raw.pointer("/status/conditions").and_then(Value::as_array);
-        let now = time::seconds(Timestamp::now());
+        let now = time::seconds(self.caches.clock.now());
         let Some(new) = conditions(old.map_or(&[], Vec::as_slice), remaining, &now) else {
             return Ok(());
         };

@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Taint;
 use longshore_client::{
     Cache, Cluster, Error, Item, Patch,
@@ -10,7 +9,7 @@ use longshore_client::{
 };
 use longshore_model::time;
 use serde_json::json;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::{
     facts::NodeFacts,
@@ -73,13 +72,14 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder,
     let mut changes = caches.nodes.subscribe();
     let mut health = Health::default();
     loop {
+        let begin = caches.clock.instant();
         match controller.pass(&mut health).await {
             Err(Error::Closed) => return,
             Err(error) => tracing::debug!(%error, "cannot update a node"),
             Ok(()) => {}
         }
         tokio::select! {
-            () = sleep(pace.interval) => {}
+            () = caches.clock.sleep_after(begin, pace.interval) => {}
             change = changes.next() => {
                 if change.is_none() {
                     return;
@@ -96,7 +96,8 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder,
 impl Controller {
     /// Checks all nodes once.
     async fn pass(&self, health: &mut Health) -> Result<(), Error> {
-        let now = Instant::now();
+        let now = self.caches.clock.instant();
+        self.caches.clock.heartbeats().await;
         let items = self.caches.nodes.items();
         health.retain(|name| self.caches.nodes.get(None, name).is_some());
         let mut nodes = Vec::new();
@@ -104,6 +105,12 @@ impl Controller {
             let mut node = NodeFacts::of(item)?;
             let silent = health.is_silent(&node, self.renewed(&node.name), self.limits, now);
             if silent && node.ready() != "Unknown" {
+                // The cache may be out of date.
+                let renewed = self.renewed_now(&node.name).await?;
+                if !health.is_silent(&node, renewed, self.limits, now) {
+                    nodes.push(node);
+                    continue;
+                }
                 match self.mark_unknown(item, &node).await {
                     Ok(marked) => node = marked,
                     // The node has reported in the meantime.
@@ -114,7 +121,7 @@ impl Controller {
             nodes.push(node);
         }
         let evict = nodes.iter().any(|node| node.ready() == "True");
-        let stamp = time::seconds(Timestamp::now());
+        let stamp = time::seconds(self.caches.clock.now());
         for node in &nodes {
             if let Some(taints) = desired(node, evict, &stamp) {
                 self.taint(node, &taints).await?;
@@ -129,10 +136,19 @@ impl Controller {
         lease.field(&["spec", "renewTime"]).ok()?
     }
 
+    /// Like [`Controller::renewed`], by the API server.
+    async fn renewed_now(&self, node: &str) -> Result<Option<String>, Error> {
+        let leases = self.cluster.leases().in_namespace(LEASES)?;
+        match leases.find(node).await? {
+            Some(lease) => lease.field(&["spec", "renewTime"]),
+            None => Ok(None),
+        }
+    }
+
     /// Sets the conditions of a node that does not report, and those of its pods.
     async fn mark_unknown(&self, item: &Item<Node>, node: &NodeFacts) -> Result<NodeFacts, Error> {
         let mut object = item.raw()?;
-        let now = time::seconds(Timestamp::now());
+        let now = time::seconds(self.caches.clock.now());
         let status = &mut object["status"];
         if !status["conditions"].is_array() {
             status["conditions"] = json!([]);

@@ -33,7 +33,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
         cluster,
         caches: caches.clone(),
         ttl: Mutex::default(),
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
     };
     let feed = feed(NAME, &caches.nodes, |key, change| {
         controller.put(key, change);

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use longshore_client::{Cluster, DeleteOptions, Error, Item, Patch, kinds::Node};
 use longshore_model::time;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
 
 use super::{
     decide::{Cause, Missing, NodeFacts, OUT_OF_SERVICE, decide},
@@ -38,12 +37,14 @@ impl Default for Pace {
 pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, pace: Pace) {
     let mut missing = Missing::default();
     let mut known = HashMap::new();
+    let mut begin = caches.clock.instant();
     loop {
-        sleep(pace.interval).await;
+        caches.clock.sleep_after(begin, pace.interval).await;
+        begin = caches.clock.instant();
         let pods = pods(&caches, &mut known);
         let exists = |name: &str| caches.nodes.get(None, name).is_some();
         let mut gone = Vec::new();
-        for node in missing.nodes(&pods, exists, pace.missing_node, Instant::now()) {
+        for node in missing.nodes(&pods, exists, pace.missing_node, begin) {
             // The cache may be out of date.
             match cluster.nodes().find(&node).await {
                 Ok(None) => gone.push(node),
@@ -56,7 +57,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, pace: Pace) {
         let delete = decide(&pods, node, &gone, MAX_FINISHED);
         let requests = delete
             .iter()
-            .map(|(pod, cause)| remove(&cluster, pod, *cause));
+            .map(|(pod, cause)| remove(&cluster, pod, *cause, caches.clock.now()));
         match all(requests.collect()).await {
             Err(Error::Closed) => return,
             Err(error) => tracing::debug!(%error, "cannot delete a pod"),
@@ -96,7 +97,12 @@ fn facts(node: &Item<Node>) -> NodeFacts {
 }
 
 /// Marks a pod as failed, because no node does so, and deletes it.
-async fn remove(cluster: &Cluster, pod: &PodFacts, cause: Cause) -> Result<(), Error> {
+async fn remove(
+    cluster: &Cluster,
+    pod: &PodFacts,
+    cause: Cause,
+    now: Timestamp,
+) -> Result<(), Error> {
     let view = cluster.pods().in_namespace(&pod.key.namespace)?;
     if !pod.ended {
         let mut status = json!({"phase": "Failed"});
@@ -104,7 +110,7 @@ async fn remove(cluster: &Cluster, pod: &PodFacts, cause: Cause) -> Result<(), E
             status["conditions"] = json!([{
                 "type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC",
                 "message": "PodGC: node no longer exists",
-                "lastTransitionTime": time::seconds(Timestamp::now()),
+                "lastTransitionTime": time::seconds(now),
             }]);
         }
         let patch = Patch::strategic(json!({"metadata": {"uid": pod.uid}, "status": status}));

@@ -3,7 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::future;
-use jiff::Timestamp;
 use longshore_client::{Change, Cluster, Error, Item, Object, View, kinds::Any};
 use longshore_model::{
     KindInfo,
@@ -48,7 +47,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
         quotas: cluster.view_of::<Any>(kind.clone()),
         cluster,
         watched: Mutex::default(),
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
     };
     let controller = &controller;
     let quotas = feed(NAME, quotas, |key, change| {
@@ -136,24 +135,30 @@ impl Controller {
             return Ok(Next::Done);
         };
         let quota = read(&item)?;
-        let used = count::usage(&self.cluster, &key.namespace, &quota, Timestamp::now()).await?;
+        let used = count::usage(
+            &self.cluster,
+            &key.namespace,
+            &quota,
+            self.queue.clock().now(),
+        )
+        .await?;
         if used != quota.used || quota.hard != quota.spec_hard {
             let mut object = item.raw()?;
             object["status"] = json!({"hard": quota.spec_hard, "used": used});
             match view.replace_status(&key.name, &object).await {
                 Err(error) if error.is_not_found() => return Ok(Next::Done),
                 // The server has charged an object in the meantime.
-                Err(error) if error.is_conflict() => return Ok(Next::After(Duration::ZERO)),
+                Err(error) if error.is_conflict() => return Ok(Next::Retry(Duration::ZERO)),
                 done => drop(done?),
             }
         }
         let counted = count::counted(&quota.spec_hard);
         let has_custom = counted.iter().any(|one| one.kind.is_none());
-        Ok(Next::After(if has_custom {
-            RECOUNT_CUSTOM
-        } else {
-            RECOUNT
-        }))
+        Ok(match has_custom {
+            // They are not watched.
+            true => Next::Retry(RECOUNT_CUSTOM),
+            false => Next::After(RECOUNT),
+        })
     }
 }
 

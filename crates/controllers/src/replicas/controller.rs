@@ -1,9 +1,8 @@
 //! The loop: watches sets and pods, and executes decisions.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use futures::future;
-use jiff::Timestamp;
 use longshore_client::{
     Change, Cluster, Error, Item,
     kinds::{Any, Pod},
@@ -55,7 +54,7 @@ pub(crate) async fn run(
             events: events.named(flavor.component),
             store: Mutex::default(),
         },
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
     };
     let sets = feed(flavor.what, cache, |key, change| {
         controller.put_set(key, change);
@@ -131,7 +130,7 @@ impl Controller {
             Vec::new()
         };
         let related: Vec<&PodFacts> = related.iter().collect();
-        let now = Timestamp::now();
+        let now = self.queue.clock().now();
         let scaled = match scale(set, &active, &related, now) {
             Scale::Keep => Ok(()),
             Scale::Create(count) => self.requests.create(set, count).await,
@@ -150,7 +149,7 @@ impl Controller {
         scaled?;
         let wait = counts::next_check(set, &active, now);
         Ok(wait.map_or(Next::Done, |wait| {
-            Next::After(wait + Duration::from_millis(1))
+            Next::After(wait + self.queue.clock().margin())
         }))
     }
 }

@@ -67,6 +67,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
         state,
         errors: HashMap::new(),
     };
+    let clock = &caches.clock;
     let mut nodes = caches.nodes.subscribe();
     let mut pods = caches.pods.subscribe();
     let Some(mut storage) = StorageChanges::open(&caches) else {
@@ -89,7 +90,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
         while requests.len() < CONCURRENCY
             && let Some(decision) = scheduler.state.decide()
         {
-            requests.push(execute(scheduler.cluster.clone(), decision).boxed());
+            requests.push(execute(scheduler.cluster.clone(), decision, clock.now()).boxed());
         }
         tokio::select! {
             change = nodes.next() => match change {
@@ -114,7 +115,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
     }
 }
 
-async fn execute(cluster: Cluster, decision: Decision) -> Outcome {
+async fn execute(cluster: Cluster, decision: Decision, now: Timestamp) -> Outcome {
     let result = async {
         match &decision {
             Decision::Bind { key, node, .. } => cluster
@@ -132,7 +133,7 @@ async fn execute(cluster: Cluster, decision: Decision) -> Outcome {
                 message,
                 since,
             } => {
-                let condition = unschedulable(message, *since);
+                let condition = unschedulable(message, since.unwrap_or(now));
                 let status = json!({"conditions": [condition]});
                 patch_status(&cluster, key, uid, status).await?;
                 Ok(Responses::default())
@@ -146,10 +147,10 @@ async fn execute(cluster: Cluster, decision: Decision) -> Outcome {
                 message,
                 since,
             } => {
-                let condition = unschedulable(message, *since);
+                let condition = unschedulable(message, since.unwrap_or(now));
                 let status = json!({"conditions": [condition], "nominatedNodeName": node});
                 patch_status(&cluster, key, uid, status).await?;
-                preempt(&cluster, victims, cleared).await
+                preempt(&cluster, victims, cleared, now).await
             }
             Decision::Panicked { panic, .. } => {
                 Err(Error::Invalid(format!("choosing a node panicked: {panic}")))
@@ -161,14 +162,14 @@ async fn execute(cluster: Cluster, decision: Decision) -> Outcome {
 }
 
 /// The condition of a pod that cannot be scheduled.
-fn unschedulable(message: &str, since: Option<Timestamp>) -> Value {
+fn unschedulable(message: &str, since: Timestamp) -> Value {
     json!({
         "type": "PodScheduled",
         "status": "False",
         "reason": "Unschedulable",
         "message": message,
         "lastProbeTime": null,
-        "lastTransitionTime": time::seconds(since.unwrap_or_else(Timestamp::now)),
+        "lastTransitionTime": time::seconds(since),
     })
 }
 
@@ -188,6 +189,7 @@ async fn preempt(
     cluster: &Cluster,
     victims: &[VictimPod],
     cleared: &[Cleared],
+    now: Timestamp,
 ) -> Result<Responses, Error> {
     for Cleared { key, uid } in cleared {
         let status = json!({"nominatedNodeName": null});
@@ -198,7 +200,7 @@ async fn preempt(
     }
     let mut responses = Responses::default();
     for victim in victims {
-        match delete_victim(cluster, victim).await {
+        match delete_victim(cluster, victim, now).await {
             Ok(()) => responses.deleted.push(victim.clone()),
             Err(error) if is_gone(&error) => {
                 tracing::debug!(key = ?victim.key, "the victim was already deleted");
@@ -209,7 +211,7 @@ async fn preempt(
     Ok(responses)
 }
 
-async fn delete_victim(cluster: &Cluster, victim: &VictimPod) -> Result<(), Error> {
+async fn delete_victim(cluster: &Cluster, victim: &VictimPod, now: Timestamp) -> Result<(), Error> {
     let VictimPod { key, uid } = victim;
     let status = json!({"conditions": [{
         "type": "DisruptionTarget",
@@ -217,7 +219,7 @@ async fn delete_victim(cluster: &Cluster, victim: &VictimPod) -> Result<(), Erro
         "reason": "PreemptionByScheduler",
         "message": format!("{NAME}: preempting to accommodate a higher priority pod"),
         "lastProbeTime": null,
-        "lastTransitionTime": time::seconds(Timestamp::now()),
+        "lastTransitionTime": time::seconds(now),
     }]});
     patch_status(cluster, key, uid, status).await?;
     let options = DeleteOptions {

@@ -90,7 +90,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
         addresses: addresses.clone(),
         ranges: ranges.clone(),
         store: Mutex::default(),
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
     };
     controller.queue.add(Work::Range);
     let services = feed(NAME, services, |key, change| {
@@ -137,7 +137,7 @@ impl Controller {
             Work::Address(address) => self.publish(address).await?,
             Work::Range => {
                 let known = self.ranges.get(None, range::NAME);
-                range::publish(&self.cluster, known.as_ref()).await?;
+                range::publish(&self.cluster, known.as_ref(), self.queue.clock().now()).await?;
             }
         }
         Ok(Next::Done)

@@ -29,7 +29,11 @@ struct Condition {
 
 /// Creates the object if it does not exist, and states that it is ready, unless it has the
 /// condition.
-pub(super) async fn publish(cluster: &Cluster, known: Option<&Item<Any>>) -> Result<(), Error> {
+pub(super) async fn publish(
+    cluster: &Cluster,
+    known: Option<&Item<Any>>,
+    now: Timestamp,
+) -> Result<(), Error> {
     let view = cluster
         .kind_in("networking.k8s.io/v1", "ServiceCIDR")
         .await?;
@@ -53,7 +57,7 @@ pub(super) async fn publish(cluster: &Cluster, known: Option<&Item<Any>>) -> Res
     let condition = json!({
         "type": "Ready", "status": "True", "reason": "",
         "message": "Kubernetes default Service CIDR is ready",
-        "lastTransitionTime": time::seconds(Timestamp::now()),
+        "lastTransitionTime": time::seconds(now),
     });
     let patch = Patch::merge(json!({"status": {"conditions": [condition]}}));
     view.patch_status(NAME, &patch).await.map(drop)

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use futures::future;
-use jiff::Timestamp;
 use longshore_client::{Change, Cluster, Error, kinds::Any};
 
 use super::{
@@ -54,7 +53,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
             claims: cluster.view_of::<Any>(claims.0.clone()),
             known_claims: claims.1.clone(),
         },
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
     };
     let common = &controller.requests.common;
     let objects = feeds(common, &controller.queue, &sets.1, &revisions.1, &caches);
@@ -125,7 +124,7 @@ impl Controller {
         let current = revisions.find(|one| one.key.name == set.status.current_revision);
         let current = current.unwrap_or(&update);
         let names = (current.key.name.as_str(), update.key.name.as_str());
-        let now = Timestamp::now();
+        let now = self.queue.clock().now();
         let plan = plan(&Observed {
             set: &set,
             pods: &claims.pods,

@@ -49,7 +49,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
     else {
         return;
     };
-    let queue: Queue<String> = Queue::new();
+    let queue: Queue<String> = Queue::new(&caches.clock);
     let controller = Controller {
         migrations: cluster.view_of::<Any>(kind.clone()),
         definitions: cluster.view_of::<Any>(Arc::new(definition.clone())),
@@ -78,7 +78,7 @@ impl Controller {
         let mut migration = Migration::of(&item)?;
         let all = cache.items();
         let all: Result<Vec<_>, _> = all.iter().map(Migration::of).collect();
-        let now = Timestamp::now();
+        let now = self.caches.clock.now();
         match step::next(&migration, &all?) {
             Step::Wait => Ok(Next::Done),
             Step::Start => {
@@ -128,7 +128,7 @@ impl Controller {
         now: Timestamp,
     ) -> Result<Next, Error> {
         match resource::find(&self.cluster, &migration.resource).await? {
-            Found::Nothing if step::may_appear(&migration, now) => Ok(Next::After(LOOKUP_INTERVAL)),
+            Found::Nothing if step::may_appear(&migration, now) => Ok(Next::Retry(LOOKUP_INTERVAL)),
             Found::Nothing => {
                 let problem = "resource does not exist in discovery";
                 self.fail(item, migration, problem, now).await
@@ -152,7 +152,7 @@ impl Controller {
         let unhandled = |problem: &str| format!("migration encountered unhandled error: {problem}");
         let Found::Kind(view) = resource::find(&self.cluster, &migration.resource).await? else {
             if step::may_appear(&migration, now) {
-                return Ok(Next::After(LOOKUP_INTERVAL));
+                return Ok(Next::Retry(LOOKUP_INTERVAL));
             }
             let problem = unhandled("unable to obtain GVR from discovery");
             return self.fail(item, migration, &problem, now).await;
@@ -163,7 +163,7 @@ impl Controller {
         };
         let Some(objects) = objects else {
             if step::may_appear(&migration, now) {
-                return Ok(Next::After(LOOKUP_INTERVAL));
+                return Ok(Next::Retry(LOOKUP_INTERVAL));
             }
             let problem = unhandled(NOT_COLLECTED);
             return self.fail(item, migration, &problem, now).await;

@@ -1,9 +1,8 @@
 //! The loop: watches nodes and pods, and deletes pods when their time is over.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
 use futures::future;
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 use longshore_client::{
     Change, Cluster, DeleteOptions, Error, Item, Patch,
@@ -51,7 +50,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
         cluster,
         events: events.named(NAME),
         state: Mutex::default(),
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
         caches: caches.clone(),
     };
     let nodes = feed(NAME, &caches.nodes, |_, change| controller.put_node(change));
@@ -130,7 +129,7 @@ impl Controller {
                 return Ok(Next::Done);
             }
         };
-        let now = Instant::now();
+        let now = self.caches.clock.instant();
         let since = {
             let mut state = self.state.lock();
             let uid = item.uid().to_owned();
@@ -140,7 +139,7 @@ impl Controller {
             since
         };
         match time.checked_sub(now.duration_since(since)) {
-            Some(left) if !left.is_zero() => Ok(Next::After(left + Duration::from_millis(1))),
+            Some(left) if !left.is_zero() => Ok(Next::After(left + self.caches.clock.margin())),
             _ => {
                 self.note(&key, &item, "Marking for deletion Pod");
                 self.delete(&item).await?;
@@ -159,7 +158,7 @@ impl Controller {
                 "type": "DisruptionTarget", "status": "True",
                 "reason": "DeletionByTaintManager",
                 "message": "Taint manager: deleting due to NoExecute taint",
-                "lastTransitionTime": time::seconds(Timestamp::now()),
+                "lastTransitionTime": time::seconds(self.caches.clock.now()),
             }]},
         }));
         match view.patch_status(item.name(), &patch).await {

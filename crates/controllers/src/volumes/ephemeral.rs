@@ -44,7 +44,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
         return;
     };
     let events = events.named(COMPONENT);
-    let queue: Queue<Key> = Queue::new();
+    let queue: Queue<Key> = Queue::new(&caches.clock);
     let pods = feed(NAME, &caches.pods, |key, change| {
         if let Change::Upsert(item) = change
             && may_have_volumes(item)

@@ -84,7 +84,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
         attributes: cluster.view_of::<Any>(class.clone()),
         cluster,
         caches: caches.clone(),
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
         waiting: Mutex::default(),
         waiting_attributes: Mutex::default(),
     };

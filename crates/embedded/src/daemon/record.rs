@@ -28,6 +28,9 @@ pub struct Record {
     /// Whether fault injection is served over HTTP.
     #[serde(default)]
     pub faults: bool,
+    /// Whether its clock is advanced over HTTP.
+    #[serde(default)]
+    pub manual_clock: bool,
     /// What decides about requests: `RBAC` or `AlwaysAllow`.
     #[serde(default)]
     pub authorization_mode: String,
@@ -94,6 +97,7 @@ mod tests {
             ephemeral: false,
             on_demand: false,
             faults: false,
+            manual_clock: false,
             authorization_mode: "RBAC".into(),
             audit_log: None,
             version: "0".into(),

@@ -10,6 +10,7 @@ use std::{
 
 use longshore_apiserver::AuthorizationMode;
 use longshore_client::Cluster;
+use longshore_clock::Clock;
 use longshore_node::{CollectFiles, FillVolumes, ImageEntrypoint, LogLimits};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -30,6 +31,8 @@ pub struct ServeOptions {
     pub on_demand: bool,
     /// Serve fault injection over HTTP, see [`Options::faults`].
     pub faults: bool,
+    /// See [`Options::clock`].
+    pub clock: Clock,
     /// See [`Options::authorization`].
     pub authorization: AuthorizationMode,
     /// See [`Options::audit`].
@@ -76,6 +79,7 @@ pub async fn serve(
 
     let start = EmbeddedCluster::start(Options {
         snapshot: None,
+        clock: options.clock.clone(),
         ephemeral: options.ephemeral,
         data_dir: Some(options.dir.clone()),
         listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
@@ -158,6 +162,7 @@ fn write_record(
         ephemeral: options.ephemeral,
         on_demand: options.on_demand,
         faults: options.faults,
+        manual_clock: options.clock.is_manual(),
         authorization_mode: options.authorization.as_str().to_owned(),
         audit_log: options.audit.as_ref().map(|audit| audit.log.clone()),
         version: env!("CARGO_PKG_VERSION").to_owned(),

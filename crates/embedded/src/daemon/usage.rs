@@ -150,6 +150,7 @@ mod tests {
             ephemeral: false,
             on_demand: true,
             faults: false,
+            manual_clock: false,
             authorization_mode: String::new(),
             audit_log: None,
             version: String::new(),

@@ -236,6 +236,23 @@ impl Engine {
         self.inner.clock.now()
     }
 
+    /// The clock that the cluster shares, if the engine has it.
+    pub(crate) fn shared(&self) -> Option<&longshore_clock::Clock> {
+        self.inner.clock.shared()
+    }
+
+    /// Removes the Events that have expired. Otherwise, this happens when Events are
+    /// written.
+    pub(crate) async fn remove_expired_events(&self) {
+        let removed = self.submit(false, |tx| {
+            tx.expire_events();
+            Ok(())
+        });
+        if let Err(error) = removed.await {
+            tracing::warn!(%error, "cannot remove expired Events");
+        }
+    }
+
     /// Returns a snapshot of all objects and kinds. Takes microseconds for any
     /// number of objects.
     #[must_use]

@@ -49,6 +49,14 @@ fn last_write(event: &Object) -> Option<Timestamp> {
         .max()
 }
 
+impl Transaction<'_> {
+    /// Lets this write start a sweep.
+    pub(crate) fn expire_events(&mut self) {
+        self.machine.wrote_event = true;
+        self.machine.last_sweep = None;
+    }
+}
+
 /// Starts a sweep of expired Events and removes the first slice. The rest
 /// becomes a background task.
 pub(super) fn sweep(tx: &mut Transaction<'_>) {
@@ -77,7 +85,7 @@ pub(super) fn continue_sweep(tx: &mut Transaction<'_>) {
         return;
     };
     let is_old = |event: &&Arc<Object>| {
-        last_write(event).is_some_and(|last_write| now.duration_since(last_write) > RETENTION)
+        last_write(event).is_some_and(|last_write| now.duration_since(last_write) >= RETENTION)
     };
     let from: (Bound<&str>, Bound<&str>) = (Bound::Excluded(&*from), Bound::Unbounded);
     let objects = tx.state().table(kind).objects.range::<_, str>(from);

@@ -202,7 +202,7 @@ impl Machine {
     /// states it refers to. This bounds memory to the current objects plus the
     /// writes of the last minutes.
     pub(crate) fn drop_expired_history(&mut self) {
-        let now = self.clock.now();
+        let now = self.clock.history_time();
         if let Some(revision) = self.revision_ages.record(now, self.state.revision) {
             self.state.drop_history_until(revision);
         }

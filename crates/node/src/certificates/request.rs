@@ -5,7 +5,6 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PodCertificateProjection;
 use longshore_client::{Cluster, Error, FieldSelector, Object, View, kinds::PodCertificateRequest};
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::state::Outcome;
@@ -34,7 +33,8 @@ impl Requester {
         Ok(self.requests()?.fields(of_pod))
     }
 
-    /// Creates a request. Returns its name, and when it was created.
+    /// Creates a request. Returns its name, and when it was created, by the system's clock:
+    /// that of the validity of certificates.
     pub(super) async fn create(
         &self,
         source: &PodCertificateProjection,
@@ -72,10 +72,7 @@ impl Requester {
             "spec": spec,
         });
         let made = self.requests()?.create(&request).await?;
-        let created = made.field::<Created>(&["metadata"])?;
-        let created = created.and_then(|created| created.creation_timestamp);
-        let created = created.unwrap_or_else(Timestamp::now);
-        Ok((made.name().to_owned(), created))
+        Ok((made.name().to_owned(), Timestamp::now()))
     }
 
     /// Reads what a request has come to.
@@ -94,12 +91,6 @@ async fn uid<K: Object>(view: View<K>, what: &str, name: &str) -> Result<String,
     found
         .map(|item| item.meta().uid.clone())
         .ok_or_else(missing)
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Created {
-    creation_timestamp: Option<Timestamp>,
 }
 
 /// What a request has come to.

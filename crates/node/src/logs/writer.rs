@@ -2,6 +2,7 @@
 
 use bytes::{Buf, BytesMut};
 use jiff::Timestamp;
+use longshore_clock::Clock;
 use tokio::{io::AsyncReadExt, sync::watch};
 
 use super::{
@@ -26,6 +27,7 @@ pub(crate) struct LogWriter {
     open: Option<Stream>,
     failed: bool,
     on_dropped: OnReadersDropped,
+    clock: Clock,
 }
 
 /// Called with the number of readers that were dropped because they did not
@@ -48,7 +50,14 @@ impl LogWriter {
             open: None,
             failed: false,
             on_dropped: Box::new(|_| {}),
+            clock: Clock::system(),
         }
+    }
+
+    /// Sets the clock of the lines' times.
+    pub(crate) fn with_clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
     }
 
     /// Sets the callback for dropped readers.
@@ -99,7 +108,7 @@ impl LogWriter {
     fn end_other_line(&self, stream: Stream, records: &mut Vec<u8>) {
         if let Some(other) = self.open.filter(|open| *open != stream) {
             let mut end = Vec::new();
-            record::write(&mut end, &record::stamp(Timestamp::now()), other, true, b"");
+            record::write(&mut end, &record::stamp(self.clock.now()), other, true, b"");
             records.splice(..0, end);
         }
     }
@@ -286,7 +295,7 @@ impl Source {
             &mut self.pending,
             new,
             self.stream,
-            Timestamp::now(),
+            writer.clock.now(),
             (open, self.pipe.is_none()),
             records,
         );

@@ -12,6 +12,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use k8s_openapi::api::core::v1::Pod;
 use longshore_client::Cluster;
+use longshore_clock::Clock;
 use longshore_services::{HostPorts, Services};
 use tokio::sync::watch;
 
@@ -74,6 +75,8 @@ pub(crate) struct Shared {
     /// Becomes true when the agent stops.
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) last_end: Option<LastEnd>,
+    /// The clock of the cluster.
+    pub(crate) clock: Clock,
 }
 
 impl Shared {

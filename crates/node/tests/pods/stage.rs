@@ -65,6 +65,7 @@ impl Stage {
             fill_volumes: self.fill_volumes.clone(),
             collect_files: self.collect_files.clone(),
             last_end: None,
+            clock: longshore_clock::Clock::system(),
         };
         self.agent = Some(NodeAgent::start(options).await.unwrap());
     }

@@ -3,6 +3,7 @@
 import builtins
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Literal, overload
@@ -562,6 +563,8 @@ class EmbeddedCluster:
     """A cluster in this process. With ``pods=False``, only the API server, for tests.
 
     Other programs connect to it with ``kubeconfig``. With a ``data_dir``, its objects persist.
+    With a ``clock``, time stands still until ``advance``: it is the first time, or ``"manual"``
+    for the current time.
     """
 
     def __init__(
@@ -570,6 +573,7 @@ class EmbeddedCluster:
         pods: bool = True,
         data_dir: str | os.PathLike[str] | None = None,
         snapshot: Snapshot | None = None,
+        clock: datetime | str | None = None,
     ) -> None: ...
     @property
     def cluster(self) -> Cluster:
@@ -594,6 +598,15 @@ class EmbeddedCluster:
 
         Watches end with ``410 Expired``, so that clients list again; pods that are not in
         the snapshot end.
+        """
+    @property
+    def now(self) -> datetime:
+        """The time of the cluster's clock, in UTC."""
+    def advance(self, seconds: float) -> datetime:
+        """Advances a manual clock by some seconds, in one step. Returns the new time.
+
+        Controllers and nodes then act on the new time, as on a change of an object: wait for
+        what they do.
         """
     def stop(self) -> None:
         """Stops the pods and the cluster. Further calls do nothing."""

@@ -5,6 +5,7 @@ import threading
 import time
 import unittest
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,24 @@ class Embedded(unittest.TestCase):
             self.assertEqual(repr(embedded), f"<EmbeddedCluster at {embedded.url}>")
             self.assertRegex(embedded.url, r"\Ahttps://127\.0\.0\.1:\d+\Z")
         self.assertEqual(repr(embedded), f"<EmbeddedCluster at {embedded.url}, stopped>")
+
+    def test_a_manual_clock(self) -> None:
+        start = datetime(2026, 1, 1, 4, tzinfo=timezone(timedelta(hours=1)))
+        with longshore.EmbeddedCluster(pods=False, clock=start) as embedded:
+            self.assertEqual(embedded.now, start)
+            self.assertEqual(embedded.advance(90.5), start + timedelta(seconds=90.5))
+            maps = embedded.cluster.view("configmaps", "default")
+            item = maps.create({"metadata": {"name": "a"}})
+            self.assertEqual(item.field("metadata", "creationTimestamp"), "2026-01-01T03:01:30Z")
+            with self.assertRaisesRegex(ValueError, "-1 seconds"):
+                embedded.advance(-1)
+        with longshore.EmbeddedCluster(pods=False, clock="manual") as embedded:
+            self.assertEqual(embedded.now, embedded.advance(0))
+        with longshore.EmbeddedCluster(pods=False) as embedded:
+            with self.assertRaisesRegex(ValueError, "with a manual clock"):
+                embedded.advance(1)
+        with self.assertRaisesRegex(ValueError, "tomorrow"):
+            longshore.EmbeddedCluster(pods=False, clock="tomorrow")
 
     def test_a_data_dir_in_use_is_rejected(self) -> None:
         with longshore.EmbeddedCluster(pods=False) as one:

@@ -46,10 +46,16 @@ class Documents(WithCluster):
     def test_the_guide(self) -> None:
         self.document("python.md")
 
-    def test_the_page_on_snapshots(self) -> None:
-        text = (DOCUMENTS / "snapshots.md").read_text()
+    def run_the_block(self, name: str) -> None:
+        text = (DOCUMENTS / name).read_text()
         (block,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
         exec(block, {})
+
+    def test_the_page_on_snapshots(self) -> None:
+        self.run_the_block("snapshots.md")
+
+    def test_the_page_on_the_clock(self) -> None:
+        self.run_the_block("clock.md")
 
     @unittest.skipUnless(HAS_PYRSISTENT, "pyrsistent is not installed")
     def test_the_guide_to_kube(self) -> None:

@@ -59,7 +59,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
             events: events.named(COMPONENT),
             store: Mutex::default(),
         },
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
         noted: Mutex::default(),
     };
     let classes = feed(NAME, classes, |_, change| controller.put_class(change));
@@ -167,7 +167,7 @@ impl Controller {
             Ok(()) => Ok(Next::Done),
             // The object was deleted. The watch will report it.
             Err(error) if error.is_not_found() => Ok(Next::Done),
-            Err(error) if error.is_conflict() => Ok(Next::After(CONFLICT_DELAY)),
+            Err(error) if error.is_conflict() => Ok(Next::Retry(CONFLICT_DELAY)),
             Err(error) => Err(error),
         }
     }

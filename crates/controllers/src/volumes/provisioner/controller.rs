@@ -69,7 +69,7 @@ pub(crate) async fn run(
         events: events.named(PROVISIONER_NAME),
         local,
         store: Mutex::default(),
-        queue: Queue::new(),
+        queue: Queue::new(&caches.clock),
         refused: Mutex::default(),
     };
     let classes = feed(NAME, classes, |_, change| provisioner.put_class(change));

@@ -166,7 +166,7 @@ impl<'a> PanickedPod<'a> {
             return Ok(false);
         }
         let pod: Pod = found.object()?;
-        let render = AssertUnwindSafe(|| failed_status(&pod, message, Timestamp::now()));
+        let render = AssertUnwindSafe(|| failed_status(&pod, message, self.shared.clock.now()));
         // The code that panicked may panic again.
         let status = catch_unwind(render)
             .unwrap_or_else(|_| json!({"phase": "Failed", "reason": REASON, "message": message}));

@@ -5,6 +5,7 @@ use std::{fs, path::Path};
 
 use longshore_apiserver::{ApiServer, NoLogs, NoStreams};
 use longshore_client::Cluster;
+use longshore_clock::Clock;
 use longshore_engine::Engine;
 use longshore_services::Services;
 use serde_json::json;
@@ -36,13 +37,14 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
     for name in ["logs", "pods", "probe"] {
         fs::create_dir_all(data.join(name)).unwrap();
     }
-    let (events, write_events) = Events::new(cluster.clone(), "here".to_owned());
+    let (events, write_events) = Events::new(cluster.clone(), "here".to_owned(), Clock::system());
     tokio::spawn(write_events);
-    let (services, forward) = Services::new(cluster.clone(), crate::node::ADDRESS);
+    let (services, forward) = Services::new(cluster.clone(), crate::node::ADDRESS, Clock::system());
     tokio::spawn(forward);
     let devices = Devices::default();
     Shared {
         last_end: None,
+        clock: Clock::system(),
         cluster,
         node: "here".to_owned(),
         data: data.to_owned(),

@@ -3,7 +3,6 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
-use jiff::Timestamp;
 use tokio::{sync::watch, time::Instant};
 
 use super::{
@@ -112,7 +111,8 @@ impl Worker {
         self.set_waiting(index, reason, Some(message));
         let retry = self.config_retry.entry(index).or_default();
         retry.back_off();
-        self.due.insert(index, retry.at);
+        let at = retry.at;
+        self.retry_at.extend(at.map(|at| (index, at)));
     }
 
     /// Allocates the devices that a container requests. Completed containers no
@@ -142,8 +142,8 @@ impl Worker {
             self.note(true, "WaitingForDevices", text, Some(index));
         }
         self.set_waiting(index, "WaitingForDevices", Some(message));
-        self.due
-            .insert(index, Some(Instant::now() + DEVICE_POLL_INTERVAL));
+        self.retry_at
+            .insert(index, Instant::now() + DEVICE_POLL_INTERVAL);
     }
 
     fn set_waiting(&mut self, index: usize, reason: &str, message: Option<String>) {
@@ -159,12 +159,14 @@ impl Worker {
         let run = self.records[index].next_run();
         let (sender, _) = watch::channel(Progress::default());
         let writer = match self.shared.logs.create(&self.uid, &name, run, &sender) {
-            Ok(file) => LogWriter::new(file, sender).on_readers_dropped({
-                let inner = self.inner.clone();
-                move |readers| {
-                    let _ = inner.try_send(SubtaskMessage::ReadersDropped { index, readers });
-                }
-            }),
+            Ok(file) => LogWriter::new(file, sender)
+                .with_clock(self.shared.clock.clone())
+                .on_readers_dropped({
+                    let inner = self.inner.clone();
+                    move |readers| {
+                        let _ = inner.try_send(SubtaskMessage::ReadersDropped { index, readers });
+                    }
+                }),
             Err(error) => {
                 return self.failed_to_start(index, format!("its log cannot be written: {error}"));
             }
@@ -215,6 +217,7 @@ impl Worker {
         let id = format!("longshore://{}-{name}-{run}", self.uid);
         self.config_retry.remove(&index);
         self.due.remove(&index);
+        self.retry_at.remove(&index);
         self.note(
             false,
             "Created",
@@ -300,7 +303,7 @@ impl Worker {
 
     fn failed_to_start(&mut self, index: usize, message: String) {
         self.note(true, "Failed", format!("Error: {message}"), Some(index));
-        self.records[index].failed_to_start("StartError", message, Timestamp::now());
+        self.records[index].failed_to_start("StartError", message, self.shared.clock.now());
         self.plan_next(index, 128);
     }
 
@@ -340,7 +343,7 @@ impl Worker {
         let folder = self.shared.pod_folder(&self.uid);
         let container = &self.records[index].container;
         let message = messages::read(&folder, &self.pod, container, code, &tail);
-        self.records[index].ended(code, message, Timestamp::now());
+        self.records[index].ended(code, message, self.shared.clock.now());
         if out_of_memory {
             self.records[index].was_out_of_memory();
         }
@@ -400,7 +403,9 @@ impl Worker {
             delay.as_secs()
         );
         self.set_waiting(index, "CrashLoopBackOff", Some(text));
-        self.due.insert(index, Some(Instant::now() + delay));
+        let clock = &self.shared.clock;
+        let due = clock.due(clock.instant(), delay);
+        self.due.insert(index, Some(due));
         let text = format!("Back-off restarting failed container {container} in pod {pod}");
         self.note(true, "BackOff", text, Some(index));
     }

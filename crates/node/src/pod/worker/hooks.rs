@@ -43,7 +43,7 @@ impl Worker {
     /// Records that a container's process has started; with a postStart hook,
     /// the container runs when the hook has succeeded.
     pub(super) fn process_started(&mut self, index: usize, id: String) {
-        let since = Timestamp::now();
+        let since = self.shared.clock.now();
         let lifecycle = self.records[index].container.lifecycle.as_ref();
         let hook = lifecycle.and_then(|lifecycle| lifecycle.post_start.clone());
         match hook {

@@ -98,8 +98,11 @@ struct Worker {
     starting: HashMap<usize, Starting>,
     probes: HashMap<usize, Probes>,
     stops: HashMap<usize, ContainerStop>,
-    /// When a container may start; immediately if absent, never if `None`.
+    /// When a container may start, by the cluster's clock; immediately if absent, never if
+    /// `None`.
     due: HashMap<usize, Option<Instant>>,
+    /// When the start of a container is tried again, by the system's clock.
+    retry_at: HashMap<usize, Instant>,
     config_retry: HashMap<usize, Retry>,
     inner: mpsc::Sender<SubtaskMessage>,
     /// Watches the sources of volumes; ends with the worker.
@@ -189,7 +192,7 @@ pub(super) async fn run(
 
 impl Worker {
     fn new(shared: Arc<Shared>, pod: Pod, inner: mpsc::Sender<SubtaskMessage>) -> Self {
-        let now = Timestamp::now();
+        let now = shared.clock.now();
         let metadata = &pod.metadata;
         let status = pod.status.as_ref();
         let allocation = Allocation::restored(&pod);
@@ -208,7 +211,7 @@ impl Worker {
         let phase = Phase::of(&pod);
         // The end was reported, so the volumes were read before.
         let is_over = phase.is_terminal();
-        let tokens = Tokens::new(shared.cluster.clone(), &pod);
+        let tokens = Tokens::new(shared.cluster.clone(), &pod).with_clock(shared.clock.clone());
         let certificates = PodCertificates::new(shared.cluster.clone(), &shared.node, &pod);
         let conditions = status
             .iter()
@@ -234,6 +237,7 @@ impl Worker {
             probes: HashMap::new(),
             stops: HashMap::new(),
             due: HashMap::new(),
+            retry_at: HashMap::new(),
             config_retry: HashMap::new(),
             inner,
             refresher: JoinSet::new(),
@@ -286,13 +290,9 @@ impl Worker {
             self.report().await;
             self.tear_down();
             self.finish_deletion().await;
-            let next_wakeup = self.next_wakeup();
-            let sleep = async {
-                match next_wakeup {
-                    Some(at) => sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let sleep = wait_for(self.next_wakeup(), sleep_until);
+            let clock = self.shared.clock.clone();
+            let clock_sleep = wait_for(self.next_due(), |at| clock.sleep_until(at));
             tokio::select! {
                 message = messages.recv() => {
                     let mut message = message;
@@ -316,6 +316,7 @@ impl Worker {
                 () = sleep => {}
                 // The resize may fit now.
                 _ = freed.changed(), if self.resize.pending.is_some() => {}
+                () = clock_sleep => {}
             }
             while let Ok(report) = reports.try_recv() {
                 self.handle_message(report).await;
@@ -364,7 +365,7 @@ impl Worker {
 
     /// Fails a pod that the node does not admit.
     fn reject(&mut self, (reason, message): Rejection) {
-        self.started.get_or_insert_with(Timestamp::now);
+        self.started.get_or_insert_with(|| self.shared.clock.now());
         self.note(true, reason, message.clone(), None);
         self.reason = Some((reason, format!("Pod was rejected: {message}")));
         self.is_rejected = true;
@@ -392,26 +393,36 @@ impl Worker {
         is_due
     }
 
+    /// When the pod's deadline is, by the cluster's clock.
     fn deadline(&self) -> Option<Instant> {
+        let clock = &self.shared.clock;
+        let begin = clock.instant();
         let seconds = self.pod.spec.as_ref()?.active_deadline_seconds?;
-        let ran =
-            Duration::try_from(Timestamp::now().duration_since(self.started?)).unwrap_or_default();
+        let ran = Duration::try_from(clock.now().duration_since(self.started?)).unwrap_or_default();
         let left = Duration::from_secs(u64::try_from(seconds).unwrap_or(0)).saturating_sub(ran);
-        Some(later(left))
+        Some(clock.due(begin, left))
     }
 
-    /// Returns when the task must act without a message.
+    /// Returns when the task must act without a message, by the cluster's clock.
+    fn next_due(&self) -> Option<Instant> {
+        if self.stopping.is_some() || self.phase.is_terminal() {
+            return None;
+        }
+        let waits = self.due.iter();
+        let waits = waits.filter(|(index, _)| !self.running.contains_key(*index));
+        let waits = waits.filter_map(|(_, at)| *at);
+        waits.chain(self.deadline()).min()
+    }
+
+    /// Returns when the task must act without a message, by the system's clock.
     fn next_wakeup(&self) -> Option<Instant> {
         let mut times: Vec<Instant> = self.report_retry.at.into_iter().collect();
         times.extend(self.stops.values().filter_map(ContainerStop::due));
         if self.stopping.is_none() && !self.phase.is_terminal() {
-            let waits = self
-                .due
-                .iter()
-                .filter(|(index, _)| !self.running.contains_key(*index));
-            times.extend(waits.filter_map(|(_, at)| *at));
+            let waits = self.retry_at.iter();
+            let waits = waits.filter(|(index, _)| !self.running.contains_key(*index));
+            times.extend(waits.map(|(_, at)| *at));
             times.extend(self.setup_retry.at.filter(|_| self.volumes.is_none()));
-            times.extend(self.deadline());
             times.extend(self.forwarded_ports.due());
             times.extend(
                 self.resize_retry
@@ -436,7 +447,7 @@ impl Worker {
                     .deletion_grace_period_seconds
                     .unwrap_or(30);
                 self.begin_stop(Duration::from_secs(u64::try_from(grace).unwrap_or(0)));
-            } else if self.deadline().is_some_and(|at| at <= Instant::now()) {
+            } else if self.is_past_deadline() {
                 let text = "Pod was active on the node longer than the specified deadline";
                 self.reason = Some(("DeadlineExceeded", text.to_owned()));
                 self.note(false, "DeadlineExceeded", text.to_owned(), None);
@@ -511,11 +522,26 @@ impl Worker {
         main_containers.all(|record| record.final_code(self.policy).is_some())
     }
 
+    fn is_past_deadline(&self) -> bool {
+        let deadline = self.deadline();
+        deadline.is_some_and(|at| at <= self.shared.clock.instant())
+    }
+
     async fn start_if_due(&mut self, index: usize) {
+        let retry_at = self.retry_at.get(&index);
         match self.due.get(&index) {
-            Some(Some(at)) if *at > Instant::now() => {}
+            Some(Some(at)) if *at > self.shared.clock.instant() => {}
             Some(None) => {}
+            _ if retry_at.is_some_and(|at| *at > Instant::now()) => {}
             _ => self.start(index).await,
         }
+    }
+}
+
+/// Waits until a time, or forever without one.
+async fn wait_for<F: Future<Output = ()>>(at: Option<Instant>, sleep: impl FnOnce(Instant) -> F) {
+    match at {
+        Some(at) => sleep(at).await,
+        None => std::future::pending().await,
     }
 }

@@ -1,6 +1,5 @@
 //! Writes to the API: a pod's status, and the completion of its deletion.
 
-use jiff::Timestamp;
 use longshore_client::{DeleteOptions, Patch};
 use serde_json::json;
 
@@ -31,7 +30,7 @@ impl Worker {
             resize: &self.resize,
             pod_resources: self.allocation.of_pod(),
             before: &self.conditions,
-            now: Timestamp::now(),
+            now: self.shared.clock.now(),
         });
         if self.reported.as_ref() == Some(&status) {
             return;

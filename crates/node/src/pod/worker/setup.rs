@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, fs, net::Ipv4Addr, path::Path, sync::Arc};
 
-use jiff::Timestamp;
 use longshore_client::Error;
 use longshore_services::ResolverConfig;
 
@@ -31,7 +30,7 @@ impl Worker {
         if !self.setup_retry.is_due() {
             return false;
         }
-        self.started.get_or_insert_with(Timestamp::now);
+        self.started.get_or_insert_with(|| self.shared.clock.now());
         match self.try_set_up().await {
             Ok(prepared) => {
                 self.volumes = Some(prepared);

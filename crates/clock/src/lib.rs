@@ -1,0 +1,165 @@
+//! The clock of an embedded cluster: the system's clock, or a manual clock, whose time
+//! stands still until a test advances it.
+//!
+//! ```
+//! use std::time::Duration;
+//! use longshore_clock::Clock;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), longshore_clock::ClockError> {
+//! let clock = Clock::manual("2026-01-01T02:59:00Z".parse().unwrap());
+//! let begin = clock.instant();
+//! clock.advance(Duration::from_secs(60))?;
+//! // The time has come.
+//! clock.sleep_after(begin, Duration::from_secs(60)).await;
+//! assert_eq!(clock.now().to_string(), "2026-01-01T03:00:00Z");
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod heartbeats;
+mod manual;
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+pub use crate::{error::ClockError, heartbeats::Heartbeat};
+
+use crate::manual::Manual;
+
+/// The longest time that a timer waits: an `Instant` has a maximum.
+const FAR_FUTURE: Duration = Duration::from_secs(60 * 60 * 24 * 365 * 30);
+
+/// The system's clock, or a manual clock. Clones share the time.
+#[derive(Debug, Clone, Default)]
+pub struct Clock(Option<Arc<Manual>>);
+
+impl Clock {
+    /// The system's clock.
+    #[must_use]
+    pub fn system() -> Self {
+        Self(None)
+    }
+
+    /// A clock that shows `start` until it is advanced or set.
+    #[must_use]
+    pub fn manual(start: Timestamp) -> Self {
+        Self(Some(Arc::new(Manual::new(start))))
+    }
+
+    /// Whether the clock stands still until it is advanced or set.
+    #[must_use]
+    pub fn is_manual(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The current time.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        match &self.0 {
+            None => Timestamp::now(),
+            Some(manual) => manual.now(),
+        }
+    }
+
+    /// The current time as an instant. Those of a manual clock must only be compared with
+    /// each other, not with `Instant::now()`.
+    #[must_use]
+    pub fn instant(&self) -> Instant {
+        match &self.0 {
+            None => Instant::now(),
+            Some(manual) => manual.instant(),
+        }
+    }
+
+    /// Waits until an instant of this clock. A manual clock that is advanced past the
+    /// instant wakes the caller at once.
+    pub async fn sleep_until(&self, at: Instant) {
+        match &self.0 {
+            None => tokio::time::sleep_until(at).await,
+            Some(manual) => manual.sleep_until(at).await,
+        }
+    }
+
+    /// Waits for a duration of this clock.
+    pub async fn sleep(&self, duration: Duration) {
+        self.sleep_after(self.instant(), duration).await;
+    }
+
+    /// Waits for a duration after work that began at `begin`, an instant of this clock.
+    ///
+    /// A manual clock that was advanced during the work has counted that time: with it, the
+    /// duration is counted from `begin`. With the system's clock, it is counted from now.
+    pub async fn sleep_after(&self, begin: Instant, duration: Duration) {
+        self.sleep_until(self.due(begin, duration)).await;
+    }
+
+    /// Returns when [`Clock::sleep_after`] ends.
+    #[must_use]
+    pub fn due(&self, begin: Instant, duration: Duration) -> Instant {
+        let begin = match self.is_manual() {
+            true => begin,
+            false => Instant::now(),
+        };
+        begin + duration.min(FAR_FUTURE)
+    }
+
+    /// How much later than calculated from [`Clock::now`] a timer must be set to find that
+    /// the calculated time has passed. Timers of the system have another clock than its time.
+    #[must_use]
+    pub fn margin(&self) -> Duration {
+        match self.is_manual() {
+            true => Duration::ZERO,
+            false => Duration::from_millis(1),
+        }
+    }
+
+    /// The current time in nanoseconds, for names of objects. A manual clock that stands
+    /// still returns a higher number each time.
+    #[must_use]
+    pub fn unique_nanoseconds(&self) -> i128 {
+        match &self.0 {
+            None => Timestamp::now().as_nanosecond(),
+            Some(manual) => manual.unique_nanoseconds(),
+        }
+    }
+
+    /// Advances a manual clock, in one step, and returns the new time.
+    ///
+    /// # Errors
+    /// The clock is that of the system, or the time would be after the year 9999.
+    pub fn advance(&self, by: Duration) -> Result<Timestamp, ClockError> {
+        let manual = self.0.as_ref().ok_or(ClockError::NotManual)?;
+        manual.advance(by)
+    }
+
+    /// Sets a manual clock forward, in one step.
+    ///
+    /// # Errors
+    /// The clock is that of the system, or already shows a later time.
+    pub fn set(&self, at: Timestamp) -> Result<(), ClockError> {
+        let manual = self.0.as_ref().ok_or(ClockError::NotManual)?;
+        manual.set(at)
+    }
+
+    /// Registers a component that sends heartbeats. [`Clock::heartbeats`] waits for it.
+    #[must_use]
+    pub fn heartbeat(&self) -> Heartbeat {
+        Heartbeat::new(self.clone())
+    }
+
+    /// Waits until no heartbeat is due at the current time of a manual clock. When it is
+    /// advanced by an hour, components that check others by their heartbeats wait in this
+    /// way for those that are due. Returns at once with the system's clock.
+    pub async fn heartbeats(&self) {
+        if let Some(manual) = &self.0 {
+            manual.heartbeats.sent(manual.instant()).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
