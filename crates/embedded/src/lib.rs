@@ -54,7 +54,7 @@ pub use longshore_apiserver::{
 };
 pub use longshore_engine::Snapshot;
 pub use longshore_node::{
-    CollectFiles, EndedPod, FillVolumes, ImageEntrypoint, LogLimits, NewVolume,
+    CollectFiles, EndedPod, FillVolumes, ImageEntrypoint, ImageUser, LogLimits, NewVolume,
 };
 pub use options::Options;
 

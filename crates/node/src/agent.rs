@@ -20,15 +20,15 @@ use tokio::{
 };
 
 use crate::{
-    ApiAccess, CollectFiles, Error, FillVolumes, ImageEntrypoint, LastEnd, LogLimits, LogReader,
-    Sessions,
+    ApiAccess, CollectFiles, Error, FillVolumes, ImageEntrypoint, ImageUser, LastEnd, LogLimits,
+    LogReader, Sessions,
     address::Addresses,
     devices::{self, Devices},
     dns,
     events::Events,
     host_ports::{AdmittedPorts, Rejection},
     hosts::Hosts,
-    images::ImageEntrypoints,
+    images::{ImageEntrypoints, ImageUsers},
     logs::LogStore,
     machine, node,
     pod::{self, Message, Shared},
@@ -64,6 +64,8 @@ pub struct Options {
     pub log_limits: LogLimits,
     /// Entrypoints of images, for containers without a command.
     pub image_entrypoints: Vec<ImageEntrypoint>,
+    /// Users of images, for containers without `runAsUser`.
+    pub image_users: Vec<ImageUser>,
     /// The root of the kernel's files about GPUs: `/`, or a directory tree of a
     /// test.
     pub device_root: PathBuf,
@@ -106,6 +108,7 @@ impl NodeAgent {
             access,
             log_limits,
             image_entrypoints,
+            image_users,
             device_root,
             fill_volumes,
             collect_files,
@@ -199,6 +202,7 @@ impl NodeAgent {
             agent_privileges: agent_privileges(&spawner),
             devices,
             image_entrypoints: ImageEntrypoints(image_entrypoints),
+            image_users: ImageUsers(image_users),
             spawner,
             hosts,
             services,

@@ -15,10 +15,21 @@ use longshore_services::{HostPorts, Services};
 use tokio::sync::watch;
 
 use crate::{
-    ApiAccess, CollectFiles, FillVolumes, LastEnd, address::Addresses, devices::Devices,
-    dns::ClusterDns, events::Events, host_ports::AdmittedPorts, hosts::Hosts,
-    images::ImageEntrypoints, logs::LogStore, machine, remover::Remover, sandbox::Spawner,
-    security::AgentPrivileges, streams::RunningContainers, usage::UsageMeter,
+    ApiAccess, CollectFiles, FillVolumes, LastEnd,
+    address::Addresses,
+    devices::Devices,
+    dns::ClusterDns,
+    events::Events,
+    host_ports::AdmittedPorts,
+    hosts::Hosts,
+    images::{ImageEntrypoints, ImageUsers},
+    logs::LogStore,
+    machine,
+    remover::Remover,
+    sandbox::Spawner,
+    security::AgentPrivileges,
+    streams::RunningContainers,
+    usage::UsageMeter,
 };
 
 pub(crate) use guard::run;
@@ -47,6 +58,7 @@ pub(crate) struct Shared {
     pub(crate) machine: machine::MachineInfo,
     pub(crate) devices: Devices,
     pub(crate) image_entrypoints: ImageEntrypoints,
+    pub(crate) image_users: ImageUsers,
     pub(crate) spawner: Spawner,
     /// What the agent may do to containers' processes.
     pub(crate) agent_privileges: AgentPrivileges,

@@ -123,6 +123,7 @@ impl StartContext<'_> {
             self.container,
             &self.shared.agent_privileges,
             &Accounts::of_this_machine(),
+            &self.shared.image_users,
         )?;
         let variables = self.variables()?;
         let arguments = self.arguments(&variables)?;
