@@ -5,6 +5,11 @@ use std::{fmt, time::Duration};
 use k8s_openapi::api::core::v1::Probe;
 use tokio::time::Instant;
 
+/// The delay after the first failed readiness probe, until one succeeds; it doubles up to the
+/// period. The kubelet has no such delay, but also probes at each update of the pod's status
+/// while the container is not ready, so that a server that listens soon is ready soon.
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+
 /// The purpose of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -34,6 +39,8 @@ pub(crate) struct Schedule {
     failure_threshold: u32,
     /// The point in the grid of periods that the latest probe belongs to.
     tick: Instant,
+    /// The delay of the next attempt of a readiness probe that has not succeeded yet.
+    early_retry: Option<Duration>,
     latest: Option<bool>,
     /// Number of times in a row that the probe had the latest result.
     repeated: u32,
@@ -59,6 +66,7 @@ impl Schedule {
             success_threshold: threshold(spec.success_threshold, 1),
             failure_threshold: threshold(spec.failure_threshold, 3),
             tick: since,
+            early_retry: (kind == Kind::Readiness).then_some(FIRST_RETRY),
             latest: None,
             repeated: 0,
         }
@@ -78,6 +86,13 @@ impl Schedule {
     /// have passed during the previous probe count once.
     pub(crate) fn next(&mut self, now: Instant) -> Instant {
         let next = self.tick + self.period;
+        if let Some(delay) = self.early_retry
+            && let Some(early) = now.checked_add(delay)
+            && early < next
+        {
+            self.early_retry = Some(delay.saturating_mul(2));
+            return early;
+        }
         if next > now {
             self.tick = next;
             return next;
@@ -90,6 +105,9 @@ impl Schedule {
 
     /// Records a result; returns it if it reaches its threshold.
     pub(crate) fn record(&mut self, success: bool) -> Option<bool> {
+        if success {
+            self.early_retry = None;
+        }
         if self.latest == Some(success) {
             self.repeated = self.repeated.saturating_add(1);
         } else {
@@ -143,6 +161,23 @@ mod tests {
         let mut schedule = Schedule::new(Kind::Liveness, &spec(5, 10, 1, 3), start);
         assert_eq!(schedule.first(at(60)), at(60));
         assert_eq!(schedule.next(at(61)), at(70));
+    }
+
+    #[test]
+    fn a_readiness_probe_is_repeated_early_until_it_succeeds() {
+        let start = Instant::now();
+        let at = |millis: u64| start + Duration::from_millis(millis);
+        let mut schedule = Schedule::new(Kind::Readiness, &spec(0, 1, 1, 3), start);
+        assert_eq!(schedule.first(at(0)), at(0));
+        for (now, due) in [(0, 100), (100, 300), (300, 700), (700, 1000), (1000, 1800)] {
+            schedule.record(false);
+            assert_eq!(schedule.next(at(now)), at(due));
+        }
+        schedule.record(true);
+        assert_eq!(schedule.next(at(1800)), at(2000));
+        // Once it has succeeded, only the period counts.
+        schedule.record(false);
+        assert_eq!(schedule.next(at(2000)), at(3000));
     }
 
     #[test]
