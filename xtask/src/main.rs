@@ -1,5 +1,5 @@
-//! Development tasks of the repository: `cargo xtask test | conformance | controllers | e2e | tidy | bench |
-//! fuzz | tools | image | real | real-apiserver | static | wheel`.
+//! Development tasks of the repository: `cargo xtask test | conformance | controllers | charts | e2e |
+//! tidy | bench | fuzz | tools | image | real | real-apiserver | static | wheel`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

@@ -2,18 +2,10 @@
 
 use super::{
     Chart, Images,
-    client::{Client, TIMEOUT},
-    programs::{Module, Programs},
-    web::expect,
+    client::{Client, TIMEOUT, expect},
+    programs::{CERT_MANAGER, Programs},
 };
 use crate::run::{Outcome, root};
-
-pub(super) const MODULE: Module = Module {
-    name: "cert-manager",
-    path: "github.com/cert-manager/cert-manager",
-    version: "v1.21.2",
-    chart: "deploy/charts/cert-manager",
-};
 
 pub(super) const CHART: Chart = Chart {
     name: "cert-manager",
@@ -83,7 +75,7 @@ fn test(client: &Client, programs: &Programs) -> Outcome {
 
 /// Installs the chart; returns its package.
 pub(super) fn install(client: &Client, programs: &Programs) -> Outcome<String> {
-    let package = programs.package(client, &MODULE)?;
+    let package = programs.package(client, &CERT_MANAGER)?;
     let install = ["install", "cert-manager", &package, "--wait", TIMEOUT];
     let values = ["--namespace=cert-manager", "--create-namespace"];
     client.helm(&[&install[..], &values, &["--set", "crds.enabled=true"]].concat())?;

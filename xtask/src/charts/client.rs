@@ -149,3 +149,11 @@ impl Client {
         command
     }
 }
+
+/// Fails if the text of a program lacks a part.
+pub(super) fn expect(text: &str, part: &str) -> Outcome {
+    match text.contains(part) {
+        true => Ok(()),
+        false => Err(format!("{part:?} is missing in:\n{text}")),
+    }
+}

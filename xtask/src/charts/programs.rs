@@ -26,10 +26,11 @@ impl Programs {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o755))
             .map_err(|error| error.to_string())?;
-        for name in ["cert-manager", "trust-manager"] {
+        for module in [CERT_MANAGER, TRUST_MANAGER] {
+            let name = module.name;
             let used = format!("{FOLDER}/{name}");
             if chart.images().any(|(_, value)| value.contains(&used)) {
-                let built = build(name)?;
+                let built = build(&module)?;
                 fs::copy(&built, folder.path().join(name))
                     .map_err(|error| format!("cannot copy {}: {error}", built.display()))?;
             }
@@ -60,12 +61,34 @@ impl Programs {
 
 /// A Go module with a chart.
 pub(super) struct Module {
-    pub(super) name: &'static str,
-    pub(super) path: &'static str,
-    pub(super) version: &'static str,
+    name: &'static str,
+    path: &'static str,
+    version: &'static str,
     /// The folder of the chart.
-    pub(super) chart: &'static str,
+    chart: &'static str,
+    /// The folder of the repository with the program, instead of the module.
+    ours: Option<&'static str>,
+    /// The package of the program.
+    program: &'static str,
 }
+
+pub(super) const CERT_MANAGER: Module = Module {
+    name: "cert-manager",
+    path: "github.com/cert-manager/cert-manager",
+    version: "v1.21.2",
+    chart: "deploy/charts/cert-manager",
+    ours: Some("xtask/kubernetes/cert-manager"),
+    program: ".",
+};
+
+pub(super) const TRUST_MANAGER: Module = Module {
+    name: "trust-manager",
+    path: "github.com/cert-manager/trust-manager",
+    version: "v0.25.0",
+    chart: "deploy/charts/trust-manager",
+    ours: None,
+    program: "./cmd/trust-manager",
+};
 
 /// Downloads a module; returns its folder.
 fn download(module: &Module) -> Outcome<PathBuf> {
@@ -83,27 +106,19 @@ fn download(module: &Module) -> Outcome<PathBuf> {
     Ok(folder.into())
 }
 
-fn build(name: &str) -> Outcome<PathBuf> {
-    let (folder, package, version) = match name {
-        "cert-manager" => (
-            root().join("xtask/kubernetes/cert-manager"),
-            ".",
-            super::cert_manager::MODULE.version,
-        ),
-        _ => (
-            download(&super::trust_manager::MODULE)?,
-            "./cmd/trust-manager",
-            super::trust_manager::MODULE.version,
-        ),
-    };
+fn build(module: &Module) -> Outcome<PathBuf> {
     let programs = target().join("charts");
     fs::create_dir_all(&programs).map_err(|error| format!("{}: {error}", programs.display()))?;
-    let program = programs.join(format!("{name}-{version}"));
+    let program = programs.join(format!("{}-{}", module.name, module.version));
     if program.exists() {
         return Ok(program);
     }
-    println!("building {name}");
-    go_build(&folder, package, &program)?;
+    println!("building {}", module.name);
+    let folder = match module.ours {
+        Some(folder) => root().join(folder),
+        None => download(module)?,
+    };
+    go_build(&folder, module.program, &program)?;
     Ok(program)
 }
 

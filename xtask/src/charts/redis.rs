@@ -2,9 +2,8 @@
 
 use super::{
     Chart,
-    client::{Client, TIMEOUT},
+    client::{Client, TIMEOUT, expect},
     programs::Programs,
-    web::expect,
 };
 use crate::run::{Outcome, root};
 

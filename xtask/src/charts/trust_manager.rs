@@ -3,18 +3,10 @@
 use super::{
     Chart, Images,
     cert_manager::{self, manifest},
-    client::{Client, TIMEOUT},
-    programs::{Module, Programs},
-    web::expect,
+    client::{Client, TIMEOUT, expect},
+    programs::{Programs, TRUST_MANAGER},
 };
 use crate::run::Outcome;
-
-pub(super) const MODULE: Module = Module {
-    name: "trust-manager",
-    path: "github.com/cert-manager/trust-manager",
-    version: "v0.25.0",
-    chart: "deploy/charts/trust-manager",
-};
 
 /// The data of the bundle.
 const CERTIFICATES: &str = "{{index .data \"ca.crt\"}}";
@@ -41,7 +33,7 @@ const IMAGES: Images = &[
 
 fn test(client: &Client, programs: &Programs) -> Outcome {
     cert_manager::install(client, programs)?;
-    let package = programs.package(client, &MODULE)?;
+    let package = programs.package(client, &TRUST_MANAGER)?;
     let install = ["install", "trust-manager", &package, "--wait", TIMEOUT];
     let values = [
         "--namespace=cert-manager",
@@ -77,7 +69,7 @@ fn test(client: &Client, programs: &Programs) -> Outcome {
     let invalid = manifest("invalid-bundle.yaml");
     let message = client.refused(&["apply", "--filename", &invalid])?;
     expect(&message, "denied the request")?;
-    client.pass("the webhook refuses a Bundle without sources");
+    client.pass("the webhook refuses a Bundle whose source has no key");
 
     let uninstall = ["uninstall", "trust-manager", "--namespace=cert-manager"];
     client.helm(&[&uninstall[..], &["--wait", TIMEOUT]].concat())?;
