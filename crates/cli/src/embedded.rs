@@ -172,3 +172,31 @@ pub(crate) async fn spawn(layout: &Layout, wish: &Wish) -> Result<Record> {
     arguments.extend(wish.node.again());
     Ok(daemon::spawn(options).await?)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Program {
+        #[command(flatten)]
+        node: NodeArgs,
+    }
+
+    #[test]
+    fn the_options_of_the_node_are_passed_to_the_background_process() {
+        let options = [
+            "--container-log-max-size=2048",
+            "--container-log-max-files=3",
+            "--image-entrypoint=nginx=nginx -g 'daemon off;'",
+            "--image-entrypoint=redis=redis-server",
+            "--image-user=redis=999:999",
+            "--device-root=/tmp",
+        ];
+        let program = Program::try_parse_from(["longshore"].iter().chain(&options)).unwrap();
+        assert_eq!(program.node.again().collect::<Vec<_>>(), options);
+    }
+}

@@ -22,19 +22,28 @@ pub(super) fn render(all: &[Results]) -> String {
          cluster.\n\n\
          The programs must be readable for this user. `helm template CHART | grep image:` lists the\n\
          images of a chart. See also [node.md](node.md).\n\n\
+         Below, `TARGET` stands for a folder with programs that all users can read, and `CHART` for the\n\
+         folder of the chart in its Go module, which `go mod download -json MODULE@VERSION` names.\n\n\
          ## Differences\n\n\
          - A container whose `command` is a path in its image, such as `/manager`, needs this file on\n  \
          the machine, or another command by the chart's values.\n\
          - `helm test` pods run the machine's programs: `busybox` with `command: [wget]` runs the\n  \
          `wget` in the `PATH`.\n\
-         - Nothing serves Ingresses, and limits of resources are not enforced.\n",
+         - Nothing serves Ingresses, and limits of resources are not enforced.\n\n\
+         These are as in Kubernetes:\n\n\
+         - An autoscaler counts the pod of `helm test` if it has the labels of the Deployment's pods, as\n  \
+         that of `helm create` does, and reports its missing requests: delete this pod.\n\
+         - An autoscaler that has changed the replicas owns them: `helm rollback` then needs\n  \
+         `--force-conflicts`.\n\
+         - `helm uninstall` deletes the roles of a controller before its pods, so that these cannot\n  \
+         release their Lease: a new release waits until it expires, 60 s for cert-manager.\n",
     );
     for results in all {
         let chart = results.chart;
         // Writing to a String cannot fail.
         let _ = write!(
             text,
-            "\n## {}\n\n{}.\n\n```sh\nlongshore up",
+            "\n## {}\n\n{}\n\n```sh\nlongshore up",
             chart.name, chart.origin
         );
         for (option, value) in chart.images() {
@@ -64,7 +73,7 @@ mod tests {
         }];
         let text = render(&all);
         assert!(
-            text.contains("\n## redis\n\n`xtask/charts/redis`: "),
+            text.contains("\n## redis\n\nA chart of this repository: "),
             "{text}"
         );
         assert!(

@@ -9,8 +9,8 @@ use crate::run::{Outcome, root};
 
 pub(super) const CHART: Chart = Chart {
     name: "redis",
-    origin: "`xtask/charts/redis`: a StatefulSet with a claim, a headless Service, a ConfigMap with \
-             redis.conf, a Secret with a random password; Redis from Debian",
+    origin: "A chart of this repository: a StatefulSet with a claim, a headless Service, a ConfigMap\n\
+             with redis.conf, and a Secret with a random password. Redis is Debian's.",
     images: &[&[
         ("--image-entrypoint", "redis=redis-server"),
         ("--image-user", "redis=999:999"),

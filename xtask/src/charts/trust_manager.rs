@@ -13,8 +13,9 @@ const CERTIFICATES: &str = "{{index .data \"ca.crt\"}}";
 
 pub(super) const CHART: Chart = Chart {
     name: "trust-manager",
-    origin: "the chart and the program of the Go module github.com/cert-manager/trust-manager \
-             v0.25.0, unchanged, without Debian's certificates; needs cert-manager",
+    origin: "The chart and the program (`cmd/trust-manager`) of the Go module\n\
+             github.com/cert-manager/trust-manager v0.25.0, unchanged, without Debian's certificates.\n\
+             It needs cert-manager, which is installed first.",
     images: &[cert_manager::IMAGES, IMAGES],
     commands: "helm package CHART --version v0.25.0 --app-version v0.25.0\n\
                helm install trust-manager trust-manager-v0.25.0.tgz \\\n  \

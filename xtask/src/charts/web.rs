@@ -9,7 +9,7 @@ use crate::run::Outcome;
 
 pub(super) const CHART: Chart = Chart {
     name: "web",
-    origin: "the chart that `helm create web` writes, unchanged; nginx from Debian",
+    origin: "The chart that `helm create web` writes, unchanged. nginx is Debian's.",
     images: &[&[("--image-entrypoint", "nginx=nginx -g 'daemon off;'")]],
     commands: "helm create web\n\
                helm install shop ./web --wait\n\
