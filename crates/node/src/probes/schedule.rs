@@ -72,13 +72,19 @@ impl Schedule {
         }
     }
 
-    /// Returns when the first probe is due.
+    /// Returns when the first probe is due. As in the kubelet, a liveness probe is first due at
+    /// the end of a period: a server that needs a moment to listen is not killed by the first
+    /// probe. Startup and readiness probes, which others wait for, do not wait for this.
     pub(crate) fn first(&mut self, now: Instant) -> Instant {
-        self.tick = self
-            .tick
-            .checked_add(self.initial_delay)
-            .unwrap_or(now)
-            .max(now);
+        let delay = match self.kind {
+            Kind::Liveness => {
+                let periods = self.initial_delay.as_secs().div_ceil(self.period.as_secs());
+                let periods = u32::try_from(periods.max(1)).unwrap_or(u32::MAX);
+                self.period.saturating_mul(periods)
+            }
+            Kind::Startup | Kind::Readiness => self.initial_delay,
+        };
+        self.tick = self.tick.checked_add(delay).unwrap_or(now).max(now);
         self.tick
     }
 
@@ -151,7 +157,7 @@ mod tests {
     fn probes_are_due_after_the_initial_delay_and_in_each_period() {
         let start = Instant::now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
-        let mut schedule = Schedule::new(Kind::Liveness, &spec(5, 10, 1, 3), start);
+        let mut schedule = Schedule::new(Kind::Startup, &spec(5, 10, 1, 3), start);
         assert_eq!(schedule.first(at(0)), at(5));
         assert_eq!(schedule.next(at(5)), at(15));
         // A probe that took longer than two periods.
@@ -161,6 +167,20 @@ mod tests {
         let mut schedule = Schedule::new(Kind::Liveness, &spec(5, 10, 1, 3), start);
         assert_eq!(schedule.first(at(60)), at(60));
         assert_eq!(schedule.next(at(61)), at(70));
+    }
+
+    #[test]
+    fn a_liveness_probe_is_first_due_at_the_end_of_a_period() {
+        let start = Instant::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        for (initial, first) in [(0, 10), (1, 10), (10, 10), (11, 20)] {
+            let mut schedule = Schedule::new(Kind::Liveness, &spec(initial, 10, 1, 1), start);
+            assert_eq!(schedule.first(at(0)), at(first));
+            assert_eq!(schedule.next(at(first)), at(first + 10));
+        }
+        // The startup probe has just succeeded.
+        let mut schedule = Schedule::new(Kind::Liveness, &spec(0, 10, 1, 3), start);
+        assert_eq!(schedule.first(at(25)), at(25));
     }
 
     #[test]
@@ -207,7 +227,7 @@ mod tests {
     #[test]
     fn omitted_fields_have_the_defaults_of_the_api() {
         let now = Instant::now();
-        let mut schedule = Schedule::new(Kind::Liveness, &Probe::default(), now);
+        let mut schedule = Schedule::new(Kind::Startup, &Probe::default(), now);
         assert_eq!(schedule.timeout, Duration::from_secs(1));
         assert_eq!(schedule.first(now), now);
         assert_eq!(schedule.next(now), now + Duration::from_secs(10));
