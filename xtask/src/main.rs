@@ -1,5 +1,5 @@
-//! Development tasks of the repository: `cargo xtask test | conformance | controllers | e2e | tidy | bench |
-//! fuzz | tools | image | real | real-apiserver | static | wheel`.
+//! Development tasks of the repository: `cargo xtask test | conformance | controllers | charts | e2e |
+//! tidy | bench | fuzz | tools | image | real | real-apiserver | static | wheel`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod charts;
 mod conformance;
 mod controllers;
 mod e2e;
@@ -56,6 +57,9 @@ enum Task {
     /// Run the envtest suites of other projects on the embedded API server and on that of
     /// Kubernetes, and compare the results. Requires Go.
     Operators(operators::Arguments),
+    /// Install charts on the embedded cluster with helm and test what they run, and generate
+    /// docs/charts.md. Requires Go.
+    Charts(charts::Arguments),
     /// Check the crates' dependencies and the conventions that the compiler does not check.
     Tidy,
     /// Run the benchmarks and those of the compared software.
@@ -88,6 +92,7 @@ fn main() -> ExitCode {
         Task::Real(arguments) => kubernetes::run(&arguments),
         Task::E2e(arguments) => e2e::run(&arguments),
         Task::Operators(arguments) => operators::run(&arguments),
+        Task::Charts(arguments) => charts::run(&arguments),
         Task::Tools => tools::fetch().require_all(),
         Task::Image(arguments) => image::run(&arguments),
         Task::Static => static_build::run().map(drop),

@@ -6,7 +6,7 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::Args;
 use longshore::model::Quantity;
 use longshore_embedded::{
-    AuditOptions, AuthorizationMode, ImageEntrypoint, Layout, LogLimits,
+    AuditOptions, AuthorizationMode, ImageEntrypoint, ImageUser, Layout, LogLimits,
     daemon::{self, Record, SpawnOptions},
 };
 
@@ -68,6 +68,13 @@ pub(crate) struct NodeArgs {
     /// an entrypoint, the args are the command.
     #[arg(long, value_name = "IMAGE=COMMAND")]
     image_entrypoint: Vec<ImageEntrypoint>,
+    /// User of an image, for containers without `runAsUser`; can be repeated
+    ///
+    /// Charts that set `runAsNonRoot` alone rely on the user that the image sets. IMAGE
+    /// without a tag matches every tag. Without this option, the containers run as the user
+    /// of the cluster.
+    #[arg(long, value_name = "IMAGE=UID[:GID]")]
+    image_user: Vec<ImageUser>,
     /// Root folder of the kernel's GPU files, for tests
     #[arg(long, value_name = "DIR", hide = true)]
     device_root: Option<PathBuf>,
@@ -76,6 +83,10 @@ pub(crate) struct NodeArgs {
 impl NodeArgs {
     pub(crate) fn image_entrypoints(&self) -> Vec<ImageEntrypoint> {
         self.image_entrypoint.clone()
+    }
+
+    pub(crate) fn image_users(&self) -> Vec<ImageUser> {
+        self.image_user.clone()
     }
 
     pub(crate) fn device_root(&self) -> PathBuf {
@@ -98,7 +109,10 @@ impl NodeArgs {
         let files = files.map(|files| format!("--container-log-max-files={files}"));
         let entrypoints = self.image_entrypoint.iter();
         let entrypoints = entrypoints.map(|one| format!("--image-entrypoint={}", one.as_str()));
-        let arguments = size.into_iter().chain(files).chain(entrypoints);
+        let users = self.image_user.iter();
+        let users = users.map(|user| format!("--image-user={}", user.as_str()));
+        let images = entrypoints.chain(users);
+        let arguments = size.into_iter().chain(files).chain(images);
         let root = self.device_root.as_ref().map(|root| {
             let mut argument = OsString::from("--device-root=");
             argument.push(root);
@@ -162,4 +176,32 @@ pub(crate) async fn spawn(layout: &Layout, wish: &Wish) -> Result<Record> {
     }
     arguments.extend(wish.node.again());
     Ok(daemon::spawn(options).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Program {
+        #[command(flatten)]
+        node: NodeArgs,
+    }
+
+    #[test]
+    fn the_options_of_the_node_are_passed_to_the_background_process() {
+        let options = [
+            "--container-log-max-size=2048",
+            "--container-log-max-files=3",
+            "--image-entrypoint=nginx=nginx -g 'daemon off;'",
+            "--image-entrypoint=redis=redis-server",
+            "--image-user=redis=999:999",
+            "--device-root=/tmp",
+        ];
+        let program = Program::try_parse_from(["longshore"].iter().chain(&options)).unwrap();
+        assert_eq!(program.node.again().collect::<Vec<_>>(), options);
+    }
 }

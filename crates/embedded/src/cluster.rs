@@ -220,6 +220,7 @@ impl EmbeddedCluster {
                 access,
                 log_limits: options.log_limits,
                 image_entrypoints: options.image_entrypoints.clone(),
+                image_users: options.image_users.clone(),
                 device_root: options.device_root.clone(),
                 fill_volumes: options.fill_volumes.clone(),
                 collect_files: options.collect_files.clone(),

@@ -55,7 +55,7 @@ pub use longshore_apiserver::{
 pub use longshore_clock::{Clock, ClockError};
 pub use longshore_engine::{ClusterClock, Snapshot};
 pub use longshore_node::{
-    CollectFiles, EndedPod, FillVolumes, ImageEntrypoint, LogLimits, NewVolume,
+    CollectFiles, EndedPod, FillVolumes, ImageEntrypoint, ImageUser, LogLimits, NewVolume,
 };
 pub use options::Options;
 

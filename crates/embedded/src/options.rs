@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 use longshore_apiserver::AuthorizationMode;
 use longshore_clock::Clock;
 use longshore_engine::Snapshot;
-use longshore_node::{CollectFiles, FillVolumes, ImageEntrypoint, LogLimits};
+use longshore_node::{CollectFiles, FillVolumes, ImageEntrypoint, ImageUser, LogLimits};
 
 use crate::AuditOptions;
 
@@ -58,6 +58,8 @@ pub struct Options {
     pub log_limits: LogLimits,
     /// The entrypoints by image, for containers without a command and arguments.
     pub image_entrypoints: Vec<ImageEntrypoint>,
+    /// The users by image, for containers without `runAsUser`.
+    pub image_users: Vec<ImageUser>,
     /// The root folder of the kernel's files about GPUs: `/`, or a copy of their
     /// structure in a test.
     pub device_root: PathBuf,
@@ -84,6 +86,7 @@ impl Default for Options {
             program_dir: None,
             log_limits: LogLimits::default(),
             image_entrypoints: Vec::new(),
+            image_users: Vec::new(),
             device_root: PathBuf::from("/"),
             fill_volumes: None,
             collect_files: None,

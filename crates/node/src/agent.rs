@@ -21,8 +21,8 @@ use tokio::{
 };
 
 use crate::{
-    ApiAccess, CollectFiles, Error, FillVolumes, ImageEntrypoint, LastEnd, LogLimits, LogReader,
-    Sessions,
+    ApiAccess, CollectFiles, Error, FillVolumes, ImageEntrypoint, ImageUser, LastEnd, LogLimits,
+    LogReader, Sessions,
     address::Addresses,
     allocations::Allocations,
     cgroups::Cgroups,
@@ -31,7 +31,7 @@ use crate::{
     events::Events,
     host_ports::{AdmittedPorts, Rejection},
     hosts::Hosts,
-    images::ImageEntrypoints,
+    images::{ImageEntrypoints, ImageUsers},
     logs::LogStore,
     machine, node,
     pod::{self, Message, Shared},
@@ -67,6 +67,8 @@ pub struct Options {
     pub log_limits: LogLimits,
     /// Entrypoints of images, for containers without a command.
     pub image_entrypoints: Vec<ImageEntrypoint>,
+    /// Users of images, for containers without `runAsUser`.
+    pub image_users: Vec<ImageUser>,
     /// The root of the kernel's files about GPUs: `/`, or a directory tree of a
     /// test.
     pub device_root: PathBuf,
@@ -112,6 +114,7 @@ impl NodeAgent {
             access,
             log_limits,
             image_entrypoints,
+            image_users,
             device_root,
             fill_volumes,
             collect_files,
@@ -216,6 +219,7 @@ impl NodeAgent {
             agent_privileges: agent_privileges(&spawner),
             devices,
             image_entrypoints: ImageEntrypoints(image_entrypoints),
+            image_users: ImageUsers(image_users),
             spawner,
             cgroups,
             allocations: Allocations::default(),

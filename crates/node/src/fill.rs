@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fmt, path::Path};
 use k8s_openapi::api::core::v1::{Pod, SecurityContext, Volume};
 
 use crate::{
+    images::ImageUsers,
     memory::is_in_memory,
     security::{AgentPrivileges, owner},
 };
@@ -37,8 +38,12 @@ pub(crate) fn empty_volumes(pod: &Pod) -> impl Iterator<Item = &str> {
 
 /// Whether files that the agent creates have the same owner as files of the
 /// pod's containers.
-pub(crate) fn is_agents_own(pod: &Pod, agent_privileges: &AgentPrivileges) -> bool {
-    let owner = owner(pod, agent_privileges);
+pub(crate) fn is_agents_own(
+    pod: &Pod,
+    agent_privileges: &AgentPrivileges,
+    image_users: &ImageUsers,
+) -> bool {
+    let owner = owner(pod, agent_privileges, image_users);
     let Some(spec) = &pod.spec else {
         return false;
     };
@@ -76,7 +81,8 @@ mod tests {
             gid: uid,
             ..AgentPrivileges::of_this_process()
         };
-        is_agents_own(&serde_json::from_value(pod).unwrap(), &agent_privileges)
+        let pod = serde_json::from_value(pod).unwrap();
+        is_agents_own(&pod, &agent_privileges, &ImageUsers::default())
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! User-supplied entrypoints of images. Images are not pulled, so the node
-//! cannot know them.
+//! User-supplied configuration of images: entrypoints and users. Images are not
+//! pulled, so the node cannot know them.
 
 use std::str::FromStr;
 
@@ -41,10 +41,7 @@ impl ImageEntrypoint {
     /// entrypoint specifies one.
     #[must_use]
     pub fn is_of(&self, image: &str) -> bool {
-        let image = without_default_registry(image);
-        let without_digest = image.split('@').next().unwrap_or(image);
-        [image, without_digest, without_tag(without_digest)]
-            .contains(&without_default_registry(&self.image))
+        is_of(&self.image, image)
     }
 
     /// Returns the arguments of the command.
@@ -95,6 +92,98 @@ impl ImageEntrypoints {
         let found = known.find(|entrypoint| entrypoint.is_of(image))?;
         Some(found.command())
     }
+}
+
+/// The user of an image, as the instruction `USER` of a Dockerfile sets it. The
+/// containers of the image run as this user unless the pod sets `runAsUser`.
+///
+/// ```
+/// use longshore_node::ImageUser;
+///
+/// let user: ImageUser = "quay.io/jetstack/cert-manager-webhook=1000:1000".parse().unwrap();
+/// assert_eq!(user.as_str(), "quay.io/jetstack/cert-manager-webhook=1000:1000");
+/// assert!("nginx=www-data".parse::<ImageUser>().is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageUser {
+    image: String,
+    ids: UserIds,
+    text: String,
+}
+
+/// The number of a user, and of its group if the image sets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UserIds {
+    pub(crate) user: u32,
+    pub(crate) group: Option<u32>,
+}
+
+/// The text does not have the form `IMAGE=UID[:GID]`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not of the form IMAGE=UID[:GID], as in \"nginx=101:101\": {why}")]
+pub struct ImageUserError {
+    text: String,
+    why: &'static str,
+}
+
+impl ImageUser {
+    /// Returns the original text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl FromStr for ImageUser {
+    type Err = ImageUserError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let fault = |why| ImageUserError {
+            text: text.to_owned(),
+            why,
+        };
+        let (image, ids) = text.split_once('=').ok_or_else(|| fault("it has no '='"))?;
+        if image.is_empty() || image.contains(char::is_whitespace) {
+            return Err(fault("before the '=' stands no image"));
+        }
+        let number = |id: &str| {
+            // The largest number means "no change" to the kernel.
+            let number = id.parse().ok().filter(|number| *number != u32::MAX);
+            number.ok_or_else(|| fault("an id is not a number"))
+        };
+        let (user, group) = match ids.split_once(':') {
+            Some((user, group)) => (user, Some(number(group)?)),
+            None => (ids, None),
+        };
+        Ok(Self {
+            image: image.to_owned(),
+            ids: UserIds {
+                user: number(user)?,
+                group,
+            },
+            text: text.to_owned(),
+        })
+    }
+}
+
+/// The configured users; the last match wins.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ImageUsers(pub(crate) Vec<ImageUser>);
+
+impl ImageUsers {
+    /// Returns the user of a container's image.
+    pub(crate) fn find(&self, image: Option<&str>) -> Option<UserIds> {
+        let image = image?;
+        let mut known = self.0.iter().rev();
+        Some(known.find(|user| is_of(&user.image, image))?.ids)
+    }
+}
+
+/// Whether a configured image, with or without a tag, matches that of a container.
+fn is_of(known: &str, image: &str) -> bool {
+    let image = without_default_registry(image);
+    let without_digest = image.split('@').next().unwrap_or(image);
+    [image, without_digest, without_tag(without_digest)].contains(&without_default_registry(known))
 }
 
 /// Removes a default registry.
@@ -150,6 +239,27 @@ mod tests {
             ("a='b", "a quote is not closed"),
         ] {
             let error = text.parse::<ImageEntrypoint>().unwrap_err().to_string();
+            assert!(error.ends_with(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_last_user_wins_and_invalid_ones_are_rejected() {
+        let known = ["a=1000", "a:2=1001:44"].map(|text| text.parse().unwrap());
+        let known = ImageUsers(known.to_vec());
+        let ids = |user, group| Some(UserIds { user, group });
+        assert_eq!(known.find(Some("docker.io/a:1")), ids(1000, None));
+        assert_eq!(known.find(Some("a:2@sha256:00")), ids(1001, Some(44)));
+        assert_eq!(known.find(Some("b")), None);
+        assert_eq!(known.find(None), None);
+        for (text, why) in [
+            ("a", "it has no '='"),
+            ("=1", "before the '=' stands no image"),
+            ("a=www-data", "an id is not a number"),
+            ("a=1:", "an id is not a number"),
+            ("a=4294967295", "an id is not a number"),
+        ] {
+            let error = text.parse::<ImageUser>().unwrap_err().to_string();
             assert!(error.ends_with(why), "{error}");
         }
     }

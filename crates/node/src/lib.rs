@@ -89,7 +89,7 @@ pub use agent::{NodeAgent, Options};
 pub use collect::{CollectFiles, EndedPod};
 pub use error::Error;
 pub use fill::{FillVolumes, NewVolume};
-pub use images::{ImageEntrypoint, ImageEntrypointError};
+pub use images::{ImageEntrypoint, ImageEntrypointError, ImageUser, ImageUserError};
 pub use last_end::LastEnd;
 pub use logs::{LogLimits, LogReader};
 pub use sessions::Sessions;

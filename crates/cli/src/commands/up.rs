@@ -299,6 +299,7 @@ fn serve_options(
         audit: audit_options(args)?,
         log_limits: args.node.log_limits(),
         image_entrypoints: args.node.image_entrypoints(),
+        image_users: args.node.image_users(),
         device_root: args.node.device_root(),
         collect_files: Some(Arc::new(TaskOutputs(Outputs::new(layout.outputs())))),
         fill_volumes: Some(Arc::new(ReadyCode(Kept::new(layout.bundles())))),

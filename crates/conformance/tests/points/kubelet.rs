@@ -51,6 +51,7 @@ impl Kubelet {
                 max_files: 1000,
             },
             image_entrypoints: Vec::new(),
+            image_users: Vec::new(),
             device_root: "/".into(),
             fill_volumes: None,
             collect_files: None,

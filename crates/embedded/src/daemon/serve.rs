@@ -11,7 +11,7 @@ use std::{
 use longshore_apiserver::AuthorizationMode;
 use longshore_client::Cluster;
 use longshore_clock::Clock;
-use longshore_node::{CollectFiles, FillVolumes, ImageEntrypoint, LogLimits};
+use longshore_node::{CollectFiles, FillVolumes, ImageEntrypoint, ImageUser, LogLimits};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{End, POLL_INTERVAL, Record, find, usage, work};
@@ -43,6 +43,8 @@ pub struct ServeOptions {
     pub log_limits: LogLimits,
     /// See [`Options::image_entrypoints`].
     pub image_entrypoints: Vec<ImageEntrypoint>,
+    /// See [`Options::image_users`].
+    pub image_users: Vec<ImageUser>,
     /// See [`Options::device_root`].
     pub device_root: PathBuf,
     /// See [`Options::fill_volumes`].
@@ -92,6 +94,7 @@ pub async fn serve(
         program_dir: options.program_dir.clone(),
         log_limits: options.log_limits,
         image_entrypoints: options.image_entrypoints.clone(),
+        image_users: options.image_users.clone(),
         device_root: options.device_root.clone(),
         fill_volumes: options.fill_volumes.clone(),
         collect_files: options.collect_files.clone(),

@@ -8,7 +8,10 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::security::{Accounts, AgentPrivileges, enforce};
+use crate::{
+    images::ImageUsers,
+    security::{Accounts, AgentPrivileges, enforce},
+};
 
 /// How the node treats a field.
 enum Support {
@@ -294,7 +297,8 @@ fn refusal(path: &str, value: &Value) -> Option<String> {
         effective: (1 << 41) - 1,
         ..AgentPrivileges::default()
     };
-    let enforced = enforce(&pod, container, &agent_privileges, &Accounts::default()).map(drop);
+    let (accounts, images) = (Accounts::default(), ImageUsers::default());
+    let enforced = enforce(&pod, container, &agent_privileges, &accounts, &images).map(drop);
     let checked = check(&pod, container).and(enforced);
     checked.err().map(|refusal| refusal.to_string())
 }

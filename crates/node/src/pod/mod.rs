@@ -17,10 +17,23 @@ use longshore_services::{HostPorts, Services};
 use tokio::sync::watch;
 
 use crate::{
-    ApiAccess, CollectFiles, FillVolumes, LastEnd, address::Addresses, allocations::Allocations,
-    cgroups::Cgroups, devices::Devices, dns::ClusterDns, events::Events, host_ports::AdmittedPorts,
-    hosts::Hosts, images::ImageEntrypoints, logs::LogStore, machine, remover::Remover,
-    sandbox::Spawner, security::AgentPrivileges, streams::RunningContainers, usage::UsageMeter,
+    ApiAccess, CollectFiles, FillVolumes, LastEnd,
+    address::Addresses,
+    allocations::Allocations,
+    cgroups::Cgroups,
+    devices::Devices,
+    dns::ClusterDns,
+    events::Events,
+    host_ports::AdmittedPorts,
+    hosts::Hosts,
+    images::{ImageEntrypoints, ImageUsers},
+    logs::LogStore,
+    machine,
+    remover::Remover,
+    sandbox::Spawner,
+    security::AgentPrivileges,
+    streams::RunningContainers,
+    usage::UsageMeter,
 };
 
 pub(crate) use guard::run;
@@ -49,6 +62,7 @@ pub(crate) struct Shared {
     pub(crate) machine: machine::MachineInfo,
     pub(crate) devices: Devices,
     pub(crate) image_entrypoints: ImageEntrypoints,
+    pub(crate) image_users: ImageUsers,
     pub(crate) spawner: Spawner,
     /// Enforce the limits of pods.
     pub(crate) cgroups: Cgroups,

@@ -122,13 +122,19 @@ impl StartContext<'_> {
     /// Returns the complete command.
     pub(super) fn command(&self) -> Result<Command, PlanError> {
         fields::check(self.pod, self.container)?;
+        let accounts = Accounts::of_this_machine();
         let enforced = security::enforce(
             self.pod,
             self.container,
             &self.shared.agent_privileges,
-            &Accounts::of_this_machine(),
+            &accounts,
+            &self.shared.image_users,
         )?;
-        let variables = self.variables()?;
+        let user = enforced.privileges.user;
+        let home = user
+            .filter(|user| self.is_other_user(*user))
+            .map(|user| accounts.home(user));
+        let variables = self.variables(home)?;
         let arguments = self.arguments(&variables)?;
         let shown = self.cgroup.as_ref().map(|group| group.shown());
         let restrictions = Restrictions {
@@ -144,7 +150,7 @@ impl StartContext<'_> {
                 .iter()
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
-            working_folder: self.working_folder(enforced.privileges.user),
+            working_folder: self.working_folder(user),
             hostname: hostname(self.pod),
             operations,
             privileges: enforced.privileges,
@@ -216,21 +222,30 @@ impl StartContext<'_> {
         if let Some(path) = own.filter(|path| !path.is_empty()) {
             return PathBuf::from(path);
         }
-        // Only root can change users; otherwise every user is the agent's own.
-        let is_root = rustix::process::geteuid().is_root();
-        if is_root && user.is_some_and(|user| user != 0) {
+        if user.is_some_and(|user| self.is_other_user(user)) {
             return PathBuf::from(OTHER_USER_WORKING_DIR);
         }
         self.folder.join(WORK_DIR).join(&self.container.name)
     }
 
-    fn variables(&self) -> Result<Variables, ConfigError> {
+    /// Whether a user of a container is not the agent's. Only root can change users;
+    /// otherwise every user is the agent's own.
+    fn is_other_user(&self, user: u32) -> bool {
+        self.shared.agent_privileges.is_root() && user != 0
+    }
+
+    /// Returns the environment variables, with the home directory of a user other than the
+    /// agent's.
+    fn variables(&self, home: Option<String>) -> Result<Variables, ConfigError> {
         let mut base = Variables::default();
         base.set("PATH", self.path());
         for name in INHERITED_VARIABLES {
             if let Ok(value) = env::var(name) {
                 base.set(name, value);
             }
+        }
+        if let Some(home) = home {
+            base.set("HOME", home);
         }
         base.set("HOSTNAME", hostname(self.pod));
         if self.container.tty == Some(true) {

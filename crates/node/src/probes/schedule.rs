@@ -5,6 +5,11 @@ use std::{fmt, time::Duration};
 use k8s_openapi::api::core::v1::Probe;
 use tokio::time::Instant;
 
+/// The delay after the first failed readiness probe, until one succeeds; it doubles up to the
+/// period. The kubelet has no such delay, but also probes at each update of the pod's status
+/// while the container is not ready, so that a server that listens soon is ready soon.
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+
 /// The purpose of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -34,6 +39,8 @@ pub(crate) struct Schedule {
     failure_threshold: u32,
     /// The point in the grid of periods that the latest probe belongs to.
     tick: Instant,
+    /// The delay of the next attempt of a readiness probe that has not succeeded yet.
+    early_retry: Option<Duration>,
     latest: Option<bool>,
     /// Number of times in a row that the probe had the latest result.
     repeated: u32,
@@ -59,18 +66,25 @@ impl Schedule {
             success_threshold: threshold(spec.success_threshold, 1),
             failure_threshold: threshold(spec.failure_threshold, 3),
             tick: since,
+            early_retry: (kind == Kind::Readiness).then_some(FIRST_RETRY),
             latest: None,
             repeated: 0,
         }
     }
 
-    /// Returns when the first probe is due.
+    /// Returns when the first probe is due. As in the kubelet, a liveness probe is first due at
+    /// the end of a period: a server that needs a moment to listen is not killed by the first
+    /// probe. Startup and readiness probes, which others wait for, do not wait for this.
     pub(crate) fn first(&mut self, now: Instant) -> Instant {
-        self.tick = self
-            .tick
-            .checked_add(self.initial_delay)
-            .unwrap_or(now)
-            .max(now);
+        let delay = match self.kind {
+            Kind::Liveness => {
+                let periods = self.initial_delay.as_secs().div_ceil(self.period.as_secs());
+                let periods = u32::try_from(periods.max(1)).unwrap_or(u32::MAX);
+                self.period.saturating_mul(periods)
+            }
+            Kind::Startup | Kind::Readiness => self.initial_delay,
+        };
+        self.tick = self.tick.checked_add(delay).unwrap_or(now).max(now);
         self.tick
     }
 
@@ -78,6 +92,13 @@ impl Schedule {
     /// have passed during the previous probe count once.
     pub(crate) fn next(&mut self, now: Instant) -> Instant {
         let next = self.tick + self.period;
+        if let Some(delay) = self.early_retry
+            && let Some(early) = now.checked_add(delay)
+            && early < next
+        {
+            self.early_retry = Some(delay.saturating_mul(2));
+            return early;
+        }
         if next > now {
             self.tick = next;
             return next;
@@ -90,6 +111,9 @@ impl Schedule {
 
     /// Records a result; returns it if it reaches its threshold.
     pub(crate) fn record(&mut self, success: bool) -> Option<bool> {
+        if success {
+            self.early_retry = None;
+        }
         if self.latest == Some(success) {
             self.repeated = self.repeated.saturating_add(1);
         } else {
@@ -133,7 +157,7 @@ mod tests {
     fn probes_are_due_after_the_initial_delay_and_in_each_period() {
         let start = Instant::now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
-        let mut schedule = Schedule::new(Kind::Liveness, &spec(5, 10, 1, 3), start);
+        let mut schedule = Schedule::new(Kind::Startup, &spec(5, 10, 1, 3), start);
         assert_eq!(schedule.first(at(0)), at(5));
         assert_eq!(schedule.next(at(5)), at(15));
         // A probe that took longer than two periods.
@@ -143,6 +167,37 @@ mod tests {
         let mut schedule = Schedule::new(Kind::Liveness, &spec(5, 10, 1, 3), start);
         assert_eq!(schedule.first(at(60)), at(60));
         assert_eq!(schedule.next(at(61)), at(70));
+    }
+
+    #[test]
+    fn a_liveness_probe_is_first_due_at_the_end_of_a_period() {
+        let start = Instant::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        for (initial, first) in [(0, 10), (1, 10), (10, 10), (11, 20)] {
+            let mut schedule = Schedule::new(Kind::Liveness, &spec(initial, 10, 1, 1), start);
+            assert_eq!(schedule.first(at(0)), at(first));
+            assert_eq!(schedule.next(at(first)), at(first + 10));
+        }
+        // The startup probe has just succeeded.
+        let mut schedule = Schedule::new(Kind::Liveness, &spec(0, 10, 1, 3), start);
+        assert_eq!(schedule.first(at(25)), at(25));
+    }
+
+    #[test]
+    fn a_readiness_probe_is_repeated_early_until_it_succeeds() {
+        let start = Instant::now();
+        let at = |millis: u64| start + Duration::from_millis(millis);
+        let mut schedule = Schedule::new(Kind::Readiness, &spec(0, 1, 1, 3), start);
+        assert_eq!(schedule.first(at(0)), at(0));
+        for (now, due) in [(0, 100), (100, 300), (300, 700), (700, 1000), (1000, 1800)] {
+            schedule.record(false);
+            assert_eq!(schedule.next(at(now)), at(due));
+        }
+        schedule.record(true);
+        assert_eq!(schedule.next(at(1800)), at(2000));
+        // Once it has succeeded, only the period counts.
+        schedule.record(false);
+        assert_eq!(schedule.next(at(2000)), at(3000));
     }
 
     #[test]
@@ -172,7 +227,7 @@ mod tests {
     #[test]
     fn omitted_fields_have_the_defaults_of_the_api() {
         let now = Instant::now();
-        let mut schedule = Schedule::new(Kind::Liveness, &Probe::default(), now);
+        let mut schedule = Schedule::new(Kind::Startup, &Probe::default(), now);
         assert_eq!(schedule.timeout, Duration::from_secs(1));
         assert_eq!(schedule.first(now), now);
         assert_eq!(schedule.next(now), now + Duration::from_secs(10));

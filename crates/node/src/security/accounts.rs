@@ -25,6 +25,16 @@ impl Accounts {
         self.user(uid)?.get(3)?.parse().ok()
     }
 
+    /// Returns the home directory of a user; `/` if the user has no entry, as container runtimes
+    /// set it.
+    pub(crate) fn home(&self, uid: u32) -> String {
+        let user = self.user(uid);
+        let home = user.as_ref().and_then(|fields| fields.get(5).copied());
+        home.filter(|home| !home.is_empty())
+            .unwrap_or("/")
+            .to_owned()
+    }
+
     /// Returns the groups that list a user as a member.
     pub(super) fn groups(&self, uid: u32) -> Vec<u32> {
         let Some(name) = self.user(uid).and_then(|fields| fields.first().copied()) else {

@@ -50,6 +50,11 @@ impl AgentPrivileges {
         self.uid == 0 && !self.user_namespace
     }
 
+    /// Whether containers can run as a user that they or their images choose.
+    pub(crate) fn may_choose_user(&self) -> bool {
+        self.is_root() || self.user_namespace
+    }
+
     /// Whether the agent can limit the capabilities of processes. In its own
     /// user namespace every process can.
     pub(crate) fn can_limit(&self) -> bool {

@@ -18,7 +18,10 @@ pub(crate) use accounts::Accounts;
 pub(crate) use agent_privileges::AgentPrivileges;
 pub(crate) use users::{Owner, owner};
 
-use crate::sandbox::Privileges;
+use crate::{
+    images::{ImageUsers, UserIds},
+    sandbox::Privileges,
+};
 
 /// What the node enforces on a container's processes and files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,6 +66,8 @@ struct ContextRequest<'a> {
     of_pod: &'a PodSecurityContext,
     own: &'a SecurityContext,
     agent_privileges: &'a AgentPrivileges,
+    /// The user of the container's image, if the agent can run processes as this user.
+    image_user: Option<UserIds>,
 }
 
 impl ContextRequest<'_> {
@@ -101,6 +106,7 @@ pub(crate) fn enforce(
     container: &Container,
     agent_privileges: &AgentPrivileges,
     accounts: &Accounts,
+    image_users: &ImageUsers,
 ) -> Result<Enforced, Refusal> {
     let (no_spec, no_pod, no_own) = Default::default();
     let spec: &PodSpec = pod.spec.as_ref().unwrap_or(&no_spec);
@@ -111,6 +117,9 @@ pub(crate) fn enforce(
         of_pod: spec.security_context.as_ref().unwrap_or(&no_pod),
         own: container.security_context.as_ref().unwrap_or(&no_own),
         agent_privileges,
+        image_user: image_users
+            .find(container.image.as_deref())
+            .filter(|_| agent_privileges.may_choose_user()),
     };
     refuse_pod_fields(&request)?;
     profiles::refuse_labels(&request)?;

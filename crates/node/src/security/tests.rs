@@ -48,6 +48,11 @@ fn accounts() -> Accounts {
     }
 }
 
+fn image_users() -> ImageUsers {
+    let known = ["hardened=1234", "grouped=1234:55", "rooted=0"];
+    ImageUsers(known.map(|text| text.parse().unwrap()).to_vec())
+}
+
 fn pod(of_pod: Value, own: Value) -> Pod {
     let mut spec = json!({"containers": [{"name": "c"}]});
     for (key, value) in of_pod.as_object().unwrap() {
@@ -63,7 +68,8 @@ fn pod(of_pod: Value, own: Value) -> Pod {
 
 fn enforce_in(agent_privileges: &AgentPrivileges, pod: &Pod) -> Result<Enforced, Refusal> {
     let container = &pod.spec.as_ref().unwrap().containers[0];
-    enforce(pod, container, agent_privileges, &accounts())
+    let users = image_users();
+    enforce(pod, container, agent_privileges, &accounts(), &users)
 }
 
 fn own(agent_privileges: &AgentPrivileges, context: Value) -> Enforced {
@@ -186,6 +192,36 @@ fn run_as_non_root_is_enforced_like_by_the_kubelet() {
         json!({"runAsNonRoot": false}),
     );
     enforce_in(&root(), &may).unwrap();
+}
+
+#[test]
+fn the_user_of_the_image_applies_without_run_as_user() {
+    let with = |image: &str, agent: &AgentPrivileges, context: Value| {
+        let mut pod = pod(json!({}), context);
+        let container = &mut pod.spec.as_mut().unwrap().containers[0];
+        container.image = Some(image.to_owned());
+        let privileges = enforce_in(agent, &pod).map(|enforced| enforced.privileges);
+        privileges.map(|privileges| (privileges.user, privileges.group))
+    };
+    let must = json!({"runAsNonRoot": true});
+    let ids = |user, group| Ok((Some(user), Some(group)));
+    assert_eq!(with("hardened:1", &root(), must.clone()), ids(1234, 1234));
+    assert_eq!(with("grouped", &root(), must.clone()), ids(1234, 55));
+    // The pod takes precedence, and the image's group belongs to the image's user.
+    assert_eq!(with("grouped", &root(), json!({"runAsUser": 7})), ids(7, 7));
+    assert_eq!(
+        with("grouped", &root(), json!({"runAsGroup": 8})),
+        ids(1234, 8)
+    );
+    let refused = with("rooted", &root(), must.clone()).unwrap_err();
+    assert!(refused.to_string().contains("image will run as root"));
+    // In a user namespace the user has this number; without one, it is not changed.
+    assert_eq!(with("grouped", &user(), must.clone()), ids(1234, 55));
+    assert_eq!(with("grouped", &unprivileged(), must), Ok((None, None)));
+    // Its files belong to the user.
+    let mut pod = pod(json!({}), Value::Null);
+    pod.spec.as_mut().unwrap().containers[0].image = Some("hardened".to_owned());
+    assert_eq!(owner(&pod, &root(), &image_users()).user, Some(1234));
 }
 
 #[test]
@@ -406,7 +442,7 @@ fn unenforceable_fields_are_named() {
 
 #[test]
 fn files_belong_to_the_one_user_or_to_the_group() {
-    let of = |spec: Value| owner(&pod(spec, Value::Null), &root());
+    let of = |spec: Value| owner(&pod(spec, Value::Null), &root(), &image_users());
     let agents = of(json!({}));
     assert_eq!((agents.user, agents.group), (Some(0), None));
     let one = of(json!({"securityContext": {"runAsUser": 5, "fsGroup": 6}}));
@@ -417,6 +453,7 @@ fn files_belong_to_the_one_user_or_to_the_group() {
     let users = owner(
         &pod(json!({"securityContext": {"fsGroup": 6}}), Value::Null),
         &user(),
+        &image_users(),
     );
     assert_eq!((users.user, users.group), (Some(1001), None));
 }

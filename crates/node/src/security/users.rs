@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::{Accounts, AgentPrivileges, ContextRequest, Refusal};
-use crate::sandbox::Privileges;
+use crate::{images::ImageUsers, sandbox::Privileges};
 
 pub(super) fn apply(
     request: &ContextRequest<'_>,
@@ -28,6 +28,9 @@ pub(super) fn apply(
         more.extend(number(request, false, field, Some(id))?.map(|id| (field, id)));
     }
     refuse_root(request, user)?;
+    let of_image = request.image_user.filter(|_| user.is_none());
+    let user = user.or(of_image.map(|ids| ids.user));
+    let group = group.or(of_image.and_then(|ids| ids.group));
     if agent_privileges.is_root() {
         privileges.user = user;
         privileges.group = group.or_else(|| {
@@ -109,13 +112,15 @@ fn number(
 }
 
 /// Enforces `runAsNonRoot` like the kubelet. The agent's own user takes the
-/// place of the image's user.
+/// place of an unknown user of the image.
 fn refuse_root(request: &ContextRequest<'_>, user: Option<u32>) -> Result<(), Refusal> {
     let must_not = request
         .own
         .run_as_non_root
         .or(request.of_pod.run_as_non_root);
-    if must_not != Some(true) || user.unwrap_or(request.agent_privileges.uid) != 0 {
+    let of_image = request.image_user.map(|ids| ids.user);
+    let runs_as = user.or(of_image).unwrap_or(request.agent_privileges.uid);
+    if must_not != Some(true) || runs_as != 0 {
         return Ok(());
     }
     let metadata = &request.pod.metadata;
@@ -168,7 +173,11 @@ pub(crate) struct Owner {
 }
 
 /// Returns the owner of the files that the node creates for `pod`.
-pub(crate) fn owner(pod: &Pod, agent_privileges: &AgentPrivileges) -> Owner {
+pub(crate) fn owner(
+    pod: &Pod,
+    agent_privileges: &AgentPrivileges,
+    image_users: &ImageUsers,
+) -> Owner {
     let Some(spec) = pod.spec.as_ref().filter(|_| agent_privileges.is_root()) else {
         return Owner {
             user: Some(agent_privileges.uid),
@@ -182,8 +191,10 @@ pub(crate) fn owner(pod: &Pod, agent_privileges: &AgentPrivileges) -> Owner {
         .map(|container| {
             let own = container.security_context.as_ref();
             let own = own.and_then(|context| context.run_as_user);
-            own.or_else(|| of_pod?.run_as_user)
-                .unwrap_or(i64::from(agent_privileges.uid))
+            own.or_else(|| of_pod?.run_as_user).unwrap_or_else(|| {
+                let of_image = image_users.find(container.image.as_deref());
+                of_image.map_or(agent_privileges.uid, |ids| ids.user).into()
+            })
         })
         .collect();
     let id = |id: i64| u32::try_from(id).ok();

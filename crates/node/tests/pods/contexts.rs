@@ -178,6 +178,14 @@ async fn contexts_that_cannot_be_enforced_are_rejected_with_an_event() {
         assert!(message.starts_with(start), "{message}");
     }
     if is_root() {
+        // The user of the image applies, which has no home directory on this machine.
+        let mut spec = run_once("id -u; id -g; echo $HOME");
+        spec["containers"][0]["image"] = json!("hardened:1.0");
+        spec["securityContext"] = json!({"runAsNonRoot": true});
+        stage.run("hardened", spec).await;
+        let pod = stage.ended("hardened").await;
+        assert_eq!(stage.log(&pod).await, "1234\n1235\n/\n");
+
         let mut spec = run_once("echo it ran");
         spec["securityContext"] = json!({"runAsNonRoot": true});
         stage.run("root", spec).await;

@@ -68,6 +68,42 @@ while True:
     connection.sendall(os.environ['HOSTNAME'].encode())
     connection.close()";
 
+/// Listens for IPv4 and IPv6 separately, as nginx does, and connects to both.
+const LISTENS_TWICE: &str = "\
+import errno, socket, sys, time
+port = int(sys.argv[1])
+servers = [socket.create_server(('', port)),
+           socket.create_server(('::', port), family=socket.AF_INET6)]
+for address, server in zip(['127.0.0.1', '::1'], servers):
+    with socket.create_connection((address, port)):
+        print(server.accept()[0].getsockname()[0], flush=True)
+try:
+    socket.create_server(('::', port), family=socket.AF_INET6)
+except OSError as error:
+    print(errno.errorcode[error.errno], flush=True)
+print('ready', flush=True)
+time.sleep(600)";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_of_two_pods_may_listen_for_ipv6_only() {
+    let stage = Stage::new().await;
+    if !has_namespaces(&stage).await {
+        return;
+    }
+    let port = free_port().to_string();
+    for name in ["a", "b"] {
+        let command = json!(["/usr/bin/python3", "-c", LISTENS_TWICE, port]);
+        let container = json!({"name": "main", "image": "none", "command": command});
+        let spec = json!({"restartPolicy": "Never", "containers": [container]});
+        stage.run(name, spec).await;
+        let pod = until_ready(&stage, name).await;
+        let address = pod["status"]["podIP"].as_str().unwrap();
+        let expected = format!("{address}\n::1\nEADDRINUSE\nready\n");
+        assert_eq!(stage.log(&pod).await, expected);
+    }
+    stage.stop().await;
+}
+
 /// Servers of several pods use the same port, whatever addresses they listen on.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_servers_of_two_pods_may_use_one_port() {

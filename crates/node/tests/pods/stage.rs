@@ -61,6 +61,7 @@ impl Stage {
                 "trainer=echo trained".parse().unwrap(),
                 "nginx=no-such-nginx -g".parse().unwrap(),
             ],
+            image_users: vec!["hardened=1234:1235".parse().unwrap()],
             device_root: self.folder.path().join("root"),
             fill_volumes: self.fill_volumes.clone(),
             collect_files: self.collect_files.clone(),

@@ -13,9 +13,18 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::{
-    LogLimits, address::Addresses, devices::Devices, events::Events, hosts::Hosts,
-    images::ImageEntrypoints, logs::LogStore, machine, remover::Remover, sandbox::Spawner,
-    security::AgentPrivileges, streams::RunningContainers,
+    LogLimits,
+    address::Addresses,
+    devices::Devices,
+    events::Events,
+    hosts::Hosts,
+    images::{ImageEntrypoints, ImageUsers},
+    logs::LogStore,
+    machine,
+    remover::Remover,
+    sandbox::Spawner,
+    security::AgentPrivileges,
+    streams::RunningContainers,
 };
 
 /// Long enough for any step on a busy machine.
@@ -53,6 +62,7 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
         machine: machine::MachineInfo::read(data, &devices),
         devices,
         image_entrypoints: ImageEntrypoints::default(),
+        image_users: ImageUsers::default(),
         agent_privileges: AgentPrivileges::of_this_process(),
         spawner: Spawner::start(&data.join("probe")).await.unwrap(),
         cgroups: Default::default(),

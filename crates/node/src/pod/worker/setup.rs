@@ -160,7 +160,7 @@ impl Worker {
             .map_err(|error| failed(&error))?;
         let pod_values = start::pod_values(&self.shared, address);
         let folder = self.shared.pod_folder(&self.uid);
-        let owner = security::owner(&self.pod, &self.shared.agent_privileges);
+        let owner = self.owner();
         let tokens = self.tokens.issue(TokenSpec::of_pod(&self.pod)).await;
         let mut tokens = tokens.map_err(|error| failed(&error))?;
         let account = self.account_files(&mut sources, &mut tokens).await;
@@ -180,13 +180,25 @@ impl Worker {
         volumes::prepare(&inputs, &folder.join(VOLUMES_DIR)).map_err(|error| failed(&error))
     }
 
+    /// The owner of the files that the node creates for the pod.
+    fn owner(&self) -> security::Owner {
+        let shared = &self.shared;
+        security::owner(&self.pod, &shared.agent_privileges, &shared.image_users)
+    }
+
+    /// Whether this owner is the agent's own user.
+    fn owns_files(&self) -> bool {
+        let shared = &self.shared;
+        fill::is_agents_own(&self.pod, &shared.agent_privileges, &shared.image_users)
+    }
+
     /// Mounts the volumes in memory, where this is possible.
     async fn hold_memory(&mut self, volumes: &Path) -> Result<(), (&'static str, String)> {
         let features = self.shared.spawner.features();
         if self.memory.is_some() || !features.has_mounts() || features.has_user_namespace() {
             return Ok(());
         }
-        let owner = security::owner(&self.pod, &self.shared.agent_privileges);
+        let owner = self.owner();
         let Some(command) = memory::holder(&self.pod, volumes, owner.group) else {
             return Ok(());
         };
@@ -202,7 +214,7 @@ impl Worker {
         let Some(fill) = self.shared.fill_volumes.clone() else {
             return;
         };
-        if names.is_empty() || !fill::is_agents_own(&self.pod, &self.shared.agent_privileges) {
+        if names.is_empty() || !self.owns_files() {
             return;
         }
         let annotations = self.pod.metadata.annotations.clone().unwrap_or_default();

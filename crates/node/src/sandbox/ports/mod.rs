@@ -13,8 +13,8 @@ mod notification;
 mod supervisor;
 
 use std::{
-    collections::HashSet,
-    net::{Ipv4Addr, SocketAddr},
+    collections::{HashMap, HashSet},
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
 };
 
@@ -37,6 +37,9 @@ pub(crate) struct PodPorts {
     address: Option<Ipv4Addr>,
     redirect: Option<Redirect>,
     bound: Mutex<HashSet<u16>>,
+    /// The ports of ::1 at which servers that take no IPv4 connections listen, by the port that
+    /// they asked for: pods have no IPv6 address.
+    ipv6_only: Mutex<HashMap<u16, u16>>,
     connecting: Arc<Semaphore>,
 }
 
@@ -47,6 +50,7 @@ impl PodPorts {
             address,
             redirect,
             bound: Mutex::default(),
+            ipv6_only: Mutex::default(),
             connecting: Arc::new(Semaphore::new(CONNECTING)),
         }
     }
@@ -57,14 +61,52 @@ impl PodPorts {
         address::own(address, self.address?)
     }
 
+    /// Returns where a server that takes no IPv4 connections listens instead of at `port`: at a
+    /// port of ::1 that the kernel chooses, or the one that it chose for this port before, so
+    /// that a second server of the pod finds it in use.
+    fn ipv6_only_listener(&self, port: u16) -> SocketAddr {
+        let chosen = self.ipv6_only.lock().get(&port).copied();
+        SocketAddr::from((Ipv6Addr::LOCALHOST, chosen.unwrap_or(0)))
+    }
+
     /// Returns the destination of a connection instead of `address`.
     fn destination(&self, address: SocketAddr) -> Option<SocketAddr> {
         let redirected = self
             .redirect
             .and_then(|Redirect { from, to }| address::replaced(address, from, to));
-        redirected.or_else(|| {
+        if let Some(address) = redirected {
+            return Some(address);
+        }
+        let is_local = address.ip() == Ipv6Addr::LOCALHOST;
+        let ipv6_only = self.ipv6_only.lock().get(&address.port()).copied();
+        let ipv6_only = ipv6_only.map(|port| SocketAddr::from((Ipv6Addr::LOCALHOST, port)));
+        ipv6_only.filter(|_| is_local).or_else(|| {
             self.listener(address)
                 .filter(|own| self.bound.lock().contains(&own.port()))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_pod_reaches_its_servers_of_ipv6_only_at_the_ports_that_they_asked_for() {
+        let ports = PodPorts::new(Some(Ipv4Addr::new(127, 16, 0, 9)), None);
+        let destination = |address: &str| {
+            let found = ports.destination(address.parse().unwrap());
+            found.map(|address| address.to_string())
+        };
+        assert_eq!(destination("[::1]:80"), None);
+        assert_eq!(ports.ipv6_only_listener(80).to_string(), "[::1]:0");
+        ports.bound.lock().insert(80);
+        assert_eq!(destination("[::1]:80").unwrap(), "[::ffff:127.16.0.9]:80");
+        ports.ipv6_only.lock().insert(80, 45678);
+        assert_eq!(ports.ipv6_only_listener(80).to_string(), "[::1]:45678");
+        assert_eq!(destination("[::1]:80").unwrap(), "[::1]:45678");
+        assert_eq!(destination("127.0.0.1:80").unwrap(), "127.16.0.9:80");
+        assert_eq!(destination("[fd00::1]:80"), None);
     }
 }

@@ -1,6 +1,11 @@
 //! Answers the notifications of a container.
 
-use std::{io, net::SocketAddr, os::fd::OwnedFd, sync::Arc};
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+    os::fd::OwnedFd,
+    sync::Arc,
+};
 
 use tokio::io::Interest;
 
@@ -56,12 +61,14 @@ fn respond(listener: &Arc<Listener>, received: Notification, ports: &Arc<PodPort
     };
     match received.call {
         Call::Bind => {
-            let error = notification::execute(Call::Bind, &socket, address);
+            let mut error = notification::execute(Call::Bind, &socket, address);
             if error == 0 {
                 ports.bound.lock().insert(address.port());
+            } else if error == libc::EINVAL && address.is_ipv6() {
+                error = bind_ipv6_only(&socket, address.port(), ports);
             }
-            // An IPv6 socket that takes no IPv4 addresses, and a socket of another network
-            // namespace, cannot have the pod's address.
+            // A socket that has an address, and a socket of another network namespace, cannot
+            // have the pod's address.
             let is_elsewhere = matches!(error, libc::EINVAL | libc::EADDRNOTAVAIL);
             let answer = if is_elsewhere {
                 Answer::Continue
@@ -90,6 +97,21 @@ fn respond(listener: &Arc<Listener>, received: Notification, ports: &Arc<PodPort
             });
         }
     }
+}
+
+/// Binds a socket that takes no IPv4 connections, and so cannot have the pod's address; returns
+/// the error number, or 0.
+fn bind_ipv6_only(socket: &OwnedFd, port: u16, ports: &PodPorts) -> i32 {
+    let address = ports.ipv6_only_listener(port);
+    let error = notification::execute(Call::Bind, socket, address);
+    if error == 0
+        && let Ok(socket) = socket.try_clone()
+        // The type does not matter for its address.
+        && let Ok(chosen) = TcpListener::from(socket).local_addr()
+    {
+        ports.ipv6_only.lock().insert(port, chosen.port());
+    }
+    error
 }
 
 /// Returns the socket and the address in place of the one that the process gave; `None` if the
