@@ -19,9 +19,13 @@ pub(crate) fn kill_cluster(stage: &Stage, mut rng: StdRng) {
         // end.
         pause(&mut rng, 500..40_000);
         let Some(pid) = stage.machine.pid() else {
-            stage
-                .tally
-                .fail("the cluster that was started does not run".into());
+            let status = stage.machine.longshore(&["status", "--output", "json"]);
+            stage.tally.fail(format!(
+                "the cluster that was started does not run: {} {}\n{}",
+                status.out,
+                status.err,
+                last_lines(&status.json())
+            ));
             return;
         };
         machine::signal(pid, "KILL");
@@ -40,6 +44,15 @@ pub(crate) fn kill_cluster(stage: &Stage, mut rng: StdRng) {
             return;
         }
     }
+}
+
+/// The end of the log that a status names.
+fn last_lines(status: &serde_json::Value) -> String {
+    let path = status["log"].as_str().unwrap_or_default();
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| error.to_string());
+    let mut lines: Vec<&str> = text.lines().rev().take(30).collect();
+    lines.reverse();
+    lines.join("\n")
 }
 
 /// Makes the server reject, delay and abort some requests for a while.

@@ -89,6 +89,11 @@ impl Responder {
         let mut response = Response::new(body);
         *response.status_mut() = exchange.head.status;
         *response.headers_mut() = exchange.head.headers.clone();
+        // As API servers say it. Otherwise clients keep responses, for example the version of the
+        // server, and do not make all requests of the recording.
+        let no_cache = HeaderValue::from_static("no-cache, private");
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, no_cache);
         response
     }
 }
