@@ -147,7 +147,12 @@ async fn available(
         let query = format!("labelSelector={}", selector.replace('=', "%3D"));
         let mut done = std::collections::HashSet::new();
         let mut watch = Watch::open(client, PATH, &query).await?;
-        while let Some(event) = watch.next().await? {
+        loop {
+            // A server may end a watch at any time. Another begins with all objects.
+            let Some(event) = watch.next().await? else {
+                watch = Watch::open(client, PATH, &query).await?;
+                continue;
+            };
             let object = &event["object"];
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             match is_complete(object, replicas) {
@@ -158,7 +163,6 @@ async fn available(
                 return Ok(());
             }
         }
-        Err(Failure::from("the watch of the Deployments ended"))
     };
     tokio::time::timeout(TIMEOUT, wait)
         .await
