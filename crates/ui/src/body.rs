@@ -52,7 +52,7 @@ fn with_type(status: StatusCode, content_type: &'static str, body: Body) -> Resp
 }
 
 /// What each response says: scripts and styles come only from this server, no other page may
-/// show this one in a frame, and nothing is stored or sent to other sites.
+/// show this page in a frame, and nothing is stored or sent to other sites.
 const SECURITY_HEADERS: &[(&str, &str)] = &[
     (
         "content-security-policy",

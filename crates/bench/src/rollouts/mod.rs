@@ -151,6 +151,7 @@ async fn available(
             // A server may end a watch at any time. Another begins with all objects.
             let Some(event) = watch.next().await? else {
                 watch = Watch::open(client, PATH, &query).await?;
+                done.clear();
                 continue;
             };
             let object = &event["object"];

@@ -23,7 +23,7 @@ const MAX_LISTED: usize = 20;
 /// kubeconfig and runs until Ctrl-C.
 ///
 /// Requests match by method, path, query and body. The responses to equal requests are used
-/// in their order; the last one to a GET request is repeated. A request that was not
+/// in their order; the last response to a GET request is repeated. A request that was not
 /// recorded gets an error with the reason NotRecorded, which names the nearest recorded
 /// request, and the exit code is 1 unless that of the command is another error.
 #[derive(Debug, Args)]

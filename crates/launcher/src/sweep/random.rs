@@ -1,5 +1,5 @@
-//! Random samples of combinations. The same seed gives the same samples, in every release: that
-//! is why the generator is not one of a library.
+//! Random samples of combinations. The same seed gives the same samples in every release. The
+//! generators of libraries do not promise that, so this module has its own.
 
 use std::collections::BTreeSet;
 
