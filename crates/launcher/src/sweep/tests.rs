@@ -54,6 +54,7 @@ fn invalid_values_are_refused_with_the_rule() {
     insta::assert_snapshot!(rule("1,,2"), @"a value is empty: write NAME=VALUE,VALUE; a list in longshore.toml can contain an empty string");
     insta::assert_snapshot!(rule("1..x"), @"1..x is not a range: write FROM..TO, as in 1..5 or 0.1..1.0; a list in longshore.toml can contain any string");
     insta::assert_snapshot!(rule("5..1"), @"5..1: the end of a range must not be below its beginning");
+    insta::assert_snapshot!(rule("1..99999999999999999999"), @"1..99999999999999999999: the integers of a range are limited to 64 bits; write 1.0..1e30 for real numbers");
     insta::assert_snapshot!(rule("0..1:log"), @"0..1:log: a logarithmic scale needs a beginning above 0");
     insta::assert_snapshot!(rule("1..2:cubic"), @r#"unknown scale "cubic" in 1..2:cubic: write 1..TO:log"#);
     insta::assert_snapshot!(rule("0.1..0.5,1"), @"0.1..0.5 is a range of real numbers, which cannot be combined with other values");

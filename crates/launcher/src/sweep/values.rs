@@ -168,6 +168,15 @@ fn range(text: &str) -> Result<Option<Range>, String> {
         scale(from > 0)?;
         return Ok(Some(Range::Integers { from, to, log }));
     }
+    let is_integer = |text: &str| {
+        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+        !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+    };
+    if is_integer(from) && is_integer(to) {
+        return Err(format!(
+            "{text}: the integers of a range are limited to 64 bits; write 1.0..1e30 for real numbers"
+        ));
+    }
     let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
     let (from, to) = number(from).zip(number(to)).ok_or_else(wrong)?;
     is_ordered(from <= to)?;
