@@ -4,6 +4,26 @@ use serde_json::{Value, json};
 
 use crate::json::{self, Object};
 
+/// Taints a new node as not ready, so that no pod is assigned to it before it reports that it
+/// is ready. As Kubernetes' admission plugin `TaintNodesByCondition`.
+pub(crate) fn on_create(object: &mut Object) {
+    let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+    let taints = json::child(object, "spec")
+        .entry("taints")
+        .or_insert(Value::Null);
+    match taints {
+        Value::Null => *taints = json!([taint]),
+        Value::Array(list) if !list.iter().any(|old| is_same(old, &taint)) => list.push(taint),
+        _ => {}
+    }
+}
+
+fn is_same(left: &Value, right: &Value) -> bool {
+    ["key", "effect"]
+        .iter()
+        .all(|&name| left[name] == right[name])
+}
+
 /// Sets the networks, and the allocatable resources to the capacity.
 pub(crate) fn fill(object: &mut Object) {
     networks(json::child(object, "spec"));

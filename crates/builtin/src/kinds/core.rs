@@ -92,6 +92,7 @@ pub(super) static KINDS: &[KindRules] = &[
         fields: &["spec.unschedulable"],
         sent_status: SentStatus::Kept,
         fill: defaults::node::fill,
+        on_create: defaults::node::on_create,
         validate: validate::node::node,
         validate_update: validate::node::node_change,
         columns: columns::NODE,

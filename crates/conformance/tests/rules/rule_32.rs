@@ -63,6 +63,29 @@ async fn rule_32_a_pods_defaults() {
 }
 
 #[tokio::test]
+async fn rule_32_a_new_node_is_tainted_as_not_ready() {
+    let test = ApiTest::start().await;
+    let nodes = test.cluster_path("v1", "nodes");
+    let not_ready = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+    let other = json!({"key": "other", "value": "yes", "effect": "NoExecute"});
+    for (name, sent, expected) in [
+        ("plain", json!(null), json!([not_ready])),
+        ("other", json!([other]), json!([other, not_ready])),
+        ("same", json!([not_ready]), json!([not_ready])),
+    ] {
+        let name = format!("{}-{name}", test.namespace());
+        let node = json!({"metadata": {"name": name}, "spec": {"taints": sent}});
+        test.create(&nodes, &node).await;
+        let path = format!("{nodes}/{name}");
+        assert_eq!(test.get(&path).await.json()["spec"]["taints"], expected);
+        let patch = json!({"spec": {"taints": []}});
+        let response = test.patch(&path, PatchType::Merge, &patch).await;
+        assert_eq!(response.json()["spec"]["taints"], json!(null));
+        test.delete(&path).await;
+    }
+}
+
+#[tokio::test]
 async fn rule_32_a_containers_defaults() {
     let test = ApiTest::start().await;
     let pods = test.path("v1", "pods");
