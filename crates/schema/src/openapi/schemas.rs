@@ -10,7 +10,7 @@ use super::{
     extension::{KIND, kind_value},
 };
 use crate::{
-    ListType, Strategy, TypeRef, definitions::reference, packages, registry, roots::ROOTS,
+    ListType, Strategy, TypeRef, definitions::reference, packages, registry,
 };
 
 /// The types of bodies that all groups share.
@@ -86,21 +86,10 @@ pub(super) fn of_kinds<'a, K: Describe + 'a>(
     definitions
 }
 
-/// The kinds of the definitions. Options and events are kinds in every group
-/// and version.
+/// The kinds of definitions that belong to no group. Options and events are kinds
+/// in every group and version.
 fn kind_annotations(versions: &BTreeSet<(String, String)>) -> HashMap<String, Vec<Value>> {
     let mut kind_annotations = HashMap::new();
-    for root in ROOTS {
-        let Some(package) = packages::of(root.group, root.version) else {
-            continue;
-        };
-        for kind in std::iter::once(root.kind).chain(root.list_kind) {
-            kind_annotations.insert(
-                format!("{package}.{kind}"),
-                vec![kind_value(root.group, root.version, kind)],
-            );
-        }
-    }
     for kind in ["DeleteOptions", "WatchEvent"] {
         let kinds = versions
             .iter()
