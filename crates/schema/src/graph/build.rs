@@ -11,7 +11,10 @@ use crate::{
 };
 
 impl Graph {
-    pub(super) fn build(definitions: impl Iterator<Item = (&'static str, Outline<'static>)>, facts: &Facts) -> Self {
+    pub(super) fn build(
+        definitions: impl Iterator<Item = (&'static str, Outline<'static>)>,
+        facts: &Facts,
+    ) -> Self {
         let zeros = zeros::read();
         let mut graph = Self::default();
         // Create the nodes of all definitions first because they refer to one
@@ -61,7 +64,11 @@ impl Graph {
         TypeRef(u32::try_from(self.nodes.len() - 1).expect("the graph has a few thousand nodes"))
     }
 
-    fn fields(&mut self, schema: &Outline<'static>, facts: Option<&HashMap<&'static str, Fact>>) -> Contents {
+    fn fields(
+        &mut self,
+        schema: &Outline<'static>,
+        facts: Option<&HashMap<&'static str, Fact>>,
+    ) -> Contents {
         let Some(properties) = &schema.properties else {
             return Contents::Nothing;
         };

@@ -9,9 +9,7 @@ use super::{
     custom::{self, Describe},
     extension::{KIND, kind_value},
 };
-use crate::{
-    ListType, Strategy, TypeRef, definitions::reference, packages, registry,
-};
+use crate::{ListType, Strategy, TypeRef, definitions::reference, packages, registry};
 
 /// The types of bodies that all groups share.
 pub(super) const SHARED: [&str; 4] = ["DeleteOptions", "Patch", "Status", "WatchEvent"];
