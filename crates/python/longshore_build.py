@@ -4,6 +4,9 @@ maturin builds either extension modules or programs. This backend builds the pro
 Cargo and gives it to maturin as a data file; the installer puts it into the folder with the
 programs of the environment. Everything else is maturin's.
 
+Cargo compiles the code of the extension module together with the program, on all cores.
+maturin then only links it.
+
 `MATURIN_PEP517_ARGS="--zig --compatibility manylinux2014"` builds for old Linux
 distributions: maturin links the extension module with zig, and cargo-zigbuild the program.
 """
@@ -16,6 +19,8 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 
 import maturin
@@ -37,6 +42,10 @@ __all__ = [
 MANIFESTS = [Path("crates/python/Cargo.toml"), Path("Cargo.toml")]
 # pyproject.toml names this folder; maturin fails if it does not exist.
 DATA = Path("data")
+# The extension module needs only the stable ABI. With this description of it, PyO3 does not
+# depend on the Python of the build: Cargo compiles PyO3 once for the run here and that of
+# maturin, and not again for another Python.
+PYO3_CONFIG = Path(__file__).resolve().with_name("pyo3-config.txt")
 
 
 #: What links for old Linux distributions.
@@ -87,27 +96,39 @@ prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 def _data(program: bool):
     scripts = DATA / "scripts"
     scripts.mkdir(parents=True, exist_ok=True)
+    before = dict(os.environ)
     try:
         if program:
+            os.environ.update(_pyo3_settings())
             shutil.copy2(_program(), scripts / "longshore")
         yield
     finally:
+        os.environ.clear()
+        os.environ.update(before)
         shutil.rmtree(DATA)
 
 
+def _pyo3_settings() -> dict[str, str]:
+    """The environment with which maturin compiles PyO3, for both runs of Cargo."""
+    has_abi = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+    if not has_abi:
+        return {}
+    return {"PYO3_BUILD_EXTENSION_MODULE": "1", "PYO3_CONFIG_FILE": str(PYO3_CONFIG)}
+
+
 def _program() -> Path:
-    """Builds the program, and returns its path."""
+    """Builds the program and the code of the extension module; returns the program's path."""
     command = ["cargo", "build"]
     if _uses_zig():
         # The version of glibc for manylinux2014.
         target = f"{platform.machine()}-unknown-linux-gnu.2.17"
         command = ["cargo", "zigbuild", "--target", target]
     manifest = next(path for path in MANIFESTS if path.exists())
-    # With the features of the extension module, so that Cargo builds the libraries once. Not
+    # Both packages, so that Cargo builds the libraries once, with the features of both. Not
     # `--locked`: Cargo removes crates from Cargo.lock that a source distribution does not have.
     command += ["--manifest-path", str(manifest), "--profile", "wheel"]
     command += ["--package", "longshore-cli", "--bin", "longshore"]
-    command += ["--package", "longshore-python", "--features", "longshore-python/program"]
+    command += ["--package", "longshore-extension", "--lib"]
     command += ["--message-format", "json-render-diagnostics"]
     output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
     for line in output.splitlines():

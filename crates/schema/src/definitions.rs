@@ -1,53 +1,77 @@
-//! The schemas of the built-in types by name, in OpenAPI v3 style.
+//! The schemas of the built-in types by name, in OpenAPI v3 style: the files
+//! `facts/definitions.txt` and `facts/descriptions.txt`, which the test
+//! `definitions` generates from the types of k8s-openapi.
+//!
+//! A line of both files is the name of a definition, a space, and JSON: the
+//! schema without descriptions, or the descriptions by property. The
+//! description of the definition itself has the key `""`. Most programs need
+//! only the type graph, for which the descriptions are not read.
 
-use std::sync::OnceLock;
+use std::{collections::BTreeMap, sync::OnceLock};
 
-use schemars::{SchemaGenerator, generate::SchemaSettings};
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use crate::{
-    packages,
-    roots::{ROOTS, SHARED},
-};
+static SCHEMAS: &str = include_str!("facts/definitions.txt");
+static DESCRIPTIONS: &str = include_str!("facts/descriptions.txt");
 
 /// The prefix of references to definitions in a document.
 pub(crate) const DEFINITIONS: &str = "#/components/schemas/";
 
-/// All definitions; built on first use.
-pub(crate) fn definitions() -> &'static Map<String, Value> {
-    static ALL: OnceLock<Map<String, Value>> = OnceLock::new();
-    ALL.get_or_init(build)
+/// What the type graph takes from a schema.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Outline<'a> {
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<&'a str>,
+    pub(crate) format: Option<&'a str>,
+    #[serde(borrow)]
+    pub(crate) properties: Option<BTreeMap<&'a str, Outline<'a>>>,
+    pub(crate) items: Option<Box<Outline<'a>>>,
+    pub(crate) additional_properties: Option<Box<Outline<'a>>>,
+    #[serde(rename = "$ref")]
+    reference: Option<&'a str>,
+    all_of: Vec<Outline<'a>>,
 }
 
-fn build() -> Map<String, Value> {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.definitions_path = DEFINITIONS.into();
-        settings.meta_schema = None;
-    });
-    let mut generator = SchemaGenerator::new(settings);
-    for add in SHARED {
-        add(&mut generator);
+impl<'a> Outline<'a> {
+    /// The definition that the schema refers to, directly or through `allOf`.
+    pub(crate) fn reference(&self) -> Option<&'a str> {
+        self.reference
+            .or_else(|| self.all_of.first()?.reference)?
+            .strip_prefix(DEFINITIONS)
     }
-    for root in ROOTS {
-        (root.add)(&mut generator);
+}
+
+/// The names of all definitions and what the type graph takes from them, sorted.
+pub(crate) fn outlines() -> impl Iterator<Item = (&'static str, Outline<'static>)> {
+    lines(SCHEMAS).map(|(name, schema)| (name, parsed(schema)))
+}
+
+/// All definitions, with descriptions; built on first use.
+pub(crate) fn definitions() -> &'static Map<String, Value> {
+    static ALL: OnceLock<Map<String, Value>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let mut definitions: Map<String, Value> = lines(SCHEMAS)
+            .map(|(name, schema)| (name.to_owned(), parsed(schema)))
+            .collect();
+        for (name, texts) in lines(DESCRIPTIONS) {
+            if let Some(definition) = definitions.get_mut(name) {
+                describe(definition, parsed(texts));
+            }
+        }
+        definitions
+    })
+}
+
+fn describe(definition: &mut Value, texts: BTreeMap<String, Value>) {
+    for (property, text) in texts {
+        if property.is_empty() {
+            definition["description"] = text;
+        } else {
+            definition["properties"][property]["description"] = text;
+        }
     }
-    let mut definitions = generator.take_definitions(false);
-    for root in ROOTS {
-        let Some(list_kind) = root.list_kind else {
-            continue;
-        };
-        let Some(package) = packages::of(root.group, root.version) else {
-            continue;
-        };
-        definitions.insert(
-            format!("{package}.{list_kind}"),
-            list_definition(&package, root.kind),
-        );
-    }
-    for (name, definition) in &mut definitions {
-        correct(name, definition);
-    }
-    definitions
 }
 
 /// The definition that a schema refers to, directly or through `allOf`.
@@ -58,72 +82,25 @@ pub(crate) fn reference(schema: &Value) -> Option<&str> {
         .strip_prefix(DEFINITIONS)
 }
 
-/// The definition of the list of a kind.
-fn list_definition(package: &str, kind: &str) -> Value {
-    json!({
-        "description": format!("A list of {kind} objects."),
-        "type": "object",
-        "properties": {
-            "apiVersion": {"description": "The version of the list's format.", "type": "string"},
-            "items": {
-                "description": format!("The {kind} objects."),
-                "type": "array",
-                "items": {"$ref": format!("{DEFINITIONS}{package}.{kind}")},
-            },
-            "kind": {"description": "The kind of the list.", "type": "string"},
-            "metadata": {
-                "description": "The version of the list, and the token of its next page.",
-                "$ref": format!("{DEFINITIONS}{}.ListMeta", packages::META),
-            },
-        },
-        "required": ["items"],
+/// The names of the definitions of kinds.
+#[cfg(test)]
+pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, longshore_model::Gvk)> {
+    definitions().iter().filter_map(|(name, definition)| {
+        let kind = &definition.get("x-kubernetes-group-version-kind")?[0];
+        let word = |key: &str| kind[key].as_str().unwrap_or_default();
+        let api_version = match word("group") {
+            "" => word("version").to_owned(),
+            group => format!("{group}/{}", word("version")),
+        };
+        let gvk = longshore_model::Gvk::from_api_version(&api_version, word("kind"));
+        Some((name.as_str(), gvk))
     })
 }
 
-/// Converts a definition to the form that an API server publishes.
-fn correct(name: &str, definition: &mut Value) {
-    let Some(fields) = definition.as_object_mut() else {
-        return;
-    };
-    match name.rsplit('.').next() {
-        Some("Quantity") => {
-            fields.remove("x-kubernetes-int-or-string");
-            fields.insert(
-                "oneOf".to_owned(),
-                json!([{"type": "string"}, {"type": "number"}]),
-            );
-        }
-        Some("IntOrString") => {
-            fields.remove("x-kubernetes-int-or-string");
-            fields.insert("format".to_owned(), "int-or-string".into());
-            fields.insert(
-                "oneOf".to_owned(),
-                json!([{"type": "integer"}, {"type": "string"}]),
-            );
-        }
-        // Any JSON value.
-        Some("JSON") => {
-            fields.remove("type");
-        }
-        _ => {}
-    }
-    // Metadata is optional in Kubernetes, although the Rust types require it.
-    if let Some(required) = fields.get_mut("required").and_then(Value::as_array_mut) {
-        required.retain(|field| field != "metadata");
-        if required.is_empty() {
-            fields.remove("required");
-        }
-    }
-    let Some(properties) = fields.get_mut("properties").and_then(Value::as_object_mut) else {
-        return;
-    };
-    for property in properties.values_mut().filter_map(Value::as_object_mut) {
-        // `$ref` overrides all other keywords next to it, so a description
-        // needs `allOf`.
-        if property.len() > 1
-            && let Some(reference) = property.remove("$ref")
-        {
-            property.insert("allOf".to_owned(), json!([{"$ref": reference}]));
-        }
-    }
+fn lines(file: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    file.lines().filter_map(|line| line.split_once(' '))
+}
+
+fn parsed<T: Deserialize<'static>>(json: &'static str) -> T {
+    serde_json::from_str(json).expect("the file is a part of the program, and tests read all of it")
 }

@@ -1,7 +1,7 @@
 //! Descriptions of the built-in Kubernetes types: fields, patch and list rules,
 //! protobuf field numbers, and OpenAPI documents.
 //!
-//! The types come from `k8s-openapi`. Properties that its schemas lack (merge
+//! The schemas are those of `k8s-openapi`. Properties that they lack (merge
 //! keys, list types, protobuf numbers) are in the tables under `src/facts`. The
 //! crate does no I/O and needs no clock. All tables are built on first use.
 
@@ -18,7 +18,6 @@ mod packages;
 mod parse;
 pub mod protobuf;
 mod registry;
-mod roots;
 pub mod strategic;
 pub mod structural;
 mod zeros;

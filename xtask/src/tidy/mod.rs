@@ -53,7 +53,8 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
     ("longshore", &["client", "recording", "resolver", "launcher", "zenml", "model", "embedded"], &[]),
     ("features", &[], &[]),
     ("cli", &["longshore", "embedded", "files", "ui"], &[]),
-    ("python", &["longshore", "embedded", "cli"], &[]),
+    ("extension", &["longshore", "embedded"], &[]),
+    ("python", &["extension", "cli"], &["longshore"]),
     ("conformance", &["longshore", "embedded", "node-api"], &["model", "node"]),
     ("bench", &["longshore", "embedded", "features"], &[]),
 ];

@@ -3,25 +3,27 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value};
-
 use super::{Contents, Graph, Node, Shape, TypeRef};
 use crate::{
-    definitions::reference,
+    definitions::Outline,
     facts::{Fact, Facts},
     zeros,
 };
 
 impl Graph {
-    pub(super) fn build(definitions: &Map<String, Value>, facts: &Facts) -> Self {
+    pub(super) fn build(
+        definitions: impl Iterator<Item = (&'static str, Outline<'static>)>,
+        facts: &Facts,
+    ) -> Self {
         let zeros = zeros::read();
         let mut graph = Self::default();
         // Create the nodes of all definitions first because they refer to one
         // another.
-        for (name, schema) in definitions {
+        let definitions: Vec<_> = definitions.collect();
+        for (name, schema) in &definitions {
             let shape = special(name).unwrap_or_else(|| shape_of(schema));
             let fact = facts
-                .get(name)
+                .get(*name)
                 .and_then(|facts| facts.get(""))
                 .copied()
                 .unwrap_or_default();
@@ -29,23 +31,23 @@ impl Graph {
                 shape,
                 contents: Contents::Nothing,
                 fact,
-                definition: Some(name.clone()),
+                definition: Some(name),
                 omits_zero: false,
                 narrow: false,
                 always: zeros
-                    .get(name)
+                    .get(*name)
                     .map_or_else(Vec::new, |zeros| zeros.always.clone()),
             };
             let reference = graph.push(node);
-            graph.definitions.insert(name.clone(), reference);
+            graph.definitions.insert(*name, reference);
         }
-        for (name, schema) in definitions {
+        for (name, schema) in &definitions {
             let Some(&TypeRef(index)) = graph.definitions.get(name) else {
                 continue;
             };
             if graph.nodes[index as usize].shape == Shape::Object {
-                let contents = graph.fields(schema, facts.get(name));
-                if let (Contents::Fields(fields), Some(zeros)) = (&contents, zeros.get(name)) {
+                let contents = graph.fields(schema, facts.get(*name));
+                if let (Contents::Fields(fields), Some(zeros)) = (&contents, zeros.get(*name)) {
                     for TypeRef(field) in zeros.omitted.iter().filter_map(|name| fields.get(*name))
                     {
                         graph.nodes[*field as usize].omits_zero = true;
@@ -62,20 +64,24 @@ impl Graph {
         TypeRef(u32::try_from(self.nodes.len() - 1).expect("the graph has a few thousand nodes"))
     }
 
-    fn fields(&mut self, schema: &Value, facts: Option<&HashMap<&'static str, Fact>>) -> Contents {
-        let Some(properties) = schema["properties"].as_object() else {
+    fn fields(
+        &mut self,
+        schema: &Outline<'static>,
+        facts: Option<&HashMap<&'static str, Fact>>,
+    ) -> Contents {
+        let Some(properties) = &schema.properties else {
             return Contents::Nothing;
         };
         let mut fields = HashMap::with_capacity(properties.len());
         for (name, property) in properties {
-            let fact = facts.and_then(|facts| facts.get(name.as_str())).copied();
-            fields.insert(name.clone(), self.add(property, fact.unwrap_or_default()));
+            let fact = facts.and_then(|facts| facts.get(name)).copied();
+            fields.insert(*name, self.add(property, fact.unwrap_or_default()));
         }
         Contents::Fields(fields)
     }
 
-    fn add(&mut self, schema: &Value, fact: Fact) -> TypeRef {
-        if let Some(name) = reference(schema)
+    fn add(&mut self, schema: &Outline<'static>, fact: Fact) -> TypeRef {
+        if let Some(name) = schema.reference()
             && let Some(target) = self.definition(name)
         {
             let node = &self.nodes[target.0 as usize];
@@ -84,7 +90,7 @@ impl Graph {
                 shape: node.shape,
                 contents: Contents::SameAs(target),
                 fact: Fact { atomic, ..fact },
-                definition: Some(name.to_owned()),
+                definition: Some(name),
                 omits_zero: false,
                 narrow: false,
                 always: Vec::new(),
@@ -92,10 +98,8 @@ impl Graph {
         }
         let shape = shape_of(schema);
         let contents = match shape {
-            Shape::List => Contents::Items(self.add(&schema["items"], Fact::default())),
-            Shape::Map => {
-                Contents::Items(self.add(&schema["additionalProperties"], Fact::default()))
-            }
+            Shape::List => self.items(schema.items.as_deref()),
+            Shape::Map => self.items(schema.additional_properties.as_deref()),
             Shape::Object => self.fields(schema, None),
             _ => Contents::Nothing,
         };
@@ -105,9 +109,14 @@ impl Graph {
             fact,
             definition: None,
             omits_zero: false,
-            narrow: schema["format"] == "int32",
+            narrow: schema.format == Some("int32"),
             always: Vec::new(),
         })
+    }
+
+    fn items(&mut self, schema: Option<&Outline<'static>>) -> Contents {
+        let any = Outline::default();
+        Contents::Items(self.add(schema.unwrap_or(&any), Fact::default()))
     }
 }
 
@@ -128,12 +137,12 @@ fn special(definition: &str) -> Option<Shape> {
     })
 }
 
-fn shape_of(schema: &Value) -> Shape {
-    match schema["type"].as_str() {
-        Some("object") if schema["properties"].is_object() => Shape::Object,
-        Some("object") if schema["additionalProperties"].is_object() => Shape::Map,
+fn shape_of(schema: &Outline<'_>) -> Shape {
+    match schema.kind {
+        Some("object") if schema.properties.is_some() => Shape::Object,
+        Some("object") if schema.additional_properties.is_some() => Shape::Map,
         Some("array") => Shape::List,
-        Some("string") => match schema["format"].as_str() {
+        Some("string") => match schema.format {
             Some("byte") => Shape::Bytes,
             _ => Shape::String,
         },

@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::OnceLock};
 use serde_json::Value;
 
 use crate::{
-    definitions::definitions,
+    definitions::outlines,
     facts::{self, Fact, ListType, PatchRule},
 };
 
@@ -67,7 +67,7 @@ impl TypeRef {
     /// The fields of an object, sorted by name; empty for other types.
     pub fn fields(self) -> impl Iterator<Item = (&'static str, Self)> {
         let mut fields: Vec<_> = match graph().contents(self.node()) {
-            Contents::Fields(fields) => fields.iter().map(|(k, v)| (k.as_str(), *v)).collect(),
+            Contents::Fields(fields) => fields.iter().map(|(k, v)| (*k, *v)).collect(),
             _ => Vec::new(),
         };
         fields.sort_unstable_by_key(|(name, _)| *name);
@@ -157,21 +157,21 @@ impl TypeRef {
     /// The definition that the type refers to, if it is not inline.
     #[must_use]
     pub fn definition(self) -> Option<&'static str> {
-        self.node().definition.as_deref()
+        self.node().definition
     }
 }
 
 /// The type graph; built on first use.
 pub(crate) fn graph() -> &'static Graph {
     static GRAPH: OnceLock<Graph> = OnceLock::new();
-    GRAPH.get_or_init(|| Graph::build(definitions(), &facts::read()))
+    GRAPH.get_or_init(|| Graph::build(outlines(), &facts::read()))
 }
 
 /// The type graph of all definitions.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     nodes: Vec<Node>,
-    definitions: HashMap<String, TypeRef>,
+    definitions: HashMap<&'static str, TypeRef>,
 }
 
 #[derive(Debug)]
@@ -179,7 +179,7 @@ struct Node {
     shape: Shape,
     contents: Contents,
     fact: Fact,
-    definition: Option<String>,
+    definition: Option<&'static str>,
     omits_zero: bool,
     narrow: bool,
     always: Vec<(&'static str, Value)>,
@@ -188,7 +188,7 @@ struct Node {
 #[derive(Debug)]
 enum Contents {
     Nothing,
-    Fields(HashMap<String, TypeRef>),
+    Fields(HashMap<&'static str, TypeRef>),
     Items(TypeRef),
     /// The contents are those of the definition's own node.
     SameAs(TypeRef),

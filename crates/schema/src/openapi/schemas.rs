@@ -9,9 +9,7 @@ use super::{
     custom::{self, Describe},
     extension::{KIND, kind_value},
 };
-use crate::{
-    ListType, Strategy, TypeRef, definitions::reference, packages, registry, roots::ROOTS,
-};
+use crate::{ListType, Strategy, TypeRef, definitions::reference, packages, registry};
 
 /// The types of bodies that all groups share.
 pub(super) const SHARED: [&str; 4] = ["DeleteOptions", "Patch", "Status", "WatchEvent"];
@@ -86,21 +84,10 @@ pub(super) fn of_kinds<'a, K: Describe + 'a>(
     definitions
 }
 
-/// The kinds of the definitions. Options and events are kinds in every group
-/// and version.
+/// The kinds of definitions that belong to no group. Options and events are kinds
+/// in every group and version.
 fn kind_annotations(versions: &BTreeSet<(String, String)>) -> HashMap<String, Vec<Value>> {
     let mut kind_annotations = HashMap::new();
-    for root in ROOTS {
-        let Some(package) = packages::of(root.group, root.version) else {
-            continue;
-        };
-        for kind in std::iter::once(root.kind).chain(root.list_kind) {
-            kind_annotations.insert(
-                format!("{package}.{kind}"),
-                vec![kind_value(root.group, root.version, kind)],
-            );
-        }
-    }
     for kind in ["DeleteOptions", "WatchEvent"] {
         let kinds = versions
             .iter()

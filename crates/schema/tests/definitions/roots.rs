@@ -1,4 +1,6 @@
-//! The kinds whose schemas the registry collects, one line per kind.
+//! The kinds that the definitions contain, one line per kind.
+
+use std::borrow::Cow;
 
 use k8s_openapi::{
     ListableResource, Resource,
@@ -25,6 +27,8 @@ pub(crate) struct Root {
     pub(crate) kind: &'static str,
     /// The kind of lists, if there are any.
     pub(crate) list_kind: Option<&'static str>,
+    /// The name of the definition.
+    pub(crate) name: fn() -> Cow<'static, str>,
     pub(crate) add: fn(&mut SchemaGenerator) -> Schema,
 }
 
@@ -43,6 +47,7 @@ const fn request_only<T: Resource + JsonSchema>() -> Root {
         version: T::VERSION,
         kind: T::KIND,
         list_kind: None,
+        name: T::schema_name,
         add: SchemaGenerator::subschema_for::<T>,
     }
 }
