@@ -8,6 +8,7 @@ mod clock;
 mod commands;
 mod complete;
 mod config;
+mod copy_outputs;
 mod embedded;
 mod env;
 mod error;

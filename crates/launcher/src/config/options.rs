@@ -310,6 +310,12 @@ pub struct TaskOptions {
         )
     )]
     pub output_file_limit: Option<Located<u32>>,
+    /// Upload the outputs of running tasks at this interval, too, as in 10m; requires a store
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "TIME", help_heading = "Outputs", display_order = 4)
+    )]
+    pub outputs_every: Option<Text>,
     /// Size of /dev/shm, as in 8Gi
     #[cfg_attr(
         feature = "clap",

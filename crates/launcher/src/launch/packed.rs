@@ -1,17 +1,26 @@
 //! A run whose code is packed: its plan before and after the upload.
 
+use std::borrow::Cow;
+
+use longshore_client::k8s_openapi::ByteString;
 use longshore_diagnosis::names::RunName;
 use tokio::sync::oneshot;
 
 use super::LaunchError;
 use crate::{
     bundle::Bundle,
-    config::RunSpec,
-    outputs::{DEFAULT_MAX_BYTES, DEFAULT_MAX_FILES, MOST_PATTERNS, OutputRequest, OutputsError},
+    config::{RunSpec, Workload},
+    outputs::{
+        DEFAULT_MAX_BYTES, DEFAULT_MAX_FILES, MOST_PATTERNS, OutputRequest, OutputsError,
+        uploads::{LARGEST_UPLOADS, RoleUploads, UPLOADS_FILE, Uploads, folder},
+    },
     plan::{Plan, plan},
-    store::{self, BundleInfo, DeliverOptions, Store, StoreError},
+    store::{self, BundleInfo, DeliverOptions, LONGEST_VALIDITY, Remote, Store, StoreError},
     sweep::METRICS_FILE,
 };
+
+/// The maximum size of the metrics file of a task of a sweep that has no other outputs.
+const LARGEST_METRICS_FILE: u64 = 1 << 30;
 
 /// A run with its packed code, from which its plan follows. [`RunSpec::submit`] combines these
 /// steps; use them separately to show the plan or to report on each step.
@@ -37,11 +46,9 @@ impl PackedRun<'_> {
     ///
     /// # Errors
     /// [`LaunchError::Store`] if the bundle is too large for a Secret, [`LaunchError::Outputs`] if
-    /// the cluster keeps no outputs, and [`LaunchError::Plan`].
+    /// neither the cluster nor a store keeps outputs, and [`LaunchError::Plan`].
     pub fn plan(&self) -> Result<Plan, LaunchError> {
-        if self.spec.has_outputs() && !self.keeps_outputs {
-            return Err(OutputsError::NotKept.into());
-        }
+        self.check_outputs()?;
         let bundle = self.bundle.as_ref();
         let info = bundle.map(|bundle| store::describe(bundle, self.store.as_ref()));
         self.plan_with(info.transpose()?.as_ref())
@@ -57,6 +64,8 @@ impl PackedRun<'_> {
         let (Some(bundle), Some(store)) = (self.bundle.clone(), self.store.clone()) else {
             return self.plan();
         };
+        self.check_outputs()?;
+        let settings = options.settings.clone();
         let (_future, dropped) = oneshot::channel::<()>();
         let stop = futures::future::select(options.stop, dropped);
         let options = DeliverOptions {
@@ -68,32 +77,122 @@ impl PackedRun<'_> {
             tokio::spawn(async move { store::deliver(&bundle, Some(&store), options).await });
         // The task ends with a result, unless the runtime ends.
         let info = delivery.await.map_err(|_| StoreError::Stopped)??;
-        self.plan_with(Some(&info))
+        let mut plan = self.plan_with(Some(&info))?;
+        if let Some(remote) = self.uploads_to() {
+            let uploads = self.sign_uploads(remote, &settings).await?;
+            if let Some(uploads) = uploads {
+                let data = plan.config.data.get_or_insert_default();
+                data.insert(UPLOADS_FILE.to_owned(), ByteString(uploads));
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Whether outputs can be kept.
+    fn check_outputs(&self) -> Result<(), OutputsError> {
+        if self.keeps_outputs || !self.spec.has_outputs() {
+            return Ok(());
+        }
+        match (self.uploads_to(), &self.spec.workload) {
+            (Some(_), _) => Ok(()),
+            (None, Workload::Scheduled(_)) => Err(OutputsError::Scheduled),
+            (None, _) => Err(OutputsError::NotKept),
+        }
+    }
+
+    /// The store to which tasks upload their outputs, if the cluster does not keep them.
+    fn uploads_to(&self) -> Option<&Remote> {
+        let is_scheduled = matches!(self.spec.workload, Workload::Scheduled(_));
+        match &self.store {
+            Some(Store::Remote(remote)) if !self.keeps_outputs && !is_scheduled => Some(remote),
+            _ => None,
+        }
+    }
+
+    /// Signs the URLs with which tasks upload their outputs; `None` if there are no outputs.
+    async fn sign_uploads(
+        &self,
+        remote: &Remote,
+        settings: &[(String, String)],
+    ) -> Result<Option<Vec<u8>>, LaunchError> {
+        let spec = self.with_outputs();
+        let objects = remote.objects(settings)?;
+        let folder = folder(&self.namespace, self.name.as_str());
+        let mut uploads = Uploads::default();
+        let mut tasks: u64 = 0;
+        for role in &spec.roles {
+            let Some(request) = &role.outputs else {
+                continue;
+            };
+            let names = Uploads::names(&role.name, role.count, request);
+            let keys: Vec<String> = names
+                .iter()
+                .map(|name| format!("{folder}/{name}"))
+                .collect();
+            let urls = objects.sign_uploads(&keys, LONGEST_VALIDITY).await?;
+            tasks = tasks.saturating_add(role.count.into());
+            let role_uploads = RoleUploads::of(request.clone(), &urls);
+            uploads.roles.insert(role.name.clone(), role_uploads);
+        }
+        if uploads.roles.is_empty() {
+            return Ok(None);
+        }
+        let bytes = uploads.to_bytes().map_err(StoreError::Read)?;
+        let config = self.plan_config_size()?;
+        match bytes.len().saturating_add(config) > LARGEST_UPLOADS {
+            true => Err(OutputsError::TooManyTasks {
+                tasks,
+                size: bytes.len(),
+                limit: LARGEST_UPLOADS.saturating_sub(config),
+            }
+            .into()),
+            false => Ok(Some(bytes)),
+        }
+    }
+
+    /// The size of the other data in the run's Secret.
+    fn plan_config_size(&self) -> Result<usize, LaunchError> {
+        let data = self.plan()?.config.data.unwrap_or_default();
+        Ok(data.values().map(|value| value.0.len()).sum())
     }
 
     fn plan_with(&self, info: Option<&BundleInfo>) -> Result<Plan, LaunchError> {
-        let with_metrics = self.with_metrics();
-        let spec = with_metrics.as_ref().unwrap_or(self.spec);
-        Ok(plan(spec, &self.name, &self.namespace, info)?)
+        let spec = self.with_outputs();
+        Ok(plan(&spec, &self.name, &self.namespace, info)?)
     }
 
-    /// The specification of a sweep whose metrics files the cluster keeps.
-    fn with_metrics(&self) -> Option<RunSpec> {
-        if !self.keeps_outputs || !self.spec.code || self.spec.sweep.is_none() {
-            return None;
+    /// The specification with what follows from the cluster and the store: the metrics files of a
+    /// sweep are outputs, and the store is known to whoever fetches them.
+    fn with_outputs(&self) -> Cow<'_, RunSpec> {
+        let store = self.uploads_to();
+        let has_metrics = self.spec.code && self.spec.sweep.is_some();
+        let has_place = self.keeps_outputs || store.is_some();
+        if !has_place || !(has_metrics || self.spec.has_outputs()) {
+            return Cow::Borrowed(self.spec);
         }
         let mut spec = self.spec.clone();
         for role in &mut spec.roles {
-            let outputs = role.outputs.get_or_insert_with(|| OutputRequest {
-                patterns: Vec::new(),
-                max_bytes: DEFAULT_MAX_BYTES,
-                max_files: DEFAULT_MAX_FILES,
-                scheduled: false,
-            });
-            if outputs.patterns.len() < MOST_PATTERNS {
-                outputs.patterns.push(METRICS_FILE.to_owned());
+            if has_metrics {
+                let outputs = role.outputs.get_or_insert_with(|| OutputRequest {
+                    patterns: Vec::new(),
+                    max_bytes: match store {
+                        // Each task then has only one object.
+                        Some(_) => LARGEST_METRICS_FILE,
+                        None => DEFAULT_MAX_BYTES,
+                    },
+                    max_files: DEFAULT_MAX_FILES,
+                    scheduled: false,
+                    store: None,
+                    every: None,
+                });
+                if outputs.patterns.len() < MOST_PATTERNS {
+                    outputs.patterns.push(METRICS_FILE.to_owned());
+                }
+            }
+            if let Some(outputs) = &mut role.outputs {
+                outputs.store = store.map(ToString::to_string);
             }
         }
-        Some(spec)
+        Cow::Owned(spec)
     }
 }

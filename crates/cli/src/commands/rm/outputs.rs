@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use longshore::launcher::RunSummary;
+use longshore::launcher::{Run, RunSummary, run_outputs};
 
 use crate::{target::Target, ui};
 
@@ -10,11 +10,22 @@ use crate::{target::Target, ui};
 pub(super) struct RemovedOutputs {
     /// Namespaces and names.
     runs: BTreeSet<(String, String)>,
+    /// The runs whose tasks upload outputs to a store, with the store.
+    stored: Vec<(Run, String)>,
 }
 
 impl RemovedOutputs {
     /// The chosen runs, and the runs of chosen schedules.
-    pub(super) fn of(all: &[RunSummary], chosen: &[&RunSummary]) -> Self {
+    pub(super) async fn of(target: &Target, all: &[RunSummary], chosen: &[&RunSummary]) -> Self {
+        let mut stored = Vec::new();
+        if target.outputs().is_none() {
+            for run in chosen {
+                // Without the permission to read, or with an invalid annotation, there is no store.
+                let stores = run_outputs::stores(target.cluster(), &run.run).await;
+                let stores = stores.unwrap_or_default().into_iter();
+                stored.extend(stores.map(|store| (run.run.clone(), store)));
+            }
+        }
         let is_chosen = |run: &&RunSummary| {
             chosen.iter().any(|removed| {
                 let is_of_schedule = run.run.schedule.as_ref() == Some(&removed.run.name);
@@ -27,11 +38,25 @@ impl RemovedOutputs {
             runs: runs
                 .map(|run| (run.run.namespace.clone(), run.run.name.to_string()))
                 .collect(),
+            stored,
         }
     }
 
-    /// Removes them, if the cluster keeps outputs.
+    /// Removes them, as far as the client is permitted to.
     pub(super) async fn remove(self, target: &Target) {
+        let mut freed: u64 = 0;
+        for (run, store) in &self.stored {
+            match run_outputs::remove_stored(store, run).await {
+                Ok(bytes) => freed = freed.saturating_add(bytes),
+                Err(error) => ui::warning(format!(
+                    "the outputs of {} were not removed from {store}/outputs/{}/{}: {error}",
+                    run.name, run.namespace, run.name
+                )),
+            }
+        }
+        if freed > 0 {
+            ui::note(format!("Freed {} of outputs.", ui::size(freed)));
+        }
         let Some(local) = target.outputs() else {
             return;
         };
