@@ -228,6 +228,9 @@ fn a_sweep_has_the_metrics_of_its_files() {
 #[test]
 fn without_a_store_the_run_is_refused_with_the_remedy() {
     let there = Elsewhere::new();
+    let long = ["run", "--timeout", "8d", "--", "sh", "train.sh"];
+    let long = there.longshore(&long).expect(0);
+    assert!(long.err.contains("longer than 7 days"), "{}", long.err);
     there
         .machine
         .write("longshore.toml", "outputs = ['*.json']\n");

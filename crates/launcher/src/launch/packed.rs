@@ -88,6 +88,13 @@ impl PackedRun<'_> {
         Ok(plan)
     }
 
+    /// Whether tasks may still run when the URLs for the upload of their outputs have expired.
+    #[must_use]
+    pub fn may_outlive_uploads(&self) -> bool {
+        let has_uploads = self.uploads_to().is_some() && self.spec.has_outputs();
+        has_uploads && self.spec.timeout > Some(LONGEST_VALIDITY)
+    }
+
     /// Whether outputs can be kept.
     fn check_outputs(&self) -> Result<(), OutputsError> {
         if self.keeps_outputs || !self.spec.has_outputs() {
