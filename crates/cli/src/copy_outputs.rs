@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
 use longshore::{
     client::{Item, kinds::Pod},
     launcher::{
@@ -17,6 +16,7 @@ use tokio::runtime::Handle;
 
 use crate::{
     error::{Error, Kind, Result},
+    fetch_outputs,
     place::{self, Place, task_of},
     target::Target,
 };
@@ -55,7 +55,7 @@ pub(crate) async fn copy(
         role: Some(task.role),
         index: Some(task.index),
     };
-    let files = RunFiles::find(target.outputs(), cluster, &run, &choice, Timestamp::now()).await;
+    let files = fetch_outputs::find(target, &run, &choice).await;
     // Why the container cannot be reached says more.
     let Ok(files) = files else {
         return Ok(None);

@@ -19,6 +19,7 @@ use longshore::{
 use tokio::runtime::Handle;
 
 use crate::{
+    claim_reader::{self, PodTemplate},
     error::{Error, Kind, Result},
     progress::Spinner,
     show::head,
@@ -64,13 +65,37 @@ impl Destination {
 /// The outputs of a run's tasks. Running tasks on other clusters upload their current files first.
 pub(crate) async fn of_run(target: &Target, run: &Run, choice: &TaskChoice) -> Result<RunFiles> {
     let cluster = target.cluster();
-    let local = target.outputs();
-    if local.is_none() {
+    if target.outputs().is_none() {
         let uploaders = run_outputs::uploaders(cluster, run, choice).await;
         upload(cluster, run, uploaders.map_err(not_found)?).await?;
     }
-    let found = RunFiles::find(local, cluster, run, choice, Timestamp::now());
-    found.await.map_err(not_found)
+    find(target, run, choice).await.map_err(not_found)
+}
+
+/// The outputs of a run's tasks as they were last kept, or, on the embedded cluster, as they are.
+pub(crate) async fn find(
+    target: &Target,
+    run: &Run,
+    choice: &TaskChoice,
+) -> Result<RunFiles, RunOutputsError> {
+    let cluster = target.cluster();
+    let open = async |claim: String| {
+        let template = PodTemplate::of(cluster, run).await;
+        let template = template.map_err(|error| OutputsError::Claim {
+            claim: claim.clone(),
+            problem: error.to_string(),
+        })?;
+        claim_reader::open(cluster, run, &template, claim).await
+    };
+    RunFiles::find(
+        target.outputs(),
+        cluster,
+        run,
+        choice,
+        Timestamp::now(),
+        open,
+    )
+    .await
 }
 
 fn not_found(error: RunOutputsError) -> Error {

@@ -4,6 +4,7 @@
 
 mod app;
 mod child;
+mod claim_reader;
 mod clock;
 mod commands;
 mod complete;

@@ -194,7 +194,9 @@ fn runs_that_cannot_have_outputs_are_refused_with_a_remedy() {
         refused.err
     );
     assert!(
-        refused.err.contains("--volume claim:NAME:/results"),
+        refused
+            .err
+            .contains("`outputs_claim` to a PersistentVolumeClaim"),
         "{}",
         refused.err
     );

@@ -244,3 +244,80 @@ fn without_a_store_the_run_is_refused_with_the_remedy() {
         refused.err
     );
 }
+
+/// A claim on the cluster, for outputs instead of a store.
+fn with_claim() -> Elsewhere {
+    let there = Elsewhere::new();
+    there.machine.write(
+        "claim.yaml",
+        "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: results, namespace: default}\n\
+         spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}\n",
+    );
+    there.longshore(&["create", "-f", "claim.yaml"]).expect(0);
+    there.machine.write(
+        "longshore.toml",
+        "name = 'train'\noutputs_claim = 'results'\noutputs = ['out/**', '*.json']\n",
+    );
+    there
+}
+
+/// The files in the folders of the cluster's claims.
+fn in_claims(there: &Elsewhere) -> String {
+    let folder = there.machine.data().join("volumes");
+    let found = Command::new("find")
+        .arg(folder)
+        .args(["-type", "f"])
+        .output();
+    String::from_utf8(found.unwrap().stdout).unwrap()
+}
+
+#[test]
+fn outputs_in_a_claim_are_fetched_through_a_pod_that_is_deleted() {
+    let there = with_claim();
+    let run = ["run", "--env", "FAIL=3", "--fetch=got", "--role", "main=2"];
+    let run = [&run[..], &["--", "sh", "train.sh"]].concat();
+    let answer = there.longshore(&run).expect(3);
+    assert!(
+        answer.err.contains("outputs 4 files, 20 B, to got"),
+        "{}",
+        answer.err
+    );
+    assert_eq!(there.read("got/main-1/m.json"), "1\n");
+    assert_eq!(there.server.seen(), [""; 0]);
+    there
+        .longshore(&["cp", "last/main/1:out", "copied"])
+        .expect(0);
+    assert_eq!(there.read("copied/model.bin"), "weights\n");
+    eventually("the pods that read the claim are deleted", || {
+        let pods = there.longshore(&["get", "pods", "--output", "name"]);
+        !pods.out.contains("-outputs-")
+    });
+    assert_eq!(in_claims(&there).lines().count(), 2);
+    let removed = there.longshore(&["rm", "last"]).expect(0);
+    assert!(removed.err.contains("of outputs"), "{}", removed.err);
+    assert_eq!(in_claims(&there), "");
+
+    there
+        .machine
+        .longshore(&["delete", "pvc", "results"])
+        .expect(0);
+    let refused = there.longshore(&["run", "--", "sh", "train.sh"]).expect(4);
+    assert!(refused.err.contains("results"), "{}", refused.err);
+}
+
+#[test]
+fn a_running_task_writes_its_files_to_the_claim_on_request_and_at_intervals() {
+    let there = with_claim();
+    let run = there.waiting(&["--outputs-every", "10s"]);
+    eventually("the current files are written", || {
+        in_claims(&there).contains("main.0.running")
+    });
+    let list = there.longshore(&["outputs", &run, "--list"]).expect(0);
+    assert!(list.out.contains("out/model.bin"), "{}", list.out);
+    assert!(list.err.contains("is still running"), "{}", list.err);
+    there.longshore(&["cancel", &run]).expect(0);
+    eventually("the last files are written", || {
+        let list = there.longshore(&["outputs", &run, "--list"]);
+        list.out.contains("out/last")
+    });
+}

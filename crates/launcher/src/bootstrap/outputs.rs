@@ -1,8 +1,10 @@
-//! Uploads the outputs of a task to the store of the run: when the command has ended, at intervals
+//! Uploads the outputs of a task to the store of the run, or writes them to a claim: when the command has ended, at intervals
 //! while it runs, and when a client requests it.
 
 use std::{
-    path::PathBuf,
+    fs, io,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
     sync::mpsc::{RecvTimeoutError, Sender, channel},
     time::Duration,
 };
@@ -14,7 +16,9 @@ use crate::{
     outputs::{
         Manifest, OutputsError,
         packed::{MOST_PARTS, PART_LIMIT, Pack, PackReader, PackSource},
-        uploads::{RoleUploads, TaskUploads, UPLOADS_FILE, Uploads},
+        uploads::{
+            self, CLAIM_DIR, RoleUploads, TaskUploads, UPLOADS_FILE, Uploads, folder, running,
+        },
     },
     store::{PutError, RetryPolicy, SignedUrl, put},
 };
@@ -31,6 +35,8 @@ pub(super) enum UploadError {
     Put(#[from] PutError),
     #[error("the folder of the code no longer exists")]
     NoFolder,
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
 }
 
 /// The uploads of this task.
@@ -41,7 +47,16 @@ pub(super) struct TaskOutputs {
     task: Task,
     pod: String,
     uploads: RoleUploads,
-    urls: TaskUploads,
+    to: Destination,
+}
+
+/// Where the files go.
+#[derive(Debug, Clone)]
+enum Destination {
+    /// To a store.
+    Urls(TaskUploads),
+    /// To this folder of a claim.
+    Claim(PathBuf),
 }
 
 impl TaskOutputs {
@@ -64,7 +79,20 @@ impl TaskOutputs {
         let Some(uploads) = uploads.roles.remove(&task.role) else {
             return Ok(None);
         };
-        let Some(urls) = uploads.tasks.get(task.index as usize).cloned() else {
+        let config = places.read_config()?;
+        let config = config.of_job(&task.role, &variable("LONGSHORE_JOB").unwrap_or_default());
+        let to = match uploads.request.claim {
+            Some(_) => {
+                let namespace = variable("POD_NAMESPACE").unwrap_or_default();
+                let folder = folder(&namespace, &config.run);
+                Some(Destination::Claim(Path::new(CLAIM_DIR).join(folder)))
+            }
+            None => {
+                let urls = uploads.tasks.get(task.index as usize);
+                urls.cloned().map(Destination::Urls)
+            }
+        };
+        let Some(to) = to else {
             tell(&format!(
                 "the outputs of this task are not uploaded: the run was submitted with {} tasks",
                 uploads.tasks.len()
@@ -73,19 +101,22 @@ impl TaskOutputs {
         };
         Ok(Some(Self {
             volume: places.home.clone(),
-            run: places.read_config()?.run,
+            run: config.run,
             pod: variable("POD_NAME").unwrap_or_default(),
             task,
             uploads,
-            urls,
+            to,
         }))
     }
 
     /// Uploads the files as they are now.
     pub(super) fn upload(&self, ended: bool) -> Result<Manifest, UploadError> {
-        let parts = match ended {
-            true => (self.urls.ended.len() as u64).min(MOST_PARTS),
-            false => 1,
+        let limits = match &self.to {
+            Destination::Urls(urls) if ended => {
+                (PART_LIMIT, (urls.ended.len() as u64).min(MOST_PARTS))
+            }
+            Destination::Urls(_) => (PART_LIMIT, 1),
+            Destination::Claim(_) => (u64::MAX, 1),
         };
         let source = PackSource {
             run: &self.run,
@@ -95,32 +126,20 @@ impl TaskOutputs {
             request: &self.uploads.request,
         };
         let now = Timestamp::now();
-        let pack = Pack::read(&self.volume, &source, ended, (PART_LIMIT, parts), now)?;
+        let pack = Pack::read(&self.volume, &source, ended, limits, now)?;
         let pack = pack.ok_or(UploadError::NoFolder)?;
-        let sizes = pack.sizes();
-        let mut reader = PackReader::new(pack);
-        let count = sizes.len();
-        for (part, size) in sizes.into_iter().enumerate() {
-            let url = self.url(ended, part, count);
-            let begin = reader.clone();
-            let sent = put(url, size, RetryPolicy::default(), || begin.clone())?;
-            reader = match part + 1 < count {
-                true => sent.next_part(),
-                false => sent,
-            };
+        match &self.to {
+            Destination::Urls(urls) => send(pack, urls, ended),
+            Destination::Claim(folder) => {
+                let (role, index) = (&self.task.role, self.task.index);
+                let name = match ended {
+                    true => uploads::ended(role, index, 0),
+                    false => running(role, index),
+                };
+                let path = folder.join(name);
+                write(pack, folder, &path).map_err(|source| UploadError::Write { path, source })
+            }
         }
-        let list = reader.into_list().ok_or(UploadError::NoFolder)?;
-        Ok(list.manifest)
-    }
-
-    /// The URL of a part: the last one has the list, and is uploaded last.
-    fn url(&self, ended: bool, part: usize, count: usize) -> &SignedUrl {
-        let own = match (ended, part + 1 == count) {
-            (false, _) => None,
-            (true, true) => self.urls.ended.first(),
-            (true, false) => self.urls.ended.get(part + 1),
-        };
-        own.unwrap_or(&self.urls.running)
     }
 
     /// Uploads the files of the ended command, and reports it in the task's log.
@@ -149,6 +168,52 @@ impl TaskOutputs {
         });
         Some(running)
     }
+}
+
+/// Uploads a stream to a store.
+fn send(pack: Pack, urls: &TaskUploads, ended: bool) -> Result<Manifest, UploadError> {
+    let sizes = pack.sizes();
+    let mut reader = PackReader::new(pack);
+    let count = sizes.len();
+    for (part, size) in sizes.into_iter().enumerate() {
+        let begin = reader.clone();
+        let url = url(urls, ended, part, count);
+        let sent = put(url, size, RetryPolicy::default(), || begin.clone())?;
+        reader = match part + 1 < count {
+            true => sent.next_part(),
+            false => sent,
+        };
+    }
+    let list = reader.into_list().ok_or(UploadError::NoFolder)?;
+    Ok(list.manifest)
+}
+
+/// The URL of a part: the last one has the list, and is uploaded last.
+fn url(urls: &TaskUploads, ended: bool, part: usize, count: usize) -> &SignedUrl {
+    let own = match (ended, part + 1 == count) {
+        (false, _) => None,
+        (true, true) => urls.ended.first(),
+        (true, false) => urls.ended.get(part + 1),
+    };
+    own.unwrap_or(&urls.running)
+}
+
+/// Writes a stream to a file, which is replaced as a whole.
+fn write(pack: Pack, folder: &Path, path: &Path) -> io::Result<Manifest> {
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".part-")
+        .tempfile_in(folder)?;
+    let mut reader = PackReader::new(pack);
+    io::copy(&mut reader, file.as_file_mut())?;
+    // Another user may fetch them.
+    file.as_file()
+        .set_permissions(fs::Permissions::from_mode(0o644))?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    let list = reader.into_list();
+    let list = list.ok_or_else(|| io::Error::other("the list of the files is missing"))?;
+    Ok(list.manifest)
 }
 
 /// Names the files that were left out. The client reports all when it fetches the outputs.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longshore_model::Quantity;
+use longshore_model::{Quantity, name};
 
 use super::{
     ConfigError, TaskOptions, Text,
@@ -45,12 +45,18 @@ pub(super) fn resolve<const N: usize>(
         let rule = "use at least 10s, as in 10m";
         return Err(invalid_at("outputs_every", text, rule));
     }
+    let claim = options.value(|options| &options.outputs_claim);
+    if let Some(claim) = claim {
+        let checked = name::dns_subdomain("outputs_claim", claim);
+        checked.map_err(|error| invalid_at("outputs_claim", claim, error.rule()))?;
+    }
     Ok((!patterns.is_empty()).then(|| OutputRequest {
         patterns,
         max_bytes: max_bytes.unwrap_or(DEFAULT_MAX_BYTES),
         max_files: count.map_or(DEFAULT_MAX_FILES, |count| u64::from(**count)),
         scheduled: false,
         store: None,
+        claim: claim.map(ToString::to_string),
         every: every.map(|every| every.as_secs()),
     }))
 }
@@ -83,6 +89,7 @@ mod tests {
             output_size_limit: size.map(Text::from),
             output_file_limit: files.map(Into::into),
             outputs_every: None,
+            outputs_claim: None,
             ..TaskOptions::default()
         }
     }

@@ -47,7 +47,8 @@ use super::{
 /// outputs = ["checkpoints/**"]  # files to keep when a task ends, for `longshore outputs`
 /// output_size_limit = "10Gi"    # of each task
 /// output_file_limit = 10000     # of each task
-/// outputs_every = "10m"         # upload those of running tasks to the store, too
+/// outputs_claim = "results"     # PersistentVolumeClaim for them, instead of the store
+/// outputs_every = "10m"         # keep those of running tasks, too
 /// priority_class = "low"
 /// shared_memory = "8Gi"         # size of /dev/shm
 /// termination_grace = "2m"      # between SIGTERM and SIGKILL

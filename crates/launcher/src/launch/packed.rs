@@ -1,8 +1,11 @@
 //! A run whose code is packed: its plan before and after the upload.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
-use longshore_client::k8s_openapi::ByteString;
+use longshore_client::k8s_openapi::{
+    ByteString,
+    api::core::v1::{PersistentVolumeClaimVolumeSource, Volume, VolumeMount},
+};
 use longshore_diagnosis::names::RunName;
 use tokio::sync::oneshot;
 
@@ -12,7 +15,9 @@ use crate::{
     config::{RunSpec, Workload},
     outputs::{
         DEFAULT_MAX_BYTES, DEFAULT_MAX_FILES, MOST_PATTERNS, OutputRequest, OutputsError,
-        uploads::{LARGEST_UPLOADS, RoleUploads, UPLOADS_FILE, Uploads, folder},
+        uploads::{
+            CLAIM_DIR, CLAIM_VOLUME, LARGEST_UPLOADS, RoleUploads, UPLOADS_FILE, Uploads, folder,
+        },
     },
     plan::{Plan, plan},
     store::{self, BundleInfo, DeliverOptions, LONGEST_VALIDITY, Remote, Store, StoreError},
@@ -64,7 +69,6 @@ impl PackedRun<'_> {
         let (Some(bundle), Some(store)) = (self.bundle.clone(), self.store.clone()) else {
             return self.plan();
         };
-        self.check_outputs()?;
         let settings = options.settings.clone();
         let (_future, dropped) = oneshot::channel::<()>();
         let stop = futures::future::select(options.stop, dropped);
@@ -79,11 +83,7 @@ impl PackedRun<'_> {
         let info = delivery.await.map_err(|_| StoreError::Stopped)??;
         let mut plan = self.plan_with(Some(&info))?;
         if let Some(remote) = self.uploads_to() {
-            let uploads = self.sign_uploads(remote, &settings).await?;
-            if let Some(uploads) = uploads {
-                let data = plan.config.data.get_or_insert_default();
-                data.insert(UPLOADS_FILE.to_owned(), ByteString(uploads));
-            }
+            self.sign_uploads(&mut plan, remote, &settings).await?;
         }
         Ok(plan)
     }
@@ -100,11 +100,18 @@ impl PackedRun<'_> {
         if self.keeps_outputs || !self.spec.has_outputs() {
             return Ok(());
         }
-        match (self.uploads_to(), &self.spec.workload) {
-            (Some(_), _) => Ok(()),
-            (None, Workload::Scheduled(_)) => Err(OutputsError::Scheduled),
-            (None, _) => Err(OutputsError::NotKept),
+        let mut requests = self
+            .spec
+            .roles
+            .iter()
+            .filter_map(|role| role.outputs.as_ref());
+        if self.uploads_to().is_some() || requests.all(|own| own.claim.is_some()) {
+            return Ok(());
         }
+        Err(match self.spec.workload {
+            Workload::Scheduled(_) => OutputsError::Scheduled,
+            _ => OutputsError::NotKept,
+        })
     }
 
     /// The store to which tasks upload their outputs, if the cluster does not keep them.
@@ -116,56 +123,78 @@ impl PackedRun<'_> {
         }
     }
 
-    /// Signs the URLs with which tasks upload their outputs; `None` if there are no outputs.
+    /// Signs the URLs with which tasks upload their outputs, and adds them to the run's Secret.
     async fn sign_uploads(
         &self,
+        plan: &mut Plan,
         remote: &Remote,
         settings: &[(String, String)],
-    ) -> Result<Option<Vec<u8>>, LaunchError> {
-        let spec = self.with_outputs();
+    ) -> Result<(), LaunchError> {
+        let mut uploads = self.uploads();
         let objects = remote.objects(settings)?;
         let folder = folder(&self.namespace, self.name.as_str());
-        let mut uploads = Uploads::default();
         let mut tasks: u64 = 0;
-        for role in &spec.roles {
-            let Some(request) = &role.outputs else {
+        let counts = self
+            .spec
+            .roles
+            .iter()
+            .map(|role| (role.name.as_str(), role.count));
+        let counts: BTreeMap<&str, u32> = counts.collect();
+        for (name, role) in &mut uploads.roles {
+            if role.request.store.is_none() {
                 continue;
-            };
-            let names = Uploads::names(&role.name, role.count, request);
+            }
+            let count = counts.get(name.as_str()).copied().unwrap_or_default();
+            let names = Uploads::names(name, count, &role.request);
             let keys: Vec<String> = names
                 .iter()
                 .map(|name| format!("{folder}/{name}"))
                 .collect();
             let urls = objects.sign_uploads(&keys, LONGEST_VALIDITY).await?;
-            tasks = tasks.saturating_add(role.count.into());
-            let role_uploads = RoleUploads::of(request.clone(), &urls);
-            uploads.roles.insert(role.name.clone(), role_uploads);
+            tasks = tasks.saturating_add(count.into());
+            *role = RoleUploads::of(role.request.clone(), &urls);
         }
         if uploads.roles.is_empty() {
-            return Ok(None);
+            return Ok(());
         }
         let bytes = uploads.to_bytes().map_err(StoreError::Read)?;
-        let config = self.plan_config_size()?;
-        match bytes.len().saturating_add(config) > LARGEST_UPLOADS {
-            true => Err(OutputsError::TooManyTasks {
-                tasks,
-                size: bytes.len(),
-                limit: LARGEST_UPLOADS.saturating_sub(config),
-            }
-            .into()),
-            false => Ok(Some(bytes)),
+        let size = bytes.len();
+        let data = plan.config.data.get_or_insert_default();
+        data.remove(UPLOADS_FILE);
+        let others: usize = data.values().map(|value| value.0.len()).sum();
+        let limit = LARGEST_UPLOADS.saturating_sub(others);
+        if size > limit {
+            return Err(OutputsError::TooManyTasks { tasks, size, limit }.into());
         }
+        data.insert(UPLOADS_FILE.to_owned(), ByteString(bytes));
+        Ok(())
     }
 
-    /// The size of the other data in the run's Secret.
-    fn plan_config_size(&self) -> Result<usize, LaunchError> {
-        let data = self.plan()?.config.data.unwrap_or_default();
-        Ok(data.values().map(|value| value.0.len()).sum())
+    /// The roles whose tasks upload or write their outputs, without URLs.
+    fn uploads(&self) -> Uploads {
+        let spec = self.with_outputs();
+        let roles = spec.roles.iter().filter_map(|role| {
+            let request = role.outputs.clone()?;
+            let is_own = request.store.is_some() || request.claim.is_some();
+            is_own.then(|| (role.name.clone(), RoleUploads::of(request, &[])))
+        });
+        Uploads {
+            roles: roles.collect(),
+        }
     }
 
     fn plan_with(&self, info: Option<&BundleInfo>) -> Result<Plan, LaunchError> {
         let spec = self.with_outputs();
-        Ok(plan(&spec, &self.name, &self.namespace, info)?)
+        let mut plan = plan(&spec, &self.name, &self.namespace, info)?;
+        let mut uploads = self.uploads();
+        // Those of a store need signed URLs.
+        uploads.roles.retain(|_, role| role.request.claim.is_some());
+        if !uploads.roles.is_empty() {
+            let bytes = uploads.to_bytes().map_err(StoreError::Read)?;
+            let data = plan.config.data.get_or_insert_default();
+            data.insert(UPLOADS_FILE.to_owned(), ByteString(bytes));
+        }
+        Ok(plan)
     }
 
     /// The specification with what follows from the cluster and the store: the metrics files of a
@@ -173,13 +202,15 @@ impl PackedRun<'_> {
     fn with_outputs(&self) -> Cow<'_, RunSpec> {
         let store = self.uploads_to();
         let has_metrics = self.spec.code && self.spec.sweep.is_some();
-        let has_place = self.keeps_outputs || store.is_some();
-        if !has_place || !(has_metrics || self.spec.has_outputs()) {
+        if !has_metrics && !self.spec.has_outputs() {
             return Cow::Borrowed(self.spec);
         }
         let mut spec = self.spec.clone();
         for role in &mut spec.roles {
-            if has_metrics {
+            let claim = role.outputs.as_ref().and_then(|own| own.claim.clone());
+            let claim = claim.filter(|_| !self.keeps_outputs);
+            let has_place = self.keeps_outputs || store.is_some() || claim.is_some();
+            if has_metrics && has_place {
                 let outputs = role.outputs.get_or_insert_with(|| OutputRequest {
                     patterns: Vec::new(),
                     max_bytes: match store {
@@ -190,6 +221,7 @@ impl PackedRun<'_> {
                     max_files: DEFAULT_MAX_FILES,
                     scheduled: false,
                     store: None,
+                    claim: None,
                     every: None,
                 });
                 if outputs.patterns.len() < MOST_PATTERNS {
@@ -197,9 +229,29 @@ impl PackedRun<'_> {
                 }
             }
             if let Some(outputs) = &mut role.outputs {
-                outputs.store = store.map(ToString::to_string);
+                outputs.store = store.filter(|_| claim.is_none()).map(ToString::to_string);
+                outputs.claim.clone_from(&claim);
             }
+            role.pods.volumes.extend(claim.map(claim_volume));
         }
         Cow::Owned(spec)
     }
+}
+
+/// The volume of the claim for outputs, and where the command's container mounts it.
+fn claim_volume(claim: String) -> (Volume, VolumeMount) {
+    let volume = Volume {
+        name: CLAIM_VOLUME.to_owned(),
+        persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
+            claim_name: claim,
+            ..PersistentVolumeClaimVolumeSource::default()
+        }),
+        ..Volume::default()
+    };
+    let mount = VolumeMount {
+        name: CLAIM_VOLUME.to_owned(),
+        mount_path: CLAIM_DIR.to_owned(),
+        ..VolumeMount::default()
+    };
+    (volume, mount)
 }

@@ -13,12 +13,12 @@ use crate::terminal_text::escaped;
 pub enum OutputsError {
     /// The cluster keeps no outputs, and there is no store for them.
     #[error(
-        "outputs: this cluster keeps no files of tasks: set `store` to an object store (s3://…, gs://… or az://…), write them to a volume, as with `--volume claim:NAME:/results`, or remove `outputs`"
+        "outputs: this cluster keeps no files of tasks: set `store` to an object store (s3://…, gs://… or az://…), `outputs_claim` to a PersistentVolumeClaim, or remove `outputs`"
     )]
     NotKept,
     /// Signed URLs expire, and each run of a schedule needs its own.
     #[error(
-        "outputs: runs of a schedule cannot upload files of tasks, because signed URLs are valid for 7 days; write them to a volume, as with `--volume claim:NAME:/results`, or remove `outputs`"
+        "outputs: runs of a schedule cannot upload files of tasks, because signed URLs are valid for 7 days; set `outputs_claim` to a PersistentVolumeClaim, or remove `outputs`"
     )]
     Scheduled,
     /// The signed URLs do not fit the run's Secret.
@@ -32,6 +32,14 @@ pub enum OutputsError {
         size: usize,
         /// The limit.
         limit: usize,
+    },
+    /// A claim cannot be read.
+    #[error("the outputs in the claim {claim} cannot be read: {problem}")]
+    Claim {
+        /// The PersistentVolumeClaim.
+        claim: String,
+        /// What happened.
+        problem: String,
     },
     /// The store cannot be read or used.
     #[error(transparent)]

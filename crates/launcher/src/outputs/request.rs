@@ -30,6 +30,9 @@ pub struct OutputRequest {
     /// The URL of the store to which the task uploads them; `None` if the cluster keeps them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
+    /// The PersistentVolumeClaim to which the task writes them; `None` as for `store`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
     /// How often to collect them while the task runs, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<u64>,

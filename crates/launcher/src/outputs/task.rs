@@ -34,7 +34,7 @@ impl OutputTask {
             return Ok(None);
         };
         let request = OutputRequest::parse(annotation)?;
-        if request.store.is_some() {
+        if request.store.is_some() || request.claim.is_some() {
             return Ok(None);
         }
         let invalid = |problem: String| OutputsError::NotATask {

@@ -75,6 +75,7 @@ fn task(patterns: &[&str]) -> OutputTask {
             max_files: 100,
             scheduled: false,
             store: None,
+            claim: None,
             every: None,
         },
     }

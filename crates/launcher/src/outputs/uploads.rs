@@ -33,7 +33,8 @@ pub(crate) struct Uploads {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RoleUploads {
     pub(crate) request: OutputRequest,
-    /// Its tasks, by index.
+    /// Its tasks, by index; none if they write to a claim.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tasks: Vec<TaskUploads>,
 }
 
@@ -45,6 +46,11 @@ pub(crate) struct TaskUploads {
     /// For an attempt that runs.
     pub(crate) running: SignedUrl,
 }
+
+/// Where tasks mount the claim for their outputs.
+pub(crate) const CLAIM_DIR: &str = "/longshore/outputs";
+/// The name of its volume.
+pub(crate) const CLAIM_VOLUME: &str = "longshore-outputs";
 
 /// The keys of a run's objects begin with this folder.
 pub(crate) fn folder(namespace: &str, run: &str) -> String {
@@ -129,6 +135,7 @@ mod tests {
             max_files: 10,
             scheduled: false,
             store: Some("s3://b/p".to_owned()),
+            claim: None,
             every: None,
         };
         let names = Uploads::names("main", 1500, &request);

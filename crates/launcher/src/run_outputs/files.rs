@@ -7,7 +7,7 @@ use longshore_client::Cluster;
 use longshore_diagnosis::names;
 use tokio::runtime::Handle;
 
-use super::{LocalOutputs, RunOutputsError, StoredOutputs, StoredTask, TaskChoice, none};
+use super::{LocalOutputs, Objects, RunOutputsError, StoredOutputs, StoredTask, TaskChoice, none};
 use crate::{
     outputs::{FetchOptions, Fetched, Manifest, OutputRequest, OutputsError},
     run::Run,
@@ -50,7 +50,7 @@ impl TaskFiles {
 
 impl RunFiles {
     /// The outputs of a run's tasks: `local` if the cluster keeps them, otherwise those in the store
-    /// that the run has recorded. The current files of running tasks are collected only locally; see
+    /// that the run has recorded, or those in its claim, which `open` gives access to. The current files of running tasks are collected only locally; see
     /// [`uploaders`](super::uploaders) for the others.
     ///
     /// # Errors
@@ -61,6 +61,7 @@ impl RunFiles {
         run: &Run,
         choice: &TaskChoice,
         now: Timestamp,
+        open: impl AsyncFnOnce(String) -> Result<Box<dyn Objects>, OutputsError>,
     ) -> Result<Self, RunOutputsError> {
         if let Some(local) = local {
             let found = local.of_run(cluster, run, choice, now).await?;
@@ -70,13 +71,16 @@ impl RunFiles {
             });
         }
         run.check_task(choice.role.as_deref(), choice.index)?;
-        let Some(store) = stores(cluster, run).await?.into_iter().next() else {
-            return Err(match has_outputs(cluster, run).await? {
-                true => OutputsError::NotKept.into(),
-                false => none(cluster, run, choice).await?,
-            });
+        let stored = match places(cluster, run).await?.into_iter().next() {
+            Some(OutputsPlace::Store(store)) => StoredOutputs::new(&store, run, &[])?,
+            Some(OutputsPlace::Claim(claim)) => StoredOutputs::of_objects(open(claim).await?, run),
+            None => {
+                return Err(match requests(cluster, run).await?.is_empty() {
+                    true => none(cluster, run, choice).await?,
+                    false => OutputsError::NotKept.into(),
+                });
+            }
         };
-        let stored = StoredOutputs::new(&store, run, &[])?;
         let tasks = stored.of_tasks(tasks(run, choice)).await?;
         match tasks.is_empty() {
             true => Err(none(cluster, run, choice).await?),
@@ -147,31 +151,46 @@ async fn requests(cluster: &Cluster, run: &Run) -> Result<Vec<OutputRequest>, Ru
     Ok(requests.collect::<Result<_, _>>()?)
 }
 
-/// Whether a run requests outputs.
-///
-/// # Errors
-/// The cluster does not answer.
-pub async fn has_outputs(cluster: &Cluster, run: &Run) -> Result<bool, RunOutputsError> {
-    Ok(!requests(cluster, run).await?.is_empty())
+/// Where the tasks of a run put their outputs on a cluster that does not keep them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OutputsPlace {
+    /// A store, by its URL.
+    Store(String),
+    /// A PersistentVolumeClaim.
+    Claim(String),
 }
 
-/// The stores to which the tasks of a run upload outputs: usually none or one.
+impl OutputsPlace {
+    /// Deletes the outputs of a run. Returns the number of freed bytes.
+    ///
+    /// # Errors
+    /// The store does not answer, or the client is not permitted to delete.
+    pub async fn remove(
+        &self,
+        run: &Run,
+        open: impl AsyncFnOnce(String) -> Result<Box<dyn Objects>, OutputsError>,
+    ) -> Result<u64, OutputsError> {
+        let stored = match self {
+            Self::Store(store) => StoredOutputs::new(store, run, &[])?,
+            Self::Claim(claim) => StoredOutputs::of_objects(open(claim.clone()).await?, run),
+        };
+        stored.remove(&tasks(run, &TaskChoice::default())).await
+    }
+}
+
+/// The places to which the tasks of a run upload outputs: usually none or one.
 ///
 /// # Errors
 /// The cluster does not answer, or an annotation is invalid.
-pub async fn stores(cluster: &Cluster, run: &Run) -> Result<BTreeSet<String>, RunOutputsError> {
-    let requests = requests(cluster, run).await?;
-    Ok(requests
-        .into_iter()
-        .filter_map(|request| request.store)
-        .collect())
-}
-
-/// Deletes the outputs of a run in a store. Returns the number of freed bytes.
-///
-/// # Errors
-/// The store does not answer, or the client is not permitted to delete.
-pub async fn remove_stored(store: &str, run: &Run) -> Result<u64, OutputsError> {
-    let stored = StoredOutputs::new(store, run, &[])?;
-    stored.remove(&tasks(run, &TaskChoice::default())).await
+pub async fn places(
+    cluster: &Cluster,
+    run: &Run,
+) -> Result<BTreeSet<OutputsPlace>, RunOutputsError> {
+    let requests = requests(cluster, run).await?.into_iter();
+    let places = requests.filter_map(|request| match (request.claim, request.store) {
+        (Some(claim), _) => Some(OutputsPlace::Claim(claim)),
+        (None, Some(store)) => Some(OutputsPlace::Store(store)),
+        (None, None) => None,
+    });
+    Ok(places.collect())
 }

@@ -4,6 +4,7 @@
 
 mod files;
 mod keeper;
+mod objects;
 mod running;
 mod stored;
 
@@ -23,8 +24,9 @@ use crate::{
     runs::TaskError,
 };
 
-pub use files::{RunFiles, TaskFiles, has_outputs, remove_stored, stores};
+pub use files::{OutputsPlace, RunFiles, TaskFiles, places};
 pub use keeper::keep;
+pub use objects::{ObjectFuture, ObjectList, ObjectStream, Objects};
 pub use running::{Uploader, uploaders};
 pub use stored::{StoredOutputs, StoredTask};
 

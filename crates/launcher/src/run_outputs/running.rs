@@ -38,7 +38,7 @@ pub async fn uploaders(
         };
         let request = facts.metadata.annotations.get(names::OUTPUTS);
         let request = request.map(|text| OutputRequest::parse(text)).transpose()?;
-        let uploads = request.is_some_and(|request| request.store.is_some());
+        let uploads = request.is_some_and(|own| own.store.is_some() || own.claim.is_some());
         if !uploads || !facts.has_started() || facts.is_over() {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Outputs in an object store, to which tasks have uploaded them.
+//! Outputs in an object store or in a claim, to which tasks have uploaded or written them.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -7,9 +7,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::runtime::Handle;
 
+use super::objects::{ObjectStream, Objects, read};
 use crate::{
     outputs::{
         Contents, FetchOptions, Fetched, Manifest, OutputFile, OutputsError,
@@ -17,7 +18,7 @@ use crate::{
         uploads::{ended, folder, running},
     },
     run::Run,
-    store::{Remote, Store, StoreError, StoreObjects},
+    store::Store,
 };
 
 /// The number of requests at the same time.
@@ -32,7 +33,7 @@ const RETRIES: u32 = 3;
 /// The outputs of a run in a store.
 #[derive(Debug)]
 pub struct StoredOutputs {
-    objects: StoreObjects,
+    objects: Box<dyn Objects>,
     folder: String,
 }
 
@@ -65,18 +66,16 @@ impl StoredOutputs {
         let Store::Remote(remote) = Store::parse(store)? else {
             return Err(OutputsError::NotKept);
         };
-        Self::of_remote(&remote, run, settings)
+        Ok(Self::of_objects(Box::new(remote.objects(settings)?), run))
     }
 
-    fn of_remote(
-        remote: &Remote,
-        run: &Run,
-        settings: &[(String, String)],
-    ) -> Result<Self, OutputsError> {
-        Ok(Self {
-            objects: remote.objects(settings)?,
+    /// The outputs of a run among these objects.
+    #[must_use]
+    pub fn of_objects(objects: Box<dyn Objects>, run: &Run) -> Self {
+        Self {
+            objects,
             folder: folder(&run.namespace, run.name.as_str()),
-        })
+        }
     }
 
     fn key(&self, name: &str) -> String {
@@ -84,7 +83,7 @@ impl StoredOutputs {
     }
 
     /// The objects of the run by name, with their sizes.
-    async fn sizes(&self, tasks: &[(String, u32)]) -> Result<BTreeMap<String, u64>, StoreError> {
+    async fn sizes(&self, tasks: &[(String, u32)]) -> Result<BTreeMap<String, u64>, OutputsError> {
         if let Some(found) = self.objects.list(&self.folder).await? {
             return Ok(found.into_iter().collect());
         }
@@ -95,7 +94,7 @@ impl StoredOutputs {
         let names: Vec<String> = names.collect();
         let sizes = stream::iter(names).map(|name| async move {
             let size = self.objects.size(&self.key(&name)).await?;
-            Ok::<_, StoreError>(size.map(|size| (name, size)))
+            Ok::<_, OutputsError>(size.map(|size| (name, size)))
         });
         let sizes: Vec<_> = sizes.buffered(PARALLEL).try_collect().await?;
         Ok(sizes.into_iter().flatten().collect())
@@ -134,7 +133,7 @@ impl StoredOutputs {
             problem,
         };
         let begin = size.saturating_sub(END);
-        let end = self.objects.read(&key, begin..size).await?;
+        let end = read(&*self.objects, &key, begin..size).await?;
         let trailer = end
             .len()
             .saturating_sub(usize::try_from(TRAILER).unwrap_or_default());
@@ -146,7 +145,7 @@ impl StoredOutputs {
                 let to = end.len() - usize::try_from(TRAILER).unwrap_or_default();
                 end.slice(from..to)
             }
-            None => self.objects.read(&key, list_begin..size - TRAILER).await?,
+            None => read(&*self.objects, &key, list_begin..size - TRAILER).await?,
         };
         let packed = trailer.read(&list).map_err(damaged)?;
         let last = packed.parts.last().copied();
@@ -215,7 +214,7 @@ impl StoredOutputs {
         let begin = end.saturating_sub(limit).max(*offset);
         let mut text = Vec::new();
         for (part, range) in in_parts(&task.packed.parts, begin..end) {
-            text.extend(self.objects.read(&task.keys[part], range).await?);
+            text.extend(read(&*self.objects, &task.keys[part], range).await?);
         }
         Ok(Some(text))
     }
@@ -261,7 +260,7 @@ struct StoredContents<'a> {
 
 /// A response that is being read.
 struct OpenStream {
-    stream: BoxStream<'static, Result<Bytes, StoreError>>,
+    stream: ObjectStream,
     /// Received, but not read.
     rest: Bytes,
     /// The position of `rest` in the contents.
@@ -272,7 +271,7 @@ struct OpenStream {
 
 impl StoredContents<'_> {
     /// Opens the contents from a position to the end of its object.
-    fn open_at(&self, position: u64) -> Result<OpenStream, StoreError> {
+    fn open_at(&self, position: u64) -> Result<OpenStream, OutputsError> {
         let mut begin = 0;
         for (part, size) in self.task.packed.parts.iter().enumerate() {
             let end = begin + size;
@@ -298,7 +297,7 @@ impl StoredContents<'_> {
     }
 
     /// The next bytes at a position.
-    fn bytes_at(&mut self, position: u64) -> Result<Bytes, StoreError> {
+    fn bytes_at(&mut self, position: u64) -> Result<Bytes, OutputsError> {
         let mut retries = 0;
         loop {
             let is_near = self.open.as_ref().is_some_and(|open| {

@@ -7,7 +7,7 @@ use longshore_client::Cluster;
 use super::objects::Found;
 use crate::{
     outputs::{OutputsError, tail_of_running},
-    run_outputs::{LocalOutputs, RunOutputsError, StoredOutputs, StoredTask, stores},
+    run_outputs::{LocalOutputs, OutputsPlace, RunOutputsError, StoredOutputs, StoredTask, places},
     sweep::{LARGEST_METRICS, METRICS_FILE},
 };
 
@@ -25,7 +25,15 @@ pub(super) async fn read_stored(cluster: &Cluster, found: &mut Found) -> Vec<Str
 
 async fn stored(cluster: &Cluster, found: &mut Found) -> Result<Vec<String>, RunOutputsError> {
     let mut problems = Vec::new();
-    for store in stores(cluster, &found.run).await? {
+    for place in places(cluster, &found.run).await? {
+        let store = match place {
+            OutputsPlace::Store(store) => store,
+            OutputsPlace::Claim(claim) => {
+                let text = "the metrics files in the claim {}: fetch them with `longshore outputs`";
+                problems.push(text.replace("{}", &claim));
+                continue;
+            }
+        };
         let outputs = StoredOutputs::new(&store, &found.run, &[])?;
         let roles = found.run.roles.iter();
         let tasks = roles.flat_map(|role| (0..role.count).map(|index| (role.name.clone(), index)));

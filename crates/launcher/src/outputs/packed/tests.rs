@@ -34,6 +34,7 @@ impl Volume {
             max_files: 5,
             scheduled: false,
             store: Some("s3://b".to_owned()),
+            claim: None,
             every: None,
         };
         let source = PackSource {
