@@ -37,7 +37,11 @@ static STARTED: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
 
 /// The settings of a run's pods that the reading pod needs, too.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct PodTemplate(Value);
+pub(crate) struct PodTemplate {
+    /// The spec of the run's pods.
+    spec: Value,
+    image: Option<String>,
+}
 
 impl PodTemplate {
     /// That of the run's first Job.
@@ -48,14 +52,29 @@ impl PodTemplate {
         let spec = jobs
             .first()
             .map(|job| job.field::<Value>(&["spec", "template", "spec"]));
-        Ok(Self(spec.transpose()?.flatten().unwrap_or_default()))
+        Ok(Self {
+            spec: spec.transpose()?.flatten().unwrap_or_default(),
+            image: None,
+        })
+    }
+
+    /// With another image than that of the run.
+    pub(crate) fn with_image(self, image: &str) -> Self {
+        Self {
+            image: Some(image.to_owned()),
+            ..self
+        }
     }
 
     fn pod(&self, name: &str, claim: &str) -> Value {
-        let containers = self.0["containers"].as_array();
+        let containers = self.spec["containers"].as_array();
         let mut containers = containers.into_iter().flatten();
         let main = containers.find(|own| own["name"] == names::MAIN);
         let main = main.cloned().unwrap_or_default();
+        let image = match &self.image {
+            Some(image) => json!(image),
+            None => main["image"].clone(),
+        };
         let small = json!({"cpu": "100m", "memory": "64Mi"});
         let mut spec = json!({
             "restartPolicy": "Never",
@@ -65,7 +84,7 @@ impl PodTemplate {
             "enableServiceLinks": false,
             "containers": [{
                 "name": names::MAIN,
-                "image": main["image"],
+                "image": image,
                 "command": ["sleep", LIFETIME_SECONDS.to_string()],
                 "resources": {"requests": small, "limits": small},
                 "volumeMounts": [{"name": "outputs", "mountPath": FOLDER}],
@@ -83,8 +102,8 @@ impl PodTemplate {
             "tolerations",
             "nodeSelector",
         ] {
-            if !self.0[key].is_null() {
-                spec[key] = self.0[key].clone();
+            if !self.spec[key].is_null() {
+                spec[key] = self.spec[key].clone();
             }
         }
         json!({

@@ -55,7 +55,7 @@ pub(crate) async fn copy(
         role: Some(task.role),
         index: Some(task.index),
     };
-    let files = fetch_outputs::find(target, &run, &choice).await;
+    let files = fetch_outputs::find(target, &run, &choice, None).await;
     // Why the container cannot be reached says more.
     let Ok(files) = files else {
         return Ok(None);

@@ -63,13 +63,19 @@ impl Destination {
 }
 
 /// The outputs of a run's tasks. Running tasks on other clusters upload their current files first.
-pub(crate) async fn of_run(target: &Target, run: &Run, choice: &TaskChoice) -> Result<RunFiles> {
+/// `image` is that of the pod that reads a claim, if not that of the run.
+pub(crate) async fn of_run(
+    target: &Target,
+    run: &Run,
+    choice: &TaskChoice,
+    image: Option<&str>,
+) -> Result<RunFiles> {
     let cluster = target.cluster();
     if target.outputs().is_none() {
         let uploaders = run_outputs::uploaders(cluster, run, choice).await;
         upload(cluster, run, uploaders.map_err(not_found)?).await?;
     }
-    find(target, run, choice).await.map_err(not_found)
+    find(target, run, choice, image).await.map_err(not_found)
 }
 
 /// The outputs of a run's tasks as they were last kept, or, on the embedded cluster, as they are.
@@ -77,6 +83,7 @@ pub(crate) async fn find(
     target: &Target,
     run: &Run,
     choice: &TaskChoice,
+    image: Option<&str>,
 ) -> Result<RunFiles, RunOutputsError> {
     let cluster = target.cluster();
     let open = async |claim: String| {
@@ -85,6 +92,10 @@ pub(crate) async fn find(
             claim: claim.clone(),
             problem: error.to_string(),
         })?;
+        let template = match image {
+            Some(image) => template.with_image(image),
+            None => template,
+        };
         claim_reader::open(cluster, run, &template, claim).await
     };
     RunFiles::find(

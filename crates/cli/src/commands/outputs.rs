@@ -29,7 +29,8 @@ use crate::{
 /// folder of a task's code. They are kept when a task ends, also if it fails or is
 /// cancelled, until the run is removed; of a running task, they are collected now. Files
 /// that DIR already has are skipped, and their sha256 is verified. The embedded cluster
-/// keeps them itself; on other clusters, tasks upload them to the run's object store.
+/// keeps them itself; on other clusters, tasks upload them to the run's object store, or write
+/// them to its claim, which a short-lived pod then reads.
 ///
 /// RUN is the name of a run, a prefix of it that no other run has, or `last` for the newest
 /// run. The files of a run with several tasks are written to one folder per task,
@@ -58,6 +59,9 @@ pub(crate) struct OutputsArgs {
     /// Output format of the list; JSON and YAML imply --list
     #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
     output: OutputsFormat,
+    /// Image of the pod that reads a claim [default: that of the run]; it needs a shell
+    #[arg(long, value_name = "IMAGE")]
+    reader_image: Option<String>,
     /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
@@ -113,7 +117,8 @@ async fn show(target: &Target, args: &OutputsArgs, run: &str, choice: &TaskChoic
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
     let found = runs::find_made(cluster, namespace, run).await?;
     let choice = choice.in_run(&found.run);
-    let files = fetch_outputs::of_run(target, &found.run, &choice).await?;
+    let files =
+        fetch_outputs::of_run(target, &found.run, &choice, args.reader_image.as_deref()).await?;
     match args.output {
         OutputsFormat::Json => output::value(Format::Json, &value(&found.run, &files)),
         OutputsFormat::Yaml => output::value(Format::Yaml, &value(&found.run, &files)),

@@ -88,6 +88,22 @@ impl PackedRun<'_> {
         Ok(plan)
     }
 
+    /// An option of outputs that has no effect on a cluster that keeps them.
+    #[must_use]
+    pub fn unused_option(&self) -> Option<&'static str> {
+        let requests = self
+            .spec
+            .roles
+            .iter()
+            .filter_map(|role| role.outputs.as_ref());
+        let mut options = requests.filter_map(|own| match (&own.claim, own.every) {
+            (Some(_), _) => Some("outputs_claim"),
+            (None, Some(_)) => Some("outputs_every"),
+            (None, None) => None,
+        });
+        options.next()
+    }
+
     /// Whether tasks may still run when the URLs for the upload of their outputs have expired.
     #[must_use]
     pub fn may_outlive_uploads(&self) -> bool {

@@ -163,7 +163,7 @@ async fn fetch(target: &Target, run: &Run, args: &RunArgs) -> Result<()> {
     // After a failure, other tasks may still be terminating.
     follow::wait_until_still(cluster, run).await?;
     let folder = Some(Path::new(folder)).filter(|folder| !folder.as_os_str().is_empty());
-    let files = fetch_outputs::of_run(target, run, &TaskChoice::default()).await?;
+    let files = fetch_outputs::of_run(target, run, &TaskChoice::default(), None).await?;
     let to = Destination::of(folder, run);
     fetch_outputs::fetch(run, files, to, false).await
 }

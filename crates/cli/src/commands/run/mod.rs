@@ -65,6 +65,14 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
         store: store.or_else(|| chosen.own_store(size)),
     };
     let plan = packed.plan()?;
+    if packed.keeps_outputs
+        && let Some(option) = packed.unused_option()
+    {
+        ui::note(format!(
+            "{} {option} has no effect: the embedded cluster keeps them itself",
+            head("outputs")
+        ));
+    }
     if packed.may_outlive_uploads() {
         ui::warning(
             "the timeout is longer than 7 days, when the URLs for uploads of outputs expire: tasks that end later lose their outputs",
