@@ -5,15 +5,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use futures::StreamExt as _;
 use jiff::Timestamp;
-use longshore::launcher::{
-    Run,
-    outputs::{FetchOptions, Fetched, Manifest, OutputsError, task_folder},
-    run_outputs::{RunOutputsError, TaskChoice},
-    terminal_text::escaped,
+use longshore::{
+    client::Cluster,
+    launcher::{
+        Run, names,
+        outputs::{FetchOptions, Fetched, OutputsError, task_folder},
+        run_outputs::{self, RunFiles, RunOutputsError, TaskChoice, Uploader},
+        terminal_text::escaped,
+    },
 };
+use tokio::runtime::Handle;
 
 use crate::{
+    claim_reader::{self, PodTemplate},
     error::{Error, Kind, Result},
     progress::Spinner,
     show::head,
@@ -23,6 +29,8 @@ use crate::{
 
 /// The maximum number of files to name that were left out.
 const NAMED: usize = 10;
+/// The number of running tasks that upload their files at the same time.
+const PARALLEL_UPLOADS: usize = 16;
 /// The folder of the default destinations, in the current folder.
 const DEFAULT_FOLDER: &str = "outputs";
 
@@ -54,21 +62,92 @@ impl Destination {
     }
 }
 
-/// The outputs of a run's tasks.
+/// The outputs of a run's tasks. Running tasks on other clusters upload their current files first.
+/// `image` is that of the pod that reads a claim, if not that of the run.
 pub(crate) async fn of_run(
     target: &Target,
     run: &Run,
     choice: &TaskChoice,
-) -> Result<Vec<Manifest>> {
-    let Some(local) = target.outputs() else {
-        return Err(failed(&OutputsError::NotKept));
+    image: Option<&str>,
+) -> Result<RunFiles> {
+    let cluster = target.cluster();
+    if target.outputs().is_none() {
+        let uploaders = run_outputs::uploaders(cluster, run, choice).await;
+        upload(cluster, run, uploaders.map_err(not_found)?).await?;
+    }
+    find(target, run, choice, image).await.map_err(not_found)
+}
+
+/// The outputs of a run's tasks as they were last kept, or, on the embedded cluster, as they are.
+pub(crate) async fn find(
+    target: &Target,
+    run: &Run,
+    choice: &TaskChoice,
+    image: Option<&str>,
+) -> Result<RunFiles, RunOutputsError> {
+    let cluster = target.cluster();
+    let open = async |claim: String| {
+        let template = PodTemplate::of(cluster, run).await;
+        let template = template.map_err(|error| OutputsError::Claim {
+            claim: claim.clone(),
+            problem: error.to_string(),
+        })?;
+        let template = match image {
+            Some(image) => template.with_image(image),
+            None => template,
+        };
+        claim_reader::open(cluster, run, &template, claim).await
     };
-    let found = local.of_run(target.cluster(), run, choice, Timestamp::now());
-    found.await.map_err(|error| match error {
+    RunFiles::find(
+        target.outputs(),
+        cluster,
+        run,
+        choice,
+        Timestamp::now(),
+        open,
+    )
+    .await
+}
+
+fn not_found(error: RunOutputsError) -> Error {
+    match error {
         RunOutputsError::Cluster(error) => error.into(),
         RunOutputsError::Task(error) => Error::from_source(Kind::Usage, &error),
         other => failed(&other),
-    })
+    }
+}
+
+/// Lets running tasks upload their current files. One that fails is reported; it may just end.
+async fn upload(cluster: &Cluster, run: &Run, uploaders: Vec<Uploader>) -> Result<()> {
+    if uploaders.is_empty() {
+        return Ok(());
+    }
+    let pods = cluster.pods().in_namespace(&run.namespace)?;
+    let spinner = Spinner::start("waiting for the uploads of running tasks");
+    let uploads = uploaders.into_iter().map(|uploader| {
+        let pods = &pods;
+        async move {
+            let output = pods
+                .output(&uploader.pod, uploader.command, Some(names::MAIN))
+                .await;
+            let problem = match output {
+                Ok(output) if output.code == 0 => return None,
+                Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+                Err(error) => error.to_string(),
+            };
+            Some((uploader.task, problem))
+        }
+    });
+    let uploads = futures::stream::iter(uploads).buffer_unordered(PARALLEL_UPLOADS);
+    let problems: Vec<_> = uploads.collect().await;
+    spinner.end();
+    for (task, problem) in problems.into_iter().flatten() {
+        let problem = escaped(problem.trim_start_matches("longshore: "));
+        ui::warning(format!(
+            "the current files of {task} were not uploaded: {problem}"
+        ));
+    }
+    Ok(())
 }
 
 fn failed(error: &(dyn std::error::Error + 'static)) -> Error {
@@ -76,19 +155,11 @@ fn failed(error: &(dyn std::error::Error + 'static)) -> Error {
 }
 
 /// Fetches files of tasks, and reports them.
-pub(crate) async fn fetch(
-    target: &Target,
-    run: &Run,
-    tasks: Vec<Manifest>,
-    to: Destination,
-    force: bool,
-) -> Result<()> {
-    let Some(local) = target.outputs() else {
-        return Err(failed(&OutputsError::NotKept));
-    };
+pub(crate) async fn fetch(run: &Run, files: RunFiles, to: Destination, force: bool) -> Result<()> {
     let is_alone = run.roles.iter().map(|role| role.count).sum::<u32>() == 1;
     let spinner = Spinner::start("fetching");
     let folder = to.folder.clone();
+    let runtime = Handle::current();
     let work = tokio::task::spawn_blocking(move || {
         to.prepare().map_err(|source| OutputsError::System {
             action: "create",
@@ -96,18 +167,18 @@ pub(crate) async fn fetch(
             source,
         })?;
         let mut sum = Fetched::default();
-        for task in &tasks {
-            let to = task_folder(&to.folder, task, is_alone);
-            sum = sum.plus(local.outputs.fetch(task, &FetchOptions { to, force })?);
+        for task in &files.tasks {
+            let to = task_folder(&to.folder, task.manifest(), is_alone);
+            sum = sum.plus(files.fetch(&runtime, task, &FetchOptions { to, force })?);
         }
-        Ok::<_, OutputsError>((sum, tasks))
+        Ok::<_, OutputsError>((sum, files))
     });
     let fetched = work.await;
     spinner.end();
     let fetched = fetched.map_err(|error| failed(&error))?;
-    let (fetched, tasks) = fetched.map_err(|error| failed(&error))?;
+    let (fetched, files) = fetched.map_err(|error| failed(&error))?;
     report(fetched, &folder);
-    report_left_out(&tasks);
+    report_left_out(&files);
     Ok(())
 }
 
@@ -130,8 +201,8 @@ fn report(fetched: Fetched, folder: &Path) {
 
 /// Warns about matching files that are not among the outputs, and about files that may be
 /// incomplete.
-pub(crate) fn report_left_out(tasks: &[Manifest]) {
-    for task in tasks {
+pub(crate) fn report_left_out(files: &RunFiles) {
+    for task in files.manifests() {
         let name = task.task();
         if !task.ended {
             ui::note(format!(

@@ -4,10 +4,12 @@
 
 mod app;
 mod child;
+mod claim_reader;
 mod clock;
 mod commands;
 mod complete;
 mod config;
+mod copy_outputs;
 mod embedded;
 mod env;
 mod error;

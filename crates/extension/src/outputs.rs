@@ -1,7 +1,7 @@
 //! The outputs of runs on clusters of this machine.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, OnceLock},
 };
@@ -10,12 +10,13 @@ use jiff::Timestamp;
 use longshore::launcher::{
     Run, names,
     outputs::{FetchOptions, Manifest, Outputs, OutputsError, task_folder},
-    run_outputs::{self, LocalOutputs, RunOutputsError, TaskChoice},
+    run_outputs::{self, LocalOutputs, OutputsPlace, RunFiles, RunOutputsError, TaskChoice},
     runs,
 };
 use longshore_embedded::{CollectFiles, EndedPod, Layout, daemon};
 use pyo3::Python;
 use serde::Serialize;
+use tokio::runtime::Handle;
 
 use crate::{errors::Failure, wait::wait};
 
@@ -102,24 +103,26 @@ pub(crate) async fn outputs(
     task: Option<String>,
     force: bool,
 ) -> Result<Vec<TaskFiles>, RunOutputsError> {
-    let local = local.ok_or(OutputsError::NotKept)?;
     let choice = match &task {
         None => TaskChoice::default(),
         Some(task) => {
             TaskChoice::parse(task).ok_or_else(|| RunOutputsError::NotATask(task.clone()))?
         }
     };
-    let found = local.of_run(&cluster, &run, &choice, Timestamp::now());
-    let found = found.await?;
+    let open = async |claim: String| {
+        let problem = "use the command `longshore outputs`, which starts a pod for it".to_owned();
+        Err(OutputsError::Claim { claim, problem })
+    };
+    let files = RunFiles::find(local, &cluster, &run, &choice, Timestamp::now(), open).await?;
+    let runtime = Handle::current();
     let is_alone = run.roles.iter().map(|role| role.count).sum::<u32>() == 1;
     let fetching = tokio::task::spawn_blocking(move || {
         let mut tasks = Vec::new();
-        for manifest in found {
+        for found in &files.tasks {
+            let manifest = found.manifest().clone();
             let folder = to.as_deref().map(|to| task_folder(to, &manifest, is_alone));
             if let Some(to) = folder.clone() {
-                local
-                    .outputs
-                    .fetch(&manifest, &FetchOptions { to, force })?;
+                files.fetch(&runtime, found, &FetchOptions { to, force })?;
             }
             tasks.push(TaskFiles {
                 task: manifest.task(),
@@ -140,7 +143,21 @@ pub(crate) async fn remove(
     cluster: longshore::Cluster,
     run: Run,
 ) -> Result<(), Failure> {
+    let places = match local {
+        Some(_) => BTreeSet::new(),
+        None => run_outputs::places(&cluster, &run)
+            .await
+            .unwrap_or_default(),
+    };
     runs::remove(&cluster, &run).await?;
+    // Those in a claim stay: only the command starts pods that mount it.
+    for place in places {
+        if let OutputsPlace::Store(_) = place {
+            let open = async |_| Err(OutputsError::NotKept);
+            let removed = place.remove(&run, open).await;
+            removed.map_err(RunOutputsError::from)?;
+        }
+    }
     let Some(local) = local else {
         return Ok(());
     };

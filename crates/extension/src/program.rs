@@ -49,6 +49,7 @@ pub(crate) fn selected_cluster(py: Python<'_>, folder: PathBuf) -> PyResult<Clus
     let given = ClusterSettings {
         context: env::var(CONTEXT_ENV).ok(),
         kubeconfig: path(KUBECONFIG_ENV),
+        ..ClusterSettings::default()
     };
     let configured = ClusterSettings::of_folder(&settings, &folder, home.as_deref());
     match ClusterChoice::of([&given, &configured], Connection::is_in_pod()) {

@@ -130,6 +130,18 @@ pub enum StoreError {
         /// Its location.
         place: String,
     },
+    /// An object other than a bundle cannot be read, signed or deleted.
+    #[error("cannot {action} in the store {store}: {problem}; {remedy}")]
+    Object {
+        /// What was attempted.
+        action: &'static str,
+        /// Its URL.
+        store: String,
+        /// What happened.
+        problem: String,
+        /// What to do.
+        remedy: String,
+    },
     /// The caller stopped the upload. No part of it is left.
     #[error("the upload was stopped")]
     Stopped,

@@ -1,4 +1,4 @@
-//! The HTTP client for downloading bundles.
+//! The HTTP clients for signed URLs.
 
 use std::{sync::Once, time::Duration};
 
@@ -28,11 +28,26 @@ pub(super) fn client() -> Result<reqwest::Client, reqwest::Error> {
     })
 }
 
+/// Like [`client`], but for requests whose body takes long: without the read timeout, which would
+/// begin with the request.
+pub(super) fn upload_client() -> Result<reqwest::Client, reqwest::Error> {
+    choose_tls();
+    let plain = || bare().connect_timeout(CONNECT);
+    plain().build().or_else(|_| {
+        let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS
+            .iter()
+            .filter_map(|root| reqwest::Certificate::from_der(root).ok());
+        plain().tls_certs_only(roots).build()
+    })
+}
+
 fn builder() -> reqwest::ClientBuilder {
+    bare().connect_timeout(CONNECT).read_timeout(SILENCE)
+}
+
+fn bare() -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .user_agent(concat!("longshore/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT)
-        .read_timeout(SILENCE)
         // A signed URL is valid for one host.
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)

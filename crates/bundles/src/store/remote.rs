@@ -207,6 +207,31 @@ impl Remote {
         }
     }
 
+    /// The error for a failed access to an object other than a bundle.
+    pub(super) fn no_object(
+        &self,
+        action: &'static str,
+        error: &object_store::Error,
+    ) -> StoreError {
+        let remedy = match reason(error).0 {
+            Cause::NoCredentials | Cause::Missing => return self.refusal(error),
+            Cause::Denied => format!(
+                "check {}, and that they permit it (see docs/stores.md)",
+                self.variables()
+            ),
+            Cause::Unreachable => "check the endpoint and the network".to_owned(),
+            Cause::PlainHttp => "use https, or set AWS_ALLOW_HTTP=true".to_owned(),
+            Cause::Elsewhere => "the bucket is in another region: set AWS_REGION".to_owned(),
+            Cause::Busy | Cause::Other => "try again".to_owned(),
+        };
+        StoreError::Object {
+            action,
+            store: self.to_string(),
+            problem: reason(error).1,
+            remedy,
+        }
+    }
+
     /// The error for an interrupted upload whose parts are kept.
     pub(super) fn lost(&self, error: &object_store::Error) -> StoreError {
         StoreError::Failed {

@@ -1,17 +1,24 @@
 //! `longshore cp`: copies files into containers and out of them.
 
-use std::{path::Path, process::ExitCode, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use longshore::client::{Cluster, Copied, CopyOptions};
+use longshore::{
+    client::{Cluster, Copied, CopyOptions},
+    launcher::outputs::Fetched,
+};
 
 use crate::{
-    complete, config,
-    error::{Error, Result},
+    complete, config, copy_outputs,
+    error::{Error, Kind, Result},
     place::{Container, looks_like_a_task},
     progress::Spinner,
-    target::{self, ClusterArgs},
+    target::{self, ClusterArgs, Target},
     ui,
 };
 
@@ -24,6 +31,7 @@ const NAMED: usize = 10;
 /// RUN/ROLE/INDEX, RUN if it has one task, or POD, as for `longshore exec`. A relative
 /// PATH begins in the container's working directory, which for a task is the folder of
 /// its code. A copy into an existing folder keeps its name. The container needs `tar`.
+/// Of a task that has ended, only its outputs are left (see `longshore outputs`).
 ///
 /// Write a local path with a colon as ./a:b.
 #[derive(Debug, Args)]
@@ -83,13 +91,54 @@ pub(crate) async fn cp(args: CpArgs) -> Result<ExitCode> {
     let target = args.cluster.open(&config::here()?).await?;
     let spinner = Spinner::start("copying");
     let outcome = tokio::select! {
-        outcome = copy(target.cluster(), &args, sides, &spinner) => outcome,
+        outcome = copy_any(&target, &args, sides, &spinner) => outcome,
         _ = tokio::signal::ctrl_c() => Err(Error::interrupted()),
     };
     spinner.end();
     target.close().await?;
-    report(&outcome?);
+    match outcome? {
+        Outcome::Copied(copied) => report(&copied),
+        Outcome::Kept(fetched, folder) => ui::note(format!(
+            "copied {}, {}, to {} (from the outputs of the task, which has ended)",
+            ui::count(fetched.files.saturating_add(fetched.present), "file"),
+            ui::size(fetched.bytes),
+            folder.display()
+        )),
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// From where files were copied.
+enum Outcome {
+    /// A container, or this machine.
+    Copied(Copied),
+    /// The outputs of a task that has ended, to this folder.
+    Kept(Fetched, PathBuf),
+}
+
+/// Copies from or to a container. Of a task that has ended, its outputs are left.
+async fn copy_any(
+    target: &Target,
+    args: &CpArgs,
+    sides: (Side<'_>, Side<'_>),
+    spinner: &Spinner,
+) -> Result<Outcome> {
+    let cluster = target.cluster();
+    let error = match copy(cluster, args, sides, spinner).await {
+        Ok(copied) => return Ok(Outcome::Copied(copied)),
+        Err(error) => error,
+    };
+    if let (Side::Container { task, path }, Side::Local(to)) = sides
+        && error.kind() == Kind::Failed
+        && args.container.is_none()
+    {
+        let namespace = target::namespace(args.namespace.as_deref(), cluster);
+        let kept = copy_outputs::copy(target, namespace, task, path, to).await?;
+        if let Some((fetched, folder)) = kept {
+            return Ok(Outcome::Kept(fetched, folder));
+        }
+    }
+    Err(error)
 }
 
 async fn copy(

@@ -5,7 +5,11 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use longshore::launcher::{
-    Run, outputs::Manifest, run_outputs::TaskChoice, runs, terminal_text::escaped,
+    Run,
+    outputs::Manifest,
+    run_outputs::{RunFiles, TaskChoice},
+    runs,
+    terminal_text::escaped,
 };
 use serde_json::{Value, json};
 
@@ -24,11 +28,13 @@ use crate::{
 /// The files are those that match `outputs` of longshore.toml or --output-files, in the
 /// folder of a task's code. They are kept when a task ends, also if it fails or is
 /// cancelled, until the run is removed; of a running task, they are collected now. Files
-/// that DIR already has are skipped, and their sha256 is verified.
+/// that DIR already has are skipped, and their sha256 is verified. The embedded cluster
+/// keeps them itself; on other clusters, tasks upload them to the run's object store, or write
+/// them to its claim, which a short-lived pod then reads.
 ///
 /// RUN is the name of a run, a prefix of it that no other run has, or `last` for the newest
 /// run. The files of a run with several tasks are written to one folder per task,
-/// ROLE-INDEX. Only the embedded cluster keeps outputs.
+/// ROLE-INDEX.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore outputs last
@@ -53,6 +59,9 @@ pub(crate) struct OutputsArgs {
     /// Output format of the list; JSON and YAML imply --list
     #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
     output: OutputsFormat,
+    /// Image of the pod that reads a claim [default: that of the run]; it needs a shell
+    #[arg(long, value_name = "IMAGE")]
+    reader_image: Option<String>,
     /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
@@ -108,22 +117,23 @@ async fn show(target: &Target, args: &OutputsArgs, run: &str, choice: &TaskChoic
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
     let found = runs::find_made(cluster, namespace, run).await?;
     let choice = choice.in_run(&found.run);
-    let tasks = fetch_outputs::of_run(target, &found.run, &choice).await?;
+    let files =
+        fetch_outputs::of_run(target, &found.run, &choice, args.reader_image.as_deref()).await?;
     match args.output {
-        OutputsFormat::Json => output::value(Format::Json, &value(&found.run, &tasks)),
-        OutputsFormat::Yaml => output::value(Format::Yaml, &value(&found.run, &tasks)),
+        OutputsFormat::Json => output::value(Format::Json, &value(&found.run, &files)),
+        OutputsFormat::Yaml => output::value(Format::Yaml, &value(&found.run, &files)),
         OutputsFormat::Table if args.list => {
-            list(&tasks);
+            list(&files);
             Ok(())
         }
         OutputsFormat::Table => {
             let to = Destination::of(args.to.as_deref(), &found.run);
-            fetch_outputs::fetch(target, &found.run, tasks, to, args.force).await
+            fetch_outputs::fetch(&found.run, files, to, args.force).await
         }
     }
 }
 
-fn value(run: &Run, tasks: &[Manifest]) -> Value {
+fn value(run: &Run, files: &RunFiles) -> Value {
     let task = |task: &Manifest| {
         let left_out = task.left_out.iter();
         let left_out: Vec<Value> = left_out
@@ -149,12 +159,12 @@ fn value(run: &Run, tasks: &[Manifest]) -> Value {
     json!({
         "run": run.name.as_str(),
         "namespace": run.namespace,
-        "tasks": tasks.iter().map(task).collect::<Vec<_>>(),
+        "tasks": files.manifests().map(task).collect::<Vec<_>>(),
     })
 }
 
-fn list(tasks: &[Manifest]) {
-    let rows = tasks.iter().flat_map(|task| {
+fn list(files: &RunFiles) {
+    let rows = files.manifests().flat_map(|task| {
         task.files.iter().map(|file| {
             vec![
                 task.task(),
@@ -170,7 +180,7 @@ fn list(tasks: &[Manifest]) {
         rows,
         "No file matched.",
     );
-    fetch_outputs::report_left_out(tasks);
+    fetch_outputs::report_left_out(files);
 }
 
 #[cfg(test)]

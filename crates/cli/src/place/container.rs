@@ -101,7 +101,7 @@ fn check(pod: &TaskPod, task: Option<&(String, Task)>) -> Result<()> {
             None => format!("pod/{}", pod.name()),
         };
         let hint = format!(
-            "`longshore logs {log}` shows its output; keep files in a volume, as with `longshore run --volume host:outputs:/outputs`"
+            "`longshore logs {log}` shows its output; `longshore run --output-files PATTERN` keeps files"
         );
         let message = format!("{name} has ended, and its files are gone ({end})");
         return Err(Error::new(Kind::Failed, message).hint(hint));
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(checked(main(json!({"running": {}})), true), "ok");
         assert_eq!(checked(json!({"phase": "Running"}), false), "ok");
         insta::assert_snapshot!(checked(json!({"phase": "Pending"}), true), @"the task digits-x7k2p/worker/1 cannot be reached: its command has not started yet; `longshore why digits-x7k2p` explains what it waits for");
-        insta::assert_snapshot!(checked(main(json!({"terminated": {"exitCode": 3}})), true), @"the task digits-x7k2p/worker/1 has ended, and its files are gone (exit code 3); `longshore logs digits-x7k2p/worker/1` shows its output; keep files in a volume, as with `longshore run --volume host:outputs:/outputs`");
-        insta::assert_snapshot!(checked(json!({"phase": "Succeeded"}), false), @"the pod web has ended, and its files are gone (succeeded); `longshore logs pod/web` shows its output; keep files in a volume, as with `longshore run --volume host:outputs:/outputs`");
+        insta::assert_snapshot!(checked(main(json!({"terminated": {"exitCode": 3}})), true), @"the task digits-x7k2p/worker/1 has ended, and its files are gone (exit code 3); `longshore logs digits-x7k2p/worker/1` shows its output; `longshore run --output-files PATTERN` keeps files");
+        insta::assert_snapshot!(checked(json!({"phase": "Succeeded"}), false), @"the pod web has ended, and its files are gone (succeeded); `longshore logs pod/web` shows its output; `longshore run --output-files PATTERN` keeps files");
     }
 }

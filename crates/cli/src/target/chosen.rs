@@ -32,6 +32,14 @@ impl Chosen {
         }
     }
 
+    /// The client of a cluster that does not have to be started.
+    pub(crate) fn cluster(&self) -> Option<&Cluster> {
+        match self {
+            Self::Embedded(_) => None,
+            Self::Other { cluster, .. } => Some(cluster),
+        }
+    }
+
     /// A one-line description of the cluster; for the embedded cluster, with its lifetime. Starts
     /// nothing.
     pub(crate) async fn describe(&self) -> Result<String> {

@@ -22,7 +22,7 @@ pub(crate) use chosen::Chosen;
 pub(crate) use lifetime::{Lifetime, age};
 pub(crate) use selection::ClusterArgs;
 
-use crate::{error::Result, hints};
+use crate::{claim_reader, error::Result, hints};
 
 /// The namespace of a command: the given one, or the cluster's default.
 pub(crate) fn namespace<'a>(given: Option<&'a str>, cluster: &'a Cluster) -> &'a str {
@@ -128,6 +128,7 @@ impl Target {
     /// Releases the cluster. An on-demand cluster without users and work has stopped when this
     /// returns.
     pub(crate) async fn close(self) -> Result<()> {
+        claim_reader::remove_all(&self.cluster).await;
         self.cluster.close();
         if let Some(embedded) = self.embedded {
             embedded.usage.end(&embedded.record).await?;

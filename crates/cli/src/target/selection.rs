@@ -1,7 +1,7 @@
 //! Selects the cluster of a command, from its arguments, the environment, longshore.toml and the
 //! pod that this process may run in.
 
-use std::{ffi::OsStr, path::PathBuf};
+use std::{collections::BTreeMap, ffi::OsStr, path::PathBuf};
 
 use clap::Args;
 use longshore::{
@@ -10,13 +10,18 @@ use longshore::{
 };
 
 use super::{Chosen, Target, warnings};
-use crate::{config, embedded, env, error::Result, hints};
+use crate::{
+    config, embedded, env,
+    error::{Error, Result},
+    hints,
+};
 
 /// Arguments that select the cluster.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ClusterArgs {
-    /// Context of the kubeconfig to use
+    /// Context to use: one of [contexts] in longshore.toml, or of the kubeconfig; for `run`,
+    /// several, as in a,b: the first in which the run fits
     #[arg(long, env = env::CONTEXT, hide_env_values = true)]
     context: Option<String>,
     /// Kubeconfig to use, with its current context unless --context is given
@@ -96,11 +101,43 @@ impl ClusterArgs {
         if self.embedded {
             return ClusterChoice::Embedded;
         }
-        let given = ClusterSettings {
+        ClusterChoice::of([&self.given(), configured], in_pod)
+    }
+
+    fn given(&self) -> ClusterSettings {
+        ClusterSettings {
             context: self.context.clone(),
             kubeconfig: self.kubeconfig.clone(),
+            ..ClusterSettings::default()
+        }
+    }
+
+    /// The names of the selected contexts, in the order of preference; none without a context.
+    pub(crate) fn names(&self, configured: &ClusterSettings) -> Vec<String> {
+        let without_names = ClusterSettings {
+            contexts: BTreeMap::new(),
+            ..configured.clone()
         };
-        ClusterChoice::of([&given, configured], in_pod)
+        let choice = match self.embedded {
+            true => ClusterChoice::Embedded,
+            false => ClusterChoice::of([&self.given(), &without_names], false),
+        };
+        let ClusterChoice::Kubeconfig { context, .. } = choice else {
+            return Vec::new();
+        };
+        let names = context.as_deref().unwrap_or_default().split(',');
+        let mut names: Vec<String> = names.map(|name| name.trim().to_owned()).collect();
+        names.retain(|name| !name.is_empty());
+        names
+    }
+
+    /// The same arguments with one context.
+    pub(crate) fn in_context(&self, name: &str) -> Self {
+        Self {
+            context: Some(name.to_owned()),
+            embedded: false,
+            ..self.clone()
+        }
     }
 
     /// Whether the embedded cluster is selected, whose pods share this machine's files.
@@ -110,6 +147,13 @@ impl ClusterArgs {
 
     /// Selects the cluster without starting or contacting it.
     pub(crate) async fn choice(&self, configured: &ClusterSettings) -> Result<Chosen> {
+        let names = self.names(configured);
+        if names.len() > 1 {
+            let message = format!("several contexts: {}", names.join(", "));
+            return Err(Error::usage(message).hint(
+                "only `longshore run` chooses one of several; use `--context NAME`, or `longshore runs --all-contexts`",
+            ));
+        }
         let choice = self.choose(configured, Cluster::is_in_pod());
         hints::remember_cluster(self.again(&choice, configured));
         if let ClusterChoice::Kubeconfig { file, context } = &choice {
@@ -165,7 +209,7 @@ mod tests {
         };
         let toml = ClusterSettings {
             kubeconfig: Some("b".into()),
-            context: None,
+            ..ClusterSettings::default()
         };
         let nothing = ClusterSettings::default();
 
@@ -173,6 +217,9 @@ mod tests {
         assert_eq!(none.choose(&nothing, true), ClusterChoice::InPod);
         assert_eq!(none.choose(&toml, true), file("b"));
         assert_eq!(said.choose(&toml, true), file("a"));
+        let names = |context: &str| none.in_context(context).names(&toml);
+        assert_eq!(names("a, b,"), ["a", "b"]);
+        assert_eq!(none.names(&toml), [""; 0]);
         let forced = ClusterArgs {
             embedded: true,
             ..said

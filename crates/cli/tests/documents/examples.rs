@@ -232,7 +232,10 @@ fn examples_of_runs() {
         for example in examples.all(command_name) {
             match (command_name, example.as_str()) {
                 // These need another cluster, or a container that has restarted.
-                (_, text) if text.contains("--context") || text.contains("--previous") => {}
+                (_, text)
+                    if ["--context", "--all-contexts", "--previous"]
+                        .iter()
+                        .any(|option| text.contains(option)) => {}
                 (_, text) if text.contains("-it") => {
                     examples.type_into(text, "exit 0\n");
                 }

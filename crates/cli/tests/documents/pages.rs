@@ -84,7 +84,15 @@ fn the_commands_of_the_launchers_page_succeed() {
 
 #[test]
 fn the_commands_of_the_page_on_outputs_succeed() {
-    play("outputs.md", &[]);
+    let server = S3::start();
+    let mut variables = server.settings();
+    variables.push(("BUCKET".to_owned(), BUCKET.to_owned()));
+    play("outputs.md", &variables);
+}
+
+#[test]
+fn the_commands_of_the_page_on_several_clusters_succeed() {
+    play("contexts.md", &[]);
 }
 
 #[test]

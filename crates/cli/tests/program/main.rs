@@ -37,6 +37,7 @@ mod rust_launcher;
 mod s3;
 mod schedules;
 mod shell;
+mod stored_outputs;
 mod stores;
 mod sweeps;
 mod terminal;

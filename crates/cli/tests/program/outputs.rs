@@ -189,12 +189,14 @@ fn runs_that_cannot_have_outputs_are_refused_with_a_remedy() {
     assert!(
         refused
             .err
-            .contains("only the embedded cluster keeps files of tasks"),
+            .contains("this cluster keeps no files of tasks: set `store`"),
         "{}",
         refused.err
     );
     assert!(
-        refused.err.contains("--volume claim:NAME:/results"),
+        refused
+            .err
+            .contains("`outputs_claim` to a PersistentVolumeClaim"),
         "{}",
         refused.err
     );

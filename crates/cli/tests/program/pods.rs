@@ -310,7 +310,7 @@ fn cp_from_a_finished_pod_reports_that_its_files_are_deleted() {
     let answer = machine.longshore(&["cp", &from, "."]).expect(1);
     for part in [
         "has ended, and its files are gone",
-        "--volume host:outputs:/outputs",
+        "`longshore run --output-files PATTERN` keeps files",
     ] {
         assert!(answer.err.contains(part), "{part}: {}", answer.err);
     }

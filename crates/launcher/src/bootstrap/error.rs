@@ -106,6 +106,12 @@ pub enum BootstrapError {
         /// The number of combinations.
         count: usize,
     },
+    /// The task uploads no outputs.
+    #[error("this task uploads no outputs: its run requests none, or the cluster keeps them")]
+    NoOutputs,
+    /// The outputs cannot be uploaded.
+    #[error("the outputs were not uploaded: {0}")]
+    Outputs(String),
     /// No command was given.
     #[error("no command to run: give one after `--`")]
     NoCommand,

@@ -1,6 +1,6 @@
 //! Runs in the pod before the command: fetches the code, resolves the peers, sets the
-//! frameworks' variables, and executes the command. Uses only mounted files and DNS, never
-//! the API.
+//! frameworks' variables, and executes the command; after it, uploads outputs to a store. Uses
+//! only mounted files, signed URLs and DNS, never the API.
 
 mod environment;
 mod error;
@@ -8,10 +8,12 @@ mod exec;
 mod fetch;
 mod install;
 mod messages;
+mod outputs;
 mod places;
 mod prepare;
 mod source;
 pub mod supervise;
+mod task;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -21,5 +23,6 @@ pub use error::BootstrapError;
 pub use exec::exec;
 pub use fetch::{fetch, fetch_into};
 pub use install::install;
+pub use outputs::upload_now;
 pub use places::Places;
 pub(crate) use source::copy as copy_bundle;

@@ -7,7 +7,7 @@ use std::{
 use longshore_diagnosis::names;
 use longshore_resolver::{ClusterSpec, address::split, render};
 
-use super::{BootstrapError, Environment, Places, environment, messages::tell};
+use super::{BootstrapError, Environment, Places, environment, messages::tell, task::Task};
 use crate::{caller::Caller, pod::PodConfig, sweep};
 
 /// Prepares the command of a task: waits for its peers, and sets its variables and its folder.
@@ -18,20 +18,8 @@ pub(super) fn prepare(
 ) -> Result<Command, BootstrapError> {
     let (program, arguments) = command.split_first().ok_or(BootstrapError::NoCommand)?;
     let config = places.read_config()?;
-    let role = variable("LONGSHORE_ROLE").filter(|role| !role.is_empty());
-    let role = role.ok_or_else(|| BootstrapError::Variable {
-        name: "LONGSHORE_ROLE",
-        problem: "is not set".to_owned(),
-    })?;
+    let Task { role, index } = Task::of(&variable)?;
     let config = config.of_job(&role, &variable("LONGSHORE_JOB").unwrap_or_default());
-    let index = variable("JOB_COMPLETION_INDEX")
-        .or_else(|| variable("LONGSHORE_INDEX"))
-        .filter(|index| !index.is_empty())
-        .unwrap_or_else(|| "0".to_owned());
-    let index: u32 = index.parse().map_err(|_| BootstrapError::Variable {
-        name: "JOB_COMPLETION_INDEX",
-        problem: format!("is {index:?}, which is not a number"),
-    })?;
     let config = config.with_task(&role, index);
     if config.tasks() > 1 {
         wait_for_peers(

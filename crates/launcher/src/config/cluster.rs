@@ -1,6 +1,9 @@
 //! The cluster of a command: settings, and which of them counts.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use super::Settings;
 
@@ -13,10 +16,23 @@ pub const KUBECONFIG_ENV: &str = "LONGSHORE_KUBECONFIG";
 /// `longshore.toml`. Empty values count as absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClusterSettings {
-    /// A context of the kubeconfig.
+    /// A named context, or a context of the kubeconfig.
     pub context: Option<String>,
     /// A kubeconfig.
     pub kubeconfig: Option<PathBuf>,
+    /// The named contexts.
+    pub contexts: BTreeMap<String, NamedContext>,
+}
+
+/// A context with a name in `longshore.toml`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamedContext {
+    /// The context of the kubeconfig.
+    pub context: Option<String>,
+    /// The kubeconfig.
+    pub kubeconfig: Option<PathBuf>,
+    /// The namespace of runs.
+    pub namespace: Option<String>,
 }
 
 /// A selected cluster, before it is started or contacted.
@@ -47,12 +63,24 @@ impl ClusterSettings {
         Self {
             context: settings.cluster.clone(),
             kubeconfig: settings.kubeconfig.as_ref().map(expand),
+            contexts: settings
+                .contexts
+                .iter()
+                .map(|(name, own)| {
+                    let context = NamedContext {
+                        context: own.context.clone(),
+                        kubeconfig: own.kubeconfig.as_ref().map(expand),
+                        namespace: own.namespace.as_ref().map(ToString::to_string),
+                    };
+                    (name.clone(), context)
+                })
+                .collect(),
         }
     }
 }
 
 impl ClusterChoice {
-    /// The first settings that name a cluster. Without one, the cluster of the pod, or else the
+    /// The first settings that name a cluster; a named context is looked up in all of them. Without one, the cluster of the pod, or else the
     /// embedded cluster.
     ///
     /// ```
@@ -61,7 +89,7 @@ impl ClusterChoice {
     /// let nothing = ClusterSettings::default();
     /// assert_eq!(ClusterChoice::of([&nothing], false), ClusterChoice::Embedded);
     /// let context = Some("staging".to_owned());
-    /// let toml = ClusterSettings { context: context.clone(), kubeconfig: None };
+    /// let toml = ClusterSettings { context: context.clone(), ..ClusterSettings::default() };
     /// let choice = ClusterChoice::of([&nothing, &toml], false);
     /// assert_eq!(choice, ClusterChoice::Kubeconfig { file: None, context });
     /// ```
@@ -70,8 +98,18 @@ impl ClusterChoice {
         let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         let path =
             |path: &Option<PathBuf>| path.clone().filter(|path| !path.as_os_str().is_empty());
-        for one in settings {
+        let settings: Vec<&ClusterSettings> = settings.into_iter().collect();
+        let named = |name: &String| settings.iter().find_map(|one| one.contexts.get(name));
+        for one in &settings {
             let (file, context) = (path(&one.kubeconfig), text(&one.context));
+            if let Some(named) = context.as_ref().and_then(named) {
+                let own = path(&named.kubeconfig);
+                return Self::Kubeconfig {
+                    // With a kubeconfig of its own, its current context.
+                    context: text(&named.context).or(context.filter(|_| own.is_none())),
+                    file: own.or(file),
+                };
+            }
             if file.is_some() || context.is_some() {
                 return Self::Kubeconfig { file, context };
             }
@@ -90,8 +128,34 @@ mod tests {
     fn file(name: &str) -> ClusterSettings {
         ClusterSettings {
             kubeconfig: Some(name.into()),
-            context: None,
+            ..ClusterSettings::default()
         }
+    }
+
+    #[test]
+    fn a_named_context_has_its_own_kubeconfig_and_context() {
+        let text =
+            "[contexts.a]\nkubeconfig = 'k'\n[contexts.b]\ncontext = 'other'\n[contexts.c]\n";
+        let settings = Settings::parse(text, Path::new("longshore.toml"));
+        let settings = settings.unwrap_or_default();
+        let toml = ClusterSettings::of_folder(&settings, Path::new("/p"), None);
+        let chosen = |name: &str| {
+            let given = ClusterSettings {
+                context: Some(name.to_owned()),
+                ..file("given")
+            };
+            match ClusterChoice::of([&given, &toml], false) {
+                ClusterChoice::Kubeconfig { file, context } => (file, context),
+                other => unreachable!("{other:?}"),
+            }
+        };
+        let texts = |file: &str, context: Option<&str>| {
+            (Some(PathBuf::from(file)), context.map(str::to_owned))
+        };
+        assert_eq!(chosen("a"), texts("/p/k", None));
+        assert_eq!(chosen("b"), texts("given", Some("other")));
+        assert_eq!(chosen("c"), texts("given", Some("c")));
+        assert_eq!(chosen("d"), texts("given", Some("d")));
     }
 
     #[test]
@@ -99,6 +163,7 @@ mod tests {
         let empty = ClusterSettings {
             context: Some(String::new()),
             kubeconfig: Some(PathBuf::new()),
+            ..ClusterSettings::default()
         };
         assert_eq!(ClusterChoice::of([&empty], true), ClusterChoice::InPod);
         let chosen = |name: &str| ClusterChoice::Kubeconfig {

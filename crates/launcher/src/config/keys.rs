@@ -44,12 +44,12 @@ impl<'de> Deserializer<'de> for Fields<'_> {
     }
 }
 
-/// Rejects a table with an unknown key, and suggests the closest valid one. `role` is the name of
-/// the role whose table it is.
+/// Rejects a table with an unknown key, and suggests the closest valid one. `name` is the
+/// name of the table, as in `roles.worker`; `None` for that of the file.
 pub(super) fn check(
     table: &DeTable<'_>,
     valid: &[&str],
-    role: Option<&str>,
+    name: Option<&str>,
     source: &Source,
 ) -> Result<(), ConfigError> {
     let mut keys = table.iter().map(|(key, _)| key);
@@ -57,9 +57,9 @@ pub(super) fn check(
         return Ok(());
     };
     let key = unknown.get_ref().as_ref();
-    let (prefix, place) = match role {
+    let (prefix, place) = match name {
         None => (String::new(), String::new()),
-        Some(role) => (format!("roles.{role}."), format!(" in [roles.{role}]")),
+        Some(name) => (format!("{name}."), format!(" in [{name}]")),
     };
     Err(ConfigError::UnknownKey {
         at: source.at(unknown.span().start),

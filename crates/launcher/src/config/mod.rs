@@ -37,7 +37,7 @@ use longshore_diagnosis::names::RunName;
 
 use crate::{caller::Caller, outputs::OutputRequest};
 
-pub use cluster::{CONTEXT_ENV, ClusterChoice, ClusterSettings, KUBECONFIG_ENV};
+pub use cluster::{CONTEXT_ENV, ClusterChoice, ClusterSettings, KUBECONFIG_ENV, NamedContext};
 pub use command::Command;
 pub use env_file::{EnvFile, pass_through};
 pub use env_from::EnvFrom;
@@ -47,7 +47,7 @@ pub use located::{Located, Text};
 pub use options::{RunOptions, TaskOptions};
 pub use pod_spec::PodSpec;
 pub use resolve::resolve;
-pub use settings::{RoleSettings, Settings};
+pub use settings::{ContextSettings, RoleSettings, Settings};
 pub use source::Source;
 pub use sweep::{DEFAULT_PARALLEL, SweepSpec};
 pub use sweep_entry::{SweepEntry, SweepValues};

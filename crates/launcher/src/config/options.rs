@@ -310,6 +310,20 @@ pub struct TaskOptions {
         )
     )]
     pub output_file_limit: Option<Located<u32>>,
+    /// PersistentVolumeClaim to which tasks write their outputs, on clusters other than the
+    /// embedded one; instead of the store
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "NAME", help_heading = "Outputs", display_order = 4)
+    )]
+    pub outputs_claim: Option<Text>,
+    /// Keep the outputs of running tasks at this interval, too, as in 10m; on clusters other
+    /// than the embedded one
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "TIME", help_heading = "Outputs", display_order = 5)
+    )]
+    pub outputs_every: Option<Text>,
     /// Size of /dev/shm, as in 8Gi
     #[cfg_attr(
         feature = "clap",

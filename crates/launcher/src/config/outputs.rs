@@ -1,15 +1,20 @@
 //! Which files of tasks to keep.
 
-use longshore_model::Quantity;
+use std::time::Duration;
+
+use longshore_model::{Quantity, name};
 
 use super::{
     ConfigError, TaskOptions, Text,
     layers::Layers,
-    values::{invalid_at, quantity},
+    values::{duration_at, invalid_at, quantity},
 };
 use crate::outputs::{
     DEFAULT_MAX_BYTES, DEFAULT_MAX_FILES, MOST_FILES, MOST_PATTERNS, OutputRequest, check_pattern,
 };
+
+/// The shortest interval between collections of a running task.
+const SHORTEST_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Merges the options; `None` without patterns.
 pub(super) fn resolve<const N: usize>(
@@ -31,11 +36,28 @@ pub(super) fn resolve<const N: usize>(
         let rule = format!("use 1 to {MOST_FILES}");
         return Err(invalid_at("output_file_limit", count, rule));
     }
+    let every = options.value(|options| &options.outputs_every);
+    let every = every.map(|every| duration_at("outputs_every", every));
+    let every = every.transpose()?;
+    if let Some(text) = options.value(|options| &options.outputs_every)
+        && every.is_some_and(|every| every < SHORTEST_INTERVAL)
+    {
+        let rule = "use at least 10s, as in 10m";
+        return Err(invalid_at("outputs_every", text, rule));
+    }
+    let claim = options.value(|options| &options.outputs_claim);
+    if let Some(claim) = claim {
+        let checked = name::dns_subdomain("outputs_claim", claim);
+        checked.map_err(|error| invalid_at("outputs_claim", claim, error.rule()))?;
+    }
     Ok((!patterns.is_empty()).then(|| OutputRequest {
         patterns,
         max_bytes: max_bytes.unwrap_or(DEFAULT_MAX_BYTES),
         max_files: count.map_or(DEFAULT_MAX_FILES, |count| u64::from(**count)),
         scheduled: false,
+        store: None,
+        claim: claim.map(ToString::to_string),
+        every: every.map(|every| every.as_secs()),
     }))
 }
 
@@ -66,6 +88,8 @@ mod tests {
             outputs: outputs.iter().map(|&text| text.into()).collect(),
             output_size_limit: size.map(Text::from),
             output_file_limit: files.map(Into::into),
+            outputs_every: None,
+            outputs_claim: None,
             ..TaskOptions::default()
         }
     }
@@ -107,6 +131,11 @@ mod tests {
             let text = error(options(&["a"], Some(size), None));
             assert!(text.contains("output_size_limit"), "{text}");
         }
+        let often = TaskOptions {
+            outputs_every: Some("1s".into()),
+            ..options(&["a"], None, None)
+        };
+        assert!(error(often).contains("use at least 10s"));
         for files in [0, 100_001] {
             let text = error(options(&["a"], None, Some(files)));
             assert!(text.contains("use 1 to 100000"), "{text}");

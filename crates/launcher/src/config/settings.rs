@@ -47,6 +47,8 @@ use super::{
 /// outputs = ["checkpoints/**"]  # files to keep when a task ends, for `longshore outputs`
 /// output_size_limit = "10Gi"    # of each task
 /// output_file_limit = 10000     # of each task
+/// outputs_claim = "results"     # PersistentVolumeClaim for them, instead of the store
+/// outputs_every = "10m"         # keep those of running tasks, too
 /// priority_class = "low"
 /// shared_memory = "8Gi"         # size of /dev/shm
 /// termination_grace = "2m"      # between SIGTERM and SIGKILL
@@ -54,8 +56,14 @@ use super::{
 /// tolerations = [{ key = "nvidia.com/gpu", operator = "Exists" }]
 /// env_from = [{ secret = "tokens", prefix = "TOKEN_" }]
 /// template = "pod.yaml"         # merged over each pod's template
-/// cluster = "prod"              # a kubeconfig context
+/// cluster = "prod"              # a context of [contexts] or of the kubeconfig; or several: "a,b"
 /// kubeconfig = "~/.kube/config"
+///
+/// [contexts.prod]               # for `--context prod`
+/// context = "prod-eu"           # of the kubeconfig; default: prod
+/// kubeconfig = "~/.kube/prod"
+/// namespace = "team-a"          # instead of `namespace` and `store` above
+/// store = "s3://bucket/prefix"
 ///
 /// [env]
 /// EPOCHS = "3"
@@ -100,10 +108,12 @@ use super::{
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Settings {
-    /// The kubeconfig context to use; read by the program.
+    /// The context to use; read by the program.
     pub cluster: Option<String>,
     /// The kubeconfig file to use; read by the program.
     pub kubeconfig: Option<String>,
+    /// Clusters by name, for `--context`; read by the program.
+    pub contexts: BTreeMap<String, ContextSettings>,
     /// Options of the whole run.
     #[serde(skip)]
     pub run: RunOptions,
@@ -116,6 +126,20 @@ pub struct Settings {
     /// The file, for errors.
     #[serde(skip)]
     pub source: Option<Source>,
+}
+
+/// The keys of `[contexts.NAME]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ContextSettings {
+    /// The context of the kubeconfig: by default NAME, or, with `kubeconfig`, its current context.
+    pub context: Option<String>,
+    /// The kubeconfig, as the key of the whole file.
+    pub kubeconfig: Option<String>,
+    /// The namespace of runs there; instead of the key of the whole file.
+    pub namespace: Option<Text>,
+    /// The store of runs there; instead of the key of the whole file.
+    pub store: Option<Text>,
 }
 
 /// The keys of `[roles.NAME]`.
@@ -139,6 +163,18 @@ struct Roles<T> {
 }
 
 impl Settings {
+    /// The settings for runs in a context: its namespace and store replace those of the file.
+    #[must_use]
+    pub fn in_context(&self, name: &str) -> Self {
+        let mut settings = self.clone();
+        if let Some(context) = self.contexts.get(name) {
+            let run = &mut settings.run;
+            run.namespace = context.namespace.clone().or(run.namespace.take());
+            run.store = context.store.clone().or(run.store.take());
+        }
+        settings
+    }
+
     /// Parses the text of a `longshore.toml`; errors contain `path`.
     ///
     /// # Errors
@@ -211,14 +247,25 @@ fn sorted<const N: usize>(structs: [&[&'static str]; N]) -> Vec<&'static str> {
 
 fn check_keys(file: &DeTable<'_>, source: &Source) -> Result<(), ConfigError> {
     keys::check(file, &keys_of_run(), None, source)?;
-    let roles = file.iter().find(|(key, _)| key.get_ref() == "roles");
-    let Some(DeValue::Table(roles)) = roles.map(|(_, roles)| roles.get_ref()) else {
+    check_tables(file, "roles", &keys_of_role(), source)?;
+    check_tables(file, "contexts", fields::<ContextSettings>(), source)
+}
+
+/// Checks the keys of the tables below a table: `[roles.NAME]`.
+fn check_tables(
+    file: &DeTable<'_>,
+    table: &str,
+    valid: &[&str],
+    source: &Source,
+) -> Result<(), ConfigError> {
+    let tables = file.iter().find(|(key, _)| key.get_ref() == table);
+    let Some(DeValue::Table(tables)) = tables.map(|(_, tables)| tables.get_ref()) else {
         return Ok(());
     };
-    let valid = keys_of_role();
-    for (role, options) in roles.iter() {
+    for (name, options) in tables.iter() {
         if let DeValue::Table(options) = options.get_ref() {
-            keys::check(options, &valid, Some(role.get_ref()), source)?;
+            let name = format!("{table}.{}", name.get_ref());
+            keys::check(options, valid, Some(&name), source)?;
         }
     }
     Ok(())

@@ -1,17 +1,31 @@
 //! A run whose code is packed: its plan before and after the upload.
 
+use std::{borrow::Cow, collections::BTreeMap};
+
+use longshore_client::k8s_openapi::{
+    ByteString,
+    api::core::v1::{PersistentVolumeClaimVolumeSource, Volume, VolumeMount},
+};
 use longshore_diagnosis::names::RunName;
 use tokio::sync::oneshot;
 
 use super::LaunchError;
 use crate::{
     bundle::Bundle,
-    config::RunSpec,
-    outputs::{DEFAULT_MAX_BYTES, DEFAULT_MAX_FILES, MOST_PATTERNS, OutputRequest, OutputsError},
+    config::{RunSpec, Workload},
+    outputs::{
+        DEFAULT_MAX_BYTES, DEFAULT_MAX_FILES, MOST_PATTERNS, OutputRequest, OutputsError,
+        uploads::{
+            CLAIM_DIR, CLAIM_VOLUME, LARGEST_UPLOADS, RoleUploads, UPLOADS_FILE, Uploads, folder,
+        },
+    },
     plan::{Plan, plan},
-    store::{self, BundleInfo, DeliverOptions, Store, StoreError},
+    store::{self, BundleInfo, DeliverOptions, LONGEST_VALIDITY, Remote, Store, StoreError},
     sweep::METRICS_FILE,
 };
+
+/// The maximum size of the metrics file of a task of a sweep that has no other outputs.
+const LARGEST_METRICS_FILE: u64 = 1 << 30;
 
 /// A run with its packed code, from which its plan follows. [`RunSpec::submit`] combines these
 /// steps; use them separately to show the plan or to report on each step.
@@ -37,11 +51,9 @@ impl PackedRun<'_> {
     ///
     /// # Errors
     /// [`LaunchError::Store`] if the bundle is too large for a Secret, [`LaunchError::Outputs`] if
-    /// the cluster keeps no outputs, and [`LaunchError::Plan`].
+    /// neither the cluster nor a store keeps outputs, and [`LaunchError::Plan`].
     pub fn plan(&self) -> Result<Plan, LaunchError> {
-        if self.spec.has_outputs() && !self.keeps_outputs {
-            return Err(OutputsError::NotKept.into());
-        }
+        self.check_outputs()?;
         let bundle = self.bundle.as_ref();
         let info = bundle.map(|bundle| store::describe(bundle, self.store.as_ref()));
         self.plan_with(info.transpose()?.as_ref())
@@ -57,6 +69,7 @@ impl PackedRun<'_> {
         let (Some(bundle), Some(store)) = (self.bundle.clone(), self.store.clone()) else {
             return self.plan();
         };
+        let settings = options.settings.clone();
         let (_future, dropped) = oneshot::channel::<()>();
         let stop = futures::future::select(options.stop, dropped);
         let options = DeliverOptions {
@@ -68,32 +81,193 @@ impl PackedRun<'_> {
             tokio::spawn(async move { store::deliver(&bundle, Some(&store), options).await });
         // The task ends with a result, unless the runtime ends.
         let info = delivery.await.map_err(|_| StoreError::Stopped)??;
-        self.plan_with(Some(&info))
+        let mut plan = self.plan_with(Some(&info))?;
+        if let Some(remote) = self.uploads_to() {
+            self.sign_uploads(&mut plan, remote, &settings).await?;
+        }
+        Ok(plan)
+    }
+
+    /// An option of outputs that has no effect on a cluster that keeps them.
+    #[must_use]
+    pub fn unused_option(&self) -> Option<&'static str> {
+        let requests = self
+            .spec
+            .roles
+            .iter()
+            .filter_map(|role| role.outputs.as_ref());
+        let mut options = requests.filter_map(|own| match (&own.claim, own.every) {
+            (Some(_), _) => Some("outputs_claim"),
+            (None, Some(_)) => Some("outputs_every"),
+            (None, None) => None,
+        });
+        options.next()
+    }
+
+    /// Whether tasks may still run when the URLs for the upload of their outputs have expired.
+    #[must_use]
+    pub fn may_outlive_uploads(&self) -> bool {
+        let has_uploads = self.uploads_to().is_some() && self.spec.has_outputs();
+        has_uploads && self.spec.timeout > Some(LONGEST_VALIDITY)
+    }
+
+    /// Whether outputs can be kept.
+    fn check_outputs(&self) -> Result<(), OutputsError> {
+        if self.keeps_outputs || !self.spec.has_outputs() {
+            return Ok(());
+        }
+        let mut requests = self
+            .spec
+            .roles
+            .iter()
+            .filter_map(|role| role.outputs.as_ref());
+        if self.uploads_to().is_some() || requests.all(|own| own.claim.is_some()) {
+            return Ok(());
+        }
+        Err(match self.spec.workload {
+            Workload::Scheduled(_) => OutputsError::Scheduled,
+            _ => OutputsError::NotKept,
+        })
+    }
+
+    /// The store to which tasks upload their outputs, if the cluster does not keep them.
+    fn uploads_to(&self) -> Option<&Remote> {
+        let is_scheduled = matches!(self.spec.workload, Workload::Scheduled(_));
+        match &self.store {
+            Some(Store::Remote(remote)) if !self.keeps_outputs && !is_scheduled => Some(remote),
+            _ => None,
+        }
+    }
+
+    /// Signs the URLs with which tasks upload their outputs, and adds them to the run's Secret.
+    async fn sign_uploads(
+        &self,
+        plan: &mut Plan,
+        remote: &Remote,
+        settings: &[(String, String)],
+    ) -> Result<(), LaunchError> {
+        let mut uploads = self.uploads();
+        let objects = remote.objects(settings)?;
+        let folder = folder(&self.namespace, self.name.as_str());
+        let mut tasks: u64 = 0;
+        let counts = self
+            .spec
+            .roles
+            .iter()
+            .map(|role| (role.name.as_str(), role.count));
+        let counts: BTreeMap<&str, u32> = counts.collect();
+        for (name, role) in &mut uploads.roles {
+            if role.request.store.is_none() {
+                continue;
+            }
+            let count = counts.get(name.as_str()).copied().unwrap_or_default();
+            let names = Uploads::names(name, count, &role.request);
+            let keys: Vec<String> = names
+                .iter()
+                .map(|name| format!("{folder}/{name}"))
+                .collect();
+            let urls = objects.sign_uploads(&keys, LONGEST_VALIDITY).await?;
+            tasks = tasks.saturating_add(count.into());
+            *role = RoleUploads::of(role.request.clone(), &urls);
+        }
+        if uploads.roles.is_empty() {
+            return Ok(());
+        }
+        let bytes = uploads.to_bytes().map_err(StoreError::Read)?;
+        let size = bytes.len();
+        let data = plan.config.data.get_or_insert_default();
+        data.remove(UPLOADS_FILE);
+        let others: usize = data.values().map(|value| value.0.len()).sum();
+        let limit = LARGEST_UPLOADS.saturating_sub(others);
+        if size > limit {
+            return Err(OutputsError::TooManyTasks { tasks, size, limit }.into());
+        }
+        data.insert(UPLOADS_FILE.to_owned(), ByteString(bytes));
+        Ok(())
+    }
+
+    /// The roles whose tasks upload or write their outputs, without URLs.
+    fn uploads(&self) -> Uploads {
+        let spec = self.with_outputs();
+        let roles = spec.roles.iter().filter_map(|role| {
+            let request = role.outputs.clone()?;
+            let is_own = request.store.is_some() || request.claim.is_some();
+            is_own.then(|| (role.name.clone(), RoleUploads::of(request, &[])))
+        });
+        Uploads {
+            roles: roles.collect(),
+        }
     }
 
     fn plan_with(&self, info: Option<&BundleInfo>) -> Result<Plan, LaunchError> {
-        let with_metrics = self.with_metrics();
-        let spec = with_metrics.as_ref().unwrap_or(self.spec);
-        Ok(plan(spec, &self.name, &self.namespace, info)?)
+        let spec = self.with_outputs();
+        let mut plan = plan(&spec, &self.name, &self.namespace, info)?;
+        let mut uploads = self.uploads();
+        // Those of a store need signed URLs.
+        uploads.roles.retain(|_, role| role.request.claim.is_some());
+        if !uploads.roles.is_empty() {
+            let bytes = uploads.to_bytes().map_err(StoreError::Read)?;
+            let data = plan.config.data.get_or_insert_default();
+            data.insert(UPLOADS_FILE.to_owned(), ByteString(bytes));
+        }
+        Ok(plan)
     }
 
-    /// The specification of a sweep whose metrics files the cluster keeps.
-    fn with_metrics(&self) -> Option<RunSpec> {
-        if !self.keeps_outputs || !self.spec.code || self.spec.sweep.is_none() {
-            return None;
+    /// The specification with what follows from the cluster and the store: the metrics files of a
+    /// sweep are outputs, and the store is known to whoever fetches them.
+    fn with_outputs(&self) -> Cow<'_, RunSpec> {
+        let store = self.uploads_to();
+        let has_metrics = self.spec.code && self.spec.sweep.is_some();
+        if !has_metrics && !self.spec.has_outputs() {
+            return Cow::Borrowed(self.spec);
         }
         let mut spec = self.spec.clone();
         for role in &mut spec.roles {
-            let outputs = role.outputs.get_or_insert_with(|| OutputRequest {
-                patterns: Vec::new(),
-                max_bytes: DEFAULT_MAX_BYTES,
-                max_files: DEFAULT_MAX_FILES,
-                scheduled: false,
-            });
-            if outputs.patterns.len() < MOST_PATTERNS {
-                outputs.patterns.push(METRICS_FILE.to_owned());
+            let claim = role.outputs.as_ref().and_then(|own| own.claim.clone());
+            let claim = claim.filter(|_| !self.keeps_outputs);
+            let has_place = self.keeps_outputs || store.is_some() || claim.is_some();
+            if has_metrics && has_place {
+                let outputs = role.outputs.get_or_insert_with(|| OutputRequest {
+                    patterns: Vec::new(),
+                    max_bytes: match store {
+                        // Each task then has only one object.
+                        Some(_) => LARGEST_METRICS_FILE,
+                        None => DEFAULT_MAX_BYTES,
+                    },
+                    max_files: DEFAULT_MAX_FILES,
+                    scheduled: false,
+                    store: None,
+                    claim: None,
+                    every: None,
+                });
+                if outputs.patterns.len() < MOST_PATTERNS {
+                    outputs.patterns.push(METRICS_FILE.to_owned());
+                }
             }
+            if let Some(outputs) = &mut role.outputs {
+                outputs.store = store.filter(|_| claim.is_none()).map(ToString::to_string);
+                outputs.claim.clone_from(&claim);
+            }
+            role.pods.volumes.extend(claim.map(claim_volume));
         }
-        Some(spec)
+        Cow::Owned(spec)
     }
+}
+
+/// The volume of the claim for outputs, and where the command's container mounts it.
+fn claim_volume(claim: String) -> (Volume, VolumeMount) {
+    let volume = Volume {
+        name: CLAIM_VOLUME.to_owned(),
+        persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
+            claim_name: claim,
+            ..PersistentVolumeClaimVolumeSource::default()
+        }),
+        ..Volume::default()
+    };
+    let mount = VolumeMount {
+        name: CLAIM_VOLUME.to_owned(),
+        mount_path: CLAIM_DIR.to_owned(),
+        ..VolumeMount::default()
+    };
+    (volume, mount)
 }

@@ -11,11 +11,39 @@ use crate::terminal_text::escaped;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutputsError {
-    /// The cluster keeps no outputs.
+    /// The cluster keeps no outputs, and there is no store for them.
     #[error(
-        "outputs: only the embedded cluster keeps files of tasks; on this cluster, write them to a volume, as with `--volume claim:NAME:/results`, or upload them from the task, and remove `outputs`"
+        "outputs: this cluster keeps no files of tasks: set `store` to an object store (s3://…, gs://… or az://…), `outputs_claim` to a PersistentVolumeClaim, or remove `outputs`"
     )]
     NotKept,
+    /// Signed URLs expire, and each run of a schedule needs its own.
+    #[error(
+        "outputs: runs of a schedule cannot upload files of tasks, because signed URLs are valid for 7 days; set `outputs_claim` to a PersistentVolumeClaim, or remove `outputs`"
+    )]
+    Scheduled,
+    /// The signed URLs do not fit the run's Secret.
+    #[error(
+        "outputs: the signed URLs of {tasks} tasks need {size} bytes, but a Secret holds at most {limit}; split the run, or use a smaller `output_size_limit`"
+    )]
+    TooManyTasks {
+        /// The number of tasks.
+        tasks: u64,
+        /// The size of their URLs in bytes.
+        size: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A claim cannot be read.
+    #[error("the outputs in the claim {claim} cannot be read: {problem}")]
+    Claim {
+        /// The PersistentVolumeClaim.
+        claim: String,
+        /// What happened.
+        problem: String,
+    },
+    /// The store cannot be read or used.
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
     /// A file or folder of this machine cannot be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
     System {

@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Read as _, Seek as _},
+    io::{self, Read, Seek as _},
     os::fd::OwnedFd,
     path::{Path, PathBuf},
 };
@@ -68,6 +68,75 @@ enum At {
     Blocked(&'static str),
 }
 
+/// From where to read the contents of a task's files.
+pub(crate) trait Contents {
+    /// Opens the content of a file. Files are opened in the order of the list.
+    fn open<'a>(&'a mut self, file: &OutputFile) -> Result<Box<dyn Read + 'a>, OutputsError>;
+
+    /// The place of the content, for errors.
+    fn name(&self, file: &OutputFile) -> String;
+}
+
+impl Contents for &Outputs {
+    fn open<'a>(&'a mut self, file: &OutputFile) -> Result<Box<dyn Read + 'a>, OutputsError> {
+        Ok(Box::new(self.kept_content(file)?))
+    }
+
+    fn name(&self, file: &OutputFile) -> String {
+        self.content(&file.sha256).display().to_string()
+    }
+}
+
+/// Writes the files of a task. Files that the folder already has are skipped. Nothing is
+/// written if the folder has files with another content, unless `force` is set.
+pub(crate) fn fetch_from(
+    contents: &mut dyn Contents,
+    manifest: &Manifest,
+    options: &FetchOptions,
+) -> Result<Fetched, OutputsError> {
+    let to = &options.to;
+    fs::create_dir_all(to).map_err(OutputsError::system("create", to))?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = openat(CWD, to, flags, Mode::empty());
+    let root = root.map_err(OutputsError::system("open", to))?;
+    let mut fetched = Fetched::default();
+    let (mut wanted, mut examples, mut others) = (Vec::new(), Vec::new(), 0_u64);
+    for file in &manifest.files {
+        let at = look(&root, file).map_err(OutputsError::system("read", &to.join(&file.path)));
+        match at? {
+            At::Nothing => wanted.push(file),
+            At::Same => fetched.present = fetched.present.saturating_add(1),
+            At::Other => {
+                others = others.saturating_add(1);
+                if examples.len() < NAMED {
+                    examples.push(file.path.clone());
+                }
+                wanted.push(file);
+            }
+            At::Blocked(problem) => {
+                return Err(OutputsError::Blocked {
+                    folder: to.clone(),
+                    path: file.path.clone(),
+                    problem: problem.to_owned(),
+                });
+            }
+        }
+    }
+    if others > 0 && !options.force {
+        return Err(OutputsError::Exists {
+            folder: to.clone(),
+            examples,
+            count: others,
+        });
+    }
+    for file in wanted {
+        write(contents, &root, file, options)?;
+        fetched.files = fetched.files.saturating_add(1);
+        fetched.bytes = fetched.bytes.saturating_add(file.size);
+    }
+    Ok(fetched)
+}
+
 impl Outputs {
     /// Writes the files of a task. Files that the folder already has are skipped. Nothing is
     /// written if the folder has files with another content, unless `force` is set.
@@ -83,47 +152,8 @@ impl Outputs {
         let lock = self.lock()?;
         lock.lock_shared()
             .map_err(OutputsError::system("lock", self.root()))?;
-        let to = &options.to;
-        fs::create_dir_all(to).map_err(OutputsError::system("create", to))?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = openat(CWD, to, flags, Mode::empty());
-        let root = root.map_err(OutputsError::system("open", to))?;
-        let mut fetched = Fetched::default();
-        let (mut wanted, mut examples, mut others) = (Vec::new(), Vec::new(), 0_u64);
-        for file in &manifest.files {
-            let at = look(&root, file).map_err(OutputsError::system("read", &to.join(&file.path)));
-            match at? {
-                At::Nothing => wanted.push(file),
-                At::Same => fetched.present = fetched.present.saturating_add(1),
-                At::Other => {
-                    others = others.saturating_add(1);
-                    if examples.len() < NAMED {
-                        examples.push(file.path.clone());
-                    }
-                    wanted.push(file);
-                }
-                At::Blocked(problem) => {
-                    return Err(OutputsError::Blocked {
-                        folder: to.clone(),
-                        path: file.path.clone(),
-                        problem: problem.to_owned(),
-                    });
-                }
-            }
-        }
-        if others > 0 && !options.force {
-            return Err(OutputsError::Exists {
-                folder: to.clone(),
-                examples,
-                count: others,
-            });
-        }
-        for file in wanted {
-            self.write(&root, file, options)?;
-            fetched.files = fetched.files.saturating_add(1);
-            fetched.bytes = fetched.bytes.saturating_add(file.size);
-        }
-        Ok(fetched)
+        let mut contents = self;
+        fetch_from(&mut contents, manifest, options)
     }
 
     /// Opens a kept file of a task, and verifies its content.
@@ -157,53 +187,50 @@ impl Outputs {
             content => content.map_err(OutputsError::system("read", &self.content(&file.sha256))),
         }
     }
+}
 
-    /// Writes a file under a temporary name, verifies it, and gives it its name.
-    fn write(
-        &self,
-        root: &OwnedFd,
-        file: &OutputFile,
-        options: &FetchOptions,
-    ) -> Result<(), OutputsError> {
-        let path = options.to.join(&file.path);
-        let damaged = |problem| damaged(file, problem);
-        let mut content = self.kept_content(file)?;
-        let (above, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
-        let folder = make_folders(root, above).map_err(OutputsError::system("create", &path))?;
-        // The same name each time, so that an interrupted attempt leaves at most one file.
-        let part = format!(
-            ".longshore-{}.part",
-            file.sha256.get(..16).unwrap_or_default()
-        );
-        let remove = || unlinkat(&folder, part.as_str(), AtFlags::empty());
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(if file.executable { 0o777 } else { 0o666 });
-        let _ = remove();
-        let temporary = openat(&folder, part.as_str(), flags, mode);
-        let mut temporary = File::from(temporary.map_err(OutputsError::system("write", &path))?);
-        let written = match copy(&mut content, &mut temporary, file.size) {
-            Ok(Some(stored)) if stored.sha256 == file.sha256 => Ok(()),
-            Ok(Some(stored)) => Err(damaged(format!("its sha256 is {}", stored.sha256))),
-            Ok(None) => Err(damaged(format!("it is larger than {} bytes", file.size))),
-            Err((error, Side::Read)) => Err(OutputsError::system(
-                "read",
-                &self.content(&file.sha256),
-            )(error)),
-            Err((error, Side::Write)) => Err(OutputsError::system("write", &path)(error)),
+/// Writes a file under a temporary name, verifies it, and gives it its name.
+fn write(
+    contents: &mut dyn Contents,
+    root: &OwnedFd,
+    file: &OutputFile,
+    options: &FetchOptions,
+) -> Result<(), OutputsError> {
+    let path = options.to.join(&file.path);
+    let damaged = |problem| damaged(file, problem);
+    let place = contents.name(file);
+    let mut content = contents.open(file)?;
+    let (above, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
+    let folder = make_folders(root, above).map_err(OutputsError::system("create", &path))?;
+    // The same name each time, so that an interrupted attempt leaves at most one file.
+    let part = format!(
+        ".longshore-{}.part",
+        file.sha256.get(..16).unwrap_or_default()
+    );
+    let remove = || unlinkat(&folder, part.as_str(), AtFlags::empty());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(if file.executable { 0o777 } else { 0o666 });
+    let _ = remove();
+    let temporary = openat(&folder, part.as_str(), flags, mode);
+    let mut temporary = File::from(temporary.map_err(OutputsError::system("write", &path))?);
+    let written = match copy(&mut content, &mut temporary, file.size) {
+        Ok(Some(stored)) if stored.sha256 == file.sha256 => Ok(()),
+        Ok(Some(stored)) => Err(damaged(format!("its sha256 is {}", stored.sha256))),
+        Ok(None) => Err(damaged(format!("it is larger than {} bytes", file.size))),
+        Err((error, Side::Read)) => Err(OutputsError::system("read", Path::new(&place))(error)),
+        Err((error, Side::Write)) => Err(OutputsError::system("write", &path)(error)),
+    };
+    let named = written.and_then(|()| {
+        let named = match options.force {
+            true => renameat(&folder, part.as_str(), &folder, name),
+            false => rename_new(&folder, &part, name),
         };
-        let named = written.and_then(|()| {
-            let named = match options.force {
-                true => renameat(&folder, part.as_str(), &folder, name),
-                false => rename_new(&folder, &part, name),
-            };
-            named.map_err(OutputsError::system("write", &path))
-        });
-        if named.is_err() {
-            let _ = remove();
-        }
-        named
+        named.map_err(OutputsError::system("write", &path))
+    });
+    if named.is_err() {
+        let _ = remove();
     }
+    named
 }
 
 fn damaged(file: &OutputFile, problem: String) -> OutputsError {

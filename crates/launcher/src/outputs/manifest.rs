@@ -90,6 +90,10 @@ pub enum Reason {
     Unreadable,
     /// The folder has too many files, or too many levels: not all were considered.
     TooMany,
+    /// The store takes no more at once.
+    StoreLimit,
+    /// It was changed while it was read.
+    Changed,
     /// A reason of a newer version.
     #[serde(other)]
     Other,
@@ -108,6 +112,8 @@ impl fmt::Display for Reason {
             Self::Name => "has a name that is not UTF-8, has control characters, or is too long",
             Self::Unreadable => "cannot be read",
             Self::TooMany => "has too many files or levels of folders",
+            Self::StoreLimit => "does not fit: the store takes no more of a task at once",
+            Self::Changed => "was changed while it was read",
             Self::Other => "was left out",
         })
     }

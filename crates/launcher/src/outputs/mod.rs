@@ -7,7 +7,8 @@
 //! lists its files, and what was left out and why.
 //!
 //! `collect` keeps the files of a task, `fetch` writes them to a folder and verifies them, and
-//! `old` removes those of runs that no longer exist. File names, annotations and manifests
+//! `old` removes those of runs that no longer exist. On other clusters, tasks upload their files
+//! as one stream (`packed`), which has the list at its end. File names, annotations and manifests
 //! are untrusted input: tasks choose them.
 
 mod collect;
@@ -17,6 +18,7 @@ mod fetch;
 mod files;
 mod manifest;
 mod old;
+pub(crate) mod packed;
 mod path;
 mod patterns;
 mod request;
@@ -24,11 +26,13 @@ mod tail;
 mod task;
 #[cfg(test)]
 mod tests;
+pub(crate) mod uploads;
 mod walk;
 
 use std::path::{Path, PathBuf};
 
 pub use error::OutputsError;
+pub(crate) use fetch::{Contents, fetch_from};
 pub use fetch::{FetchOptions, Fetched, task_folder};
 pub use files::OutputsUsage;
 pub use manifest::{LeftOut, Manifest, OutputFile, Reason};

@@ -27,11 +27,20 @@ pub struct OutputRequest {
     /// Whether the run is created by a schedule.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scheduled: bool,
+    /// The URL of the store to which the task uploads them; `None` if the cluster keeps them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+    /// The PersistentVolumeClaim to which the task writes them; `None` as for `store`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
+    /// How often to collect them while the task runs, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<u64>,
 }
 
 impl OutputRequest {
     /// Reads the annotation of a pod, which any client can write.
-    pub(super) fn parse(annotation: &str) -> Result<Self, OutputsError> {
+    pub(crate) fn parse(annotation: &str) -> Result<Self, OutputsError> {
         let invalid = |problem: String| OutputsError::Annotation { problem };
         let request: Self =
             serde_json::from_str(annotation).map_err(|error| invalid(error.to_string()))?;

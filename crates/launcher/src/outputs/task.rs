@@ -25,7 +25,7 @@ pub struct OutputTask {
 }
 
 impl OutputTask {
-    /// The task of a pod; `None` if it requests no outputs.
+    /// The task of a pod; `None` if it requests no outputs, or uploads them itself.
     ///
     /// # Errors
     /// The pod's annotations or labels are invalid: any client can write them.
@@ -34,6 +34,9 @@ impl OutputTask {
             return Ok(None);
         };
         let request = OutputRequest::parse(annotation)?;
+        if request.store.is_some() || request.claim.is_some() {
+            return Ok(None);
+        }
         let invalid = |problem: String| OutputsError::NotATask {
             pod: pod.name.clone(),
             problem,
@@ -43,7 +46,7 @@ impl OutputTask {
             // The values become names of files.
             let checked = name::dns_label(key, value);
             checked.map_err(|error| invalid(error.to_string()))?;
-            Ok(value)
+            Ok::<_, OutputsError>(value)
         };
         let (run, role) = (label(names::RUN)?, label(names::ROLE)?);
         let index = pod.annotations.get(COMPLETION_INDEX);

@@ -74,6 +74,9 @@ fn task(patterns: &[&str]) -> OutputTask {
             max_bytes: 1 << 20,
             max_files: 100,
             scheduled: false,
+            store: None,
+            claim: None,
+            every: None,
         },
     }
 }

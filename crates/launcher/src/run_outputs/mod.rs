@@ -1,7 +1,12 @@
 //! The outputs of a run: those of tasks that have ended, which the node has kept, and those of
-//! running tasks, which are collected on request.
+//! running tasks, which are collected on request. On other clusters, tasks have uploaded them to a
+//! store (`stored`).
 
+mod files;
 mod keeper;
+mod objects;
+mod running;
+mod stored;
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +24,11 @@ use crate::{
     runs::TaskError,
 };
 
+pub use files::{OutputsPlace, RunFiles, TaskFiles, places};
 pub use keeper::keep;
+pub use objects::{ObjectFuture, ObjectList, ObjectStream, Objects};
+pub use running::{Uploader, uploaders};
+pub use stored::{StoredOutputs, StoredTask};
 
 /// The outputs of a cluster on this machine, and the folder of its pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +95,7 @@ pub enum RunOutputsError {
     },
     /// No task has files yet, or the outputs were removed.
     #[error(
-        "the run {run} has no outputs{}: no such task has started to run, or its outputs were removed",
+        "the run {run} has no outputs{}: no such task has started to run, its outputs were removed, or they could not be kept (the task's log then says why)",
         task.as_ref().map(|task| format!(" of {task}")).unwrap_or_default()
     )]
     None {
@@ -138,20 +147,7 @@ impl LocalOutputs {
         if !found.is_empty() {
             return Ok(found);
         }
-        let jobs = run.found_jobs(cluster).await?;
-        let requests = |job: &JobEvidence| job.metadata.annotations.contains_key(names::OUTPUTS);
-        let is_requested = jobs.is_empty() || jobs.iter().any(requests);
-        let run = run.name.to_string();
-        Err(match is_requested {
-            true => RunOutputsError::None {
-                run,
-                task: choice.role.clone().map(|role| match choice.index {
-                    Some(index) => format!("{role}/{index}"),
-                    None => role,
-                }),
-            },
-            false => RunOutputsError::NotRequested { run },
-        })
+        Err(none(cluster, run, choice).await?)
     }
 
     /// The running tasks that request outputs, and their volumes.
@@ -187,6 +183,28 @@ impl LocalOutputs {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         (is_uid && !uid.is_empty()).then(|| volume(&self.pods.join(uid).join("volumes")))
     }
+}
+
+/// The reason why no outputs were found.
+async fn none(
+    cluster: &Cluster,
+    run: &Run,
+    choice: &TaskChoice,
+) -> Result<RunOutputsError, longshore_client::Error> {
+    let jobs = run.found_jobs(cluster).await?;
+    let requests = |job: &JobEvidence| job.metadata.annotations.contains_key(names::OUTPUTS);
+    let is_requested = jobs.is_empty() || jobs.iter().any(requests);
+    let run = run.name.to_string();
+    Ok(match is_requested {
+        true => RunOutputsError::None {
+            run,
+            task: choice.role.clone().map(|role| match choice.index {
+                Some(index) => format!("{role}/{index}"),
+                None => role,
+            }),
+        },
+        false => RunOutputsError::NotRequested { run },
+    })
 }
 
 /// Keeps the outputs of a task whose pod has ended. For the node of a cluster, which calls it with

@@ -1,12 +1,64 @@
 //! The metrics files of tasks: of ended ones from the kept outputs, of running ones from the
-//! folders of their pods.
+//! folders of their pods. On other clusters, both from the store to which tasks upload them.
+
+use futures::{StreamExt as _, stream};
+use longshore_client::Cluster;
 
 use super::objects::Found;
 use crate::{
     outputs::{OutputsError, tail_of_running},
-    run_outputs::LocalOutputs,
+    run_outputs::{LocalOutputs, OutputsPlace, RunOutputsError, StoredOutputs, StoredTask, places},
     sweep::{LARGEST_METRICS, METRICS_FILE},
 };
+
+/// The number of files to read at the same time.
+const PARALLEL: usize = 16;
+
+/// Reads the metrics files of all tasks from the store of the run, if it has one. Returns what could
+/// not be read.
+pub(super) async fn read_stored(cluster: &Cluster, found: &mut Found) -> Vec<String> {
+    match stored(cluster, found).await {
+        Ok(problems) => problems,
+        Err(error) => vec![format!("the metrics files: {error}")],
+    }
+}
+
+async fn stored(cluster: &Cluster, found: &mut Found) -> Result<Vec<String>, RunOutputsError> {
+    let mut problems = Vec::new();
+    for place in places(cluster, &found.run).await? {
+        let store = match place {
+            OutputsPlace::Store(store) => store,
+            OutputsPlace::Claim(claim) => {
+                let text = "the metrics files in the claim {}: fetch them with `longshore outputs`";
+                problems.push(text.replace("{}", &claim));
+                continue;
+            }
+        };
+        let outputs = StoredOutputs::new(&store, &found.run, &[])?;
+        let roles = found.run.roles.iter();
+        let tasks = roles.flat_map(|role| (0..role.count).map(|index| (role.name.clone(), index)));
+        let tasks = outputs.of_tasks(tasks.collect()).await?;
+        let read = |task: StoredTask| {
+            let outputs = &outputs;
+            async move {
+                let text = outputs.tail(&task, METRICS_FILE, LARGEST_METRICS).await;
+                (task, text)
+            }
+        };
+        let texts = stream::iter(tasks).map(read).buffered(PARALLEL);
+        for (task, text) in texts.collect::<Vec<_>>().await {
+            match text {
+                Ok(Some(text)) => found.read_metrics(task.manifest().index, &text),
+                Ok(None) => {}
+                Err(error) => problems.push(format!(
+                    "the metrics file of {}: {error}",
+                    task.manifest().task()
+                )),
+            }
+        }
+    }
+    Ok(problems)
+}
 
 /// Reads the metrics files of all tasks. Returns what could not be read.
 pub(super) async fn read(local: &LocalOutputs, found: &mut Found) -> Vec<String> {
@@ -43,8 +95,7 @@ pub(super) async fn read(local: &LocalOutputs, found: &mut Found) -> Vec<String>
         Err(error) => return vec![format!("the metrics files: {error}")],
     };
     for (index, text) in texts {
-        let metrics = found.rows.metrics.entry(index).or_default();
-        metrics.read_json_lines(&String::from_utf8_lossy(&text));
+        found.read_metrics(index, &text);
     }
     problems
 }

@@ -32,6 +32,14 @@ pub(super) struct Found {
     pub(super) running: BTreeMap<u32, String>,
 }
 
+impl Found {
+    /// Reads the text of a task's metrics file.
+    pub(super) fn read_metrics(&mut self, index: u32, text: &[u8]) {
+        let metrics = self.rows.metrics.entry(index).or_default();
+        metrics.read_json_lines(&String::from_utf8_lossy(text));
+    }
+}
+
 /// The first run of a sweep, and its retries in the order of their creation. `run` is any of
 /// them.
 pub(super) async fn find(cluster: &Cluster, run: &Run) -> Result<(Found, Vec<Found>), SweepError> {

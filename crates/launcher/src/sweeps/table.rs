@@ -20,7 +20,8 @@ use crate::{
 pub struct MetricSources<'a> {
     /// Read them from the logs of tasks, if the sweep names metrics.
     pub logs: bool,
-    /// The outputs of the cluster, if it keeps any: they have the metrics files of tasks.
+    /// The outputs of the cluster, if it keeps any: they have the metrics files of tasks. Otherwise
+    /// these are read from the store of the run, if it has one.
     pub outputs: Option<&'a LocalOutputs>,
 }
 
@@ -115,9 +116,10 @@ pub(super) async fn read(
             unread.extend(logs::read(cluster, found, &names).await);
         }
         // The file is more precise than the log, so its values win.
-        if let Some(outputs) = sources.outputs {
-            unread.extend(metrics::read(outputs, found).await);
-        }
+        unread.extend(match sources.outputs {
+            Some(outputs) => metrics::read(outputs, found).await,
+            None => metrics::read_stored(cluster, found).await,
+        });
     }
     let mut table = SweepTable::of(&first, &retries);
     table.unread = unread;

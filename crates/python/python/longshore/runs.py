@@ -172,7 +172,8 @@ class Run:
         """The files that the tasks left: those that match ``outputs``, an option of :func:`run`.
 
         They are kept when a task ends, also if it fails or is cancelled, until the run is removed. Of a
-        running task, they are collected now. Only clusters of this machine keep outputs.
+        running task, they are collected now. Those of other clusters come from the run's object store, as
+        they were uploaded last.
 
         :param to: Write the files to this folder, which is created if needed. Files that it already has
             are skipped, and all are verified. If the run has several tasks, each has a folder ``ROLE-INDEX``.

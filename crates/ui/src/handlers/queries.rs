@@ -42,7 +42,9 @@ pub(super) async fn why(app: &App, run: &RunSummary) -> Response<Body> {
 
 pub(super) async fn outputs(app: &App, run: &RunSummary) -> Response<Body> {
     let Some(local) = &app.outputs else {
-        return problem("This cluster keeps no outputs of runs: only the embedded cluster does.");
+        return problem(
+            "This page shows only outputs that the embedded cluster keeps. `longshore outputs` fetches those of other clusters.",
+        );
     };
     let _permit = app.queries.acquire().await;
     let everything = TaskChoice::default();

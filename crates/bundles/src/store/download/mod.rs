@@ -125,7 +125,7 @@ impl Default for RetryPolicy {
 impl RetryPolicy {
     /// The pause after this many attempts, with jitter, so that tasks that failed together do
     /// not retry together.
-    fn wait(&self, attempts: u32) -> Duration {
+    pub(super) fn wait(&self, attempts: u32) -> Duration {
         let doubled = self
             .pause
             .saturating_mul(1 << attempts.saturating_sub(1).min(16));

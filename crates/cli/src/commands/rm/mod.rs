@@ -113,7 +113,7 @@ pub(crate) async fn remove_chosen(
 ) -> Result<()> {
     let cluster = target.cluster();
     let code = Code::of(target, &chosen).await;
-    let outputs = RemovedOutputs::of(all, &chosen);
+    let outputs = RemovedOutputs::of(target, all, &chosen).await;
     for run in chosen {
         runs::remove(cluster, &run.run).await?;
         ui::line(format!("The {} {} was removed.", what(run), run.run.name));

@@ -2,19 +2,28 @@
 
 use std::collections::BTreeSet;
 
-use longshore::launcher::RunSummary;
+use longshore::launcher::{
+    Run, RunSummary,
+    run_outputs::{self, OutputsPlace},
+};
 
-use crate::{target::Target, ui};
+use crate::{
+    claim_reader::{self, PodTemplate},
+    target::Target,
+    ui,
+};
 
 /// Runs whose outputs will be removed.
 pub(super) struct RemovedOutputs {
     /// Namespaces and names.
     runs: BTreeSet<(String, String)>,
+    /// The runs whose tasks upload outputs or write them to a claim.
+    elsewhere: Vec<(Run, PodTemplate, OutputsPlace)>,
 }
 
 impl RemovedOutputs {
     /// The chosen runs, and the runs of chosen schedules.
-    pub(super) fn of(all: &[RunSummary], chosen: &[&RunSummary]) -> Self {
+    pub(super) async fn of(target: &Target, all: &[RunSummary], chosen: &[&RunSummary]) -> Self {
         let is_chosen = |run: &&RunSummary| {
             chosen.iter().any(|removed| {
                 let is_of_schedule = run.run.schedule.as_ref() == Some(&removed.run.name);
@@ -22,16 +31,44 @@ impl RemovedOutputs {
                     && (removed.run.name == run.run.name || is_of_schedule)
             })
         };
+        let mut elsewhere = Vec::new();
+        if target.outputs().is_none() {
+            for run in all.iter().filter(is_chosen) {
+                // Without the permission to read, or with an invalid annotation, there are none.
+                let (cluster, run) = (target.cluster(), &run.run);
+                let places = run_outputs::places(cluster, run).await;
+                for place in places.unwrap_or_default() {
+                    let template = PodTemplate::of(cluster, run).await;
+                    elsewhere.push((run.clone(), template.unwrap_or_default(), place));
+                }
+            }
+        }
         let runs = all.iter().filter(is_chosen);
         Self {
             runs: runs
                 .map(|run| (run.run.namespace.clone(), run.run.name.to_string()))
                 .collect(),
+            elsewhere,
         }
     }
 
-    /// Removes them, if the cluster keeps outputs.
+    /// Removes them, as far as the client is permitted to.
     pub(super) async fn remove(self, target: &Target) {
+        let mut freed: u64 = 0;
+        for (run, template, place) in &self.elsewhere {
+            let open =
+                async |claim| claim_reader::open(target.cluster(), run, template, claim).await;
+            match place.remove(run, open).await {
+                Ok(bytes) => freed = freed.saturating_add(bytes),
+                Err(error) => ui::warning(format!(
+                    "the outputs of {} were not removed from outputs/{}/{}: {error}",
+                    run.name, run.namespace, run.name
+                )),
+            }
+        }
+        if freed > 0 {
+            ui::note(format!("Freed {} of outputs.", ui::size(freed)));
+        }
         let Some(local) = target.outputs() else {
             return;
         };

@@ -3,13 +3,17 @@
 
 use std::path::{Path, PathBuf};
 
-use longshore::launcher::{RunSpec, Settings, Store, config, launch::folder_name};
+use longshore::launcher::{
+    RunSpec, Settings, Store,
+    config::{self, ClusterSettings},
+    launch::folder_name,
+};
 
 use super::{RunArgs, input, shell, usage};
 use crate::{
     config as folder_config,
     error::{Error, Result},
-    target::Chosen,
+    target::{Chosen, ClusterArgs},
     terminal::Terminal,
 };
 
@@ -23,7 +27,25 @@ pub(super) struct Configuration {
     pub(super) here: Option<PathBuf>,
 }
 
-impl Configuration {
+/// The configuration of a run in one of several contexts.
+pub(super) struct Candidate {
+    /// The name of the context.
+    pub(super) name: String,
+    pub(super) spec: RunSpec,
+    pub(super) store: Option<Store>,
+    cluster: ClusterArgs,
+    configured: ClusterSettings,
+}
+
+/// The contexts of a run.
+pub(super) enum Loaded {
+    /// One, or the embedded cluster.
+    One(Box<Configuration>),
+    /// Several, in the order of preference.
+    Several(Vec<Candidate>),
+}
+
+impl Loaded {
     /// Merges the arguments with the folder's longshore.toml, and validates the result.
     pub(super) async fn load(args: &RunArgs) -> Result<Self> {
         check_folder(&args.folder)?;
@@ -32,15 +54,69 @@ impl Configuration {
         }
         let settings = folder_config::load(&args.folder)?;
         let configured = folder_config::cluster(&settings, &args.folder);
-        let here = match args.cluster.is_embedded(&configured) {
+        let names = args.cluster.names(&configured);
+        if names.len() < 2 {
+            let settings = match names.first() {
+                Some(name) => settings.in_context(name),
+                None => settings,
+            };
+            let one = Configuration::of(args, &settings, &configured).await?;
+            return Ok(Self::One(Box::new(one)));
+        }
+        let candidates = names.into_iter().map(|name| {
+            let spec = resolve(args, &settings.in_context(&name), None)?;
+            Ok(Candidate {
+                store: store(&spec)?,
+                spec,
+                cluster: args.cluster.in_context(&name),
+                configured: configured.clone(),
+                name,
+            })
+        });
+        Ok(Self::Several(candidates.collect::<Result<_>>()?))
+    }
+
+    /// The options of packing, which are the same in all contexts.
+    pub(super) fn spec(&self) -> Option<&RunSpec> {
+        match self {
+            Self::One(one) => Some(&one.spec),
+            Self::Several(candidates) => candidates.first().map(|first| &first.spec),
+        }
+    }
+}
+
+impl Candidate {
+    /// Selects its cluster.
+    pub(super) async fn choice(&self) -> Result<Chosen> {
+        self.cluster.choice(&self.configured).await
+    }
+
+    /// The configuration of a run there.
+    pub(super) fn with(self, chosen: Chosen) -> Configuration {
+        Configuration {
+            spec: self.spec,
+            store: self.store,
+            chosen,
+            here: None,
+        }
+    }
+}
+
+fn store(spec: &RunSpec) -> Result<Option<Store>> {
+    let store = spec.store.as_deref().map(Store::parse).transpose();
+    store.map_err(|error| usage(&error))
+}
+
+impl Configuration {
+    async fn of(args: &RunArgs, settings: &Settings, configured: &ClusterSettings) -> Result<Self> {
+        let here = match args.cluster.is_embedded(configured) {
             true => Some(std::env::current_dir().map_err(|error| usage(&error))?),
             false => None,
         };
-        let spec = resolve(args, &settings, here.clone())?;
-        let store = spec.store.as_deref().map(Store::parse).transpose();
+        let spec = resolve(args, settings, here.clone())?;
         Ok(Self {
-            store: store.map_err(|error| usage(&error))?,
-            chosen: args.cluster.choice(&configured).await?,
+            store: store(&spec)?,
+            chosen: args.cluster.choice(configured).await?,
             spec,
             here,
         })

@@ -163,9 +163,9 @@ async fn fetch(target: &Target, run: &Run, args: &RunArgs) -> Result<()> {
     // After a failure, other tasks may still be terminating.
     follow::wait_until_still(cluster, run).await?;
     let folder = Some(Path::new(folder)).filter(|folder| !folder.as_os_str().is_empty());
-    let tasks = fetch_outputs::of_run(target, run, &TaskChoice::default()).await?;
+    let files = fetch_outputs::of_run(target, run, &TaskChoice::default(), None).await?;
     let to = Destination::of(folder, run);
-    fetch_outputs::fetch(target, run, tasks, to, false).await
+    fetch_outputs::fetch(run, files, to, false).await
 }
 
 /// When a schedule creates its first run.

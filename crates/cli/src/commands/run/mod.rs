@@ -2,6 +2,7 @@
 
 mod args;
 mod configuration;
+mod contexts;
 mod input;
 mod launch;
 mod misplaced;
@@ -11,13 +12,16 @@ mod submission;
 
 use std::{path::Path, process::ExitCode};
 
-use longshore::launcher::{Bundle, LaunchError, PackedRun, RunSpec, names};
+use longshore::launcher::{Bundle, LaunchError, PackedRun, RunSpec, names, preflight::Purpose};
 
 pub(crate) use args::RunArgs;
 pub(crate) use misplaced::misplaced_command;
 pub(super) use submission::{check, start};
 
-use self::{configuration::Configuration, launch::Launch};
+use self::{
+    configuration::{Configuration, Loaded},
+    launch::Launch,
+};
 use crate::{
     error::{Error, Kind, Result},
     hints,
@@ -29,20 +33,24 @@ use crate::{
 
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
     // Validate everything before starting anything.
+    let loaded = Loaded::load(&args).await?;
+    let mut interrupt = Interrupt::listen()?;
+    let (configuration, bundle) = match loaded {
+        Loaded::One(one) => {
+            check_fetch(&args, &one.spec)?;
+            report_cluster(&one.chosen, args.dry_run).await?;
+            let bundle =
+                packing::pack(&args.folder, &one.spec, args.dry_run, &mut interrupt).await?;
+            (*one, bundle)
+        }
+        several => in_one_of(several, &args, &mut interrupt).await?,
+    };
     let Configuration {
         mut spec,
         store,
         chosen,
         here,
-    } = Configuration::load(&args).await?;
-    if args.fetch.is_some() && !spec.has_outputs() {
-        return Err(Error::usage("--fetch: the run has no outputs").hint(
-            "set `outputs` in longshore.toml, or use --output-files, as in --output-files '*.json'",
-        ));
-    }
-    report_cluster(&chosen, args.dry_run).await?;
-    let mut interrupt = Interrupt::listen()?;
-    let bundle = packing::pack(&args.folder, &spec, args.dry_run, &mut interrupt).await?;
+    } = configuration;
     if let Some(here) = &here {
         shell::record(&mut spec, here, &args.folder, bundle.as_ref());
     }
@@ -57,6 +65,19 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
         store: store.or_else(|| chosen.own_store(size)),
     };
     let plan = packed.plan()?;
+    if packed.keeps_outputs
+        && let Some(option) = packed.unused_option()
+    {
+        ui::note(format!(
+            "{} {option} has no effect: the embedded cluster keeps them itself",
+            head("outputs")
+        ));
+    }
+    if packed.may_outlive_uploads() {
+        ui::warning(
+            "the timeout is longer than 7 days, when the URLs for uploads of outputs expire: tasks that end later lose their outputs",
+        );
+    }
     if args.dry_run {
         let yaml = plan.to_yaml().map_err(LaunchError::from)?;
         ui::bytes(yaml.as_bytes());
@@ -68,6 +89,49 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
         plan: &plan,
     };
     launch.launch(chosen, interrupt).await
+}
+
+fn check_fetch(args: &RunArgs, spec: &RunSpec) -> Result<()> {
+    match args.fetch.is_some() && !spec.has_outputs() {
+        true => Err(Error::usage("--fetch: the run has no outputs").hint(
+            "set `outputs` in longshore.toml, or use --output-files, as in --output-files '*.json'",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Packs the code, and chooses one of several contexts. A dry run takes the first, because it
+/// contacts none.
+async fn in_one_of(
+    loaded: Loaded,
+    args: &RunArgs,
+    interrupt: &mut Interrupt,
+) -> Result<(Configuration, Option<Bundle>)> {
+    let no_context = || Error::usage("no context was given");
+    let spec = loaded.spec().ok_or_else(no_context)?;
+    check_fetch(args, spec)?;
+    let bundle = packing::pack(&args.folder, spec, args.dry_run, interrupt).await?;
+    let candidates = match loaded {
+        Loaded::One(one) => return Ok((*one, bundle)),
+        Loaded::Several(candidates) => candidates,
+    };
+    let configuration = match args.dry_run {
+        true => {
+            let first = candidates.into_iter().next().ok_or_else(no_context)?;
+            let chosen = first.choice().await?;
+            first.with(chosen)
+        }
+        false => {
+            let purpose = match args.detach {
+                true => Purpose::Detach,
+                false => Purpose::Follow,
+            };
+            let picking = contexts::pick(candidates, bundle.as_ref(), purpose);
+            interrupt.unless(picking).await??
+        }
+    };
+    report_cluster(&configuration.chosen, args.dry_run).await?;
+    Ok((configuration, bundle))
 }
 
 /// Prints the cluster of the run. A dry run does not contact it.

@@ -1,5 +1,7 @@
 //! `longshore runs`: lists runs and schedules.
 
+mod everywhere;
+
 use std::{process::ExitCode, time::Duration};
 
 use clap::Args;
@@ -15,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::{
     config,
-    error::Result,
+    error::{Error, Result},
     output::{self, Format},
     select,
     target::{self, ClusterArgs},
@@ -33,7 +35,8 @@ const SETTLE: Duration = Duration::from_millis(100);
   longshore runs
   longshore runs --watch
   longshore runs -l team=vision
-  longshore runs -A --output json")]
+  longshore runs -A --output json
+  longshore runs --all-contexts")]
 pub(crate) struct RunsArgs {
     /// Filter by labels, as in team=vision,tier!=test
     #[arg(long, short = 'l', value_name = "SELECTOR")]
@@ -47,6 +50,10 @@ pub(crate) struct RunsArgs {
     /// All namespaces
     #[arg(long, short = 'A', conflicts_with = "namespace")]
     all_namespaces: bool,
+    /// The runs of all [contexts] of the current folder's longshore.toml; a cluster that does
+    /// not answer is reported
+    #[arg(long, conflicts_with_all = ["watch", "embedded"])]
+    all_contexts: bool,
     /// Output format; with --watch, json is one object per line
     #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
@@ -59,6 +66,13 @@ pub(crate) async fn runs(args: RunsArgs) -> Result<ExitCode> {
         Some(text) => select::labels(text)?,
         None => LabelSelector::everything(),
     };
+    if args.all_contexts {
+        let result = tokio::select! {
+            result = everywhere::show(&args, &selector) => result,
+            _ = tokio::signal::ctrl_c() => Err(Error::interrupted()),
+        };
+        return result.map(|()| ExitCode::SUCCESS);
+    }
     let target = args.cluster.open(&config::here()?).await?;
     let namespace = target::namespace(args.namespace.as_deref(), target.cluster());
     let namespace = (!args.all_namespaces).then_some(namespace);

@@ -1,0 +1,154 @@
+//! Objects of a store other than bundles, such as outputs of tasks: signed URLs to upload them,
+//! and access to them with the client's credentials.
+
+use std::{fmt, ops::Range, time::Duration};
+
+use bytes::Bytes;
+use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
+use object_store::{GetOptions, GetRange, ObjectStore as _, ObjectStoreExt as _, path::Path};
+
+use super::{
+    Remote, SignedUrl, StoreError,
+    options::LONGEST,
+    reason::{Cause, reason},
+    remote::{Effort, Opened},
+};
+
+/// Access to objects of a store with the client's credentials.
+pub struct StoreObjects {
+    remote: Remote,
+    opened: Opened,
+}
+
+impl fmt::Debug for StoreObjects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreObjects({})", self.remote)
+    }
+}
+
+impl Remote {
+    /// Access to its objects, by keys below its prefix. Sends no request. `settings` override those
+    /// of the environment, by variable name.
+    ///
+    /// # Errors
+    /// The settings of the store are invalid.
+    pub fn objects(&self, settings: &[(String, String)]) -> Result<StoreObjects, StoreError> {
+        Ok(StoreObjects {
+            opened: self.open(Effort::Little, settings)?,
+            remote: self.clone(),
+        })
+    }
+
+    fn key(&self, key: &str) -> Path {
+        match self.prefix.as_str() {
+            "" => Path::from(key),
+            prefix => Path::from(format!("{prefix}/{key}")),
+        }
+    }
+}
+
+impl StoreObjects {
+    /// Signed URLs to upload objects, each valid for at most seven days.
+    ///
+    /// # Errors
+    /// The credentials are missing or cannot sign.
+    pub async fn sign_uploads(
+        &self,
+        keys: &[String],
+        validity: Duration,
+    ) -> Result<Vec<SignedUrl>, StoreError> {
+        let paths: Vec<Path> = keys.iter().map(|key| self.remote.key(key)).collect();
+        let validity = validity.min(LONGEST);
+        let signer = &self.opened.signer;
+        let urls = signer
+            .signed_urls(reqwest::Method::PUT, &paths, validity)
+            .await;
+        let urls = urls.map_err(|error| self.remote.no_object("sign URLs for outputs", &error))?;
+        Ok(urls.into_iter().map(SignedUrl::new).collect())
+    }
+
+    /// The size of an object; `None` if it does not exist. Without the permission to list, S3 does
+    /// not say whether an object exists; it is then `None`, too.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses the credentials.
+    pub async fn size(&self, key: &str) -> Result<Option<u64>, StoreError> {
+        match self.opened.objects.head(&self.remote.key(key)).await {
+            Ok(found) => Ok(Some(found.size)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) if matches!(reason(&error).0, Cause::Denied) => Ok(None),
+            Err(error) => Err(self.remote.no_object("find outputs", &error)),
+        }
+    }
+
+    /// The objects whose keys begin with a folder, with their sizes; `None` without the permission
+    /// to list.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn list(&self, folder: &str) -> Result<Option<Vec<(String, u64)>>, StoreError> {
+        let path = self.remote.key(folder);
+        let found = self.opened.objects.list(Some(&path));
+        let found: Result<Vec<_>, _> = found
+            .map_ok(|object| {
+                let below = object.location.as_ref().strip_prefix(path.as_ref());
+                let name = below.unwrap_or_default().trim_start_matches('/');
+                (name.to_owned(), object.size)
+            })
+            .try_collect()
+            .await;
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(object_store::Error::NotFound { .. }) => Ok(Some(Vec::new())),
+            Err(error) if matches!(reason(&error).0, Cause::Denied) => Ok(None),
+            Err(error) => Err(self.remote.no_object("list outputs", &error)),
+        }
+    }
+
+    /// A part of an object.
+    ///
+    /// # Errors
+    /// The object does not exist, or the store does not answer.
+    pub async fn read(&self, key: &str, range: Range<u64>) -> Result<Bytes, StoreError> {
+        let path = self.remote.key(key);
+        let read = self.opened.objects.get_range(&path, range).await;
+        read.map_err(|error| self.remote.no_object("read outputs", &error))
+    }
+
+    /// A part of an object, as it arrives.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn stream(
+        &self,
+        key: &str,
+        range: Range<u64>,
+    ) -> Result<BoxStream<'static, Result<Bytes, StoreError>>, StoreError> {
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range)),
+            ..GetOptions::default()
+        };
+        let got = self
+            .opened
+            .objects
+            .get_opts(&self.remote.key(key), options)
+            .await;
+        let got = got.map_err(|error| self.remote.no_object("read outputs", &error))?;
+        let remote = self.remote.clone();
+        let stream = got.into_stream();
+        Ok(stream
+            .map_err(move |error| remote.no_object("read outputs", &error))
+            .boxed())
+    }
+
+    /// Deletes an object. That it does not exist is no error.
+    ///
+    /// # Errors
+    /// The store does not answer, or denies it.
+    pub async fn delete(&self, key: &str) -> Result<(), StoreError> {
+        match self.opened.objects.delete(&self.remote.key(key)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(self.remote.no_object("delete outputs", &error)),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! `longshore runs --all-contexts`: the runs of all named contexts.
+
+use std::time::Duration;
+
+use longshore::{
+    LabelSelector,
+    launcher::{
+        RunSummary,
+        config::{ClusterSettings, NamedContext},
+        runs as history,
+    },
+};
+use serde_json::{Value, json};
+
+use super::{RunsArgs, header, row, value};
+use crate::{
+    config,
+    error::{Error, Kind, Result},
+    output::{self, Format},
+    ui,
+};
+
+/// How long a cluster may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The runs of a context, or why they are not known.
+type Answer = (String, Result<Vec<RunSummary>>);
+
+/// Lists the runs of all contexts, newest first. A cluster that does not answer is reported.
+pub(super) async fn show(args: &RunsArgs, selector: &LabelSelector) -> Result<()> {
+    let configured = config::here()?;
+    if configured.contexts.is_empty() {
+        let message = "--all-contexts: the longshore.toml of the current folder names no contexts";
+        return Err(Error::usage(message).hint(
+            "name each cluster: [contexts.prod], with `context` or `kubeconfig` (see docs/contexts.md)",
+        ));
+    }
+    let asking = configured.contexts.iter().map(|(name, context)| {
+        let asked = ask(args, &configured, name, context, selector);
+        async move {
+            let answer = tokio::time::timeout(ANSWER_TIMEOUT, asked).await;
+            let silent = || {
+                let message = format!("no response within {} s", ANSWER_TIMEOUT.as_secs());
+                Err(Error::new(Kind::Cluster, message))
+            };
+            (name.clone(), answer.unwrap_or_else(|_| silent()))
+        }
+    });
+    let answers: Vec<Answer> = futures::future::join_all(asking).await;
+    let mut found: Vec<(String, RunSummary)> = Vec::new();
+    let (mut failed, count) = (0, answers.len());
+    let mut last = None;
+    for (name, answer) in answers {
+        match answer {
+            Ok(runs) => found.extend(runs.into_iter().map(|run| (name.clone(), run))),
+            Err(error) => {
+                ui::warning(format!("context {name}: {}", error.message()));
+                failed += 1;
+                last = Some(error);
+            }
+        }
+    }
+    if let Some(error) = last.filter(|_| failed == count) {
+        let message = format!("none of {count} contexts answered");
+        return Err(Error::new(error.kind(), message));
+    }
+    found.sort_by_key(|(_, run)| std::cmp::Reverse(run.created));
+    print(&found, args)
+}
+
+/// The runs of a context.
+async fn ask(
+    args: &RunsArgs,
+    configured: &ClusterSettings,
+    name: &str,
+    context: &NamedContext,
+    selector: &LabelSelector,
+) -> Result<Vec<RunSummary>> {
+    let target = args.cluster.in_context(name).open(configured).await?;
+    let own = context.namespace.as_deref();
+    let namespace = args.namespace.as_deref().or(own);
+    let namespace = namespace.unwrap_or_else(|| target.cluster().default_namespace());
+    let namespace = (!args.all_namespaces).then_some(namespace);
+    let found = history::list_matching(target.cluster(), namespace, selector).await;
+    target.close().await?;
+    Ok(found?)
+}
+
+fn print(found: &[(String, RunSummary)], args: &RunsArgs) -> Result<()> {
+    match args.output {
+        Format::Table | Format::Wide => {
+            let mut header = header(args);
+            header.insert(0, "CONTEXT");
+            let rows = found.iter().map(|(name, run)| {
+                let mut row = row(run, args);
+                row.insert(0, name.clone());
+                row
+            });
+            output::table(&header, rows.collect(), super::nothing(args));
+        }
+        Format::Name => found
+            .iter()
+            .for_each(|(name, run)| ui::line(format!("{name} {}", run.run.name))),
+        Format::Json | Format::Yaml => {
+            let values = found.iter().map(|(name, run)| {
+                let mut value = value(run);
+                value["context"] = json!(name);
+                value
+            });
+            let values: Vec<Value> = values.collect();
+            output::value(args.output, &values)?;
+        }
+    }
+    Ok(())
+}

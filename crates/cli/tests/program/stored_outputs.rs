@@ -1,0 +1,323 @@
+//! Outputs on clusters that keep none: the embedded cluster, used by its kubeconfig as any other
+//! cluster, and an S3 server to which tasks upload their files.
+
+use std::{fs, process::Command};
+
+use crate::{
+    machine::{Answer, Machine, Running, eventually},
+    s3::{BUCKET, Fault, S3, SECRET},
+};
+
+/// Writes two files; with an argument, waits until it is terminated, and writes a third one.
+const TRAIN: &str = "mkdir -p out; echo weights > out/model.bin; echo $LONGSHORE_INDEX > m.json\n\
+     test -z \"$1\" && exit ${FAIL:-0}\n\
+     trap 'echo last > out/last; exit 1' TERM; echo ready\n\
+     while true; do sleep 0.05; done\n";
+
+struct Elsewhere {
+    machine: Machine,
+    server: S3,
+}
+
+impl Elsewhere {
+    fn new() -> Self {
+        let machine = Machine::new();
+        machine.write("train.sh", TRAIN);
+        machine.write(
+            "longshore.toml",
+            &format!(
+                "name = 'train'\nstore = 's3://{BUCKET}/team'\noutputs = ['out/**', '*.json']\n"
+            ),
+        );
+        machine.longshore(&["up"]).expect(0);
+        Self {
+            machine,
+            server: S3::start(),
+        }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.machine.command(arguments);
+        let kubeconfig = self.machine.data().join("kubeconfig");
+        command
+            .envs(self.server.settings())
+            .env("LONGSHORE_KUBECONFIG", kubeconfig);
+        command
+    }
+
+    fn longshore(&self, arguments: &[&str]) -> Answer {
+        Answer::new(&self.command(arguments).output().unwrap())
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.machine.code().join(path)).unwrap()
+    }
+
+    /// Starts a run whose task waits to be terminated.
+    fn waiting(&self, more: &[&str]) -> String {
+        let arguments = [&["run", "-d"], more, &["--", "sh", "train.sh", "wait"]].concat();
+        let run = self.longshore(&arguments).expect(0).out.trim().to_owned();
+        eventually("the task is ready", || {
+            self.longshore(&["logs", &run]).out.contains("ready")
+        });
+        run
+    }
+}
+
+#[test]
+fn outputs_of_a_failed_run_are_uploaded_without_credentials_and_fetched() {
+    let there = Elsewhere::new();
+    let run = ["run", "--env", "FAIL=3", "--fetch=got", "--role", "main=2"];
+    let run = [&run[..], &["--", "sh", "train.sh"]].concat();
+    let answer = there.longshore(&run).expect(3);
+    assert!(
+        answer.err.contains("outputs 4 files, 20 B, to got"),
+        "{}",
+        answer.err
+    );
+    assert_eq!(there.read("got/main-1/m.json"), "1\n");
+    assert_eq!(there.read("got/main-0/out/model.bin"), "weights\n");
+
+    let again = there
+        .longshore(&["outputs", "last", "--to", "got"])
+        .expect(0);
+    assert!(again.err.contains("4 files already there"), "{}", again.err);
+    there.machine.write("got/main-0/m.json", "changed");
+    let refused = there
+        .longshore(&["outputs", "last", "--to", "got"])
+        .expect(1);
+    assert!(refused.err.contains("use --force"), "{}", refused.err);
+    there
+        .longshore(&["outputs", "last", "--to", "got", "--force"])
+        .expect(0);
+    assert_eq!(there.read("got/main-0/m.json"), "0\n");
+    let one = there
+        .longshore(&["outputs", "last", "main/1", "--list"])
+        .expect(0);
+    assert_eq!(one.out.matches("main/1").count(), 2, "{}", one.out);
+
+    // Files of a task that has ended are copied from its outputs.
+    there
+        .longshore(&["cp", "last/main/1:out/model.bin", "weights"])
+        .expect(0);
+    assert_eq!(there.read("weights"), "weights\n");
+    let missing = there.longshore(&["cp", "last/main/1:/etc/hosts", "x"]);
+    assert!(
+        missing.expect(1).err.contains("has ended"),
+        "only outputs are left"
+    );
+
+    // Signatures and keys are only in the Secrets of the run.
+    let mut shown = format!("{}{}", answer.out, answer.err);
+    for kind in ["pods", "jobs", "events"] {
+        shown += &there.longshore(&["get", kind, "-o", "yaml"]).expect(0).out;
+    }
+    for secret in ["X-Amz-Signature", SECRET] {
+        assert!(!shown.contains(secret), "{secret} is printed");
+    }
+
+    let removed = there.longshore(&["rm", "last"]).expect(0);
+    assert!(removed.err.contains("of outputs"), "{}", removed.err);
+    let left = there.server.file("team/outputs");
+    let left = Command::new("find").arg(left).args(["-type", "f"]).output();
+    assert_eq!(String::from_utf8(left.unwrap().stdout).unwrap(), "");
+}
+
+#[test]
+fn a_running_task_uploads_on_request_and_a_cancelled_one_within_its_grace_period() {
+    let there = Elsewhere::new();
+    let run = there.waiting(&[]);
+    let now = there.longshore(&["outputs", &run, "--to", "now"]).expect(0);
+    assert!(now.err.contains("main/0 is still running"), "{}", now.err);
+    assert_eq!(there.read("now/out/model.bin"), "weights\n");
+    there.longshore(&["cancel", &run]).expect(0);
+    eventually("the last files are uploaded", || {
+        let list = there.longshore(&["outputs", &run, "--list"]);
+        list.out.contains("out/last")
+    });
+}
+
+#[test]
+fn a_running_task_uploads_at_intervals_and_the_files_survive_its_kill() {
+    let there = Elsewhere::new();
+    let run = there.waiting(&["--outputs-every", "10s"]);
+    eventually("the current files are uploaded", || {
+        let seen = there.server.seen();
+        seen.iter()
+            .any(|line| line.starts_with("PUT ") && line.contains("main.0.running"))
+    });
+    // The node agent dies with all its processes.
+    there.machine.longshore(&["down", "--force"]).expect(0);
+    there.machine.longshore(&["up"]).expect(0);
+    eventually("the files are there", || {
+        let list = there.longshore(&["outputs", &run, "--list"]);
+        list.out.contains("out/model.bin")
+    });
+    let often = there.longshore(&["run", "--outputs-every", "1s", "--", "true"]);
+    assert!(often.expect(2).err.contains("use at least 10s"));
+}
+
+#[test]
+fn a_store_that_fails_is_tried_again_and_a_refusal_is_in_the_log() {
+    let there = Elsewhere::new();
+    there
+        .server
+        .fail("main.0.ended", &[Fault::Answer(503), Fault::Answer(500)]);
+    there
+        .longshore(&["run", "--fetch=got", "--", "sh", "train.sh"])
+        .expect(0);
+    assert_eq!(there.read("got/m.json"), "0\n");
+    there.server.fail("main.0.ended", &[Fault::Answer(403)]);
+    let refused = there.longshore(&["run", "--fetch=none", "--", "sh", "train.sh"]);
+    let output = format!("{}{}", refused.out, refused.err);
+    assert!(
+        output.contains("the outputs were not uploaded: the store denies the upload"),
+        "{output}"
+    );
+    assert!(output.contains("could not be kept"), "{output}");
+    assert_eq!(refused.code, 1);
+}
+
+#[test]
+fn an_interrupted_fetch_continues_and_damage_is_reported() {
+    let there = Elsewhere::new();
+    there.longshore(&["run", "--", "sh", "train.sh"]).expect(0);
+    let fetch = ["outputs", "last", "--to", "got"];
+    there.server.fail("main.0.ended", &[Fault::Silence]);
+    let killed = Running::start(there.command(&fetch));
+    eventually("the request is pending", || there.server.faults() == 0);
+    killed.signal("KILL");
+    killed.end();
+    there.longshore(&fetch).expect(0);
+    assert_eq!(there.read("got/m.json"), "0\n");
+
+    let list = there.longshore(&["runs", "--output", "name"]).expect(0);
+    let object = format!("team/outputs/default/{}/main.0.ended", list.out.trim());
+    let object = there.server.file(&object);
+    let mut bytes = fs::read(&object).unwrap();
+    bytes[0] ^= 1;
+    fs::write(&object, bytes).unwrap();
+    let damaged = there
+        .longshore(&["outputs", "last", "--to", "damaged"])
+        .expect(1);
+    assert!(
+        damaged.err.contains("is damaged: its sha256 is"),
+        "{}",
+        damaged.err
+    );
+}
+
+#[test]
+fn a_sweep_has_the_metrics_of_its_files() {
+    let there = Elsewhere::new();
+    let script = "echo \"{\\\"score\\\": $LONGSHORE_PARAM_N}\" >> $LONGSHORE_METRICS";
+    there
+        .longshore(&["run", "--sweep", "n=3,4", "--", "sh", "-c", script])
+        .expect(0);
+    let table = there
+        .longshore(&["sweep", "last", "--output", "csv"])
+        .expect(0);
+    assert!(
+        table.out.lines().next().unwrap().contains("score"),
+        "{}",
+        table.out
+    );
+    assert!(table.out.contains(",4"), "{}", table.out);
+}
+
+#[test]
+fn without_a_store_the_run_is_refused_with_the_remedy() {
+    let there = Elsewhere::new();
+    let long = ["run", "--timeout", "8d", "--", "sh", "train.sh"];
+    let long = there.longshore(&long).expect(0);
+    assert!(long.err.contains("longer than 7 days"), "{}", long.err);
+    there
+        .machine
+        .write("longshore.toml", "outputs = ['*.json']\n");
+    let refused = there.longshore(&["run", "--", "true"]).expect(4);
+    assert!(refused.err.contains("set `store`"), "{}", refused.err);
+    let cron = ["run", "--cron", "0 3 * * *", "--", "true"];
+    let refused = there.longshore(&cron).expect(4);
+    assert!(
+        refused.err.contains("runs of a schedule"),
+        "{}",
+        refused.err
+    );
+}
+
+/// A claim on the cluster, for outputs instead of a store.
+fn with_claim() -> Elsewhere {
+    let there = Elsewhere::new();
+    there.machine.write(
+        "claim.yaml",
+        "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: results, namespace: default}\n\
+         spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}\n",
+    );
+    there.longshore(&["create", "-f", "claim.yaml"]).expect(0);
+    there.machine.write(
+        "longshore.toml",
+        "name = 'train'\noutputs_claim = 'results'\noutputs = ['out/**', '*.json']\n",
+    );
+    there
+}
+
+/// The files in the folders of the cluster's claims.
+fn in_claims(there: &Elsewhere) -> String {
+    let folder = there.machine.data().join("volumes");
+    let found = Command::new("find")
+        .arg(folder)
+        .args(["-type", "f"])
+        .output();
+    String::from_utf8(found.unwrap().stdout).unwrap()
+}
+
+#[test]
+fn outputs_in_a_claim_are_fetched_through_a_pod_that_is_deleted() {
+    let there = with_claim();
+    let run = ["run", "--env", "FAIL=3", "--fetch=got", "--role", "main=2"];
+    let run = [&run[..], &["--", "sh", "train.sh"]].concat();
+    let answer = there.longshore(&run).expect(3);
+    assert!(
+        answer.err.contains("outputs 4 files, 20 B, to got"),
+        "{}",
+        answer.err
+    );
+    assert_eq!(there.read("got/main-1/m.json"), "1\n");
+    assert_eq!(there.server.seen(), [""; 0]);
+    there
+        .longshore(&["cp", "last/main/1:out", "copied"])
+        .expect(0);
+    assert_eq!(there.read("copied/model.bin"), "weights\n");
+    eventually("the pods that read the claim are deleted", || {
+        let pods = there.longshore(&["get", "pods", "--output", "name"]);
+        !pods.out.contains("-outputs-")
+    });
+    assert_eq!(in_claims(&there).lines().count(), 2);
+    let removed = there.longshore(&["rm", "last"]).expect(0);
+    assert!(removed.err.contains("of outputs"), "{}", removed.err);
+    assert_eq!(in_claims(&there), "");
+
+    there
+        .machine
+        .longshore(&["delete", "pvc", "results"])
+        .expect(0);
+    let refused = there.longshore(&["run", "--", "sh", "train.sh"]).expect(4);
+    assert!(refused.err.contains("results"), "{}", refused.err);
+}
+
+#[test]
+fn a_running_task_writes_its_files_to_the_claim_on_request_and_at_intervals() {
+    let there = with_claim();
+    let run = there.waiting(&["--outputs-every", "10s"]);
+    eventually("the current files are written", || {
+        in_claims(&there).contains("main.0.running")
+    });
+    let list = there.longshore(&["outputs", &run, "--list"]).expect(0);
+    assert!(list.out.contains("out/model.bin"), "{}", list.out);
+    assert!(list.err.contains("is still running"), "{}", list.err);
+    there.longshore(&["cancel", &run]).expect(0);
+    eventually("the last files are written", || {
+        let list = there.longshore(&["outputs", &run, "--list"]);
+        list.out.contains("out/last")
+    });
+}
