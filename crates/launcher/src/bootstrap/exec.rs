@@ -4,12 +4,12 @@ use std::{ffi::OsString, io, os::unix::process::CommandExt as _, path::Path};
 
 use super::{
     BootstrapError, Places, messages::with_termination_message, prepare::prepare, supervise,
-    terminal,
+    terminal, together,
 };
 
 /// Waits for the peers, sets the variables, and runs the command. Replaces this process,
-/// unless it is the first process of a container: then it supervises the command and
-/// returns its exit code.
+/// unless it is the first process of a container, or the task has a time limit or restarts
+/// together with the others: then it supervises the command and returns its exit code.
 ///
 /// # Errors
 /// See [`BootstrapError`]. The error is also written to the termination message.
@@ -18,13 +18,26 @@ pub fn exec(command: &[OsString]) -> Result<i32, BootstrapError> {
     let run = || {
         let mut prepared = prepare(&places, command, |name| std::env::var(name).ok())?;
         terminal::wait_for_size();
-        let ended = match supervise::is_first() {
-            true => supervise::supervise(&mut prepared),
-            false => Err(prepared.exec()),
-        };
+        let restarts = prepared.config.restarts.clone();
+        let limit = restarts.task_limit.as_ref();
         let name = command.first().map(|word| word.to_string_lossy());
         let name = name.unwrap_or_default().into_owned();
-        ended.map_err(|source| cannot_run(name, source, &places.work()))
+        let failed = |source| cannot_run(name.clone(), source, &places.work());
+        let code = match &restarts.together {
+            Some(together) => together::run(&mut prepared, together, failed)?,
+            None if supervise::is_first() || limit.is_some() => {
+                let grace = prepared.grace();
+                let ended = supervise::run(&mut prepared.command, limit, grace);
+                ended.map_err(failed)?
+            }
+            None => return Err(failed(prepared.command.exec())),
+        };
+        match limit.filter(|_| code == supervise::OVERDUE) {
+            Some(limit) => Err(BootstrapError::Overdue {
+                seconds: limit.seconds,
+            }),
+            None => Ok(code),
+        }
     };
     with_termination_message(run())
 }

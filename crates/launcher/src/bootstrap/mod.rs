@@ -1,7 +1,8 @@
 //! Runs in the pod before the command: fetches the code, resolves the peers, sets the
-//! frameworks' variables, and executes the command. Uses only mounted files and DNS, never
-//! the API.
+//! frameworks' variables, and executes the command. Uses only mounted files, DNS and connections
+//! between the run's tasks, never the API.
 
+mod attempt;
 mod environment;
 mod error;
 mod exec;
@@ -15,6 +16,7 @@ pub mod supervise;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod together;
 
 pub use environment::{Environment, environment};
 pub use error::BootstrapError;

@@ -86,6 +86,19 @@ impl Planner<'_> {
             field("POD_NAMESPACE", "metadata.namespace"),
             field("POD_IP", "status.podIP"),
         ];
+        // How often the task was restarted.
+        if self.is_restarted_by_set() {
+            env.push(field(
+                names::SET_RESTARTS_VARIABLE,
+                &label(names::SET_RESTARTS),
+            ));
+        } else if self.spec.retries > 0 {
+            let counts = [
+                (names::FAILURES_VARIABLE, names::FAILURES),
+                (names::DISRUPTIONS_VARIABLE, names::DISRUPTIONS),
+            ];
+            env.extend(counts.map(|(name, key)| field(name, &annotation(key))));
+        }
         if self.is_scheduled() {
             env.push(field("LONGSHORE_JOB", &label(names::JOB_NAME)));
         }

@@ -260,8 +260,8 @@ fn diagnose(run: &Run, evidence: &RunEvidence, now: Timestamp) -> Why {
     }
     let far = progress.to_string();
     if let Some(retried) = retried {
-        let summary = format!("{far}; an earlier attempt failed: {}", retried.sentence());
-        return tell(State::Running, summary, None, Some(retried));
+        let summary = format!("{far}; {}", retried.summary());
+        return tell(State::Running, summary, None, Some(retried.explanation));
     }
     let started = pods.iter().any(|pod| pod.has_started());
     let since = now.duration_since(began).as_secs().max(0);
