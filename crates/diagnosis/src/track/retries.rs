@@ -52,6 +52,61 @@ impl Track {
         self.retried = Some(known);
     }
 
+    /// How often tasks were restarted: the number of pods that have replaced others; of JobSets,
+    /// their own number.
+    pub(super) fn restarts(&self) -> u32 {
+        let by_set = self.jobs.values().filter_map(JobEvidence::set_restarts);
+        let by_set = by_set.map(|(restarts, _)| restarts).max().unwrap_or(0);
+        let roles = self.roles.iter();
+        let replaced = roles.flat_map(|role| {
+            let attempts = self.attempts(&role.name).into_values();
+            attempts.map(|pods| pods.len().saturating_sub(1))
+        });
+        let replaced: usize = replaced.sum();
+        by_set.saturating_add(u32::try_from(replaced).unwrap_or(u32::MAX))
+    }
+
+    /// What to know about the restarts before a failure that ends the run.
+    pub(super) fn restarted_before(&self, pod: &PodFacts) -> Vec<String> {
+        let Some(task) = pod.task() else {
+            return Vec::new();
+        };
+        let Some(job) = self.jobs.get(&task.role) else {
+            return Vec::new();
+        };
+        let mut known = Vec::new();
+        if job.never_retries(pod) {
+            known.push("no_retry_exit_codes".to_owned());
+        }
+        let per_task = job
+            .spec
+            .backoff_limit_per_index
+            .filter(|_| !job.restarts_all());
+        let limit = match (job.set_restarts(), per_task) {
+            (Some((_, most)), _) => most,
+            (None, Some(limit)) => limit,
+            (None, None) => job.spec.backoff_limit.unwrap_or(0),
+        };
+        let earlier = self.attempts(&task.role);
+        let earlier = earlier
+            .iter()
+            .filter(|(index, _)| per_task.is_none() || **index == task.index);
+        let failed = earlier.flat_map(|(_, pods)| pods).filter(|other| {
+            let is_other = other.metadata.uid != pod.metadata.uid;
+            is_other
+                && other.has_failed()
+                && !job.ignores(other)
+                && finished(other) <= finished(pod)
+        });
+        let count = u32::try_from(failed.count()).unwrap_or(u32::MAX);
+        let count = job.set_restarts().map_or(count, |(restarts, _)| restarts);
+        // Those that were killed with the run are no earlier attempts.
+        if limit > 0 {
+            known.push(format!("restarted {} of {limit} times", count.min(limit)));
+        }
+        known
+    }
+
     /// The description of an attempt.
     pub(super) fn retry(&self, attempt: &Attempt<'_>) -> Retry {
         Retry {

@@ -23,6 +23,8 @@ pub struct Verdict {
     pub progress: Progress,
     /// What waits the longest, and why.
     pub waits: Option<Explanation>,
+    /// How often tasks, or the whole run, were restarted, as far as their pods still exist.
+    pub restarts: u32,
     /// The latest retried attempt, and why it failed.
     pub retried: Option<Retry>,
 }
@@ -62,6 +64,7 @@ pub fn decide_now(
     }
     let waits = track.stuck_first().into_iter().next();
     verdict.waits = waits.map(|(_, stuck)| track.with_others(stuck.why.clone()));
+    verdict.restarts = track.restarts();
     let retried = track.roles.iter().filter_map(|role| {
         let job = track.jobs.get(&role.name)?;
         let attempts = track.retried_attempts(role, job);

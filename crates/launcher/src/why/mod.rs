@@ -65,6 +65,8 @@ pub struct Why {
     pub summary: String,
     /// The number of tasks of each role in each state.
     pub roles: Vec<RoleProgress>,
+    /// How often tasks, or the whole run, were restarted, as far as their pods still exist.
+    pub restarts: u32,
     /// The exit code of the run, once it is decided.
     pub exit_code: Option<i32>,
     /// One cause and one remedy, if something is wrong.
@@ -216,6 +218,7 @@ fn diagnose(run: &Run, evidence: &RunEvidence, now: Timestamp) -> Why {
         outcome,
         progress,
         waits,
+        restarts,
         retried,
     } = verdict;
     let tell = |state, summary: String, exit_code, explanation| Why {
@@ -224,6 +227,7 @@ fn diagnose(run: &Run, evidence: &RunEvidence, now: Timestamp) -> Why {
         state,
         summary,
         roles: progress.roles.clone(),
+        restarts,
         exit_code,
         explanation,
         unseen: evidence.unseen.clone(),
