@@ -6,7 +6,7 @@ use longshore_model::facts::PodFacts;
 
 use super::{Step, Track, finished};
 use crate::evidence::{JobEvidence, RunPod as _};
-use crate::{explain, outcome::Retry, role::RunRole};
+use crate::{explain, names, outcome::Retry, role::RunRole};
 
 /// The default backoff limit of a Job.
 const DEFAULT_BACKOFF_LIMIT: u32 = 6;
@@ -52,18 +52,17 @@ impl Track {
         self.retried = Some(known);
     }
 
-    /// How often tasks were restarted: the number of pods that have replaced others; of JobSets,
-    /// their own number.
+    /// How often tasks were restarted: the number of pods that were replaced; of JobSets, their
+    /// own number.
     pub(super) fn restarts(&self) -> u32 {
         let by_set = self.jobs.values().filter_map(JobEvidence::set_restarts);
         let by_set = by_set.map(|(restarts, _)| restarts).max().unwrap_or(0);
         let roles = self.roles.iter();
         let replaced = roles.flat_map(|role| {
             let attempts = self.attempts(&role.name).into_values();
-            attempts.map(|pods| pods.len().saturating_sub(1))
+            attempts.map(|pods| replaced(&pods))
         });
-        let replaced: usize = replaced.sum();
-        by_set.saturating_add(u32::try_from(replaced).unwrap_or(u32::MAX))
+        replaced.fold(by_set, u32::saturating_add)
     }
 
     /// What to know about the restarts before a failure that ends the run.
@@ -171,4 +170,18 @@ impl Track {
         }
         attempts
     }
+}
+
+/// How often the pod of a task was replaced. Pods that were deleted are counted by their
+/// successors.
+fn replaced(pods: &[&PodFacts]) -> u32 {
+    let counted = pods.iter().map(|pod| {
+        let counts = [names::FAILURES, names::DISRUPTIONS].map(|key| {
+            let text = pod.metadata.annotations.get(key);
+            text.and_then(|text| text.parse::<u32>().ok()).unwrap_or(0)
+        });
+        counts.into_iter().fold(0, u32::saturating_add)
+    });
+    let there = u32::try_from(pods.len().saturating_sub(1)).unwrap_or(u32::MAX);
+    counted.fold(there, u32::max)
 }

@@ -23,7 +23,7 @@ pub struct Verdict {
     pub progress: Progress,
     /// What waits the longest, and why.
     pub waits: Option<Explanation>,
-    /// How often tasks, or the whole run, were restarted, as far as their pods still exist.
+    /// How often tasks were restarted with a new pod.
     pub restarts: u32,
     /// The latest retried attempt, and why it failed.
     pub retried: Option<Retry>,

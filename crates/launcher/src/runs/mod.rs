@@ -107,7 +107,7 @@ pub struct RunSummary {
     pub outcome: Option<Outcome>,
     /// The number of succeeded tasks, and of all tasks.
     pub succeeded: (u32, u32),
-    /// How often tasks, or the whole run, were restarted, as far as their pods still exist.
+    /// How often tasks were restarted with a new pod.
     pub restarts: u32,
     /// The schedule, if it is one.
     pub schedule: Option<ScheduleSummary>,

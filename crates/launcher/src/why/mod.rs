@@ -65,7 +65,7 @@ pub struct Why {
     pub summary: String,
     /// The number of tasks of each role in each state.
     pub roles: Vec<RoleProgress>,
-    /// How often tasks, or the whole run, were restarted, as far as their pods still exist.
+    /// How often tasks were restarted with a new pod.
     pub restarts: u32,
     /// The exit code of the run, once it is decided.
     pub exit_code: Option<i32>,
@@ -270,7 +270,13 @@ fn diagnose(run: &Run, evidence: &RunEvidence, now: Timestamp) -> Why {
     let started = pods.iter().any(|pod| pod.has_started());
     let since = now.duration_since(began).as_secs().max(0);
     if started {
-        let summary = format!("no problems: {far}");
+        let summary = match restarts {
+            0 => format!("no problems: {far}"),
+            1 => format!("{far}; restarted once, and the pod of that attempt no longer exists"),
+            _ => format!(
+                "{far}; restarted {restarts} times, and the pods of those attempts no longer exist"
+            ),
+        };
         return tell(State::Running, summary, None, None);
     }
     let summary = format!("starting for {since} s: {far}");
