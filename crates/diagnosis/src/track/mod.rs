@@ -394,7 +394,16 @@ impl Track {
     /// The pods of each task of a role, the oldest first.
     fn attempts(&self, role: &str) -> BTreeMap<u32, Vec<&PodFacts>> {
         let mut attempts: BTreeMap<u32, Vec<&PodFacts>> = BTreeMap::new();
-        for (index, pod) in self.pods_of(role) {
+        // A JobSet that restarts creates another Job with the same name.
+        let job = self
+            .jobs
+            .get(role)
+            .filter(|job| job.set_restarts().is_some());
+        let is_current = |pod: &PodFacts| {
+            let owner = pod.metadata.controller().map(|owner| &owner.uid);
+            job.is_none_or(|job| owner == Some(&job.metadata.uid))
+        };
+        for (index, pod) in self.pods_of(role).filter(|(_, pod)| is_current(pod)) {
             attempts.entry(index).or_default().push(pod);
         }
         for pods in attempts.values_mut() {

@@ -152,6 +152,10 @@ impl Track {
             }
             let of_task = |other: &&u32| per_task.is_none() || **other == index;
             let number = counted.iter().filter(of_task).count();
+            let number = match job.set_restarts() {
+                Some(_) => number.min(1),
+                None => number,
+            };
             let number = u32::try_from(number).unwrap_or(u32::MAX);
             attempts.push(Attempt {
                 pod,
