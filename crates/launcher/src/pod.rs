@@ -31,7 +31,7 @@ pub struct PodConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
     /// What happens when a task fails, and how long it may take.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "PodRestarts::is_default")]
     pub restarts: PodRestarts,
 }
 

@@ -20,6 +20,12 @@ pub struct PodRestarts {
     pub checkpoint_dir: Option<String>,
 }
 
+impl PodRestarts {
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// How the tasks of a run restart together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Together {

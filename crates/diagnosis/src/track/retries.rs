@@ -100,7 +100,7 @@ impl Track {
         let count = u32::try_from(failed.count()).unwrap_or(u32::MAX);
         let count = job.set_restarts().map_or(count, |(restarts, _)| restarts);
         // Those that were killed with the run are no earlier attempts.
-        if limit > 0 {
+        if limit > 0 && count > 0 {
             known.push(format!("restarted {} of {limit} times", count.min(limit)));
         }
         known

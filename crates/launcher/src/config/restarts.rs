@@ -236,16 +236,24 @@ mod tests {
     #[test]
     fn the_folder_of_checkpoints_needs_a_volume_that_lasts() {
         let volume = |volume: &str| {
-            spec(&format!(
-                "checkpoint_dir = '/results/a/'\nvolumes = ['{volume}']"
-            ))
+            let text = format!("checkpoint_dir = '/results/a/'\n[[volumes]]\n{volume}");
+            spec(&text)
         };
-        let found = volume("claim:data:/results").unwrap();
+        let found = volume("claim = 'data'\npath = '/results'").unwrap();
         assert_eq!(found.restarts.checkpoint_dir.unwrap(), "/results/a");
         for (text, rule) in [
-            (volume("claim:data:/results:ro"), "no writable volume"),
-            (volume("empty:1Gi:/results"), "no writable volume"),
-            (volume("claim:data:/resu"), "no writable volume"),
+            (
+                volume("claim = 'data'\npath = '/results'\nread_only = true"),
+                "no writable volume",
+            ),
+            (
+                volume("empty = '1Gi'\npath = '/results'"),
+                "no writable volume",
+            ),
+            (
+                volume("claim = 'data'\npath = '/resu'"),
+                "no writable volume",
+            ),
             (
                 spec("checkpoint_dir = '/a'"),
                 "role main has no writable volume",
