@@ -101,11 +101,10 @@ impl Show {
                 ));
             }
             Event::Retry(retry) => batch.note(&format!(
-                "{} {}; attempt {} of {}, restarting",
+                "{} {}; {}",
                 head("retry"),
                 retry.explanation.sentence(),
-                retry.attempt,
-                retry.attempts
+                retry.consequence()
             )),
             Event::Progress(progress) => {
                 self.progress = progress.to_string();

@@ -57,6 +57,27 @@ pub const EXECUTION: &str = "$(EXECUTION)";
 /// Label of a pod: its Job.
 pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
+/// Annotation of a pod of a Job with a backoff limit per index: how often its index has failed.
+pub const FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
+/// Annotation of such a pod: the failures of its index that did not count.
+pub const DISRUPTIONS: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
+/// Label of the Jobs and pods of a JobSet: how often it was restarted.
+pub const SET_RESTARTS: &str = "jobset.sigs.k8s.io/restart-attempt";
+/// Variable of a container: the value of [`FAILURES`].
+pub const FAILURES_VARIABLE: &str = "LONGSHORE_FAILURES";
+/// Variable of a container: the value of [`DISRUPTIONS`].
+pub const DISRUPTIONS_VARIABLE: &str = "LONGSHORE_DISRUPTIONS";
+/// Variable of a container: the value of [`SET_RESTARTS`].
+pub const SET_RESTARTS_VARIABLE: &str = "LONGSHORE_SET_RESTARTS";
+/// Annotation of a Job: which tasks are restarted when one fails, if not only that one.
+pub const RESTART: &str = "longshore.dev/restart";
+/// The value of [`RESTART`] if all tasks of the run are restarted.
+pub const WHOLE_RUN: &str = "run";
+/// Annotation of the Jobs of a JobSet that restarts them: how often at most.
+pub const MAX_RESTARTS: &str = "longshore.dev/max-restarts";
+/// The condition of a pod that was ended for the sake of something else.
+pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
+
 /// The volume of the run, in the pod.
 pub const HOME: &str = "/longshore";
 /// The folder into which the code is unpacked and in which the command runs.

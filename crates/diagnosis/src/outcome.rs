@@ -56,10 +56,52 @@ pub struct Retry {
     /// Why the attempt failed.
     #[serde(flatten)]
     pub explanation: Explanation,
-    /// The number of the attempt, counted from 1 over the role's tasks.
+    /// The number of the attempt, from 1: of the task, or of the role if all tasks are
+    /// restarted. Attempts that were disrupted are not counted.
     pub attempt: u32,
     /// The maximum number of attempts before the run fails.
     pub attempts: u32,
+    /// Whether the attempt counts. A disruption, as of a drained node, does not.
+    pub counts: bool,
+    /// Whether all tasks of the run are restarted.
+    pub whole_run: bool,
+}
+
+impl Retry {
+    /// What happens: `attempt 1 of 3, restarting`.
+    #[must_use]
+    pub fn consequence(&self) -> String {
+        let what = if self.whole_run { " all tasks" } else { "" };
+        match self.counts {
+            true => format!(
+                "attempt {} of {}, restarting{what}",
+                self.attempt, self.attempts
+            ),
+            false => format!("does not count as a failure, restarting{what}"),
+        }
+    }
+
+    /// The restarts so far, with the cause of the last one: `restarted 2 of 3 times because
+    /// worker/1: …`.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let (what, why) = (
+            if self.whole_run {
+                "all tasks restarted"
+            } else {
+                "restarted"
+            },
+            self.explanation.sentence(),
+        );
+        match self.counts {
+            true => format!(
+                "{what} {} of {} times because {why}",
+                self.attempt,
+                self.attempts.saturating_sub(1)
+            ),
+            false => format!("{what} because {why}, which does not count as a failure"),
+        }
+    }
 }
 
 /// The end of a run, as recorded on the Jobs that were stopped with it.

@@ -68,6 +68,40 @@ pub struct SuccessPolicy {
 pub struct FailurePolicy {
     /// How often all of its Jobs are created again.
     pub max_restarts: i32,
+    /// Exceptions. The first rule that matches applies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<FailurePolicyRule>,
+}
+
+/// An exception of a [`FailurePolicy`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct FailurePolicyRule {
+    /// The name of the rule.
+    pub name: String,
+    /// What happens.
+    pub action: String,
+    /// The reasons of a failed Job to which it applies.
+    pub on_job_failure_reasons: Vec<String>,
+}
+
+impl FailurePolicy {
+    /// Creates all Jobs again after a failure. Jobs end by their pod failure policy when a pod
+    /// was disrupted, which does not count.
+    pub(crate) fn new(max_restarts: i32) -> Self {
+        let disrupted = FailurePolicyRule {
+            name: "disrupted".to_owned(),
+            action: "RestartJobSetAndIgnoreMaxRestarts".to_owned(),
+            on_job_failure_reasons: vec!["PodFailurePolicy".to_owned()],
+        };
+        Self {
+            max_restarts,
+            rules: (max_restarts > 0)
+                .then_some(disrupted)
+                .into_iter()
+                .collect(),
+        }
+    }
 }
 
 /// A Job of a [`JobSet`].

@@ -47,7 +47,7 @@
 //! - bundles, a crate of their own: `bundle`, `store`
 //! - diagnosis, a crate of its own, pure: `names`, `escape`, `evidence`, `fit`, `explain`,
 //!   `outcome`, `progress`, `role`, `track`
-//! - pure: `suggest`, `sweep`
+//! - pure: `suggest`, `sweep`, `restarts`
 //! - an existing run: `run`
 //! - files that tasks leave: `outputs`
 //! - planning, pure: `caller`, `config`, `pod`, `jobset`, `plan`
@@ -72,6 +72,7 @@ pub mod pod;
 pub mod preflight;
 mod queries;
 mod ready_note;
+pub mod restarts;
 mod run;
 pub mod run_outputs;
 pub mod runs;

@@ -7,7 +7,7 @@ use longshore_diagnosis::names;
 use longshore_resolver::{ClusterSpec, address::split, render::Job};
 use serde::{Deserialize, Serialize};
 
-use crate::{store::SignedUrl, sweep::Sweep};
+use crate::{restarts::PodRestarts, store::SignedUrl, sweep::Sweep};
 
 /// The file's name, in [`names::CONFIG`].
 pub const FILE: &str = "run.json";
@@ -30,6 +30,9 @@ pub struct PodConfig {
     /// each of its pods has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
+    /// What happens when a task fails, and how long it may take.
+    #[serde(default, skip_serializing_if = "PodRestarts::is_default")]
+    pub restarts: PodRestarts,
 }
 
 /// The configuration of a role for its pods.
@@ -44,6 +47,17 @@ pub struct PodRole {
     /// How many accelerators each task has.
     #[serde(default)]
     pub accelerators: u64,
+    /// Whether it is a service role.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub service: bool,
+    /// How long a task may take to end after SIGTERM, in seconds.
+    #[serde(default = "default_grace")]
+    pub grace: u64,
+}
+
+/// The default of Kubernetes.
+fn default_grace() -> u64 {
+    30
 }
 
 /// The location of the bundle for a pod.

@@ -101,6 +101,11 @@ fn the_commands_of_the_page_on_sweeps_succeed() {
 }
 
 #[test]
+fn the_commands_of_the_page_on_restarts_succeed() {
+    play("restarts.md", &[]);
+}
+
+#[test]
 fn the_commands_of_the_page_on_recordings_succeed() {
     play("recording.md", &[]);
 }

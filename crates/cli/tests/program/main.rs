@@ -31,6 +31,7 @@ mod pods;
 mod pseudoterminal;
 mod recording;
 mod resolve;
+mod restarts;
 mod run;
 mod rust_launcher;
 #[path = "../../../launcher/tests/launcher/s3/mod.rs"]

@@ -482,7 +482,10 @@ fn the_backoff_limit_reports_the_first_failure() {
         .json();
     assert_eq!(json["explanation"]["kind"], "exit-code", "{json}");
     let seen = json["explanation"]["evidence"].as_array().unwrap();
-    assert!(seen.contains(&json!("Job: BackoffLimitExceeded")), "{json}");
+    assert!(
+        seen.contains(&json!("Job: MaxFailedIndexesExceeded")),
+        "{json}"
+    );
 }
 
 #[test]

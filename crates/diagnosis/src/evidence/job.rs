@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 use longshore_model::{
     ObjectMeta,
-    facts::{Condition, PodSpec},
+    facts::{Condition, PodFacts, PodSpec},
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::index_set;
+use super::{RunPod as _, index_set};
 use crate::names;
 
 /// The maximum number of completions of a Job with a backoff limit per index.
@@ -41,9 +41,45 @@ pub struct JobSpec {
     pub backoff_limit_per_index: Option<u32>,
     /// Whether its pods are deleted and none are created.
     pub suspend: bool,
-    pub(crate) pod_failure_policy: Option<Value>,
+    pub(crate) pod_failure_policy: Option<PodFailurePolicy>,
     /// The template of its pods.
     pub template: Template,
+}
+
+/// Which failed pods do not count, and which end the Job.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct PodFailurePolicy {
+    rules: Vec<FailureRule>,
+}
+
+/// A rule of a [`PodFailurePolicy`]. The first rule that matches applies.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct FailureRule {
+    action: String,
+    on_exit_codes: Option<ExitCodes>,
+    on_pod_conditions: Vec<Condition>,
+}
+
+/// The exit codes of a [`FailureRule`].
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ExitCodes {
+    operator: String,
+    values: Vec<i32>,
+}
+
+impl FailureRule {
+    fn applies(&self, pod: &PodFacts) -> bool {
+        if let Some(codes) = &self.on_exit_codes {
+            let code = pod.ended().map(|ended| ended.exit_code);
+            let has = code.is_some_and(|code| codes.values.contains(&code));
+            return has == (codes.operator == "In") && code.is_some_and(|code| code != 0);
+        }
+        let mut conditions = self.on_pod_conditions.iter();
+        conditions.any(|wanted| pod.condition(&wanted.kind).is_some())
+    }
 }
 
 /// A Job's pod template.
@@ -146,10 +182,38 @@ impl JobEvidence {
         self.condition(["Complete", "SuccessCriteriaMet"]).is_some()
     }
 
-    /// Why it failed, if it did.
+    /// Why it failed, if it did, and is not created again.
     #[must_use]
     pub fn failure(&self) -> Option<&Condition> {
+        self.any_failure()
+            .filter(|failure| !self.may_be_created_again(failure))
+    }
+
+    /// Why it failed, if it did.
+    fn any_failure(&self) -> Option<&Condition> {
         self.condition(["Failed", "FailureTarget"])
+    }
+
+    /// Whether it failed, and its JobSet creates it again.
+    pub(crate) fn is_created_again(&self) -> bool {
+        let failure = self.any_failure();
+        failure.is_some_and(|failure| self.may_be_created_again(failure))
+    }
+
+    /// Whether its JobSet creates it again after this failure: it was not restarted as often as
+    /// allowed, or the failure does not count.
+    fn may_be_created_again(&self, failure: &Condition) -> bool {
+        self.set_restarts()
+            .is_some_and(|(restarts, most)| failure.reason == "PodFailurePolicy" || restarts < most)
+    }
+
+    /// How often its JobSet was restarted, and how often it can be, if it restarts at all.
+    pub(crate) fn set_restarts(&self) -> Option<(u32, u32)> {
+        let number = |text: Option<&String>| text.and_then(|text| text.parse::<u32>().ok());
+        let most = number(self.metadata.annotations.get(names::MAX_RESTARTS));
+        let most = most.filter(|_| self.jobset().is_some())?;
+        let restarts = number(self.metadata.labels.get(names::SET_RESTARTS));
+        Some((restarts.unwrap_or(0), most))
     }
 
     /// When it completed or failed.
@@ -158,6 +222,7 @@ impl JobEvidence {
         let ends = self.status.conditions.iter().filter(|condition| {
             condition.status == "True" && matches!(condition.kind.as_str(), "Complete" | "Failed")
         });
+        let ends = ends.filter(|_| !self.is_created_again());
         ends.filter_map(|condition| condition.last_transition_time)
             .min()
     }
@@ -202,13 +267,43 @@ impl JobEvidence {
     #[must_use]
     pub fn is_independent(&self) -> bool {
         self.spec.backoff_limit_per_index.is_some()
+            && self.metadata.labels.contains_key(names::SWEEP)
+    }
+
+    /// Whether a task that fails restarts all tasks of the run.
+    #[must_use]
+    pub fn restarts_all(&self) -> bool {
+        let what = self.metadata.annotations.get(names::RESTART);
+        what.is_some_and(|what| what == names::WHOLE_RUN)
+    }
+
+    /// The action of its pod failure policy for a failed pod.
+    fn action(&self, pod: &PodFacts) -> Option<&str> {
+        let policy = self.spec.pod_failure_policy.as_ref()?;
+        let rule = policy.rules.iter().find(|rule| rule.applies(pod))?;
+        Some(&rule.action)
+    }
+
+    /// Whether a failed pod does not count, because it was disrupted.
+    #[must_use]
+    pub fn ignores(&self, pod: &PodFacts) -> bool {
+        self.action(pod) == Some("Ignore")
+    }
+
+    /// Whether a failed pod is not replaced, because of its exit code.
+    #[must_use]
+    pub fn never_retries(&self, pod: &PodFacts) -> bool {
+        matches!(self.action(pod), Some("FailJob" | "FailIndex"))
     }
 
     /// Whether the Job does not restart a task that has failed this often.
     pub(crate) fn gives_up(&self, failures: usize) -> bool {
         let limit = self.spec.backoff_limit_per_index;
         let is_last = match limit.map(usize::try_from) {
+            // Its failures of other tasks count, too.
+            Some(_) if self.restarts_all() => false,
             Some(limit) => limit.is_ok_and(|limit| failures > limit),
+            None if self.set_restarts().is_some() => false,
             None => self.spec.backoff_limit == Some(0),
         };
         is_last || self.failure().is_some()

@@ -52,6 +52,8 @@ pub(super) fn disrupted(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<Exp
         (_, "DeletionByTaintManager") => tainted(pod, cluster),
         (_, "EvictionByEvictionAPI") => drained(pod),
         (_, "DeletionByPodGC") => lost(pod, &target.map_or(String::new(), |c| c.message.clone())),
+        // Its status has more.
+        (_, "TerminationByKubelet") if is_unknown(pod) => return None,
         (_, "TerminationByKubelet") => {
             let message = target.map_or(message, |condition| condition.message.as_str());
             if has_any(message, &["shutdown"]) {
@@ -66,6 +68,12 @@ pub(super) fn disrupted(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<Exp
         "" => String::new(),
         target_reason => format!("DisruptionTarget: {target_reason}"),
     }))
+}
+
+/// Whether the node does not know how the command ended: the node itself ended.
+fn is_unknown(pod: &PodFacts) -> bool {
+    let ended = pod.ended();
+    ended.is_some_and(|ended| ended.reason == "ContainerStatusUnknown")
 }
 
 /// A command that a signal terminated. Events may show the sender.

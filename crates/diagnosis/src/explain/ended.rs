@@ -131,6 +131,15 @@ pub(super) fn container(
     let ours = said
         .into_iter()
         .find_map(|text| last_of(text).strip_prefix("longshore: "));
+    if let (124, Some(ours)) = (ended.exit_code, ours)
+        && ours.contains("task_timeout")
+    {
+        let remedy = "raise `task_timeout`, or write checkpoints, so that `retries` continue it";
+        return (
+            Explanation::new(Cause::Deadline, ours, remedy).seen(seen),
+            true,
+        );
+    }
     if let (125..=127, Some(ours)) = (ended.exit_code, ours) {
         return (
             code::bootstrap(pod, ended.exit_code, ours).seen(seen),

@@ -235,7 +235,14 @@ impl Track {
                 }
             }
             Seen::JobGone(role) => {
-                self.jobs.remove(&role);
+                // A JobSet that restarts deletes its Jobs, and creates them again.
+                let again = self
+                    .jobs
+                    .get(&role)
+                    .is_some_and(JobEvidence::is_created_again);
+                if !again {
+                    self.jobs.remove(&role);
+                }
                 self.stuck.remove(&Held::Role(role));
             }
             Seen::Cluster(cluster) => {
@@ -369,7 +376,9 @@ impl Track {
                 // A deleted pod ends by a signal. This is a failure of the task only if the
                 // Job has failed, too.
                 let deleted = pod.metadata.deletion_timestamp.is_some();
-                let failures = attempts.iter().filter(|pod| pod.has_failed()).count();
+                let counts =
+                    |pod: &&&PodFacts| pod.has_failed() && job.is_none_or(|job| !job.ignores(pod));
+                let failures = attempts.iter().filter(counts).count();
                 let gives_up = job.is_some_and(|job| job.gives_up(failures));
                 let is_stopped = deleted && job.is_none_or(|job| job.failure().is_none());
                 if has(&failed, index as usize) || (gives_up && !is_stopped) {
@@ -385,7 +394,16 @@ impl Track {
     /// The pods of each task of a role, the oldest first.
     fn attempts(&self, role: &str) -> BTreeMap<u32, Vec<&PodFacts>> {
         let mut attempts: BTreeMap<u32, Vec<&PodFacts>> = BTreeMap::new();
-        for (index, pod) in self.pods_of(role) {
+        // A JobSet that restarts creates another Job with the same name.
+        let job = self
+            .jobs
+            .get(role)
+            .filter(|job| job.set_restarts().is_some());
+        let is_current = |pod: &PodFacts| {
+            let owner = pod.metadata.controller().map(|owner| &owner.uid);
+            job.is_none_or(|job| owner == Some(&job.metadata.uid))
+        };
+        for (index, pod) in self.pods_of(role).filter(|(_, pod)| is_current(pod)) {
             attempts.entry(index).or_default().push(pod);
         }
         for pods in attempts.values_mut() {

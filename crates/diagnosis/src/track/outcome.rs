@@ -55,6 +55,9 @@ impl Track {
         if let Some(failure) = job.and_then(JobEvidence::failure) {
             explanation = explanation.seen(format!("Job: {}", failure.reason));
         }
+        for fact in self.restarted_before(pod) {
+            explanation = explanation.seen(fact);
+        }
         if !ran {
             return not_started(explanation);
         }

@@ -2,12 +2,25 @@
 
 use std::collections::BTreeSet;
 
+use longshore_model::facts::PodFacts;
+
 use super::{Step, Track, finished};
-use crate::evidence::RunPod as _;
-use crate::{explain, outcome::Retry};
+use crate::evidence::{JobEvidence, RunPod as _};
+use crate::{explain, names, outcome::Retry, role::RunRole};
 
 /// The default backoff limit of a Job.
 const DEFAULT_BACKOFF_LIMIT: u32 = 6;
+
+/// A failed attempt.
+pub(super) struct Attempt<'a> {
+    pub(super) pod: &'a PodFacts,
+    /// Its number among those that count.
+    number: u32,
+    /// The maximum number of failures that are retried.
+    limit: u32,
+    counts: bool,
+    whole_run: bool,
+}
 
 impl Track {
     /// Reports each failed attempt once, unless it ends the run. Of attempts from before the
@@ -19,52 +32,160 @@ impl Track {
             let Some(job) = self.jobs.get(&role.name) else {
                 continue;
             };
-            let attempts = self.attempts(&role.name);
-            if let Some(limit) = job.spec.backoff_limit_per_index {
-                let of_task = attempts.values().flat_map(|pods| {
-                    let failed = pods.iter().filter(|pod| pod.has_failed());
-                    (1..)
-                        .zip(failed)
-                        .take(usize::try_from(limit).unwrap_or(usize::MAX))
-                });
-                let goes_on = !job.is_over() && !job.is_cancelled() && !job.spec.suspend;
-                for (attempt, pod) in of_task.filter(|_| goes_on) {
-                    if known.insert(pod.metadata.uid.clone()) && !is_first {
-                        steps.push(Step::Retry(Retry {
-                            explanation: explain::failure(pod, None, &self.cluster).0,
-                            attempt,
-                            attempts: limit.saturating_add(1),
-                        }));
-                    }
-                }
+            if job.is_over() || job.is_cancelled() || job.spec.suspend {
                 continue;
             }
+            let attempts = self.attempts(&role.name);
             let last: BTreeSet<&str> = attempts
                 .values()
                 .filter_map(|pods| pods.last())
                 .map(|pod| pod.metadata.uid.as_str())
                 .collect();
-            let mut failed: Vec<_> = attempts.values().flatten().collect();
-            failed.retain(|pod| pod.has_failed() && pod.metadata.deletion_timestamp.is_none());
-            failed.sort_by_key(|pod| finished(pod));
-            let limit = job.spec.backoff_limit.unwrap_or(DEFAULT_BACKOFF_LIMIT);
-            let ends = job.is_over() || job.is_cancelled() || job.spec.suspend;
-            // One failure more than the limit ends the Job, even if its status is not updated yet.
-            if ends || u32::try_from(failed.len()).is_ok_and(|failed| failed > limit) {
-                continue;
-            }
-            for (attempt, pod) in (1..).zip(failed) {
-                let uid = &pod.metadata.uid;
-                let is_old = is_first && !last.contains(uid.as_str());
+            for attempt in self.retried_attempts(role, job) {
+                let uid = &attempt.pod.metadata.uid;
+                let is_old = is_first && (job.is_independent() || !last.contains(uid.as_str()));
                 if known.insert(uid.clone()) && !is_old {
-                    steps.push(Step::Retry(Retry {
-                        explanation: explain::failure(pod, None, &self.cluster).0,
-                        attempt,
-                        attempts: limit.saturating_add(1),
-                    }));
+                    steps.push(Step::Retry(self.retry(&attempt)));
                 }
             }
         }
         self.retried = Some(known);
     }
+
+    /// How often tasks were restarted: the number of pods that were replaced; of JobSets, their
+    /// own number.
+    pub(super) fn restarts(&self) -> u32 {
+        let by_set = self.jobs.values().filter_map(JobEvidence::set_restarts);
+        let by_set = by_set.map(|(restarts, _)| restarts).max().unwrap_or(0);
+        let roles = self.roles.iter();
+        let replaced = roles.flat_map(|role| {
+            let attempts = self.attempts(&role.name).into_values();
+            attempts.map(|pods| replaced(&pods))
+        });
+        replaced.fold(by_set, u32::saturating_add)
+    }
+
+    /// What to know about the restarts before a failure that ends the run.
+    pub(super) fn restarted_before(&self, pod: &PodFacts) -> Vec<String> {
+        let Some(task) = pod.task() else {
+            return Vec::new();
+        };
+        let Some(job) = self.jobs.get(&task.role) else {
+            return Vec::new();
+        };
+        let mut known = Vec::new();
+        if job.never_retries(pod) {
+            known.push("no_retry_exit_codes".to_owned());
+        }
+        let per_task = job
+            .spec
+            .backoff_limit_per_index
+            .filter(|_| !job.restarts_all());
+        let limit = match (job.set_restarts(), per_task) {
+            (Some((_, most)), _) => most,
+            (None, Some(limit)) => limit,
+            (None, None) => job.spec.backoff_limit.unwrap_or(0),
+        };
+        let earlier = self.attempts(&task.role);
+        let earlier = earlier
+            .iter()
+            .filter(|(index, _)| per_task.is_none() || **index == task.index);
+        let failed = earlier.flat_map(|(_, pods)| pods).filter(|other| {
+            let is_other = other.metadata.uid != pod.metadata.uid;
+            is_other
+                && other.has_failed()
+                && !job.ignores(other)
+                && finished(other) <= finished(pod)
+        });
+        let count = u32::try_from(failed.count()).unwrap_or(u32::MAX);
+        let count = job.set_restarts().map_or(count, |(restarts, _)| restarts);
+        // Those that were killed with the run are no earlier attempts.
+        if limit > 0 && count > 0 {
+            known.push(format!("restarted {} of {limit} times", count.min(limit)));
+        }
+        known
+    }
+
+    /// The description of an attempt.
+    pub(super) fn retry(&self, attempt: &Attempt<'_>) -> Retry {
+        Retry {
+            explanation: explain::failure(attempt.pod, None, &self.cluster).0,
+            attempt: attempt.number,
+            attempts: attempt.limit.saturating_add(1),
+            counts: attempt.counts,
+            whole_run: attempt.whole_run,
+        }
+    }
+
+    /// The failed attempts of a role's tasks that do not end the run, in the order of their ends.
+    pub(super) fn retried_attempts<'a>(
+        &'a self,
+        role: &RunRole,
+        job: &JobEvidence,
+    ) -> Vec<Attempt<'a>> {
+        let mut failed: Vec<(u32, &PodFacts)> = Vec::new();
+        for (index, pods) in self.attempts(&role.name) {
+            failed.extend(pods.into_iter().map(|pod| (index, pod)));
+        }
+        // A deleted pod of a Job whose failures are not counted by task ends by a signal.
+        let per_task = job
+            .spec
+            .backoff_limit_per_index
+            .filter(|_| !job.restarts_all());
+        failed.retain(|(_, pod)| {
+            let is_deleted = pod.metadata.deletion_timestamp.is_some();
+            pod.has_failed() && !job.never_retries(pod) && (per_task.is_some() || !is_deleted)
+        });
+        failed.sort_by_key(|(_, pod)| finished(pod));
+        let (earlier, limit) = match (job.set_restarts(), per_task) {
+            // Each restart of a JobSet has new Jobs.
+            (Some((restarts, most)), _) => (restarts, most),
+            (None, Some(limit)) => (0, limit),
+            (None, None) => (0, job.spec.backoff_limit.unwrap_or(DEFAULT_BACKOFF_LIMIT)),
+        };
+        let mut counted: Vec<u32> = Vec::new();
+        let mut attempts = Vec::new();
+        for (index, pod) in failed {
+            let counts = !job.ignores(pod);
+            if counts {
+                counted.push(index);
+            }
+            let of_task = |other: &&u32| per_task.is_none() || **other == index;
+            let number = counted.iter().filter(of_task).count();
+            let number = match job.set_restarts() {
+                Some(_) => number.min(1),
+                None => number,
+            };
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            attempts.push(Attempt {
+                pod,
+                number: number.saturating_add(earlier),
+                limit,
+                counts,
+                whole_run: job.restarts_all(),
+            });
+        }
+        // One failure more than the limit ends the Job, or the task, even if its status is not
+        // updated yet.
+        match job.is_independent() {
+            true => attempts.retain(|attempt| attempt.number <= limit),
+            false if attempts.iter().any(|attempt| attempt.number > limit) => attempts.clear(),
+            false => {}
+        }
+        attempts
+    }
+}
+
+/// How often the pod of a task was replaced. Pods that were deleted are counted by their
+/// successors.
+fn replaced(pods: &[&PodFacts]) -> u32 {
+    let counted = pods.iter().map(|pod| {
+        let counts = [names::FAILURES, names::DISRUPTIONS].map(|key| {
+            let text = pod.metadata.annotations.get(key);
+            text.and_then(|text| text.parse::<u32>().ok()).unwrap_or(0)
+        });
+        counts.into_iter().fold(0, u32::saturating_add)
+    });
+    let there = u32::try_from(pods.len().saturating_sub(1)).unwrap_or(u32::MAX);
+    counted.fold(there, u32::max)
 }

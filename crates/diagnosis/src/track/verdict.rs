@@ -6,11 +6,10 @@ use jiff::Timestamp;
 use longshore_model::facts::PodFacts;
 
 use super::{Seen, Step, Track, finished};
-use crate::evidence::RunPod as _;
 use crate::{
     evidence::JobEvidence,
-    explain::{self, ClusterEvidence, Explanation},
-    outcome::Outcome,
+    explain::{ClusterEvidence, Explanation},
+    outcome::{Outcome, Retry},
     progress::Progress,
     role::RunRole,
 };
@@ -24,8 +23,10 @@ pub struct Verdict {
     pub progress: Progress,
     /// What waits the longest, and why.
     pub waits: Option<Explanation>,
-    /// Why the latest retried attempt failed.
-    pub retried: Option<Explanation>,
+    /// How often tasks were restarted with a new pod.
+    pub restarts: u32,
+    /// The latest retried attempt, and why it failed.
+    pub retried: Option<Retry>,
 }
 
 impl Verdict {
@@ -63,9 +64,15 @@ pub fn decide_now(
     }
     let waits = track.stuck_first().into_iter().next();
     verdict.waits = waits.map(|(_, stuck)| track.with_others(stuck.why.clone()));
-    let failed = pods.iter().filter(|pod| pod.has_failed());
-    verdict.retried = failed
-        .max_by_key(|pod| finished(pod))
-        .map(|pod| explain::failure(pod, None, cluster).0);
+    verdict.restarts = track.restarts();
+    let retried = track.roles.iter().filter_map(|role| {
+        let job = track.jobs.get(&role.name)?;
+        let attempts = track.retried_attempts(role, job);
+        attempts
+            .into_iter()
+            .max_by_key(|attempt| finished(attempt.pod))
+    });
+    let last = retried.max_by_key(|attempt| finished(attempt.pod));
+    verdict.retried = last.map(|last| track.retry(&last));
     verdict
 }

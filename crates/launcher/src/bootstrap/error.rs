@@ -112,6 +112,32 @@ pub enum BootstrapError {
     /// The outputs cannot be uploaded.
     #[error("the outputs were not uploaded: {0}")]
     Outputs(String),
+    /// The command exceeded its time limit.
+    #[error("the command took longer than `task_timeout`, {seconds} s")]
+    Overdue {
+        /// The limit.
+        seconds: u64,
+    },
+    /// The others did not come back, so that the task could not start again with them.
+    #[error("{missing} within {seconds} s (`start_timeout`): {problem}")]
+    Alone {
+        /// What did not happen.
+        missing: &'static str,
+        /// How long the task waited.
+        seconds: u64,
+        /// The last problem.
+        problem: String,
+    },
+    /// The first task cannot wait for the others.
+    #[error(
+        "cannot listen on {address} for the other tasks: {source}; choose other ports with `port`"
+    )]
+    Listen {
+        /// The address.
+        address: String,
+        /// The cause.
+        source: io::Error,
+    },
     /// No command was given.
     #[error("no command to run: give one after `--`")]
     NoCommand,
@@ -130,12 +156,13 @@ pub enum BootstrapError {
 
 impl BootstrapError {
     /// The exit code: 127 if the command does not exist and 126 if it cannot be executed, as
-    /// in shells; 125 for earlier failures.
+    /// in shells; 124 if it took too long, as that of `timeout`; 125 for other failures.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::NotFound(_) => 127,
             Self::CannotRun { .. } => 126,
+            Self::Overdue { .. } => 124,
             _ => 125,
         }
     }

@@ -4,12 +4,13 @@ use std::{ffi::OsString, io, os::unix::process::CommandExt as _, path::Path};
 
 use super::{
     BootstrapError, Places, messages::with_termination_message, outputs::TaskOutputs,
-    prepare::prepare, supervise, terminal,
+    prepare::prepare, supervise, terminal, together,
 };
 
 /// Waits for the peers, sets the variables, and runs the command. Replaces this process,
-/// unless it is the first process of a container, or has to upload outputs: then it supervises the
-/// command and returns its exit code.
+/// unless it is the first process of a container, has to upload outputs, or the task has a time
+/// limit or restarts together with the others: then it supervises the command and returns its
+/// exit code.
 ///
 /// # Errors
 /// See [`BootstrapError`]. The error is also written to the termination message.
@@ -19,22 +20,35 @@ pub fn exec(command: &[OsString]) -> Result<i32, BootstrapError> {
         let mut prepared = prepare(&places, command, |name| std::env::var(name).ok())?;
         let outputs = TaskOutputs::of(&places, |name| std::env::var(name).ok())?;
         terminal::wait_for_size();
-        let ended = match &outputs {
-            None if !supervise::is_first() => Err(prepared.exec()),
-            None => supervise::supervise(&mut prepared),
-            Some(outputs) => {
-                let running = outputs.upload_regularly();
-                let ended = supervise::supervise(&mut prepared);
-                drop(running);
-                if ended.is_ok() {
-                    outputs.upload_ended();
-                }
-                ended
-            }
-        };
+        let restarts = prepared.config.restarts.clone();
+        let limit = restarts.task_limit.as_ref();
         let name = command.first().map(|word| word.to_string_lossy());
         let name = name.unwrap_or_default().into_owned();
-        ended.map_err(|source| cannot_run(name, source, &places.work()))
+        let failed = |source| cannot_run(name.clone(), source, &places.work());
+        let is_supervised = supervise::is_first() || limit.is_some() || outputs.is_some();
+        let running = outputs.as_ref().map(TaskOutputs::upload_regularly);
+        let ended = match &restarts.together {
+            Some(together) => together::run(&mut prepared, together, failed),
+            None if is_supervised => {
+                let grace = prepared.grace();
+                let ended = supervise::run(&mut prepared.command, limit, grace);
+                ended.map_err(failed)
+            }
+            None => return Err(failed(prepared.command.exec())),
+        };
+        drop(running);
+        if let Some(outputs) = &outputs
+            && (ended.is_ok() || restarts.together.is_some())
+        {
+            outputs.upload_ended();
+        }
+        let code = ended?;
+        match limit.filter(|_| code == supervise::OVERDUE) {
+            Some(limit) => Err(BootstrapError::Overdue {
+                seconds: limit.seconds,
+            }),
+            None => Ok(code),
+        }
     };
     with_termination_message(run())
 }

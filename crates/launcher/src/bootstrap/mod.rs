@@ -1,7 +1,8 @@
 //! Runs in the pod before the command: fetches the code, resolves the peers, sets the
 //! frameworks' variables, and executes the command; after it, uploads outputs to a store. Uses
-//! only mounted files, signed URLs and DNS, never the API.
+//! only mounted files, signed URLs, DNS and connections between the run's tasks, never the API.
 
+mod attempt;
 mod environment;
 mod error;
 mod exec;
@@ -17,6 +18,7 @@ mod task;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod together;
 
 pub use environment::{Environment, environment};
 pub use error::BootstrapError;

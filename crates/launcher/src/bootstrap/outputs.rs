@@ -11,7 +11,9 @@ use std::{
 
 use jiff::Timestamp;
 
-use super::{BootstrapError, Places, messages::tell, task::Task};
+use longshore_diagnosis::names::Task;
+
+use super::{BootstrapError, Places, messages::tell, task::this_task};
 use crate::{
     outputs::{
         Manifest, OutputsError,
@@ -75,7 +77,7 @@ impl TaskOutputs {
             path,
             problem: error.to_string(),
         })?;
-        let task = Task::of(&variable)?;
+        let task = this_task(&variable)?;
         let Some(uploads) = uploads.roles.remove(&task.role) else {
             return Ok(None);
         };

@@ -4,21 +4,44 @@ use std::{
     collections::BTreeMap, ffi::OsString, fs, io, path::Path, process::Command, time::Duration,
 };
 
-use longshore_diagnosis::names;
+use longshore_diagnosis::names::{self, Task};
 use longshore_resolver::{ClusterSpec, address::split, render};
 
-use super::{BootstrapError, Environment, Places, environment, messages::tell, task::Task};
+use super::{
+    BootstrapError, Environment, Places, attempt, environment, messages::tell, task::this_task,
+};
 use crate::{caller::Caller, pod::PodConfig, sweep};
+
+/// The command of a task, ready to start.
+pub(super) struct Prepared {
+    pub(super) command: Command,
+    pub(super) config: PodConfig,
+    pub(super) task: Task,
+    /// How often the pod of the task was replaced.
+    pub(super) replaced: u32,
+}
+
+impl Prepared {
+    /// How long the task may take to end after a signal.
+    pub(super) fn grace(&self) -> Duration {
+        let own = self
+            .config
+            .roles
+            .iter()
+            .find(|own| own.name == self.task.role);
+        Duration::from_secs(own.map_or(0, |own| own.grace))
+    }
+}
 
 /// Prepares the command of a task: waits for its peers, and sets its variables and its folder.
 pub(super) fn prepare(
     places: &Places,
     command: &[OsString],
     variable: impl Fn(&str) -> Option<String>,
-) -> Result<Command, BootstrapError> {
+) -> Result<Prepared, BootstrapError> {
     let (program, arguments) = command.split_first().ok_or(BootstrapError::NoCommand)?;
     let config = places.read_config()?;
-    let Task { role, index } = Task::of(&variable)?;
+    let Task { role, index } = this_task(&variable)?;
     let config = config.of_job(&role, &variable("LONGSHORE_JOB").unwrap_or_default());
     let config = config.with_task(&role, index);
     if config.tasks() > 1 {
@@ -33,12 +56,16 @@ pub(super) fn prepare(
         }
         None => Caller::default(),
     };
+    let replaced = attempt::replaced(&variable);
     let Environment {
         mut variables,
         kept,
         mut removed,
     } = environment(&config, &role, index, &caller, variable)?;
     removed.push(names::CALLER_VARIABLE.to_owned());
+    removed.extend(attempt::VARIABLES.map(str::to_owned));
+    variables.push(attempt::variable(replaced.saturating_add(1)));
+    variables.extend(checkpoints(&config, index)?);
     removed.retain(|name| !variables.iter().any(|(set, _)| set == name));
     if !kept.is_empty() {
         tell(&format!(
@@ -75,7 +102,34 @@ pub(super) fn prepare(
         }
         prepared.current_dir(&work).env("PWD", &work);
     }
-    Ok(prepared)
+    Ok(Prepared {
+        command: prepared,
+        config,
+        task: Task { role, index },
+        replaced,
+    })
+}
+
+/// Creates the run's folder for checkpoints, and returns the variable with its path. The
+/// combinations of a sweep have folders of their own.
+fn checkpoints(config: &PodConfig, index: u32) -> Result<Option<(String, String)>, BootstrapError> {
+    let Some(all) = &config.restarts.checkpoint_dir else {
+        return Ok(None);
+    };
+    let mut path = Path::new(all).join(&config.run);
+    if let Some(sweep) = &config.sweep {
+        // A combination that is run again by `longshore retry` keeps its folder.
+        let retry = sweep.retry.as_ref();
+        let first = retry.and_then(|retry| Some((&retry.of, retry.indices.get(index as usize)?)));
+        let (run, index) = first.unwrap_or((&config.run, &index));
+        path = Path::new(all).join(run).join(index.to_string());
+    }
+    fs::create_dir_all(&path).map_err(|source| BootstrapError::Write {
+        path: path.clone(),
+        source,
+    })?;
+    let text = path.to_string_lossy().into_owned();
+    Ok(Some(("LONGSHORE_CHECKPOINT_DIR".to_owned(), text)))
 }
 
 /// Creates the caller's links in the task's folder, except where the name exists.

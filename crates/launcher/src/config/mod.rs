@@ -19,6 +19,7 @@ mod outputs;
 mod pod_spec;
 mod resolve;
 mod resources;
+mod restarts;
 mod role;
 mod settings;
 mod source;
@@ -47,6 +48,7 @@ pub use located::{Located, Text};
 pub use options::{RunOptions, TaskOptions};
 pub use pod_spec::PodSpec;
 pub use resolve::resolve;
+pub use restarts::Restarts;
 pub use settings::{ContextSettings, RoleSettings, Settings};
 pub use source::Source;
 pub use sweep::{DEFAULT_PARALLEL, SweepSpec};
@@ -95,6 +97,8 @@ pub struct RunSpec {
     pub queue: Option<String>,
     /// The number of times to restart failed tasks.
     pub retries: u32,
+    /// What happens when a task fails, how long it may take, and where it keeps checkpoints.
+    pub restarts: Restarts,
     /// The maximum duration of the run.
     pub timeout: Option<Duration>,
     /// The maximum time until a task starts.
@@ -175,6 +179,14 @@ impl RunSpec {
     #[must_use]
     pub fn has_peers(&self) -> bool {
         self.sweep.is_none() && self.tasks() > 1
+    }
+
+    /// The port on which the first task waits for the others, if all restart together: the one
+    /// after those of the tasks.
+    #[must_use]
+    pub fn restart_port(&self) -> u16 {
+        let tasks = u16::try_from(self.tasks()).unwrap_or(u16::MAX);
+        self.port.saturating_add(tasks)
     }
 
     /// Whether files of tasks are to be kept.

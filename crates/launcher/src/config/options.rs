@@ -42,9 +42,80 @@ pub struct RunOptions {
     /// Names of Secrets with registry credentials.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub image_pull_secrets: Vec<Text>,
-    /// Number of times to restart failed tasks
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", display_order = 5))]
+    /// Number of times to restart a failed task
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "N", help_heading = "Restarts", display_order = 0)
+    )]
     pub retries: Option<u32>,
+    /// What to restart when a task fails: task, or run for all tasks [default: task]
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "WHAT",
+            help_heading = "Restarts",
+            display_order = 1
+        )
+    )]
+    pub restart: Option<Text>,
+    /// Do not restart a task that ends with this exit code; can be repeated
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "no-retry-exit-code",
+            value_name = "CODE",
+            value_parser = clap::value_parser!(u8).map(Located::from),
+            help_heading = "Restarts",
+            display_order = 2
+        )
+    )]
+    pub no_retry_exit_codes: Vec<Located<u8>>,
+    /// Maximum duration of each attempt of a task
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "TIME",
+            help_heading = "Restarts",
+            display_order = 3
+        )
+    )]
+    pub task_timeout: Option<Text>,
+    /// Send a signal this long before `task_timeout`, so that the task can write a checkpoint
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "TIME",
+            help_heading = "Restarts",
+            display_order = 4
+        )
+    )]
+    pub timeout_warning: Option<Text>,
+    /// The signal of `timeout_warning` [default: USR1]
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "SIGNAL",
+            help_heading = "Restarts",
+            display_order = 5
+        )
+    )]
+    pub timeout_signal: Option<Text>,
+    /// Folder for checkpoints, on a volume; each attempt gets its path in
+    /// LONGSHORE_CHECKPOINT_DIR
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "PATH",
+            help_heading = "Restarts",
+            display_order = 6
+        )
+    )]
+    pub checkpoint_dir: Option<Text>,
     /// Maximum duration of the run, as in 90s or 2h
     #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", display_order = 6))]
     pub timeout: Option<Text>,

@@ -25,7 +25,13 @@ use super::{
 /// store = "s3://bucket/prefix"  # or file:///…, gs://…, az://…; default: a Secret, if the bundle fits
 /// port = 8470
 /// restricted = false            # true: pods meet the Pod Security Standard `restricted`
-/// retries = 0
+/// retries = 0                   # how often a failed task is restarted
+/// restart = "task"              # or "run": a failed task restarts all tasks
+/// no_retry_exit_codes = [2]     # a task with such an exit code is not restarted
+/// task_timeout = "1h"           # of each attempt of a task
+/// timeout_warning = "2m"        # a signal is sent this long before task_timeout
+/// timeout_signal = "USR1"       # which one
+/// checkpoint_dir = "/results"   # on a volume; LONGSHORE_CHECKPOINT_DIR is a folder in it
 /// timeout = "2h"
 /// start_timeout = "10m"
 /// peer_timeout = "5m"
@@ -287,6 +293,7 @@ fn syntax(mut error: toml::de::Error, source: &Source) -> ConfigError {
 /// Replaces Rust's integer types by ranges.
 fn for_people(message: &str) -> String {
     message
+        .replace("expected u8", "expected a number from 0 to 255")
         .replace("expected u16", "expected a number from 0 to 65535")
         .replace("expected u32", "expected a number from 0 to 4294967295")
 }

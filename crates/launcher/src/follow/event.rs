@@ -155,6 +155,8 @@ mod tests {
             explanation: explanation.clone(),
             attempt: 1,
             attempts: 2,
+            counts: true,
+            whole_run: false,
         };
         let line = LogLine {
             task: task.clone(),

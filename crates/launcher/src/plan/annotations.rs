@@ -39,6 +39,13 @@ impl Planner<'_> {
             .bundle
             .map(|bundle| (names::BUNDLE.to_owned(), bundle.sha256.clone()));
         annotations.extend(sha256);
+        if self.spec.restarts.whole_run.is_some() {
+            annotations.extend(texts([(names::RESTART, names::WHOLE_RUN)]));
+            if self.is_restarted_by_set() {
+                let most = self.spec.retries.to_string();
+                annotations.extend(texts([(names::MAX_RESTARTS, &most)]));
+            }
+        }
         if let Some(outputs) = &role.outputs {
             let outputs = OutputRequest {
                 scheduled: self.is_scheduled(),

@@ -28,12 +28,30 @@ impl Planner<'_> {
         main.working_dir = self.bundle.map(|_| names::WORK.to_owned());
         input(self.spec.input, &mut main);
         main.resources = resources::of_command(role);
+        add(&mut main.env, self.earlier_attempts());
         let pods = &role.pods;
         main.env_from = unless_empty(pods.env_from.clone());
         add(&mut main.env, pods.env.iter().cloned());
         let mounts = pods.volumes.iter().map(|(_, mount)| mount.clone());
         add(&mut main.volume_mounts, mounts);
         main
+    }
+
+    /// Variables with the number of earlier attempts.
+    fn earlier_attempts(&self) -> Vec<EnvVar> {
+        let annotation = |key: &str| format!("metadata.annotations['{key}']");
+        if self.is_restarted_by_set() {
+            let label = format!("metadata.labels['{}']", names::SET_RESTARTS);
+            return vec![field(names::SET_RESTARTS_VARIABLE, &label)];
+        }
+        let counts = [
+            (names::FAILURES_VARIABLE, names::FAILURES),
+            (names::DISRUPTIONS_VARIABLE, names::DISRUPTIONS),
+        ];
+        let counts = counts.iter().filter(|_| self.spec.retries > 0);
+        counts
+            .map(|(name, key)| field(name, &annotation(key)))
+            .collect()
     }
 
     /// The containers that install the program and fetch the code, where needed.

@@ -48,6 +48,15 @@ impl Planner<'_> {
         let max_failed = sweep.and_then(|sweep| sweep.max_failed);
         let max_failed = max_failed.map(|most| int32("max_failed", most.into()));
         let retries = int32("retries", self.spec.retries.into())?;
+        let whole_run = self.spec.restarts.whole_run.is_some();
+        let (backoff_limit, backoff_limit_per_index, max_failed_indexes) = match sweep {
+            // A combination that fails does not end the others.
+            Some(_) => (None, Some(retries), max_failed.transpose()?),
+            None if retries == 0 || self.is_restarted_by_set() => (Some(0), None, None),
+            // The limit per index is there for the counts of failures that its pods get.
+            None if whole_run => (Some(retries), Some(retries), Some(0)),
+            None => (None, Some(retries), Some(0)),
+        };
         let timeout = self.spec.timeout.map(|timeout| timeout.as_secs());
         let timeout = timeout.map(|timeout| int32("timeout", timeout));
         let ttl = self.spec.ttl.map(|ttl| int32("ttl", ttl.as_secs()));
@@ -71,10 +80,10 @@ impl Planner<'_> {
                 completions: Some(count),
                 parallelism: Some(parallelism),
                 completion_mode: Some("Indexed".to_owned()),
-                // A combination that fails does not end the others.
-                backoff_limit: sweep.is_none().then_some(retries),
-                backoff_limit_per_index: sweep.map(|_| retries),
-                max_failed_indexes: max_failed.transpose()?,
+                backoff_limit,
+                backoff_limit_per_index,
+                max_failed_indexes,
+                pod_failure_policy: self.pod_failure_policy(),
                 active_deadline_seconds: timeout.transpose()?.map(i64::from),
                 ttl_seconds_after_finished: ttl.transpose()?,
                 // Kueue resumes it when it admits the run.

@@ -18,6 +18,7 @@ mod object;
 mod pod_spec;
 mod pod_template;
 mod resources;
+mod restarts;
 mod restricted;
 mod secrets;
 mod service;
@@ -61,6 +62,8 @@ pub struct Plan {
     pub workload: Workload,
     /// The Kueue LocalQueue that admits the run.
     pub queue: Option<String>,
+    /// How often a JobSet creates all of its Jobs again.
+    pub set_restarts: i32,
 }
 
 /// A role of a plan.
@@ -172,6 +175,10 @@ pub fn plan(
         roles,
         workload: spec.workload.clone(),
         queue: spec.queue.clone(),
+        set_restarts: match planner.is_restarted_by_set() {
+            true => error::int32("retries", spec.retries.into())?,
+            false => 0,
+        },
     })
 }
 

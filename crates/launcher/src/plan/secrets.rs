@@ -9,7 +9,7 @@ use longshore_diagnosis::names;
 
 use super::{PlanError, Planner, resources::accelerators};
 use crate::{
-    config::RoleSpec,
+    config::{Restarts, RoleSpec},
     pod::{self, Download, PodBundle, PodConfig, PodRole},
     store::{self, BundleInfo, Delivery},
 };
@@ -43,6 +43,7 @@ impl Planner<'_> {
             bundle: self.bundle.map(pod_bundle),
             scheduled: self.is_scheduled(),
             sweep: self.spec.sweep.as_ref().map(|spec| spec.sweep.clone()),
+            restarts: self.pod_restarts(),
         };
         let text = serde_json::to_vec(&config).map_err(PlanError::Config)?;
         let metadata = ObjectMeta {
@@ -80,6 +81,8 @@ impl Planner<'_> {
                 tasks: tasks.collect(),
                 env: role.env.clone(),
                 accelerators: accelerators(role),
+                service: role.service,
+                grace: Restarts::grace(role).as_secs(),
             }
         };
         self.spec.roles.iter().map(&mut planned).collect()

@@ -121,6 +121,11 @@ fn a_sweep_is_one_job_whose_tasks_are_independent() {
         json!({
             "completions": 4, "parallelism": 3, "completionMode": "Indexed",
             "backoffLimitPerIndex": 2, "maxFailedIndexes": 1, "template": null,
+            "podFailurePolicy": {"rules": [
+                {"action": "Ignore", "onPodConditions": [
+                    {"type": "DisruptionTarget", "status": "True"},
+                ]},
+            ]},
         })
     );
     let config = config(&plan);
@@ -129,6 +134,62 @@ fn a_sweep_is_one_job_whose_tasks_are_independent() {
     let third: Vec<_> = sweep.combination(2).unwrap().collect();
     assert_eq!(third, [("lr", "0.01"), ("key", "secret-a")]);
     assert!(sweep.combination(4).is_none());
+}
+
+#[test]
+fn restarts_of_the_whole_run_are_counted_over_its_tasks() {
+    let text = "retries = 3\nrestart = 'run'\nno_retry_exit_codes = [2]\nstart_timeout = '90s'\n\
+         [roles.worker]\ncount = 2\ntermination_grace = '5s'";
+    let plan = planned(text, &["train"], None);
+    let job = job(&plan, 0);
+    let spec = &job["spec"];
+    assert_eq!(
+        [
+            &spec["backoffLimit"],
+            &spec["backoffLimitPerIndex"],
+            &spec["maxFailedIndexes"]
+        ],
+        [3, 3, 0]
+    );
+    let rule = json!({
+        "action": "FailJob",
+        "onExitCodes": {"containerName": "main", "operator": "In", "values": [2]},
+    });
+    assert_eq!(spec["podFailurePolicy"]["rules"][1], rule);
+    assert_eq!(
+        job["metadata"]["annotations"]["longshore.dev/restart"],
+        "run"
+    );
+    let config = config(&plan);
+    assert_eq!(config.roles[0].grace, 5);
+    let together = config.restarts.together.unwrap();
+    assert_eq!((together.port, together.patience), (8472, 90));
+    // The key is only in the Secret.
+    let key = serde_json::to_value(&together.key).unwrap();
+    assert!(!job.to_string().contains(key.as_str().unwrap()));
+}
+
+#[test]
+fn a_jobset_restarts_the_whole_run_itself() {
+    let text = "retries = 3\nrestart = 'run'\njobset = true\n[roles.worker]\ncount = 2";
+    let plan = planned(text, &["train"], None);
+    let set = serde_json::to_value(&plan.workloads()[0]).unwrap();
+    let policy = json!({"maxRestarts": 3, "rules": [{
+        "name": "disrupted", "action": "RestartJobSetAndIgnoreMaxRestarts",
+        "onJobFailureReasons": ["PodFailurePolicy"],
+    }]});
+    assert_eq!(set["spec"]["failurePolicy"], policy);
+    let job = job(&plan, 0);
+    assert_eq!(job["spec"]["backoffLimit"], 0);
+    assert_eq!(
+        job["spec"]["podFailurePolicy"]["rules"][0]["action"],
+        "FailJob"
+    );
+    assert_eq!(
+        job["metadata"]["annotations"]["longshore.dev/max-restarts"],
+        "3"
+    );
+    assert_eq!(config(&plan).restarts.together, None);
 }
 
 #[test]

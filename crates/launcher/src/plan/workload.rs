@@ -74,7 +74,7 @@ pub(super) fn job_set(plan: &Plan) -> Option<JobSet> {
             operator: "All".to_owned(),
             target_replicated_jobs: ends.map(|role| role.name.clone()).collect(),
         }),
-        failure_policy: Some(FailurePolicy { max_restarts: 0 }),
+        failure_policy: Some(FailurePolicy::new(plan.set_restarts)),
         replicated_jobs: plan.roles.iter().map(replicated_job).collect(),
         // The JobSet has the queue, if there is one.
         suspend: plan.queue.is_some().then_some(true),

@@ -175,7 +175,7 @@ fn evaluate(needs: &Needs, state: &ClusterState) -> Report {
     report
         .refusals
         .extend(rights::check(namespace, &state.lacks));
-    server::check(state.version, needs.independent, &mut report);
+    server::check(state.version, needs.counts_failures, &mut report);
     let nodes_seen = state.nodes.as_ref().map(|nodes| nodes.seen.as_slice());
     let is_embedded = server::is_embedded(nodes_seen);
     images::check(needs, is_embedded, &mut report);

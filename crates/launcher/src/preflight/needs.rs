@@ -29,8 +29,8 @@ pub(crate) struct Needs {
     pub(crate) references: Vec<Reference>,
     /// The optional components.
     pub(crate) addons: Vec<Addon>,
-    /// Whether a task that fails does not end the others, as in a sweep.
-    pub(crate) independent: bool,
+    /// The option that needs backoff limits per index.
+    pub(crate) counts_failures: Option<&'static str>,
 }
 
 /// The requirements of a role.
@@ -84,7 +84,10 @@ impl Needs {
             objects,
             references,
             addons: addons(plan),
-            independent: plan.roles.iter().any(|role| is_independent(&role.job)),
+            counts_failures: plan
+                .roles
+                .iter()
+                .find_map(|role| counts_failures(&role.job)),
         })
     }
 
@@ -156,9 +159,19 @@ fn fill(amounts: &mut Quantities, defaults: &Quantities) {
     }
 }
 
+/// Whether its tasks are the combinations of a sweep.
 fn is_independent(job: &Job) -> bool {
-    let spec = job.spec.as_ref();
-    spec.is_some_and(|spec| spec.backoff_limit_per_index.is_some())
+    let labels = job.metadata.labels.as_ref();
+    labels.is_some_and(|labels| labels.contains_key(names::SWEEP))
+}
+
+/// The option for which the failures of each task are counted.
+fn counts_failures(job: &Job) -> Option<&'static str> {
+    let counts = job.spec.as_ref()?.backoff_limit_per_index.is_some();
+    counts.then(|| match is_independent(job) {
+        true => "a sweep needs",
+        false => "`retries` needs",
+    })
 }
 
 /// The requirements of a role. Its pod is read as those of a cluster are.

@@ -36,14 +36,18 @@ pub(super) async fn version(cluster: &Cluster) -> Result<Option<ServerVersion>, 
         .map(|(major, minor)| ServerVersion { major, minor }))
 }
 
-/// Reports a server without Indexed Jobs, whose pods could not be mapped to tasks, and for
-/// independent tasks one whose Jobs end with the first failed task.
-pub(super) fn check(version: Option<ServerVersion>, independent: bool, report: &mut Report) {
-    let (minor, lacks) = match independent {
-        false => (INDEXED_JOBS_SINCE, "Indexed Jobs"),
-        true => (
+/// Reports a server without Indexed Jobs, whose pods could not be mapped to tasks, and one
+/// whose Jobs do not count the failures of each task, if an option needs this.
+pub(super) fn check(
+    version: Option<ServerVersion>,
+    counts_failures: Option<&str>,
+    report: &mut Report,
+) {
+    let (minor, lacks) = match counts_failures {
+        None => (INDEXED_JOBS_SINCE, "Indexed Jobs".to_owned()),
+        Some(option) => (
             BACKOFF_LIMITS_PER_INDEX_SINCE,
-            "backoff limits per index, which a sweep needs",
+            format!("backoff limits per index, which {option}"),
         ),
     };
     let oldest = ServerVersion { major: 1, minor };

@@ -24,7 +24,7 @@ fn of_spec(spec: Value, tasks: u32) -> Needs {
         objects: [("jobs.batch".to_owned(), 1.0), ("secrets".to_owned(), 2.0)].into(),
         addons: Vec::new(),
         references: Vec::new(),
-        independent: false,
+        counts_failures: None,
     }
 }
 
@@ -398,7 +398,7 @@ fn a_sweep_needs_room_for_one_task_and_a_newer_server() {
     let version = |minor| {
         let mut report = Report::default();
         let version = super::ServerVersion { major: 1, minor };
-        super::server::check(Some(version), needs.independent, &mut report);
+        super::server::check(Some(version), needs.counts_failures, &mut report);
         let refusals = report.refusals.iter().map(ToString::to_string);
         refusals.collect::<Vec<_>>()
     };

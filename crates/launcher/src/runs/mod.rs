@@ -107,6 +107,8 @@ pub struct RunSummary {
     pub outcome: Option<Outcome>,
     /// The number of succeeded tasks, and of all tasks.
     pub succeeded: (u32, u32),
+    /// How often tasks were restarted with a new pod.
+    pub restarts: u32,
     /// The schedule, if it is one.
     pub schedule: Option<ScheduleSummary>,
 }

@@ -81,6 +81,7 @@ fn of(one: &CronJobEvidence, run: &str, now: Timestamp) -> Option<RunSummary> {
         exit_code: None,
         outcome: None,
         succeeded: (0, 0),
+        restarts: 0,
         schedule: Some(ScheduleSummary {
             cron: one.spec.schedule.clone(),
             time_zone: one.spec.time_zone.clone(),

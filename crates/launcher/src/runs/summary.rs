@@ -191,6 +191,7 @@ fn summary(
         exit_code: seen.outcome.as_ref().map(|outcome| outcome.exit_code),
         outcome: seen.outcome,
         succeeded: (succeeded, total),
+        restarts: seen.restarts,
         schedule: None,
     })
 }

@@ -133,6 +133,7 @@ fn planned(
         roles: vec![PlannedRole { role, job }],
         workload: Workload::Jobs,
         queue,
+        set_restarts: 0,
     })
 }
 

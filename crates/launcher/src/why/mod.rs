@@ -65,6 +65,8 @@ pub struct Why {
     pub summary: String,
     /// The number of tasks of each role in each state.
     pub roles: Vec<RoleProgress>,
+    /// How often tasks were restarted with a new pod.
+    pub restarts: u32,
     /// The exit code of the run, once it is decided.
     pub exit_code: Option<i32>,
     /// One cause and one remedy, if something is wrong.
@@ -216,6 +218,7 @@ fn diagnose(run: &Run, evidence: &RunEvidence, now: Timestamp) -> Why {
         outcome,
         progress,
         waits,
+        restarts,
         retried,
     } = verdict;
     let tell = |state, summary: String, exit_code, explanation| Why {
@@ -224,6 +227,7 @@ fn diagnose(run: &Run, evidence: &RunEvidence, now: Timestamp) -> Why {
         state,
         summary,
         roles: progress.roles.clone(),
+        restarts,
         exit_code,
         explanation,
         unseen: evidence.unseen.clone(),
@@ -260,13 +264,19 @@ fn diagnose(run: &Run, evidence: &RunEvidence, now: Timestamp) -> Why {
     }
     let far = progress.to_string();
     if let Some(retried) = retried {
-        let summary = format!("{far}; an earlier attempt failed: {}", retried.sentence());
-        return tell(State::Running, summary, None, Some(retried));
+        let summary = format!("{far}; {}", retried.summary());
+        return tell(State::Running, summary, None, Some(retried.explanation));
     }
     let started = pods.iter().any(|pod| pod.has_started());
     let since = now.duration_since(began).as_secs().max(0);
     if started {
-        let summary = format!("no problems: {far}");
+        let summary = match restarts {
+            0 => format!("no problems: {far}"),
+            1 => format!("{far}; restarted once, and the pod of that attempt no longer exists"),
+            _ => format!(
+                "{far}; restarted {restarts} times, and the pods of those attempts no longer exist"
+            ),
+        };
         return tell(State::Running, summary, None, None);
     }
     let summary = format!("starting for {since} s: {far}");

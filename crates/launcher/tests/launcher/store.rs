@@ -83,11 +83,14 @@ fn fetch(info: &BundleInfo) -> Result<tempfile::TempDir, BootstrapError> {
         run: "demo-ab2cd".into(),
         scheduled: false,
         sweep: None,
+        restarts: Default::default(),
         roles: vec![PodRole {
             name: "main".into(),
             tasks: vec!["localhost:1".into()],
             env: BTreeMap::new(),
             accelerators: 0,
+            service: false,
+            grace: 30,
         }],
         peer_timeout: 0,
         bundle: Some(PodBundle {

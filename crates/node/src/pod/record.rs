@@ -323,6 +323,9 @@ impl Record {
     }
 }
 
+/// The reason of a container that ended with its agent.
+pub(super) const UNKNOWN: &str = "ContainerStatusUnknown";
+
 /// Returns the records of a pod that is new to this agent, from the status that
 /// an earlier agent reported. Containers that were running have ended.
 pub(crate) fn records(pod: &Pod, last_end: Option<&LastEnd>, now: Timestamp) -> Vec<Record> {
@@ -419,7 +422,7 @@ fn restore(
         );
         record.state = State::Ended(Ended {
             code: 137,
-            reason: "ContainerStatusUnknown".to_owned(),
+            reason: UNKNOWN.to_owned(),
             message: Some(message),
             started,
             finished: Some(end.map_or(now, |end| end.at)),

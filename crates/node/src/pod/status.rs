@@ -9,7 +9,7 @@ use longshore_model::time::seconds;
 use serde_json::{Map, Value, json};
 
 use super::{
-    record::{Ended, Policy, Record, Role, State},
+    record::{Ended, Policy, Record, Role, State, UNKNOWN},
     resize::Resize,
 };
 
@@ -227,13 +227,26 @@ fn conditions(inputs: &Inputs<'_>) -> Vec<Value> {
         Some(_) if !inputs.phase.is_terminal() => Ok(None),
         _ => Err(("", String::new())),
     };
-    vec![
+    let mut conditions = vec![
         condition(inputs, "PodReadyToStartContainers", &has_network),
         condition(inputs, "Initialized", &initialized),
         condition(inputs, "Ready", &ready),
         condition(inputs, "ContainersReady", &containers_ready),
         condition(inputs, "PodScheduled", &Ok(None)),
-    ]
+    ];
+    // The containers of a kubelet survive it. Here they do not, which is the end of the node, and
+    // no failure of the pod.
+    let ended_with_agent = |record: &Record| {
+        let State::Ended(ended) = &record.state else {
+            return false;
+        };
+        matches!(record.role, Role::Main | Role::Init) && ended.reason == UNKNOWN
+    };
+    if inputs.phase == Phase::Failed && inputs.records.iter().any(ended_with_agent) {
+        let reason = Ok(Some("TerminationByKubelet"));
+        conditions.push(condition(inputs, "DisruptionTarget", &reason));
+    }
+    conditions
 }
 
 /// Returns which readiness gates prevent the pod from being ready.

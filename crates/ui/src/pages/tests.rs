@@ -27,6 +27,7 @@ fn run(state: RunState) -> RunSummary {
                 count: 2,
                 service: false,
             }],
+            restarts: 0,
             schedule: None,
         },
         full_name: EVIL.to_owned(),
@@ -40,6 +41,7 @@ fn run(state: RunState) -> RunSummary {
         exit_code: Some(3),
         outcome: None,
         succeeded: (0, 2),
+        restarts: 0,
         schedule: None,
     }
 }

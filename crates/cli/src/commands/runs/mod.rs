@@ -212,7 +212,7 @@ fn header(args: &RunsArgs) -> Vec<&'static str> {
         header.insert(0, "NAMESPACE");
     }
     if args.output == Format::Wide {
-        header.extend(["LABELS", "CODE", "COMMAND"]);
+        header.extend(["RESTARTS", "LABELS", "CODE", "COMMAND"]);
     }
     header
 }
@@ -248,6 +248,7 @@ fn row(run: &RunSummary, args: &RunsArgs) -> Vec<String> {
             .iter()
             .map(|(key, value)| format!("{key}={value}"));
         let labels: Vec<String> = labels.collect();
+        row.push(run.restarts.to_string());
         row.push(match labels.is_empty() {
             true => "-".to_owned(),
             false => labels.join(","),
@@ -275,6 +276,7 @@ fn value(run: &RunSummary) -> Value {
         "exitCode": run.exit_code,
         "succeeded": run.succeeded.0,
         "tasks": run.succeeded.1,
+        "restarts": run.restarts,
         "roles": roles,
         "labels": run.labels,
         "command": run.command,

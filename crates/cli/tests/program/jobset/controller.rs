@@ -4,10 +4,13 @@
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use longshore::client::{
-    Cluster, DeleteOptions, Error, Item, Patch, View,
+    Cluster, DeleteOptions, Error, Item, Patch, Propagation, View,
     kinds::{Any, Job},
 };
 use serde_json::{Value, json};
+
+/// The label with the number of restarts.
+const RESTARTS: &str = "jobset.sigs.k8s.io/restart-attempt";
 
 /// The CustomResourceDefinition, with a minimal schema.
 pub(super) fn definition() -> Value {
@@ -67,14 +70,33 @@ async fn reconcile(cluster: &Cluster, set: &Item<Any>) -> Result<(), Error> {
     let object = set.raw()?;
     let spec = &object["spec"];
     let jobs = cluster.jobs().in_namespace("default")?;
+    let status = &object["status"];
+    let restarts = status["restarts"].as_i64().unwrap_or(0);
     let mut found = Vec::new();
     for replicated in spec["replicatedJobs"].as_array().unwrap() {
         let role = replicated["name"].as_str().unwrap();
         let name = format!("{}-{role}-0", set.name());
-        if let Some(job) = jobs.find(&name).await? {
-            found.push((role.to_owned(), job));
-        } else if object["status"].is_null() {
-            jobs.create(&job(set, replicated, &name, spec)).await?;
+        let current = jobs.find(&name).await?;
+        let is_old = |job: &Item<Job>| {
+            job.meta().labels.get(RESTARTS).map(String::as_str) != Some(&*restarts.to_string())
+        };
+        match current {
+            // Of the attempt before. It is created again when it is gone.
+            Some(job) if is_old(&job) => {
+                if job.meta().deletion_timestamp.is_none() {
+                    let options = DeleteOptions {
+                        propagation: Some(Propagation::Foreground),
+                        ..DeleteOptions::default()
+                    };
+                    job.delete(&options).await?;
+                }
+            }
+            Some(job) => found.push((role.to_owned(), job)),
+            None if status["terminalState"].is_null() => {
+                let new = job(set, replicated, &name, spec, restarts);
+                jobs.create(&new).await?;
+            }
+            None => {}
         }
     }
     if found.is_empty() {
@@ -82,7 +104,7 @@ async fn reconcile(cluster: &Cluster, set: &Item<Any>) -> Result<(), Error> {
     }
     let suspend = spec["suspend"].as_bool().unwrap_or_default();
     let mut active = Vec::new();
-    let (mut succeeded, mut failed) = (BTreeSet::new(), false);
+    let (mut succeeded, mut failed, mut counts) = (BTreeSet::new(), false, true);
     for (role, job) in &found {
         let conditions: Vec<Value> = job.status_field(&["conditions"]).unwrap_or_default();
         let is = |kind: &str| {
@@ -93,9 +115,21 @@ async fn reconcile(cluster: &Cluster, set: &Item<Any>) -> Result<(), Error> {
             succeeded.insert(role.as_str());
         } else if is("Failed") {
             failed = true;
+            let rules = spec["failurePolicy"]["rules"].to_string();
+            let ignores = rules.contains("RestartJobSetAndIgnoreMaxRestarts");
+            let mut all = conditions.iter();
+            counts = !ignores || !all.any(|one| one["reason"] == "PodFailurePolicy");
         } else {
             active.push(job);
         }
+    }
+    let counted = status["restartsCountTowardsMax"].as_i64().unwrap_or(0);
+    let most = spec["failurePolicy"]["maxRestarts"].as_i64().unwrap_or(0);
+    if failed && (!counts || counted < most) {
+        let status = json!({"status": {
+            "restarts": restarts + 1, "restartsCountTowardsMax": counted + i64::from(counts),
+        }});
+        return set.patch_status(&Patch::merge(status)).await.map(drop);
     }
     let targets = spec["successPolicy"]["targetReplicatedJobs"].as_array();
     let mut targets = targets.unwrap().iter();
@@ -139,7 +173,7 @@ fn owner(set: &Item<Any>) -> Value {
     }])
 }
 
-fn job(set: &Item<Any>, replicated: &Value, name: &str, spec: &Value) -> Value {
+fn job(set: &Item<Any>, replicated: &Value, name: &str, spec: &Value, restarts: i64) -> Value {
     let mut job = replicated["template"].clone();
     job["metadata"]["name"] = json!(name);
     job["metadata"]["ownerReferences"] = owner(set);
@@ -148,6 +182,7 @@ fn job(set: &Item<Any>, replicated: &Value, name: &str, spec: &Value) -> Value {
     for meta in ["/metadata", "/spec/template/metadata"] {
         let labels = &mut job.pointer_mut(meta).unwrap()["labels"];
         labels["jobset.sigs.k8s.io/jobset-name"] = json!(set.name());
+        labels[RESTARTS] = json!(restarts.to_string());
     }
     job
 }

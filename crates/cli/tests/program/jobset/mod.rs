@@ -99,6 +99,61 @@ fn a_failure_ends_the_jobset_with_its_exit_code() {
 }
 
 #[test]
+fn a_jobset_restarts_all_tasks() {
+    let machine = machine();
+    let script = "echo \"$LONGSHORE_INDEX in $LONGSHORE_ATTEMPT\"\n\
+        test $LONGSHORE_ATTEMPT != 3 || exit 0\n\
+        test $LONGSHORE_INDEX = 0 || exit $((6 + LONGSHORE_ATTEMPT))\n\
+        exec sleep 600\n";
+    machine.write("fail.sh", script);
+    let words = [
+        "run",
+        "--retries",
+        "2",
+        "--restart",
+        "run",
+        "--",
+        "sh",
+        "fail.sh",
+    ];
+    let ran = machine.longshore(&words).expect(0);
+    for attempt in 1..=3 {
+        for index in 0..2 {
+            let line = format!("worker/{index} | {index} in {attempt}\n");
+            assert_eq!(ran.out.matches(&line).count(), 1, "{}", ran.out);
+        }
+    }
+    for (code, attempt) in [(7, 1), (8, 2)] {
+        let note = format!(
+            "worker/1: its command ended with exit code {code}; attempt {attempt} of 3, restarting all tasks"
+        );
+        assert!(ran.err.contains(&note), "{}", ran.err);
+    }
+    let runs = machine.longshore(&["runs", "--output", "json"]).json();
+    assert_eq!(
+        (&runs[0]["state"], &runs[0]["restarts"]),
+        (&json!("succeeded"), &json!(2))
+    );
+    // The last failure ends the run.
+    let words = [
+        "run",
+        "--retries",
+        "1",
+        "--restart",
+        "run",
+        "--",
+        "sh",
+        "fail.sh",
+    ];
+    let ran = machine.longshore(&words).expect(8);
+    assert!(
+        ran.err.contains("exit code 7; attempt 1 of 2"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
 fn a_cancelled_jobset_stays_cancelled() {
     let machine = machine();
     let run = machine

@@ -4,7 +4,9 @@ use super::*;
 
 fn sweep(count: u32, limit: u32, parallelism: u32, status: Value) -> Seen {
     let value = json!({
-        "metadata": {"name": "run-main", "labels": {"longshore.dev/role": "main"}},
+        "metadata": {"name": "run-main", "labels": {
+            "longshore.dev/role": "main", "longshore.dev/sweep": "run",
+        }},
         "spec": {
             "completions": count, "parallelism": parallelism,
             "backoffLimit": i32::MAX, "backoffLimitPerIndex": limit,

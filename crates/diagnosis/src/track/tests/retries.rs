@@ -85,3 +85,92 @@ fn a_retried_attempt_is_reported_once() {
     let steps = track.see(attempt(3, false, 0, ended(3, 40)), at(40));
     assert_eq!(retries(&steps), []);
 }
+
+/// A Job with the failure policy of a run, and this restart annotation.
+fn policy_job(restart: Option<&str>, limit: u32) -> Seen {
+    let disrupted = json!([{"type": "DisruptionTarget", "status": "True"}]);
+    let value = json!({
+        "metadata": {
+            "name": "run-main", "labels": {"longshore.dev/role": "main"},
+            "annotations": restart.map(|restart| json!({"longshore.dev/restart": restart})),
+        },
+        "spec": {
+            "backoffLimit": if restart.is_some() { limit } else { 2_147_483_647 },
+            "backoffLimitPerIndex": limit, "maxFailedIndexes": 0,
+            "podFailurePolicy": {"rules": [
+                {"action": "Ignore", "onPodConditions": disrupted},
+                {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [64]}},
+            ]},
+        },
+    });
+    Seen::Job(Box::new(serde_json::from_value(value).unwrap()))
+}
+
+fn disrupted(seen: Seen) -> Seen {
+    let Seen::Pod(mut pod) = seen else {
+        panic!("{seen:?}")
+    };
+    let condition = json!({
+        "type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler",
+    });
+    pod.status
+        .conditions
+        .push(serde_json::from_value(condition).unwrap());
+    Seen::Pod(pod)
+}
+
+fn consequences(steps: &[Step]) -> Vec<String> {
+    let retries = steps.iter().filter_map(|step| match step {
+        Step::Retry(retry) => Some(retry.consequence()),
+        _ => None,
+    });
+    retries.collect()
+}
+
+#[test]
+fn attempts_are_counted_for_each_task_without_disruptions() {
+    let mut track = track(&[role("main", 2)]);
+    track.see(policy_job(None, 1), at(0));
+    let steps = track.see(disrupted(attempt(1, false, 0, ended(143, 2))), at(2));
+    assert_eq!(
+        consequences(&steps),
+        ["does not count as a failure, restarting"]
+    );
+    let steps = track.see(attempt(2, false, 0, ended(1, 3)), at(3));
+    assert_eq!(consequences(&steps), ["attempt 1 of 2, restarting"]);
+    let steps = track.see(attempt(2, false, 1, ended(1, 4)), at(4));
+    assert_eq!(consequences(&steps), ["attempt 1 of 2, restarting"]);
+    // One failure more of the same task ends the run.
+    let steps = track.see(attempt(3, false, 0, ended(7, 5)), at(5));
+    let (found, _) = outcome(&steps).unwrap();
+    assert_eq!(found.exit_code, 7);
+    let evidence = &found.explanation.as_ref().unwrap().evidence;
+    assert!(evidence.contains(&"restarted 1 of 1 times".to_owned()));
+}
+
+#[test]
+fn restarts_of_the_whole_run_are_counted_over_its_tasks() {
+    let mut track = track(&[role("main", 2)]);
+    track.see(policy_job(Some("run"), 2), at(0));
+    track.see(attempt(1, false, 0, running()), at(1));
+    let steps = track.see(attempt(1, false, 1, ended(137, 2)), at(2));
+    assert_eq!(
+        consequences(&steps),
+        ["attempt 1 of 3, restarting all tasks"]
+    );
+    track.see(attempt(2, false, 1, running()), at(12));
+    let steps = track.see(attempt(1, false, 0, ended(1, 13)), at(13));
+    assert_eq!(
+        consequences(&steps),
+        ["attempt 2 of 3, restarting all tasks"]
+    );
+    assert_eq!(outcome(&steps), None);
+}
+
+#[test]
+fn an_exit_code_that_is_not_retried_is_no_retry() {
+    let mut track = track(&[role("main", 1)]);
+    track.see(policy_job(None, 3), at(0));
+    let steps = track.see(attempt(1, false, 0, ended(64, 2)), at(2));
+    assert_eq!(consequences(&steps), [""; 0]);
+}

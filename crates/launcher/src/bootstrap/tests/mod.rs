@@ -11,6 +11,7 @@ use super::{BootstrapError, Places, prepare::prepare};
 use crate::{
     bundle::{PackOptions, pack},
     pod::{PodBundle, PodConfig, PodRole},
+    restarts::PodRestarts,
 };
 
 struct Pod {
@@ -27,6 +28,8 @@ fn role(name: &str, tasks: &[&str]) -> PodRole {
         tasks: tasks.iter().map(ToString::to_string).collect(),
         env,
         accelerators: 0,
+        service: false,
+        grace: 30,
     }
 }
 
@@ -44,6 +47,7 @@ fn pod(roles: Vec<PodRole>) -> Pod {
         run: "demo-ab2cd".into(),
         scheduled: false,
         sweep: None,
+        restarts: PodRestarts::default(),
         roles,
         peer_timeout: 0,
         bundle: Some(PodBundle {
@@ -86,5 +90,6 @@ impl Pod {
             "LONGSHORE_CALLER" => self.caller.clone(),
             _ => None,
         })
+        .map(|prepared| prepared.command)
     }
 }

@@ -8,7 +8,7 @@ use super::{
     ConfigError, DEFAULT_PORT, Flags, Input, Located, PUBLISHED_LAUNCHER_IMAGE, RunOptions,
     RunSpec, Settings, Text, Workload,
     layers::Layers,
-    role, sweep,
+    restarts, role, sweep,
     values::{check_image, duration_at, invalid_at},
     workload,
 };
@@ -70,6 +70,8 @@ fn resolve_options(
         text.map(|text| duration_at(what, text)).transpose()
     };
     let name = options.value(|run| &run.name).cloned();
+    let retries = options.value(|run| &run.retries).copied().unwrap_or(0);
+    let restarts = restarts::resolve(settings, flags, retries, &roles, sweep.as_ref(), &workload)?;
     let spec = RunSpec {
         name: name.unwrap_or_else(|| folder.to_owned()),
         namespace: plain(namespace),
@@ -80,7 +82,8 @@ fn resolve_options(
         image_pull_secrets: pull_secrets.iter().map(|name| name.to_string()).collect(),
         service_account: plain(service_account),
         queue: plain(queue),
-        retries: options.value(|run| &run.retries).copied().unwrap_or(0),
+        retries,
+        restarts,
         timeout: time("timeout", |run| &run.timeout)?,
         start_timeout: time("start_timeout", |run| &run.start_timeout)?
             .unwrap_or(DEFAULT_START_TIMEOUT),
@@ -103,7 +106,8 @@ fn resolve_options(
     if spec.has_outputs() && !spec.code {
         return Err(ConfigError::OutputsWithoutCode);
     }
-    check_port(port, if spec.has_peers() { spec.tasks() } else { 1 })?;
+    let tasks = if spec.has_peers() { spec.tasks() } else { 1 };
+    check_port(port, tasks, spec.restarts.whole_run.is_some())?;
     Ok(spec)
 }
 
@@ -173,9 +177,14 @@ fn check_names<'a>(
     Ok(())
 }
 
-/// Each task needs a port.
-fn check_port(port: Located<u16>, tasks: u32) -> Result<(), ConfigError> {
-    let last = u32::from(*port).saturating_add(tasks.saturating_sub(1));
+/// Each task needs a port, and one is needed for restarts of all tasks.
+fn check_port(port: Located<u16>, tasks: u32, restarts: bool) -> Result<(), ConfigError> {
+    let more = if restarts {
+        tasks
+    } else {
+        tasks.saturating_sub(1)
+    };
+    let last = u32::from(*port).saturating_add(more);
     if *port == 0 || last > u32::from(u16::MAX) {
         let rule = format!(
             "each of the {tasks} tasks needs a port, counted up from this one, and the last port is 65535"

@@ -1,0 +1,84 @@
+//! How a run's Jobs and pods restart tasks.
+
+use longshore_client::k8s_openapi::api::batch::v1::{
+    PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement,
+    PodFailurePolicyOnPodConditionsPattern, PodFailurePolicyRule,
+};
+use longshore_diagnosis::names;
+
+use super::Planner;
+use crate::{
+    config::Workload,
+    restarts::{PodRestarts, Together},
+};
+
+impl Planner<'_> {
+    /// Whether a task that fails restarts all tasks, by the tasks themselves. A JobSet restarts
+    /// them itself, and the only task of a run has no others.
+    fn restarts_together(&self) -> bool {
+        let restarts = &self.spec.restarts;
+        restarts.whole_run.is_some()
+            && self.spec.has_peers()
+            && self.spec.workload != Workload::JobSet
+    }
+
+    /// Whether JobSet's controller restarts all tasks when one fails.
+    pub(super) fn is_restarted_by_set(&self) -> bool {
+        self.spec.restarts.whole_run.is_some() && self.spec.workload == Workload::JobSet
+    }
+
+    /// What the pods need to know.
+    pub(super) fn pod_restarts(&self) -> PodRestarts {
+        let restarts = &self.spec.restarts;
+        let key = restarts.whole_run.clone();
+        PodRestarts {
+            together: key
+                .filter(|_| self.restarts_together())
+                .map(|key| Together {
+                    // The port after those of the tasks.
+                    port: self.spec.restart_port(),
+                    key,
+                    patience: self.spec.start_timeout.as_secs(),
+                }),
+            task_limit: restarts.task_limit.clone(),
+            checkpoint_dir: restarts.checkpoint_dir.clone(),
+        }
+    }
+
+    /// Which failed pods do not count, or end the Job. A disruption is no failure of the task:
+    /// its node was drained or lost, or its room was given to others. It restarts the task only
+    /// if the user allows restarts at all.
+    pub(super) fn pod_failure_policy(&self) -> Option<PodFailurePolicy> {
+        if self.spec.retries == 0 {
+            return None;
+        }
+        let disrupted = PodFailurePolicyOnPodConditionsPattern {
+            type_: names::DISRUPTION_TARGET.to_owned(),
+            status: Some("True".to_owned()),
+        };
+        let by_set = self.is_restarted_by_set();
+        let mut rules = vec![PodFailurePolicyRule {
+            // The JobSet restarts all tasks when a Job has failed for this reason.
+            action: if by_set { "FailJob" } else { "Ignore" }.to_owned(),
+            on_pod_conditions: Some(vec![disrupted]),
+            ..PodFailurePolicyRule::default()
+        }];
+        let codes = &self.spec.restarts.no_retry_exit_codes;
+        if !codes.is_empty() {
+            let ends = match self.spec.sweep {
+                Some(_) => "FailIndex",
+                None => "FailJob",
+            };
+            rules.push(PodFailurePolicyRule {
+                action: ends.to_owned(),
+                on_exit_codes: Some(PodFailurePolicyOnExitCodesRequirement {
+                    container_name: Some(names::MAIN.to_owned()),
+                    operator: "In".to_owned(),
+                    values: codes.iter().map(|code| i32::from(*code)).collect(),
+                }),
+                ..PodFailurePolicyRule::default()
+            });
+        }
+        Some(PodFailurePolicy { rules })
+    }
+}
