@@ -3,6 +3,7 @@
 mod decision;
 mod end;
 mod session;
+mod usage;
 
 use std::{process::ExitCode, time::Duration};
 

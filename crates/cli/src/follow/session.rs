@@ -2,7 +2,10 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use longshore::launcher::{Event, Follow, FollowOptions, Outcome, Run, follow};
+use longshore::launcher::{
+    Event, Follow, FollowOptions, Outcome, Run,
+    follow::{self, Ending},
+};
 use tokio::time::MissedTickBehavior;
 
 use super::{
@@ -10,6 +13,7 @@ use super::{
     decision::{Decision, decide},
     end::{conclude, stopped, unfollowed},
     left,
+    usage::{LiveUsage, summarize},
 };
 use crate::{
     error::{Error, Kind, Result, exit_code},
@@ -55,6 +59,7 @@ pub(super) struct Session<'a> {
     interrupt: Interrupt,
     ignored: IgnoredInput,
     show: Show,
+    usage: LiveUsage,
     printer: Printer,
     /// Output that the printer has not accepted yet.
     batch: Batch,
@@ -76,8 +81,10 @@ impl<'a> Session<'a> {
             unfinished: how.format == EventFormat::Text && ui::draws_progress(),
             ..options
         };
+        let is_drawn = options.unfinished;
         let follow = Follow::start(target.cluster(), run, options).await;
         let follow = follow.map_err(|error| unfollowed(error, run))?;
+        let usage = LiveUsage::start(target.cluster(), run, is_drawn);
         let mut batch = Batch::default();
         let show = Show::new(run, how.format, &target.facts(), &mut batch);
         Ok(Self {
@@ -89,6 +96,7 @@ impl<'a> Session<'a> {
             interrupt,
             ignored: how.ignored,
             show,
+            usage,
             printer: Printer::start("starting"),
             batch,
             drawn: (String::new(), Vec::new()),
@@ -191,7 +199,7 @@ impl<'a> Session<'a> {
 
     fn draw(&mut self) {
         let lines = self.show.unfinished(&self.follow.unfinished());
-        let shown = (self.show.progress().to_owned(), lines);
+        let shown = (self.usage.after(self.show.progress()), lines);
         if shown != self.drawn && self.printer.show(shown.0.clone(), shown.1.clone()) {
             self.drawn = shown;
         }
@@ -229,6 +237,9 @@ impl<'a> Session<'a> {
         match end? {
             Some(outcome) => {
                 let cluster = self.target.cluster();
+                if is_long(&outcome) {
+                    summarize(cluster, self.run).await;
+                }
                 conclude(cluster, self.run, &outcome, &self.show, self.tail).await
             }
             None => Err(Error::new(
@@ -237,4 +248,13 @@ impl<'a> Session<'a> {
             )),
         }
     }
+}
+
+/// Whether a run has ended by itself, and took long enough for its tasks to record what they
+/// used.
+fn is_long(outcome: &Outcome) -> bool {
+    let took = outcome.began.zip(outcome.finished);
+    let took = took.map(|(from, to)| to.as_second().saturating_sub(from.as_second()));
+    matches!(outcome.ending, Ending::Succeeded | Ending::Failed)
+        && took.is_some_and(|took| took > 0)
 }

@@ -6,6 +6,7 @@ mod environment;
 mod error;
 mod exec;
 mod fetch;
+mod idle;
 mod install;
 mod messages;
 mod places;
@@ -15,6 +16,7 @@ pub mod supervise;
 mod terminal;
 #[cfg(test)]
 mod tests;
+pub mod usage;
 
 pub use environment::{Environment, environment};
 pub use error::BootstrapError;

@@ -29,6 +29,8 @@ use super::{
 /// timeout = "2h"
 /// start_timeout = "10m"
 /// peer_timeout = "5m"
+/// idle_timeout = "30m"          # end tasks whose GPUs are idle for this time
+/// idle_gpu_percent = 5          # up to this utilisation, a GPU is idle
 /// ttl = "7d"
 /// ignore = ["data/", "*.ckpt"]
 /// code = true
@@ -47,6 +49,7 @@ use super::{
 /// outputs = ["checkpoints/**"]  # files to keep when a task ends, for `longshore outputs`
 /// output_size_limit = "10Gi"    # of each task
 /// output_file_limit = 10000     # of each task
+/// note = "smaller batches"      # about the run; `longshore note` changes it
 /// priority_class = "low"
 /// shared_memory = "8Gi"         # size of /dev/shm
 /// termination_grace = "2m"      # between SIGTERM and SIGKILL
@@ -81,7 +84,10 @@ use super::{
 /// team = "a"
 ///
 /// [annotations]
-/// note = "…"
+/// "example.com/owner" = "…"
+///
+/// [tags]
+/// dataset = "v2"
 ///
 /// [roles.worker]
 /// count = 2

@@ -43,6 +43,7 @@ impl Planner<'_> {
             bundle: self.bundle.map(pod_bundle),
             scheduled: self.is_scheduled(),
             sweep: self.spec.sweep.as_ref().map(|spec| spec.sweep.clone()),
+            idle: self.spec.idle,
         };
         let text = serde_json::to_vec(&config).map_err(PlanError::Config)?;
         let metadata = ObjectMeta {
