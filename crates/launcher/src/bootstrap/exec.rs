@@ -19,8 +19,8 @@ use super::{
 };
 
 /// Waits for the peers, sets the variables, and runs the command. Replaces this process,
-/// unless it is the first process of a container: then it supervises the command and
-/// returns its exit code.
+/// unless it measures the container or is its first process: then it supervises the command
+/// and returns its exit code.
 ///
 /// # Errors
 /// See [`BootstrapError`]. The error is also written to the termination message.
@@ -29,7 +29,7 @@ pub fn exec(command: &[OsString]) -> Result<i32, BootstrapError> {
     let run = || {
         let mut prepared = prepare(&places, command, |name| std::env::var(name).ok())?;
         terminal::wait_for_size();
-        let ended = match supervise::is_first() {
+        let ended = match supervise::is_needed() {
             true => measured(&mut prepared, &places),
             false => Err(prepared.exec()),
         };

@@ -1,4 +1,4 @@
-//! Ends all processes of a container, from its first process.
+//! Ends all processes of a container, from the process that supervises it.
 
 use std::fs;
 
@@ -14,17 +14,17 @@ pub(super) fn kill() {
     send(Signal::KILL);
 }
 
-/// Sends a signal to all processes of this namespace but this one, which is its first.
+/// Sends a signal to all processes of this namespace but this one and the first.
 fn send(signal: Signal) {
-    if !super::supervise::is_first() {
+    if !super::supervise::has_namespace() {
         return;
     }
+    let own = std::process::id();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let id = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok());
-        let pid = id.filter(|&id| id != 1).and_then(Pid::from_raw);
+        let name = entry.file_name();
+        let id = name.to_str().and_then(|name| name.parse::<u32>().ok());
+        let id = id.filter(|&id| id != 1 && id != own);
+        let pid = id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         // It may have just ended.
         let _ = pid.map(|pid| kill_process(pid, signal));
     }

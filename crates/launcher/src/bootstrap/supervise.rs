@@ -4,6 +4,7 @@
 use std::{
     io,
     os::unix::process::CommandExt as _,
+    path::Path,
     process::Command,
     time::{Duration, Instant},
 };
@@ -15,6 +16,7 @@ use signal_hook::{
 };
 
 use super::terminal;
+use longshore_diagnosis::names;
 
 /// The signals to forward to the command: not those that the kernel sends for faults of
 /// this process, nor those that cannot be caught.
@@ -27,6 +29,26 @@ const RESUME_INTERVAL: Duration = Duration::from_millis(50);
 #[must_use]
 pub fn is_first() -> bool {
     std::process::id() == 1
+}
+
+/// Whether this process supervises the command: as the first process of its container, or in a
+/// container of the embedded cluster, whose first process is the node's, and which has no
+/// terminal that the command would have to be given.
+pub(super) fn is_needed() -> bool {
+    is_first() || is_embedded() && !terminal::is_there()
+}
+
+/// Whether this is a container of the embedded cluster with processes of its own.
+fn is_embedded() -> bool {
+    let own = std::fs::read_link("/proc/self").ok();
+    let has_proc =
+        own.is_some_and(|own| own.as_os_str() == std::process::id().to_string().as_str());
+    has_proc && Path::new(names::TERMINATION_FILE).is_file()
+}
+
+/// Whether all processes in `/proc` belong to this container.
+pub(super) fn has_namespace() -> bool {
+    is_first() || is_embedded()
 }
 
 /// Runs a command to its end: forwards signals, reaps orphaned processes, and returns the

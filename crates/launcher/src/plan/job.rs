@@ -2,12 +2,15 @@
 
 use longshore_client::k8s_openapi::{
     api::{
-        batch::v1::{Job, JobSpec},
+        batch::v1::{
+            Job, JobSpec, PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement,
+            PodFailurePolicyRule,
+        },
         core::v1::PodTemplateSpec,
     },
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
-use longshore_diagnosis::names;
+use longshore_diagnosis::{names, usage::IDLE_EXIT_CODE};
 
 use super::{
     PlanError, Planner, caller, error::int32, pod_template::pod_spec_of, restricted, template,
@@ -25,6 +28,27 @@ impl Planner<'_> {
             caller::record(recorded, role, &mut job)?;
         }
         Ok(job)
+    }
+
+    /// A task that is ended because its GPUs are idle is not started again: it would be idle
+    /// again. It does not end the other combinations of a sweep.
+    fn idle_policy(&self) -> Option<PodFailurePolicy> {
+        self.spec.idle?;
+        let action = match self.spec.sweep {
+            Some(_) => "FailIndex",
+            None => "FailJob",
+        };
+        Some(PodFailurePolicy {
+            rules: vec![PodFailurePolicyRule {
+                action: action.to_owned(),
+                on_exit_codes: Some(PodFailurePolicyOnExitCodesRequirement {
+                    container_name: Some(names::MAIN.to_owned()),
+                    operator: "In".to_owned(),
+                    values: vec![IDLE_EXIT_CODE],
+                }),
+                ..PodFailurePolicyRule::default()
+            }],
+        })
     }
 
     pub(super) fn is_scheduled(&self) -> bool {
@@ -86,6 +110,7 @@ impl Planner<'_> {
                 max_failed_indexes: max_failed.transpose()?,
                 active_deadline_seconds: timeout.transpose()?.map(i64::from),
                 ttl_seconds_after_finished: ttl.transpose()?,
+                pod_failure_policy: self.idle_policy(),
                 // Kueue resumes it when it admits the run.
                 suspend: self.spec.queue.is_some().then_some(true),
                 template,

@@ -75,8 +75,8 @@ pub struct RunFilter {
     pub states: Vec<StateFilter>,
     /// Created at this time or later.
     pub since: Option<Timestamp>,
-    /// A pattern of the name, in which `*` and `?` are wildcards.
-    name: Option<GlobMatcher>,
+    /// A pattern of the name, see [`RunFilter::named`].
+    pub name: Option<GlobMatcher>,
     /// Tags that a run must have, with these values or with any.
     pub tags: Vec<(String, Option<String>)>,
 }

@@ -83,6 +83,7 @@ fn fetch(info: &BundleInfo) -> Result<tempfile::TempDir, BootstrapError> {
         run: "demo-ab2cd".into(),
         scheduled: false,
         sweep: None,
+        idle: None,
         roles: vec![PodRole {
             name: "main".into(),
             tasks: vec!["localhost:1".into()],

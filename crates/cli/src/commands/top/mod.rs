@@ -157,7 +157,7 @@ async fn measure(cluster: &Cluster, args: &TopArgs) -> Result<Vec<Measured>> {
 
 /// The rows: tasks of the run, or runs.
 fn rows(measured: &[Measured], args: &TopArgs) -> Vec<Row> {
-    let mut rows = match args.run {
+    let mut rows: Vec<Row> = match args.run {
         Some(_) => measured
             .iter()
             .flat_map(|run| run.usage.tasks.iter().map(Row::of_task))

@@ -44,6 +44,7 @@ fn pod(roles: Vec<PodRole>) -> Pod {
         run: "demo-ab2cd".into(),
         scheduled: false,
         sweep: None,
+        idle: None,
         roles,
         peer_timeout: 0,
         bundle: Some(PodBundle {

@@ -12,10 +12,11 @@ pub(super) struct ContainerUsage {
     pub(super) memory: u64,
 }
 
-/// Measures the container whose first process is this one. Its processes are those that `/proc`
+/// Measures the container that this process supervises. Its processes are those that `/proc`
 /// lists, because they have a namespace of their own.
 pub(super) fn measure() -> Option<ContainerUsage> {
-    of_cgroup(Path::new("/sys/fs/cgroup")).or_else(|| of_processes(Path::new("/proc")))
+    of_cgroup(Path::new("/sys/fs/cgroup"))
+        .or_else(|| of_processes(Path::new("/proc"), std::process::id()))
 }
 
 fn read(path: impl AsRef<Path>) -> Option<String> {
@@ -49,8 +50,9 @@ fn field(text: &str, name: &str) -> Option<u64> {
     number.trim().parse().ok()
 }
 
-/// The sum of all processes. Memory that several processes share counts once.
-fn of_processes(proc: &Path) -> Option<ContainerUsage> {
+/// The sum of all processes. Memory that several processes share counts once; that of the first
+/// process and of this one, which supervise, does not.
+fn of_processes(proc: &Path, this: u32) -> Option<ContainerUsage> {
     let (mut ticks, mut own, mut shared) = (0_u64, 0_u64, 0_u64);
     for entry in fs::read_dir(proc).ok()?.flatten() {
         let name = entry.file_name();
@@ -67,7 +69,8 @@ fn of_processes(proc: &Path) -> Option<ContainerUsage> {
             continue;
         };
         ticks = ticks.saturating_add(stat);
-        let Some(status) = read(folder.join("status")) else {
+        let supervises = name == "1" || name.to_str() == Some(&this.to_string());
+        let Some(status) = read(folder.join("status")).filter(|_| !supervises) else {
             continue;
         };
         own = own.saturating_add(kilobytes(&status, "RssAnon:"));
@@ -139,21 +142,21 @@ mod tests {
         let proc = tempfile::tempdir().unwrap();
         let stat = |name: &str| format!("7 ({name}) S 1 7 7 0 -1 0 0 0 0 0 100 20 30 4 20 0 1 0 0");
         let status = "Name:\tx\nRssAnon:\t  100 kB\nRssFile:\t 30 kB\nRssShmem:\t 10 kB\n";
-        for (id, name) in [("1", "a) S ("), ("7", "b")] {
+        for (id, name) in [("1", "a) S ("), ("2", "l"), ("7", "b"), ("8", "c")] {
             let files = [("stat", stat(name)), ("status", status.to_owned())];
             let files = files.each_ref().map(|(file, text)| (*file, text.as_str()));
             write(&proc.path().join(id), &files);
         }
         write(&proc.path().join("self"), &[("stat", "no")]);
         write(&proc.path().join("9"), &[]);
-        let found = of_processes(proc.path()).unwrap();
-        assert_eq!(found.cpu, Duration::from_millis(3080));
+        let found = of_processes(proc.path(), 2).unwrap();
+        assert_eq!(found.cpu, Duration::from_millis(6160));
         assert_eq!(found.memory, (100 + 100 + 40) * 1024);
     }
 
     #[test]
     fn the_own_processes_can_be_measured() {
-        let found = of_processes(Path::new("/proc")).unwrap();
+        let found = of_processes(Path::new("/proc"), 0).unwrap();
         assert!(found.memory > 0);
     }
 }
