@@ -4,6 +4,7 @@ use std::{process::ExitCode, time::Duration};
 
 use longshore::launcher::{
     Event, Follow, FollowOptions, Outcome, Run,
+    explain::{Cause, Explanation},
     follow::{self, Ending},
 };
 use tokio::time::MissedTickBehavior;
@@ -13,6 +14,7 @@ use super::{
     decision::{Decision, decide},
     end::{conclude, stopped, unfollowed},
     left,
+    notify::{Notice, notify},
     usage::{LiveUsage, summarize},
 };
 use crate::{
@@ -63,6 +65,9 @@ pub(super) struct Session<'a> {
     printer: Printer,
     /// Output that the printer has not accepted yet.
     batch: Batch,
+    notify: Vec<String>,
+    /// The causes of waiting that were notified.
+    notified: Vec<Cause>,
     /// The progress and the unfinished lines on the terminal.
     drawn: (String, Vec<String>),
     cancelling: bool,
@@ -99,6 +104,8 @@ impl<'a> Session<'a> {
             usage,
             printer: Printer::start("starting"),
             batch,
+            notify: how.notify,
+            notified: Vec::new(),
             drawn: (String::new(), Vec::new()),
             cancelling: false,
         })
@@ -161,6 +168,9 @@ impl<'a> Session<'a> {
             match event {
                 Some(Ok(event)) => {
                     self.show.event(&event, &mut self.batch);
+                    if let Event::Waiting(why) = &event {
+                        self.notify_waiting(why);
+                    }
                     if let Event::Finished(outcome) = event {
                         return Some(Ok(Some(outcome)));
                     }
@@ -195,6 +205,19 @@ impl<'a> Session<'a> {
             _ => Event::Finished(stopped(&how, self.run)),
         };
         self.print(Some(Ok(event)))
+    }
+
+    /// Notifies once about each cause for which the run waits, in the background.
+    fn notify_waiting(&mut self, why: &Explanation) {
+        if self.notify.is_empty() || self.notified.contains(&why.kind) {
+            return;
+        }
+        self.notified.push(why.kind);
+        let (words, run, why) = (self.notify.clone(), self.run.clone(), why.clone());
+        tokio::spawn(async move {
+            let sentence = why.sentence();
+            notify(&words, &run, Notice::waiting(&sentence, &why)).await;
+        });
     }
 
     fn draw(&mut self) {
@@ -240,7 +263,9 @@ impl<'a> Session<'a> {
                 if is_long(&outcome) {
                     summarize(cluster, self.run).await;
                 }
-                conclude(cluster, self.run, &outcome, &self.show, self.tail).await
+                let code = conclude(cluster, self.run, &outcome, &self.show, self.tail).await;
+                notify(&self.notify, self.run, Notice::ended(&outcome)).await;
+                code
             }
             None => Err(Error::new(
                 Kind::Cluster,

@@ -4,7 +4,11 @@ use std::collections::BTreeSet;
 
 use super::{Step, Track, finished};
 use crate::evidence::RunPod as _;
-use crate::{explain, outcome::Retry};
+use crate::{
+    explain::{self, Cause},
+    outcome::Retry,
+};
+use longshore_model::facts::PodFacts;
 
 /// The default backoff limit of a Job.
 const DEFAULT_BACKOFF_LIMIT: u32 = 6;
@@ -30,11 +34,7 @@ impl Track {
                 let goes_on = !job.is_over() && !job.is_cancelled() && !job.spec.suspend;
                 for (attempt, pod) in of_task.filter(|_| goes_on) {
                     if known.insert(pod.metadata.uid.clone()) && !is_first {
-                        steps.push(Step::Retry(Retry {
-                            explanation: explain::failure(pod, None, &self.cluster).0,
-                            attempt,
-                            attempts: limit.saturating_add(1),
-                        }));
+                        steps.extend(self.retry(pod, attempt, limit));
                     }
                 }
                 continue;
@@ -57,14 +57,21 @@ impl Track {
                 let uid = &pod.metadata.uid;
                 let is_old = is_first && !last.contains(uid.as_str());
                 if known.insert(uid.clone()) && !is_old {
-                    steps.push(Step::Retry(Retry {
-                        explanation: explain::failure(pod, None, &self.cluster).0,
-                        attempt,
-                        attempts: limit.saturating_add(1),
-                    }));
+                    steps.extend(self.retry(pod, attempt, limit));
                 }
             }
         }
         self.retried = Some(known);
+    }
+    /// The step for a failed attempt; `None` if the policy of its Job ends it for good.
+    fn retry(&self, pod: &PodFacts, attempt: u32, limit: u32) -> Option<Step> {
+        let explanation = explain::failure(pod, None, &self.cluster).0;
+        (explanation.kind != Cause::IdleGpu).then(|| {
+            Step::Retry(Retry {
+                explanation,
+                attempt,
+                attempts: limit.saturating_add(1),
+            })
+        })
     }
 }

@@ -14,6 +14,7 @@ mod flags;
 mod keys;
 mod layers;
 mod located;
+mod notify;
 mod options;
 mod outputs;
 mod pod_spec;
@@ -44,6 +45,7 @@ pub use env_from::EnvFrom;
 pub use error::{ConfigError, Position};
 pub use flags::Flags;
 pub use located::{Located, Text};
+pub use notify::Notify;
 pub use options::{RunOptions, TaskOptions};
 pub use pod_spec::PodSpec;
 pub use resolve::resolve;
@@ -113,6 +115,8 @@ pub struct RunSpec {
     pub tags: BTreeMap<String, String>,
     /// The note about the run, which can be changed later.
     pub note: Option<String>,
+    /// The program and its arguments that the client runs when the run ends or waits.
+    pub notify: Vec<String>,
     /// The user's annotations, added to every object.
     pub annotations: BTreeMap<String, String>,
     /// Whether pods meet the Pod Security Standard `restricted`.

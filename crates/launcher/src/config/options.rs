@@ -12,8 +12,8 @@ use clap::builder::TypedValueParser as _;
 use serde::{Deserialize, Deserializer};
 
 use super::{
-    Command, EnvFrom, Located, Scalar, SweepEntry, Template, Text, Toleration, Variable, Volume,
-    sweep_entry,
+    Command, EnvFrom, Located, Notify, Scalar, SweepEntry, Template, Text, Toleration, Variable,
+    Volume, sweep_entry,
 };
 #[cfg(feature = "clap")]
 use super::{
@@ -137,6 +137,18 @@ pub struct RunOptions {
     /// Note about the run, which `longshore note` shows and changes
     #[cfg_attr(feature = "clap", arg(long, value_name = "TEXT", display_order = 10))]
     pub note: Option<Text>,
+    /// Program to run on this machine when the followed run ends or waits, with the state in
+    /// LONGSHORE_STATE; in longshore.toml, a list with arguments
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "PROGRAM",
+            value_parser = |text: &str| Ok::<_, ConfigError>(Notify::program(text)),
+            display_order = 11
+        )
+    )]
+    pub notify: Option<Notify>,
     /// Annotations of every object of the run.
     #[cfg_attr(feature = "clap", arg(skip))]
     #[serde(deserialize_with = "entries")]

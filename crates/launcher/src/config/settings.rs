@@ -50,6 +50,7 @@ use super::{
 /// output_size_limit = "10Gi"    # of each task
 /// output_file_limit = 10000     # of each task
 /// note = "smaller batches"      # about the run; `longshore note` changes it
+/// notify = ["notify-send", "run ended"]  # on this machine, when the followed run ends or waits
 /// priority_class = "low"
 /// shared_memory = "8Gi"         # size of /dev/shm
 /// termination_grace = "2m"      # between SIGTERM and SIGKILL

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use longshore_model::name;
 
 use super::{
-    ConfigError, DEFAULT_PORT, Flags, Input, Located, PUBLISHED_LAUNCHER_IMAGE, RunOptions,
+    ConfigError, DEFAULT_PORT, Flags, Input, Located, Notify, PUBLISHED_LAUNCHER_IMAGE, RunOptions,
     RunSpec, Settings, Text, Workload,
     layers::Layers,
     role, sweep,
@@ -96,6 +96,11 @@ fn resolve_options(
         labels,
         tags: tags(options)?,
         note: note(options)?,
+        notify: options
+            .value(|run| &run.notify)
+            .map(Notify::words)
+            .transpose()?
+            .unwrap_or_default(),
         annotations,
         restricted: options.any(|run| run.restricted),
         idle: idle(options)?,
