@@ -45,7 +45,6 @@ pub use env_from::EnvFrom;
 pub use error::{ConfigError, Position};
 pub use flags::Flags;
 pub use located::{Located, Text};
-pub use notify::Notify;
 pub use options::{RunOptions, TaskOptions};
 pub use pod_spec::PodSpec;
 pub use resolve::resolve;

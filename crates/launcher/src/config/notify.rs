@@ -1,49 +1,28 @@
-//! The program that is run when a followed run ends.
+//! The program that is run when a followed run ends: a program and its arguments, which no shell
+//! reads.
 
-use serde::Deserialize;
+use super::{Command, ConfigError, Text, command, values::invalid_at};
 
-use super::{ConfigError, Text, values::invalid_at};
-
-/// A program and its arguments: no shell reads them.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "a program, or a list of a program and its arguments"
-)]
-pub enum Notify {
-    /// A program.
-    Program(Text),
-    /// A program and its arguments.
-    Words(Vec<Text>),
-}
-
-impl Notify {
-    /// A program without arguments.
-    #[must_use]
-    pub fn program(text: &str) -> Self {
-        Self::Program(text.into())
+/// The program and its arguments, checked.
+pub(super) fn words(given: &Command) -> Result<Vec<String>, ConfigError> {
+    let words = match given {
+        Command::Words(words) => words.clone(),
+        Command::Line(program) => vec![program.as_str().into()],
+    };
+    if words
+        .first()
+        .is_none_or(|program| program.trim().is_empty())
+    {
+        let rule = "its first word is the program to run";
+        return Err(invalid_at("notify", &Text::from(""), rule));
     }
-
-    /// The program and its arguments, checked.
-    pub(super) fn words(&self) -> Result<Vec<String>, ConfigError> {
-        let words = match self {
-            Self::Program(program) => std::slice::from_ref(program),
-            Self::Words(words) => words,
-        };
-        let Some(program) = words.first().filter(|program| !program.trim().is_empty()) else {
-            let rule = "its first word is the program to run";
-            return Err(invalid_at("notify", &Text::from(""), rule));
-        };
-        if let Some(word) = words.iter().find(|word| word.contains('\0')) {
-            let rule = "it contains a NUL character, which no argument can hold";
-            let shown = word.replaced(word.replace('\0', "\u{fffd}"));
-            return Err(invalid_at("notify", &shown, rule));
+    command::check_words("notify", &words)?;
+    match (given, &words[..]) {
+        (Command::Line(_), [program]) if program.contains(char::is_whitespace) => {
+            let rule = "no shell reads it: write notify = [\"PROGRAM\", \"ARGUMENT\"] in longshore.toml, or use a script";
+            Err(invalid_at("notify", program, rule))
         }
-        if words.len() == 1 && program.contains(char::is_whitespace) {
-            let rule = "no shell reads it: write notify = [\"PROGRAM\", \"ARGUMENT\"] in longshore.toml, or a script";
-            return Err(invalid_at("notify", program, rule));
-        }
-        Ok(words.iter().map(|word| word.to_string()).collect())
+        _ => Ok(words.into_iter().map(Text::into_inner).collect()),
     }
 }
 
@@ -54,16 +33,19 @@ mod tests {
 
     #[test]
     fn a_notification_is_a_program_with_arguments() {
-        assert_eq!(Notify::program("say").words().unwrap(), ["say"]);
-        let words = Notify::Words(vec!["say".into(), "run ended".into()]);
-        assert_eq!(words.words().unwrap(), ["say", "run ended"]);
+        let line = |text: &str| Command::Line(text.to_owned());
+        assert_eq!(words(&line("say")).unwrap(), ["say"]);
+        let with_space = Command::Words(vec!["/my programs/say".into()]);
+        assert_eq!(words(&with_space).unwrap(), ["/my programs/say"]);
+        let list = Command::Words(vec!["say".into(), "run ended".into()]);
+        assert_eq!(words(&list).unwrap(), ["say", "run ended"]);
         for (wrong, rule) in [
-            (Notify::program(""), "first word"),
-            (Notify::Words(Vec::new()), "first word"),
-            (Notify::program("say done"), "no shell"),
-            (Notify::Words(vec!["a".into(), "b\0".into()]), "NUL"),
+            (line(""), "first word"),
+            (Command::Words(Vec::new()), "first word"),
+            (line("say done"), "no shell"),
+            (Command::Words(vec!["a".into(), "b\0".into()]), "NUL"),
         ] {
-            let error = wrong.words().unwrap_err().to_string();
+            let error = words(&wrong).unwrap_err().to_string();
             assert!(error.contains("notify") && error.contains(rule), "{error}");
         }
     }

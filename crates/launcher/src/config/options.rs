@@ -12,8 +12,8 @@ use clap::builder::TypedValueParser as _;
 use serde::{Deserialize, Deserializer};
 
 use super::{
-    Command, EnvFrom, Located, Notify, Scalar, SweepEntry, Template, Text, Toleration, Variable,
-    Volume, sweep_entry,
+    Command, EnvFrom, Located, Scalar, SweepEntry, Template, Text, Toleration, Variable, Volume,
+    sweep_entry,
 };
 #[cfg(feature = "clap")]
 use super::{
@@ -144,11 +144,11 @@ pub struct RunOptions {
         arg(
             long,
             value_name = "PROGRAM",
-            value_parser = |text: &str| Ok::<_, ConfigError>(Notify::program(text)),
+            value_parser = |text: &str| Ok::<_, ConfigError>(Command::Line(text.to_owned())),
             display_order = 11
         )
     )]
-    pub notify: Option<Notify>,
+    pub notify: Option<Command>,
     /// Annotations of every object of the run.
     #[cfg_attr(feature = "clap", arg(skip))]
     #[serde(deserialize_with = "entries")]

@@ -87,6 +87,7 @@ mod tests {
         let mut file = RecordFile::at(path.clone());
         let record = |seconds| UsageRecord {
             seconds,
+            interval: 1,
             ..UsageRecord::default()
         };
         let read = || fs::read_to_string(&path).unwrap();

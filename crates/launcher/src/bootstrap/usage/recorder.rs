@@ -237,7 +237,7 @@ mod tests {
         }
         let record = recorder.record();
         assert_eq!((record.start, record.interval), (7, 2048));
-        assert_eq!(record.points.len(), 48);
+        assert_eq!(record.points.len(), 49);
         assert_eq!(record.peak_memory, 999 * MIB);
         let highest = record.points.iter().map(|point| point.memory_mib).max();
         assert_eq!(highest, Some(999));

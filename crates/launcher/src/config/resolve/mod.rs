@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, time::Duration};
 use longshore_model::name;
 
 use super::{
-    ConfigError, DEFAULT_PORT, Flags, Input, Located, Notify, PUBLISHED_LAUNCHER_IMAGE, RunOptions,
+    ConfigError, DEFAULT_PORT, Flags, Input, Located, PUBLISHED_LAUNCHER_IMAGE, RunOptions,
     RunSpec, Settings, Text, Workload,
     layers::Layers,
-    role, sweep,
+    notify, role, sweep,
     values::{check_image, duration_at, invalid_at},
     workload,
 };
@@ -98,7 +98,7 @@ fn resolve_options(
         note: note(options)?,
         notify: options
             .value(|run| &run.notify)
-            .map(Notify::words)
+            .map(notify::words)
             .transpose()?
             .unwrap_or_default(),
         annotations,
