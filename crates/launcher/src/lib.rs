@@ -36,6 +36,7 @@
 //!    (`RunSpec::workload`), `runs::find_made` gives its last run.
 //! 9. [`bootstrap`]: inside the pod: fetches the code and executes the command.
 //!
+//! [`compare`] compares two runs.
 //! [`usage`] has what tasks use, with a short series.
 //! [`sweep`] has the combinations of a sweep, [`sweeps`] its table and retries.
 //! [`outputs`] keeps files of tasks, and fetches them.
@@ -54,12 +55,13 @@
 //! - planning, pure: `caller`, `config`, `pod`, `jobset`, `plan`
 //! - text of tasks, pure: `terminal_text`
 //! - queries: `queries`, `kueue`, `cluster_evidence`
-//! - actions: `preflight`, `runs`, `usage`, `run_outputs`, `sweeps`, `submit`, `lines`, `follow`, `why`, `launch`
+//! - actions: `preflight`, `runs`, `usage`, `run_outputs`, `sweeps`, `compare`, `submit`, `lines`, `follow`, `why`, `launch`
 //! - in the pod and next to the cluster: `ready_note`, `bootstrap`, `kept`
 
 pub mod bootstrap;
 pub mod caller;
 mod cluster_evidence;
+pub mod compare;
 pub mod config;
 pub mod follow;
 pub mod jobset;

@@ -9,6 +9,7 @@ mod controllers;
 mod cp;
 mod delete;
 mod describe;
+mod diff;
 mod down;
 mod envtest;
 mod exec;
@@ -53,6 +54,7 @@ pub(crate) enum Command {
     Retry(retry::RetryArgs),
     Why(why::WhyArgs),
     Top(top::TopArgs),
+    Diff(diff::DiffArgs),
     Tag(tag::TagArgs),
     Note(note::NoteArgs),
     Ui(ui::UiArgs),
@@ -119,6 +121,7 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Retry(args) => retry::retry(args).await,
         Command::Why(args) => why::why(args).await,
         Command::Top(args) => top::top(args).await,
+        Command::Diff(args) => diff::diff(args).await,
         Command::Tag(args) => tag::tag(args).await,
         Command::Note(args) => note::note(args).await,
         Command::Ui(args) => ui::ui(args).await,

@@ -236,3 +236,115 @@ fn tags_notes_and_filters_find_runs() {
         assert!(error.contains(problem), "{words:?}: {error}");
     }
 }
+
+#[test]
+fn two_runs_are_compared() {
+    let machine = machine();
+    machine.write("train.py", "print('one')\nprint('same')\n");
+    machine.write("data.txt", "x\n");
+    let run = |words: &[&str]| {
+        let command = ["--", "python3", "train.py"];
+        let all: Vec<&str> = ["run"]
+            .iter()
+            .chain(words)
+            .chain(&command)
+            .copied()
+            .collect();
+        machine.longshore(&all).expect(0);
+    };
+    run(&[
+        "--name",
+        "first",
+        "-e",
+        "TOKEN=secret-1",
+        "-e",
+        "LR=1",
+        "--memory",
+        "64Mi",
+    ]);
+    machine.write("train.py", "print('two')\nprint('same')\n");
+    machine.write("new.txt", "\u{1b}[2Jnew\n");
+    run(&[
+        "--name",
+        "second",
+        "-e",
+        "TOKEN=secret-2",
+        "-e",
+        "LR=1",
+        "--memory",
+        "96Mi",
+        "--tag",
+        "b",
+    ]);
+    let text = machine.longshore(&["diff", "first", "last"]).expect(0).out;
+    for line in [
+        "main: limit memory",
+        "64Mi",
+        "main: variable TOKEN changed",
+        "changed train.py",
+        "-print('one')",
+        "+print('two')",
+        " print('same')",
+        "added new.txt",
+        "+^[[2Jnew",
+        "tag b",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    for never in ["secret", "LR", "data.txt", "\u{1b}"] {
+        assert!(!text.contains(never), "{never}: {text}");
+    }
+    let brief = machine
+        .longshore(&["diff", "first", "last", "--no-code"])
+        .expect(0)
+        .out;
+    assert!(
+        brief.contains("changed train.py") && !brief.contains("print"),
+        "{brief}"
+    );
+    let json = machine
+        .longshore(&["diff", "first", "first", "--output", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(json["sameCode"], true);
+    assert_eq!(json["options"], serde_json::json!([]));
+    let error = machine.longshore(&["diff", "first", "third"]).expect(1).err;
+    assert!(error.contains("third"), "{error}");
+}
+
+#[test]
+fn a_program_is_notified_of_the_end() {
+    let machine = machine();
+    let script = machine.home().join("notice.sh");
+    let notices = machine.home().join("notices");
+    let text = format!(
+        "#!/bin/sh\necho \"$LONGSHORE_RUN $LONGSHORE_STATE $LONGSHORE_EXIT_CODE $LONGSHORE_REASON\" >> {}\n",
+        notices.display()
+    );
+    fs::write(&script, text).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = |notify: &str, script: &str| {
+        machine.longshore(&[
+            "run", "--name", "told", "--notify", notify, "--", "sh", "-c", script,
+        ])
+    };
+    let script = script.to_str().unwrap();
+    run(script, "exit 0").expect(0);
+    run(script, "exit 5").expect(5);
+    let written = fs::read_to_string(&notices).unwrap();
+    let lines: Vec<&str> = written.lines().collect();
+    assert_eq!(lines.len(), 2, "{written}");
+    assert!(
+        lines[0].starts_with("told-") && lines[0].contains(" succeeded 0 "),
+        "{written}"
+    );
+    assert!(lines[1].contains(" failed 5 main/0: "), "{written}");
+    let missing = run("/no/such/program", "true").expect(0);
+    assert!(
+        missing.err.contains("cannot run the notify program"),
+        "{}",
+        missing.err
+    );
+    let shell = run("echo done", "true").expect(2);
+    assert!(shell.err.contains("no shell reads it"), "{}", shell.err);
+}
