@@ -3,6 +3,7 @@
 //!
 //! - [`names`]: names, labels, annotations and paths of a run. [`escape`]: text that
 //!   Kubernetes would expand.
+//! - [`usage`]: what a task used, in its termination message.
 //! - [`evidence`]: the fields of objects that an explanation needs, parsed from JSON.
 //! - [`fit`]: whether a node could ever run a task.
 //! - [`explain`]: why a task does not start, or failed: one cause and one remedy.
@@ -36,3 +37,4 @@ pub mod outcome;
 pub mod progress;
 pub mod role;
 pub mod track;
+pub mod usage;

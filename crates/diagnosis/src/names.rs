@@ -18,6 +18,10 @@ pub const RUN: &str = "longshore.dev/run";
 pub const ROLE: &str = "longshore.dev/role";
 /// Label of sweeps: the name of the run, or of the first run of its combinations.
 pub const SWEEP: &str = "longshore.dev/sweep";
+/// Prefix of the labels of a run's Jobs that are its tags.
+pub const TAG_PREFIX: &str = "tag.longshore.dev/";
+/// Annotation of a run's Jobs: the user's note.
+pub const NOTE: &str = "longshore.dev/note";
 /// Annotation: the name that the user specified.
 pub const FULL_NAME: &str = "longshore.dev/name";
 /// Annotation: the command, as a JSON list.
@@ -92,6 +96,8 @@ pub const READY: &str = ".ready-copy";
 pub const CONFIG: &str = "/longshore/config";
 /// Where the bundle's Secret, or the store's folder, is mounted.
 pub const BUNDLE_DIR: &str = "/longshore/bundle";
+/// The file of the termination message of tasks of the embedded cluster.
+pub const TERMINATION_FILE: &str = "/longshore/termination-log";
 /// The hostfile in the run's volume.
 pub const HOSTFILE: &str = "hostfile";
 /// The folder into which the program is copied if the image does not contain it.

@@ -36,6 +36,8 @@
 //!    (`RunSpec::workload`), `runs::find_made` gives its last run.
 //! 9. [`bootstrap`]: inside the pod: fetches the code and executes the command.
 //!
+//! [`compare`] compares two runs.
+//! [`usage`] has what tasks use, with a short series.
 //! [`sweep`] has the combinations of a sweep, [`sweeps`] its table and retries.
 //! [`outputs`] keeps files of tasks, and fetches them.
 //! [`caller`] records the environment of the caller's shell for runs on this machine.
@@ -47,18 +49,19 @@
 //! - bundles, a crate of their own: `bundle`, `store`
 //! - diagnosis, a crate of its own, pure: `names`, `escape`, `evidence`, `fit`, `explain`,
 //!   `outcome`, `progress`, `role`, `track`
-//! - pure: `suggest`, `sweep`, `restarts`
+//! - pure: `suggest`, `sweep`, `restarts`, `tag`
 //! - an existing run: `run`
 //! - files that tasks leave: `outputs`
 //! - planning, pure: `caller`, `config`, `pod`, `jobset`, `plan`
 //! - text of tasks, pure: `terminal_text`
 //! - queries: `queries`, `kueue`, `cluster_evidence`
-//! - actions: `preflight`, `runs`, `run_outputs`, `sweeps`, `submit`, `lines`, `follow`, `why`, `launch`
+//! - actions: `preflight`, `runs`, `usage`, `run_outputs`, `sweeps`, `compare`, `submit`, `lines`, `follow`, `why`, `launch`
 //! - in the pod and next to the cluster: `ready_note`, `bootstrap`, `kept`
 
 pub mod bootstrap;
 pub mod caller;
 mod cluster_evidence;
+pub mod compare;
 pub mod config;
 pub mod follow;
 pub mod jobset;
@@ -80,7 +83,9 @@ pub mod submit;
 pub mod suggest;
 pub mod sweep;
 pub mod sweeps;
+pub mod tag;
 pub mod terminal_text;
+pub mod usage;
 pub mod why;
 
 pub use caller::Caller;

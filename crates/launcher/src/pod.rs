@@ -33,6 +33,18 @@ pub struct PodConfig {
     /// What happens when a task fails, and how long it may take.
     #[serde(default, skip_serializing_if = "PodRestarts::is_default")]
     pub restarts: PodRestarts,
+    /// When to end a task because its GPUs are idle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<IdleLimit>,
+}
+
+/// When to end a task because its GPUs are idle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdleLimit {
+    /// After this time, in seconds.
+    pub seconds: u64,
+    /// Up to this utilisation, in percent, a GPU is idle.
+    pub percent: u32,
 }
 
 /// The configuration of a role for its pods.

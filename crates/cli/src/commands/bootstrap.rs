@@ -27,6 +27,8 @@ enum Step {
     Fetch,
     /// Upload the current outputs of the running task in this container
     UploadOutputs,
+    /// Print what this container has used
+    Usage,
     /// Resolve the peers, set the framework variables, and run the command
     Exec {
         /// Command and its arguments
@@ -41,6 +43,10 @@ pub(crate) fn bootstrap(args: BootstrapArgs) -> ExitCode {
         Step::Install { target } => bootstrap::install(&target).map(|()| 0),
         Step::Fetch => bootstrap::fetch().map(|()| 0),
         Step::UploadOutputs => bootstrap::upload_now().map(|()| 0),
+        Step::Usage => match bootstrap::usage::print() {
+            Ok(()) => Ok(0),
+            Err(_) => return ExitCode::FAILURE,
+        },
         Step::Exec { command } => bootstrap::exec(&command),
     };
     match result {

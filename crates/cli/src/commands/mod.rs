@@ -9,12 +9,14 @@ mod controllers;
 mod cp;
 mod delete;
 mod describe;
+mod diff;
 mod down;
 mod envtest;
 mod exec;
 mod get;
 mod label;
 mod logs;
+mod note;
 mod outputs;
 mod port_forward;
 mod record;
@@ -26,6 +28,8 @@ pub(crate) mod run;
 mod runs;
 mod status;
 mod sweep;
+mod tag;
+mod top;
 mod ui;
 mod up;
 mod wait;
@@ -49,6 +53,10 @@ pub(crate) enum Command {
     Sweep(sweep::SweepArgs),
     Retry(retry::RetryArgs),
     Why(why::WhyArgs),
+    Top(top::TopArgs),
+    Diff(diff::DiffArgs),
+    Tag(tag::TagArgs),
+    Note(note::NoteArgs),
     Ui(ui::UiArgs),
     Cancel(cancel::CancelArgs),
     Rm(rm::RmArgs),
@@ -112,6 +120,10 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Sweep(args) => sweep::sweep(args).await,
         Command::Retry(args) => retry::retry(args).await,
         Command::Why(args) => why::why(args).await,
+        Command::Top(args) => top::top(args).await,
+        Command::Diff(args) => diff::diff(args).await,
+        Command::Tag(args) => tag::tag(args).await,
+        Command::Note(args) => note::note(args).await,
         Command::Ui(args) => ui::ui(args).await,
         Command::Cancel(args) => cancel::cancel(args).await,
         Command::Rm(args) => rm::rm(args).await,

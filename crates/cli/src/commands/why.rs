@@ -107,6 +107,9 @@ fn show(why: &Why) {
             ui::line(format!("  seen: {}", escaped(fact)));
         }
     }
+    for note in &why.notes {
+        ui::line(format!("{} {}", paint.yellow("note:"), escaped(note)));
+    }
     for unseen in &why.unseen {
         ui::note(format!("not seen: {unseen}"));
     }

@@ -2,7 +2,9 @@
 
 mod decision;
 mod end;
+mod notify;
 mod session;
+mod usage;
 
 use std::{process::ExitCode, time::Duration};
 
@@ -35,6 +37,8 @@ pub(crate) struct How {
     pub(crate) on_interrupt: OnInterrupt,
     /// Standard input, if it is not passed to the task.
     pub(crate) ignored: IgnoredInput,
+    /// The program to run when the run ends or waits, with its arguments.
+    pub(crate) notify: Vec<String>,
 }
 
 /// How long a cancelled run may take to end.

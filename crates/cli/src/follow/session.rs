@@ -2,7 +2,11 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use longshore::launcher::{Event, Follow, FollowOptions, Outcome, Run, follow};
+use longshore::launcher::{
+    Event, Follow, FollowOptions, Outcome, Run,
+    explain::{Cause, Explanation},
+    follow::{self, Ending},
+};
 use tokio::time::MissedTickBehavior;
 
 use super::{
@@ -10,6 +14,8 @@ use super::{
     decision::{Decision, decide},
     end::{conclude, stopped, unfollowed},
     left,
+    notify::{Notice, notify},
+    usage::{LiveUsage, summarize},
 };
 use crate::{
     error::{Error, Kind, Result, exit_code},
@@ -55,9 +61,13 @@ pub(super) struct Session<'a> {
     interrupt: Interrupt,
     ignored: IgnoredInput,
     show: Show,
+    usage: LiveUsage,
     printer: Printer,
     /// Output that the printer has not accepted yet.
     batch: Batch,
+    notify: Vec<String>,
+    /// The causes of waiting that were notified.
+    notified: Vec<Cause>,
     /// The progress and the unfinished lines on the terminal.
     drawn: (String, Vec<String>),
     cancelling: bool,
@@ -76,8 +86,10 @@ impl<'a> Session<'a> {
             unfinished: how.format == EventFormat::Text && ui::draws_progress(),
             ..options
         };
+        let is_drawn = options.unfinished;
         let follow = Follow::start(target.cluster(), run, options).await;
         let follow = follow.map_err(|error| unfollowed(error, run))?;
+        let usage = LiveUsage::start(target.cluster(), run, is_drawn);
         let mut batch = Batch::default();
         let show = Show::new(run, how.format, &target.facts(), &mut batch);
         Ok(Self {
@@ -89,8 +101,11 @@ impl<'a> Session<'a> {
             interrupt,
             ignored: how.ignored,
             show,
+            usage,
             printer: Printer::start("starting"),
             batch,
+            notify: how.notify,
+            notified: Vec::new(),
             drawn: (String::new(), Vec::new()),
             cancelling: false,
         })
@@ -153,6 +168,9 @@ impl<'a> Session<'a> {
             match event {
                 Some(Ok(event)) => {
                     self.show.event(&event, &mut self.batch);
+                    if let Event::Waiting(why) = &event {
+                        self.notify_waiting(why);
+                    }
                     if let Event::Finished(outcome) = event {
                         return Some(Ok(Some(outcome)));
                     }
@@ -189,9 +207,22 @@ impl<'a> Session<'a> {
         self.print(Some(Ok(event)))
     }
 
+    /// Notifies once about each cause for which the run waits, in the background.
+    fn notify_waiting(&mut self, why: &Explanation) {
+        if self.notify.is_empty() || self.notified.contains(&why.kind) {
+            return;
+        }
+        self.notified.push(why.kind);
+        let (words, run, why) = (self.notify.clone(), self.run.clone(), why.clone());
+        tokio::spawn(async move {
+            let sentence = why.sentence();
+            notify(&words, &run, Notice::waiting(&sentence, &why)).await;
+        });
+    }
+
     fn draw(&mut self) {
         let lines = self.show.unfinished(&self.follow.unfinished());
-        let shown = (self.show.progress().to_owned(), lines);
+        let shown = (self.usage.after(self.show.progress()), lines);
         if shown != self.drawn && self.printer.show(shown.0.clone(), shown.1.clone()) {
             self.drawn = shown;
         }
@@ -229,7 +260,12 @@ impl<'a> Session<'a> {
         match end? {
             Some(outcome) => {
                 let cluster = self.target.cluster();
-                conclude(cluster, self.run, &outcome, &self.show, self.tail).await
+                if is_long(&outcome) {
+                    summarize(cluster, self.run).await;
+                }
+                let code = conclude(cluster, self.run, &outcome, &self.show, self.tail).await;
+                notify(&self.notify, self.run, Notice::ended(&outcome)).await;
+                code
             }
             None => Err(Error::new(
                 Kind::Cluster,
@@ -237,4 +273,13 @@ impl<'a> Session<'a> {
             )),
         }
     }
+}
+
+/// Whether a run has ended by itself, and took long enough for its tasks to record what they
+/// used.
+fn is_long(outcome: &Outcome) -> bool {
+    let took = outcome.began.zip(outcome.finished);
+    let took = took.map(|(from, to)| to.as_second().saturating_sub(from.as_second()));
+    matches!(outcome.ending, Ending::Succeeded | Ending::Failed)
+        && took.is_some_and(|took| took > 0)
 }

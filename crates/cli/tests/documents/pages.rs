@@ -106,6 +106,16 @@ fn the_commands_of_the_page_on_restarts_succeed() {
 }
 
 #[test]
+fn the_commands_of_the_page_on_usage_succeed() {
+    play("usage.md", &[]);
+}
+
+#[test]
+fn the_commands_of_the_page_on_runs_succeed() {
+    play("runs.md", &[]);
+}
+
+#[test]
 fn the_commands_of_the_page_on_recordings_succeed() {
     play("recording.md", &[]);
 }

@@ -43,5 +43,6 @@ mod stores;
 mod sweeps;
 mod terminal;
 mod ui;
+mod usage;
 mod why;
 mod zenml;

@@ -108,6 +108,8 @@ causes! {
     Signal = "signal",
     /// It exceeded its memory limit.
     OutOfMemory = "out-of-memory",
+    /// The GPUs of the task were idle for longer than `idle_timeout`.
+    IdleGpu = "idle-gpu",
     /// The node evicted the pod.
     Evicted = "evicted",
     /// The run exceeded its timeout.
@@ -214,6 +216,7 @@ impl Cause {
                 | Self::LauncherMissing
                 | Self::InitFailed
                 | Self::OutOfMemory
+                | Self::IdleGpu
                 | Self::Evicted
                 | Self::Deadline
         )

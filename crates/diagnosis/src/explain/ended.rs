@@ -5,7 +5,7 @@ use super::{
     text::{last_line as last_of, or, short, with_message},
 };
 use crate::evidence::RunPod as _;
-use crate::names;
+use crate::{names, usage};
 use longshore_model::facts::{PodFacts, Terminated};
 
 /// Why a failed pod failed, and whether its command had started. `last_line` is the last
@@ -125,9 +125,19 @@ pub(super) fn container(
         let found = Explanation::new(Cause::OutOfMemory, cause, remedy);
         return (found.seen(seen), true);
     }
+    let (usage, message) = usage::split(&ended.message);
+    let idle = usage.and_then(|usage| usage.idle_end);
+    if let (usage::IDLE_EXIT_CODE, Some(seconds)) = (ended.exit_code, idle) {
+        let cause = format!("stopped: its GPUs were idle for {seconds} s (idle_timeout)");
+        let remedy = "find out what it waited for in its log; raise `idle_timeout` if it computes without GPUs for longer";
+        return (
+            Explanation::new(Cause::IdleGpu, cause, remedy).seen(seen),
+            true,
+        );
+    }
     // The bootstrap writes its error to the termination message and to the last line of its
     // log.
-    let said = [ended.message.as_str(), last_line.unwrap_or_default()];
+    let said = [message, last_line.unwrap_or_default()];
     let ours = said
         .into_iter()
         .find_map(|text| last_of(text).strip_prefix("longshore: "));

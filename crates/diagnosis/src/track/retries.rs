@@ -5,8 +5,13 @@ use std::collections::BTreeSet;
 use longshore_model::facts::PodFacts;
 
 use super::{Step, Track, finished};
-use crate::evidence::{JobEvidence, RunPod as _};
-use crate::{explain, names, outcome::Retry, role::RunRole};
+use crate::{
+    evidence::{JobEvidence, RunPod as _},
+    explain::{self, Cause},
+    names,
+    outcome::Retry,
+    role::RunRole,
+};
 
 /// The default backoff limit of a Job.
 const DEFAULT_BACKOFF_LIMIT: u32 = 6;
@@ -74,7 +79,8 @@ impl Track {
             return Vec::new();
         };
         let mut known = Vec::new();
-        if job.never_retries(pod) {
+        let cause = explain::failure(pod, None, &self.cluster).0.kind;
+        if job.never_retries(pod) && cause != Cause::IdleGpu {
             known.push("no_retry_exit_codes".to_owned());
         }
         let per_task = job

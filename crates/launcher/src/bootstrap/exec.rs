@@ -1,16 +1,27 @@
 //! Executes the command of a task.
 
-use std::{ffi::OsString, io, os::unix::process::CommandExt as _, path::Path};
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    os::unix::process::CommandExt as _,
+    path::Path,
+};
+
+use longshore_diagnosis::usage::IDLE_EXIT_CODE;
 
 use super::{
-    BootstrapError, Places, messages::with_termination_message, outputs::TaskOutputs,
-    prepare::prepare, supervise, terminal, together,
+    BootstrapError, Places,
+    messages::with_termination_message,
+    outputs::TaskOutputs,
+    prepare::{Prepared, prepare},
+    supervise, terminal, together,
+    usage::{Monitor, Subject},
 };
 
 /// Waits for the peers, sets the variables, and runs the command. Replaces this process,
-/// unless it is the first process of a container, has to upload outputs, or the task has a time
-/// limit or restarts together with the others: then it supervises the command and returns its
-/// exit code.
+/// unless it measures the container or is its first process, has to upload outputs, or the task
+/// has a time limit or restarts together with the others: then it supervises the command and
+/// returns its exit code.
 ///
 /// # Errors
 /// See [`BootstrapError`]. The error is also written to the termination message.
@@ -25,24 +36,30 @@ pub fn exec(command: &[OsString]) -> Result<i32, BootstrapError> {
         let name = command.first().map(|word| word.to_string_lossy());
         let name = name.unwrap_or_default().into_owned();
         let failed = |source| cannot_run(name.clone(), source, &places.work());
-        let is_supervised = supervise::is_first() || limit.is_some() || outputs.is_some();
+        let is_supervised = supervise::is_needed() || limit.is_some() || outputs.is_some();
+        if restarts.together.is_none() && !is_supervised {
+            return Err(failed(prepared.command.exec()));
+        }
+        let monitor = Monitor::start(subject(&prepared));
         let running = outputs.as_ref().map(TaskOutputs::upload_regularly);
         let ended = match &restarts.together {
             Some(together) => together::run(&mut prepared, together, failed),
-            None if is_supervised => {
+            None => {
                 let grace = prepared.grace();
-                let ended = supervise::run(&mut prepared.command, limit, grace);
-                ended.map_err(failed)
+                supervise::run(&mut prepared.command, limit, grace).map_err(failed)
             }
-            None => return Err(failed(prepared.command.exec())),
         };
+        let ends_idle = monitor.is_some_and(Monitor::finish);
         drop(running);
         if let Some(outputs) = &outputs
             && (ended.is_ok() || restarts.together.is_some())
         {
             outputs.upload_ended();
         }
-        let code = ended?;
+        let code = match ended? {
+            _ if ends_idle => IDLE_EXIT_CODE,
+            code => code,
+        };
         match limit.filter(|_| code == supervise::OVERDUE) {
             Some(limit) => Err(BootstrapError::Overdue {
                 seconds: limit.seconds,
@@ -51,6 +68,28 @@ pub fn exec(command: &[OsString]) -> Result<i32, BootstrapError> {
         }
     };
     with_termination_message(run())
+}
+
+/// What to measure of a task.
+fn subject(prepared: &Prepared) -> Subject {
+    let config = &prepared.config;
+    let own = config
+        .roles
+        .iter()
+        .find(|known| known.name == prepared.task.role);
+    let variable = |name: &str| {
+        let mut set = prepared.command.get_envs();
+        match set.find(|(key, _)| *key == name) {
+            Some((_, value)) => value.map(OsStr::to_owned),
+            None => std::env::var_os(name),
+        }
+    };
+    Subject {
+        accelerators: own.map_or(0, |own| own.accelerators),
+        idle: config.idle,
+        visible_devices: variable("CUDA_VISIBLE_DEVICES"),
+        path: variable("PATH"),
+    }
 }
 
 pub(super) fn cannot_run(command: String, source: io::Error, work: &Path) -> BootstrapError {

@@ -6,7 +6,7 @@ use std::{fs, io::Write as _};
 use super::BootstrapError;
 
 /// The termination message file of a container.
-const TERMINATION_MESSAGE: &str = "/dev/termination-log";
+pub(super) const TERMINATION_MESSAGE: &str = "/dev/termination-log";
 
 /// A line in the task's log.
 #[expect(clippy::print_stderr, reason = "the log of a task is its output")]

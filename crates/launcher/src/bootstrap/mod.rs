@@ -7,6 +7,7 @@ mod environment;
 mod error;
 mod exec;
 mod fetch;
+mod idle;
 mod install;
 mod messages;
 mod outputs;
@@ -19,6 +20,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod together;
+pub mod usage;
 
 pub use environment::{Environment, environment};
 pub use error::BootstrapError;

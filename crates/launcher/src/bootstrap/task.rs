@@ -5,9 +5,7 @@ use longshore_diagnosis::names::Task;
 use super::BootstrapError;
 
 /// Reads the variables of the container.
-pub(super) fn this_task(
-    variable: impl Fn(&str) -> Option<String>,
-) -> Result<Task, BootstrapError> {
+pub(super) fn this_task(variable: impl Fn(&str) -> Option<String>) -> Result<Task, BootstrapError> {
     let role = variable("LONGSHORE_ROLE").filter(|role| !role.is_empty());
     let role = role.ok_or_else(|| BootstrapError::Variable {
         name: "LONGSHORE_ROLE",

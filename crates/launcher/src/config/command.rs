@@ -31,15 +31,20 @@ impl Command {
 
 /// Checks that a process can be started with the command.
 pub(super) fn check(command: &[Text]) -> Result<(), ConfigError> {
+    check_words("command", command)
+}
+
+/// As [`check`], for a command with another name.
+pub(super) fn check_words(what: &'static str, command: &[Text]) -> Result<(), ConfigError> {
     if let Some(program) = command.first().filter(|program| program.is_empty()) {
         let rule = "its first word is the program to run";
-        return Err(invalid_at("command", program, rule));
+        return Err(invalid_at(what, program, rule));
     }
     match command.iter().find(|word| word.contains('\0')) {
         Some(word) => {
             let shown = word.replaced(word.replace('\0', "\u{fffd}"));
             let rule = "it contains a NUL character, which no argument can hold";
-            Err(invalid_at("command", &shown, rule))
+            Err(invalid_at(what, &shown, rule))
         }
         None => Ok(()),
     }

@@ -14,6 +14,7 @@ mod flags;
 mod keys;
 mod layers;
 mod located;
+mod notify;
 mod options;
 mod outputs;
 mod pod_spec;
@@ -36,7 +37,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use longshore_diagnosis::names::RunName;
 
-use crate::{caller::Caller, outputs::OutputRequest};
+use crate::{caller::Caller, outputs::OutputRequest, pod::IdleLimit};
 
 pub use cluster::{CONTEXT_ENV, ClusterChoice, ClusterSettings, KUBECONFIG_ENV, NamedContext};
 pub use command::Command;
@@ -113,12 +114,20 @@ pub struct RunSpec {
     pub allow_secrets: Vec<String>,
     /// The user's labels, added to every object.
     pub labels: BTreeMap<String, String>,
+    /// The run's tags, which can be changed later.
+    pub tags: BTreeMap<String, String>,
+    /// The note about the run, which can be changed later.
+    pub note: Option<String>,
+    /// The program and its arguments that the client runs when the run ends or waits.
+    pub notify: Vec<String>,
     /// The user's annotations, added to every object.
     pub annotations: BTreeMap<String, String>,
     /// Whether pods meet the Pod Security Standard `restricted`.
     pub restricted: bool,
     /// Whether to pack and upload the folder.
     pub code: bool,
+    /// When to end a task because its GPUs are idle.
+    pub idle: Option<IdleLimit>,
     /// The workload that the roles become.
     pub workload: Workload,
     /// The combinations, each of which is a task of the only role, if the run is a sweep.

@@ -11,11 +11,14 @@ use std::{collections::BTreeMap, path::PathBuf};
 use clap::builder::TypedValueParser as _;
 use serde::{Deserialize, Deserializer};
 
-#[cfg(feature = "clap")]
-use super::values::pair;
 use super::{
     Command, EnvFrom, Located, Scalar, SweepEntry, Template, Text, Toleration, Variable, Volume,
     sweep_entry,
+};
+#[cfg(feature = "clap")]
+use super::{
+    ConfigError,
+    values::{pair, tag},
 };
 
 /// Options of the whole run.
@@ -125,6 +128,12 @@ pub struct RunOptions {
     /// How long a task waits until its peers' names resolve.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub peer_timeout: Option<Text>,
+    /// End tasks whose GPUs are idle for this time, as in 30m
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", display_order = 7))]
+    pub idle_timeout: Option<Text>,
+    /// Up to this utilisation in percent, a GPU is idle; 5 by default.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub idle_gpu_percent: Option<Located<u32>>,
     /// Time to keep the run's objects after it ends, as in 7d
     #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", display_order = 8))]
     pub ttl: Option<Text>,
@@ -184,6 +193,33 @@ pub struct RunOptions {
     )]
     #[serde(deserialize_with = "entries")]
     pub labels: Vec<(Text, Text)>,
+    /// Tag the run, for `longshore runs --tag`; can be repeated
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "tag",
+            value_name = "KEY[=VALUE]",
+            value_parser = |text: &str| Ok::<_, ConfigError>(tag(text)),
+            display_order = 9
+        )
+    )]
+    #[serde(deserialize_with = "entries")]
+    pub tags: Vec<(Text, Text)>,
+    /// Note about the run, which `longshore note` shows and changes
+    #[cfg_attr(feature = "clap", arg(long, value_name = "TEXT", display_order = 10))]
+    pub note: Option<Text>,
+    /// Program to run on this machine when the followed run ends or waits, with the state in
+    /// LONGSHORE_STATE; in longshore.toml, a list with arguments
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "PROGRAM",
+            value_parser = |text: &str| Ok::<_, ConfigError>(Command::Line(text.to_owned())),
+            display_order = 11
+        )
+    )]
+    pub notify: Option<Command>,
     /// Annotations of every object of the run.
     #[cfg_attr(feature = "clap", arg(skip))]
     #[serde(deserialize_with = "entries")]

@@ -48,6 +48,11 @@ pub(super) fn resolve(
             "a JobSet that restarts all tasks does so after any exit code: remove it, or `jobset`";
         return Err(invalid_at("no_retry_exit_codes", code, rule));
     }
+    if let (true, Some(timeout)) = (whole_run, options.value(|run| &run.idle_timeout)) {
+        let rule = "a task that it ends would restart all tasks (`restart = \"run\"`): remove one of \
+                    them";
+        return Err(invalid_at("idle_timeout", timeout, rule));
+    }
     let checkpoint_dir = options.value(|run| &run.checkpoint_dir);
     if let Some(folder) = checkpoint_dir {
         check_folder(folder, roles)?;

@@ -35,6 +35,8 @@ use super::{
 /// timeout = "2h"
 /// start_timeout = "10m"
 /// peer_timeout = "5m"
+/// idle_timeout = "30m"          # end tasks whose GPUs are idle for this time
+/// idle_gpu_percent = 5          # up to this utilisation, a GPU is idle
 /// ttl = "7d"
 /// ignore = ["data/", "*.ckpt"]
 /// code = true
@@ -55,6 +57,8 @@ use super::{
 /// output_file_limit = 10000     # of each task
 /// outputs_claim = "results"     # PersistentVolumeClaim for them, instead of the store
 /// outputs_every = "10m"         # keep those of running tasks, too
+/// note = "smaller batches"      # about the run; `longshore note` changes it
+/// notify = ["notify-send", "run ended"]  # on this machine, when the followed run ends or waits
 /// priority_class = "low"
 /// shared_memory = "8Gi"         # size of /dev/shm
 /// termination_grace = "2m"      # between SIGTERM and SIGKILL
@@ -95,7 +99,10 @@ use super::{
 /// team = "a"
 ///
 /// [annotations]
-/// note = "…"
+/// "example.com/owner" = "…"
+///
+/// [tags]
+/// dataset = "v2"
 ///
 /// [roles.worker]
 /// count = 2

@@ -40,6 +40,13 @@ pub(super) fn pair(flag: &str, text: &str) -> Result<(Text, Text), ConfigError> 
     }
 }
 
+/// Parses `KEY=VALUE`, or `KEY` for a tag without a value.
+#[cfg(feature = "clap")]
+pub(super) fn tag(text: &str) -> (Text, Text) {
+    let (key, value) = text.split_once('=').unwrap_or((text, ""));
+    (key.into(), value.into())
+}
+
 /// A string, number or boolean: users write all of them for variables and quantities.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged, expecting = "a string, a number, true or false")]

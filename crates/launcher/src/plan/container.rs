@@ -27,6 +27,10 @@ impl Planner<'_> {
         // The folder in which the command runs, so that exec and cp also start there.
         main.working_dir = self.bundle.map(|_| names::WORK.to_owned());
         input(self.spec.input, &mut main);
+        if self.spec.caller.is_some() {
+            // The embedded cluster has no /dev/termination-log.
+            main.termination_message_path = Some(names::TERMINATION_FILE.to_owned());
+        }
         main.resources = resources::of_command(role);
         add(&mut main.env, self.earlier_attempts());
         let pods = &role.pods;

@@ -39,6 +39,15 @@ impl Planner<'_> {
         if let Some(queue) = &self.spec.queue {
             own.insert(names::QUEUE.to_owned(), queue.clone());
         }
+        let tags = self.spec.tags.iter();
+        own.extend(tags.map(|(key, value)| (format!("{}{key}", names::TAG_PREFIX), value.clone())));
+        let mut noted = annotations.clone();
+        noted.extend(
+            self.spec
+                .note
+                .iter()
+                .map(|note| (names::NOTE.to_owned(), note.clone())),
+        );
         let count = int32("count of a role", role.count.into())?;
         let sweep = self.spec.sweep.as_ref();
         let parallelism = match sweep {
@@ -63,7 +72,7 @@ impl Planner<'_> {
         let template = PodTemplateSpec {
             metadata: Some(ObjectMeta {
                 labels: Some(labels),
-                annotations: Some(annotations.clone()),
+                annotations: Some(annotations),
                 ..ObjectMeta::default()
             }),
             spec: Some(self.pod_spec(role)?),
@@ -73,7 +82,7 @@ impl Planner<'_> {
                 name: Some(self.run.job(&role.name)),
                 namespace: Some(self.namespace.to_owned()),
                 labels: Some(own),
-                annotations: Some(annotations),
+                annotations: Some(noted),
                 ..ObjectMeta::default()
             },
             spec: Some(JobSpec {

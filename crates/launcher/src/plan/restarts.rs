@@ -4,7 +4,7 @@ use longshore_client::k8s_openapi::api::batch::v1::{
     PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement,
     PodFailurePolicyOnPodConditionsPattern, PodFailurePolicyRule,
 };
-use longshore_diagnosis::names;
+use longshore_diagnosis::{names, usage::IDLE_EXIT_CODE};
 
 use super::Planner;
 use crate::{
@@ -49,36 +49,54 @@ impl Planner<'_> {
     /// its node was drained or lost, or its room was given to others. It restarts the task only
     /// if the user allows restarts at all.
     pub(super) fn pod_failure_policy(&self) -> Option<PodFailurePolicy> {
-        if self.spec.retries == 0 {
-            return None;
+        let mut rules = Vec::new();
+        // A task that was ended because its GPUs were idle would be idle again.
+        if self.spec.idle.is_some() {
+            rules.push(self.never_again(vec![IDLE_EXIT_CODE]));
         }
-        let disrupted = PodFailurePolicyOnPodConditionsPattern {
+        if self.spec.retries > 0 {
+            rules.push(self.disrupted());
+            let codes = &self.spec.restarts.no_retry_exit_codes;
+            if !codes.is_empty() {
+                rules.push(self.never_again(codes.iter().map(|code| i32::from(*code)).collect()));
+            }
+        }
+        (!rules.is_empty()).then_some(PodFailurePolicy { rules })
+    }
+
+    /// Pods that were disrupted do not count.
+    fn disrupted(&self) -> PodFailurePolicyRule {
+        let condition = PodFailurePolicyOnPodConditionsPattern {
             type_: names::DISRUPTION_TARGET.to_owned(),
             status: Some("True".to_owned()),
         };
-        let by_set = self.is_restarted_by_set();
-        let mut rules = vec![PodFailurePolicyRule {
+        let action = match self.is_restarted_by_set() {
             // The JobSet restarts all tasks when a Job has failed for this reason.
-            action: if by_set { "FailJob" } else { "Ignore" }.to_owned(),
-            on_pod_conditions: Some(vec![disrupted]),
+            true => "FailJob",
+            false => "Ignore",
+        };
+        PodFailurePolicyRule {
+            action: action.to_owned(),
+            on_pod_conditions: Some(vec![condition]),
             ..PodFailurePolicyRule::default()
-        }];
-        let codes = &self.spec.restarts.no_retry_exit_codes;
-        if !codes.is_empty() {
-            let ends = match self.spec.sweep {
-                Some(_) => "FailIndex",
-                None => "FailJob",
-            };
-            rules.push(PodFailurePolicyRule {
-                action: ends.to_owned(),
-                on_exit_codes: Some(PodFailurePolicyOnExitCodesRequirement {
-                    container_name: Some(names::MAIN.to_owned()),
-                    operator: "In".to_owned(),
-                    values: codes.iter().map(|code| i32::from(*code)).collect(),
-                }),
-                ..PodFailurePolicyRule::default()
-            });
         }
-        Some(PodFailurePolicy { rules })
+    }
+
+    /// Tasks that end with these exit codes are not restarted. They do not end the other
+    /// combinations of a sweep.
+    fn never_again(&self, codes: Vec<i32>) -> PodFailurePolicyRule {
+        let action = match self.spec.sweep {
+            Some(_) => "FailIndex",
+            None => "FailJob",
+        };
+        PodFailurePolicyRule {
+            action: action.to_owned(),
+            on_exit_codes: Some(PodFailurePolicyOnExitCodesRequirement {
+                container_name: Some(names::MAIN.to_owned()),
+                operator: "In".to_owned(),
+                values: codes,
+            }),
+            ..PodFailurePolicyRule::default()
+        }
     }
 }

@@ -44,6 +44,7 @@ impl Planner<'_> {
             scheduled: self.is_scheduled(),
             sweep: self.spec.sweep.as_ref().map(|spec| spec.sweep.clone()),
             restarts: self.pod_restarts(),
+            idle: self.spec.idle,
         };
         let text = serde_json::to_vec(&config).map_err(PlanError::Config)?;
         let metadata = ObjectMeta {

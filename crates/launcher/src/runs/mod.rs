@@ -2,12 +2,14 @@
 
 mod code;
 mod error;
+mod filter;
 mod name;
 pub mod objects;
 mod pods;
 mod schedule;
 mod stop;
 mod summary;
+mod tags;
 mod task;
 mod task_pod;
 mod watch;
@@ -27,11 +29,13 @@ use serde::de::DeserializeOwned;
 
 pub use code::{CodePlace, code_place};
 pub use error::RunsError;
+pub use filter::{FilterError, RunFilter, RunOrder, STATE_FILTERS, StateFilter};
 pub use name::{LAST, pick};
 pub use pods::WatchedPods;
 pub use schedule::ScheduleSummary;
 pub(crate) use stop::{Decided, stop_decided};
 pub use stop::{cancel, remove, stop_leftovers, stop_with_cluster};
+pub use tags::{set_note, set_tags};
 pub use task::TaskError;
 pub use task_pod::TaskPod;
 pub use watch::{RunPods, WatchedRuns};
@@ -58,6 +62,17 @@ pub enum RunState {
 }
 
 impl RunState {
+    /// All states.
+    pub const ALL: &[Self] = &[
+        Self::Pending,
+        Self::Running,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Cancelled,
+        Self::Scheduled,
+        Self::Paused,
+    ];
+
     /// The name of the state.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -101,6 +116,10 @@ pub struct RunSummary {
     pub bundle: Option<String>,
     /// The user's labels.
     pub labels: BTreeMap<String, String>,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+    /// Its note.
+    pub note: Option<String>,
     /// Its exit code, if it has ended and the code is known.
     pub exit_code: Option<i32>,
     /// How it ended, if it has.

@@ -100,6 +100,8 @@ mod tests {
             command: Vec::new(),
             bundle: None,
             labels: Default::default(),
+            tags: Default::default(),
+            note: None,
             exit_code: None,
             outcome: None,
             succeeded: (0, 1),

@@ -78,6 +78,8 @@ fn of(one: &CronJobEvidence, run: &str, now: Timestamp) -> Option<RunSummary> {
         command: summary::command(meta),
         bundle: annotation(names::BUNDLE),
         labels: super::user_labels(meta),
+        tags: super::tags::of(meta),
+        note: annotation(names::NOTE),
         exit_code: None,
         outcome: None,
         succeeded: (0, 0),

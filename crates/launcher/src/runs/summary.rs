@@ -188,6 +188,8 @@ fn summary(
         command: command(&first.metadata),
         bundle: annotation(names::BUNDLE),
         labels: super::user_labels(&first.metadata),
+        tags: super::tags::of(&first.metadata),
+        note: annotation(names::NOTE),
         exit_code: seen.outcome.as_ref().map(|outcome| outcome.exit_code),
         outcome: seen.outcome,
         succeeded: (succeeded, total),

@@ -21,6 +21,7 @@ use crate::{
     cluster_evidence::{self, Query},
     kueue, queries,
     run::Run,
+    usage::{self, Detail},
 };
 
 /// The timeout of optional queries.
@@ -71,6 +72,8 @@ pub struct Why {
     pub exit_code: Option<i32>,
     /// One cause and one remedy, if something is wrong.
     pub explanation: Option<Explanation>,
+    /// What else is noticeable: GPUs that are not used.
+    pub notes: Vec<String>,
     /// What could not be read, and why.
     pub unseen: Vec<String>,
 }
@@ -109,7 +112,22 @@ pub fn why<'a>(
     run: &'a Run,
 ) -> BoxFuture<'a, Result<Why, longshore_client::Error>> {
     // Boxed, so that this crate compiles the future, not each crate that awaits it.
-    Box::pin(query_and_explain(cluster, run))
+    Box::pin(async move {
+        let mut why = query_and_explain(cluster, run).await?;
+        if why.state == State::Running {
+            why.notes = idle_gpus(cluster, run).await;
+        }
+        Ok(why)
+    })
+}
+
+/// GPUs of the run that are not used, as far as it can be found out.
+async fn idle_gpus(cluster: &Cluster, run: &Run) -> Vec<String> {
+    let usage = usage::of_run(cluster, run, Detail::Current);
+    match tokio::time::timeout(QUERY_TIMEOUT, usage).await {
+        Ok(Ok(usage)) => usage::idle_gpus(&usage.tasks),
+        _ => Vec::new(),
+    }
 }
 
 async fn query_and_explain(cluster: &Cluster, run: &Run) -> Result<Why, longshore_client::Error> {
@@ -230,6 +248,7 @@ fn diagnose(run: &Run, evidence: &RunEvidence, now: Timestamp) -> Why {
         restarts,
         exit_code,
         explanation,
+        notes: Vec::new(),
         unseen: evidence.unseen.clone(),
     };
     if let Some(outcome) = outcome {

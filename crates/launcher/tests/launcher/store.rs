@@ -84,6 +84,7 @@ fn fetch(info: &BundleInfo) -> Result<tempfile::TempDir, BootstrapError> {
         scheduled: false,
         sweep: None,
         restarts: Default::default(),
+        idle: None,
         roles: vec![PodRole {
             name: "main".into(),
             tasks: vec!["localhost:1".into()],

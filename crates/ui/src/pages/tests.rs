@@ -38,6 +38,8 @@ fn run(state: RunState) -> RunSummary {
         command: vec![EVIL.to_owned()],
         bundle: None,
         labels: [(EVIL.to_owned(), EVIL.to_owned())].into(),
+        tags: [(EVIL.to_owned(), EVIL.to_owned())].into(),
+        note: Some(EVIL.to_owned()),
         exit_code: Some(3),
         outcome: None,
         succeeded: (0, 2),

@@ -101,6 +101,7 @@ async fn follow_run(
     let mut how = How {
         format: args.output,
         on_interrupt: args.on_interrupt,
+        notify: spec.notify.clone(),
         ..How::default()
     };
     let sending = match spec.input {

@@ -2,7 +2,7 @@
 
 mod everywhere;
 
-use std::{process::ExitCode, time::Duration};
+use std::{collections::BTreeMap, process::ExitCode, time::Duration};
 
 use clap::Args;
 use longshore::{
@@ -10,14 +10,17 @@ use longshore::{
     client::Cluster,
     launcher::{
         RunName, RunSummary,
-        runs::{self as history, WatchedRuns},
+        config::duration,
+        runs::{self as history, FilterError, RunFilter, RunOrder, StateFilter, WatchedRuns},
+        tag::parse_tag,
+        terminal_text::escaped,
     },
 };
 use serde_json::{Value, json};
 
 use crate::{
     config,
-    error::{Error, Result},
+    error::{Error, Kind, Result},
     output::{self, Format},
     select,
     target::{self, ClusterArgs},
@@ -26,14 +29,19 @@ use crate::{
 
 /// Changes within this time are printed together.
 const SETTLE: Duration = Duration::from_millis(100);
+/// The maximum length of a note in the table, in characters.
+const LONGEST_NOTE: usize = 40;
 
 /// List runs and schedules, newest first
 ///
-/// For a schedule, the list shows its cron expression instead of tasks.
+/// For a schedule, the list shows its cron expression instead of tasks. Options that filter
+/// can be combined: the list has the runs that match all of them.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore runs
   longshore runs --watch
+  longshore runs --state failed --since 2d
+  longshore runs --tag dataset=v2 --name 'digits-*' --sort took
   longshore runs -l team=vision
   longshore runs -A --output json
   longshore runs --all-contexts")]
@@ -41,6 +49,31 @@ pub(crate) struct RunsArgs {
     /// Filter by labels, as in team=vision,tier!=test
     #[arg(long, short = 'l', value_name = "SELECTOR")]
     selector: Option<String>,
+    /// Filter by state: active, finished, pending, running, succeeded, failed, cancelled,
+    /// scheduled or paused; several are separated by commas
+    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = state)]
+    state: Vec<StateFilter>,
+    /// Filter by tag; KEY alone for any value; can be repeated
+    #[arg(long, value_name = "KEY[=VALUE]", value_parser = tag)]
+    tag: Vec<(String, Option<String>)>,
+    /// Filter by name: a quoted pattern with * and ?
+    #[arg(long, value_name = "PATTERN")]
+    name: Option<String>,
+    /// Only runs that were created within this time, as in 2d or 90m
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Order of the list
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "ORDER",
+        conflicts_with = "watch"
+    )]
+    sort: Sort,
+    /// At most this number of runs, after sorting
+    #[arg(long, value_name = "N", conflicts_with = "watch")]
+    limit: Option<usize>,
     /// After listing, print a row each time a run changes, until Ctrl-C
     #[arg(long, short)]
     watch: bool,
@@ -61,6 +94,65 @@ pub(crate) struct RunsArgs {
     cluster: ClusterArgs,
 }
 
+/// Orders of the list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Sort {
+    /// Newest first
+    #[default]
+    Created,
+    /// Last finished first, then active runs
+    Finished,
+    /// By name
+    Name,
+    /// By state
+    State,
+    /// Longest first, then active runs
+    Took,
+}
+
+impl From<Sort> for RunOrder {
+    fn from(sort: Sort) -> Self {
+        match sort {
+            Sort::Created => Self::Created,
+            Sort::Finished => Self::Finished,
+            Sort::Name => Self::Name,
+            Sort::State => Self::State,
+            Sort::Took => Self::Took,
+        }
+    }
+}
+
+fn state(text: &str) -> std::result::Result<StateFilter, FilterError> {
+    text.parse()
+}
+
+fn tag(text: &str) -> std::result::Result<(String, Option<String>), String> {
+    let (key, value) = parse_tag(text)?;
+    Ok((key, text.contains('=').then_some(value)))
+}
+
+impl RunsArgs {
+    fn filter(&self, now: jiff::Timestamp) -> Result<RunFilter> {
+        let since = self.since.as_deref().map(|text| {
+            let span = duration("--since", text)
+                .map_err(|error| Error::from_source(Kind::Usage, &error))?;
+            let before = now.checked_sub(span);
+            before.map_err(|error| Error::usage(format!("--since {text}: {error}")))
+        });
+        let filter = RunFilter {
+            states: self.state.clone(),
+            since: since.transpose()?,
+            tags: self.tag.clone(),
+            ..RunFilter::default()
+        };
+        let Some(pattern) = &self.name else {
+            return Ok(filter);
+        };
+        let wrong = |error: FilterError| Error::usage(format!("--name: {error}"));
+        filter.named(pattern).map_err(wrong)
+    }
+}
+
 pub(crate) async fn runs(args: RunsArgs) -> Result<ExitCode> {
     let selector = match &args.selector {
         Some(text) => select::labels(text)?,
@@ -73,13 +165,14 @@ pub(crate) async fn runs(args: RunsArgs) -> Result<ExitCode> {
         };
         return result.map(|()| ExitCode::SUCCESS);
     }
+    let filter = args.filter(jiff::Timestamp::now())?;
     let target = args.cluster.open(&config::here()?).await?;
     let namespace = target::namespace(args.namespace.as_deref(), target.cluster());
     let namespace = (!args.all_namespaces).then_some(namespace);
     let result = match args.watch {
-        false => show(target.cluster(), namespace, &selector, &args).await,
+        false => show(target.cluster(), namespace, (&selector, &filter), &args).await,
         true => tokio::select! {
-            result = watch(target.cluster(), namespace, &selector, &args) => result,
+            result = watch(target.cluster(), namespace, (&selector, &filter), &args) => result,
             _ = tokio::signal::ctrl_c() => Ok(()),
         },
     };
@@ -90,14 +183,22 @@ pub(crate) async fn runs(args: RunsArgs) -> Result<ExitCode> {
 async fn show(
     cluster: &Cluster,
     namespace: Option<&str>,
-    selector: &LabelSelector,
+    (selector, filter): (&LabelSelector, &RunFilter),
     args: &RunsArgs,
 ) -> Result<()> {
-    let found = history::list_matching(cluster, namespace, selector).await?;
+    let mut found = history::list_matching(cluster, namespace, selector).await?;
+    found.retain(|run| filter.matches(run));
+    RunOrder::from(args.sort).sort(&mut found);
+    let all = found.len();
+    found.truncate(args.limit.unwrap_or(all));
     match args.output {
         Format::Table | Format::Wide => {
             let rows = found.iter().map(|run| row(run, args));
-            output::table(&header(args), rows.collect(), nothing(args));
+            output::table(&header(args), rows.collect(), nothing(args, filter));
+            if found.len() < all {
+                let more = (all - found.len()) as u64;
+                ui::note(format!("{} not shown (--limit)", ui::count(more, "run")));
+            }
         }
         Format::Name => found.iter().for_each(|run| ui::line(run.run.name.as_str())),
         Format::Json | Format::Yaml => {
@@ -108,10 +209,11 @@ async fn show(
     Ok(())
 }
 
-fn nothing(args: &RunsArgs) -> &'static str {
-    match args.selector {
-        Some(_) => "No runs match the selector.",
-        None => "No runs.",
+fn nothing(args: &RunsArgs, filter: &RunFilter) -> &'static str {
+    match (&args.selector, filter.is_empty()) {
+        (Some(_), true) => "No runs match the selector.",
+        (_, false) => "No runs match.",
+        (None, true) => "No runs.",
     }
 }
 
@@ -119,7 +221,7 @@ fn nothing(args: &RunsArgs) -> &'static str {
 async fn watch(
     cluster: &Cluster,
     namespace: Option<&str>,
-    selector: &LabelSelector,
+    (selector, filter): (&LabelSelector, &RunFilter),
     args: &RunsArgs,
 ) -> Result<()> {
     let mut watched = WatchedRuns::start(cluster, namespace, selector).await?;
@@ -127,7 +229,7 @@ async fn watch(
     let mut widths = Widths::default();
     if matches!(args.output, Format::Table | Format::Wide) {
         let header = header(args).iter().map(|&cell| cell.to_owned()).collect();
-        let rows = watched.now()?;
+        let rows = now(&watched, filter)?;
         let rows = std::iter::once(header).chain(rows.iter().map(|run| row(run, args)));
         let rows: Vec<Vec<String>> = rows.collect();
         // Existing rows are aligned; later ones widen the columns.
@@ -137,7 +239,7 @@ async fn watch(
         }
     }
     loop {
-        let now = watched.now()?;
+        let now = now(&watched, filter)?;
         // Oldest first, so that the newest change is the last line.
         for run in now.iter().rev().filter(|run| !is_shown(run, &shown)) {
             report("MODIFIED", run, args, &mut widths)?;
@@ -153,6 +255,13 @@ async fn watch(
         }
         tokio::time::sleep(SETTLE).await;
     }
+}
+
+/// The current runs that match.
+fn now(watched: &WatchedRuns, filter: &RunFilter) -> Result<Vec<RunSummary>> {
+    let mut runs = watched.now()?;
+    runs.retain(|run| filter.matches(run));
+    Ok(runs)
 }
 
 fn same(one: &RunSummary, other: &RunSummary) -> bool {
@@ -212,7 +321,7 @@ fn header(args: &RunsArgs) -> Vec<&'static str> {
         header.insert(0, "NAMESPACE");
     }
     if args.output == Format::Wide {
-        header.extend(["RESTARTS", "LABELS", "CODE", "COMMAND"]);
+        header.extend(["RESTARTS", "TAGS", "LABELS", "CODE", "COMMAND", "NOTE"]);
     }
     header
 }
@@ -243,20 +352,38 @@ fn row(run: &RunSummary, args: &RunsArgs) -> Vec<String> {
         row.insert(0, run.run.namespace.clone());
     }
     if args.output == Format::Wide {
-        let labels = run
-            .labels
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"));
-        let labels: Vec<String> = labels.collect();
         row.push(run.restarts.to_string());
-        row.push(match labels.is_empty() {
-            true => "-".to_owned(),
-            false => labels.join(","),
-        });
+        row.extend([pairs(&run.tags), pairs(&run.labels)]);
         let bundle = run.bundle.as_deref().unwrap_or("-");
         row.extend([bundle.chars().take(12).collect(), run.command.join(" ")]);
+        row.push(short_note(run.note.as_deref()));
     }
     row
+}
+
+/// `a=1,b=2`, or `-`. A tag without a value is its key.
+fn pairs(pairs: &BTreeMap<String, String>) -> String {
+    let pairs = pairs.iter().map(|(key, value)| match value.is_empty() {
+        true => key.clone(),
+        false => format!("{key}={value}"),
+    });
+    let pairs: Vec<String> = pairs.collect();
+    match pairs.is_empty() {
+        true => "-".to_owned(),
+        false => pairs.join(","),
+    }
+}
+
+/// The begin of the first line of a note, or `-`.
+fn short_note(note: Option<&str>) -> String {
+    let Some(line) = note.and_then(|note| note.lines().next()) else {
+        return "-".to_owned();
+    };
+    let begin: String = line.chars().take(LONGEST_NOTE).collect();
+    match note.is_some_and(|note| note.len() > begin.len()) {
+        true => format!("{}…", escaped(&begin)),
+        false => escaped(&begin).to_string(),
+    }
 }
 
 fn value(run: &RunSummary) -> Value {
@@ -279,6 +406,8 @@ fn value(run: &RunSummary) -> Value {
         "restarts": run.restarts,
         "roles": roles,
         "labels": run.labels,
+        "tags": run.tags,
+        "note": run.note,
         "command": run.command,
         "bundle": run.bundle,
         "schedule": run.schedule,

@@ -9,11 +9,13 @@ mod supervised;
 use std::{
     io,
     os::unix::process::CommandExt as _,
+    path::Path,
     process::Command,
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     time::{Duration, Instant},
 };
 
+use longshore_diagnosis::names;
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::{
     consts::signal::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH},
@@ -34,6 +36,26 @@ const FORWARDED: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,
 #[must_use]
 pub fn is_first() -> bool {
     std::process::id() == 1
+}
+
+/// Whether this process supervises the command: as the first process of its container, or in a
+/// container of the embedded cluster, whose first process is the node's, and which has no
+/// terminal that the command would have to be given.
+pub(super) fn is_needed() -> bool {
+    is_first() || is_embedded() && !terminal::is_there()
+}
+
+/// Whether this is a container of the embedded cluster with processes of its own.
+fn is_embedded() -> bool {
+    let own = std::fs::read_link("/proc/self").ok();
+    let has_proc =
+        own.is_some_and(|own| own.as_os_str() == std::process::id().to_string().as_str());
+    has_proc && Path::new(names::TERMINATION_FILE).is_file()
+}
+
+/// Whether all processes in `/proc` belong to this container.
+pub(super) fn has_namespace() -> bool {
+    is_first() || is_embedded()
 }
 
 /// Runs a command to its end: forwards signals, reaps orphaned processes, and returns the

@@ -48,6 +48,7 @@ fn pod(roles: Vec<PodRole>) -> Pod {
         scheduled: false,
         sweep: None,
         restarts: PodRestarts::default(),
+        idle: None,
         roles,
         peer_timeout: 0,
         bundle: Some(PodBundle {

@@ -8,11 +8,15 @@ use super::{
     ConfigError, DEFAULT_PORT, Flags, Input, Located, PUBLISHED_LAUNCHER_IMAGE, RunOptions,
     RunSpec, Settings, Text, Workload,
     layers::Layers,
-    restarts, role, sweep,
+    notify, restarts, role, sweep,
     values::{check_image, duration_at, invalid_at},
     workload,
 };
-use crate::store::{FORMS, Store, StoreError};
+use crate::{
+    pod::IdleLimit,
+    store::{FORMS, Store, StoreError},
+    tag::{check_note, check_tag},
+};
 
 /// The pull policies that Kubernetes knows.
 const PULL_POLICIES: [&str; 3] = ["Always", "Never", "IfNotPresent"];
@@ -93,8 +97,16 @@ fn resolve_options(
         ignore: options.entries(|run| &run.ignore).cloned().collect(),
         allow_secrets: options.entries(|run| &run.allow_secrets).cloned().collect(),
         labels,
+        tags: tags(options)?,
+        note: note(options)?,
+        notify: options
+            .value(|run| &run.notify)
+            .map(notify::words)
+            .transpose()?
+            .unwrap_or_default(),
         annotations,
         restricted: options.any(|run| run.restricted),
+        idle: idle(options)?,
         code: !options.any(|run| run.code == Some(false)),
         workload,
         sweep,
@@ -146,6 +158,51 @@ fn labels<const N: usize>(
     Ok(labels
         .map(|(key, value)| (key.to_string(), value.to_string()))
         .collect())
+}
+
+fn tags<const N: usize>(
+    options: Layers<'_, RunOptions, N>,
+) -> Result<BTreeMap<String, String>, ConfigError> {
+    let mut tags = BTreeMap::new();
+    for (key, value) in options.entries(|run| &run.tags) {
+        check_tag(key, value).map_err(|rule| invalid_at("tag", key, rule))?;
+        tags.insert(key.to_string(), value.to_string());
+    }
+    Ok(tags)
+}
+
+fn note<const N: usize>(options: Layers<'_, RunOptions, N>) -> Result<Option<String>, ConfigError> {
+    let Some(note) = options.value(|run| &run.note) else {
+        return Ok(None);
+    };
+    let begin: String = note.chars().take(20).collect();
+    check_note(note).map_err(|rule| invalid_at("note", &note.replaced(begin), rule))?;
+    Ok(Some(note.to_string()))
+}
+
+/// The default of `idle_gpu_percent`.
+const DEFAULT_IDLE_PERCENT: u32 = 5;
+
+fn idle<const N: usize>(
+    options: Layers<'_, RunOptions, N>,
+) -> Result<Option<IdleLimit>, ConfigError> {
+    let percent = options.value(|run| &run.idle_gpu_percent);
+    if let Some(percent) = percent.filter(|percent| ***percent >= 100) {
+        return Err(invalid_at("idle_gpu_percent", percent, "use 0 to 99"));
+    }
+    let Some(timeout) = options.value(|run| &run.idle_timeout) else {
+        return match percent {
+            Some(percent) => {
+                let rule = "it also needs idle_timeout";
+                Err(invalid_at("idle_gpu_percent", percent, rule))
+            }
+            None => Ok(None),
+        };
+    };
+    Ok(Some(IdleLimit {
+        seconds: duration_at("idle_timeout", timeout)?.as_secs(),
+        percent: percent.map_or(DEFAULT_IDLE_PERCENT, |percent| **percent),
+    }))
 }
 
 fn annotations<const N: usize>(

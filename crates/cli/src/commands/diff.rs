@@ -1,0 +1,126 @@
+//! `longshore diff`: compares two runs.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+use longshore::{
+    client::Cluster,
+    launcher::{
+        compare::{self, Comparison},
+        runs,
+    },
+};
+
+use crate::{
+    complete, config,
+    error::Result,
+    output::{self, Format},
+    target::{self, ClusterArgs},
+    ui,
+};
+
+/// Compare two runs: results, options, environment and code
+///
+/// Prints what differs: the result and what the tasks used; options, tags and labels; names of
+/// environment variables, whose values are secret; and a unified diff of the code's text files,
+/// of at most 2000 lines. Exits with 0 also if the runs differ.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  longshore diff digits-x7k2p last
+  longshore diff digits-x7k2p last --no-code
+  longshore diff digits-x7k2p last --output json")]
+pub(crate) struct DiffArgs {
+    /// Run: its name, a prefix of it, or `last`
+    #[arg(value_name = "RUN", add = ArgValueCompleter::new(complete::runs))]
+    one: String,
+    /// Run to compare it with
+    #[arg(value_name = "OTHER", add = ArgValueCompleter::new(complete::runs))]
+    other: String,
+    /// Print the names of files that differ without their lines
+    #[arg(long)]
+    no_code: bool,
+    /// Output format
+    #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
+    output: DiffFormat,
+    /// Namespace [default: that of the context]
+    #[arg(long, short)]
+    namespace: Option<String>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// Output formats of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+enum DiffFormat {
+    /// Human-readable text.
+    #[default]
+    Text,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+pub(crate) async fn diff(args: DiffArgs) -> Result<ExitCode> {
+    let target = args.cluster.open(&config::here()?).await?;
+    let result = query(target.cluster(), &args).await;
+    target.close().await?;
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+async fn query(cluster: &Cluster, args: &DiffArgs) -> Result<()> {
+    let namespace = target::namespace(args.namespace.as_deref(), cluster);
+    let one = runs::find_made(cluster, namespace, &args.one).await?;
+    let other = runs::find_made(cluster, namespace, &args.other).await?;
+    let comparison = compare::compare(cluster, &one, &other).await?;
+    match args.output {
+        DiffFormat::Text => print(&comparison, args.no_code),
+        DiffFormat::Json => output::value(Format::Json, &comparison)?,
+        DiffFormat::Yaml => output::value(Format::Yaml, &comparison)?,
+    }
+    Ok(())
+}
+
+fn print(comparison: &Comparison, no_code: bool) {
+    let paint = ui::Paint::stdout();
+    let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    let changes = comparison.results.iter().chain(&comparison.options);
+    let rows = changes.map(|change| {
+        let [one, other] = &change.values;
+        vec![change.name.clone(), or_none(one), or_none(other)]
+    });
+    let [one, other] = &comparison.runs;
+    let none = "The results and options are equal.";
+    output::table(&["", one, other], rows.collect(), none);
+    for variable in &comparison.environment {
+        let (role, name) = (&variable.role, &variable.name);
+        ui::line(format!("{role}: variable {name} {}", variable.change));
+    }
+    match comparison.same_code {
+        Some(true) => ui::line("The code is the same."),
+        Some(false) if comparison.files.is_empty() => ui::line("The code differs."),
+        Some(false) => {}
+        None => ui::line("Only one of the runs has code."),
+    }
+    for file in &comparison.files {
+        ui::line(paint.bold(&format!("{} {}", file.change, file.path)));
+        if no_code {
+            continue;
+        }
+        for line in file.diff.iter().flat_map(|diff| diff.lines()) {
+            ui::line(match line.as_bytes().first() {
+                Some(b'+') => paint.green(line),
+                Some(b'-') => paint.red(line),
+                Some(b'@') => paint.cyan(line),
+                _ => line.to_owned(),
+            });
+        }
+        if let Some(omitted) = &file.omitted {
+            ui::line(format!("({omitted})"));
+        }
+    }
+    for unseen in &comparison.unseen {
+        ui::warning(format!("not compared: {unseen}"));
+    }
+}
