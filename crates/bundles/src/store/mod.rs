@@ -9,6 +9,7 @@ mod error;
 mod folder;
 mod http;
 mod journal;
+pub(crate) mod objects;
 mod options;
 mod reason;
 mod remote;

@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 use crate::bundle::Progress;
 
 /// The maximum validity of a signed URL, for all services.
-pub(super) const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+pub(crate) const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The minimum validity, because a run without a follower may wait long for a free node.
 const SHORTEST: Duration = Duration::from_secs(24 * 3600);
 

@@ -1,0 +1,133 @@
+//! Removes data from a cache.
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use super::{
+    DataCache, DataError, KeptData,
+    cache::UNFINISHED,
+    tree,
+};
+
+/// How long data counts as used after its last use: the objects of a run that is being submitted
+/// do not exist yet.
+const SUBMIT_GRACE: Duration = Duration::from_secs(600);
+
+impl DataCache {
+    /// Removes data, and the contents that no other data has. `is_used` decides again, while no
+    /// process places data. Returns the removed data, and the number of freed bytes.
+    ///
+    /// # Errors
+    /// The cache cannot be read or written.
+    pub fn remove(
+        &self,
+        unwanted: &[KeptData],
+        is_used: impl Fn(&KeptData) -> bool,
+    ) -> Result<(Vec<KeptData>, u64), DataError> {
+        if !self.root.is_dir() {
+            return Ok((Vec::new(), 0));
+        }
+        let file = self.lock_file("lock")?;
+        let locked = rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive);
+        // Without locks, another process may place data at the same time.
+        locked.map_err(|error| DataError::cache("lock", &self.root)(error.into()))?;
+        let before = self.bytes();
+        let mut removed = Vec::new();
+        for data in unwanted.iter().filter(|data| !is_used(data)) {
+            let manifest = self.manifest(&data.sha256);
+            let found = fs::metadata(&manifest).and_then(|found| found.modified());
+            // It was used again.
+            if found.is_ok_and(|used| used != data.used) {
+                continue;
+            }
+            // Without its manifest, a folder does not count as complete.
+            gone(fs::remove_file(&manifest)).map_err(DataError::cache("remove", &manifest))?;
+            let folder = self.tree(&data.sha256);
+            gone(tree::remove(&folder)).map_err(DataError::cache("remove", &folder))?;
+            removed.push(data.clone());
+        }
+        self.clean()?;
+        Ok((removed, before.saturating_sub(self.bytes())))
+    }
+
+    /// Selects the least recently used data to remove until all contents have at most `limit`
+    /// bytes. Data that was used within the last minutes is kept.
+    ///
+    /// # Errors
+    /// The cache cannot be read.
+    pub fn over_limit(
+        &self,
+        limit: u64,
+        now: SystemTime,
+        is_used: impl Fn(&KeptData) -> bool,
+    ) -> Result<Vec<KeptData>, DataError> {
+        let mut left = self.bytes();
+        let mut unwanted = Vec::new();
+        for data in self.kept()? {
+            let is_recent = now
+                .duration_since(data.used)
+                .is_ok_and(|age| age < SUBMIT_GRACE);
+            if left <= limit {
+                break;
+            }
+            if is_recent || is_used(&data) {
+                continue;
+            }
+            // At most: other data may have the same contents.
+            left = left.saturating_sub(data.bytes);
+            unwanted.push(data);
+        }
+        Ok(unwanted)
+    }
+
+    /// Removes what no data has: contents, folders of killed processes and replaced folders.
+    /// The caller has the cache alone.
+    fn clean(&self) -> Result<(), DataError> {
+        let known: BTreeSet<String> = self.kept()?.into_iter().map(|data| data.sha256).collect();
+        let trees = self.root.join("trees");
+        for entry in entries(&trees)? {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with(UNFINISHED) || !known.contains(&name) {
+                let path = entry.path();
+                gone(tree::remove(&path)).map_err(DataError::cache("remove", &path))?;
+            }
+        }
+        for folder in entries(&self.files())? {
+            let path = folder.path();
+            if !path.is_dir() {
+                gone(fs::remove_file(&path)).map_err(DataError::cache("remove", &path))?;
+                continue;
+            }
+            for content in entries(&path)? {
+                // Only the cache itself has the content, unless file systems have no links.
+                let is_unused = content.metadata().is_ok_and(|found| found.nlink() == 1);
+                if is_unused {
+                    let path = content.path();
+                    gone(fs::remove_file(&path)).map_err(DataError::cache("remove", &path))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, DataError> {
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries
+            .and_then(Iterator::collect)
+            .map_err(DataError::cache("read", folder)),
+    }
+}
+
+fn gone(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
