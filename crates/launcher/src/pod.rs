@@ -7,7 +7,7 @@ use longshore_diagnosis::names;
 use longshore_resolver::{ClusterSpec, address::split, render::Job};
 use serde::{Deserialize, Serialize};
 
-use crate::{store::SignedUrl, sweep::Sweep};
+use crate::{data::PodList, store::SignedUrl, sweep::Sweep};
 
 /// The file's name, in [`names::CONFIG`].
 pub const FILE: &str = "run.json";
@@ -26,6 +26,9 @@ pub struct PodConfig {
     /// Whether the run is created by a schedule.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scheduled: bool,
+    /// The data that an init container fetches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<PodData>,
     /// The combinations, if the run is a sweep. Its only role then has one task, whose address
     /// each of its pods has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,6 +47,17 @@ pub struct PodRole {
     /// How many accelerators each task has.
     #[serde(default)]
     pub accelerators: u64,
+}
+
+/// Data that an init container fetches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodData {
+    /// The sha256 of its manifest.
+    pub sha256: String,
+    /// The roles whose tasks have it.
+    pub roles: Vec<String>,
+    /// The list of its files. A secret.
+    pub list: PodList,
 }
 
 /// The location of the bundle for a pod.

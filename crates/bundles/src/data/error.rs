@@ -167,7 +167,8 @@ impl DataError {
     }
 
     /// The error for a failed download of a file.
-    pub(super) fn download(path: &str, error: DownloadError) -> Self {
+    #[must_use]
+    pub fn download(path: &str, error: DownloadError) -> Self {
         let problem = match error {
             DownloadError::Full { path, size } => {
                 return Self::Full {

@@ -25,6 +25,8 @@ enum Step {
     },
     /// Fetch, verify and unpack the bundle
     Fetch,
+    /// Fetch and verify the data
+    Data,
     /// Resolve the peers, set the framework variables, and run the command
     Exec {
         /// Command and its arguments
@@ -38,6 +40,7 @@ pub(crate) fn bootstrap(args: BootstrapArgs) -> ExitCode {
     let result = match args.step {
         Step::Install { target } => bootstrap::install(&target).map(|()| 0),
         Step::Fetch => bootstrap::fetch().map(|()| 0),
+        Step::Data => bootstrap::fetch_data().map(|()| 0),
         Step::Exec { command } => bootstrap::exec(&command),
     };
     match result {

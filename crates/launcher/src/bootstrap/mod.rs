@@ -2,6 +2,7 @@
 //! frameworks' variables, and executes the command. Uses only mounted files and DNS, never
 //! the API.
 
+mod data;
 mod environment;
 mod error;
 mod exec;
@@ -16,6 +17,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
+pub use data::{fetch_data, fetch_data_into};
 pub use environment::{Environment, environment};
 pub use error::BootstrapError;
 pub use exec::exec;

@@ -14,8 +14,8 @@ use serde::{Deserialize, Deserializer};
 #[cfg(feature = "clap")]
 use super::values::pair;
 use super::{
-    Command, EnvFrom, Located, Scalar, SweepEntry, Template, Text, Toleration, Variable, Volume,
-    sweep_entry,
+    Command, DataEntry, EnvFrom, Located, Scalar, SweepEntry, Template, Text, Toleration, Variable,
+    Volume, data_entry, sweep_entry,
 };
 
 /// Options of the whole run.
@@ -280,6 +280,20 @@ pub struct TaskOptions {
         )
     )]
     pub volumes: Vec<Volume>,
+    /// Give tasks a folder of this machine, or a prefix of a bucket, read-only, as in
+    /// cifar=./data/cifar or models=s3://bucket/prefix:/models; they find it at PATH, and at
+    /// the variable LONGSHORE_DATA_NAME; can be repeated
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "data",
+            value_name = "NAME=SOURCE[:PATH]",
+            help_heading = "Inputs",
+            display_order = 1
+        )
+    )]
+    #[serde(deserialize_with = "data_entry::entries")]
+    pub data: Vec<DataEntry>,
     /// Keep files that match this pattern when a task ends, for `longshore outputs`, as in
     /// 'checkpoints/**' or '*.json'; can be repeated
     #[cfg_attr(

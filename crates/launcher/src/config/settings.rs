@@ -69,6 +69,10 @@ use super::{
 ///
 /// [affinity.nodeAffinity]       # as in a pod's spec
 ///
+/// [data]
+/// cifar = "./data/cifar"        # a folder of the client, or s3://, gs://, az://
+/// models = { source = "s3://bucket/models", path = "/models" }
+///
 /// [resources]
 /// cpu = "2"
 /// memory = "4Gi"

@@ -1,9 +1,11 @@
 //! A run whose code is packed: its plan before and after the upload.
 
+use std::path::PathBuf;
+
 use longshore_diagnosis::names::RunName;
 use tokio::sync::oneshot;
 
-use super::LaunchError;
+use super::{LaunchError, PreparedData};
 use crate::{
     bundle::Bundle,
     config::RunSpec,
@@ -29,6 +31,10 @@ pub struct PackedRun<'a> {
     pub store: Option<Store>,
     /// Whether the cluster keeps outputs of tasks, as the embedded one does.
     pub keeps_outputs: bool,
+    /// The data of its tasks; see [`RunSpec::prepare_data`].
+    pub data: Vec<PreparedData>,
+    /// The folder of this machine in which the cluster's pods find data.
+    pub data_root: Option<PathBuf>,
 }
 
 impl PackedRun<'_> {
@@ -72,8 +78,11 @@ impl PackedRun<'_> {
     }
 
     fn plan_with(&self, info: Option<&BundleInfo>) -> Result<Plan, LaunchError> {
-        let with_metrics = self.with_metrics();
-        let spec = with_metrics.as_ref().unwrap_or(self.spec);
+        let mut changed = self.with_metrics();
+        if !self.data.is_empty() {
+            changed.get_or_insert_with(|| self.spec.clone()).data = self.data_infos()?;
+        }
+        let spec = changed.as_ref().unwrap_or(self.spec);
         Ok(plan(spec, &self.name, &self.namespace, info)?)
     }
 

@@ -39,6 +39,7 @@ impl Planner<'_> {
             .bundle
             .map(|bundle| (names::BUNDLE.to_owned(), bundle.sha256.clone()));
         annotations.extend(sha256);
+        annotations.extend(self.data_annotation(role));
         if let Some(outputs) = &role.outputs {
             let outputs = OutputRequest {
                 scheduled: self.is_scheduled(),

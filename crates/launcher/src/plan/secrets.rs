@@ -42,6 +42,7 @@ impl Planner<'_> {
             peer_timeout: self.spec.peer_timeout.as_secs(),
             bundle: self.bundle.map(pod_bundle),
             scheduled: self.is_scheduled(),
+            data: self.pod_data(),
             sweep: self.spec.sweep.as_ref().map(|spec| spec.sweep.clone()),
         };
         let text = serde_json::to_vec(&config).map_err(PlanError::Config)?;

@@ -76,6 +76,7 @@ fn fetch(info: &BundleInfo) -> Result<tempfile::TempDir, BootstrapError> {
         home: pod.path().join("home"),
         config: pod.path().join("config"),
         bundle: pod.path().join("nothing-is-mounted"),
+        data: pod.path().join("data"),
     };
     fs::create_dir(&places.home).unwrap();
     fs::create_dir(&places.config).unwrap();
@@ -83,6 +84,7 @@ fn fetch(info: &BundleInfo) -> Result<tempfile::TempDir, BootstrapError> {
         run: "demo-ab2cd".into(),
         scheduled: false,
         sweep: None,
+        data: Vec::new(),
         roles: vec![PodRole {
             name: "main".into(),
             tasks: vec!["localhost:1".into()],

@@ -2,6 +2,7 @@
 
 mod args;
 mod configuration;
+mod data;
 mod input;
 mod launch;
 mod misplaced;
@@ -42,18 +43,21 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
     }
     report_cluster(&chosen, args.dry_run).await?;
     let mut interrupt = Interrupt::listen()?;
+    let data = data::prepare(&spec, &mut interrupt).await?;
     let bundle = packing::pack(&args.folder, &spec, args.dry_run, &mut interrupt).await?;
     if let Some(here) = &here {
         shell::record(&mut spec, here, &args.folder, bundle.as_ref());
     }
     warn_of_files_left_out(&spec, bundle.as_ref());
     let size = bundle.as_ref().map_or(0, |bundle| bundle.size);
-    let packed = PackedRun {
+    let mut packed = PackedRun {
         spec: &spec,
         name: spec.run_name(&names::random_suffix()),
         namespace: namespace(&spec, &chosen),
         bundle,
         keeps_outputs: chosen.keeps_outputs(),
+        data,
+        data_root: chosen.data_root(),
         store: store.or_else(|| chosen.own_store(size)),
     };
     let plan = packed.plan()?;
@@ -64,7 +68,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
     }
     let launch = Launch {
         args: &args,
-        packed: &packed,
+        packed: &mut packed,
         plan: &plan,
     };
     launch.launch(chosen, interrupt).await

@@ -44,6 +44,7 @@ fn pod(roles: Vec<PodRole>) -> Pod {
         run: "demo-ab2cd".into(),
         scheduled: false,
         sweep: None,
+        data: Vec::new(),
         roles,
         peer_timeout: 0,
         bundle: Some(PodBundle {
@@ -56,6 +57,7 @@ fn pod(roles: Vec<PodRole>) -> Pod {
         home: at("home"),
         config: at("config"),
         bundle: at("bundle"),
+        data: at("data"),
     };
     let pod = Pod {
         folder,

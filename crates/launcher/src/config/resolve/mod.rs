@@ -98,6 +98,7 @@ fn resolve_options(
         roles,
         input: flags.input,
         caller: None,
+        data: Vec::new(),
     };
     check_input(&spec)?;
     if spec.has_outputs() && !spec.code {
