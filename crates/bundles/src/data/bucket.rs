@@ -3,16 +3,8 @@
 use futures::{StreamExt as _, future::BoxFuture};
 use object_store::path::Path;
 
-use super::{
-    DataError, Manifest,
-    check::is_plain,
-    manifest::DataFile,
-    object,
-};
-use crate::store::{
-    Remote,
-    objects::Effort,
-};
+use super::{DataError, Manifest, check::is_plain, manifest::DataFile, object};
+use crate::store::{Remote, objects::Effort};
 
 /// The maximum number of objects.
 pub const MOST_OBJECTS: usize = 100_000;

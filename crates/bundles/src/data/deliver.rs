@@ -322,9 +322,7 @@ impl Read for Verified {
         self.left -= count as u64;
         let is_short = count == 0 && most > 0;
         let is_complete = self.left == 0 && count > 0;
-        if is_short
-            || is_complete && hexadecimal(&self.hash.clone().finalize()) != self.expected
-        {
+        if is_short || is_complete && hexadecimal(&self.hash.clone().finalize()) != self.expected {
             return Err(io::Error::other(self.source.changed()));
         }
         Ok(count)
@@ -356,8 +354,7 @@ pub async fn put_list(
     // The signer may have permission to write, but not to read.
     let manifest = super::Manifest::parse(&list.manifest).unwrap_or_default();
     let first = manifest.files.iter().find(|file| file.size > 0);
-    if let Some((file, access)) =
-        first.and_then(|file| Some((file, list.urls.get(&file.content)?)))
+    if let Some((file, access)) = first.and_then(|file| Some((file, list.urls.get(&file.content)?)))
     {
         let readable = check(&access.url, file.size).await;
         readable.map_err(|error| DataError::download(&file.path, error))?;

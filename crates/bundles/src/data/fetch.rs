@@ -46,8 +46,7 @@ pub fn fetch<'a>(
 ) -> BoxFuture<'a, Result<Placed, DataError>> {
     Box::pin(async move {
         let (own, name) = (cache.clone(), sha256.to_owned());
-        let locked =
-            tokio::task::spawn_blocking(move || Ok((own.lock()?, own.lock_tree(&name)?)));
+        let locked = tokio::task::spawn_blocking(move || Ok((own.lock()?, own.lock_tree(&name)?)));
         let locks = locked.await.map_err(|_| DataError::Stopped)?;
         let locks: Result<_, DataError> = locks;
         let locks = locks?;

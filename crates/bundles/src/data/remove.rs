@@ -8,11 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{
-    DataCache, DataError, KeptData,
-    cache::UNFINISHED,
-    tree,
-};
+use super::{DataCache, DataError, KeptData, cache::UNFINISHED, tree};
 
 /// How long data counts as used after its last use: the objects of a run that is being submitted
 /// do not exist yet.

@@ -83,7 +83,10 @@ fn a_changed_folder_is_copied_by_difference() {
     assert_eq!(second.added, 6);
     assert_ne!(first.path, second.path);
     let read = |placed: &Placed| fs::read_to_string(placed.path.join("labels.csv")).unwrap();
-    assert_eq!((read(&first), read(&second)), ("x,y\n".into(), "x,y,z\n".into()));
+    assert_eq!(
+        (read(&first), read(&second)),
+        ("x,y\n".into(), "x,y,z\n".into())
+    );
 }
 
 #[test]
@@ -97,7 +100,10 @@ fn changed_files_of_the_cache_are_replaced() {
     fs::set_permissions(&file, Permissions::from_mode(0o444)).unwrap();
     let again = place(&case.cache, &found).unwrap();
     assert_eq!(again.added, 4);
-    assert_eq!(fs::read_to_string(again.path.join("labels.csv")).unwrap(), "x,y\n");
+    assert_eq!(
+        fs::read_to_string(again.path.join("labels.csv")).unwrap(),
+        "x,y\n"
+    );
 }
 
 #[test]
@@ -116,7 +122,10 @@ fn unchanged_files_are_not_read_again() {
     let second = scan(&case.folder, &options).unwrap();
     assert_eq!((first.read, second.read), (4, 0));
     assert_eq!(first.sha256, second.sha256);
-    let file = File::options().write(true).open(case.folder.join("labels.csv")).unwrap();
+    let file = File::options()
+        .write(true)
+        .open(case.folder.join("labels.csv"))
+        .unwrap();
     file.set_modified(old).unwrap();
     assert_eq!(scan(&case.folder, &options).unwrap().read, 1);
     fs::write(case.folder.join("labels.csv"), "a,b\n").unwrap();
@@ -131,10 +140,16 @@ fn a_file_that_changes_after_the_scan_is_reported() {
     let found = snapshot(&case.folder).unwrap();
     fs::write(case.folder.join("labels.csv"), "new\n").unwrap();
     let error = place(&case.cache, &found).unwrap_err().to_string();
-    assert!(error.contains("labels.csv changed while it was read"), "{error}");
+    assert!(
+        error.contains("labels.csv changed while it was read"),
+        "{error}"
+    );
     fs::remove_file(case.folder.join("labels.csv")).unwrap();
     let error = place(&case.cache, &found).unwrap_err().to_string();
-    assert!(error.contains("labels.csv changed while it was read"), "{error}");
+    assert!(
+        error.contains("labels.csv changed while it was read"),
+        "{error}"
+    );
     assert!(case.cache.kept().unwrap().is_empty());
 }
 
@@ -167,9 +182,7 @@ fn entries_that_cannot_be_data_are_named() {
 #[test]
 fn manifests_that_leave_their_folder_are_refused() {
     let sha256 = "a".repeat(64);
-    let file = |path: &str| {
-        format!(r#"{{"path":{path:?},"size":1,"content":"{sha256}"}}"#)
-    };
+    let file = |path: &str| format!(r#"{{"path":{path:?},"size":1,"content":"{sha256}"}}"#);
     let with = |files: &[&str], links: &str| {
         let files: Vec<String> = files.iter().map(|path| file(path)).collect();
         let text = format!(
@@ -193,7 +206,10 @@ fn manifests_that_leave_their_folder_are_refused() {
     let link = |path: &str, target: &str| format!(r#"{{"path":{path:?},"target":{target:?}}}"#);
     assert!(with(&["a/b"], &link("a/c", "b")).is_ok());
     for (path, target) in [("c", "/etc"), ("c", ".."), ("a/c", "../../x"), ("a", "x")] {
-        assert!(with(&["a/b"], &link(path, target)).is_err(), "{path} {target}");
+        assert!(
+            with(&["a/b"], &link(path, target)).is_err(),
+            "{path} {target}"
+        );
     }
     let text = with(&["a"], "").unwrap().to_text();
     let unknown = text.replace(&sha256, "../../etc/passwd");
@@ -219,7 +235,10 @@ fn removed_data_frees_only_contents_that_no_other_data_has() {
     assert_eq!(kept.len(), 2);
     let of = |placed: &Placed| {
         let name = placed.path.file_name().unwrap().to_str().unwrap();
-        kept.iter().find(|data| data.sha256 == name).unwrap().clone()
+        kept.iter()
+            .find(|data| data.sha256 == name)
+            .unwrap()
+            .clone()
     };
     let (used, _) = case.cache.remove(&[of(&second)], |_| true).unwrap();
     assert!(used.is_empty() && second.path.exists());
@@ -227,13 +246,21 @@ fn removed_data_frees_only_contents_that_no_other_data_has() {
     assert_eq!(removed.len(), 1);
     assert!(freed >= 1 << 20, "{freed}");
     assert!(!second.path.exists());
-    assert_eq!(fs::read_to_string(first.path.join("train/a.bin")).unwrap(), "aaaa");
+    assert_eq!(
+        fs::read_to_string(first.path.join("train/a.bin")).unwrap(),
+        "aaaa"
+    );
     // Least recently used first, but nothing that was used just now.
     let now = SystemTime::now();
     assert!(case.cache.over_limit(0, now, |_| false).unwrap().is_empty());
     let later = now + Duration::from_secs(3600);
     assert_eq!(case.cache.over_limit(0, later, |_| false).unwrap().len(), 1);
-    assert!(case.cache.over_limit(0, later, |_| true).unwrap().is_empty());
+    assert!(
+        case.cache
+            .over_limit(0, later, |_| true)
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[test]
@@ -244,16 +271,25 @@ fn processes_that_place_the_same_folder_wait_for_each_other() {
         let threads: Vec<_> = (0..4)
             .map(|_| scope.spawn(|| place(&case.cache, &found).unwrap().added))
             .collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
     });
-    assert_eq!(added.iter().filter(|added| **added > 0).count(), 1, "{added:?}");
+    assert_eq!(
+        added.iter().filter(|added| **added > 0).count(),
+        1,
+        "{added:?}"
+    );
 }
 
 #[test]
 fn a_stopped_copy_leaves_nothing_that_counts_as_complete() {
     let case = Case::new();
     let found = snapshot(&case.folder).unwrap();
-    let stopped = case.cache.place_snapshot(&found, &|_| {}, &AtomicBool::new(true));
+    let stopped = case
+        .cache
+        .place_snapshot(&found, &|_| {}, &AtomicBool::new(true));
     assert!(matches!(stopped, Err(DataError::Stopped)));
     assert!(case.cache.kept().unwrap().is_empty());
     assert!(place(&case.cache, &found).unwrap().added > 0);

@@ -114,7 +114,9 @@ fn spec(entry: &DataEntry) -> Result<DataSpec, ConfigError> {
             let shown = name.replaced(path);
             let path = path.trim_end_matches('/');
             let is_plain = path.starts_with('/')
-                && path[1..].split('/').all(|part| !matches!(part, "" | "." | ".."))
+                && path[1..]
+                    .split('/')
+                    .all(|part| !matches!(part, "" | "." | ".."))
                 && !path.contains(':');
             if !is_plain {
                 let rule = "give the absolute path where tasks find it, without `..` and `:`";

@@ -1,7 +1,10 @@
 //! The data of a run: found and delivered, with its progress.
 
 use std::{
-    sync::{Arc, atomic::{AtomicBool, Ordering}},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
