@@ -2,7 +2,8 @@
 
 use std::{
     collections::BTreeSet,
-    fs, io,
+    fs::{self, File},
+    io,
     os::unix::fs::MetadataExt as _,
     path::Path,
     time::{Duration, SystemTime},
@@ -14,41 +15,74 @@ use super::{DataCache, DataError, KeptData, cache::UNFINISHED, tree};
 /// do not exist yet.
 const SUBMIT_GRACE: Duration = Duration::from_secs(600);
 
-impl DataCache {
-    /// Removes data, and the contents that no other data has. `is_used` decides again, while no
-    /// process places data. Returns the removed data, and the number of freed bytes.
+/// The only process that uses a cache.
+#[derive(Debug)]
+pub struct Removal {
+    cache: DataCache,
+    _lock: File,
+}
+
+impl Removal {
+    /// Removes data, and the contents that no other data has, except data that was used since
+    /// it was listed. Returns the removed data, and the number of freed bytes.
     ///
     /// # Errors
     /// The cache cannot be read or written.
-    pub fn remove(
-        &self,
-        unwanted: &[KeptData],
-        is_used: impl Fn(&KeptData) -> bool,
-    ) -> Result<(Vec<KeptData>, u64), DataError> {
-        if !self.root.is_dir() {
-            return Ok((Vec::new(), 0));
-        }
-        let file = self.lock_file("lock")?;
-        let locked = rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive);
-        // Without locks, another process may place data at the same time.
-        locked.map_err(|error| DataError::cache("lock", &self.root)(error.into()))?;
-        let before = self.bytes();
+    pub fn remove(&self, unwanted: &[KeptData]) -> Result<(Vec<KeptData>, u64), DataError> {
+        let cache = &self.cache;
+        let before = cache.bytes();
         let mut removed = Vec::new();
-        for data in unwanted.iter().filter(|data| !is_used(data)) {
-            let manifest = self.manifest(&data.sha256);
+        for data in unwanted {
+            let manifest = cache.manifest(&data.sha256);
             let found = fs::metadata(&manifest).and_then(|found| found.modified());
-            // It was used again.
             if found.is_ok_and(|used| used != data.used) {
                 continue;
             }
             // Without its manifest, a folder does not count as complete.
             gone(fs::remove_file(&manifest)).map_err(DataError::cache("remove", &manifest))?;
-            let folder = self.tree(&data.sha256);
+            let folder = cache.tree(&data.sha256);
             gone(tree::remove(&folder)).map_err(DataError::cache("remove", &folder))?;
             removed.push(data.clone());
         }
-        self.clean()?;
-        Ok((removed, before.saturating_sub(self.bytes())))
+        cache.clean()?;
+        Ok((removed, before.saturating_sub(cache.bytes())))
+    }
+}
+
+/// Keeps other processes from removing data of a cache.
+#[derive(Debug)]
+pub struct DataGuard {
+    _lock: Option<File>,
+}
+
+impl DataCache {
+    /// Waits until no other process uses the cache, to remove data. Which data runs use must be
+    /// asked for after that. `None` if there is no cache.
+    ///
+    /// # Errors
+    /// The cache cannot be locked.
+    pub fn alone(&self) -> Result<Option<Removal>, DataError> {
+        if !self.root.is_dir() {
+            return Ok(None);
+        }
+        let file = self.lock_file("lock")?;
+        let locked = rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive);
+        // Without locks, another process may place data at the same time.
+        locked.map_err(|error| DataError::cache("lock", &self.root)(error.into()))?;
+        Ok(Some(Removal {
+            cache: self.clone(),
+            _lock: file,
+        }))
+    }
+
+    /// Keeps other processes from removing data, until the guard is dropped.
+    ///
+    /// # Errors
+    /// The cache cannot be created or locked.
+    pub fn guard(&self) -> Result<DataGuard, DataError> {
+        Ok(DataGuard {
+            _lock: self.lock()?,
+        })
     }
 
     /// Selects the least recently used data to remove until all contents have at most `limit`

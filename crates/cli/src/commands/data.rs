@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use longshore::launcher::{
-    data::{DataCache, DataError, KeptData},
+    data::{DataCache, DataError, KeptData, Removal},
     kept::{Uses, uses},
 };
 use serde_json::{Value, json};
@@ -95,10 +95,19 @@ async fn act(target: &Target, action: &Action) -> Result<()> {
             "on other clusters, each pod fetches its data, and the data is removed with the pod",
         )
     })?;
+    let read = || cache.kept().map_err(|error| failed(&error));
+    if let Action::List { output, .. } = action {
+        let uses = uses(target.cluster()).await?;
+        return list(&cache, &read()?, &uses, *output);
+    }
+    // A run that is being submitted has the cache until its objects exist.
+    let own = cache.clone();
+    let alone = tokio::task::spawn_blocking(move || own.alone()).await;
+    let alone = alone.map_err(|error| Error::from_source(Kind::Failed, &error))?;
+    let alone = alone.map_err(|error| failed(&error))?;
     let uses = uses(target.cluster()).await?;
-    let kept = cache.kept().map_err(|error| failed(&error))?;
-    match action {
-        Action::List { output, .. } => list(&cache, &kept, &uses, *output),
+    let kept = read()?;
+    let unwanted = match action {
         Action::Rm { sha256, .. } => {
             let chosen = sha256.iter().map(|start| choose(&kept, start));
             let chosen: Vec<KeptData> = chosen.collect::<Result<_>>()?;
@@ -107,28 +116,34 @@ async fn act(target: &Target, action: &Action) -> Result<()> {
                 let hint = "`longshore runs` lists the runs; cancel them first";
                 return Err(Error::new(Kind::Failed, message).hint(hint));
             }
-            remove(cache, chosen, uses).await
+            chosen
         }
-        Action::Prune { all, dry_run, .. } => {
-            let is_used = |data: &KeptData| {
-                uses.is_needed(&data.sha256) || (!all && uses.is_referred(&data.sha256))
-            };
-            let unused = kept.into_iter().filter(|data| !is_used(data));
-            let unused: Vec<KeptData> = unused.collect();
-            if *dry_run {
-                for data in &unused {
-                    ui::line(format!("{} {}", short(data), ui::size(data.bytes)));
-                }
-                return Ok(());
+        _ => unused(kept, &uses, action),
+    };
+    match (alone, action) {
+        (_, Action::Prune { dry_run: true, .. }) => {
+            for data in &unwanted {
+                ui::line(format!("{} {}", short(data), ui::size(data.bytes)));
             }
-            remove(cache, unused, uses).await
+            Ok(())
+        }
+        (Some(alone), _) => remove(alone, unwanted).await,
+        (None, _) => {
+            ui::note("The cluster keeps no data.");
+            Ok(())
         }
     }
 }
 
-async fn remove(cache: DataCache, data: Vec<KeptData>, uses: Uses) -> Result<()> {
-    let work = move || cache.remove(&data, |data| uses.is_needed(&data.sha256));
-    let removed = tokio::task::spawn_blocking(work).await;
+/// The data that no active run needs and, without `--all`, that no run refers to.
+fn unused(mut kept: Vec<KeptData>, uses: &Uses, action: &Action) -> Vec<KeptData> {
+    let all = matches!(action, Action::Prune { all: true, .. });
+    kept.retain(|data| !uses.is_needed(&data.sha256) && (all || !uses.is_referred(&data.sha256)));
+    kept
+}
+
+async fn remove(alone: Removal, data: Vec<KeptData>) -> Result<()> {
+    let removed = tokio::task::spawn_blocking(move || alone.remove(&data)).await;
     let removed = removed.map_err(|error| Error::from_source(Kind::Failed, &error))?;
     let (removed, freed) = removed.map_err(|error| failed(&error))?;
     for data in &removed {

@@ -307,7 +307,7 @@ fn what_cannot_be_data_is_reported_before_anything_is_created() {
         &server,
         &["--data", "set=data", "--", "true"],
     ));
-    let answer = answer.expect(2);
+    let answer = answer.expect(4);
     assert!(
         answer.err.contains("need a store for the data \"set\""),
         "{}",

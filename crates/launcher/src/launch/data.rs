@@ -11,10 +11,10 @@ use super::{LaunchError, PackedRun};
 use crate::{
     config::{DataDelivery, DataInfo, DataSource, RunSpec, Workload},
     data::{
-        BucketData, DataCache, DataError, DataOptions, DataProgress, KeptData, Manifest, PodList,
-        ScanOptions, Snapshot, deliver, list_bucket, scan, sign_bucket,
+        BucketData, DataCache, DataError, DataGuard, DataOptions, DataProgress, KeptData, Manifest,
+        PodList, ScanOptions, Snapshot, deliver, list_bucket, scan, sign_bucket,
     },
-    kept::{Limit, Uses, uses},
+    kept::{Limit, uses},
     store::Store,
 };
 
@@ -65,6 +65,22 @@ impl PreparedData {
             Found::Folder(snapshot) => (snapshot.read, snapshot.excluded),
             Found::Bucket(_) => (0, 0),
         }
+    }
+}
+
+/// Delivered data.
+#[derive(Debug, Default)]
+#[must_use = "without it, another process may remove the data before the run is submitted"]
+pub struct DeliveredData {
+    /// For the data in their order, the number of bytes that were copied, where that is known.
+    pub added: Vec<Option<u64>>,
+    guard: Option<DataGuard>,
+}
+
+impl DeliveredData {
+    /// Permits the removal of the data: the objects of the run exist, and say that it needs it.
+    pub fn submitted(self) {
+        drop(self.guard);
     }
 }
 
@@ -193,8 +209,7 @@ impl PackedRun<'_> {
     }
 
     /// Delivers the data: copies missing contents to the folder of the cluster, or uploads them
-    /// to the store. Returns the number of bytes that were copied for each, where that is known.
-    /// `cluster` is asked for the data in use if the folder is too large.
+    /// to the store. `cluster` is asked for the data in use if the folder is too large.
     ///
     /// # Errors
     /// [`LaunchError::Data`] names the file or the store, and what failed.
@@ -203,17 +218,24 @@ impl PackedRun<'_> {
         cluster: &Cluster,
         options: &DataOptions,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Vec<Option<u64>>, LaunchError> {
+    ) -> Result<DeliveredData, LaunchError> {
         let options = DataOptions {
             validity: self.spec.url_validity(),
             ..options.clone()
         };
-        let mut added = Vec::new();
+        let mut delivered = DeliveredData::default();
+        if let Place::Cache(cache) = self.place()
+            && !self.data.is_empty()
+        {
+            let sizes = self.data.iter().map(|data| data.manifest().bytes());
+            make_room(&cache, cluster, sizes.fold(0, u64::saturating_add)).await?;
+            let guard = tokio::task::spawn_blocking(move || cache.guard()).await;
+            delivered.guard = Some(guard.map_err(|_| DataError::Stopped)??);
+        }
         let mut deliveries = Vec::new();
         for data in &self.data {
             let (delivery, bytes) = match (self.place(), &data.found) {
                 (Place::Cache(cache), found) => {
-                    make_room(&cache, cluster, data.manifest().bytes()).await?;
                     let placed = match found {
                         Found::Folder(snapshot) => {
                             copy(cache.clone(), Arc::clone(snapshot), &options, stop).await?
@@ -240,13 +262,13 @@ impl PackedRun<'_> {
                     });
                 }
             };
-            added.push(bytes);
+            delivered.added.push(bytes);
             deliveries.push(delivery);
         }
         for (data, delivery) in self.data.iter_mut().zip(deliveries) {
             data.delivery = Some(delivery);
         }
-        Ok(added)
+        Ok(delivered)
     }
 }
 
@@ -272,13 +294,17 @@ async fn make_room(cache: &DataCache, cluster: &Cluster, bytes: u64) -> Result<(
     if used <= limit {
         return Ok(());
     }
+    let own = cache.clone();
+    let alone = tokio::task::spawn_blocking(move || own.alone()).await;
+    let Some(alone) = alone.map_err(|_| DataError::Stopped)?? else {
+        return Ok(());
+    };
     let uses = uses(cluster).await?;
     let own = cache.clone();
     let work = move || {
         let now = std::time::SystemTime::now();
-        let is_used = |data: &KeptData| is_used(&uses, data);
-        let unwanted = own.over_limit(limit, now, is_used)?;
-        own.remove(&unwanted, is_used)
+        let is_used = |data: &KeptData| uses.is_needed(&data.sha256);
+        alone.remove(&own.over_limit(limit, now, is_used)?)
     };
     let removed = tokio::task::spawn_blocking(work).await;
     let (removed, freed) = removed.map_err(|_| DataError::Stopped)??;
@@ -286,11 +312,6 @@ async fn make_room(cache: &DataCache, cluster: &Cluster, bytes: u64) -> Result<(
         tracing::info!(count = removed.len(), freed, "removed unused data");
     }
     Ok(())
-}
-
-/// Whether objects of a cluster need data: of runs that have not ended.
-fn is_used(uses: &Uses, data: &KeptData) -> bool {
-    uses.is_needed(&data.sha256)
 }
 
 fn limit(root: &Path, used: u64) -> u64 {

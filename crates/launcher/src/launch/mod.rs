@@ -28,7 +28,7 @@ use crate::{
     store::{self, DeliverOptions, SECRET_LIMIT, Sent, Store},
     submit::submit,
 };
-pub use data::{DATA_LIMIT, PreparedData};
+pub use data::{DATA_LIMIT, DeliveredData, PreparedData};
 pub use error::LaunchError;
 pub use packed::PackedRun;
 
@@ -262,10 +262,12 @@ impl RunSpec {
             return Err(LaunchError::Refused(report.refusals));
         }
         let data = options.data(self.url_validity());
-        packed.deliver_data(cluster, &data, &stop.0).await?;
+        let delivered = packed.deliver_data(cluster, &data, &stop.0).await?;
         let plan = packed.deliver(options.delivery()).await?;
+        let run = submit(cluster, &plan).await?;
+        delivered.submitted();
         Ok(Launched {
-            run: submit(cluster, &plan).await?,
+            run,
             packed: packed.bundle.map(|bundle| bundle.report),
             warnings: report.warnings,
             start_timeout: self.start_timeout,

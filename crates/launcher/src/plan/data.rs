@@ -107,6 +107,8 @@ impl Planner<'_> {
             let mut container = Container {
                 command: Some(self.bootstrap("data").into()),
                 resources: resources::of_init_container(role),
+                // `why` shows the error.
+                termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
                 ..self.container(names::FETCH_DATA, &role.image)
             };
             let mounts = container.volume_mounts.get_or_insert_default();

@@ -13,7 +13,7 @@ use longshore::{
     launcher::{
         LaunchError, PackedRun, RunSpec,
         data::{DataOptions, DataProgress, ScanOptions, Step},
-        launch::PreparedData,
+        launch::{DeliveredData, PreparedData},
     },
 };
 
@@ -68,9 +68,9 @@ pub(super) async fn deliver(
     packed: &mut PackedRun<'_>,
     cluster: &Cluster,
     interrupt: &mut Interrupt,
-) -> Result<()> {
+) -> Result<DeliveredData> {
     if packed.data.is_empty() {
-        return Ok(());
+        return Ok(DeliveredData::default());
     }
     let names: Vec<String> = packed.data.iter().map(|data| data.name.clone()).collect();
     let spinner = Spinner::start("copying the data");
@@ -93,16 +93,16 @@ pub(super) async fn deliver(
         }
     };
     spinner.end();
-    let added = delivered.map_err(|error| refused(&error))?;
-    for (name, added) in names.iter().zip(added) {
+    let delivered = delivered.map_err(|error| refused(&error))?;
+    for (name, added) in names.iter().zip(&delivered.added) {
         let news = match added {
             Some(0) => "already on the node".to_owned(),
-            Some(bytes) => format!("{} copied to the node", ui::size(bytes)),
+            Some(bytes) => format!("{} copied to the node", ui::size(*bytes)),
             None => "in the store".to_owned(),
         };
         ui::note(format!("{} {name}: {news}", head("data")));
     }
-    Ok(())
+    Ok(delivered)
 }
 
 fn listener(spinner: &Spinner) -> Arc<dyn Fn(DataProgress) + Send + Sync> {

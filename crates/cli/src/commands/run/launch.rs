@@ -84,9 +84,11 @@ impl Launch<'_> {
         // The upload may be large: run the checks first.
         let checked = submission::check(cluster, self.plan, purpose);
         interrupt.unless(checked).await??;
-        data::deliver(self.packed, cluster, interrupt).await?;
+        let delivered = data::deliver(self.packed, cluster, interrupt).await?;
         let plan = deliver(self.packed, interrupt).await?;
-        submission::start(cluster, &plan, interrupt).await
+        let run = submission::start(cluster, &plan, interrupt).await?;
+        delivered.submitted();
+        Ok(run)
     }
 }
 
