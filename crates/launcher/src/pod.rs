@@ -29,6 +29,9 @@ pub struct PodConfig {
     /// The data that an init container fetches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<PodData>,
+    /// The maximum size of the cache of data in bytes, if several pods use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_cache_limit: Option<u64>,
     /// The combinations, if the run is a sweep. Its only role then has one task, whose address
     /// each of its pods has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,8 +57,8 @@ pub struct PodRole {
 pub struct PodData {
     /// The sha256 of its manifest.
     pub sha256: String,
-    /// The roles whose tasks have it.
-    pub roles: Vec<String>,
+    /// Its paths in the tasks of each role that has it.
+    pub paths: BTreeMap<String, Vec<String>>,
     /// The list of its files. A secret.
     pub list: PodList,
 }

@@ -252,7 +252,8 @@ impl DataCache {
             .prefix(UNFINISHED)
             .tempdir_in(&trees);
         let new = new.map_err(DataError::cache("write to", &trees))?.keep();
-        let made = tree::make(self, manifest, &new)
+        let content = |file: &DataFile| self.content(&file.content, file.executable);
+        let made = tree::make(content, manifest, &new)
             // A content that is lost in a power failure would look complete.
             .and_then(|()| tree::sync(&trees))
             .and_then(|()| self.put_manifest(manifest, sha256))

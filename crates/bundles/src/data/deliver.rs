@@ -29,7 +29,7 @@ use super::{
 use crate::{
     bundle::hexadecimal,
     store::{
-        Remote, Sent, StoreError,
+        Remote, Sent,
         objects::{Cause, Effort, Journals, LONGEST, Opened, UploadError, check, reason, upload},
     },
 };
@@ -370,7 +370,7 @@ pub async fn put_list(
     let path = object::list_path(remote, &packed.sha256);
     let size = packed.bytes.len() as u64;
     let put = opened.objects.put(&path, packed.bytes.into()).await;
-    put.map_err(|error| StoreError::from(remote.refusal(&error)))?;
+    put.map_err(|error| remote.refusal(&error))?;
     let validity = options.validity.min(LONGEST);
     Ok(PodList::Object {
         url: remote.sign(&opened, &path, validity).await?,

@@ -38,5 +38,5 @@ pub use fetch::fetch;
 pub use list::PodList;
 pub use manifest::{DataFile, DataLink, Manifest};
 pub use progress::{DataProgress, Step};
-pub use remove::{DataGuard, Removal};
+pub use remove::{DataGuard, Removal, hold};
 pub use scan::{ScanOptions, Snapshot, scan};

@@ -4,16 +4,18 @@ use std::{
     collections::BTreeSet,
     fs::{self, File},
     io,
-    os::unix::fs::MetadataExt as _,
+    os::{fd::IntoRawFd as _, unix::fs::MetadataExt as _},
     path::Path,
     time::{Duration, SystemTime},
 };
 
-use super::{DataCache, DataError, KeptData, cache::UNFINISHED, tree};
+use rustix::fs::{Mode, OFlags};
 
-/// How long data counts as used after its last use: the objects of a run that is being submitted
-/// do not exist yet.
-const SUBMIT_GRACE: Duration = Duration::from_secs(600);
+use super::{DataCache, DataError, KeptData, Manifest, cache::UNFINISHED, tree};
+
+/// How long data counts as used after its last use: the objects of a run that is being submitted,
+/// or the processes of a pod that is starting, do not exist yet.
+const START_GRACE: Duration = Duration::from_secs(3600);
 
 /// The only process that uses a cache.
 #[derive(Debug)]
@@ -75,6 +77,35 @@ impl DataCache {
         }))
     }
 
+    /// Whether a task has the folder of the data, by [`hold`].
+    #[must_use]
+    pub fn is_held(&self, data: &KeptData) -> bool {
+        let operation = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+        match File::open(self.tree(&data.sha256)) {
+            // Where the file system has no locks, everything counts as used.
+            Ok(folder) => rustix::fs::flock(&folder, operation).is_err(),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
+    }
+
+    /// Removes data that no task holds, least recently used first, so that the cache has room for
+    /// the missing contents of a manifest within a limit.
+    ///
+    /// # Errors
+    /// The cache cannot be read or written.
+    pub fn make_room(&self, manifest: &Manifest, limit: u64) -> Result<(), DataError> {
+        drop(self.lock()?);
+        let limit = limit.saturating_sub(self.missing(manifest).1);
+        if self.bytes() <= limit {
+            return Ok(());
+        }
+        if let Some(alone) = self.alone()? {
+            let now = SystemTime::now();
+            alone.remove(&self.over_limit(limit, now, |data| self.is_held(data))?)?;
+        }
+        Ok(())
+    }
+
     /// Keeps other processes from removing data, until the guard is dropped.
     ///
     /// # Errors
@@ -86,7 +117,7 @@ impl DataCache {
     }
 
     /// Selects the least recently used data to remove until all contents have at most `limit`
-    /// bytes. Data that was used within the last minutes is kept.
+    /// bytes. Data that was used within the last hour is kept.
     ///
     /// # Errors
     /// The cache cannot be read.
@@ -101,7 +132,7 @@ impl DataCache {
         for data in self.kept()? {
             let is_recent = now
                 .duration_since(data.used)
-                .is_ok_and(|age| age < SUBMIT_GRACE);
+                .is_ok_and(|age| age < START_GRACE);
             if left <= limit {
                 break;
             }
@@ -143,6 +174,20 @@ impl DataCache {
             }
         }
         Ok(())
+    }
+}
+
+/// Marks the folder of data as used as long as this process, or one that it executes or starts,
+/// runs.
+pub fn hold(folder: &Path) {
+    // Without CLOEXEC, so that the command has it, too.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let opened = rustix::fs::open(folder, flags, Mode::empty());
+    let operation = rustix::fs::FlockOperation::NonBlockingLockShared;
+    if let Ok(folder) = opened
+        && rustix::fs::flock(&folder, operation).is_ok()
+    {
+        let _ = folder.into_raw_fd();
     }
 }
 

@@ -274,6 +274,32 @@ fn removed_data_frees_only_contents_that_no_other_data_has() {
 }
 
 #[test]
+fn room_is_made_by_removing_data_that_no_task_holds() {
+    let case = Case::new();
+    let found = snapshot(&case.folder).unwrap();
+    let placed = place(&case.cache, &found).unwrap();
+    let manifest = case.cache.manifest(&found.sha256);
+    let old = || {
+        let hour = SystemTime::now() - Duration::from_secs(7200);
+        File::open(&manifest).unwrap().set_modified(hour).unwrap();
+    };
+    old();
+    // As a task does, but so that it ends.
+    let held = File::open(&placed.path).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockShared).unwrap();
+    case.cache.make_room(&Manifest::default(), 0).unwrap();
+    assert!(placed.path.exists());
+    drop(held);
+    case.cache
+        .make_room(&Manifest::default(), u64::MAX)
+        .unwrap();
+    assert!(placed.path.exists(), "the limit is not exceeded");
+    case.cache.make_room(&Manifest::default(), 0).unwrap();
+    assert!(!placed.path.exists());
+    assert_eq!(case.cache.bytes(), 0);
+}
+
+#[test]
 fn processes_that_place_the_same_folder_wait_for_each_other() {
     let case = Arc::new(Case::new());
     let found = snapshot(&case.folder).unwrap();

@@ -5,21 +5,27 @@ use std::{
     fs::{self, File, Permissions},
     io,
     os::unix::fs::{PermissionsExt as _, symlink},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use rustix::io::Errno;
 
-use super::{DataCache, DataError, DataFile, Manifest, parallel};
+use super::{DataError, DataFile, Manifest, parallel};
 
-/// Creates the entries of a manifest in an empty folder. The contents are in the cache.
-pub(super) fn make(cache: &DataCache, manifest: &Manifest, tree: &Path) -> Result<(), DataError> {
+/// Creates the entries of a manifest in an empty folder. `content` is the path of a content.
+pub(super) fn make(
+    content: impl Fn(&DataFile) -> PathBuf + Sync,
+    manifest: &Manifest,
+    tree: &Path,
+) -> Result<(), DataError> {
     let folders = folders(manifest);
     for folder in &folders {
         let path = tree.join(folder);
         fs::create_dir(&path).map_err(DataError::cache("create", &path))?;
     }
-    parallel::each(&manifest.files, |file| link(cache, file, tree))?;
+    parallel::each(&manifest.files, |file| {
+        link(&content(file), &tree.join(&file.path))
+    })?;
     for link in &manifest.links {
         let path = tree.join(&link.path);
         symlink(&link.target, &path).map_err(DataError::cache("create", &path))?;
@@ -52,11 +58,9 @@ fn folders(manifest: &Manifest) -> BTreeSet<String> {
 
 /// Links a content, or copies it where the file system cannot link it: it may have no hard
 /// links, or too many of this file.
-fn link(cache: &DataCache, file: &DataFile, tree: &Path) -> Result<(), DataError> {
-    let content = cache.content(&file.content, file.executable);
-    let path = tree.join(&file.path);
-    let failed = DataError::cache("create", &path);
-    let linked = fs::hard_link(&content, &path);
+fn link(content: &Path, path: &Path) -> Result<(), DataError> {
+    let failed = DataError::cache("create", path);
+    let linked = fs::hard_link(content, path);
     let cannot = |error: &io::Error| {
         let known = [Errno::MLINK, Errno::PERM, Errno::OPNOTSUPP, Errno::XDEV];
         let known = known.map(|known| Some(known.raw_os_error()));
@@ -65,9 +69,9 @@ fn link(cache: &DataCache, file: &DataFile, tree: &Path) -> Result<(), DataError
     match linked {
         Err(error) if cannot(&error) => {
             let copied = || {
-                fs::copy(&content, &path)?;
-                let found = fs::metadata(&content)?;
-                File::open(&path)?.set_modified(found.modified()?)
+                fs::copy(content, path)?;
+                let found = fs::metadata(content)?;
+                File::open(path)?.set_modified(found.modified()?)
             };
             copied().map_err(failed)
         }

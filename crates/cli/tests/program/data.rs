@@ -180,6 +180,42 @@ fn a_folder_reaches_other_clusters_through_the_store_by_difference() {
 }
 
 #[test]
+fn pods_of_a_node_share_a_cache_and_fetch_each_content_once() {
+    let server = S3::start();
+    let machine = machine();
+    let store = store();
+    let cache = machine.home().join("cache");
+    let kind = format!("host:{}", cache.display());
+    let mut arguments = vec![
+        "--store",
+        &store,
+        "--data",
+        "set=data",
+        "--data-cache",
+        &kind,
+        "--role",
+        "main=2",
+        "--",
+    ];
+    arguments.extend([
+        "sh",
+        "-c",
+        "cat $LONGSHORE_DATA_SET/labels.csv; ! touch $LONGSHORE_DATA_SET/x",
+    ]);
+    let answer = output(remotely(&machine, &server, &arguments)).expect(0);
+    assert_eq!(answer.out.matches("| a,b").count(), 2, "{}", answer.out);
+    // One more by the client, which checks that the URLs can be read.
+    let seen = server.seen();
+    assert_eq!(count(&seen, "GET", "/data/files/"), 22, "{seen:#?}");
+    output(remotely(&machine, &server, &arguments)).expect(0);
+    let seen = server.seen();
+    assert_eq!(count(&seen, "GET", "/data/files/"), 1, "{seen:#?}");
+    arguments.splice(4..6, ["--data-cache", "host:relative"]);
+    let answer = output(remotely(&machine, &server, &arguments)).expect(2);
+    assert!(answer.err.contains("host:/absolute/path"), "{}", answer.err);
+}
+
+#[test]
 fn damaged_contents_are_not_used_and_why_says_so() {
     let server = S3::start();
     let machine = machine();

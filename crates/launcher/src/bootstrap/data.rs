@@ -1,5 +1,7 @@
 //! Fetches the data of a task.
 
+use std::path::Path;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use super::{
@@ -7,8 +9,8 @@ use super::{
     messages::{tell, with_termination_message},
 };
 use crate::{
-    data::{AccessList, DataCache, DataError, PodList, fetch},
-    pod::PodData,
+    data::{AccessList, DataCache, DataError, PodList, fetch, hold},
+    pod::{PodConfig, PodData},
     store::{RetryPolicy, download},
 };
 
@@ -32,10 +34,13 @@ pub fn fetch_data() -> Result<(), BootstrapError> {
 pub fn fetch_data_into(places: &Places, role: &str) -> Result<(), BootstrapError> {
     let config = places.read_config()?;
     let cache = DataCache::new(&places.data);
-    let of_role = |data: &&PodData| data.roles.iter().any(|name| name == role);
+    let of_role = |data: &&PodData| data.paths.contains_key(role);
     for data in config.data.iter().filter(of_role) {
         let packed = list(places, data)?;
         let (list, manifest) = AccessList::unpack(&packed, &data.sha256)?;
+        if let Some(limit) = config.data_cache_limit {
+            cache.make_room(&manifest, limit)?;
+        }
         let stop = |error: std::io::Error| DataError::Download {
             path: String::new(),
             problem: error.to_string(),
@@ -54,6 +59,17 @@ pub fn fetch_data_into(places: &Places, role: &str) -> Result<(), BootstrapError
         ));
     }
     Ok(())
+}
+
+/// Keeps the data of a task in a cache of several pods as long as its command runs.
+pub(super) fn hold_data(config: &PodConfig, role: &str) {
+    if config.data_cache_limit.is_none() {
+        return;
+    }
+    let paths = config.data.iter().filter_map(|data| data.paths.get(role));
+    for path in paths.flatten() {
+        hold(Path::new(path));
+    }
 }
 
 /// The compressed list of files.

@@ -7,7 +7,7 @@ use std::{
 use longshore_diagnosis::names;
 use longshore_resolver::{ClusterSpec, address::split, render};
 
-use super::{BootstrapError, Environment, Places, environment, messages::tell};
+use super::{BootstrapError, Environment, Places, data::hold_data, environment, messages::tell};
 use crate::{caller::Caller, pod::PodConfig, sweep};
 
 /// Prepares the command of a task: waits for its peers, and sets its variables and its folder.
@@ -33,6 +33,7 @@ pub(super) fn prepare(
         problem: format!("is {index:?}, which is not a number"),
     })?;
     let config = config.with_task(&role, index);
+    hold_data(&config, &role);
     if config.tasks() > 1 {
         wait_for_peers(
             &config.cluster_spec(),

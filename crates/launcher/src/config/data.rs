@@ -7,8 +7,13 @@ use std::{
 };
 
 use longshore_diagnosis::names;
+use longshore_model::Quantity;
 
-use super::{ConfigError, DataEntry, Flags, TaskOptions, values::invalid_at};
+use super::{
+    ConfigError, DataEntry, Flags, RunOptions, TaskOptions,
+    layers::Layers,
+    values::{invalid_at, quantity, subdomain},
+};
 use crate::store::{FORMS, Remote, Store, StoreError};
 
 /// The maximum number of data of a role. Their lists of URLs fit into the Secret of a run.
@@ -54,6 +59,75 @@ impl fmt::Display for DataSource {
             Self::Bucket(remote) => remote.fmt(f),
         }
     }
+}
+
+/// The maximum size of a cache of data: 100 GiB.
+pub const DATA_LIMIT: u64 = 100 << 30;
+
+/// Where pods keep data that they fetch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataCacheSpec {
+    /// The volume.
+    pub volume: CacheVolume,
+    /// The maximum size in bytes.
+    pub limit: u64,
+}
+
+/// The volume of a cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CacheVolume {
+    /// A folder of each node.
+    Host(String),
+    /// A PersistentVolumeClaim.
+    Claim(String),
+}
+
+/// The cache of data in the pods.
+pub(super) fn cache<const N: usize>(
+    options: Layers<'_, RunOptions, N>,
+) -> Result<Option<DataCacheSpec>, ConfigError> {
+    let limit = options.value(|run| &run.data_cache_limit);
+    let bytes = limit.map(|text| {
+        let bytes = quantity("data_cache_limit", text)?.parse::<Quantity>();
+        let bytes = bytes.map(|quantity| quantity.value()).unwrap_or_default();
+        if !(1.0..=1e18).contains(&bytes) {
+            let rule = "use a size of at least 1 byte, as in 100Gi";
+            return Err(invalid_at("data_cache_limit", text, rule));
+        }
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is in range"
+        )]
+        Ok(bytes as u64)
+    });
+    let bytes = bytes.transpose()?.unwrap_or(DATA_LIMIT);
+    let Some(text) = options.value(|run| &run.data_cache) else {
+        return Ok(None);
+    };
+    let rule = "write host:/absolute/path for a folder of each node, or claim:NAME";
+    let refuse = || invalid_at("data_cache", text, rule);
+    let volume = match text.split_once(':').ok_or_else(refuse)? {
+        ("host", path) if is_absolute(path) => CacheVolume::Host(path.to_owned()),
+        ("claim", name) => {
+            subdomain("data_cache", &text.replaced(name.to_owned()))?;
+            CacheVolume::Claim(name.to_owned())
+        }
+        _ => return Err(refuse()),
+    };
+    Ok(Some(DataCacheSpec {
+        volume,
+        limit: bytes,
+    }))
+}
+
+/// Whether a path is absolute and not that of all files, without `..`.
+fn is_absolute(path: &str) -> bool {
+    path.len() > 1
+        && path.starts_with('/')
+        && path[1..]
+            .split('/')
+            .all(|part| !matches!(part, "" | "." | ".."))
 }
 
 /// Merges the data of the file, which is in `folder`, of the role and of the flags. The last
@@ -113,11 +187,7 @@ fn spec(entry: &DataEntry) -> Result<DataSpec, ConfigError> {
         Some(path) => {
             let shown = name.replaced(path);
             let path = path.trim_end_matches('/');
-            let is_plain = path.starts_with('/')
-                && path[1..]
-                    .split('/')
-                    .all(|part| !matches!(part, "" | "." | ".."))
-                && !path.contains(':');
+            let is_plain = is_absolute(path) && !path.contains(':');
             if !is_plain {
                 let rule = "give the absolute path where tasks find it, without `..` and `:`";
                 return Err(invalid_at("data path", &shown, rule));

@@ -41,7 +41,7 @@ use crate::{caller::Caller, data::PodList, outputs::OutputRequest};
 
 pub use cluster::{CONTEXT_ENV, ClusterChoice, ClusterSettings, KUBECONFIG_ENV};
 pub use command::Command;
-pub use data::{DataSource, DataSpec};
+pub use data::{CacheVolume, DATA_LIMIT, DataCacheSpec, DataSource, DataSpec};
 pub use data_entry::DataEntry;
 pub use env_file::{EnvFile, pass_through};
 pub use env_from::EnvFrom;
@@ -127,6 +127,8 @@ pub struct RunSpec {
     pub input: Input,
     /// The caller's environment, if the tasks run on this machine.
     pub caller: Option<Caller>,
+    /// Where pods keep data that they fetch; `None` for a volume of each pod.
+    pub data_cache: Option<DataCacheSpec>,
     /// How the pods get the data of roles.
     pub data: Vec<DataInfo>,
 }

@@ -29,6 +29,24 @@ pub struct RunOptions {
     /// Namespace [default: that of the context]
     #[cfg_attr(feature = "clap", arg(long, short, display_order = 2))]
     pub namespace: Option<Text>,
+    /// Where pods keep data that they fetch, for the next pods: host:/path for a folder of each
+    /// node, or claim:NAME [default: each pod fetches its data]
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "KIND:NAME",
+            help_heading = "Inputs",
+            display_order = 2
+        )
+    )]
+    pub data_cache: Option<Text>,
+    /// Maximum size of the cache of data [default: 100Gi]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "SIZE", help_heading = "Inputs", display_order = 3)
+    )]
+    pub data_cache_limit: Option<Text>,
     /// Image that contains the program longshore, for images without it; an init
     /// container copies the program into the pod
     #[cfg_attr(

@@ -47,6 +47,8 @@ use super::{
 /// outputs = ["checkpoints/**"]  # files to keep when a task ends, for `longshore outputs`
 /// output_size_limit = "10Gi"    # of each task
 /// output_file_limit = 10000     # of each task
+/// data_cache = "host:/var/cache/longshore"  # or claim:NAME: keeps data that pods fetch
+/// data_cache_limit = "100Gi"
 /// priority_class = "low"
 /// shared_memory = "8Gi"         # size of /dev/shm
 /// termination_grace = "2m"      # between SIGTERM and SIGKILL

@@ -1,6 +1,7 @@
 //! Launches a folder of code: packs, plans, checks, uploads and submits it.
 
 mod data;
+mod delivery;
 mod error;
 mod packed;
 
@@ -28,7 +29,8 @@ use crate::{
     store::{self, DeliverOptions, SECRET_LIMIT, Sent, Store},
     submit::submit,
 };
-pub use data::{DATA_LIMIT, DeliveredData, PreparedData};
+pub use data::PreparedData;
+pub use delivery::DeliveredData;
 pub use error::LaunchError;
 pub use packed::PackedRun;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use longshore_diagnosis::names::RunName;
 use tokio::sync::oneshot;
 
-use super::{LaunchError, PreparedData};
+use super::{LaunchError, PreparedData, data};
 use crate::{
     bundle::Bundle,
     config::RunSpec,
@@ -80,7 +80,9 @@ impl PackedRun<'_> {
     fn plan_with(&self, info: Option<&BundleInfo>) -> Result<Plan, LaunchError> {
         let mut changed = self.with_metrics();
         if !self.data.is_empty() {
-            changed.get_or_insert_with(|| self.spec.clone()).data = self.data_infos()?;
+            let place = data::place(self.data_root.as_deref(), self.store.as_ref());
+            let infos = data::infos(&self.data, &place, &self.spec.workload)?;
+            changed.get_or_insert_with(|| self.spec.clone()).data = infos;
         }
         let spec = changed.as_ref().unwrap_or(self.spec);
         Ok(plan(spec, &self.name, &self.namespace, info)?)

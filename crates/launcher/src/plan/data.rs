@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use longshore_client::k8s_openapi::api::core::v1::{
-    Container, EmptyDirVolumeSource, EnvVar, HostPathVolumeSource, Volume, VolumeMount,
+    Container, EmptyDirVolumeSource, EnvVar, HostPathVolumeSource,
+    PersistentVolumeClaimVolumeSource, Volume, VolumeMount,
 };
 use longshore_diagnosis::names;
 
 use super::{PlanError, Planner, resources};
 use crate::{
-    config::{DataDelivery, DataInfo, DataSpec, RoleSpec},
+    config::{CacheVolume, DataDelivery, DataInfo, DataSpec, RoleSpec},
     pod::PodData,
 };
 
@@ -62,12 +63,31 @@ impl Planner<'_> {
                 ..Volume::default()
             })
         });
-        let cache = self.is_fetched(role).then(|| Volume {
-            name: CACHE_VOLUME.to_owned(),
-            empty_dir: Some(EmptyDirVolumeSource::default()),
-            ..Volume::default()
-        });
+        let cache = self.is_fetched(role).then(|| self.cache_volume());
         folders.chain(cache).collect()
+    }
+
+    fn cache_volume(&self) -> Volume {
+        let mut volume = Volume {
+            name: CACHE_VOLUME.to_owned(),
+            ..Volume::default()
+        };
+        match self.spec.data_cache.as_ref().map(|cache| &cache.volume) {
+            None => volume.empty_dir = Some(EmptyDirVolumeSource::default()),
+            Some(CacheVolume::Host(path)) => {
+                volume.host_path = Some(HostPathVolumeSource {
+                    path: path.clone(),
+                    type_: Some("DirectoryOrCreate".to_owned()),
+                });
+            }
+            Some(CacheVolume::Claim(name)) => {
+                volume.persistent_volume_claim = Some(PersistentVolumeClaimVolumeSource {
+                    claim_name: name.clone(),
+                    ..PersistentVolumeClaimVolumeSource::default()
+                });
+            }
+        }
+        volume
     }
 
     /// The mounts of a role's data in its main container.
@@ -138,11 +158,16 @@ impl Planner<'_> {
             let DataDelivery::Fetched(list) = &info.delivery else {
                 return None;
             };
-            let has = |role: &&RoleSpec| role.data.iter().any(|data| data.source == info.source);
-            let roles = self.spec.roles.iter().filter(has);
+            let mut paths: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            for role in &self.spec.roles {
+                for data in role.data.iter().filter(|data| data.source == info.source) {
+                    let paths = paths.entry(role.name.clone()).or_default();
+                    paths.push(data.path.clone());
+                }
+            }
             Some(PodData {
                 sha256: info.sha256.clone(),
-                roles: roles.map(|role| role.name.clone()).collect(),
+                paths,
                 list: list.clone(),
             })
         });

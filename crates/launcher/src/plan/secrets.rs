@@ -43,6 +43,7 @@ impl Planner<'_> {
             bundle: self.bundle.map(pod_bundle),
             scheduled: self.is_scheduled(),
             data: self.pod_data(),
+            data_cache_limit: self.spec.data_cache.as_ref().map(|cache| cache.limit),
             sweep: self.spec.sweep.as_ref().map(|spec| spec.sweep.clone()),
         };
         let text = serde_json::to_vec(&config).map_err(PlanError::Config)?;

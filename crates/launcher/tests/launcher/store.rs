@@ -85,6 +85,7 @@ fn fetch(info: &BundleInfo) -> Result<tempfile::TempDir, BootstrapError> {
         scheduled: false,
         sweep: None,
         data: Vec::new(),
+        data_cache_limit: None,
         roles: vec![PodRole {
             name: "main".into(),
             tasks: vec!["localhost:1".into()],

@@ -45,6 +45,7 @@ fn pod(roles: Vec<PodRole>) -> Pod {
         scheduled: false,
         sweep: None,
         data: Vec::new(),
+        data_cache_limit: None,
         roles,
         peer_timeout: 0,
         bundle: Some(PodBundle {
