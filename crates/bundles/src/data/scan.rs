@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     fmt,
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     io,
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
@@ -227,13 +227,5 @@ impl SourceFile {
         DataError::Changed {
             path: self.path.clone(),
         }
-    }
-}
-
-impl Snapshot {
-    /// Whether the path is a folder above or at that of the data.
-    #[must_use]
-    pub fn is_below(&self, path: &Path) -> bool {
-        fs::canonicalize(path).is_ok_and(|path| self.folder.starts_with(path))
     }
 }

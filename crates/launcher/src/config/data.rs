@@ -282,6 +282,39 @@ mod tests {
     }
 
     #[test]
+    fn a_cache_is_a_folder_of_nodes_or_a_claim() {
+        let of = |text: &str, limit: Option<&str>| {
+            let options = RunOptions {
+                data_cache: Some(text.into()),
+                data_cache_limit: limit.map(Into::into),
+                ..RunOptions::default()
+            };
+            cache(Layers([&options])).map_err(|error| error.to_string())
+        };
+        let found = of("host:/var/cache", None).unwrap().unwrap();
+        assert_eq!(found.volume, CacheVolume::Host("/var/cache".to_owned()));
+        assert_eq!(found.limit, DATA_LIMIT);
+        let found = of("claim:data", Some("1Ki")).unwrap().unwrap();
+        assert_eq!(found.volume, CacheVolume::Claim("data".to_owned()));
+        assert_eq!(found.limit, 1024);
+        for text in [
+            "host:",
+            "host:/",
+            "host:a",
+            "host:/a/../b",
+            "claim:",
+            "x",
+            "nfs:/a",
+        ] {
+            assert!(of(text, None).is_err(), "{text}");
+        }
+        for limit in ["0", "-1", "much"] {
+            let error = of("claim:data", Some(limit)).unwrap_err();
+            assert!(error.contains("data_cache_limit"), "{error}");
+        }
+    }
+
+    #[test]
     fn invalid_data_is_refused_with_the_rule() {
         for (file, rule) in [
             ("1a = 'x'", "use a letter"),

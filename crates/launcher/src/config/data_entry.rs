@@ -23,11 +23,16 @@ impl DataEntry {
     /// The entry with its folder, if it is relative, resolved against `folder`.
     pub(super) fn below(&self, folder: Option<&Path>) -> Self {
         let mut entry = self.clone();
-        if let Some(folder) = folder.filter(|_| !entry.source.contains("://")) {
+        if let Some(folder) = folder.filter(|_| is_path(&entry.source)) {
             entry.source = folder.join(&entry.source).to_string_lossy().into_owned();
         }
         entry
     }
+}
+
+/// Whether a source is a path, not a URL.
+fn is_path(source: &str) -> bool {
+    !source.is_empty() && !source.contains("://")
 }
 
 /// The notation of `--data`: `cifar=./data/cifar`, `models=s3://bucket/prefix:/models`.
