@@ -8,6 +8,7 @@ use std::{
 };
 
 use longshore::launcher::{
+    data::DataCache,
     kept::{Kept, Limit, Usage},
     outputs::{Outputs, OutputsUsage},
 };
@@ -25,6 +26,8 @@ pub(crate) struct CodeUsage {
     limit: Limit,
     volumes: Measured,
     outputs: OutputsUsage,
+    /// The size of the data of tasks in bytes.
+    data: u64,
 }
 
 /// The size of a folder.
@@ -43,6 +46,7 @@ impl CodeUsage {
         Self {
             kept: usage,
             limit: kept.limit(usage.bytes()),
+            data: DataCache::new(layout.data()).bytes(),
             outputs: Outputs::new(layout.outputs()).usage().unwrap_or_default(),
             volumes: volumes(&layout.pods(ephemeral), Instant::now() + MEASURE_TIMEOUT),
         }
@@ -66,6 +70,7 @@ impl CodeUsage {
                 "files": self.outputs.files,
                 "bytes": self.outputs.bytes,
             },
+            "data": {"bytes": self.data},
             "podVolumes": {"bytes": self.volumes.bytes, "complete": self.volumes.complete},
         })
     }
@@ -96,6 +101,10 @@ impl CodeUsage {
                 "  outputs     {size} of {}",
                 ui::count(runs, "run")
             ));
+        }
+        if self.data > 0 {
+            let size = ui::size(self.data);
+            ui::line(format!("  data        {size} of data of tasks"));
         }
         let least = if self.volumes.complete {
             ""

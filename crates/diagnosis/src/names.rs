@@ -36,6 +36,8 @@ pub const BUNDLE: &str = "longshore.dev/bundle-sha256";
 /// Annotation: which files of the task's folder to keep when it ends, as JSON. See
 /// `longshore_launcher::outputs::OutputRequest`.
 pub const OUTPUTS: &str = "longshore.dev/outputs";
+/// Annotation: the sha256 of the data of the tasks, by name, as JSON.
+pub const DATA: &str = "longshore.dev/data";
 /// Annotation: the roles of the run, as a JSON list.
 pub const ROLES: &str = "longshore.dev/roles";
 /// Annotation: when the run was submitted, by the submitter's clock: the server's
@@ -98,12 +100,18 @@ pub const CONFIG: &str = "/longshore/config";
 pub const BUNDLE_DIR: &str = "/longshore/bundle";
 /// The file of the termination message of tasks of the embedded cluster.
 pub const TERMINATION_FILE: &str = "/longshore/termination-log";
+/// Where the data of tasks is, unless the user chose another path.
+pub const DATA_DIR: &str = "/longshore/data";
+/// Where the init container that fetches data has its cache.
+pub const DATA_CACHE: &str = "/longshore/cache";
 /// The hostfile in the run's volume.
 pub const HOSTFILE: &str = "hostfile";
 /// The folder into which the program is copied if the image does not contain it.
 pub const BIN: &str = "/longshore/bin";
 /// The init container that fetches the code.
 pub const FETCH: &str = "fetch";
+/// The init container that fetches data.
+pub const FETCH_DATA: &str = "data";
 /// The init container that installs the program.
 pub const INSTALL: &str = "install";
 /// The container that runs the command, unless [`CONTAINER`] names another one.

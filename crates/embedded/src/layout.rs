@@ -138,6 +138,12 @@ impl Layout {
         self.dir.join("outputs")
     }
 
+    /// The data of tasks, which pods see read-only.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
     /// The folders of pods and their volumes.
     #[must_use]
     pub fn pods(&self, ephemeral: bool) -> PathBuf {

@@ -24,6 +24,8 @@ pub(crate) struct Cluster {
     pub(crate) face: Face,
     /// The folder for code that does not fit a Secret, if the cluster runs on this machine.
     pub(crate) code_folder: Option<PathBuf>,
+    /// The folder for data of tasks, if the cluster runs on this machine.
+    pub(crate) data_folder: Option<PathBuf>,
     /// The outputs of runs, if the cluster runs on this machine.
     pub(crate) outputs: Option<LocalOutputs>,
 }
@@ -65,6 +67,7 @@ impl Cluster {
             inner,
             face,
             code_folder: None,
+            data_folder: None,
             outputs,
         })
     }
@@ -302,6 +305,7 @@ impl Cluster {
             inner,
             face: Face::Blocking,
             code_folder: None,
+            data_folder: None,
             outputs: None,
         }
     }

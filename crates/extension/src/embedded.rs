@@ -81,6 +81,7 @@ impl EmbeddedCluster {
         let cluster = Cluster {
             outputs: Some(local),
             code_folder: Some(started.layout().bundles()),
+            data_folder: Some(started.layout().data()),
             ..Cluster::blocking(started.cluster())
         };
         Ok(Self {

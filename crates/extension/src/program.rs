@@ -95,6 +95,7 @@ fn embedded(py: Python<'_>) -> PyResult<Cluster> {
     )?;
     Ok(Cluster {
         code_folder: Some(layout.bundles()),
+        data_folder: Some(layout.data()),
         outputs: Some(outputs::of(&layout, record.ephemeral)),
         ..Cluster::blocking(connection)
     })

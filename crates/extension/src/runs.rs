@@ -130,6 +130,7 @@ pub(crate) fn launch<'py>(
     let options = LaunchOptions {
         store_for_large_code: cluster.get().code_folder.clone().map(Store::Folder),
         keeps_outputs: cluster.get().outputs.is_some(),
+        data_root: cluster.get().data_folder.clone(),
         ..LaunchOptions::default()
     };
     let kept = cluster.get().outputs.clone();

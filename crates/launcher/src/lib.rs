@@ -46,7 +46,7 @@
 //!
 //! A module imports only from those before it:
 //!
-//! - bundles, a crate of their own: `bundle`, `store`
+//! - bundles, a crate of their own: `bundle`, `store`, `data`
 //! - diagnosis, a crate of its own, pure: `names`, `escape`, `evidence`, `fit`, `explain`,
 //!   `outcome`, `progress`, `role`, `track`
 //! - pure: `suggest`, `sweep`, `restarts`, `tag`
@@ -92,7 +92,7 @@ pub use caller::Caller;
 pub use config::{Flags, RoleSpec, RunOptions, RunSpec, Schedule, Settings, TaskOptions, Workload};
 pub use follow::{Event, Follow, FollowOptions, Outcome};
 pub use launch::{LaunchError, LaunchOptions, Launched, PackedRun};
-pub use longshore_bundles::{Bundle, BundleInfo, PackOptions, Store, bundle, store};
+pub use longshore_bundles::{Bundle, BundleInfo, PackOptions, Store, bundle, data, store};
 pub use longshore_diagnosis::{explain, names, names::RunName};
 pub use plan::Plan;
 pub use preflight::Purpose;

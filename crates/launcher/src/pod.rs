@@ -7,7 +7,7 @@ use longshore_diagnosis::names;
 use longshore_resolver::{ClusterSpec, address::split, render::Job};
 use serde::{Deserialize, Serialize};
 
-use crate::{restarts::PodRestarts, store::SignedUrl, sweep::Sweep};
+use crate::{data::PodList, restarts::PodRestarts, store::SignedUrl, sweep::Sweep};
 
 /// The file's name, in [`names::CONFIG`].
 pub const FILE: &str = "run.json";
@@ -26,6 +26,12 @@ pub struct PodConfig {
     /// Whether the run is created by a schedule.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scheduled: bool,
+    /// The data that an init container fetches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<PodData>,
+    /// The maximum size of the cache of data in bytes, if several pods use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_cache_limit: Option<u64>,
     /// The combinations, if the run is a sweep. Its only role then has one task, whose address
     /// each of its pods has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,6 +76,17 @@ pub struct PodRole {
 /// The default of Kubernetes.
 fn default_grace() -> u64 {
     30
+}
+
+/// Data that an init container fetches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodData {
+    /// The sha256 of its manifest.
+    pub sha256: String,
+    /// Its paths in the tasks of each role that has it.
+    pub paths: BTreeMap<String, Vec<String>>,
+    /// The list of its files. A secret.
+    pub list: PodList,
 }
 
 /// The location of the bundle for a pod.

@@ -88,6 +88,18 @@ pub enum StoreError {
         /// The variables that contain the credentials.
         remedy: &'static str,
     },
+    /// The store denies a listing of its objects.
+    #[error(
+        "the store {store} denies the listing of its objects: {problem}; check {remedy}, and that they have permission to list and read"
+    )]
+    NotListed {
+        /// Its URL.
+        store: String,
+        /// Its message.
+        problem: String,
+        /// The variables that contain the credentials.
+        remedy: &'static str,
+    },
     /// The bucket does not exist.
     #[error("the store {store} does not exist: {problem}; create the bucket, or use another")]
     NoBucket {

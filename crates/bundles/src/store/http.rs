@@ -18,7 +18,7 @@ pub(super) fn choose_tls() {
 
 /// A client that trusts the machine's certificates, or those that browsers trust if the machine
 /// has none, as in slim images.
-pub(super) fn client() -> Result<reqwest::Client, reqwest::Error> {
+pub(crate) fn client() -> Result<reqwest::Client, reqwest::Error> {
     choose_tls();
     builder().build().or_else(|_| {
         let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS

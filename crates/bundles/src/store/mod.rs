@@ -7,6 +7,7 @@ mod delivered;
 mod download;
 mod error;
 mod folder;
+pub(crate) mod for_data;
 mod http;
 mod journal;
 mod objects;

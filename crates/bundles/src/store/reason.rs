@@ -12,7 +12,7 @@ const WORDS: usize = 300;
 
 /// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cause {
+pub(crate) enum Cause {
     /// There are no credentials, in the environment or from a metadata service.
     NoCredentials,
     /// The store denies access.
@@ -39,7 +39,7 @@ impl Cause {
 }
 
 /// The cause of an error, and the message.
-pub(super) fn reason(error: &object_store::Error) -> (Cause, String) {
+pub(crate) fn reason(error: &object_store::Error) -> (Cause, String) {
     let whole = error.to_string();
     let text = words(&whole).unwrap_or_else(|| innermost(error));
     (cause(error, &whole, &text), text)

@@ -25,7 +25,7 @@ const TIMEOUTS: [&str; 3] = ["AWS_TIMEOUT", "GOOGLE_TIMEOUT", "AZURE_TIMEOUT"];
 
 /// How often to retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effort {
+pub(crate) enum Effort {
     /// For the first request, so that a wrong name is reported soon.
     Little,
     /// For the parts of a bundle, so that uploaded data is not lost.
@@ -55,12 +55,12 @@ impl Effort {
 }
 
 /// An object store and its signer.
-pub(super) struct Opened {
-    pub(super) objects: Arc<dyn ObjectStore>,
+pub(crate) struct Opened {
+    pub(crate) objects: Arc<dyn ObjectStore>,
     pub(super) multipart: Arc<dyn MultipartStore>,
     pub(super) signer: Arc<dyn Signer>,
     /// The identity of the store, because several services can have buckets of the same name.
-    pub(super) identity: String,
+    pub(crate) identity: String,
 }
 
 impl Opened {
@@ -75,7 +75,7 @@ impl Opened {
     }
 
     /// An object in it.
-    pub(super) fn place<'a>(&'a self, path: &'a Path) -> Place<'a> {
+    pub(crate) fn place<'a>(&'a self, path: &'a Path) -> Place<'a> {
         Place {
             objects: self.objects.as_ref(),
             multipart: self.multipart.as_ref(),
@@ -86,7 +86,7 @@ impl Opened {
 
 impl Remote {
     /// Creates the client without sending a request.
-    pub(super) fn open(
+    pub(crate) fn open(
         &self,
         effort: Effort,
         settings: &[(String, String)],
@@ -144,7 +144,7 @@ impl Remote {
     }
 
     /// A signed URL to download a bundle, with this validity.
-    pub(super) async fn sign(
+    pub(crate) async fn sign(
         &self,
         opened: &Opened,
         object: &Path,
@@ -162,6 +162,37 @@ impl Remote {
         }
     }
 
+    /// Signed URLs to download objects, with this validity, in their order.
+    pub(crate) async fn sign_all(
+        &self,
+        opened: &Opened,
+        objects: &[Path],
+        validity: Duration,
+    ) -> Result<Vec<SignedUrl>, StoreError> {
+        let urls = opened
+            .signer
+            .signed_urls(reqwest::Method::GET, objects, validity);
+        match urls.await {
+            Ok(urls) => Ok(urls.into_iter().map(SignedUrl::new).collect()),
+            Err(error) => Err(StoreError::Sign {
+                store: self.to_string(),
+                problem: reason(&error).1,
+            }),
+        }
+    }
+
+    /// The error for a failed listing of objects.
+    pub(crate) fn unlisted(&self, error: &object_store::Error) -> StoreError {
+        match self.refusal(error) {
+            StoreError::Refused { problem, .. } => StoreError::NotListed {
+                store: self.to_string(),
+                problem,
+                remedy: self.variables(),
+            },
+            other => other,
+        }
+    }
+
     /// The variables that contain the credentials.
     fn variables(&self) -> &'static str {
         match self.service {
@@ -174,7 +205,7 @@ impl Remote {
     }
 
     /// The error for a failed upload.
-    pub(super) fn refusal(&self, error: &object_store::Error) -> StoreError {
+    pub(crate) fn refusal(&self, error: &object_store::Error) -> StoreError {
         let store = self.to_string();
         let remedy = self.variables();
         let (cause, problem) = reason(error);
@@ -233,7 +264,7 @@ impl Remote {
     }
 
     /// The error for an interrupted upload whose parts are kept.
-    pub(super) fn lost(&self, error: &object_store::Error) -> StoreError {
+    pub(crate) fn lost(&self, error: &object_store::Error) -> StoreError {
         StoreError::Failed {
             store: self.to_string(),
             problem: reason(error).1,

@@ -57,13 +57,24 @@ impl Remote {
         &self.bucket
     }
 
+    /// The path of objects in the bucket.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// A path in the bucket, from one below the prefix.
+    pub(crate) fn within(&self, path: &str) -> String {
+        match self.prefix.as_str() {
+            "" => path.to_owned(),
+            prefix => format!("{prefix}/{path}"),
+        }
+    }
+
     /// A bundle's path within the bucket.
     #[must_use]
     pub fn path(&self, sha256: &str) -> String {
-        match self.prefix.as_str() {
-            "" => address(sha256),
-            prefix => format!("{prefix}/{}", address(sha256)),
-        }
+        self.within(&address(sha256))
     }
 
     /// A bundle's human-readable URL, which does not grant access.

@@ -29,6 +29,8 @@ enum Step {
     UploadOutputs,
     /// Print what this container has used
     Usage,
+    /// Fetch and verify the data
+    Data,
     /// Resolve the peers, set the framework variables, and run the command
     Exec {
         /// Command and its arguments
@@ -47,6 +49,7 @@ pub(crate) fn bootstrap(args: BootstrapArgs) -> ExitCode {
             Ok(()) => Ok(0),
             Err(_) => return ExitCode::FAILURE,
         },
+        Step::Data => bootstrap::fetch_data().map(|()| 0),
         Step::Exec { command } => bootstrap::exec(&command),
     };
     match result {

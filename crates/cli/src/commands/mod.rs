@@ -7,6 +7,7 @@ mod cancel;
 mod completions;
 mod controllers;
 mod cp;
+mod data;
 mod delete;
 mod describe;
 mod diff;
@@ -50,6 +51,7 @@ pub(crate) enum Command {
     Logs(logs::LogsArgs),
     Attach(attach::AttachArgs),
     Outputs(outputs::OutputsArgs),
+    Data(data::DataArgs),
     Sweep(sweep::SweepArgs),
     Retry(retry::RetryArgs),
     Why(why::WhyArgs),
@@ -117,6 +119,7 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Runs(args) => runs::runs(args).await,
         Command::Logs(args) => logs::logs(args).await,
         Command::Outputs(args) => outputs::outputs(args).await,
+        Command::Data(args) => data::data(args).await,
         Command::Sweep(args) => sweep::sweep(args).await,
         Command::Retry(args) => retry::retry(args).await,
         Command::Why(args) => why::why(args).await,

@@ -1,5 +1,7 @@
 //! A selected cluster, before it is started or contacted.
 
+use std::path::PathBuf;
+
 use longshore::{
     client::Cluster,
     launcher::{Store, store::SECRET_LIMIT},
@@ -72,6 +74,14 @@ impl Chosen {
     /// Whether the cluster keeps outputs of tasks.
     pub(crate) fn keeps_outputs(&self) -> bool {
         matches!(self, Self::Embedded(_))
+    }
+
+    /// The folder of this machine in which pods find data.
+    pub(crate) fn data_root(&self) -> Option<PathBuf> {
+        match self {
+            Self::Embedded(layout) => Some(layout.data()),
+            Self::Other { .. } => None,
+        }
     }
 
     /// The default store for bundles that do not fit a Secret. The embedded cluster has

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use longshore::{
     client::Cluster,
-    launcher::{kept::Kept, outputs::Outputs, run_outputs::LocalOutputs},
+    launcher::{data::DataCache, kept::Kept, outputs::Outputs, run_outputs::LocalOutputs},
 };
 use longshore_embedded::{
     Layout,
@@ -78,6 +78,12 @@ impl Target {
     pub(crate) fn kept(&self) -> Option<Kept> {
         let embedded = self.embedded.as_ref()?;
         Some(Kept::new(embedded.layout.bundles()))
+    }
+
+    /// The data that the embedded cluster keeps in its folder.
+    pub(crate) fn data(&self) -> Option<DataCache> {
+        let embedded = self.embedded.as_ref()?;
+        Some(DataCache::new(embedded.layout.data()))
     }
 
     /// The outputs that the embedded cluster keeps in its folder.

@@ -227,6 +227,7 @@ fn examples_of_runs() {
         "attach",
         "cancel",
         "outputs",
+        "data",
         "rm",
     ] {
         for example in examples.all(command_name) {
@@ -276,6 +277,8 @@ fn examples_of_launching() {
     let examples = Examples::new();
     let machine = &examples.machine;
     std::fs::create_dir_all(machine.code().join("examples/digits")).unwrap();
+    std::fs::create_dir_all(machine.code().join("data/cifar")).unwrap();
+    machine.write("data/cifar/a.csv", "1\n");
     machine.write("train.py", "print('trained')\n");
     machine.write("count.py", "import sys; print(len(sys.stdin.read()))\n");
     machine.write(

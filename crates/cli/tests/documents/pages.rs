@@ -96,6 +96,18 @@ fn the_commands_of_the_page_on_several_clusters_succeed() {
 }
 
 #[test]
+fn the_commands_of_the_page_on_inputs_succeed() {
+    let server = S3::start();
+    let mut variables = server.settings();
+    variables.push(("BUCKET".to_owned(), BUCKET.to_owned()));
+    let models = server.file("models");
+    fs::create_dir_all(models.join("small")).unwrap();
+    fs::write(models.join("small/weights.bin"), "weights").unwrap();
+    fs::write(models.join("config.json"), "{}").unwrap();
+    play("inputs.md", &variables);
+}
+
+#[test]
 fn the_commands_of_the_page_on_sweeps_succeed() {
     play("sweeps.md", &[]);
 }

@@ -10,6 +10,7 @@ mod bundles;
 mod claims;
 mod command;
 mod completion;
+mod data;
 mod detached_runs;
 mod down;
 mod envtest;

@@ -13,7 +13,13 @@ use longshore_model::facts::PodFacts;
 pub(super) fn not_started(pod: &PodFacts, container: &str, message: &str) -> Explanation {
     let image = image(pod, container);
     // The run's containers execute `longshore`, which then executes the command.
-    let ours = [pod.main_name(), names::FETCH, names::INSTALL].contains(&container);
+    let ours = [
+        pod.main_name(),
+        names::FETCH,
+        names::FETCH_DATA,
+        names::INSTALL,
+    ]
+    .contains(&container);
     let lacks_ours = ours
         && !has_any(message, &["exec format error"])
         && has_any(

@@ -79,6 +79,8 @@ fn init(pod: &PodFacts, name: &str, ended: &Terminated, log: Option<&str>) -> Ex
     };
     let what = if name == names::FETCH {
         "the code could not be fetched".to_owned()
+    } else if name == names::FETCH_DATA {
+        "the data of the task could not be fetched".to_owned()
     } else if name == names::INSTALL {
         "the program `longshore` could not be installed".to_owned()
     } else {

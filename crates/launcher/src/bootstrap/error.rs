@@ -6,7 +6,7 @@ use longshore_archive::UnpackError;
 use longshore_diagnosis::names;
 use longshore_resolver::{SpecError, names::NamesError, render::RenderError};
 
-use crate::store::DownloadError;
+use crate::{data::DataError, store::DownloadError};
 
 /// Why a task cannot run its command.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +64,9 @@ pub enum BootstrapError {
     /// The bundle cannot be fetched.
     #[error(transparent)]
     Download(#[from] DownloadError),
+    /// Data cannot be fetched.
+    #[error(transparent)]
+    Data(#[from] DataError),
     /// The bundle differs from the one that was uploaded.
     #[error(
         "the bundle {place} is damaged: its sha256 is {found}, not {expected}; delete it from the store and submit the run again"

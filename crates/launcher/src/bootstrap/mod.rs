@@ -3,6 +3,7 @@
 //! only mounted files, signed URLs, DNS and connections between the run's tasks, never the API.
 
 mod attempt;
+mod data;
 mod environment;
 mod error;
 mod exec;
@@ -22,6 +23,7 @@ mod tests;
 mod together;
 pub mod usage;
 
+pub use data::{fetch_data, fetch_data_into};
 pub use environment::{Environment, environment};
 pub use error::BootstrapError;
 pub use exec::exec;

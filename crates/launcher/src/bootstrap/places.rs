@@ -16,6 +16,8 @@ pub struct Places {
     pub config: PathBuf,
     /// The bundle's Secret, or the store.
     pub bundle: PathBuf,
+    /// The cache of data.
+    pub data: PathBuf,
 }
 
 impl Default for Places {
@@ -24,6 +26,7 @@ impl Default for Places {
             home: names::HOME.into(),
             config: names::CONFIG.into(),
             bundle: names::BUNDLE_DIR.into(),
+            data: names::DATA_CACHE.into(),
         }
     }
 }

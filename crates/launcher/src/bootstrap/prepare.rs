@@ -8,7 +8,8 @@ use longshore_diagnosis::names::{self, Task};
 use longshore_resolver::{ClusterSpec, address::split, render};
 
 use super::{
-    BootstrapError, Environment, Places, attempt, environment, messages::tell, task::this_task,
+    BootstrapError, Environment, Places, attempt, data::hold_data, environment, messages::tell,
+    task::this_task,
 };
 use crate::{caller::Caller, pod::PodConfig, sweep};
 
@@ -44,6 +45,7 @@ pub(super) fn prepare(
     let Task { role, index } = this_task(&variable)?;
     let config = config.of_job(&role, &variable("LONGSHORE_JOB").unwrap_or_default());
     let config = config.with_task(&role, index);
+    hold_data(&config, &role);
     if config.tasks() > 1 {
         wait_for_peers(
             &config.cluster_spec(),

@@ -6,6 +6,8 @@
 
 mod cluster;
 mod command;
+mod data;
+mod data_entry;
 mod env;
 mod env_file;
 mod env_from;
@@ -33,14 +35,16 @@ mod variable;
 mod volume;
 mod workload;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use longshore_diagnosis::names::RunName;
 
-use crate::{caller::Caller, outputs::OutputRequest, pod::IdleLimit};
+use crate::{caller::Caller, data::PodList, outputs::OutputRequest, pod::IdleLimit};
 
 pub use cluster::{CONTEXT_ENV, ClusterChoice, ClusterSettings, KUBECONFIG_ENV, NamedContext};
 pub use command::Command;
+pub use data::{CacheVolume, DATA_LIMIT, DataCacheSpec, DataSource, DataSpec};
+pub use data_entry::DataEntry;
 pub use env_file::{EnvFile, pass_through};
 pub use env_from::EnvFrom;
 pub use error::{ConfigError, Position};
@@ -136,6 +140,30 @@ pub struct RunSpec {
     pub input: Input,
     /// The caller's environment, if the tasks run on this machine.
     pub caller: Option<Caller>,
+    /// Where pods keep data that they fetch; `None` for a volume of each pod.
+    pub data_cache: Option<DataCacheSpec>,
+    /// How the pods get the data of roles.
+    pub data: Vec<DataInfo>,
+}
+
+/// How the pods get the data of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataInfo {
+    /// The source.
+    pub source: DataSource,
+    /// The sha256 of the manifest.
+    pub sha256: String,
+    /// How the pods get it.
+    pub delivery: DataDelivery,
+}
+
+/// How the pods get data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DataDelivery {
+    /// In a folder of the node.
+    Folder(PathBuf),
+    /// An init container downloads it.
+    Fetched(PodList),
 }
 
 /// The standard input of a run's only task.
@@ -169,6 +197,8 @@ pub struct RoleSpec {
     pub pods: PodSpec,
     /// Which files of its tasks to keep, if any.
     pub outputs: Option<OutputRequest>,
+    /// The data of its tasks.
+    pub data: Vec<DataSpec>,
     /// Whether it is a service role, which does not end by itself and is stopped when all
     /// other roles have ended.
     pub service: bool,
@@ -202,6 +232,18 @@ impl RunSpec {
     #[must_use]
     pub fn has_outputs(&self) -> bool {
         self.roles.iter().any(|role| role.outputs.is_some())
+    }
+
+    /// The sources of data of all roles, each once.
+    #[must_use]
+    pub fn data_sources(&self) -> Vec<&DataSpec> {
+        let mut sources: Vec<&DataSpec> = Vec::new();
+        for data in self.roles.iter().flat_map(|role| &role.data) {
+            if !sources.iter().any(|known| known.source == data.source) {
+                sources.push(data);
+            }
+        }
+        sources
     }
 
     /// A name for a run of this spec.

@@ -12,8 +12,8 @@ use clap::builder::TypedValueParser as _;
 use serde::{Deserialize, Deserializer};
 
 use super::{
-    Command, EnvFrom, Located, Scalar, SweepEntry, Template, Text, Toleration, Variable, Volume,
-    sweep_entry,
+    Command, DataEntry, EnvFrom, Located, Scalar, SweepEntry, Template, Text, Toleration, Variable,
+    Volume, data_entry, sweep_entry,
 };
 #[cfg(feature = "clap")]
 use super::{
@@ -32,6 +32,24 @@ pub struct RunOptions {
     /// Namespace [default: that of the context]
     #[cfg_attr(feature = "clap", arg(long, short, display_order = 2))]
     pub namespace: Option<Text>,
+    /// Where pods keep data that they fetch, for the next pods: host:/path for a folder of each
+    /// node, or claim:NAME [default: each pod fetches its data]
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "KIND:NAME",
+            help_heading = "Inputs",
+            display_order = 2
+        )
+    )]
+    pub data_cache: Option<Text>,
+    /// Maximum size of the cache of data [default: 100Gi]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "SIZE", help_heading = "Inputs", display_order = 3)
+    )]
+    pub data_cache_limit: Option<Text>,
     /// Image that contains the program longshore, for images without it; an init
     /// container copies the program into the pod
     #[cfg_attr(
@@ -387,6 +405,20 @@ pub struct TaskOptions {
         )
     )]
     pub volumes: Vec<Volume>,
+    /// Give tasks a folder of this machine, or a prefix of a bucket, read-only, as in
+    /// cifar=./data/cifar or models=s3://bucket/prefix:/models; they find it at PATH, and at
+    /// the variable LONGSHORE_DATA_NAME; can be repeated
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long = "data",
+            value_name = "NAME=SOURCE[:PATH]",
+            help_heading = "Inputs",
+            display_order = 1
+        )
+    )]
+    #[serde(deserialize_with = "data_entry::entries")]
+    pub data: Vec<DataEntry>,
     /// Keep files that match this pattern when a task ends, for `longshore outputs`, as in
     /// 'checkpoints/**' or '*.json'; can be repeated
     #[cfg_attr(

@@ -6,7 +6,7 @@ use longshore_model::name;
 
 use super::{
     Command, ConfigError, DEFAULT_IMAGE, Flags, Located, PodSpec, RoleSettings, RoleSpec, Settings,
-    Text, command,
+    Text, command, data,
     env::Variables,
     layers::Layers,
     outputs, resources,
@@ -125,6 +125,7 @@ fn role(
         env: variables.into_values(),
         resources,
         outputs: outputs::resolve(options)?,
+        data: data::resolve(&settings.task, &own.task, flags, folder)?,
         pods: PodSpec::resolve(&settings.task, flags, &own.task, sources, folder)?,
         service,
     })

@@ -59,6 +59,8 @@ use super::{
 /// outputs_every = "10m"         # keep those of running tasks, too
 /// note = "smaller batches"      # about the run; `longshore note` changes it
 /// notify = ["notify-send", "run ended"]  # on this machine, when the followed run ends or waits
+/// data_cache = "host:/var/cache/longshore"  # or claim:NAME: keeps data that pods fetch
+/// data_cache_limit = "100Gi"
 /// priority_class = "low"
 /// shared_memory = "8Gi"         # size of /dev/shm
 /// termination_grace = "2m"      # between SIGTERM and SIGKILL
@@ -86,6 +88,10 @@ use super::{
 /// read_only = true
 ///
 /// [affinity.nodeAffinity]       # as in a pod's spec
+///
+/// [data]
+/// cifar = "./data/cifar"        # a folder of the client, or s3://, gs://, az://
+/// models = { source = "s3://bucket/models", path = "/models" }
 ///
 /// [resources]
 /// cpu = "2"

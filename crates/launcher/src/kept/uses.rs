@@ -1,6 +1,6 @@
-//! Determines the bundles in use from the annotations of Jobs, JobSets, CronJobs and pods.
+//! Determines the bundles and data in use from the annotations of Jobs, JobSets, CronJobs and pods.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use longshore_client::{Cluster, Error, Kind as _, kinds::Any};
 use longshore_diagnosis::{
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{jobset::JobSet, runs::if_allowed};
 
-/// The bundles in use, by their sha256.
+/// The bundles and data in use, by their sha256.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Uses {
     /// Used by existing runs and schedules, active or finished.
@@ -52,26 +52,27 @@ impl Uses {
         }
     }
 
-    fn add(&mut self, bundles: [Option<&String>; 2], is_referring: bool, is_active: bool) {
-        for bundle in bundles.into_iter().flatten() {
+    fn add(&mut self, objects: [Option<&ObjectMeta>; 2], is_referring: bool, is_active: bool) {
+        let used = objects.into_iter().flatten();
+        for sha256 in used.flat_map(|meta| bundle(meta).cloned().into_iter().chain(data(meta))) {
             if is_referring {
-                self.referred.insert(bundle.clone());
+                self.referred.insert(sha256.clone());
             }
             if is_active {
-                self.needed.insert(bundle.clone());
+                self.needed.insert(sha256);
             }
         }
     }
 
     fn job(&mut self, job: &JobEvidence, template: &Template) {
-        let bundles = [bundle(&job.metadata), bundle(&template.metadata)];
+        let objects = [Some(&job.metadata), Some(&template.metadata)];
         let is_stopped = job.spec.suspend && (job.is_cancelled() || job.stopped_at().is_some());
-        self.add(bundles, true, !job.is_over() && !is_stopped);
+        self.add(objects, true, !job.is_over() && !is_stopped);
     }
 
     fn pod(&mut self, pod: &PodFacts) {
         let is_over = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
-        self.add([bundle(&pod.metadata), None], false, !is_over);
+        self.add([Some(&pod.metadata), None], false, !is_over);
         // An init container unpacks the code, so the pod is pending until then.
         if let (Some(bundle), false) = (bundle(&pod.metadata), is_over)
             && pod.status.phase != "Running"
@@ -81,20 +82,27 @@ impl Uses {
     }
 
     fn schedule(&mut self, schedule: &CronJobEvidence, template: &Template) {
-        let bundles = [bundle(&schedule.metadata), bundle(&template.metadata)];
+        let objects = [Some(&schedule.metadata), Some(&template.metadata)];
         let is_cancelled = schedule.metadata.annotations.contains_key(names::CANCELLED);
-        self.add(bundles, true, !(is_cancelled && schedule.spec.suspend));
+        self.add(objects, true, !(is_cancelled && schedule.spec.suspend));
     }
 
     fn set(&mut self, set: &Set) {
         let is_over = set.status.terminal_state.is_some()
             || set.metadata.annotations.contains_key(names::CANCELLED);
-        self.add([bundle(&set.metadata), None], true, !is_over);
+        self.add([Some(&set.metadata), None], true, !is_over);
     }
 }
 
 fn bundle(meta: &ObjectMeta) -> Option<&String> {
     meta.annotations.get(names::BUNDLE)
+}
+
+/// The sha256 of an object's data. Any client can write the annotation.
+fn data(meta: &ObjectMeta) -> impl Iterator<Item = String> + use<> {
+    let text = meta.annotations.get(names::DATA);
+    let data = text.and_then(|text| serde_json::from_str::<BTreeMap<String, String>>(text).ok());
+    data.unwrap_or_default().into_values()
 }
 
 /// The template of a Job or CronJob, because the object may be a copy of a run's object.

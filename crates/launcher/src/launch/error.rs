@@ -2,6 +2,7 @@
 
 use crate::{
     bundle::BundleError,
+    data::DataError,
     outputs::OutputsError,
     plan::PlanError,
     preflight::{self, Finding},
@@ -23,6 +24,37 @@ pub enum LaunchError {
     /// The cluster keeps no outputs.
     #[error(transparent)]
     Outputs(#[from] OutputsError),
+    /// The data cannot be given to the tasks.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The data has another sha256 than the specified one.
+    #[error(
+        "the sha256 of the data {name:?} is {found}, not {pin}: it has changed; restore it, or set `pin` to its sha256"
+    )]
+    Pinned {
+        /// The name of the data.
+        name: String,
+        /// Its sha256.
+        found: String,
+        /// The specified sha256.
+        pin: String,
+    },
+    /// The nodes have no access to the data.
+    #[error(
+        "the pods of this cluster need a store for the data {name:?}: set `store` (s3://…, gs://… or az://…, or file:///… for a folder that all nodes share)"
+    )]
+    NoDataStore {
+        /// The name of the data.
+        name: String,
+    },
+    /// The signed URLs of data expire before the runs of a schedule.
+    #[error(
+        "pods fetch the data {name:?} from signed URLs that expire within days, and a schedule runs for longer: use a folder that the nodes share as the store (file://), or a volume"
+    )]
+    ScheduledData {
+        /// The name of the data.
+        name: String,
+    },
     /// The plan cannot be made.
     #[error(transparent)]
     Plan(#[from] PlanError),

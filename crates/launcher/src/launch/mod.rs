@@ -1,12 +1,17 @@
 //! Launches a folder of code: packs, plans, checks, uploads and submits it.
 
+mod data;
+mod delivery;
 mod error;
 mod packed;
 
 use std::{
     fmt,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -17,12 +22,15 @@ use longshore_diagnosis::names;
 use crate::{
     bundle::{self, Bundle, PackOptions, Report, pack_in_background},
     config::{self, ConfigError, Flags, RunSpec, Settings},
+    data::{DataOptions, DataProgress, ScanOptions},
     follow::{self, Follow, FollowOptions},
     preflight::{self, Finding, Purpose},
     run::Run,
     store::{self, DeliverOptions, SECRET_LIMIT, Sent, Store},
     submit::submit,
 };
+pub use data::PreparedData;
+pub use delivery::DeliveredData;
 pub use error::LaunchError;
 pub use packed::PackedRun;
 
@@ -34,6 +42,8 @@ pub enum LaunchProgress {
     Packing(bundle::Progress),
     /// The bundle is being uploaded to the store. Not reported if the store has it.
     Uploading(Sent),
+    /// Data is being read, copied or uploaded.
+    Data(DataProgress),
 }
 
 /// How to launch a run.
@@ -49,6 +59,8 @@ pub struct LaunchOptions {
     pub store_for_large_code: Option<Store>,
     /// Whether the cluster keeps outputs of tasks, as the embedded one does.
     pub keeps_outputs: bool,
+    /// The folder of this machine in which the cluster's pods find data. For the embedded one.
+    pub data_root: Option<PathBuf>,
     /// Settings of the object store that override those of the environment, by variable name.
     pub store_settings: Vec<(String, String)>,
     /// Called while the folder is packed and uploaded.
@@ -62,6 +74,7 @@ impl Default for LaunchOptions {
             cache: None,
             store_for_large_code: None,
             keeps_outputs: false,
+            data_root: None,
             store_settings: Vec::new(),
             progress: Arc::new(|_| {}),
         }
@@ -78,6 +91,36 @@ impl LaunchOptions {
             progress: Arc::new(move |sent| uploading(LaunchProgress::Uploading(sent))),
             ..DeliverOptions::default()
         }
+    }
+}
+
+impl LaunchOptions {
+    fn scan(&self, stop: &Arc<AtomicBool>) -> ScanOptions {
+        let progress = Arc::clone(&self.progress);
+        ScanOptions {
+            cache: self.cache.as_ref().map(|cache| cache.join("data")),
+            progress: Arc::new(move |done| progress(LaunchProgress::Data(done))),
+            stop: Arc::clone(stop),
+        }
+    }
+
+    fn data(&self, validity: Duration) -> DataOptions {
+        let progress = Arc::clone(&self.progress);
+        DataOptions {
+            settings: self.store_settings.clone(),
+            validity,
+            cache: self.cache.as_ref().map(|cache| cache.join("uploads")),
+            progress: Arc::new(move |done| progress(LaunchProgress::Data(done))),
+        }
+    }
+}
+
+/// Stops work on other threads when the launch is dropped.
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -199,7 +242,11 @@ impl RunSpec {
         let own = options.store_for_large_code.clone();
         let store = store.or_else(|| own.filter(|_| bundle.as_ref().is_some_and(is_large)));
         let namespace = self.namespace.as_deref();
-        let packed = PackedRun {
+        let stop = StopOnDrop(Arc::default());
+        let data = self
+            .prepare_data(options.scan(&stop.0), &options.store_settings)
+            .await?;
+        let mut packed = PackedRun {
             spec: self,
             name: self.run_name(&names::random_suffix()),
             namespace: namespace
@@ -208,15 +255,21 @@ impl RunSpec {
             bundle,
             store,
             keeps_outputs: options.keeps_outputs,
+            data,
+            data_root: options.data_root.clone(),
         };
         // The upload may be large: run the checks first.
         let report = preflight::check(cluster, &packed.plan()?, options.purpose).await?;
         if !report.refusals.is_empty() {
             return Err(LaunchError::Refused(report.refusals));
         }
+        let data = options.data(self.url_validity());
+        let delivered = packed.deliver_data(cluster, &data, &stop.0).await?;
         let plan = packed.deliver(options.delivery()).await?;
+        let run = submit(cluster, &plan).await?;
+        delivered.submitted();
         Ok(Launched {
-            run: submit(cluster, &plan).await?,
+            run,
             packed: packed.bundle.map(|bundle| bundle.report),
             warnings: report.warnings,
             start_timeout: self.start_timeout,
@@ -237,7 +290,7 @@ impl RunSpec {
 
     async fn pack(&self, folder: &Path, options: &LaunchOptions) -> Result<Bundle, LaunchError> {
         let pack = PackOptions {
-            ignore: self.ignore.clone(),
+            ignore: [self.ignore.clone(), self.data_below(folder)].concat(),
             allow_secrets: self.allow_secrets.clone(),
             cache: options.cache.as_ref().map(|cache| cache.join("bundles")),
             ..PackOptions::default()

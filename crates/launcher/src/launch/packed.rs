@@ -1,6 +1,6 @@
 //! A run whose code is packed: its plan before and after the upload.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, path::PathBuf};
 
 use longshore_client::k8s_openapi::{
     ByteString,
@@ -9,7 +9,7 @@ use longshore_client::k8s_openapi::{
 use longshore_diagnosis::names::RunName;
 use tokio::sync::oneshot;
 
-use super::LaunchError;
+use super::{LaunchError, PreparedData, data};
 use crate::{
     bundle::Bundle,
     config::{RunSpec, Workload},
@@ -43,6 +43,10 @@ pub struct PackedRun<'a> {
     pub store: Option<Store>,
     /// Whether the cluster keeps outputs of tasks, as the embedded one does.
     pub keeps_outputs: bool,
+    /// The data of its tasks; see [`RunSpec::prepare_data`].
+    pub data: Vec<PreparedData>,
+    /// The folder of this machine in which the cluster's pods find data.
+    pub data_root: Option<PathBuf>,
 }
 
 impl PackedRun<'_> {
@@ -200,7 +204,11 @@ impl PackedRun<'_> {
     }
 
     fn plan_with(&self, info: Option<&BundleInfo>) -> Result<Plan, LaunchError> {
-        let spec = self.with_outputs();
+        let mut spec = self.with_outputs();
+        if !self.data.is_empty() {
+            let place = data::place(self.data_root.as_deref(), self.store.as_ref());
+            spec.to_mut().data = data::infos(&self.data, &place, &self.spec.workload)?;
+        }
         let mut plan = plan(&spec, &self.name, &self.namespace, info)?;
         let mut uploads = self.uploads();
         // Those of a store need signed URLs.

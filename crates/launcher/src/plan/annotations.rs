@@ -46,6 +46,7 @@ impl Planner<'_> {
                 annotations.extend(texts([(names::MAX_RESTARTS, &most)]));
             }
         }
+        annotations.extend(self.data_annotation(role));
         if let Some(outputs) = &role.outputs {
             let outputs = OutputRequest {
                 scheduled: self.is_scheduled(),

@@ -36,8 +36,10 @@ impl Planner<'_> {
         let pods = &role.pods;
         main.env_from = unless_empty(pods.env_from.clone());
         add(&mut main.env, pods.env.iter().cloned());
+        add(&mut main.env, Self::data_variables(role));
         let mounts = pods.volumes.iter().map(|(_, mount)| mount.clone());
         add(&mut main.volume_mounts, mounts);
+        add(&mut main.volume_mounts, self.data_mounts(role));
         main
     }
 
@@ -84,11 +86,12 @@ impl Planner<'_> {
             add(&mut fetch.volume_mounts, bundle);
             fetch
         });
-        install.into_iter().chain(fetch).collect()
+        let data = self.data_container(role);
+        install.into_iter().chain(fetch).chain(data).collect()
     }
 
     /// The command that starts the program in a pod.
-    fn bootstrap(&self, verb: &str) -> [String; 3] {
+    pub(super) fn bootstrap(&self, verb: &str) -> [String; 3] {
         let program = match self.spec.launcher_image {
             Some(_) => format!("{}/longshore", names::BIN),
             None => "longshore".to_owned(),
@@ -97,7 +100,7 @@ impl Planner<'_> {
     }
 
     /// The parts that all containers have.
-    fn container(&self, name: &str, image: &str) -> Container {
+    pub(super) fn container(&self, name: &str, image: &str) -> Container {
         let annotation = |key: &str| format!("metadata.annotations['{key}']");
         let label = |key: &str| format!("metadata.labels['{key}']");
         let mut env = vec![

@@ -7,6 +7,14 @@ pub enum PlanError {
     /// The pods' configuration file cannot be serialized.
     #[error("cannot write the run's configuration: {0}")]
     Config(#[source] serde_json::Error),
+    /// The data of a role was not prepared.
+    #[error(
+        "the data {name:?} is not prepared: launch the run with `RunSpec::submit`, or prepare it with `PackedRun::prepare_data`"
+    )]
+    Data {
+        /// The name of the data.
+        name: String,
+    },
     /// An object cannot be serialized.
     #[error("cannot write an object of the run as JSON: {0}")]
     Json(#[source] serde_json::Error),

@@ -11,6 +11,7 @@
 mod annotations;
 mod caller;
 mod container;
+mod data;
 mod error;
 mod field_types;
 mod job;
@@ -157,6 +158,7 @@ pub fn plan(
         namespace,
         bundle,
     };
+    planner.check_data()?;
     let roles = spec.roles.iter().map(|role| {
         Ok(PlannedRole {
             role: run_role(role),

@@ -39,7 +39,12 @@ impl Planner<'_> {
             termination_grace_period_seconds: grace.transpose()?.map(i64::from),
             init_containers: unless_empty(self.init_containers(role)),
             containers: vec![self.main_container(role)],
-            volumes: Some(self.volumes().chain(own_volumes).collect()),
+            volumes: Some(
+                self.volumes()
+                    .chain(own_volumes)
+                    .chain(self.data_volumes(role))
+                    .collect(),
+            ),
             ..PodSpec::default()
         })
     }

@@ -42,6 +42,8 @@ impl Planner<'_> {
             peer_timeout: self.spec.peer_timeout.as_secs(),
             bundle: self.bundle.map(pod_bundle),
             scheduled: self.is_scheduled(),
+            data: self.pod_data(),
+            data_cache_limit: self.spec.data_cache.as_ref().map(|cache| cache.limit),
             sweep: self.spec.sweep.as_ref().map(|spec| spec.sweep.clone()),
             restarts: self.pod_restarts(),
             idle: self.spec.idle,

@@ -1,6 +1,6 @@
 //! Selects and sorts runs of a list. Pure.
 
-use std::{cmp::Reverse, str::FromStr};
+use std::{cmp::Ordering, str::FromStr};
 
 use globset::{GlobBuilder, GlobMatcher};
 use jiff::Timestamp;
@@ -141,16 +141,22 @@ pub enum RunOrder {
 impl RunOrder {
     /// Sorts runs, which are sorted newest first, otherwise stably.
     pub fn sort(self, runs: &mut [RunSummary]) {
+        runs.sort_by(|one, other| self.compare(one, other));
+    }
+
+    /// Which of two runs comes first; for a stable sort of runs that are sorted newest first.
+    #[must_use]
+    pub fn compare(self, one: &RunSummary, other: &RunSummary) -> Ordering {
         let took = |run: &RunSummary| {
             let span = run.created.zip(run.finished);
             span.map(|(from, to)| to.as_millisecond().saturating_sub(from.as_millisecond()))
         };
         match self {
-            Self::Created => {}
-            Self::Finished => runs.sort_by_key(|run| Reverse(run.finished)),
-            Self::Name => runs.sort_by(|one, other| one.run.name.cmp(&other.run.name)),
-            Self::State => runs.sort_by_key(|run| run.state.as_str()),
-            Self::Took => runs.sort_by_key(|run| Reverse(took(run))),
+            Self::Created => Ordering::Equal,
+            Self::Finished => other.finished.cmp(&one.finished),
+            Self::Name => one.run.name.cmp(&other.run.name),
+            Self::State => one.state.as_str().cmp(other.state.as_str()),
+            Self::Took => took(other).cmp(&took(one)),
         }
     }
 }

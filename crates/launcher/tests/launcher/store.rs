@@ -76,6 +76,7 @@ fn fetch(info: &BundleInfo) -> Result<tempfile::TempDir, BootstrapError> {
         home: pod.path().join("home"),
         config: pod.path().join("config"),
         bundle: pod.path().join("nothing-is-mounted"),
+        data: pod.path().join("data"),
     };
     fs::create_dir(&places.home).unwrap();
     fs::create_dir(&places.config).unwrap();
@@ -85,6 +86,8 @@ fn fetch(info: &BundleInfo) -> Result<tempfile::TempDir, BootstrapError> {
         sweep: None,
         restarts: Default::default(),
         idle: None,
+        data: Vec::new(),
+        data_cache_limit: None,
         roles: vec![PodRole {
             name: "main".into(),
             tasks: vec!["localhost:1".into()],

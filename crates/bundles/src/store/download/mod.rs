@@ -10,7 +10,7 @@ use std::{
 
 use reqwest::{
     Response, StatusCode,
-    header::{CONTENT_RANGE, RANGE},
+    header::{CONTENT_RANGE, ETAG, RANGE},
 };
 use sha2::{Digest, Sha256};
 
@@ -67,6 +67,12 @@ pub enum DownloadError {
         found: u64,
         /// The expected number of bytes.
         expected: u64,
+    },
+    /// The object is not the one for which the URL was signed.
+    #[error("{place} has changed; submit the run again")]
+    Changed {
+        /// The object, without the signature.
+        place: String,
     },
     /// No successful response after several attempts.
     #[error(
@@ -161,7 +167,7 @@ pub fn download(
 }
 
 /// Checks that the URL returns a bundle of this size. Downloads one byte of it.
-pub(super) async fn check(url: &SignedUrl, size: u64) -> Result<(), DownloadError> {
+pub(crate) async fn check(url: &SignedUrl, size: u64) -> Result<(), DownloadError> {
     let retries = RetryPolicy {
         attempts: 3,
         ..RetryPolicy::default()
@@ -198,15 +204,40 @@ async fn fetch(
     target: &Path,
     retries: RetryPolicy,
 ) -> Result<String, DownloadError> {
+    let client = client().map_err(|error| unanswered(url, &error, 0))?;
+    let wanted = Wanted {
+        url,
+        size,
+        etag: None,
+    };
+    fetch_with(&client, wanted, target, retries).await
+}
+
+/// What to download.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) url: &'a SignedUrl,
+    pub(crate) size: u64,
+    /// The ETag that the response must have, if it has one.
+    pub(crate) etag: Option<&'a str>,
+}
+
+/// Downloads into `target`, and returns the sha256 of the data.
+pub(crate) async fn fetch_with(
+    client: &reqwest::Client,
+    wanted: Wanted<'_>,
+    target: &Path,
+    retries: RetryPolicy,
+) -> Result<String, DownloadError> {
+    let Wanted { url, size, .. } = wanted;
     if !url.secret().starts_with("http") {
         return Err(DownloadError::NotSent { place: url.place() });
     }
-    let client = client().map_err(|error| unanswered(url, &error, 0))?;
     let mut kept = Kept::new(target, size)?;
     let mut attempts = 0;
     loop {
         let before = kept.bytes;
-        let problem = match attempt(&client, url, size, &mut kept, attempts + 1).await? {
+        let problem = match attempt(client, wanted, &mut kept, attempts + 1).await? {
             None => return kept.finish(),
             Some(problem) => problem,
         };
@@ -224,11 +255,11 @@ async fn fetch(
 /// Requests the missing bytes. Returns a temporary problem, if any.
 async fn attempt(
     client: &reqwest::Client,
-    url: &SignedUrl,
-    size: u64,
+    wanted: Wanted<'_>,
     kept: &mut Kept,
     attempts: u32,
 ) -> Result<Option<DownloadError>, DownloadError> {
+    let Wanted { url, size, etag } = wanted;
     let mut request = client.get(url.secret());
     if kept.bytes > 0 {
         request = request.header(RANGE, format!("bytes={}-", kept.bytes));
@@ -239,6 +270,12 @@ async fn attempt(
     };
     if !response.status().is_success() {
         return refusal(url, response, attempts).await.map(Some);
+    }
+    let found = response.headers().get(ETAG);
+    if let (Some(etag), Some(found)) = (etag, found.and_then(|found| found.to_str().ok()))
+        && bare(etag) != bare(found)
+    {
+        return Err(DownloadError::Changed { place: url.place() });
     }
     let begins = content_range(&response).map_or(0, |(begins, _)| begins);
     // A store does not have to support ranges.
@@ -271,6 +308,11 @@ async fn attempt(
             Err(error) => return Ok(Some(unanswered(url, &error, attempts))),
         }
     }
+}
+
+/// An ETag without its quotes, which some services omit.
+fn bare(etag: &str) -> &str {
+    etag.trim_start_matches("W/").trim_matches('"')
 }
 
 /// Parses `bytes 7-9/10`: the start, and the total size.

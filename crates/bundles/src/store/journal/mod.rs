@@ -67,14 +67,14 @@ pub(super) struct Unfinished {
 
 /// The journals of uploads to one store.
 #[derive(Debug)]
-pub(super) struct Journals {
+pub(crate) struct Journals {
     folder: PathBuf,
     store: String,
 }
 
 impl Journals {
     /// The journals in this folder. `store` identifies the store.
-    pub(super) fn new(folder: PathBuf, store: &str) -> Self {
+    pub(crate) fn new(folder: PathBuf, store: &str) -> Self {
         Self {
             folder,
             store: hash(&[store]),
@@ -83,7 +83,7 @@ impl Journals {
 
     /// Opens the journal of an object for this process alone. `None` if another process has it,
     /// or if it cannot be written; then the upload cannot be resumed.
-    pub(super) fn open(&self, object: &str) -> Option<Journal> {
+    pub(crate) fn open(&self, object: &str) -> Option<Journal> {
         let path = self.path(object);
         let made = longshore_files::private_dir(&self.folder).map_err(io::Error::other);
         let made = made.and_then(|_| open(&path));
@@ -146,7 +146,7 @@ impl Journals {
 
 /// The journal of one upload.
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(crate) struct Journal {
     file: File,
     path: PathBuf,
     store: String,

@@ -34,7 +34,7 @@ const PARTS: u64 = 9_000;
 
 /// Why an upload failed. No part of it is left, except in case of `Lost`.
 #[derive(Debug)]
-pub(super) enum UploadError {
+pub(crate) enum UploadError {
     Read(io::Error),
     Store(object_store::Error),
     /// The store no longer answers. The next process can resume the upload.
@@ -52,7 +52,7 @@ type Reader = Box<dyn Read + Send>;
 
 /// The destination of an upload.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(crate) struct Place<'a> {
     pub(super) objects: &'a dyn ObjectStore,
     pub(super) multipart: &'a dyn MultipartStore,
     pub(super) path: &'a Path,
@@ -122,7 +122,7 @@ impl Upload {
 
 /// Uploads `size` bytes of the result of `open`. If this fails, or `stop` completes first, the
 /// uploaded parts are removed. With a journal, they are kept if the store stops answering.
-pub(super) async fn upload(
+pub(crate) async fn upload(
     to: Place<'_>,
     open: impl Fn() -> io::Result<Reader>,
     size: u64,

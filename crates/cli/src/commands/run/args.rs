@@ -24,6 +24,7 @@ use crate::{env, error::Result, follow::OnInterrupt, show::EventFormat, target::
   longshore run -it -- python -m pdb train.py
   gunzip < data.gz | longshore run -i -- python count.py
   longshore run --output-files '*.json' --fetch -- python train.py
+  longshore run --data cifar=./data/cifar -- python train.py
   longshore run --sweep lr=0.1,0.01 --sweep seed=1..5 -- python train.py --lr {lr}
   longshore run --dry-run -- python train.py
   longshore run --cron \"0 3 * * *\" --time-zone Europe/Berlin -- python train.py

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use longshore::launcher::{
-    Bundle, PackedRun,
+    PackedRun,
     names::random_suffix,
     preflight::{self, Purpose, Report},
 };
 
 use super::{
+    Inputs,
     configuration::{Candidate, Configuration},
     namespace,
 };
@@ -27,13 +28,13 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(20);
 /// Prints why each other context before it is skipped.
 pub(super) async fn pick(
     candidates: Vec<Candidate>,
-    bundle: Option<&Bundle>,
+    inputs: &Inputs,
     purpose: Purpose,
 ) -> Result<Configuration> {
     let mut later = None;
     let mut skipped = Vec::new();
     for candidate in candidates {
-        let (reason, may_start) = match check(&candidate, bundle, purpose).await {
+        let (reason, may_start) = match check(&candidate, inputs, purpose).await {
             Ok((chosen, report)) if report.refusals.is_empty() && report.warnings.is_empty() => {
                 return Ok(candidate.with(chosen));
             }
@@ -67,7 +68,7 @@ pub(super) async fn pick(
 /// Runs preflight there, without creating anything.
 async fn check(
     candidate: &Candidate,
-    bundle: Option<&Bundle>,
+    inputs: &Inputs,
     purpose: Purpose,
 ) -> Result<(Chosen, Report)> {
     let checking = async {
@@ -76,8 +77,10 @@ async fn check(
             spec: &candidate.spec,
             name: candidate.spec.run_name(&random_suffix()),
             namespace: namespace(&candidate.spec, &chosen),
-            bundle: bundle.cloned(),
+            bundle: inputs.bundle.clone(),
             keeps_outputs: chosen.keeps_outputs(),
+            data: inputs.data.clone(),
+            data_root: chosen.data_root(),
             store: candidate.store.clone(),
         };
         let plan = packed.plan()?;

@@ -10,7 +10,7 @@ use longshore::{
     },
 };
 
-use super::{RunArgs, input, submission};
+use super::{RunArgs, data, input, submission};
 use crate::{
     error::Result,
     fetch_outputs::{self, Destination},
@@ -27,7 +27,7 @@ use crate::{
 /// A plan that is ready to be launched.
 pub(super) struct Launch<'a> {
     pub(super) args: &'a RunArgs,
-    pub(super) packed: &'a PackedRun<'a>,
+    pub(super) packed: &'a mut PackedRun<'a>,
     /// The plan before the upload.
     pub(super) plan: &'a Plan,
 }
@@ -84,8 +84,11 @@ impl Launch<'_> {
         // The upload may be large: run the checks first.
         let checked = submission::check(cluster, self.plan, purpose);
         interrupt.unless(checked).await??;
+        let delivered = data::deliver(self.packed, cluster, interrupt).await?;
         let plan = deliver(self.packed, interrupt).await?;
-        submission::start(cluster, &plan, interrupt).await
+        let run = submission::start(cluster, &plan, interrupt).await?;
+        delivered.submitted();
+        Ok(run)
     }
 }
 

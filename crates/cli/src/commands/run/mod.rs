@@ -3,6 +3,7 @@
 mod args;
 mod configuration;
 mod contexts;
+mod data;
 mod input;
 mod launch;
 mod misplaced;
@@ -12,7 +13,9 @@ mod submission;
 
 use std::{path::Path, process::ExitCode};
 
-use longshore::launcher::{Bundle, LaunchError, PackedRun, RunSpec, names, preflight::Purpose};
+use longshore::launcher::{
+    Bundle, LaunchError, PackedRun, RunSpec, launch::PreparedData, names, preflight::Purpose,
+};
 
 pub(crate) use args::RunArgs;
 pub(crate) use misplaced::misplaced_command;
@@ -35,13 +38,12 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
     // Validate everything before starting anything.
     let loaded = Loaded::load(&args).await?;
     let mut interrupt = Interrupt::listen()?;
-    let (configuration, bundle) = match loaded {
+    let (configuration, inputs) = match loaded {
         Loaded::One(one) => {
             check_fetch(&args, &one.spec)?;
             report_cluster(&one.chosen, args.dry_run).await?;
-            let bundle =
-                packing::pack(&args.folder, &one.spec, args.dry_run, &mut interrupt).await?;
-            (*one, bundle)
+            let inputs = Inputs::prepare(&args, &one.spec, &mut interrupt).await?;
+            (*one, inputs)
         }
         several => in_one_of(several, &args, &mut interrupt).await?,
     };
@@ -51,17 +53,20 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
         chosen,
         here,
     } = configuration;
+    let Inputs { bundle, data } = inputs;
     if let Some(here) = &here {
         shell::record(&mut spec, here, &args.folder, bundle.as_ref());
     }
     warn_of_files_left_out(&spec, bundle.as_ref());
     let size = bundle.as_ref().map_or(0, |bundle| bundle.size);
-    let packed = PackedRun {
+    let mut packed = PackedRun {
         spec: &spec,
         name: spec.run_name(&names::random_suffix()),
         namespace: namespace(&spec, &chosen),
         bundle,
         keeps_outputs: chosen.keeps_outputs(),
+        data,
+        data_root: chosen.data_root(),
         store: store.or_else(|| chosen.own_store(size)),
     };
     let plan = packed.plan()?;
@@ -85,7 +90,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
     }
     let launch = Launch {
         args: &args,
-        packed: &packed,
+        packed: &mut packed,
         plan: &plan,
     };
     launch.launch(chosen, interrupt).await
@@ -100,19 +105,35 @@ fn check_fetch(args: &RunArgs, spec: &RunSpec) -> Result<()> {
     }
 }
 
+/// What a run takes with it.
+struct Inputs {
+    bundle: Option<Bundle>,
+    data: Vec<PreparedData>,
+}
+
+impl Inputs {
+    /// Reads the data, and packs the code.
+    async fn prepare(args: &RunArgs, spec: &RunSpec, interrupt: &mut Interrupt) -> Result<Self> {
+        Ok(Self {
+            data: data::prepare(spec, interrupt).await?,
+            bundle: packing::pack(&args.folder, spec, args.dry_run, interrupt).await?,
+        })
+    }
+}
+
 /// Packs the code, and chooses one of several contexts. A dry run takes the first, because it
 /// contacts none.
 async fn in_one_of(
     loaded: Loaded,
     args: &RunArgs,
     interrupt: &mut Interrupt,
-) -> Result<(Configuration, Option<Bundle>)> {
+) -> Result<(Configuration, Inputs)> {
     let no_context = || Error::usage("no context was given");
     let spec = loaded.spec().ok_or_else(no_context)?;
     check_fetch(args, spec)?;
-    let bundle = packing::pack(&args.folder, spec, args.dry_run, interrupt).await?;
+    let inputs = Inputs::prepare(args, spec, interrupt).await?;
     let candidates = match loaded {
-        Loaded::One(one) => return Ok((*one, bundle)),
+        Loaded::One(one) => return Ok((*one, inputs)),
         Loaded::Several(candidates) => candidates,
     };
     let configuration = match args.dry_run {
@@ -126,12 +147,12 @@ async fn in_one_of(
                 true => Purpose::Detach,
                 false => Purpose::Follow,
             };
-            let picking = contexts::pick(candidates, bundle.as_ref(), purpose);
+            let picking = contexts::pick(candidates, &inputs, purpose);
             interrupt.unless(picking).await??
         }
     };
     report_cluster(&configuration.chosen, args.dry_run).await?;
-    Ok((configuration, bundle))
+    Ok((configuration, inputs))
 }
 
 /// Prints the cluster of the run. A dry run does not contact it.

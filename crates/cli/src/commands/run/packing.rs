@@ -47,7 +47,7 @@ pub(super) async fn pack(
     let (folder, options) = (
         folder.to_owned(),
         PackOptions {
-            ignore: spec.ignore.clone(),
+            ignore: [spec.ignore.clone(), spec.data_below(folder)].concat(),
             allow_secrets: spec.allow_secrets.clone(),
             cache: env::cache_dir().map(|cache| cache.join("bundles")),
             names_all: lists,

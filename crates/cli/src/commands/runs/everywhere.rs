@@ -7,7 +7,7 @@ use longshore::{
     launcher::{
         RunSummary,
         config::{ClusterSettings, NamedContext},
-        runs as history,
+        runs::{self as history, RunFilter, RunOrder},
     },
 };
 use serde_json::{Value, json};
@@ -27,7 +27,11 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 type Answer = (String, Result<Vec<RunSummary>>);
 
 /// Lists the runs of all contexts, newest first. A cluster that does not answer is reported.
-pub(super) async fn show(args: &RunsArgs, selector: &LabelSelector) -> Result<()> {
+pub(super) async fn show(
+    args: &RunsArgs,
+    selector: &LabelSelector,
+    filter: &RunFilter,
+) -> Result<()> {
     let configured = config::here()?;
     if configured.contexts.is_empty() {
         let message = "--all-contexts: the longshore.toml of the current folder names no contexts";
@@ -64,8 +68,15 @@ pub(super) async fn show(args: &RunsArgs, selector: &LabelSelector) -> Result<()
         let message = format!("none of {count} contexts answered");
         return Err(Error::new(error.kind(), message));
     }
+    found.retain(|(_, run)| filter.matches(run));
     found.sort_by_key(|(_, run)| std::cmp::Reverse(run.created));
-    print(&found, args)
+    let order = RunOrder::from(args.sort);
+    found.sort_by(|(_, one), (_, other)| order.compare(one, other));
+    let all = found.len();
+    found.truncate(args.limit.unwrap_or(all));
+    print(&found, args, filter)?;
+    super::report_limit(all - found.len());
+    Ok(())
 }
 
 /// The runs of a context.
@@ -86,7 +97,7 @@ async fn ask(
     Ok(found?)
 }
 
-fn print(found: &[(String, RunSummary)], args: &RunsArgs) -> Result<()> {
+fn print(found: &[(String, RunSummary)], args: &RunsArgs, filter: &RunFilter) -> Result<()> {
     match args.output {
         Format::Table | Format::Wide => {
             let mut header = header(args);
@@ -96,7 +107,7 @@ fn print(found: &[(String, RunSummary)], args: &RunsArgs) -> Result<()> {
                 row.insert(0, name.clone());
                 row
             });
-            output::table(&header, rows.collect(), super::nothing(args));
+            output::table(&header, rows.collect(), super::nothing(args, filter));
         }
         Format::Name => found
             .iter()

@@ -158,14 +158,14 @@ pub(crate) async fn runs(args: RunsArgs) -> Result<ExitCode> {
         Some(text) => select::labels(text)?,
         None => LabelSelector::everything(),
     };
+    let filter = args.filter(jiff::Timestamp::now())?;
     if args.all_contexts {
         let result = tokio::select! {
-            result = everywhere::show(&args, &selector) => result,
+            result = everywhere::show(&args, &selector, &filter) => result,
             _ = tokio::signal::ctrl_c() => Err(Error::interrupted()),
         };
         return result.map(|()| ExitCode::SUCCESS);
     }
-    let filter = args.filter(jiff::Timestamp::now())?;
     let target = args.cluster.open(&config::here()?).await?;
     let namespace = target::namespace(args.namespace.as_deref(), target.cluster());
     let namespace = (!args.all_namespaces).then_some(namespace);
@@ -195,10 +195,7 @@ async fn show(
         Format::Table | Format::Wide => {
             let rows = found.iter().map(|run| row(run, args));
             output::table(&header(args), rows.collect(), nothing(args, filter));
-            if found.len() < all {
-                let more = (all - found.len()) as u64;
-                ui::note(format!("{} not shown (--limit)", ui::count(more, "run")));
-            }
+            report_limit(all - found.len());
         }
         Format::Name => found.iter().for_each(|run| ui::line(run.run.name.as_str())),
         Format::Json | Format::Yaml => {
@@ -207,6 +204,13 @@ async fn show(
         }
     }
     Ok(())
+}
+
+fn report_limit(more: usize) {
+    if more > 0 {
+        let more = ui::count(more as u64, "run");
+        ui::note(format!("{more} not shown (--limit)"));
+    }
 }
 
 fn nothing(args: &RunsArgs, filter: &RunFilter) -> &'static str {

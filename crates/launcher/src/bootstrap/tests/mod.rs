@@ -49,6 +49,8 @@ fn pod(roles: Vec<PodRole>) -> Pod {
         sweep: None,
         restarts: PodRestarts::default(),
         idle: None,
+        data: Vec::new(),
+        data_cache_limit: None,
         roles,
         peer_timeout: 0,
         bundle: Some(PodBundle {
@@ -61,6 +63,7 @@ fn pod(roles: Vec<PodRole>) -> Pod {
         home: at("home"),
         config: at("config"),
         bundle: at("bundle"),
+        data: at("data"),
     };
     let pod = Pod {
         folder,

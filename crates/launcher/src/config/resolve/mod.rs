@@ -6,7 +6,7 @@ use longshore_model::name;
 
 use super::{
     ConfigError, DEFAULT_PORT, Flags, Input, Located, PUBLISHED_LAUNCHER_IMAGE, RunOptions,
-    RunSpec, Settings, Text, Workload,
+    RunSpec, Settings, Text, Workload, data,
     layers::Layers,
     notify, restarts, role, sweep,
     values::{check_image, duration_at, invalid_at},
@@ -113,6 +113,8 @@ fn resolve_options(
         roles,
         input: flags.input,
         caller: None,
+        data_cache: data::cache(options)?,
+        data: Vec::new(),
     };
     check_input(&spec)?;
     if spec.has_outputs() && !spec.code {

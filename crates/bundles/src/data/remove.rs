@@ -1,0 +1,208 @@
+//! Removes data from a cache.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io,
+    os::{fd::IntoRawFd as _, unix::fs::MetadataExt as _},
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use rustix::fs::{Mode, OFlags};
+
+use super::{DataCache, DataError, KeptData, Manifest, cache::UNFINISHED, tree};
+
+/// How long data counts as used after its last use: the objects of a run that is being submitted,
+/// or the processes of a pod that is starting, do not exist yet.
+const START_GRACE: Duration = Duration::from_secs(3600);
+
+/// The only process that uses a cache.
+#[derive(Debug)]
+pub struct Removal {
+    cache: DataCache,
+    _lock: File,
+}
+
+impl Removal {
+    /// Removes data, and the contents that no other data has, except data that was used since
+    /// it was listed. Returns the removed data, and the number of freed bytes.
+    ///
+    /// # Errors
+    /// The cache cannot be read or written.
+    pub fn remove(&self, unwanted: &[KeptData]) -> Result<(Vec<KeptData>, u64), DataError> {
+        let cache = &self.cache;
+        let before = cache.bytes();
+        let mut removed = Vec::new();
+        for data in unwanted {
+            let manifest = cache.manifest(&data.sha256);
+            let found = fs::metadata(&manifest).and_then(|found| found.modified());
+            if found.is_ok_and(|used| used != data.used) {
+                continue;
+            }
+            // Without its manifest, a folder does not count as complete.
+            gone(fs::remove_file(&manifest)).map_err(DataError::cache("remove", &manifest))?;
+            let folder = cache.tree(&data.sha256);
+            gone(tree::remove(&folder)).map_err(DataError::cache("remove", &folder))?;
+            removed.push(data.clone());
+        }
+        cache.clean()?;
+        Ok((removed, before.saturating_sub(cache.bytes())))
+    }
+}
+
+/// Keeps other processes from removing data of a cache.
+#[derive(Debug)]
+pub struct DataGuard {
+    _lock: Option<File>,
+}
+
+impl DataCache {
+    /// Waits until no other process uses the cache, to remove data. Which data runs use must be
+    /// asked for after that. `None` if there is no cache.
+    ///
+    /// # Errors
+    /// The cache cannot be locked.
+    pub fn alone(&self) -> Result<Option<Removal>, DataError> {
+        if !self.root.is_dir() {
+            return Ok(None);
+        }
+        let file = self.lock_file("lock")?;
+        let locked = rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive);
+        // Without locks, another process may place data at the same time.
+        locked.map_err(|error| DataError::cache("lock", &self.root)(error.into()))?;
+        Ok(Some(Removal {
+            cache: self.clone(),
+            _lock: file,
+        }))
+    }
+
+    /// Whether a task has the folder of the data, by [`hold`].
+    #[must_use]
+    pub fn is_held(&self, data: &KeptData) -> bool {
+        let operation = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+        match File::open(self.tree(&data.sha256)) {
+            // Where the file system has no locks, everything counts as used.
+            Ok(folder) => rustix::fs::flock(&folder, operation).is_err(),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
+    }
+
+    /// Removes data that no task holds, least recently used first, so that the cache has room for
+    /// the missing contents of a manifest within a limit.
+    ///
+    /// # Errors
+    /// The cache cannot be read or written.
+    pub fn make_room(&self, manifest: &Manifest, limit: u64) -> Result<(), DataError> {
+        drop(self.lock()?);
+        let limit = limit.saturating_sub(self.missing(manifest).1);
+        if self.bytes() <= limit {
+            return Ok(());
+        }
+        if let Some(alone) = self.alone()? {
+            let now = SystemTime::now();
+            alone.remove(&self.over_limit(limit, now, |data| self.is_held(data))?)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps other processes from removing data, until the guard is dropped.
+    ///
+    /// # Errors
+    /// The cache cannot be created or locked.
+    pub fn guard(&self) -> Result<DataGuard, DataError> {
+        Ok(DataGuard {
+            _lock: self.lock()?,
+        })
+    }
+
+    /// Selects the least recently used data to remove until all contents have at most `limit`
+    /// bytes. Data that was used within the last hour is kept.
+    ///
+    /// # Errors
+    /// The cache cannot be read.
+    pub fn over_limit(
+        &self,
+        limit: u64,
+        now: SystemTime,
+        is_used: impl Fn(&KeptData) -> bool,
+    ) -> Result<Vec<KeptData>, DataError> {
+        let mut left = self.bytes();
+        let mut unwanted = Vec::new();
+        for data in self.kept()? {
+            let is_recent = now
+                .duration_since(data.used)
+                .is_ok_and(|age| age < START_GRACE);
+            if left <= limit {
+                break;
+            }
+            if is_recent || is_used(&data) {
+                continue;
+            }
+            // At most: other data may have the same contents.
+            left = left.saturating_sub(data.bytes);
+            unwanted.push(data);
+        }
+        Ok(unwanted)
+    }
+
+    /// Removes what no data has: contents, folders of killed processes and replaced folders.
+    /// The caller has the cache alone.
+    fn clean(&self) -> Result<(), DataError> {
+        let known: BTreeSet<String> = self.kept()?.into_iter().map(|data| data.sha256).collect();
+        let trees = self.root.join("trees");
+        for entry in entries(&trees)? {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with(UNFINISHED) || !known.contains(&name) {
+                let path = entry.path();
+                gone(tree::remove(&path)).map_err(DataError::cache("remove", &path))?;
+            }
+        }
+        for folder in entries(&self.files())? {
+            let path = folder.path();
+            if !path.is_dir() {
+                gone(fs::remove_file(&path)).map_err(DataError::cache("remove", &path))?;
+                continue;
+            }
+            for content in entries(&path)? {
+                // Only the cache itself has the content, unless file systems have no links.
+                let is_unused = content.metadata().is_ok_and(|found| found.nlink() == 1);
+                if is_unused {
+                    let path = content.path();
+                    gone(fs::remove_file(&path)).map_err(DataError::cache("remove", &path))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Marks the folder of data as used as long as this process, or one that it executes or starts,
+/// runs.
+pub fn hold(folder: &Path) {
+    // Without CLOEXEC, so that the command has it, too.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let opened = rustix::fs::open(folder, flags, Mode::empty());
+    let operation = rustix::fs::FlockOperation::NonBlockingLockShared;
+    if let Ok(folder) = opened
+        && rustix::fs::flock(&folder, operation).is_ok()
+    {
+        let _ = folder.into_raw_fd();
+    }
+}
+
+fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, DataError> {
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries
+            .and_then(Iterator::collect)
+            .map_err(DataError::cache("read", folder)),
+    }
+}
+
+fn gone(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}

@@ -1,0 +1,11 @@
+//! What the delivery of data needs of the stores of bundles.
+
+pub(crate) use super::{
+    download::{Wanted, check, fetch_with},
+    http::client,
+    journal::Journals,
+    options::LONGEST,
+    reason::{Cause, reason},
+    remote::{Effort, Opened},
+    upload::{UploadError, upload},
+};
