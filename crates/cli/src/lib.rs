@@ -3,17 +3,20 @@
 //! contains the program, can depend on it.
 
 mod app;
+mod bootstrap_program;
 mod child;
 mod clock;
 mod commands;
 mod complete;
 mod config;
+mod dev;
 mod embedded;
 mod env;
 mod error;
 mod fetch_outputs;
 mod finished_runs;
 mod follow;
+mod forward;
 mod hints;
 mod interrupt;
 mod log_lines;

@@ -38,6 +38,7 @@
 //!
 //! [`sweep`] has the combinations of a sweep, [`sweeps`] its table and retries.
 //! [`outputs`] keeps files of tasks, and fetches them.
+//! [`dev`] is the protocol by which tasks of `longshore dev` receive changes.
 //! [`caller`] records the environment of the caller's shell for runs on this machine.
 //! [`explain`] has the causes for which a task does not start or fails.
 //! [`why`] queries the cluster and explains: `why::why(&Cluster, &Run).await? -> Why`.
@@ -47,7 +48,7 @@
 //! - bundles, a crate of their own: `bundle`, `store`
 //! - diagnosis, a crate of its own, pure: `names`, `escape`, `evidence`, `fit`, `explain`,
 //!   `outcome`, `progress`, `role`, `track`
-//! - pure: `suggest`, `sweep`
+//! - pure: `suggest`, `sweep`, `dev`
 //! - an existing run: `run`
 //! - files that tasks leave: `outputs`
 //! - planning, pure: `caller`, `config`, `pod`, `jobset`, `plan`
@@ -60,6 +61,7 @@ pub mod bootstrap;
 pub mod caller;
 mod cluster_evidence;
 pub mod config;
+pub mod dev;
 pub mod follow;
 pub mod jobset;
 pub mod kept;

@@ -14,8 +14,9 @@ use longshore::{
     },
 };
 use serde_json::json;
+use tokio::sync::mpsc;
 
-pub(crate) use decision::OnInterrupt;
+pub(crate) use decision::{Decision, OnInterrupt};
 
 use self::session::Session;
 use crate::{
@@ -35,6 +36,17 @@ pub(crate) struct How {
     pub(crate) on_interrupt: OnInterrupt,
     /// Standard input, if it is not passed to the task.
     pub(crate) ignored: IgnoredInput,
+    /// What else happens while the run is followed.
+    pub(crate) beside: Option<mpsc::Receiver<Beside>>,
+}
+
+/// What another part of the program wants while a run is followed.
+#[derive(Debug)]
+pub(crate) enum Beside {
+    /// Print a line about the run.
+    Note(String),
+    /// End following.
+    Decided(Decision),
 }
 
 /// How long a cancelled run may take to end.

@@ -2,6 +2,7 @@
 //! frameworks' variables, and executes the command. Uses only mounted files and DNS, never
 //! the API.
 
+pub mod dev;
 mod environment;
 mod error;
 mod exec;
@@ -10,6 +11,7 @@ mod install;
 mod messages;
 mod places;
 mod prepare;
+mod shell;
 mod source;
 pub mod supervise;
 mod terminal;
@@ -22,4 +24,5 @@ pub use exec::exec;
 pub use fetch::{fetch, fetch_into};
 pub use install::install;
 pub use places::Places;
+pub use shell::shell;
 pub(crate) use source::copy as copy_bundle;

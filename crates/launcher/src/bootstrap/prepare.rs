@@ -16,6 +16,23 @@ pub(super) fn prepare(
     command: &[OsString],
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Command, BootstrapError> {
+    prepare_with(places, command, variable, Peers::Wait)
+}
+
+/// Whether a command waits until the names of its peers resolve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Peers {
+    Wait,
+    Ignore,
+}
+
+/// As [`prepare`].
+pub(super) fn prepare_with(
+    places: &Places,
+    command: &[OsString],
+    variable: impl Fn(&str) -> Option<String>,
+    peers: Peers,
+) -> Result<Command, BootstrapError> {
     let (program, arguments) = command.split_first().ok_or(BootstrapError::NoCommand)?;
     let config = places.read_config()?;
     let role = variable("LONGSHORE_ROLE").filter(|role| !role.is_empty());
@@ -33,7 +50,7 @@ pub(super) fn prepare(
         problem: format!("is {index:?}, which is not a number"),
     })?;
     let config = config.with_task(&role, index);
-    if config.tasks() > 1 {
+    if peers == Peers::Wait && config.tasks() > 1 {
         wait_for_peers(
             &config.cluster_spec(),
             Duration::from_secs(config.peer_timeout),

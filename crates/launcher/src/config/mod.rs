@@ -11,6 +11,7 @@ mod env_file;
 mod env_from;
 mod error;
 mod flags;
+mod forward;
 mod keys;
 mod layers;
 mod located;
@@ -35,7 +36,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use longshore_diagnosis::names::RunName;
 
-use crate::{caller::Caller, outputs::OutputRequest};
+use crate::{caller::Caller, dev::DevSpec, outputs::OutputRequest};
 
 pub use cluster::{CONTEXT_ENV, ClusterChoice, ClusterSettings, KUBECONFIG_ENV};
 pub use command::Command;
@@ -43,6 +44,7 @@ pub use env_file::{EnvFile, pass_through};
 pub use env_from::EnvFrom;
 pub use error::{ConfigError, Position};
 pub use flags::Flags;
+pub use forward::Forward;
 pub use located::{Located, Text};
 pub use options::{RunOptions, TaskOptions};
 pub use pod_spec::PodSpec;
@@ -123,6 +125,10 @@ pub struct RunSpec {
     pub input: Input,
     /// The caller's environment, if the tasks run on this machine.
     pub caller: Option<Caller>,
+    /// Ports of tasks to forward to this machine while the run is followed.
+    pub forward: Vec<Forward>,
+    /// How the tasks receive changes of the code, for `longshore dev`.
+    pub dev: Option<DevSpec>,
 }
 
 /// The standard input of a run's only task.

@@ -11,7 +11,11 @@ mod submission;
 
 use std::{path::Path, process::ExitCode};
 
-use longshore::launcher::{Bundle, LaunchError, PackedRun, RunSpec, names};
+use longshore::launcher::{
+    Bundle, LaunchError, PackedRun, RunSpec, Workload,
+    dev::{DevSpec, EDITOR_FILES},
+    names,
+};
 
 pub(crate) use args::RunArgs;
 pub(crate) use misplaced::misplaced_command;
@@ -28,6 +32,23 @@ use crate::{
 };
 
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
+    run_or_develop(args, None).await
+}
+
+/// How `longshore dev` differs from `longshore run`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Develop {
+    pub(super) spec: DevSpec,
+    /// Whether the pods stay after Ctrl-C.
+    pub(super) keep: bool,
+}
+
+/// The number of pods of a task that may be lost before the run fails: its command does not end
+/// the task.
+const DEV_RETRIES: u32 = 100;
+
+/// Runs the folder; with `develop`, its tasks receive changes.
+pub(super) async fn run_or_develop(args: RunArgs, develop: Option<Develop>) -> Result<ExitCode> {
     // Validate everything before starting anything.
     let Configuration {
         mut spec,
@@ -35,6 +56,14 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
         chosen,
         here,
     } = Configuration::load(&args).await?;
+    if let Some(develop) = &develop {
+        can_develop(&spec)?;
+        spec.dev = Some(develop.spec);
+        spec.retries = spec.retries.max(DEV_RETRIES);
+        let editors = EDITOR_FILES.iter().map(ToString::to_string);
+        // The user's own patterns override these.
+        spec.ignore.splice(..0, editors);
+    }
     if args.fetch.is_some() && !spec.has_outputs() {
         return Err(Error::usage("--fetch: the run has no outputs").hint(
             "set `outputs` in longshore.toml, or use --output-files, as in --output-files '*.json'",
@@ -66,8 +95,24 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
         args: &args,
         packed: &packed,
         plan: &plan,
+        develop,
     };
     launch.launch(chosen, interrupt).await
+}
+
+/// Refuses runs whose tasks cannot receive changes.
+fn can_develop(spec: &RunSpec) -> Result<()> {
+    let problem = match () {
+        () if !spec.code => "the run has no code: leave out --no-code (`code = false`)",
+        () if matches!(spec.workload, Workload::Scheduled(_)) => {
+            "a scheduled run has no client that sends changes: leave out --cron"
+        }
+        () if spec.sweep.is_some() => {
+            "the tasks of a sweep end by themselves: leave out --sweep, or use `longshore run`"
+        }
+        () => return Ok(()),
+    };
+    Err(Error::usage(problem))
 }
 
 /// Prints the cluster of the run. A dry run does not contact it.
