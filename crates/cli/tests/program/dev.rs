@@ -228,7 +228,7 @@ fn what_cannot_be_developed_is_refused() {
     }
     // A task of `run` does not receive changes.
     let answer = machine.longshore(&["bootstrap", "receive"]);
-    assert_eq!(answer.code, 1, "{}", answer.err);
+    assert_eq!(answer.code, 125, "{}", answer.err);
     assert!(
         answer.err.contains("only tasks of `longshore dev` do"),
         "{}",

@@ -17,8 +17,7 @@ fn get(address: &str, path: &str) -> Option<String> {
 }
 
 /// Serves the folder of the code, after the file `go` exists.
-const SERVER: &str =
-    "until test -e $0; do sleep 0.05; done; exec python3 -m http.server --bind 0.0.0.0 $PORT";
+const SERVER: &str = "echo up; until test -e $0; do sleep 0.05; done; exec python3 -m http.server --bind 0.0.0.0 $PORT";
 
 /// The address in the line that announces a port.
 fn announced(running: &mut Running, text: &str) -> String {
@@ -53,7 +52,7 @@ fn a_port_is_announced_when_the_task_listens() {
         &go,
     ];
     let mut run = Running::start(machine.command(&words));
-    run.wait_for_error("1 running");
+    run.wait_for_output("| up");
     assert!(!run.errors().contains("http://"), "{}", run.errors());
     std::fs::write(&go, "").unwrap();
     let address = announced(&mut run, &format!("is port {port} of main/0"));
