@@ -2,14 +2,17 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use clap::Args;
+use clap::{Arg, Args};
 use longshore::launcher::{
     config::duration,
     dev::{DEFAULT_GRACE, DevSpec},
 };
 
 use super::run::{Develop, RunArgs, run_or_develop};
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    follow::OnInterrupt,
+};
 
 /// The arguments of `longshore dev`. Its help is that of the command's entry in `Command`.
 #[derive(Debug, Args)]
@@ -22,6 +25,29 @@ pub(crate) struct DevArgs {
     /// How long the command may take to end after SIGTERM before it is killed [default: 3s]
     #[arg(long, value_name = "TIME", value_parser = grace)]
     grace: Option<Duration>,
+}
+
+/// Hides the options of `longshore run` that do not apply.
+pub(crate) fn without_inapplicable(arg: Arg) -> Arg {
+    const INAPPLICABLE: [&str; 13] = [
+        "stdin",
+        "tty",
+        "detach",
+        "cron",
+        "time_zone",
+        "sweep",
+        "sweep_file",
+        "samples",
+        "sweep_seed",
+        "parallel",
+        "max_failed",
+        "metrics",
+        "on_interrupt",
+    ];
+    match INAPPLICABLE.contains(&arg.get_id().as_str()) {
+        true => arg.hide(true),
+        false => arg,
+    }
 }
 
 /// The longest grace period.
@@ -50,7 +76,7 @@ pub(crate) async fn dev(args: DevArgs) -> Result<ExitCode> {
         spec: DevSpec {
             grace: args.grace.unwrap_or(DEFAULT_GRACE),
         },
-        keep: args.keep,
+        keep: args.keep || args.run.on_interrupt == OnInterrupt::Detach,
     };
     run_or_develop(args.run, Some(develop)).await
 }

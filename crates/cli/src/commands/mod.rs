@@ -53,7 +53,7 @@ pub(crate) enum Command {
     ///
     /// Keys: r restarts without a change, q ends the run and removes its pods, d leaves and
     /// keeps them. Ctrl-C works like q; with --keep, it works like d.
-    #[command(after_help = "Examples:
+    #[command(mut_args = dev::without_inapplicable, after_help = "Examples:
   longshore dev -- python train.py
   longshore dev examples/digits --role worker=2
   longshore dev --grace 10s --keep -- python serve.py")]

@@ -134,11 +134,10 @@ impl Connection<'_> {
         };
         *self.failures = 0;
         let version = self.versions.borrow_and_update().clone();
-        // The number that a task without changes has executed is unknown after a new start of
-        // the task: it starts with the current version.
+        let executed = *self.executed;
         let is_current = state == version.state.name
             && command != CommandState::Waiting
-            && *self.executed == Some(version.number);
+            && executed.is_none_or(|number| number == version.number);
         if is_current {
             self.tell(News::Connected(container_task(self))).await?;
         } else {

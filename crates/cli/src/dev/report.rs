@@ -99,7 +99,7 @@ impl Reporter {
         match news {
             News::Connected(task) => {
                 self.tasks.insert(task, self.version);
-                None
+                self.restarted(now)
             }
             News::Done {
                 task,

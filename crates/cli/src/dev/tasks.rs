@@ -20,7 +20,7 @@ use super::{
     report::News,
     versions::Version,
 };
-use crate::{bootstrap_program::program_of, error::Result};
+use crate::bootstrap_program::program_of;
 
 /// The pause after an error of the cluster.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -28,26 +28,20 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Keeps all running tasks of the run up to date, also those that start later, until the future
 /// is dropped.
 pub(super) async fn keep(shared: Arc<Shared>, run: Run, versions: watch::Receiver<Version>) {
-    loop {
-        // The follower of the run reports outages.
-        let _ = follow(&shared, &run, &versions).await;
-        tokio::time::sleep(RETRY_INTERVAL).await;
-    }
-}
-
-async fn follow(
-    shared: &Arc<Shared>,
-    run: &Run,
-    versions: &watch::Receiver<Version>,
-) -> Result<()> {
-    let mut watched = WatchedPods::start(&shared.cluster, run).await?;
+    let mut watched = loop {
+        match WatchedPods::start(&shared.cluster, &run).await {
+            Ok(watched) => break watched,
+            // The follower of the run reports outages.
+            Err(_) => tokio::time::sleep(RETRY_INTERVAL).await,
+        }
+    };
     let mut serving = JoinSet::new();
     let mut pods: BTreeMap<String, (Task, AbortHandle)> = BTreeMap::new();
     loop {
         let running: BTreeMap<String, Container> = watched
             .current()
             .iter()
-            .filter_map(|pod| running(pod, run))
+            .filter_map(|pod| running(pod, &run))
             .map(|container| (container.pod.clone(), container))
             .collect();
         let gone: Vec<String> = pods
@@ -62,13 +56,16 @@ async fn follow(
             }
         }
         for (pod, container) in running {
-            if !pods.contains_key(&pod) {
+            pods.entry(pod).or_insert_with(|| {
                 let task = container.task.clone();
-                let served = serve(Arc::clone(shared), container, versions.clone());
-                pods.insert(pod, (task, serving.spawn(served)));
-            }
+                let served = serve(Arc::clone(&shared), container, versions.clone());
+                (task, serving.spawn(served))
+            });
         }
-        watched.changed().await?;
+        // The connections to the tasks may continue while the cluster does not answer.
+        if watched.changed().await.is_err() {
+            tokio::time::sleep(RETRY_INTERVAL).await;
+        }
     }
 }
 

@@ -75,7 +75,7 @@ pub(crate) struct RunArgs {
     /// SIGTERM leaves the run alone, except with `cancel`. SIGKILL, SIGHUP and closing the
     /// terminal always leave it alone.
     #[arg(long, value_enum, default_value_t, value_name = "ACTION", env = env::ON_INTERRUPT, hide_env_values = true)]
-    pub(super) on_interrupt: OnInterrupt,
+    pub(in super::super) on_interrupt: OnInterrupt,
     /// Output format
     #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
     pub(super) output: EventFormat,
