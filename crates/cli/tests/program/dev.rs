@@ -32,12 +32,21 @@ impl Output {
     /// Waits for a line with this text.
     #[track_caller]
     fn see(&self, text: &str) {
-        let mut seen = Vec::new();
-        loop {
+        self.see_all(&[text]);
+    }
+
+    /// Waits for lines with these texts, in any order: standard output and standard error of a
+    /// task are two streams.
+    #[track_caller]
+    fn see_all(&self, texts: &[&str]) {
+        let (mut seen, mut missing) = (Vec::new(), texts.to_vec());
+        while !missing.is_empty() {
             match self.0.recv_timeout(TIMEOUT) {
-                Ok(line) if line.contains(text) => return,
-                Ok(line) => seen.push(line),
-                Err(error) => panic!("no line with {text:?} ({error}): {seen:#?}"),
+                Ok(line) => {
+                    missing.retain(|text| !line.contains(text));
+                    seen.push(line);
+                }
+                Err(error) => panic!("no line with {missing:?} ({error}): {seen:#?}"),
             }
         }
     }
@@ -86,9 +95,11 @@ fn each_change_restarts_the_command_until_ctrl_c() {
     output.see("main/0 | version 3 lib.sh");
     // Files that the command has created are kept.
     machine.write("train.sh", "cat out/result; echo failing; exit 7\n");
-    output.see("main/0 | kept");
-    output.see("main/0 | failing");
-    output.see("exit code 7; waiting for the next change");
+    output.see_all(&[
+        "main/0 | kept",
+        "main/0 | failing",
+        "exit code 7; waiting for the next change",
+    ]);
     // No process of an earlier command is left.
     eventually("the earlier commands have ended", || {
         let left = processes_with(&word);

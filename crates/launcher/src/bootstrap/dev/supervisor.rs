@@ -40,7 +40,7 @@ enum Process {
     /// It starts with the first order, or at this time.
     Waiting(Instant),
     Running(Group),
-    /// It was told to end, and is killed at this time.
+    /// It has received SIGTERM, and is killed at this time.
     Stopping(Group, Instant),
     Ended(i32),
 }
