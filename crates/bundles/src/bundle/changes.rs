@@ -182,3 +182,65 @@ impl Bundle {
         Manifest::new(&self.contents.entries)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn changes_are_found_and_packed_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        let options = PackOptions::default();
+        let state = || Manifest::of_folder(folder.path(), &options).unwrap();
+        fs::create_dir(at("old")).unwrap();
+        for path in ["same.py", "changed.py", "old/gone.py", "kind"] {
+            fs::write(at(path), "x = 1\n").unwrap();
+        }
+        let before = state();
+        assert!(state().changes_since(&before).is_empty());
+        fs::write(at("changed.py"), "x = 22\n").unwrap();
+        fs::remove_dir_all(at("old")).unwrap();
+        fs::remove_file(at("kind")).unwrap();
+        fs::create_dir(at("kind")).unwrap();
+        fs::write(at("kind/new.py"), "x = 3\n").unwrap();
+        fs::write(at("ignored.pyc"), "x").unwrap();
+        let after = state();
+        let changes = after.changes_since(&before);
+        let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(
+            changes.changed,
+            paths(&["changed.py", "kind", "kind/new.py"])
+        );
+        assert_eq!(changes.files, paths(&["changed.py", "kind/new.py"]));
+        assert_eq!(changes.removed, paths(&["old/gone.py", "old", "kind"]));
+        assert_eq!(changes.bytes, 13);
+        let archive = after
+            .pack(folder.path(), &changes.changed, &options)
+            .unwrap();
+        let target = tempfile::tempdir().unwrap();
+        let reader = flate2::read::MultiGzDecoder::new(&archive.bytes[..]);
+        let unpacked = longshore_archive::unpack(
+            reader,
+            target.path(),
+            &longshore_archive::Unpack::default(),
+            |_| (),
+        );
+        assert_eq!(unpacked.unwrap().files, 2);
+        let content = fs::read_to_string(target.path().join("changed.py")).unwrap();
+        assert_eq!(content, "x = 22\n");
+        // A file that looks like a secret is refused, as by packing.
+        let key = "-----BEGIN OPENSSH PRIVATE KEY-----\n";
+        fs::write(at("id_ed25519"), key).unwrap();
+        let with_key = state();
+        let changes = with_key.changes_since(&after);
+        let refused = with_key.pack(folder.path(), &changes.changed, &options);
+        assert!(
+            matches!(refused, Err(BundleError::Secrets(_))),
+            "{refused:?}"
+        );
+    }
+}
