@@ -28,7 +28,7 @@ use std::path::PathBuf;
 
 pub use file::{FileError, append_file};
 pub use pack::{PackError, pack};
-pub use path::is_confined;
+pub use path::{clean, is_confined};
 pub use unpack::{ENTRY_HEADER_BYTES, Limits, Unpack, UnpackError, unpack};
 
 /// The progress or the result of packing or unpacking.

@@ -32,8 +32,11 @@ pub fn is_confined(link: &Path, target: &Path) -> bool {
     !target.as_os_str().is_empty()
 }
 
-/// The path without `.`. Fails if the path leads out of the folder.
-pub(crate) fn clean(path: &Path) -> Result<PathBuf, &'static str> {
+/// The path without `.`.
+///
+/// # Errors
+/// The path leads out of the folder.
+pub fn clean(path: &Path) -> Result<PathBuf, &'static str> {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {

@@ -11,6 +11,7 @@
 mod build;
 mod chatty;
 mod client;
+mod dev;
 mod pack;
 mod pods;
 mod program;
@@ -31,8 +32,8 @@ use report::{Failure, Report};
 #[derive(Parser)]
 #[command(name = "cargo xtask bench")]
 struct Arguments {
-    /// start, store, client, python, resolver, pack, run, chatty, server, rollouts, writer, build; launcher
-    /// means pack, run and chatty
+    /// start, store, client, python, resolver, pack, run, dev, chatty, server, rollouts, writer, build;
+    /// launcher means pack, run, dev and chatty
     names: Vec<String>,
     /// Number of pods for `store`, `server`, `client`, `python` and `resolver`, and of objects
     /// for `writer`
@@ -43,13 +44,13 @@ struct Arguments {
     runs: usize,
 }
 
-const NAMES: [&str; 12] = [
-    "start", "client", "python", "resolver", "pack", "run", "chatty", "store", "server",
+const NAMES: [&str; 13] = [
+    "start", "client", "python", "resolver", "pack", "run", "dev", "chatty", "store", "server",
     "rollouts", "writer", "build",
 ];
 
 /// The benchmarks that the name `launcher` selects.
-const LAUNCHER: [&str; 3] = ["pack", "run", "chatty"];
+const LAUNCHER: [&str; 4] = ["pack", "run", "dev", "chatty"];
 
 fn main() -> Result<(), Failure> {
     // Measures one client in a separate process, which the benchmark `client` starts.
@@ -94,6 +95,7 @@ async fn benchmarks() -> Result<(), Failure> {
             "pack" => pack::run(&mut report, arguments.runs)?,
             "build" => build::run(&mut report)?,
             "chatty" => chatty::run(&mut report)?,
+            "dev" => dev::run(&mut report, arguments.runs)?,
             "run" => run_true::run(&mut report, arguments.runs)?,
             _ => store::run(&mut report, arguments.runs, arguments.pods).await?,
         }

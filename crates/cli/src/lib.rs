@@ -3,6 +3,7 @@
 //! contains the program, can depend on it.
 
 mod app;
+mod bootstrap_program;
 mod child;
 mod claim_reader;
 mod clock;
@@ -10,12 +11,14 @@ mod commands;
 mod complete;
 mod config;
 mod copy_outputs;
+mod dev;
 mod embedded;
 mod env;
 mod error;
 mod fetch_outputs;
 mod finished_runs;
 mod follow;
+mod forward;
 mod hints;
 mod interrupt;
 mod log_lines;

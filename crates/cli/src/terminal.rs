@@ -41,7 +41,34 @@ impl Terminal {
     }
 }
 
+impl Terminal {
+    /// Makes keys available as they are typed, and does not show them. Ctrl-C and Ctrl-Z keep
+    /// their meaning. `None` if another process has the terminal.
+    pub(crate) fn keys() -> Option<Raw> {
+        let stdin = std::io::stdin();
+        let group = termios::tcgetpgrp(&stdin).ok()?;
+        if !stdin.is_terminal() || group != rustix::process::getpgrp() {
+            return None;
+        }
+        let before = termios::tcgetattr(&stdin).ok()?;
+        set_keys(&before).then_some(Raw { before })
+    }
+}
+
+fn set_keys(before: &Termios) -> bool {
+    let mut keys = before.clone();
+    keys.local_modes
+        .remove(termios::LocalModes::ICANON | termios::LocalModes::ECHO);
+    termios::tcsetattr(std::io::stdin(), OptionalActions::Now, &keys).is_ok()
+}
+
 impl Raw {
+    /// As [`Terminal::keys`] again: a shell has changed the settings while this program was
+    /// stopped.
+    pub(crate) fn keys_again(&self) {
+        set_keys(&self.before);
+    }
+
     /// Columns and rows.
     pub(crate) fn size(&self) -> (u16, u16) {
         match termios::tcgetwinsize(std::io::stdout()) {

@@ -40,6 +40,7 @@
 //! [`usage`] has what tasks use, with a short series.
 //! [`sweep`] has the combinations of a sweep, [`sweeps`] its table and retries.
 //! [`outputs`] keeps files of tasks, and fetches them.
+//! [`dev`] is the protocol by which tasks of `longshore dev` receive changes.
 //! [`caller`] records the environment of the caller's shell for runs on this machine.
 //! [`explain`] has the causes for which a task does not start or fails.
 //! [`why`] queries the cluster and explains: `why::why(&Cluster, &Run).await? -> Why`.
@@ -49,7 +50,7 @@
 //! - bundles, a crate of their own: `bundle`, `store`, `data`
 //! - diagnosis, a crate of its own, pure: `names`, `escape`, `evidence`, `fit`, `explain`,
 //!   `outcome`, `progress`, `role`, `track`
-//! - pure: `suggest`, `sweep`, `restarts`, `tag`
+//! - pure: `suggest`, `sweep`, `restarts`, `tag`, `dev`
 //! - an existing run: `run`
 //! - files that tasks leave: `outputs`
 //! - planning, pure: `caller`, `config`, `pod`, `jobset`, `plan`
@@ -63,6 +64,7 @@ pub mod caller;
 mod cluster_evidence;
 pub mod compare;
 pub mod config;
+pub mod dev;
 pub mod follow;
 pub mod jobset;
 pub mod kept;

@@ -4,6 +4,7 @@
 mod archive;
 mod background;
 mod cache;
+mod changes;
 mod compress;
 mod entry;
 mod environment;
@@ -26,6 +27,7 @@ use bytes::Bytes;
 use archive::archive;
 pub use background::pack_in_background;
 use cache::Cache;
+pub use changes::{ChangeArchive, Changes, Manifest};
 use entry::Found;
 pub use environment::is_environment;
 pub use error::BundleError;

@@ -117,7 +117,11 @@ fn check_folder(folder: &Path) -> Result<(), BundleError> {
 
 /// Rejects secrets, links that point outside the folder, and unreadable files before
 /// packing, so that all of them are reported together.
-fn check(folder: &Path, entries: &[Found], options: &PackOptions) -> Result<(), BundleError> {
+pub(super) fn check(
+    folder: &Path,
+    entries: &[Found],
+    options: &PackOptions,
+) -> Result<(), BundleError> {
     let allowed = walk::rules(
         Path::new(""),
         "the `allow_secrets` setting",

@@ -1,7 +1,7 @@
 //! `longshore bootstrap`: the steps that a run's pods execute before the command. Internal:
 //! only the generated pods call it.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use clap::{Args, Subcommand};
 use longshore::launcher::bootstrap;
@@ -37,6 +37,19 @@ enum Step {
         #[arg(last = true, required = true)]
         command: Vec<std::ffi::OsString>,
     },
+    /// As `exec`, and apply changes of the code, each of which restarts the command
+    Dev {
+        /// Milliseconds that the command may take to end after SIGTERM
+        #[arg(long)]
+        grace: u64,
+        /// Command and its arguments
+        #[arg(last = true, required = true)]
+        command: Vec<std::ffi::OsString>,
+    },
+    /// Pass changes of the code from standard input to the supervisor of `dev`
+    Receive,
+    /// Replace this process by a shell with the environment of the task
+    Shell,
 }
 
 /// Executes the step. It starts without a runtime because every container of a run calls it.
@@ -51,6 +64,9 @@ pub(crate) fn bootstrap(args: BootstrapArgs) -> ExitCode {
         },
         Step::Data => bootstrap::fetch_data().map(|()| 0),
         Step::Exec { command } => bootstrap::exec(&command),
+        Step::Dev { grace, command } => bootstrap::dev::dev(&command, Duration::from_millis(grace)),
+        Step::Receive => bootstrap::dev::receive().map(|()| 0),
+        Step::Shell => Err(bootstrap::shell()),
     };
     match result {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),

@@ -10,10 +10,12 @@ mod cp;
 mod data;
 mod delete;
 mod describe;
+mod dev;
 mod diff;
 mod down;
 mod envtest;
 mod exec;
+mod forward;
 mod get;
 mod label;
 mod logs;
@@ -27,6 +29,7 @@ mod retry;
 mod rm;
 pub(crate) mod run;
 mod runs;
+mod shell;
 mod status;
 mod sweep;
 mod tag;
@@ -47,6 +50,21 @@ use crate::error::Result;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<run::RunArgs>),
+    /// Run a folder of code, and restart it with each change
+    ///
+    /// As `longshore run`, but the pods stay: a change in the folder is sent to all tasks of
+    /// all roles, and their commands are restarted. Only changed files are sent, those that
+    /// `longshore run` would pack. A command that fails waits for the next change.
+    ///
+    /// Keys: r restarts without a change, q ends the run and removes its pods, d leaves and
+    /// keeps them. Ctrl-C works like q; with --keep, it works like d.
+    #[command(mut_args = dev::without_inapplicable, after_help = "Examples:
+  longshore dev -- python train.py
+  longshore dev examples/digits --role worker=2
+  longshore dev --grace 10s --keep -- python serve.py")]
+    Dev(Box<dev::DevArgs>),
+    Shell(shell::ShellArgs),
+    Forward(forward::ForwardArgs),
     Runs(runs::RunsArgs),
     Logs(logs::LogsArgs),
     Attach(attach::AttachArgs),
@@ -116,6 +134,9 @@ impl Command {
 pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
     match command {
         Command::Run(args) => run::run(*args).await,
+        Command::Dev(args) => dev::dev(*args).await,
+        Command::Shell(args) => shell::shell(args).await,
+        Command::Forward(args) => forward::forward(args).await,
         Command::Runs(args) => runs::runs(args).await,
         Command::Logs(args) => logs::logs(args).await,
         Command::Outputs(args) => outputs::outputs(args).await,

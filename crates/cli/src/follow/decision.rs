@@ -21,7 +21,7 @@ pub(crate) enum OnInterrupt {
 
 /// The user's decision after Ctrl-C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Decision {
+pub(crate) enum Decision {
     Cancel,
     Detach,
     Continue,

@@ -16,8 +16,9 @@ use longshore::{
     },
 };
 use serde_json::json;
+use tokio::sync::mpsc;
 
-pub(crate) use decision::OnInterrupt;
+pub(crate) use decision::{Decision, OnInterrupt};
 
 use self::session::Session;
 use crate::{
@@ -39,6 +40,17 @@ pub(crate) struct How {
     pub(crate) ignored: IgnoredInput,
     /// The program to run when the run ends or waits, with its arguments.
     pub(crate) notify: Vec<String>,
+    /// What else happens while the run is followed.
+    pub(crate) beside: Option<mpsc::Receiver<Beside>>,
+}
+
+/// What another part of the program wants while a run is followed.
+#[derive(Debug)]
+pub(crate) enum Beside {
+    /// Print a line about the run.
+    Note(String),
+    /// End following.
+    Decided(Decision),
 }
 
 /// How long a cancelled run may take to end.

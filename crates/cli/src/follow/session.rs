@@ -7,10 +7,10 @@ use longshore::launcher::{
     explain::{Cause, Explanation},
     follow::{self, Ending},
 };
-use tokio::time::MissedTickBehavior;
+use tokio::{sync::mpsc, time::MissedTickBehavior};
 
 use super::{
-    How, OnInterrupt, cancel,
+    Beside, How, OnInterrupt, cancel,
     decision::{Decision, decide},
     end::{conclude, stopped, unfollowed},
     left,
@@ -45,10 +45,22 @@ enum Next {
     Gone(Gone),
     /// Data arrived on standard input, which is not passed to the task.
     InputIgnored,
+    /// Another part of the program reports something.
+    Beside(Beside),
 }
 
 /// The end of the run's events.
 type End = Result<Option<Outcome>>;
+
+async fn next_beside(beside: &mut Option<mpsc::Receiver<Beside>>) -> Beside {
+    match beside {
+        Some(receiver) => match receiver.recv().await {
+            Some(beside) => beside,
+            None => std::future::pending().await,
+        },
+        None => std::future::pending().await,
+    }
+}
 
 /// A run that is followed in the terminal.
 pub(super) struct Session<'a> {
@@ -60,6 +72,7 @@ pub(super) struct Session<'a> {
     on_interrupt: OnInterrupt,
     interrupt: Interrupt,
     ignored: IgnoredInput,
+    beside: Option<mpsc::Receiver<Beside>>,
     show: Show,
     usage: LiveUsage,
     printer: Printer,
@@ -100,6 +113,7 @@ impl<'a> Session<'a> {
             on_interrupt: how.on_interrupt,
             interrupt,
             ignored: how.ignored,
+            beside: how.beside,
             show,
             usage,
             printer: Printer::start("starting"),
@@ -114,6 +128,7 @@ impl<'a> Session<'a> {
     /// Follows the run to its end and returns the exit code.
     pub(super) async fn follow(mut self) -> Result<ExitCode> {
         let mut death_reported = false;
+        let mut decided = None;
         let mut draw = tokio::time::interval(DRAW);
         draw.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -125,6 +140,7 @@ impl<'a> Session<'a> {
                 event = self.follow.next(), if !self.batch.is_full() => Next::Event(Box::new(event)),
                 gone = self.target.gone(&mut death_reported) => Next::Gone(gone),
                 () = self.ignored.arrives() => Next::InputIgnored,
+                beside = next_beside(&mut self.beside) => Next::Beside(beside),
             };
             let end = match next {
                 Next::Event(event) => self.print(*event),
@@ -138,23 +154,32 @@ impl<'a> Session<'a> {
                     self.draw();
                     None
                 }
-                Next::Caught(caught) => match self.decide(caught).await {
-                    Decision::Continue => None,
-                    Decision::Leave => {
-                        self.printer.leave(self.batch).await;
-                        return Err(Error::interrupted());
-                    }
-                    Decision::Detach => {
-                        self.printer.leave(self.batch).await;
-                        left(self.run, "`longshore logs RUN --follow` shows it");
-                        return Ok(exit_code(Kind::Interrupted));
-                    }
-                    Decision::Cancel => {
-                        self.cancel().await?;
-                        None
-                    }
-                },
+                Next::Beside(Beside::Note(line)) => {
+                    self.batch.note(&line);
+                    None
+                }
+                Next::Beside(Beside::Decided(decision)) => {
+                    decided = Some(decision);
+                    None
+                }
+                Next::Caught(caught) => {
+                    decided = Some(self.decide(caught).await);
+                    None
+                }
             };
+            match decided.take() {
+                None | Some(Decision::Continue) => {}
+                Some(Decision::Leave) => {
+                    self.printer.leave(self.batch).await;
+                    return Err(Error::interrupted());
+                }
+                Some(Decision::Detach) => {
+                    self.printer.leave(self.batch).await;
+                    left(self.run, "`longshore logs RUN --follow` shows it");
+                    return Ok(exit_code(Kind::Interrupted));
+                }
+                Some(Decision::Cancel) => self.cancel().await?,
+            }
             if let Some(end) = end {
                 return self.finish(end).await;
             }

@@ -225,6 +225,8 @@ fn examples_of_runs() {
         "why",
         "logs",
         "attach",
+        "shell",
+        "forward",
         "cancel",
         "outputs",
         "data",
@@ -253,6 +255,15 @@ fn examples_of_runs() {
                     examples.terminate(text);
                 }
                 ("attach", text) => examples.terminate(text),
+                ("forward", text) => {
+                    // The local ports may be in use.
+                    let text = text.replace(" 6006", " 6006:0").replace(":16006", ":0");
+                    examples.terminate(&text);
+                }
+                ("shell", text) if !text.contains("echo") => {
+                    examples.type_into(text, "exit 0\n");
+                }
+                ("shell", text) => drop(examples.run(&text.replace("TF_CONFIG", "LONGSHORE_RUN"))),
                 ("cancel", "longshore cancel last") => {
                     examples.run(alone);
                     examples.run("longshore cancel last");
@@ -304,6 +315,10 @@ fn examples_of_launching() {
             }
             text => drop(examples.run(text)),
         }
+    }
+    machine.write("serve.py", "print('serves')\n");
+    for example in examples.all("dev") {
+        examples.terminate(&example);
     }
     // The examples of the program itself; the last one starts a cluster, which is already
     // running.

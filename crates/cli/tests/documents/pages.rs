@@ -128,6 +128,11 @@ fn the_commands_of_the_page_on_runs_succeed() {
 }
 
 #[test]
+fn the_commands_of_the_page_on_development_succeed() {
+    play("dev.md", &[]);
+}
+
+#[test]
 fn the_commands_of_the_page_on_recordings_succeed() {
     play("recording.md", &[]);
 }

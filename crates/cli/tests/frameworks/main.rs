@@ -9,5 +9,6 @@ mod install;
 mod machine;
 mod readers;
 mod runs;
+mod servers;
 mod specs;
 mod tensorflow;

@@ -241,6 +241,11 @@ impl Running {
         }
     }
 
+    /// What was read of standard error so far.
+    pub(crate) fn errors(&self) -> String {
+        String::from_utf8_lossy(&self.errors).into_owned()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let child = self.child.as_ref().unwrap();
         signal(i32::try_from(child.id()).unwrap(), name);

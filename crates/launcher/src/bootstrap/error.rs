@@ -28,6 +28,12 @@ pub enum BootstrapError {
         /// What is wrong.
         problem: String,
     },
+    /// No supervisor of `longshore dev` runs in this container.
+    #[error("the task does not receive changes: {source}; only tasks of `longshore dev` do")]
+    NotDev {
+        /// The cause.
+        source: io::Error,
+    },
     /// The bundle was removed before the task read it.
     #[error(
         "the bundle {} no longer exists; submit the run again to upload its code again",

@@ -4,6 +4,7 @@
 
 mod attempt;
 mod data;
+pub mod dev;
 mod environment;
 mod error;
 mod exec;
@@ -14,6 +15,7 @@ mod messages;
 mod outputs;
 mod places;
 mod prepare;
+mod shell;
 mod source;
 pub mod supervise;
 mod task;
@@ -31,4 +33,5 @@ pub use fetch::{fetch, fetch_into};
 pub use install::install;
 pub use outputs::upload_now;
 pub use places::Places;
+pub use shell::shell;
 pub(crate) use source::copy as copy_bundle;

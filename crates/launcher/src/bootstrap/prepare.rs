@@ -40,13 +40,30 @@ pub(super) fn prepare(
     command: &[OsString],
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Prepared, BootstrapError> {
+    prepare_with(places, command, variable, Peers::Wait)
+}
+
+/// Whether a command waits until the names of its peers resolve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Peers {
+    Wait,
+    Ignore,
+}
+
+/// As [`prepare`].
+pub(super) fn prepare_with(
+    places: &Places,
+    command: &[OsString],
+    variable: impl Fn(&str) -> Option<String>,
+    peers: Peers,
+) -> Result<Prepared, BootstrapError> {
     let (program, arguments) = command.split_first().ok_or(BootstrapError::NoCommand)?;
     let config = places.read_config()?;
     let Task { role, index } = this_task(&variable)?;
     let config = config.of_job(&role, &variable("LONGSHORE_JOB").unwrap_or_default());
     let config = config.with_task(&role, index);
     hold_data(&config, &role);
-    if config.tasks() > 1 {
+    if peers == Peers::Wait && config.tasks() > 1 {
         wait_for_peers(
             &config.cluster_spec(),
             Duration::from_secs(config.peer_timeout),

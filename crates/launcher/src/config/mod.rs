@@ -13,6 +13,7 @@ mod env_file;
 mod env_from;
 mod error;
 mod flags;
+mod forward;
 mod keys;
 mod layers;
 mod located;
@@ -39,7 +40,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use longshore_diagnosis::names::RunName;
 
-use crate::{caller::Caller, data::PodList, outputs::OutputRequest, pod::IdleLimit};
+use crate::{caller::Caller, data::PodList, dev::DevSpec, outputs::OutputRequest, pod::IdleLimit};
 
 pub use cluster::{CONTEXT_ENV, ClusterChoice, ClusterSettings, KUBECONFIG_ENV, NamedContext};
 pub use command::Command;
@@ -49,6 +50,7 @@ pub use env_file::{EnvFile, pass_through};
 pub use env_from::EnvFrom;
 pub use error::{ConfigError, Position};
 pub use flags::Flags;
+pub use forward::Forward;
 pub use located::{Located, Text};
 pub use options::{RunOptions, TaskOptions};
 pub use pod_spec::PodSpec;
@@ -140,6 +142,10 @@ pub struct RunSpec {
     pub input: Input,
     /// The caller's environment, if the tasks run on this machine.
     pub caller: Option<Caller>,
+    /// Ports of tasks to forward to this machine while the run is followed.
+    pub forward: Vec<Forward>,
+    /// How the tasks receive changes of the code, for `longshore dev`.
+    pub dev: Option<DevSpec>,
     /// Where pods keep data that they fetch; `None` for a volume of each pod.
     pub data_cache: Option<DataCacheSpec>,
     /// How the pods get the data of roles.

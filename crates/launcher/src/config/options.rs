@@ -166,6 +166,19 @@ pub struct RunOptions {
         )
     )]
     pub port: Option<Located<u16>>,
+    /// Forward a port of a task to this machine while the run is followed, and print its
+    /// URL when the task listens: PORT, PORT:LOCAL, ROLE:PORT or ROLE/INDEX:PORT:LOCAL; can
+    /// be repeated
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "PORT",
+            value_parser = clap::builder::StringValueParser::new()
+                .map(|text| Located::from(Scalar::Text(text)))
+        )
+    )]
+    pub forward: Vec<Located<Scalar>>,
     /// Store for code bundles, as in s3://bucket/prefix or file:///srv/bundles
     #[cfg_attr(feature = "clap", arg(long, value_name = "URL", help_heading = "Code"))]
     pub store: Option<Text>,

@@ -24,6 +24,7 @@ use super::{
 /// command = ["python", "train.py"]
 /// store = "s3://bucket/prefix"  # or file:///…, gs://…, az://…; default: a Secret, if the bundle fits
 /// port = 8470
+/// forward = [6006, "ps:6007"]   # ports of tasks to forward while the run is followed
 /// restricted = false            # true: pods meet the Pod Security Standard `restricted`
 /// retries = 0                   # how often a failed task is restarted
 /// restart = "task"              # or "run": a failed task restarts all tasks

@@ -18,7 +18,7 @@ impl Planner<'_> {
         let mut main = self.container(names::MAIN, &role.image);
         let own = role.command.iter().map(|word| escape(word));
         main.command = Some(
-            self.bootstrap("exec")
+            self.run_command()
                 .into_iter()
                 .chain(["--".to_owned()])
                 .chain(own)
@@ -88,6 +88,17 @@ impl Planner<'_> {
         });
         let data = self.data_container(role);
         install.into_iter().chain(fetch).chain(data).collect()
+    }
+
+    /// The command that runs that of the role.
+    fn run_command(&self) -> Vec<String> {
+        match &self.spec.dev {
+            None => self.bootstrap("exec").into(),
+            Some(dev) => {
+                let grace = ["--grace".to_owned(), dev.grace.as_millis().to_string()];
+                self.bootstrap("dev").into_iter().chain(grace).collect()
+            }
+        }
     }
 
     /// The command that starts the program in a pod.

@@ -511,3 +511,29 @@ fn the_callers_environment_is_recorded_in_an_annotation() {
         );
     }
 }
+
+#[test]
+fn tasks_of_dev_are_supervised() {
+    let flags = Flags {
+        command: vec!["python".to_owned(), "train.py".to_owned()],
+        ..Flags::default()
+    };
+    let mut spec = resolve(&Settings::default(), &flags, "code").unwrap();
+    spec.dev = Some(crate::dev::DevSpec {
+        grace: std::time::Duration::from_millis(1_500),
+    });
+    let run = RunName::new(&spec.name, "ab2cd");
+    let plan = plan(&spec, &run, "default", None).unwrap();
+    let command = &pod_spec(&plan)["containers"][0]["command"];
+    let expected = [
+        "longshore",
+        "bootstrap",
+        "dev",
+        "--grace",
+        "1500",
+        "--",
+        "python",
+        "train.py",
+    ];
+    assert_eq!(*command, json!(expected));
+}

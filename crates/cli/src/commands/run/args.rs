@@ -41,7 +41,7 @@ pub(crate) struct RunArgs {
     pub(super) env_file: Vec<PathBuf>,
     /// Pass stdin to the task; requires a run with a single task
     #[arg(long, short = 'i', conflicts_with_all = ["detach", "cron"], display_order = 3)]
-    stdin: bool,
+    pub(in super::super) stdin: bool,
     /// Allocate a terminal for the task, as for a shell or a debugger: -it
     #[arg(
         long,
@@ -57,7 +57,7 @@ pub(crate) struct RunArgs {
     pub(super) dry_run: bool,
     /// Print the name of the run and exit without following it
     #[arg(long, short = 'd', visible_alias = "no-follow")]
-    pub(super) detach: bool,
+    pub(in super::super) detach: bool,
     /// Fetch the outputs at the end of the run, also if it fails [default DIR: outputs/RUN]
     #[arg(
         long,
@@ -76,7 +76,7 @@ pub(crate) struct RunArgs {
     /// SIGTERM leaves the run alone, except with `cancel`. SIGKILL, SIGHUP and closing the
     /// terminal always leave it alone.
     #[arg(long, value_enum, default_value_t, value_name = "ACTION", env = env::ON_INTERRUPT, hide_env_values = true)]
-    pub(super) on_interrupt: OnInterrupt,
+    pub(in super::super) on_interrupt: OnInterrupt,
     /// Output format
     #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
     pub(super) output: EventFormat,

@@ -85,6 +85,19 @@ impl Loaded {
     }
 }
 
+impl Loaded {
+    /// The specifications of all contexts.
+    pub(super) fn specs(&mut self) -> impl Iterator<Item = &mut RunSpec> {
+        let (one, several) = match self {
+            Self::One(one) => (Some(&mut one.spec), None),
+            Self::Several(candidates) => (None, Some(candidates)),
+        };
+        let several = several.into_iter().flatten();
+        one.into_iter()
+            .chain(several.map(|candidate| &mut candidate.spec))
+    }
+}
+
 impl Candidate {
     /// Selects its cluster.
     pub(super) async fn choice(&self) -> Result<Chosen> {

@@ -5,17 +5,20 @@ use std::{path::Path, process::ExitCode};
 use longshore::{
     client::Cluster,
     launcher::{
-        PackedRun, Plan, Run, RunSpec, Workload, config::Input, preflight::Purpose,
-        run_outputs::TaskChoice, runs,
+        Bundle, PackedRun, Plan, Run, RunSpec, Workload, bundle::Manifest, config::Input,
+        preflight::Purpose, run_outputs::TaskChoice, runs,
     },
 };
 
-use super::{RunArgs, data, input, submission};
+use tokio::{sync::mpsc, task::JoinHandle};
+
+use super::{Develop, RunArgs, data, input, packing, submission};
 use crate::{
+    dev::{self, DevOptions},
     error::Result,
     fetch_outputs::{self, Destination},
-    follow::{self, How},
-    hints,
+    follow::{self, Beside, How},
+    forward, hints,
     interrupt::Interrupt,
     show::head,
     stdin::IgnoredInput,
@@ -24,12 +27,29 @@ use crate::{
     upload::deliver,
 };
 
+/// Lines of parts that work while the run is followed.
+type Notes = (mpsc::Sender<Beside>, mpsc::Receiver<Beside>);
+
+/// A task that ends when this is dropped.
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// The number of lines that other parts may have ready while the terminal is stopped.
+const NOTES: usize = 64;
+
 /// A plan that is ready to be launched.
 pub(super) struct Launch<'a> {
     pub(super) args: &'a RunArgs,
     pub(super) packed: &'a mut PackedRun<'a>,
     /// The plan before the upload.
     pub(super) plan: &'a Plan,
+    /// How to develop, for `longshore dev`.
+    pub(super) develop: Option<Develop>,
 }
 
 impl Launch<'_> {
@@ -37,11 +57,17 @@ impl Launch<'_> {
     pub(super) async fn launch(self, chosen: Chosen, mut interrupt: Interrupt) -> Result<ExitCode> {
         let args = self.args;
         let spec = self.packed.spec;
-        let target = interrupt.unless(chosen.open()).await??;
-        let cluster = target.cluster();
+        let develop = self.develop;
+        let packed = self.packed.bundle.as_ref().map(Bundle::manifest);
         // A schedule creates its runs later, so do not follow.
         let scheduled = matches!(spec.workload, Workload::Scheduled(_));
         let detach = args.detach || scheduled;
+        let ports = match detach {
+            true => Vec::new(),
+            false => forward::bind(&spec.forward).await?,
+        };
+        let target = interrupt.unless(chosen.open()).await??;
+        let cluster = target.cluster();
         let purpose = match detach {
             true => Purpose::Detach,
             false => Purpose::Follow,
@@ -54,11 +80,26 @@ impl Launch<'_> {
                     ui::note(format!("{} {}", head("run"), news(&run, spec)));
                 }
                 if detach {
+                    forward::is_left_out(&spec.forward, run.name.as_str());
                     // The cluster keeps running for the run or schedule.
                     ui::line(run.name.as_str());
                     Ok(ExitCode::SUCCESS)
                 } else {
-                    let code = follow_run(&target, &run, args, spec, interrupt).await;
+                    if spec.input == Input::Terminal {
+                        forward::list(&ports);
+                    }
+                    let (notes, lines) = mpsc::channel(NOTES);
+                    let served = forward::serve(cluster.clone(), run.clone(), ports, notes.clone());
+                    // Ended with this function.
+                    let _serving = AbortOnDrop(tokio::spawn(served));
+                    let notes = (notes, lines);
+                    let code = match develop.zip(packed) {
+                        Some((how, packed)) => {
+                            develop_run(&target, &run, args, spec, (how, packed, notes), interrupt)
+                                .await
+                        }
+                        None => follow_run(&target, &run, args, spec, notes.1, interrupt).await,
+                    };
                     if spec.sweep.is_some() && code.is_ok() {
                         follow::shows_sweep(run.name.as_str());
                     }
@@ -92,16 +133,39 @@ impl Launch<'_> {
     }
 }
 
+/// Follows the run, and sends changes of the folder to its tasks.
+async fn develop_run(
+    target: &Target,
+    run: &Run,
+    args: &RunArgs,
+    spec: &RunSpec,
+    (how, packed, notes): (Develop, Manifest, Notes),
+    interrupt: Interrupt,
+) -> Result<ExitCode> {
+    let options = DevOptions {
+        folder: &args.folder,
+        pack: packing::options(&args.folder, spec),
+        packed,
+        grace: how.spec.grace,
+        keep: how.keep,
+        format: args.output,
+        notes,
+    };
+    dev::develop(target, run, spec.follow_options(), options, interrupt).await
+}
+
 /// Follows the run to its end, and passes standard input to its task if requested.
 async fn follow_run(
     target: &Target,
     run: &Run,
     args: &RunArgs,
     spec: &RunSpec,
+    notes: mpsc::Receiver<Beside>,
     interrupt: Interrupt,
 ) -> Result<ExitCode> {
     let options = spec.follow_options();
     let mut how = How {
+        beside: Some(notes),
         format: args.output,
         on_interrupt: args.on_interrupt,
         notify: spec.notify.clone(),

@@ -14,7 +14,12 @@ mod submission;
 use std::{path::Path, process::ExitCode};
 
 use longshore::launcher::{
-    Bundle, LaunchError, PackedRun, RunSpec, launch::PreparedData, names, preflight::Purpose,
+    Bundle, LaunchError, PackedRun, RunSpec, Workload,
+    config::Restarts,
+    dev::{DevSpec, EDITOR_FILES},
+    launch::PreparedData,
+    names,
+    preflight::Purpose,
 };
 
 pub(crate) use args::RunArgs;
@@ -35,8 +40,28 @@ use crate::{
 };
 
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
+    run_or_develop(args, None).await
+}
+
+/// How `longshore dev` differs from `longshore run`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Develop {
+    pub(super) spec: DevSpec,
+    /// Whether the pods stay after Ctrl-C.
+    pub(super) keep: bool,
+}
+
+/// The number of pods of a task that may be lost before the run fails: its command does not end
+/// the task.
+const DEV_RETRIES: u32 = 100;
+
+/// Runs the folder; with `develop`, its tasks receive changes.
+pub(super) async fn run_or_develop(args: RunArgs, develop: Option<Develop>) -> Result<ExitCode> {
     // Validate everything before starting anything.
-    let loaded = Loaded::load(&args).await?;
+    let mut loaded = Loaded::load(&args).await?;
+    if let Some(develop) = &develop {
+        loaded.specs().try_for_each(|spec| develop.prepare(spec))?;
+    }
     let mut interrupt = Interrupt::listen()?;
     let (configuration, inputs) = match loaded {
         Loaded::One(one) => {
@@ -92,6 +117,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
         args: &args,
         packed: &mut packed,
         plan: &plan,
+        develop,
     };
     launch.launch(chosen, interrupt).await
 }
@@ -153,6 +179,36 @@ async fn in_one_of(
     };
     report_cluster(&configuration.chosen, args.dry_run).await?;
     Ok((configuration, inputs))
+}
+
+impl Develop {
+    /// Lets the tasks receive changes. Refuses runs whose tasks cannot.
+    fn prepare(&self, spec: &mut RunSpec) -> Result<()> {
+        let problem = match () {
+            () if !spec.code => "the run has no code: leave out --no-code (`code = false`)",
+            () if matches!(spec.workload, Workload::Scheduled(_)) => {
+                "a scheduled run has no client that sends changes: leave out --cron"
+            }
+            () if spec.sweep.is_some() => {
+                "the tasks of a sweep end by themselves: leave out --sweep, or use `longshore run`"
+            }
+            () => {
+                spec.dev = Some(self.spec);
+                spec.retries = spec.retries.max(DEV_RETRIES);
+                // What the end of a command causes: here, it ends no task.
+                spec.restarts = Restarts {
+                    checkpoint_dir: spec.restarts.checkpoint_dir.take(),
+                    ..Restarts::default()
+                };
+                spec.idle = None;
+                let editors = EDITOR_FILES.iter().map(ToString::to_string);
+                // The user's own patterns override these.
+                spec.ignore.splice(..0, editors);
+                return Ok(());
+            }
+        };
+        Err(Error::usage(problem))
+    }
 }
 
 /// Prints the cluster of the run. A dry run does not contact it.

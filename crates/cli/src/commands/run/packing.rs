@@ -31,6 +31,15 @@ const NAMED: usize = 5;
 /// hangs.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The options that decide which files are packed.
+pub(super) fn options(folder: &Path, spec: &RunSpec) -> PackOptions {
+    PackOptions {
+        ignore: [spec.ignore.clone(), spec.data_below(folder)].concat(),
+        allow_secrets: spec.allow_secrets.clone(),
+        ..PackOptions::default()
+    }
+}
+
 /// Packs the folder. After Ctrl-C, no temporary file is left. `lists`: whether to print all
 /// excluded files, one per line.
 pub(super) async fn pack(
@@ -47,11 +56,9 @@ pub(super) async fn pack(
     let (folder, options) = (
         folder.to_owned(),
         PackOptions {
-            ignore: [spec.ignore.clone(), spec.data_below(folder)].concat(),
-            allow_secrets: spec.allow_secrets.clone(),
             cache: env::cache_dir().map(|cache| cache.join("bundles")),
             names_all: lists,
-            ..PackOptions::default()
+            ..options(folder, spec)
         },
     );
     let stop = Arc::clone(&options.stop);

@@ -6,7 +6,7 @@ use longshore_model::name;
 
 use super::{
     ConfigError, DEFAULT_PORT, Flags, Input, Located, PUBLISHED_LAUNCHER_IMAGE, RunOptions,
-    RunSpec, Settings, Text, Workload, data,
+    RunSpec, Settings, Text, Workload, data, forward,
     layers::Layers,
     notify, restarts, role, sweep,
     values::{check_image, duration_at, invalid_at},
@@ -65,6 +65,7 @@ fn resolve_options(
     let workload = workload::resolve(settings, flags, &roles, parsed.as_ref())?;
     let sweep = sweep::resolve(settings, flags)?;
     sweep::apply(sweep.as_ref(), &mut roles, &workload)?;
+    let forward = forward::resolve(options.entries(|run| &run.forward), &roles)?;
     let queue = options.value(|run| &run.queue);
     check_label("queue", queue)?;
     let port = options.value(|run| &run.port).copied();
@@ -115,6 +116,8 @@ fn resolve_options(
         caller: None,
         data_cache: data::cache(options)?,
         data: Vec::new(),
+        forward,
+        dev: None,
     };
     check_input(&spec)?;
     if spec.has_outputs() && !spec.code {

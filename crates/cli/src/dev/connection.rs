@@ -1,0 +1,306 @@
+//! The connection to the supervisor of one task: sends orders, one at a time, and reads reports.
+
+use std::{io, sync::Arc, time::Duration};
+
+use longshore::{
+    client::{Cluster, ExecOptions, Input, Reader, Session},
+    launcher::{
+        dev::{CommandState, Report},
+        names::Task,
+    },
+};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    sync::{mpsc, watch},
+};
+
+use super::{
+    folder::{Folder, Parcel},
+    report::News,
+    versions::Version,
+};
+use crate::error::{Error, Kind, Result};
+
+/// The maximum length of a report in bytes.
+const MAX_REPORT_BYTES: u64 = 1 << 20;
+/// How long a supervisor may take for the first report: it waits for the task's peers.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long it may take for an order, in addition to the grace period of the command.
+const ORDER_TIMEOUT: Duration = Duration::from_secs(120);
+/// The pause before a new connection, which doubles up to the longest.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// After this many failed connections, the problem is reported.
+const REPORTED_FAILURES: u32 = 4;
+
+/// The container of a task.
+#[derive(Debug, Clone)]
+pub(super) struct Container {
+    pub(super) task: Task,
+    pub(super) namespace: String,
+    pub(super) pod: String,
+    pub(super) name: String,
+    /// The path of the program in it.
+    pub(super) program: String,
+}
+
+/// What all connections share.
+pub(super) struct Shared {
+    pub(super) cluster: Cluster,
+    pub(super) folder: Arc<Folder>,
+    pub(super) news: mpsc::Sender<News>,
+    pub(super) grace: Duration,
+}
+
+/// Keeps a container up to date until the receiver of news is gone or the future is dropped.
+pub(super) async fn serve(
+    shared: Arc<Shared>,
+    container: Container,
+    mut versions: watch::Receiver<Version>,
+) {
+    let mut executed = None;
+    let mut failures = 0;
+    let mut pause = SHORTEST_PAUSE;
+    loop {
+        let mut connection = Connection {
+            shared: &shared,
+            container: &container,
+            versions: &mut versions,
+            executed: &mut executed,
+            failures: &mut failures,
+        };
+        let Err(error) = connection.run().await;
+        failures += 1;
+        let forbidden = error.kind() == Kind::Cluster && failures == 1;
+        if failures == REPORTED_FAILURES || forbidden {
+            let news = News::Lost {
+                task: container.task.clone(),
+                problem: error.message().to_owned(),
+            };
+            if shared.news.send(news).await.is_err() {
+                return;
+            }
+        }
+        tokio::time::sleep(pause).await;
+        pause = match failures {
+            0 | 1 => SHORTEST_PAUSE,
+            _ => (pause * 2).min(LONGEST_PAUSE),
+        };
+    }
+}
+
+struct Connection<'a> {
+    shared: &'a Shared,
+    container: &'a Container,
+    versions: &'a mut watch::Receiver<Version>,
+    /// The number of the last version that the task has executed.
+    executed: &'a mut Option<u64>,
+    failures: &'a mut u32,
+}
+
+impl Connection<'_> {
+    async fn run(&mut self) -> Result<std::convert::Infallible> {
+        let container = self.container;
+        let pods = self
+            .shared
+            .cluster
+            .pods()
+            .in_namespace(&container.namespace)?;
+        let options = ExecOptions {
+            container: Some(container.name.clone()),
+            stdin: true,
+            tty: false,
+        };
+        let command = [container.program.as_str(), "bootstrap", "receive"];
+        let mut session = pods.exec(&container.pod, command, &options).await?;
+        let (Some(mut input), Some(output)) = (session.stdin(), session.stdout()) else {
+            return Err(broken("it has no streams"));
+        };
+        let mut reports = BufReader::new(output);
+        let ended = self.talk(&mut input, &mut reports).await;
+        let Err(error) = ended;
+        Err(explained(session, error).await)
+    }
+
+    async fn talk(
+        &mut self,
+        input: &mut Input,
+        reports: &mut BufReader<Reader>,
+    ) -> Result<std::convert::Infallible> {
+        let hello = tokio::time::timeout(HELLO_TIMEOUT, read(reports)).await;
+        let hello = hello.map_err(|_| broken("it does not answer"))??;
+        let Report::Hello { mut state, command } = hello else {
+            return Err(broken("it sent an unexpected answer"));
+        };
+        *self.failures = 0;
+        let version = self.versions.borrow_and_update().clone();
+        let executed = *self.executed;
+        let is_current = state == version.state.name
+            && command != CommandState::Waiting
+            && executed.is_none_or(|number| number == version.number);
+        if is_current {
+            self.tell(News::Connected(container_task(self))).await?;
+        } else {
+            let restart = command != CommandState::Waiting;
+            self.order(input, reports, &mut state, &version, restart)
+                .await?;
+        }
+        loop {
+            tokio::select! {
+                report = read(reports) => match report? {
+                    // The log of the task says it.
+                    Report::Ended { .. } => {}
+                    _ => return Err(broken("it sent an unexpected answer")),
+                },
+                changed = self.versions.changed() => {
+                    changed.map_err(|_| broken("the watch of the folder has ended"))?;
+                    let version = self.versions.borrow_and_update().clone();
+                    self.order(input, reports, &mut state, &version, true).await?;
+                }
+            }
+        }
+    }
+
+    /// Sends the difference between the task's state and a version, and waits until it is
+    /// executed.
+    async fn order(
+        &mut self,
+        input: &mut Input,
+        reports: &mut BufReader<Reader>,
+        state: &mut String,
+        version: &Version,
+        restart: bool,
+    ) -> Result<()> {
+        // A refused order leaves an unknown state: then everything is sent, once.
+        for attempt in 0..2 {
+            let parcel = self.parcel(state.clone(), version, restart).await?;
+            let problem = match self.executed(input, reports, &parcel).await? {
+                Report::Done {
+                    state: now,
+                    started,
+                } => {
+                    *state = now;
+                    *self.executed = Some(version.number);
+                    let task = self.container.task.clone();
+                    let number = version.number;
+                    return self
+                        .tell(News::Done {
+                            task,
+                            number,
+                            started,
+                        })
+                        .await;
+                }
+                Report::Refused {
+                    state: now,
+                    problem,
+                } => {
+                    *state = now;
+                    problem
+                }
+                _ => return Err(broken("it sent an unexpected answer")),
+            };
+            if attempt == 1 || !state.is_empty() {
+                let task = self.container.task.clone();
+                let number = version.number;
+                return self
+                    .tell(News::Refused {
+                        task,
+                        number,
+                        problem,
+                    })
+                    .await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn parcel(&self, from: String, to: &Version, restart: bool) -> Result<Arc<Parcel>> {
+        let (folder, state) = (Arc::clone(&self.shared.folder), Arc::clone(&to.state));
+        let packed = tokio::task::spawn_blocking(move || folder.parcel(&from, &state, restart));
+        match packed.await {
+            Ok(Ok(parcel)) => Ok(parcel),
+            // The folder has changed again: the next version follows.
+            Ok(Err(error)) => Err(Error::from_source(Kind::Failed, &error)),
+            Err(_) => Err(broken("packing was interrupted")),
+        }
+    }
+
+    async fn executed(
+        &mut self,
+        input: &mut Input,
+        reports: &mut BufReader<Reader>,
+        parcel: &Parcel,
+    ) -> Result<Report> {
+        let mut header =
+            serde_json::to_vec(&parcel.order).map_err(|error| broken(&error.to_string()))?;
+        header.push(b'\n');
+        let limit = ORDER_TIMEOUT + self.shared.grace;
+        let answer = async {
+            let lost = |error: io::Error| broken(&error.to_string());
+            input.write_all(&header).await.map_err(lost)?;
+            input.write_all(&parcel.archive).await.map_err(lost)?;
+            input.flush().await.map_err(lost)?;
+            loop {
+                match read(reports).await? {
+                    // The command ended by itself before it was restarted.
+                    Report::Ended { .. } => {}
+                    report => return Ok(report),
+                }
+            }
+        };
+        match tokio::time::timeout(limit, answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(broken("it does not answer")),
+        }
+    }
+
+    async fn tell(&self, news: News) -> Result<()> {
+        let sent = self.shared.news.send(news).await;
+        sent.map_err(|_| broken("the session has ended"))
+    }
+}
+
+fn container_task(connection: &Connection<'_>) -> Task {
+    connection.container.task.clone()
+}
+
+/// Reads a report. What a pod sends is not trusted: its length is limited.
+async fn read(reports: &mut BufReader<Reader>) -> Result<Report> {
+    let mut line = Vec::new();
+    let mut limited = reports.take(MAX_REPORT_BYTES);
+    let read = limited.read_until(b'\n', &mut line).await;
+    let count = read.map_err(|error| broken(&error.to_string()))?;
+    if count == 0 {
+        return Err(broken("it was closed"));
+    }
+    serde_json::from_slice(&line).map_err(|_| broken("it sent an unexpected answer"))
+}
+
+fn broken(problem: &str) -> Error {
+    Error::new(
+        Kind::Failed,
+        format!("the connection for changes is lost: {problem}"),
+    )
+}
+
+/// The error that the session reports, if it has one, for example that the program is missing in
+/// the image.
+async fn explained(mut session: Session, error: Error) -> Error {
+    let mut said = String::new();
+    if let Some(errors) = session.stderr() {
+        let mut limited = errors.take(4096);
+        let reading = limited.read_to_string(&mut said);
+        let _ = tokio::time::timeout(Duration::from_millis(200), reading).await;
+    }
+    let wait = tokio::time::timeout(Duration::from_millis(200), session.wait()).await;
+    let said = said.trim().trim_start_matches("longshore: ");
+    match wait {
+        Ok(Err(cause)) => cause.into(),
+        Ok(Ok(1..)) if !said.is_empty() => {
+            let shown = longshore::launcher::terminal_text::escaped(said);
+            Error::new(Kind::Failed, shown.into_owned())
+        }
+        _ => error,
+    }
+}

@@ -1,0 +1,180 @@
+//! The states of the folder, and the archives of their differences.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use longshore::launcher::{
+    PackOptions,
+    bundle::{BundleError, ChangeArchive, Changes, Manifest},
+    dev::{MAX_CHANGE_BYTES, Order, PACKED},
+};
+
+/// The number of states to keep for tasks that have lost their connection. Tasks with an older
+/// state receive all files.
+const STATES: usize = 64;
+
+/// A state of the folder.
+#[derive(Debug)]
+pub(super) struct State {
+    /// The name by which tasks know it.
+    pub(super) name: String,
+    pub(super) manifest: Arc<Manifest>,
+}
+
+/// An order with its archive.
+#[derive(Debug)]
+pub(super) struct Parcel {
+    pub(super) order: Order,
+    pub(super) archive: Vec<u8>,
+    pub(super) changes: Changes,
+}
+
+/// A folder and its states since it was packed.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    options: PackOptions,
+    states: Mutex<VecDeque<Arc<State>>>,
+    /// All paths that tasks may have, for those whose state is unknown.
+    sent: Mutex<BTreeSet<PathBuf>>,
+    /// The last parcel, which most tasks share, by the names of its states.
+    last: Mutex<Option<(String, String, Arc<Parcel>)>>,
+}
+
+/// Why changes cannot be sent.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SendError {
+    #[error(transparent)]
+    Pack(#[from] BundleError),
+    #[error(
+        "the changed files have {bytes} bytes, more than {MAX_CHANGE_BYTES}; largest: {largest}; exclude them with .longshoreignore, or start again"
+    )]
+    TooLarge { bytes: u64, largest: String },
+    #[error("the path {} is not UTF-8 and cannot be removed in the tasks", .0.display())]
+    Name(PathBuf),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Folder {
+    /// A folder that was packed in this state.
+    pub(super) fn new(path: &Path, options: PackOptions, packed: Manifest) -> Self {
+        let sent = packed.paths().map(Path::to_owned).collect();
+        let first = State {
+            name: PACKED.to_owned(),
+            manifest: Arc::new(packed),
+        };
+        Self {
+            path: path.to_owned(),
+            options,
+            states: Mutex::new([Arc::new(first)].into()),
+            sent: Mutex::new(sent),
+            last: Mutex::default(),
+        }
+    }
+
+    /// The state that was packed.
+    pub(super) fn first(&self) -> Option<Arc<State>> {
+        lock(&self.states).front().map(Arc::clone)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads the current state of the folder. Blocks.
+    pub(super) fn read(&self) -> Result<Manifest, BundleError> {
+        Manifest::of_folder(&self.path, &self.options)
+    }
+
+    /// Records a new state.
+    pub(super) fn add(&self, state: Arc<State>) {
+        let paths = state.manifest.paths().map(Path::to_owned);
+        lock(&self.sent).extend(paths);
+        let mut states = lock(&self.states);
+        states.push_back(state);
+        if states.len() > STATES {
+            // The first is that of new pods.
+            states.remove(1);
+        }
+    }
+
+    /// The order that leads from a task's state to this one. Blocks.
+    pub(super) fn parcel(
+        &self,
+        from: &str,
+        to: &State,
+        restart: bool,
+    ) -> Result<Arc<Parcel>, SendError> {
+        let known = lock(&self.last).clone();
+        if let Some((known_from, known_to, parcel)) = known
+            && known_from == from
+            && known_to == to.name
+            && parcel.order.restart == restart
+        {
+            return Ok(parcel);
+        }
+        let before = {
+            let states = lock(&self.states);
+            let found = states.iter().find(|state| state.name == from);
+            found.map(|state| Arc::clone(&state.manifest))
+        };
+        let mut changes = to
+            .manifest
+            .changes_since(before.as_deref().unwrap_or(&Manifest::default()));
+        if before.is_none() {
+            let now: BTreeSet<&Path> = to.manifest.paths().collect();
+            let sent = lock(&self.sent);
+            let gone = sent.iter().rev();
+            let gone = gone.filter(|path| !now.contains(path.as_path()));
+            changes.removed = gone.cloned().collect();
+        }
+        let parcel = Arc::new(self.pack(changes, to, restart)?);
+        *lock(&self.last) = Some((from.to_owned(), to.name.clone(), Arc::clone(&parcel)));
+        Ok(parcel)
+    }
+
+    fn pack(&self, changes: Changes, to: &State, restart: bool) -> Result<Parcel, SendError> {
+        if changes.bytes > MAX_CHANGE_BYTES {
+            let largest = to.manifest.largest(&changes.changed, 3);
+            let largest: Vec<String> = largest
+                .iter()
+                .map(|(path, size)| format!("{} ({})", path.display(), crate::ui::size(*size)))
+                .collect();
+            return Err(SendError::TooLarge {
+                bytes: changes.bytes,
+                largest: largest.join(", "),
+            });
+        }
+        let name = |path: &PathBuf| {
+            let text = path.to_str().map(str::to_owned);
+            text.ok_or_else(|| SendError::Name(path.clone()))
+        };
+        let removed = changes.removed.iter().map(name).collect::<Result<_, _>>()?;
+        let archive = match changes.changed.is_empty() {
+            true => ChangeArchive {
+                bytes: Vec::new(),
+                sha256: String::new(),
+            },
+            false => to
+                .manifest
+                .pack(&self.path, &changes.changed, &self.options)?,
+        };
+        Ok(Parcel {
+            order: Order {
+                state: to.name.clone(),
+                size: archive.bytes.len() as u64,
+                sha256: archive.sha256,
+                removed,
+                restart,
+            },
+            archive: archive.bytes,
+            changes,
+        })
+    }
+}

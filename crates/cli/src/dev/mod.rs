@@ -1,0 +1,12 @@
+//! `longshore dev` at work: watches the folder, sends changes to all tasks, and reports restarts.
+
+mod connection;
+mod folder;
+mod keys;
+mod report;
+mod session;
+mod tasks;
+mod versions;
+mod watch;
+
+pub(crate) use session::{DevOptions, develop};

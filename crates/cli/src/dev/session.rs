@@ -1,0 +1,194 @@
+//! One session of `longshore dev`: a followed run whose tasks receive changes.
+
+use std::{
+    path::Path,
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use longshore::launcher::{FollowOptions, PackOptions, Run, bundle::Manifest};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+};
+
+use super::{
+    connection::Shared,
+    folder::Folder,
+    keys::{KEYS, Key, Keys},
+    report::{Line, News, Reporter},
+    tasks,
+    versions::{self, Restart, Version},
+};
+use crate::{
+    error::{Error, Kind, Result},
+    follow::{self, Beside, Decision, How, OnInterrupt},
+    interrupt::Interrupt,
+    show::{EventFormat, head},
+    target::Target,
+    ui,
+};
+
+/// The capacity of the channels between the parts of a session.
+const QUEUE: usize = 64;
+
+/// How to develop.
+pub(crate) struct DevOptions<'a> {
+    pub(crate) folder: &'a Path,
+    pub(crate) pack: PackOptions,
+    /// The state in which the folder was packed.
+    pub(crate) packed: Manifest,
+    /// How long commands may take to end.
+    pub(crate) grace: Duration,
+    /// Whether the pods stay after Ctrl-C.
+    pub(crate) keep: bool,
+    pub(crate) format: EventFormat,
+    /// Lines of other parts, such as forwarded ports.
+    pub(crate) notes: (mpsc::Sender<Beside>, mpsc::Receiver<Beside>),
+}
+
+/// Follows the run, sends changes of the folder to its tasks, and reacts to keys, until the run
+/// or the session ends.
+pub(crate) async fn develop(
+    target: &Target,
+    run: &Run,
+    follow_options: FollowOptions,
+    options: DevOptions<'_>,
+    interrupt: Interrupt,
+) -> Result<ExitCode> {
+    let path = options.folder.canonicalize();
+    let path = path.map_err(|error| Error::from_source(Kind::Usage, &error))?;
+    let folder = Arc::new(Folder::new(&path, options.pack, options.packed));
+    let Some(first) = folder.first() else {
+        return Err(Error::new(Kind::Failed, "the folder has no state"));
+    };
+    let (publish, versions) = watch::channel(Version::first(first));
+    let (news, received) = mpsc::channel(QUEUE);
+    let (restart, restarts) = mpsc::channel(QUEUE);
+    let (beside, besides) = options.notes;
+    let shared = Arc::new(Shared {
+        cluster: target.cluster().clone(),
+        folder: Arc::clone(&folder),
+        news,
+        grace: options.grace,
+    });
+    let warnings = beside.clone();
+    let warn = move |text: String| {
+        // The queue is full only if the terminal is stopped.
+        let _ = warnings.try_send(Beside::Note(ui::warned(&text)));
+    };
+    let has_quit = Arc::new(AtomicBool::new(false));
+    let keys = Keys::start();
+    let keys_shown = match keys.is_some() {
+        true => format!("; {KEYS}"),
+        false => String::new(),
+    };
+    ui::note(format!(
+        "{} each change in {} restarts the command{keys_shown}",
+        head("dev"),
+        options.folder.display()
+    ));
+    // Dropped, and so ended, with this function.
+    let mut parts = JoinSet::new();
+    let session = run.name.to_string();
+    parts.spawn(versions::follow(folder, session, publish, restarts, warn));
+    parts.spawn(tasks::keep(shared, run.clone(), versions.clone()));
+    parts.spawn(react(Reactions {
+        versions,
+        news: received,
+        keys,
+        restart,
+        beside,
+        has_quit: Arc::clone(&has_quit),
+    }));
+    let how = How {
+        format: options.format,
+        on_interrupt: match options.keep {
+            true => OnInterrupt::Detach,
+            false => OnInterrupt::Cancel,
+        },
+        beside: Some(besides),
+        ..How::default()
+    };
+    let ended = follow::to_the_end(target, run, follow_options, how, interrupt).await;
+    parts.shutdown().await;
+    match has_quit.load(Ordering::Relaxed) {
+        // The user ended it as intended.
+        true => ended.map(|_| ExitCode::SUCCESS),
+        false => ended,
+    }
+}
+
+struct Reactions {
+    versions: watch::Receiver<Version>,
+    news: mpsc::Receiver<News>,
+    keys: Option<Keys>,
+    restart: mpsc::Sender<Restart>,
+    beside: mpsc::Sender<Beside>,
+    has_quit: Arc<AtomicBool>,
+}
+
+/// Turns news into lines, and keys into actions.
+async fn react(mut parts: Reactions) {
+    let mut reporter = Reporter::new();
+    loop {
+        let sent = tokio::select! {
+            biased;
+            changed = parts.versions.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                reporter.version(&parts.versions.borrow_and_update());
+                continue;
+            }
+            news = parts.news.recv() => {
+                let Some(news) = news else { return };
+                match reporter.news(news, Instant::now()) {
+                    Some(line) => parts.beside.send(Beside::Note(shown(&line))).await,
+                    None => Ok(()),
+                }
+            }
+            key = key(&mut parts.keys) => match key {
+                Key::Restart => {
+                    let _ = parts.restart.send(Restart).await;
+                    Ok(())
+                }
+                Key::Detach => {
+                    parts.has_quit.store(true, Ordering::Relaxed);
+                    parts.beside.send(Beside::Decided(Decision::Detach)).await
+                }
+                Key::Quit => {
+                    parts.has_quit.store(true, Ordering::Relaxed);
+                    parts.beside.send(Beside::Decided(Decision::Cancel)).await
+                }
+                Key::Help => {
+                    let line = format!("{} {KEYS}", head("dev"));
+                    parts.beside.send(Beside::Note(line)).await
+                }
+            },
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+async fn key(keys: &mut Option<Keys>) -> Key {
+    match keys {
+        Some(keys) => keys.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn shown(line: &Line) -> String {
+    let paint = ui::Paint::stderr();
+    match line {
+        Line::Changed(text) => format!("{} {text}", paint.bold("changed:")),
+        Line::Restarted(text) => format!("{} {text}", head("dev")),
+        Line::Warning(text) => ui::warned(text),
+    }
+}

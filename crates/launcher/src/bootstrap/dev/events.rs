@@ -1,0 +1,25 @@
+//! The events of the supervisor.
+
+use std::{os::unix::net::UnixStream, sync::mpsc::Sender};
+
+use super::staged::Staged;
+
+/// The number of a connection; later connections have higher numbers.
+pub(super) type ConnectionId = u64;
+
+/// An event of the supervisor.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A signal arrived.
+    Signal(i32),
+    /// A client has connected.
+    Connected(ConnectionId, UnixStream),
+    /// A client has sent an order.
+    Order(ConnectionId, Box<Staged>),
+    /// An order of a client cannot be executed.
+    Refused(ConnectionId, String),
+    /// A client has disconnected.
+    Disconnected(ConnectionId),
+}
+
+pub(super) type Events = Sender<Event>;

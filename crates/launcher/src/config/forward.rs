@@ -1,0 +1,136 @@
+//! Ports of tasks to forward to this machine: `[ROLE[/INDEX]:]PORT[:LOCAL]`.
+
+use std::fmt;
+
+use super::{ConfigError, Located, RoleSpec, Scalar, values::invalid_at};
+
+/// A port of a task, and the local port that leads to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forward {
+    /// The role; `None` for the first.
+    pub role: Option<String>,
+    /// The task.
+    pub index: u32,
+    /// The port of the task.
+    pub port: u16,
+    /// The local port; 0 for any free one.
+    pub local: u16,
+}
+
+/// The notation, for errors.
+const RULE: &str = "write PORT, PORT:LOCAL, ROLE:PORT or ROLE/INDEX:PORT, each also with :LOCAL, \
+    where LOCAL is the port of this machine, or 0 for any free one";
+
+impl Forward {
+    /// Parses `6006`, `6006:16006`, `worker:6006` or `worker/1:6006:16006`.
+    ///
+    /// # Errors
+    /// The rule that the text breaks.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        let mut parts: Vec<&str> = text.split(':').collect();
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        let task = match parts.first() {
+            Some(first) if !is_number(first) => Some(parts.remove(0)),
+            _ => None,
+        };
+        let number = |part: &str| part.parse::<u16>().ok().filter(|_| is_number(part));
+        let (port, local) = match parts[..] {
+            [port] => (number(port), number(port)),
+            [port, local] => (number(port), number(local)),
+            _ => (None, None),
+        };
+        let (Some(port @ 1..), Some(local)) = (port, local) else {
+            return Err(RULE);
+        };
+        let (role, index) = match task.map(|task| task.split_once('/').unwrap_or((task, "0"))) {
+            None => (None, 0),
+            Some(("", _)) => return Err(RULE),
+            Some((role, index)) => {
+                let index = index
+                    .parse()
+                    .ok()
+                    .filter(|_| is_number(index))
+                    .ok_or(RULE)?;
+                (Some(role.to_owned()), index)
+            }
+        };
+        Ok(Self {
+            role,
+            index,
+            port,
+            local,
+        })
+    }
+}
+
+impl fmt::Display for Forward {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(role) = &self.role {
+            write!(f, "{role}/{}:", self.index)?;
+        }
+        write!(f, "{}", self.port)
+    }
+}
+
+/// Checks the option `forward`.
+pub(super) fn resolve<'a>(
+    entries: impl Iterator<Item = &'a Located<Scalar>>,
+    roles: &[RoleSpec],
+) -> Result<Vec<Forward>, ConfigError> {
+    let mut all: Vec<Forward> = Vec::new();
+    for entry in entries {
+        let invalid = |rule: String| invalid_at("forward", entry, rule);
+        let forward =
+            Forward::parse(&entry.to_string()).map_err(|rule| invalid(rule.to_owned()))?;
+        let role = match &forward.role {
+            None => roles.first(),
+            Some(name) => roles.iter().find(|role| role.name == *name),
+        };
+        let Some(role) = role else {
+            let names: Vec<&str> = roles.iter().map(|role| role.name.as_str()).collect();
+            return Err(invalid(format!("the roles are {}", names.join(", "))));
+        };
+        if forward.index >= role.count {
+            let rule = format!("the role {} has {} tasks, from 0", role.name, role.count);
+            return Err(invalid(rule));
+        }
+        let is_taken = |other: &Forward| other.local == forward.local && forward.local != 0;
+        if let Some(other) = all.iter().find(|other| is_taken(other)) {
+            let rule = format!(
+                "the local port {} is also that of {other}: add :LOCAL with another port",
+                forward.local
+            );
+            return Err(invalid(rule));
+        }
+        all.push(forward);
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn forwards_are_parsed() {
+        let forward = |role: Option<&str>, index, port, local| Forward {
+            role: role.map(str::to_owned),
+            index,
+            port,
+            local,
+        };
+        let parsed = |text| Forward::parse(text).unwrap();
+        assert_eq!(parsed("6006"), forward(None, 0, 6006, 6006));
+        assert_eq!(parsed("6006:0"), forward(None, 0, 6006, 0));
+        assert_eq!(parsed("6006:16006"), forward(None, 0, 6006, 16006));
+        assert_eq!(parsed("tb:6006"), forward(Some("tb"), 0, 6006, 6006));
+        assert_eq!(parsed("tb/2:80:8080"), forward(Some("tb"), 2, 80, 8080));
+        for wrong in [
+            "", "0", "a", "a:", ":80", "80:", "80:a", "70000", "1:2:3", "a:1:2:3", "a/:1", "a/x:1",
+            "/1:80", "+80", "80:-1", "a/+1:80",
+        ] {
+            assert!(Forward::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}
