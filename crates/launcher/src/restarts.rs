@@ -34,7 +34,7 @@ pub struct Together {
     /// The key with which the tasks recognize each other.
     pub key: RunKey,
     /// How long a task waits for the others, in seconds.
-    pub patience: u64,
+    pub timeout: u64,
 }
 
 /// The time limit of each attempt of a task.

@@ -38,7 +38,7 @@ impl Planner<'_> {
                     // The port after those of the tasks.
                     port: self.spec.restart_port(),
                     key,
-                    patience: self.spec.start_timeout.as_secs(),
+                    timeout: self.spec.start_timeout.as_secs(),
                 }),
             task_limit: restarts.task_limit.clone(),
             checkpoint_dir: restarts.checkpoint_dir.clone(),

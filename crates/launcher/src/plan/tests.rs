@@ -163,7 +163,7 @@ fn restarts_of_the_whole_run_are_counted_over_its_tasks() {
     let config = config(&plan);
     assert_eq!(config.roles[0].grace, 5);
     let together = config.restarts.together.unwrap();
-    assert_eq!((together.port, together.patience), (8472, 90));
+    assert_eq!((together.port, together.timeout), (8472, 90));
     // The key is only in the Secret.
     let key = serde_json::to_value(&together.key).unwrap();
     assert!(!job.to_string().contains(key.as_str().unwrap()));

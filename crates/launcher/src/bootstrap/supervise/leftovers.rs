@@ -8,7 +8,7 @@ use std::{
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, wait};
 
 /// How long to wait for killed processes.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval between checks.
 const INTERVAL: Duration = Duration::from_millis(10);
 
@@ -23,7 +23,7 @@ pub(super) fn kill_all() {
     let begin = Instant::now();
     loop {
         let children = children();
-        if children.is_empty() || begin.elapsed() > PATIENCE {
+        if children.is_empty() || begin.elapsed() > TIMEOUT {
             return;
         }
         for child in children {

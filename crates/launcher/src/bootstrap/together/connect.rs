@@ -15,7 +15,7 @@ use crate::{bootstrap::supervise::Mailbox, restarts::RunKey};
 /// The pause between attempts to connect.
 const PAUSE: Duration = Duration::from_millis(300);
 /// How long an attempt may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the connection's thread says to the task.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ fn open(address: &str, key: &RunKey, run: &str) -> io::Result<(TcpStream, BufRea
     // A new pod has a new address.
     let mut problem = io::Error::new(io::ErrorKind::NotFound, "its name does not resolve");
     for found in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&found, PATIENCE) {
+        match TcpStream::connect_timeout(&found, TIMEOUT) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
                 stream.set_write_timeout(Some(BEAT))?;

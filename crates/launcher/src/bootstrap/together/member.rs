@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// How long the first task stays after the end of the run, so that the others learn about it.
-const FAREWELL: Duration = Duration::from_millis(500);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The state of the command.
 enum Phase {
@@ -115,18 +115,18 @@ impl<'a> Member<'a> {
         let other = match &self.phase {
             Phase::Running { timer, .. } => timer.as_ref().and_then(Timer::due),
             Phase::Ending { kill } => *kill,
-            Phase::Idle { since } => since.checked_add(self.patience()),
+            Phase::Idle { since } => since.checked_add(self.timeout()),
             Phase::Ended { .. } => None,
         };
         other.map_or(self.beat, |other| other.min(self.beat))
     }
 
-    fn patience(&self) -> Duration {
-        Duration::from_secs(self.together.patience)
+    fn timeout(&self) -> Duration {
+        Duration::from_secs(self.together.timeout)
     }
 
     fn pass_time(&mut self, supervisor: &mut Supervisor<News>) -> Result<(), BootstrapError> {
-        let (now, patience) = (Instant::now(), self.patience());
+        let (now, timeout) = (Instant::now(), self.timeout());
         if now >= self.beat {
             self.beat = now + BEAT;
             self.report(&Report::Beat);
@@ -139,7 +139,7 @@ impl<'a> Member<'a> {
                 *kill = None;
                 supervisor.kill();
             }
-            Phase::Idle { since } if now.duration_since(*since) >= patience => {
+            Phase::Idle { since } if now.duration_since(*since) >= timeout => {
                 let (missing, problem) = match self.connection {
                     Some(_) => (
                         "not all tasks of the run were there",
@@ -152,7 +152,7 @@ impl<'a> Member<'a> {
                 };
                 return Err(BootstrapError::Alone {
                     missing,
-                    seconds: self.together.patience,
+                    seconds: self.together.timeout,
                     problem,
                 });
             }
@@ -217,7 +217,7 @@ impl<'a> Member<'a> {
             (Order::Done, Phase::Running { .. }) => self.released = true,
             (Order::Done, Phase::Idle { .. } | Phase::Ended { .. }) => {
                 if self.is_first {
-                    std::thread::sleep(FAREWELL);
+                    std::thread::sleep(DRAIN_TIMEOUT);
                 }
                 return Ok(Some(0));
             }
