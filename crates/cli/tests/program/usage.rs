@@ -286,7 +286,7 @@ fn two_runs_are_compared() {
         "+print('two')",
         " print('same')",
         "added new.txt",
-        "+^[[2Jnew",
+        "+new",
         "tag b",
     ] {
         assert!(text.contains(line), "{line}: {text}");
