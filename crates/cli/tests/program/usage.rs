@@ -286,7 +286,7 @@ fn two_runs_are_compared() {
         "+print('two')",
         " print('same')",
         "added new.txt",
-        "+^[[2Jnew",
+        "+new",
         "tag b",
     ] {
         assert!(text.contains(line), "{line}: {text}");
@@ -325,7 +325,7 @@ fn a_program_is_notified_of_the_end() {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let run = |notify: &str, script: &str| {
         machine.longshore(&[
-            "run", "--name", "told", "--notify", notify, "--", "sh", "-c", script,
+            "run", "--name", "notice", "--notify", notify, "--", "sh", "-c", script,
         ])
     };
     let script = script.to_str().unwrap();
@@ -335,7 +335,7 @@ fn a_program_is_notified_of_the_end() {
     let lines: Vec<&str> = written.lines().collect();
     assert_eq!(lines.len(), 2, "{written}");
     assert!(
-        lines[0].starts_with("told-") && lines[0].contains(" succeeded 0 "),
+        lines[0].starts_with("notice-") && lines[0].contains(" succeeded 0 "),
         "{written}"
     );
     assert!(lines[1].contains(" failed 5 main/0: "), "{written}");

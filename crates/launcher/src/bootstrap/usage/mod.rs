@@ -107,7 +107,7 @@ struct Worker {
     began: Instant,
     /// When GPUs were measured last.
     gpu_measured: Option<Instant>,
-    /// When the task was told to end.
+    /// When the task received SIGTERM.
     ended: Option<Instant>,
 }
 
