@@ -210,19 +210,28 @@ fn an_interrupted_fetch_continues_and_damage_is_reported() {
 #[test]
 fn a_sweep_has_the_metrics_of_its_files() {
     let there = Elsewhere::new();
-    let script = "echo \"{\\\"score\\\": $LONGSHORE_PARAM_N}\" >> $LONGSHORE_METRICS";
-    there
-        .longshore(&["run", "--sweep", "n=3,4", "--", "sh", "-c", script])
-        .expect(0);
-    let table = there
-        .longshore(&["sweep", "last", "--output", "csv"])
-        .expect(0);
-    assert!(
-        table.out.lines().next().unwrap().contains("score"),
-        "{}",
-        table.out
+    let script = "echo \"{\\\"score\\\": 4$LONGSHORE_PARAM_N}\" >> $LONGSHORE_METRICS\n\
+                  echo x > m.json; test $LONGSHORE_PARAM_N = 3 || test -e ../fixed.$LONGSHORE_RUN\n";
+    let script = script.replace(
+        "../fixed.$LONGSHORE_RUN",
+        &there.machine.home().join("fixed").display().to_string(),
     );
-    assert!(table.out.contains(",4"), "{}", table.out);
+    there
+        .longshore(&["run", "--sweep", "n=3,5", "--", "sh", "-c", &script])
+        .expect(1);
+    let scores = || {
+        let table = there.longshore(&["sweep", "last", "--output", "csv"]);
+        table.expect(0).out
+    };
+    let header = scores().lines().next().unwrap().to_owned();
+    assert!(header.contains("score"), "{header}");
+    assert!(scores().contains(",43") && scores().contains(",45"));
+    // The run of failed combinations has URLs of its own.
+    fs::write(there.machine.home().join("fixed"), "").unwrap();
+    there.longshore(&["retry", "last"]).expect(0);
+    assert!(scores().contains(",45"), "{}", scores());
+    let kept = there.longshore(&["outputs", "last", "--list"]).expect(0);
+    assert!(kept.out.contains("m.json"), "{}", kept.out);
 }
 
 #[test]

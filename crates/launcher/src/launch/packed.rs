@@ -1,10 +1,9 @@
 //! A run whose code is packed: its plan before and after the upload.
 
-use std::{borrow::Cow, collections::BTreeMap, path::PathBuf};
+use std::{borrow::Cow, path::PathBuf};
 
-use longshore_client::k8s_openapi::{
-    ByteString,
-    api::core::v1::{PersistentVolumeClaimVolumeSource, Volume, VolumeMount},
+use longshore_client::k8s_openapi::api::core::v1::{
+    PersistentVolumeClaimVolumeSource, Volume, VolumeMount,
 };
 use longshore_diagnosis::names::RunName;
 use tokio::sync::oneshot;
@@ -15,11 +14,10 @@ use crate::{
     config::{RunSpec, Workload},
     outputs::{
         DEFAULT_MAX_BYTES, DEFAULT_MAX_FILES, MOST_PATTERNS, OutputRequest, OutputsError,
-        uploads::{
-            CLAIM_DIR, CLAIM_VOLUME, LARGEST_UPLOADS, RoleUploads, UPLOADS_FILE, Uploads, folder,
-        },
+        uploads::{CLAIM_DIR, CLAIM_VOLUME},
     },
     plan::{Plan, plan},
+    run_outputs::{add_claims, add_uploads},
     store::{self, BundleInfo, DeliverOptions, LONGEST_VALIDITY, Remote, Store, StoreError},
     sweep::METRICS_FILE,
 };
@@ -86,9 +84,7 @@ impl PackedRun<'_> {
         // The task ends with a result, unless the runtime ends.
         let info = delivery.await.map_err(|_| StoreError::Stopped)??;
         let mut plan = self.plan_with(Some(&info))?;
-        if let Some(remote) = self.uploads_to() {
-            self.sign_uploads(&mut plan, remote, &settings).await?;
-        }
+        add_uploads(&mut plan, &settings).await?;
         Ok(plan)
     }
 
@@ -143,66 +139,6 @@ impl PackedRun<'_> {
         }
     }
 
-    /// Signs the URLs with which tasks upload their outputs, and adds them to the run's Secret.
-    async fn sign_uploads(
-        &self,
-        plan: &mut Plan,
-        remote: &Remote,
-        settings: &[(String, String)],
-    ) -> Result<(), LaunchError> {
-        let mut uploads = self.uploads();
-        let objects = remote.objects(settings)?;
-        let folder = folder(&self.namespace, self.name.as_str());
-        let mut tasks: u64 = 0;
-        let counts = self
-            .spec
-            .roles
-            .iter()
-            .map(|role| (role.name.as_str(), role.count));
-        let counts: BTreeMap<&str, u32> = counts.collect();
-        for (name, role) in &mut uploads.roles {
-            if role.request.store.is_none() {
-                continue;
-            }
-            let count = counts.get(name.as_str()).copied().unwrap_or_default();
-            let names = Uploads::names(name, count, &role.request);
-            let keys: Vec<String> = names
-                .iter()
-                .map(|name| format!("{folder}/{name}"))
-                .collect();
-            let urls = objects.sign_uploads(&keys, LONGEST_VALIDITY).await?;
-            tasks = tasks.saturating_add(count.into());
-            *role = RoleUploads::of(role.request.clone(), &urls);
-        }
-        if uploads.roles.is_empty() {
-            return Ok(());
-        }
-        let bytes = uploads.to_bytes().map_err(StoreError::Read)?;
-        let size = bytes.len();
-        let data = plan.config.data.get_or_insert_default();
-        data.remove(UPLOADS_FILE);
-        let others: usize = data.values().map(|value| value.0.len()).sum();
-        let limit = LARGEST_UPLOADS.saturating_sub(others);
-        if size > limit {
-            return Err(OutputsError::TooManyTasks { tasks, size, limit }.into());
-        }
-        data.insert(UPLOADS_FILE.to_owned(), ByteString(bytes));
-        Ok(())
-    }
-
-    /// The roles whose tasks upload or write their outputs, without URLs.
-    fn uploads(&self) -> Uploads {
-        let spec = self.with_outputs();
-        let roles = spec.roles.iter().filter_map(|role| {
-            let request = role.outputs.clone()?;
-            let is_own = request.store.is_some() || request.claim.is_some();
-            is_own.then(|| (role.name.clone(), RoleUploads::of(request, &[])))
-        });
-        Uploads {
-            roles: roles.collect(),
-        }
-    }
-
     fn plan_with(&self, info: Option<&BundleInfo>) -> Result<Plan, LaunchError> {
         let mut spec = self.with_outputs();
         if !self.data.is_empty() {
@@ -210,14 +146,7 @@ impl PackedRun<'_> {
             spec.to_mut().data = data::infos(&self.data, &place, &self.spec.workload)?;
         }
         let mut plan = plan(&spec, &self.name, &self.namespace, info)?;
-        let mut uploads = self.uploads();
-        // Those of a store need signed URLs.
-        uploads.roles.retain(|_, role| role.request.claim.is_some());
-        if !uploads.roles.is_empty() {
-            let bytes = uploads.to_bytes().map_err(StoreError::Read)?;
-            let data = plan.config.data.get_or_insert_default();
-            data.insert(UPLOADS_FILE.to_owned(), ByteString(bytes));
-        }
+        add_claims(&mut plan)?;
         Ok(plan)
     }
 

@@ -7,6 +7,7 @@ mod keeper;
 mod objects;
 mod running;
 mod stored;
+mod uploads;
 
 use std::path::{Path, PathBuf};
 
@@ -29,6 +30,7 @@ pub use keeper::keep;
 pub use objects::{ObjectFuture, ObjectList, ObjectStream, Objects};
 pub use running::{Uploader, uploaders};
 pub use stored::{StoredOutputs, StoredTask};
+pub(crate) use uploads::{add_claims, add_uploads};
 
 /// The outputs of a cluster on this machine, and the folder of its pods.
 #[derive(Debug, Clone, PartialEq, Eq)]

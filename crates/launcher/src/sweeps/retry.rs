@@ -24,6 +24,7 @@ use crate::{
     plan::{Plan, PlannedRole, bundle_secret_name},
     pod::{self, PodConfig},
     run::Run,
+    run_outputs::add_uploads,
     runs::RunRole,
     sweep::{CombinationState, Retry, Row, Sweep},
 };
@@ -62,7 +63,9 @@ pub(super) async fn plan(cluster: &Cluster, run: &Run, suffix: &str) -> Result<P
         });
     }
     let bundle = bundle(cluster, &first).await?;
-    planned(&first, &rows, suffix, bundle)
+    let mut plan = planned(&first, &rows, suffix, bundle)?;
+    add_uploads(&mut plan, &[]).await.map_err(problem)?;
+    Ok(plan)
 }
 
 fn problem(problem: impl ToString) -> SweepError {

@@ -200,7 +200,7 @@ class Runs(unittest.TestCase):
 
     def test_outputs_on_another_cluster(self) -> None:
         other = longshore.Cluster(present(self.embedded.url))
-        with self.assertRaisesRegex(longshore.LaunchError, "only the embedded cluster keeps files"):
+        with self.assertRaisesRegex(longshore.LaunchError, "this cluster keeps no files of tasks"):
             longshore.run(self.folder(), ["true"], cluster=other, outputs=["*.json"])
 
     def test_bad_arguments(self) -> None:

@@ -1,3 +1,5 @@
+//! Tests of the stream: its objects, its list, and damage.
+
 #![allow(clippy::unwrap_used)]
 use std::{
     fs,
