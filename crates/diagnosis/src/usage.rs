@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The begin of the line.
 pub const PREFIX: &str = "longshore-usage: ";
 /// The exit code of a task that [`UsageRecord::idle_end`] explains.
-pub const IDLE_EXIT_CODE: i32 = 124;
+pub const IDLE_EXIT_CODE: i32 = 123;
 /// The maximum number of points of a series.
 pub const MOST_POINTS: usize = 60;
 

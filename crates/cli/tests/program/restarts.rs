@@ -47,9 +47,10 @@ fn pod(machine: &Machine, role: &str, index: u32) -> Value {
     let words = ["get", "pods", "-l", &label, "--output", "json"];
     let pods = machine.longshore(&words).expect(0).json();
     let pods = pods["items"].as_array().unwrap().iter();
+    let index = index.to_string();
     let mut running = pods.filter(|pod| {
         let annotations = &pod["metadata"]["annotations"];
-        annotations["batch.kubernetes.io/job-completion-index"] == index.to_string()
+        annotations["batch.kubernetes.io/job-completion-index"] == *index
             && pod["status"]["phase"] == "Running"
     });
     running.next().unwrap().clone()

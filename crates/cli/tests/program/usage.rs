@@ -106,7 +106,7 @@ fn idle_gpus_end_a_run() {
         ])
     };
     // A task that ignores SIGTERM and ends with 0 counts as failed, too.
-    let ended = run("0", "trap 'exit 0' TERM; while :; do sleep 0.1; done").expect(124);
+    let ended = run("0", "trap 'exit 0' TERM; while :; do sleep 0.1; done").expect(123);
     assert!(
         ended.out.contains("the GPUs were idle for"),
         "{}",

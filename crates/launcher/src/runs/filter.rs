@@ -191,6 +191,7 @@ mod tests {
             exit_code: None,
             outcome: None,
             succeeded: (0, 1),
+            restarts: 0,
             schedule: None,
         }
     }

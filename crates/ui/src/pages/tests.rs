@@ -27,7 +27,6 @@ fn run(state: RunState) -> RunSummary {
                 count: 2,
                 service: false,
             }],
-            restarts: 0,
             schedule: None,
         },
         full_name: EVIL.to_owned(),

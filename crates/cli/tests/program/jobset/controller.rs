@@ -82,14 +82,13 @@ async fn reconcile(cluster: &Cluster, set: &Item<Any>) -> Result<(), Error> {
         };
         match current {
             // Of the attempt before. It is created again when it is gone.
+            Some(job) if is_old(&job) && job.meta().deletion_timestamp.is_some() => {}
             Some(job) if is_old(&job) => {
-                if job.meta().deletion_timestamp.is_none() {
-                    let options = DeleteOptions {
-                        propagation: Some(Propagation::Foreground),
-                        ..DeleteOptions::default()
-                    };
-                    job.delete(&options).await?;
-                }
+                let options = DeleteOptions {
+                    propagation: Some(Propagation::Foreground),
+                    ..DeleteOptions::default()
+                };
+                job.delete(&options).await?;
             }
             Some(job) => found.push((role.to_owned(), job)),
             None if status["terminalState"].is_null() => {

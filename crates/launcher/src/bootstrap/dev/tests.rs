@@ -194,6 +194,7 @@ fn supervisor() {
         home: folder.join("home"),
         config: folder.join("config"),
         bundle: folder.join("bundle"),
+        data: folder.join("data"),
     };
     let mut command = Command::new("sh");
     command
