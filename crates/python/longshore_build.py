@@ -126,7 +126,7 @@ def _program() -> Path:
     manifest = next(path for path in MANIFESTS if path.exists())
     # Both packages, so that Cargo builds the libraries once, with the features of both. Not
     # `--locked`: Cargo removes crates from Cargo.lock that a source distribution does not have.
-    command += ["--manifest-path", str(manifest), "--profile", "wheel"]
+    command += ["--manifest-path", str(manifest), "--profile", "release"]
     command += ["--package", "longshore-cli", "--bin", "longshore"]
     command += ["--package", "longshore-extension", "--lib"]
     command += ["--message-format", "json-render-diagnostics"]

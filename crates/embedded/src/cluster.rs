@@ -518,7 +518,7 @@ fn engine_options(options: &Options, storage: Storage) -> longshore_engine::Opti
 /// Opens the store. This process holds the instance's lock, so if the store is in
 /// use, the previous process is about to exit and release it.
 async fn open_store(options: &Options, layout: &Layout) -> Result<Engine, Error> {
-    const TRIES: u32 = 500;
+    const TRIES: u32 = 3000;
     let mut tries = 0;
     loop {
         let storage = if options.ephemeral {

@@ -116,7 +116,18 @@ pub(super) fn plan(
 /// The Job and the container of the command are called as the run.
 fn reshape(job: &mut Job, name: &str) {
     job.metadata.name = Some(name.to_owned());
-    let template = &mut job.spec.get_or_insert_default().template;
+    let spec = job.spec.get_or_insert_default();
+    // The Job of ZenML 0.3 has this field. It has one task, so that both limits mean the same.
+    if let Some(limit) = spec.backoff_limit_per_index.take() {
+        spec.backoff_limit = Some(limit);
+        spec.max_failed_indexes = None;
+    }
+    let policy = spec.pod_failure_policy.iter_mut();
+    let rules = policy.flat_map(|policy| &mut policy.rules);
+    for codes in rules.filter_map(|rule| rule.on_exit_codes.as_mut()) {
+        codes.container_name = Some(name.to_owned());
+    }
+    let template = &mut spec.template;
     let metadata = template.metadata.get_or_insert_default();
     let annotations = metadata.annotations.get_or_insert_default();
     annotations.insert(names::CONTAINER.to_owned(), name.to_owned());

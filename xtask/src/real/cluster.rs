@@ -22,7 +22,7 @@ const READY_TIMEOUT: Duration = Duration::from_secs(120);
 const TOKEN: &str = "admin-token";
 
 /// Admission plugins that depend on controllers, or on objects that controllers create.
-const DISABLED_ADMISSION_PLUGINS: [&str; 2] = ["ServiceAccount", "TaintNodesByCondition"];
+const DISABLED_ADMISSION_PLUGINS: [&str; 1] = ["ServiceAccount"];
 
 /// A running API server without controllers and nodes.
 pub(crate) struct Cluster {
