@@ -39,7 +39,7 @@ class RunOptions(Launched):
                             data={"digits": Path("digits"), "labels": {"source": labels, "path": "/labels"}})
         self.assertEqual(self.lines(run), ["main/0 | digits", "main/0 | labels"])
         [pod] = self.cluster.view("pods", run.namespace).filter(labels={"longshore.dev/run": run.name})
-        self.assertIn("sha256", str(pod.raw["metadata"]["annotations"]["longshore.dev/data"]))
+        self.assertIn('"digits":"', pod.raw["metadata"]["annotations"]["longshore.dev/data"])
         with self.assertRaisesRegex(longshore.LaunchError, "nothing"):
             longshore.run(folder / "main.py", cluster=self.cluster, data={"digits": "nothing"})
 
@@ -102,9 +102,24 @@ class RunOptions(Launched):
         self.assertEqual(next(run.logs()).line, "written")
         self.assertEqual([file.path for file in run.outputs().files], ["a.json"])
         run.cancel()
-        claim = {"name": "results"}
-        with self.assertRaisesRegex(longshore.LaunchError, "results"):
-            longshore.run(folder / "main.py", cluster=self.cluster, outputs=["*.json"], outputs_claim=claim["name"])
+
+    def test_outputs_in_a_claim(self) -> None:
+        self.cluster.create({
+            "kind": "PersistentVolumeClaim", "apiVersion": "v1", "metadata": {"name": "results", "namespace": "default"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        })
+        folder = self.folder(main_py="open('a.json', 'w').write('1')\n")
+        # A cluster of this machine keeps outputs itself; by another kubeconfig, it is any cluster.
+        kubeconfig = folder.parent / "kubeconfig"
+        kubeconfig.write_text(self.embedded.kubeconfig.read_text())
+        other = longshore.Cluster(kubeconfig=kubeconfig)
+        run = longshore.run(folder / "main.py", cluster=other, outputs=["*.json"], outputs_claim="results")
+        self.assertEqual(run.wait().exit_code, 0)
+        [pod] = self.cluster.view("pods", run.namespace).filter(labels={"longshore.dev/run": run.name})
+        claims = [volume["persistentVolumeClaim"] for volume in pod.raw["spec"]["volumes"] if "persistentVolumeClaim" in volume]
+        self.assertEqual([claim["claimName"] for claim in claims], ["results"])
+        with self.assertRaisesRegex(longshore.KubeError, "use the command `longshore outputs`"):
+            run.outputs()
 
     def test_contexts(self) -> None:
         """The name of a context is a cluster, with the namespace of the context."""
