@@ -19,12 +19,18 @@ use crate::{
 #[pyclass(frozen, generic, module = "longshore")]
 pub(crate) struct Cache {
     inner: Inner<Any>,
+    /// The namespace of its view.
+    namespace: Option<String>,
     face: Face,
 }
 
 impl Cache {
-    pub(crate) fn new(inner: Inner<Any>, face: Face) -> Self {
-        Self { inner, face }
+    pub(crate) fn new(inner: Inner<Any>, namespace: Option<String>, face: Face) -> Self {
+        Self {
+            inner,
+            namespace,
+            face,
+        }
     }
 
     pub(crate) fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -41,9 +47,11 @@ impl Cache {
 impl Cache {
     /// The object with this name, or `None`.
     ///
-    /// :param namespace: The namespace of the object, unless its kind has none.
+    /// :param namespace: The namespace of the object, if its kind has namespaces; default: that of
+    ///     the view.
     #[pyo3(signature = (name, namespace=None))]
     fn get(&self, name: &str, namespace: Option<&str>) -> Option<Item> {
+        let namespace = namespace.or(self.namespace.as_deref());
         let found = self.inner.get(namespace, name)?;
         Some(Item::new(found, self.face))
     }

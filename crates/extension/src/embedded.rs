@@ -1,19 +1,19 @@
 //! The embedded cluster.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt::Display, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use longshore_embedded::{
     Clock, ClusterClock, EmbeddedCluster as Inner, Error, FaultRule, Layout, Options,
 };
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use tokio::sync::Mutex;
 
 use crate::{
     cluster::Cluster,
     outputs::{self, TaskOutputs},
     program,
-    value::{from_serde, to_json},
+    value::{from_serde, rfc3339, to_json},
     wait::wait,
 };
 
@@ -43,14 +43,21 @@ impl Drop for EmbeddedCluster {
 #[pymethods]
 impl EmbeddedCluster {
     #[new]
-    #[pyo3(signature = (*, pods=true, data_dir=None, snapshot=None, clock=None))]
+    #[pyo3(signature = (
+        *, pods=true, data_dir=None, snapshot=None, clock=None, image_entrypoints=None,
+        image_users=None
+    ))]
     fn new(
         py: Python<'_>,
         pods: bool,
         data_dir: Option<PathBuf>,
         snapshot: Option<&Snapshot>,
         clock: Option<&Bound<'_, PyAny>>,
+        image_entrypoints: Option<&Bound<'_, PyDict>>,
+        image_users: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        let image_entrypoints = by_image(image_entrypoints)?;
+        let image_users = by_image(image_users)?;
         let program = match pods {
             true => program::find(py)?,
             false => None,
@@ -69,6 +76,8 @@ impl EmbeddedCluster {
             clock: clock.map(manual_clock).transpose()?.unwrap_or_default(),
             controllers: pods,
             node: pods,
+            image_entrypoints,
+            image_users,
             program_dir: program.and_then(|program| program.parent().map(PathBuf::from)),
             ..Options::default()
         };
@@ -198,16 +207,35 @@ impl EmbeddedCluster {
     }
 }
 
+/// The setting of an image: a command, or a user as text or number.
+#[derive(FromPyObject)]
+enum Setting {
+    Text(String),
+    Number(u32),
+}
+
+/// The settings of images, each a text after the name of the image.
+fn by_image<T: FromStr<Err: Display>>(given: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<T>> {
+    let Some(given) = given else {
+        return Ok(Vec::new());
+    };
+    let pairs: Vec<(String, Setting)> = given.items().extract()?;
+    let parsed = pairs.iter().map(|(image, value)| {
+        let parsed = match value {
+            Setting::Text(text) => format!("{image}={text}").parse::<T>(),
+            Setting::Number(number) => format!("{image}={number}").parse(),
+        };
+        parsed.map_err(|error| PyValueError::new_err(error.to_string()))
+    });
+    parsed.collect()
+}
+
 /// A manual clock that shows the time of a text or a `datetime`, or now for `manual`.
 fn manual_clock(start: &Bound<'_, PyAny>) -> PyResult<Clock> {
     let text = match start.extract::<String>() {
         Ok(text) if text == "manual" => return Ok(Clock::manual(Timestamp::now())),
         Ok(text) => text,
-        // A time without a time zone is local, as in Python.
-        Err(_) => start
-            .call_method0("astimezone")?
-            .call_method0("isoformat")?
-            .extract()?,
+        Err(_) => rfc3339(start)?,
     };
     let time = text.parse().map_err(|_| {
         PyValueError::new_err(format!(

@@ -24,6 +24,7 @@ mod selector;
 mod spec;
 mod stream;
 mod tasks;
+mod tracking;
 mod until;
 mod value;
 mod view;
@@ -59,6 +60,7 @@ pub fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(runs::launch, module)?)?;
     module.add_function(wrap_pyfunction!(program::selected_cluster, module)?)?;
     module.add_function(wrap_pyfunction!(runs::find_run, module)?)?;
+    module.add_function(wrap_pyfunction!(tracking::list_runs, module)?)?;
     module.add_function(wrap_pyfunction!(selector::check_label, module)?)?;
     module.add_function(wrap_pyfunction!(value::quantity, module)?)?;
     module.add_function(wrap_pyfunction!(tasks::assemble, module)?)

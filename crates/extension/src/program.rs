@@ -22,7 +22,7 @@ use pyo3::prelude::*;
 
 use crate::{
     cluster::Cluster,
-    errors::{Failure, one, raise},
+    errors::{Failure, one, raise, raised},
     outputs,
     wait::wait,
 };
@@ -38,21 +38,40 @@ pub(crate) fn find(py: Python<'_>) -> PyResult<Option<PathBuf>> {
         .extract()
 }
 
-/// The cluster of a folder, as the program selects it: by the environment, the folder's
-/// `longshore.toml`, and the pod in which this process runs; otherwise the embedded cluster,
-/// which it starts if needed.
+/// The cluster of a folder, as the program selects it: by the given context, the environment, the
+/// folder's `longshore.toml`, and the pod in which this process runs; otherwise the embedded
+/// cluster, which it starts if needed. With the name of the context, if one is selected.
 #[pyfunction]
-pub(crate) fn selected_cluster(py: Python<'_>, folder: PathBuf) -> PyResult<Cluster> {
+#[pyo3(signature = (folder, context=None))]
+pub(crate) fn selected_cluster(
+    py: Python<'_>,
+    folder: PathBuf,
+    context: Option<String>,
+) -> PyResult<(Cluster, Option<String>)> {
     let settings = Settings::load(&folder);
     let settings = settings.map_err(Failure::from).map_err(raise(py))?;
     let home = path("HOME");
     let given = ClusterSettings {
-        context: env::var(CONTEXT_ENV).ok(),
+        context: context.or_else(|| env::var(CONTEXT_ENV).ok()),
         kubeconfig: path(KUBECONFIG_ENV),
         ..ClusterSettings::default()
     };
     let configured = ClusterSettings::of_folder(&settings, &folder, home.as_deref());
-    match ClusterChoice::of([&given, &configured], Connection::is_in_pod()) {
+    let mut names = ClusterChoice::contexts(&given, &configured);
+    if names.len() > 1 {
+        let text = format!(
+            "several contexts: {}; only the command `longshore run` chooses one of several: give \
+             the name of one as cluster",
+            names.join(", ")
+        );
+        return Err(raised(py, longshore::Error::Config(text).into()));
+    }
+    let chosen = ClusterChoice::of([&given, &configured], Connection::is_in_pod());
+    Ok((open(py, chosen)?, names.pop()))
+}
+
+fn open(py: Python<'_>, choice: ClusterChoice) -> PyResult<Cluster> {
+    match choice {
         ClusterChoice::InPod => wait(py, Connection::connect()).map(Cluster::blocking),
         ClusterChoice::Kubeconfig { file, context } => {
             let connecting = Connection::from_kubeconfig(file.as_deref(), context.as_deref());

@@ -12,14 +12,16 @@ use longshore::{
     Cluster as Connection, Error,
     launcher::{
         Caller, Flags, Follow, FollowOptions, LaunchError, LaunchOptions, Purpose, Run as Inner,
-        RunSpec, Settings, Store,
+        Settings, Store,
         bundle::Report,
-        config::SweepEntry,
+        config::{SweepEntry, resolve},
+        launch::folder_name,
         names, preflight,
         run_outputs::LocalOutputs,
         runs,
         submit::submit,
         sweeps::{self, MetricSources},
+        tag::TagChange,
         why::why,
     },
 };
@@ -32,6 +34,7 @@ use crate::{
     face::Face,
     outputs,
     stream::{Piece, Stream},
+    tracking,
     value::{from_serde, to_json},
 };
 
@@ -60,6 +63,9 @@ fn flags(options: &Bound<'_, PyDict>, mut flags: Flags) -> PyResult<Flags> {
     let text = toml::to_string(&json).map_err(|error| invalid(&error))?;
     let path = Path::new("the arguments of run()");
     let settings = Settings::parse(&text, path).map_err(|error| invalid(&error))?;
+    if let Some(remedy) = unused(&settings) {
+        return Err(invalid(&remedy));
+    }
     (flags.run, flags.task) = (settings.run, settings.task);
     // TOML tables have no order, Python's dicts have.
     if let Some(sweep) = options.get_item("sweep")?
@@ -73,6 +79,39 @@ fn flags(options: &Bound<'_, PyDict>, mut flags: Flags) -> PyResult<Flags> {
         flags.run.sweep.sort_by_key(position);
     }
     Ok(flags)
+}
+
+/// What to use instead of a key of `longshore.toml` that a call does not apply.
+fn unused(settings: &Settings) -> Option<String> {
+    let unused = [
+        (
+            settings.kubeconfig.is_some() || settings.cluster.is_some(),
+            "kubeconfig",
+            "give cluster=longshore.Cluster(kubeconfig=...)",
+        ),
+        (
+            !settings.contexts.is_empty(),
+            "contexts",
+            "write them in longshore.toml, and give the name of one as cluster",
+        ),
+        (
+            !settings.roles.is_empty(),
+            "roles",
+            "give the number of tasks by role, and write the rest in longshore.toml",
+        ),
+        (
+            !settings.run.forward.is_empty(),
+            "forward",
+            "only the commands `longshore run`, `attach` and `forward` forward ports",
+        ),
+        (
+            settings.run.notify.is_some(),
+            "notify",
+            "only the command `longshore run` notifies; call Run.wait() instead",
+        ),
+    ];
+    let found = unused.into_iter().find(|(is_given, ..)| *is_given);
+    found.map(|(_, key, remedy)| format!("run() does not apply the key {key}: {remedy}"))
 }
 
 /// The environment of this process, for tasks on this machine. Its interpreter comes first in
@@ -97,7 +136,7 @@ fn caller(py: Python<'_>) -> PyResult<Caller> {
 /// Packs a folder, uploads it and launches a run of it.
 #[pyfunction]
 #[pyo3(signature = (
-    cluster, folder, *, command, roles, env, cpu=None, memory=None, gpu=None, options
+    cluster, folder, *, command, roles, env, cpu=None, memory=None, gpu=None, context=None, options
 ))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn launch<'py>(
@@ -110,8 +149,10 @@ pub(crate) fn launch<'py>(
     cpu: Option<String>,
     memory: Option<String>,
     gpu: Option<String>,
+    context: Option<&str>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let is_local = cluster.get().code_folder.is_some();
     let given = Flags {
         command,
         roles,
@@ -119,12 +160,17 @@ pub(crate) fn launch<'py>(
         cpu,
         memory,
         gpu,
+        here: is_local.then(env::current_dir).transpose()?,
         ..Flags::default()
     };
     let flags = flags(options, given)?;
-    let spec = RunSpec::load(&folder, &flags);
+    let settings = Settings::load(&folder).map(|settings| match context {
+        Some(context) => settings.in_context(context),
+        None => settings,
+    });
+    let spec = settings.and_then(|settings| resolve(&settings, &flags, &folder_name(&folder)));
     let mut spec = spec.map_err(Failure::from).map_err(raise(py))?;
-    if cluster.get().code_folder.is_some() {
+    if is_local {
         spec.caller = Some(caller(py)?);
     }
     let options = LaunchOptions {
@@ -168,20 +214,32 @@ pub(crate) fn find_run<'py>(
     let finding = async move {
         let namespace = namespace.unwrap_or_else(|| cluster.default_namespace().to_owned());
         let found = runs::find(&cluster, &namespace, &name).await?;
-        Ok::<_, runs::RunsError>(Run {
+        Ok::<_, runs::RunsError>(Run::found(cluster, face, found.run, kept))
+    };
+    face.run(py, finding, |py, run| {
+        Ok(run.into_pyobject(py)?.into_any().unbind())
+    })
+}
+
+impl Run {
+    /// A run that the cluster has.
+    pub(crate) fn found(
+        cluster: Connection,
+        face: Face,
+        run: Inner,
+        kept: Option<LocalOutputs>,
+    ) -> Self {
+        Self {
             cluster,
             face,
-            run: found.run,
+            run,
             tar_path: None,
             packed: None,
             warnings: Vec::new(),
             kept,
             start_timeout: None,
-        })
-    };
-    face.run(py, finding, |py, run| {
-        Ok(run.into_pyobject(py)?.into_any().unbind())
-    })
+        }
+    }
 }
 
 #[pymethods]
@@ -254,6 +312,50 @@ impl Run {
         let asking = async move { why(&cluster, &run).await };
         self.face
             .run(py, asking, |py, why| Ok(from_serde(py, &why)?.unbind()))
+    }
+
+    /// The summary of the run in a list, as a dict.
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let asking = tracking::summary(self.cluster.clone(), self.run.clone());
+        self.face
+            .run(py, asking, |py, found| Ok(from_serde(py, &found)?.unbind()))
+    }
+
+    /// What the tasks use, as a dict.
+    #[pyo3(signature = (series=true))]
+    fn usage<'py>(&self, py: Python<'py>, series: bool) -> PyResult<Bound<'py, PyAny>> {
+        let asking = tracking::used(self.cluster.clone(), self.run.clone(), series);
+        self.face
+            .run(py, asking, |py, usage| Ok(from_serde(py, &usage)?.unbind()))
+    }
+
+    /// Changes tags: those without a value are removed.
+    fn tag<'py>(&self, py: Python<'py>, changes: Vec<TagChange>) -> PyResult<Bound<'py, PyAny>> {
+        tracking::check_tags(py, &changes)?;
+        let (cluster, run) = (self.cluster.clone(), self.run.clone());
+        self.face.done(
+            py,
+            async move { runs::set_tags(&cluster, &run, &changes).await },
+        )
+    }
+
+    /// Replaces the note, or removes it.
+    #[pyo3(signature = (text=None))]
+    fn set_note<'py>(&self, py: Python<'py>, text: Option<String>) -> PyResult<Bound<'py, PyAny>> {
+        tracking::check_text(py, text.as_deref())?;
+        let (cluster, run) = (self.cluster.clone(), self.run.clone());
+        self.face.done(py, async move {
+            runs::set_note(&cluster, &run, text.as_deref()).await
+        })
+    }
+
+    /// What differs between this run and another one, as a dict.
+    fn compare<'py>(&self, py: Python<'py>, other: &Self) -> PyResult<Bound<'py, PyAny>> {
+        let runs = (self.run.clone(), other.run.clone());
+        let asking = tracking::compared(self.cluster.clone(), runs.0, runs.1);
+        self.face.run(py, asking, |py, difference| {
+            Ok(from_serde(py, &difference)?.unbind())
+        })
     }
 
     /// The outputs of the tasks, each a dict; with a folder, writes the files to it.

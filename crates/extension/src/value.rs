@@ -27,6 +27,22 @@ pub(crate) fn to_json(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     convert(value, MAX_DEPTH)
 }
 
+/// The text of a `datetime`. A time without a time zone is local, as in Python.
+///
+/// # Errors
+/// `TypeError` for another value.
+pub(crate) fn rfc3339(time: &Bound<'_, PyAny>) -> PyResult<String> {
+    if !time.hasattr("astimezone")? {
+        let found = type_name(time);
+        return Err(PyTypeError::new_err(format!(
+            "expected a datetime or a text, found {found}"
+        )));
+    }
+    time.call_method0("astimezone")?
+        .call_method0("isoformat")?
+        .extract()
+}
+
 fn convert(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     if value.is_none() {
         return Ok(Value::Null);

@@ -304,8 +304,9 @@ impl View {
     /// A copy of the objects that is kept up to date.
     fn cache<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (face, view) = (self.face, self.inner.clone());
+        let namespace = view.namespace().map(str::to_owned);
         face.run(py, async move { view.cache().await }, move |py, cache| {
-            Cache::new(cache, face).into_python(py)
+            Cache::new(cache, namespace, face).into_python(py)
         })
     }
 

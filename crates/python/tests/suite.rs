@@ -120,10 +120,12 @@ files! {
     test_recipes,
     test_reference,
     test_resolver,
+    test_run_options,
     test_runs,
     test_signals,
     test_spec,
     test_stubs,
+    test_tracking,
     test_typing,
     test_zenml,
 }

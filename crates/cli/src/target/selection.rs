@@ -1,7 +1,7 @@
 //! Selects the cluster of a command, from its arguments, the environment, longshore.toml and the
 //! pod that this process may run in.
 
-use std::{collections::BTreeMap, ffi::OsStr, path::PathBuf};
+use std::{ffi::OsStr, path::PathBuf};
 
 use clap::Args;
 use longshore::{
@@ -114,21 +114,10 @@ impl ClusterArgs {
 
     /// The names of the selected contexts, in the order of preference; none without a context.
     pub(crate) fn names(&self, configured: &ClusterSettings) -> Vec<String> {
-        let without_names = ClusterSettings {
-            contexts: BTreeMap::new(),
-            ..configured.clone()
-        };
-        let choice = match self.embedded {
-            true => ClusterChoice::Embedded,
-            false => ClusterChoice::of([&self.given(), &without_names], false),
-        };
-        let ClusterChoice::Kubeconfig { context, .. } = choice else {
-            return Vec::new();
-        };
-        let names = context.as_deref().unwrap_or_default().split(',');
-        let mut names: Vec<String> = names.map(|name| name.trim().to_owned()).collect();
-        names.retain(|name| !name.is_empty());
-        names
+        match self.embedded {
+            true => Vec::new(),
+            false => ClusterChoice::contexts(&self.given(), configured),
+        }
     }
 
     /// The same arguments with one context.

@@ -119,6 +119,22 @@ impl ClusterChoice {
             false => Self::Embedded,
         }
     }
+
+    /// The names of the selected contexts, in the order of preference; none without a context.
+    #[must_use]
+    pub fn contexts(given: &ClusterSettings, configured: &ClusterSettings) -> Vec<String> {
+        let without_names = ClusterSettings {
+            contexts: BTreeMap::new(),
+            ..configured.clone()
+        };
+        let Self::Kubeconfig { context, .. } = Self::of([given, &without_names], false) else {
+            return Vec::new();
+        };
+        let names = context.as_deref().unwrap_or_default().split(',');
+        let mut names: Vec<String> = names.map(|name| name.trim().to_owned()).collect();
+        names.retain(|name| !name.is_empty());
+        names
+    }
 }
 
 #[cfg(test)]

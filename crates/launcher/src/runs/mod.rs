@@ -3,6 +3,7 @@
 mod code;
 mod error;
 mod filter;
+mod json;
 mod name;
 pub mod objects;
 mod pods;

@@ -58,7 +58,21 @@ if TYPE_CHECKING:
     from .cluster_resolver import ExecutableLocation, KubernetesClusterResolver
     from .events import Generation, WatchEvent, WatchEventType
     from .results import Output
-    from .runs import Combination, LogLine, OutputFile, Outputs, Result, Run, Task, find_run, run, task
+    from ._runs import (
+        Combination,
+        LogLine,
+        OutputFile,
+        Outputs,
+        Result,
+        Run,
+        Task,
+        compare,
+        find_run,
+        run,
+        runs,
+        task,
+    )
+    from ._tracking import GpuUsage, RecordedUsage, RunSummary, TaskUsage, Usage, UsagePoint
     from .zenml import OrchestratorKubernetesBackend, PipelineRun
 
 __all__ = [
@@ -78,6 +92,7 @@ __all__ = [
     "ForbiddenError",
     "Generation",
     "Generations",
+    "GpuUsage",
     "InvalidError",
     "Item",
     "KubeError",
@@ -97,50 +112,65 @@ __all__ = [
     "PipelineRun",
     "PodError",
     "PortForward",
+    "RecordedUsage",
     "Replay",
     "Result",
     "Run",
+    "RunSummary",
     "Session",
     "Snapshot",
     "SpecError",
     "StatusError",
     "Stream",
     "Task",
+    "TaskUsage",
     "Tasks",
     "UnreachableError",
+    "Usage",
+    "UsagePoint",
     "View",
     "WaitTimeoutError",
     "Watch",
     "WatchEvent",
     "WatchEventType",
     "__version__",
+    "compare",
     "errors",
     "find_run",
     "run",
+    "runs",
     "task",
 ]
 
 #: Imported on first use: some of these modules import TensorFlow or ZenML if it is installed, and
 #: all take time.
 _LAZY = {
-    "Combination": "runs",
+    "Combination": "_runs",
     "ExecutableLocation": "cluster_resolver",
     "Generation": "events",
+    "GpuUsage": "_tracking",
     "KubernetesClusterResolver": "cluster_resolver",
+    "LogLine": "_runs",
     "OrchestratorKubernetesBackend": "zenml",
-    "LogLine": "runs",
     "Output": "results",
-    "OutputFile": "runs",
-    "Outputs": "runs",
+    "OutputFile": "_runs",
+    "Outputs": "_runs",
     "PipelineRun": "zenml",
-    "Result": "runs",
-    "Run": "runs",
-    "Task": "runs",
+    "RecordedUsage": "_tracking",
+    "Result": "_runs",
+    "Run": "_runs",
+    "RunSummary": "_tracking",
+    "Task": "_runs",
+    "TaskUsage": "_tracking",
+    "Usage": "_tracking",
+    "UsagePoint": "_tracking",
     "WatchEvent": "events",
     "WatchEventType": "events",
-    "find_run": "runs",
-    "run": "runs",
-    "task": "runs",
+    "compare": "_runs",
+    "find_run": "_runs",
+    "run": "_runs",
+    "runs": "_runs",
+    "task": "_runs",
 }
 
 if not TYPE_CHECKING:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
+from . import _native
 from ._code import locate
 from ._notebook import progress
 from .errors import LaunchError
-from .runs import Combination, LogLine, Outputs, Result, combinations_of, launch, outputs_of
+from ._runs import Combination, LogLine, Outputs, Result, combinations_of, launch, outputs_of
+from ._tracking import RunSummary, Usage, filters, summary_of, tag_changes, usage_of
 
 
 class Run:
@@ -69,6 +72,30 @@ class Run:
         state: str = (await self.why())["state"]
         return state
 
+    async def summary(self) -> RunSummary[Run]:
+        """The state, the tags and more: see :meth:`longshore.Run.summary`."""
+        return summary_of(self, await self._native.summary())
+
+    async def tags(self) -> dict[str, str]:
+        """The tags, as :attr:`longshore.Run.tags`."""
+        return (await self.summary()).tags
+
+    async def tag(self, *keys: str, **values: str | float | None) -> None:
+        """Changes tags: see :meth:`longshore.Run.tag`."""
+        await self._native.tag(tag_changes(keys, values))
+
+    async def note(self) -> str | None:
+        """The note, as :attr:`longshore.Run.note`."""
+        return (await self.summary()).note
+
+    async def set_note(self, text: str | None) -> None:
+        """Replaces the note: see :meth:`longshore.Run.set_note`."""
+        await self._native.set_note(text)
+
+    async def usage(self, *, series: bool = True) -> Usage:
+        """What the tasks use: see :meth:`longshore.Run.usage`."""
+        return usage_of(await self._native.usage(series))
+
     async def outputs(
         self, to: str | os.PathLike[str] | None = None, *, task: str | None = None, force: bool = False
     ) -> Outputs:
@@ -120,3 +147,27 @@ async def run(
         return Run(
             await launch(cluster, located, folder, command, workers, roles, cpu, memory, gpus, env, options)
         )
+
+
+async def runs(
+    state: str | Sequence[str] = (),
+    *,
+    tags: Mapping[str, str | None] | Sequence[str] = (),
+    name: str | None = None,
+    since: str | timedelta | datetime | None = None,
+    namespace: str | None = None,
+    all_namespaces: bool = False,
+    limit: int | None = None,
+    cluster: Any,
+) -> list[RunSummary[Run]]:
+    """As :func:`longshore.runs`, on the cluster of a :class:`longshore.aio.Cluster`."""
+    given = filters(state, tags, name, since, namespace, all_namespaces, limit)
+    listing: Any = _native.list_runs(cluster, **given)
+    found = await listing
+    return [summary_of(Run(native), summary) for native, summary in found]
+
+
+async def compare(one: Run, other: Run) -> dict[str, Any]:
+    """As :func:`longshore.compare`."""
+    difference: dict[str, Any] = await one._native.compare(other._native)
+    return difference

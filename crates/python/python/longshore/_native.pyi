@@ -3,7 +3,7 @@
 import builtins
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Literal, overload
@@ -468,7 +468,8 @@ class Cache(Generic[_Object_co]):
     def get(self, name: str, namespace: str | None = None) -> Item[_Object_co] | None:
         """The object with this name, or `None`.
 
-        :param namespace: The namespace of the object, unless its kind has none.
+        :param namespace: The namespace of the object, if its kind has namespaces; default: that of
+            the view.
         """
     def list(
         self, *, labels: _Selector | None = None, namespace: str | None = None
@@ -564,7 +565,9 @@ class EmbeddedCluster:
 
     Other programs connect to it with ``kubeconfig``. With a ``data_dir``, its objects persist.
     With a ``clock``, time stands still until ``advance``: it is the first time, or ``"manual"``
-    for the current time.
+    for the current time. ``image_entrypoints`` has the command by image, for containers without a
+    command, and ``image_users`` the user (``UID`` or ``UID:GID``), for containers without ``runAsUser``:
+    pods are processes of this machine, which has no images.
     """
 
     def __init__(
@@ -574,6 +577,8 @@ class EmbeddedCluster:
         data_dir: str | os.PathLike[str] | None = None,
         snapshot: Snapshot | None = None,
         clock: datetime | str | None = None,
+        image_entrypoints: Mapping[str, str] | None = None,
+        image_users: Mapping[str, str | int] | None = None,
     ) -> None: ...
     @property
     def cluster(self) -> Cluster:
@@ -770,6 +775,16 @@ class Run:
         """Follows the run to its end: its events, each a dict."""
     def why(self) -> dict[str, Any]:
         """The state of the run and its cause, as a dict."""
+    def summary(self) -> dict[str, Any]:
+        """The summary of the run in a list, as a dict."""
+    def usage(self, series: bool = True) -> dict[str, Any]:
+        """What the tasks use, as a dict."""
+    def tag(self, changes: Sequence[tuple[str, str | None]]) -> None:
+        """Changes tags: those without a value are removed."""
+    def set_note(self, text: str | None = None) -> None:
+        """Replaces the note, or removes it."""
+    def compare(self, other: Run) -> dict[str, Any]:
+        """What differs between this run and another one, as a dict."""
     def outputs(
         self, to: str | os.PathLike[str] | None = None, task: str | None = None, force: bool = False
     ) -> list[dict[str, Any]]:
@@ -793,10 +808,22 @@ def launch(
     cpu: str | None = None,
     memory: str | None = None,
     gpu: str | None = None,
+    context: str | None = None,
     options: dict[str, Any],
 ) -> Run: ...
-def selected_cluster(folder: str | os.PathLike[str]) -> Cluster: ...
+def selected_cluster(folder: str | os.PathLike[str], context: str | None = None) -> tuple[Cluster, str | None]: ...
 def find_run(cluster: Cluster, name: str, namespace: str | None = None) -> Run: ...
+def list_runs(
+    cluster: Cluster,
+    *,
+    namespace: str | None,
+    all_namespaces: bool,
+    states: Sequence[str],
+    tags: Sequence[tuple[str, str | None]],
+    name: str | None,
+    since: str | timedelta | datetime | None,
+    limit: int | None,
+) -> list[tuple[Run, dict[str, Any]]]: ...
 def assemble(selected: Sequence[tuple[str, Sequence[Sequence[Any]]]], options: Mapping[str, Any]) -> Tasks: ...
 def check_label(key: str, value: str | None = None) -> None: ...
 def quantity(text: str) -> float: ...

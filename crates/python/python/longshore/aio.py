@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 
 from . import _native
-from ._aio_runs import Run, run
+from ._aio_runs import Run, compare, run, runs
 from ._native import Cache, Item, Leadership, PortForward, Proxy, Session, Stream, View, Watch
 from .events import WatchEvent
 
@@ -35,7 +35,9 @@ __all__ = [
     "View",
     "Watch",
     "WatchEvent",
+    "compare",
     "run",
+    "runs",
 ]
 
 

@@ -453,7 +453,8 @@ class Cache(Generic[_Object_co]):
     def get(self, name: str, namespace: str | None = None) -> Item[_Object_co] | None:
         """The object with this name, or `None`.
 
-        :param namespace: The namespace of the object, unless its kind has none.
+        :param namespace: The namespace of the object, if its kind has namespaces; default: that of
+            the view.
         """
     def list(
         self, *, labels: _Selector | None = None, namespace: str | None = None

@@ -39,7 +39,7 @@ from ._zenml.names import PIPELINE_RUN_LABEL, RUN_ID, RUN_LABEL, STEP_LABEL, lab
 from ._zenml.settings import LongshoreOrchestratorConfig, LongshoreOrchestratorSettings
 from ._zenml.step import source_root, step_command, step_environment, step_resources
 from .errors import ForbiddenError
-from .runs import Run, find_run, launch
+from ._runs import Run, find_run, launch
 
 __all__ = [
     "LongshoreOrchestrator",
@@ -153,7 +153,7 @@ class LongshoreOrchestrator(ContainerizedOrchestrator):
         if self._connection is None:
             config = self.config
             if config.is_local:
-                self._connection = _native.selected_cluster(folder or source_root())
+                self._connection, _ = _native.selected_cluster(folder or source_root())
             else:
                 self._connection = _native.Cluster(kubeconfig=config.kubeconfig, context=config.context)
         return self._connection

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import longshore
+import longshore._runs
 import longshore.aio
 import longshore.cluster_resolver
-import longshore.runs
 import longshore.testing
 import longshore.zenml
 
@@ -34,7 +34,7 @@ class Documents(WithCluster):
     def test_docstrings(self) -> None:
         self.check(doctest.testmod(longshore))
         self.check(doctest.testmod(longshore.aio))
-        self.check(doctest.testmod(longshore.runs))
+        self.check(doctest.testmod(longshore._runs))
         self.check(doctest.testmod(longshore.testing))
         self.check(doctest.testmod(longshore.cluster_resolver, extraglobs=self.globals()))
         self.check(doctest.testmod(longshore.zenml))

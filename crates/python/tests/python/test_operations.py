@@ -105,6 +105,13 @@ class Operations(unittest.TestCase):
         self.assertEqual([item.name for item in cache.list(labels="x=y")], ["a"])
         self.assertEqual(cache.list(namespace="kube-system"), [])
         self.assertIsNone(cache.get("b", "default"))
+        # The namespace is that of the view, unless one is given.
+        self.assertEqual(present(cache.get("a")).name, "a")
+        self.assertIsNone(cache.get("a", "kube-system"))
+        everywhere = self.cluster.view("configmaps").cache()
+        self.assertIsNone(everywhere.get("a"))
+        self.assertEqual(present(everywhere.get("a", "default")).name, "a")
+        self.assertEqual(present(self.cluster.view("namespaces").cache().get("default")).name, "default")
 
     def test_relations(self) -> None:
         owner = self.maps.create(config_map("owner"))

@@ -75,6 +75,27 @@ class Pod(unittest.TestCase):
                 self.assertEqual(len(found), 1, logs)
                 self.assertIn("None None ''", found[0])
 
+    def test_the_command_and_the_user_of_an_image(self) -> None:
+        """A container without a command runs that of its image, as the user of its image."""
+        user = os.getuid() or 4321
+        with longshore.EmbeddedCluster(
+            image_entrypoints={"trainer": "sh -c 'echo trained as $(id -u)'"},
+            image_users={"trainer": user, "other": "1:1"},
+        ) as embedded:
+            pod = embedded.cluster.view("pods", "default").create({
+                "metadata": {"name": "a"},
+                "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "trainer:2"}]},
+            })
+            pod.wait("finished", timeout=60)
+            self.assertEqual(list(pod.logs()), [f"trained as {user}"])
+        for options, text in [
+            ({"image_entrypoints": {"a": ""}}, "the command is empty"),
+            ({"image_entrypoints": {"a": "'"}}, "a quote is not closed"),
+            ({"image_users": {"a": "root"}}, "root"),
+        ]:
+            with self.subTest(text), self.assertRaisesRegex(ValueError, text):
+                longshore.EmbeddedCluster(pods=False, **options)  # type: ignore[arg-type]
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -15,32 +15,12 @@ import longshore
 from longshore import aio
 
 import train_example
+from launched import Launched
 from pods import present
 
 
-class Runs(unittest.TestCase):
+class Runs(Launched):
     """Runs on one cluster with pods."""
-
-    embedded: longshore.EmbeddedCluster
-    cluster: longshore.Cluster
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.embedded = longshore.EmbeddedCluster()
-        cls.addClassCleanup(cls.embedded.stop)
-        cls.cluster = cls.embedded.cluster
-
-    def folder(self, **files: str) -> Path:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        path = Path(folder.name, "code")
-        path.mkdir()
-        for name, text in files.items():
-            (path / name.replace("_", ".")).write_text(text)
-        return path
-
-    def lines(self, run: longshore.Run) -> list[str]:
-        return sorted(str(line) for line in run.logs())
 
     def test_a_folder(self) -> None:
         folder = self.folder(longshore_toml="command = ['sh', 'run.sh']\n[env]\nA = 'file'\nB = 'file'\n",

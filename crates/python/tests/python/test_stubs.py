@@ -71,7 +71,7 @@ class Stubs(unittest.TestCase):
     def test_the_stubs_for_asyncio_have_the_same_methods(self) -> None:
         """Each method that waits is asynchronous there."""
         stubs = classes(STUBS.with_name("aio.pyi"))
-        self.assertEqual({*stubs, "PortForward", "Run", "run"}, {"_Event", *longshore.aio.__all__})
+        self.assertEqual({*stubs, "PortForward", "Run", "compare", "run", "runs"}, {"_Event", *longshore.aio.__all__})
         for name in {*stubs} - {"_Event", "WatchEvent"}:
             members = methods(stubs[name])
             public = {one for one in vars(getattr(_native, name)) if not one.startswith("_")}
@@ -99,6 +99,8 @@ class Stubs(unittest.TestCase):
         self.agree(_native.quantity, functions["quantity"])
         self.agree(_native.launch, functions["launch"])
         self.agree(_native.find_run, functions["find_run"])
+        self.agree(_native.list_runs, functions["list_runs"])
+        self.agree(_native.selected_cluster, functions["selected_cluster"])
 
     def agree(self, value: Any, stub: Function) -> None:
         signature = inspect.signature(value).parameters.values()

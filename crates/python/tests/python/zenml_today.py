@@ -452,7 +452,7 @@ class OtherClusters(Registered):
 
 class Module(unittest.TestCase):
     def test_the_package_does_not_import_zenml(self) -> None:
-        program = "import longshore, longshore.runs, sys; assert 'zenml' not in sys.modules"
+        program = "import longshore, longshore._runs, sys; assert 'zenml' not in sys.modules"
         subprocess.run([sys.executable, "-c", program], check=True)
 
     def test_docstrings(self) -> None:

@@ -17,7 +17,10 @@ SUBJECTS = {
         "Output", "Session", "PortForward", "Proxy",
     ],
     "Embedded cluster": ["EmbeddedCluster", "Faults", "Replay", "Snapshot"],
-    "Runs": ["run", "task", "find_run", "Run", "Task", "Result", "LogLine", "Outputs", "OutputFile", "Combination"],
+    "Runs": [
+        "run", "task", "find_run", "runs", "compare", "Run", "Task", "Result", "LogLine", "RunSummary", "Outputs",
+        "OutputFile", "Combination", "Usage", "TaskUsage", "RecordedUsage", "GpuUsage", "UsagePoint",
+    ],
     "Cluster specs": [
         "KubernetesClusterResolver", "ExecutableLocation", "ClusterSpec", "Tasks", "Generations",
         "Generation",
@@ -40,7 +43,7 @@ class Contents:
     """The names of the package, and where they are defined."""
 
     def __init__(self) -> None:
-        names = ["_native", "cluster_resolver", "errors", "events", "results", "runs", "zenml"]
+        names = ["_native", "cluster_resolver", "errors", "events", "results", "_runs", "_tracking", "zenml"]
         self.modules = {name: Module(name) for name in names}
         self.names = listed(File(PACKAGE / "__init__.py"))
         self.errors = [name for name in self.modules["errors"].definitions if name in self.names]
@@ -56,7 +59,7 @@ class Contents:
 
     def is_own(self, module: Module, name: str) -> bool:
         # The native run is wrapped.
-        return module.name != "_native" or name not in self.modules["runs"].definitions
+        return module.name != "_native" or name not in self.modules["_runs"].definitions
 
     def functions(self) -> Iterator[tuple[str, str]]:
         """The functions and methods, with what they return."""

@@ -12,7 +12,7 @@ use longshore::{
 };
 use serde_json::{Value, json};
 
-use super::{RunsArgs, header, row, value};
+use super::{RunsArgs, header, row};
 use crate::{
     config,
     error::{Error, Kind, Result},
@@ -114,7 +114,7 @@ fn print(found: &[(String, RunSummary)], args: &RunsArgs, filter: &RunFilter) ->
             .for_each(|(name, run)| ui::line(format!("{name} {}", run.run.name))),
         Format::Json | Format::Yaml => {
             let values = found.iter().map(|(name, run)| {
-                let mut value = value(run);
+                let mut value = run.to_json();
                 value["context"] = json!(name);
                 value
             });

@@ -9,7 +9,7 @@ use longshore::{
     LabelSelector,
     client::Cluster,
     launcher::{
-        RunName, RunSummary,
+        RunSummary,
         config::duration,
         runs::{self as history, FilterError, RunFilter, RunOrder, StateFilter, WatchedRuns},
         tag::parse_tag,
@@ -199,7 +199,7 @@ async fn show(
         }
         Format::Name => found.iter().for_each(|run| ui::line(run.run.name.as_str())),
         Format::Json | Format::Yaml => {
-            let values: Vec<Value> = found.iter().map(value).collect();
+            let values: Vec<Value> = found.iter().map(RunSummary::to_json).collect();
             output::value(args.output, &values)?;
         }
     }
@@ -291,10 +291,10 @@ fn report(change: &str, run: &RunSummary, args: &RunsArgs, widths: &mut Widths) 
             ui::line(widths.line(&row));
         }
         Format::Name => ui::line(run.run.name.as_str()),
-        Format::Json => ui::line(json!({"type": change, "run": value(run)}).to_string()),
+        Format::Json => ui::line(json!({"type": change, "run": run.to_json()}).to_string()),
         Format::Yaml => {
             ui::line("---");
-            output::value(Format::Yaml, &json!({"type": change, "run": value(run)}))?;
+            output::value(Format::Yaml, &json!({"type": change, "run": run.to_json()}))?;
         }
     }
     Ok(())
@@ -388,33 +388,4 @@ fn short_note(note: Option<&str>) -> String {
         true => format!("{}…", escaped(&begin)),
         false => escaped(&begin).to_string(),
     }
-}
-
-fn value(run: &RunSummary) -> Value {
-    let roles: Vec<Value> = run
-        .run
-        .roles
-        .iter()
-        .map(|role| json!({"name": role.name, "count": role.count, "service": role.service}))
-        .collect();
-    json!({
-        "name": run.run.name.as_str(),
-        "namespace": run.run.namespace,
-        "fullName": run.full_name,
-        "state": run.state.as_str(),
-        "created": run.created,
-        "finished": run.finished,
-        "exitCode": run.exit_code,
-        "succeeded": run.succeeded.0,
-        "tasks": run.succeeded.1,
-        "restarts": run.restarts,
-        "roles": roles,
-        "labels": run.labels,
-        "tags": run.tags,
-        "note": run.note,
-        "command": run.command,
-        "bundle": run.bundle,
-        "schedule": run.schedule,
-        "madeBy": run.run.schedule.as_ref().map(RunName::as_str),
-    })
 }

@@ -21,7 +21,7 @@ from zenml.orchestrators.step_run_utils import StepRunRequestFactory
 from zenml.utils.time_utils import utc_now
 
 from ..errors import KubeError
-from ..runs import Run
+from .._runs import Run
 from .order import Order
 
 _log = get_logger("longshore.zenml_orchestrator")

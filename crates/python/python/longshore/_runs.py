@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -24,8 +24,22 @@ from . import _native
 from ._code import Code, locate
 from ._notebook import progress
 from .errors import InvalidError, LaunchError
+from ._tracking import RunSummary, Usage, filters, summary_of, tag_changes, time_of, usage_of, without_paths
 
-__all__ = ["Combination", "LogLine", "OutputFile", "Outputs", "Result", "Run", "Task", "find_run", "run", "task"]
+__all__ = [
+    "Combination",
+    "LogLine",
+    "OutputFile",
+    "Outputs",
+    "Result",
+    "Run",
+    "Task",
+    "compare",
+    "find_run",
+    "run",
+    "runs",
+    "task",
+]
 
 
 @dataclass(frozen=True)
@@ -166,6 +180,44 @@ class Run:
         """The state with its cause and a remedy, as ``longshore why --output json`` prints it."""
         return self._native.why()
 
+    def summary(self) -> RunSummary[Run]:
+        """The state, the number of tasks, the tags and more, as :func:`runs` lists them."""
+        return summary_of(self, self._native.summary())
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The tags, with their values. :meth:`tag` changes them."""
+        return self.summary().tags
+
+    def tag(self, *keys: str, **values: str | float | None) -> None:
+        """Changes tags, also after the run has ended: ``run.tag("best", dataset="v2")`` sets two, and
+        ``run.tag(best=None)`` removes one.
+
+        :param keys: Tags without a value.
+        :param values: Tags with their values; ``None`` removes a tag.
+        :raises longshore.InvalidError: If a key or a value breaks the rules of labels.
+        """
+        self._native.tag(tag_changes(keys, values))
+
+    @property
+    def note(self) -> str | None:
+        """The note. :meth:`set_note` changes it."""
+        return self.summary().note
+
+    def set_note(self, text: str | None) -> None:
+        """Replaces the note, also after the run has ended; ``None`` removes it.
+
+        :raises longshore.InvalidError: If it has more than 4096 bytes.
+        """
+        self._native.set_note(text)
+
+    def usage(self, *, series: bool = True) -> Usage:
+        """What the tasks use, or used in their last attempt: CPU, memory and GPUs.
+
+        :param series: Of tasks that run, read the series, too, which takes a connection for each task.
+        """
+        return usage_of(self._native.usage(series))
+
     def outputs(
         self, to: str | os.PathLike[str] | None = None, *, task: str | None = None, force: bool = False
     ) -> Outputs:
@@ -219,11 +271,6 @@ class Run:
 
 def combinations_of(table: Mapping[str, Any]) -> list[Combination]:
     """The combinations in the notation of the extension module."""
-
-    def time(text: str | None) -> datetime | None:
-        # Python 3.10 and older do not read Z.
-        return None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00"))
-
     return [
         Combination(
             index=row["index"],
@@ -232,8 +279,8 @@ def combinations_of(table: Mapping[str, Any]) -> list[Combination]:
             exit_code=row["exitCode"],
             # NaN and infinity are strings in JSON.
             metrics={name: float(value) for name, value in row["metrics"].items()},
-            started=time(row["started"]),
-            finished=time(row["finished"]),
+            started=time_of(row["started"]),
+            finished=time_of(row["finished"]),
             run=row["run"],
             task=row["task"],
         )
@@ -262,7 +309,7 @@ def run(
     /,
     command: Sequence[str] | None = None,
     *,
-    cluster: _native.Cluster | None = None,
+    cluster: _native.Cluster | str | None = None,
     workers: int | None = None,
     roles: Mapping[str, int] | None = None,
     cpu: str | float | None = None,
@@ -281,9 +328,10 @@ def run(
         represent; what it returns is discarded. Whoever may read pods can read the arguments.
     :param command: The command of each task; default: that of the folder's ``longshore.toml``, or the
         script or function.
-    :param cluster: Default: the cluster of the command ``longshore run``: the one that the environment
-        or the folder's ``longshore.toml`` names, in a pod that of the pod, otherwise the embedded cluster of
-        this machine, which is started if needed.
+    :param cluster: A cluster, or the name of a context: one of ``[contexts]`` in the folder's
+        ``longshore.toml``, or of the kubeconfig. Default: the cluster of the command ``longshore run``: the
+        one that the environment or the folder's ``longshore.toml`` names, in a pod that of the pod,
+        otherwise the embedded cluster of this machine, which is started if needed.
     :param workers: The number of tasks.
     :param roles: The number of tasks of each role of ``longshore.toml``.
     :param cpu: CPUs of each task, as ``2`` or ``"500m"``.
@@ -298,16 +346,22 @@ def run(
         ``parallel``, ``samples``, ``sweep_seed``, ``max_failed`` and ``metrics`` are those of
         ``longshore.toml``.
     :param options: Further keys of ``longshore.toml``, such as ``image="..."``, ``retries=2``,
-        ``timeout="2h"``, ``name="train"``, ``outputs=["*.json"]``, or ``code=False`` if the image contains the code. They override
-        the file.
+        ``restart="run"``, ``checkpoint_dir="/results"``, ``timeout="2h"``, ``name="train"``,
+        ``data={"digits": "folder"}``, ``outputs=["*.json"]``, ``tags={"dataset": "v2"}``, ``note="..."``, or
+        ``code=False`` if the image contains the code. They override the file. Relative paths begin in the
+        current folder. ``forward`` and ``notify`` are only of the command ``longshore run``.
     :raises longshore.LaunchError: If the run cannot start. Nothing remains in the cluster.
     """
     located = locate(code, args, kwargs)
     if sweep is not None:
         options["sweep"] = sweep
     with located.folder() as folder:
-        cluster = cluster or _native.selected_cluster(folder)
-        return Run(launch(cluster, located, folder, command, workers, roles, cpu, memory, gpus, env, options))
+        context = None
+        if cluster is None or isinstance(cluster, str):
+            cluster, context = _native.selected_cluster(folder, cluster)
+        return Run(
+            launch(cluster, located, folder, command, workers, roles, cpu, memory, gpus, env, options, context)
+        )
 
 
 def launch(
@@ -322,6 +376,7 @@ def launch(
     gpus: int | None,
     env: Mapping[str, str] | None,
     options: Mapping[str, Any],
+    context: str | None = None,
 ) -> Any:
     """Launches the code in a folder; with a cluster for asyncio, returns an awaitable."""
     if workers is not None and roles is not None:
@@ -339,7 +394,8 @@ def launch(
         cpu=None if cpu is None else str(cpu),
         memory=memory,
         gpu=None if gpus is None else str(gpus),
-        options=dict(options),
+        context=context,
+        options=without_paths(options),
     )
 
 
@@ -350,7 +406,42 @@ def find_run(name: str = "last", namespace: str | None = None, *, cluster: _nati
 
     :raises longshore.KubeError: If no run, or more than one, has this name.
     """
-    return Run(_native.find_run(cluster or _native.selected_cluster(Path()), name, namespace))
+    return Run(_native.find_run(cluster or _native.selected_cluster(Path())[0], name, namespace))
+
+
+def runs(
+    state: str | Sequence[str] = (),
+    *,
+    tags: Mapping[str, str | None] | Sequence[str] = (),
+    name: str | None = None,
+    since: str | timedelta | datetime | None = None,
+    namespace: str | None = None,
+    all_namespaces: bool = False,
+    limit: int | None = None,
+    cluster: _native.Cluster | None = None,
+) -> list[RunSummary[Run]]:
+    """Lists runs and schedules, newest first: those that match all filters.
+
+    :param state: One state, or several; ``active`` stands for pending and running, ``finished`` for
+        succeeded, failed and cancelled.
+    :param tags: Tags with their values; ``None``, or a key in a list, for any value.
+    :param name: A pattern with ``*`` and ``?``.
+    :param since: Only runs that were created at this time or later, or within this time: ``"2d"``.
+    :param namespace: Default: that of the cluster.
+    :param all_namespaces: The runs of all namespaces.
+    :param limit: At most this number of runs.
+    :param cluster: Default: as for :func:`run`, with the current folder's ``longshore.toml``.
+    :raises longshore.InvalidError: If a filter is invalid.
+    """
+    given = filters(state, tags, name, since, namespace, all_namespaces, limit)
+    found = _native.list_runs(cluster or _native.selected_cluster(Path())[0], **given)
+    return [summary_of(Run(native), summary) for native, summary in found]
+
+
+def compare(one: Run, other: Run) -> dict[str, Any]:
+    """What differs between two runs of a cluster: results, options, names of environment variables, and
+    code, as ``longshore diff --output json`` prints it."""
+    return one._native.compare(other._native)
 
 
 class Task:
