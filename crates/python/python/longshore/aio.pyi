@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, NamedTuple, overload
 
 from typing_extensions import Self, TypeVar
 
-from ._aio_runs import Run, run
+from ._aio_runs import Run, compare, run, runs
 from ._kinds import AsyncViews
 from ._native import PortForward
 from .events import WatchEventType
@@ -33,7 +33,9 @@ __all__ = [
     "View",
     "Watch",
     "WatchEvent",
+    "compare",
     "run",
+    "runs",
 ]
 
 _T = TypeVar("_T")
