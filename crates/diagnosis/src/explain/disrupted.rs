@@ -70,10 +70,14 @@ pub(super) fn disrupted(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<Exp
     }))
 }
 
-/// Whether the node does not know how the command ended: the node itself ended.
+/// Whether the node does not know how the command, or an init container, ended: the node itself
+/// ended.
 fn is_unknown(pod: &PodFacts) -> bool {
-    let ended = pod.ended();
-    ended.is_some_and(|ended| ended.reason == "ContainerStatusUnknown")
+    let status = &pod.status;
+    let before = status.init_container_statuses.iter();
+    let before = before.filter_map(|container| container.state.terminated.as_ref());
+    let mut ended = before.chain(pod.ended());
+    ended.any(|ended| ended.reason == "ContainerStatusUnknown")
 }
 
 /// A command that a signal terminated. Events may show the sender.
