@@ -128,7 +128,7 @@ class Recipes(unittest.TestCase):
 
     def test_training_that_continues(self) -> None:
         self.embedded()
-        output = self.run_python("resume.py").splitlines()
+        output = self.run_python("-c", NOTEBOOK, "resume.py").splitlines()
         self.assertEqual(output[:3], ["begins at step 0", "begins at step 3", "1 restart"])
 
     @unittest.skipUnless(installed("kubernetes", "pytest"), "the official client or pytest is not installed")
