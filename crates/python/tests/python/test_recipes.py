@@ -126,6 +126,11 @@ class Recipes(unittest.TestCase):
         output = self.run_python("-c", NOTEBOOK, *cells)
         self.assertEqual(output, "{'rate': '0.3'} ['cancelled', 'succeeded'] [('0', 0), ('1', 1), ('2', 4)]\n")
 
+    def test_training_that_continues(self) -> None:
+        self.embedded()
+        output = self.run_python("-c", NOTEBOOK, "resume.py").splitlines()
+        self.assertEqual(output[:3], ["begins at step 0", "begins at step 3", "1 restart"])
+
     @unittest.skipUnless(installed("kubernetes", "pytest"), "the official client or pytest is not installed")
     def test_the_official_client(self) -> None:
         self.assertIn("2 passed", self.pytest("test_colour.py"))
