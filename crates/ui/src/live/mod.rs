@@ -4,6 +4,7 @@
 //! A tab always gets the newest state. A slow tab skips states, and holds no memory.
 
 mod events;
+mod repeated;
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,6 +20,7 @@ use tokio::{
 };
 
 pub(crate) use events::{Parts, part_events};
+pub(crate) use repeated::repeated_events;
 
 use crate::{
     pages::Reachability,
