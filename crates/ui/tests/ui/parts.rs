@@ -20,8 +20,8 @@ async fn the_usage_of_tasks_is_sent_while_its_tab_is_shown() {
     assert!(events.contains(r#""id":"usage""#), "{events}");
     fixture.ended_pods("busy-x7k2p", 2).await;
     let wanted = ["0.50 cores", "sum of all tasks", "worker/1", "<path"];
-    let events = browser.events(&format!("{page}/events?shown=usage"), &wanted);
-    let events = events.await;
+    let path = format!("{page}/events?shown=usage");
+    let events = browser.events(&path, &wanted).await;
     assert!(!events.contains("style="), "{events}");
     // Without the tab, nothing is queried.
     let events = browser
@@ -43,8 +43,8 @@ async fn a_sweep_is_shown_and_its_failed_combinations_are_run_again() {
     let head = browser.wait_for(page, r#"data-action="retry""#).await;
     assert!(head.body.contains("tab-sweep"), "{}", head.body);
     let wanted = ["2 succeeded, 1 failed", "<path", "role=\\\"slider\\\""];
-    let events = browser.events(&format!("{page}/events?shown=sweep"), &wanted);
-    let events = events.await;
+    let path = format!("{page}/events?shown=sweep");
+    let events = browser.events(&path, &wanted).await;
     assert!(events.contains(r#""id":"sweep""#), "{events}");
 
     // As for all changes, the token of the page is needed.
