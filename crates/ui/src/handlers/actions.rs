@@ -1,5 +1,7 @@
 //! Cancels and removes runs, and runs the failed combinations of sweeps again.
 
+use std::time::Duration;
+
 use http::{Response, StatusCode};
 use jiff::Timestamp;
 use longshore_launcher::{Purpose, RunSummary, names, preflight, runs, submit, sweeps};
@@ -7,8 +9,11 @@ use longshore_launcher::{Purpose, RunSummary, names, preflight, runs, submit, sw
 use crate::{
     app::App,
     body::{Body, text},
-    route::run_path,
+    route::{RunKey, run_path},
 };
+
+/// How long a new run may take to be in the list of runs.
+const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn done(result: Result<(), String>) -> Response<Body> {
     match result {
@@ -58,6 +63,12 @@ async fn start(app: &App, run: &RunSummary) -> Result<String, String> {
     }
     let started = submit::submit(cluster, &plan).await;
     let started = started.map_err(|error| error.to_string())?;
+    // The browser opens the page of the new run next.
+    let key = RunKey {
+        namespace: started.namespace.clone(),
+        name: started.name.to_string(),
+    };
+    app.feed.clone().listed(&key, LIST_TIMEOUT).await;
     let path = run_path(&started.namespace, started.name.as_str());
     Ok(format!("/{}/{path}", app.base))
 }

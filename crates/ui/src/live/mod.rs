@@ -105,6 +105,12 @@ impl Feed {
         self.now()
     }
 
+    /// Waits until a run was listed, but not longer than this.
+    pub(crate) async fn listed(&mut self, key: &RunKey, limit: Duration) {
+        let listed = self.0.wait_for(|snapshot| snapshot.run(key).is_some());
+        let _ = timeout(limit, listed).await;
+    }
+
     /// Waits for a change. Returns false if there will be none.
     pub(crate) async fn changed(&mut self) -> bool {
         self.0.changed().await.is_ok()

@@ -103,13 +103,14 @@ fn figure(chart: &Chart, name: &str, how: &str, peak: f64, lines: &Markup) -> Ma
     let (peak_text, last) = (value(measure, peak), value(measure, chart.last()));
     let span = text::span((chart.seconds * 1000.0) as i64);
     let begin = Timestamp::from_second(chart.begin).map(text::time);
+    let is_all = ["", "sum of all tasks", "mean of all tasks"].contains(&how);
     let label = format!("{name} {how}: peak {peak_text} within {span}. The table has the values.");
     html! {
-        figure.usage data-key={(name) (how.is_empty() || how.starts_with("sum") || how.starts_with("mean"))} {
+        figure.usage data-key={(name) (is_all)} {
             figcaption {
                 strong { (name) } " " span.muted { (how) }
                 span.space {}
-                @if how.is_empty() || how.ends_with("of all tasks") { span { "last " (last) } }
+                @if is_all { span { "last " (last) } }
                 span { "peak " (peak_text) }
             }
             div.plot {

@@ -7,8 +7,7 @@ use crate::{driver::Driver, fixture::Fixture, pages::blocking};
 const FITS: &str = "return document.documentElement.scrollWidth <= window.innerWidth";
 
 /// Whether no range is selected.
-const ALL: &str =
-    "return document.getElementById('combinations').textContent === '4 combinations'";
+const ALL: &str = "return document.getElementById('combinations').textContent === '4 combinations'";
 
 /// Takes pictures of a page in two sizes and themes, and checks that it fits.
 fn pictures(browser: &Driver, name: &str) {
@@ -120,7 +119,7 @@ async fn a_sweep_is_sorted_selected_and_run_again() {
         browser.picture("retry");
         browser.click("#confirm-yes");
         browser.wait("return !location.pathname.includes('grid-x7k2p') && location.pathname.includes('/runs/')");
-        browser.wait_text(".counts", "1");
+        browser.wait_text(".counts", "1 ");
         assert_eq!(browser.errors(), [""; 0]);
     })
     .await;
