@@ -1,5 +1,8 @@
 // @ts-check
-// Cancels and removes the run, after a confirmation.
+// Cancels and removes the run, and retries a sweep, after a confirmation.
+
+/** @type {Record<string, string>} */
+const VERBS = { cancel: "Cancel", remove: "Remove", retry: "Retry" };
 
 /** @param {string} id */
 const get = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -18,11 +21,14 @@ export function setUpActions(path, name) {
     action = button.dataset.action ?? "";
     const isActive = button.dataset.active === "true";
     const isSchedule = button.dataset.schedule === "true";
-    get("confirm-title").textContent = action === "cancel" ? `Cancel ${name}?` : `Remove ${name}?`;
+    const verb = VERBS[action] ?? "";
+    get("confirm-title").textContent = `${verb} ${name}?`;
     get("confirm-text").textContent = text(action, isActive, isSchedule);
     get("confirm-error").textContent = "";
     const what = isSchedule ? "schedule" : "run";
-    yes.textContent = action === "cancel" ? `Cancel the ${what}` : `Remove the ${what}`;
+    yes.textContent = action === "retry" ? "Start the run" : `${verb} the ${what}`;
+    yes.classList.toggle("danger", action !== "retry");
+    get("confirm-no").textContent = action === "retry" ? "Do not start it" : "Keep it";
     yes.disabled = false;
     dialog.showModal();
     get("confirm-no").focus();
@@ -30,10 +36,13 @@ export function setUpActions(path, name) {
   get("confirm-no").addEventListener("click", () => dialog.close());
   yes.addEventListener("click", async () => {
     yes.disabled = true;
-    const problem = await send(`${path}/${action}`);
+    const { problem, text } = await send(`${path}/${action}`);
     yes.disabled = false;
     get("confirm-error").textContent = problem;
-    if (problem === "") dialog.close();
+    if (problem !== "") return;
+    dialog.close();
+    // The path of the new run's page.
+    if (action === "retry" && text.startsWith("/")) location.assign(text);
   });
 }
 
@@ -48,21 +57,23 @@ function text(action, isActive, isSchedule) {
       ? "It creates no more runs, and its active runs are stopped. Their records are kept."
       : "All its runs are deleted, with their Jobs, pods, logs, outputs and code. This cannot be undone.";
   }
+  if (action === "retry") return "A new run starts with the combinations that failed or were cancelled, with the same code, command and settings.";
   if (action === "cancel") return "Its tasks are stopped. Its record, logs and outputs are kept.";
   const active = isActive ? "The run is still active: its tasks are stopped. " : "";
   return `${active}Its Jobs, pods, logs, outputs and code are deleted. This cannot be undone.`;
 }
 
 /**
- * Sends a change. Returns why it failed, or nothing.
+ * Sends a change. Returns why it failed, or the text of the response.
  * @param {string} address
  */
 async function send(address) {
   const token = document.querySelector("meta[name=csrf]")?.getAttribute("content") ?? "";
   const options = { method: "POST", headers: { "X-Longshore-Token": token } };
   const response = await fetch(address, options).catch(() => null);
-  if (!response) return "`longshore ui` does not respond.";
-  if (response.ok) return "";
-  const type = response.headers.get("content-type") ?? "";
-  return type.startsWith("text/plain") ? response.text() : `The request was refused (${response.status}).`;
+  if (!response) return { problem: "`longshore ui` does not respond.", text: "" };
+  const isText = response.headers.get("content-type")?.startsWith("text/plain") ?? false;
+  const text = isText ? await response.text() : "";
+  if (response.ok) return { problem: "", text };
+  return { problem: text || `The request was refused (${response.status}).`, text: "" };
 }

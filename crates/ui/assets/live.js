@@ -52,6 +52,13 @@ export class Live {
     this.source = null;
   }
 
+  /** Connects again, if the address has changed. */
+  reopen() {
+    if (!this.source || this.source.url === new URL(this.options.url(), location.href).href) return;
+    this.close();
+    this.update();
+  }
+
   /** Ends the events for good. */
   end() {
     this.isOver = true;

@@ -2,19 +2,33 @@
 // Connects the parts of a page.
 
 import { setUpActions } from "./actions.js";
+import { entryOf, matches } from "./filter.js";
 import { Live } from "./live.js";
 import { Logs } from "./logs.js";
 import { morph } from "./morph.js";
+import { Sweep } from "./sweep.js";
 import { Tabs, read } from "./tabs.js";
 
 /** The shortest time between two explanations, in milliseconds. */
 const WHY_INTERVAL = 3000;
 
+/** @type {Live | undefined} */
+let live;
 const base = document.body.dataset.base ?? "/";
 const run = document.getElementById("run");
 const path = (run ?? document.getElementById("schedule"))?.dataset.path ?? "";
-const tabs = run ? new Tabs(path) : null;
+/** The tabs whose content the server sends while they are shown. */
+const SENT = ["usage", "sweep"];
+const tabs = run ? new Tabs(path, () => live?.reopen()) : null;
 const logs = run ? new Logs(path) : null;
+const combinations = document.getElementById("sweep");
+const sweep = combinations ? new Sweep(combinations, showLines) : null;
+
+/** @param {string} task */
+function showLines(task) {
+  tabs?.show("logs");
+  logs?.select(task);
+}
 
 /**
  * @param {string} text Empty if there is nothing to say.
@@ -35,16 +49,24 @@ function update(event) {
   tick();
   filterRuns();
   logs?.markTask();
+  sweep?.update();
   whyIfChanged();
 }
 
-const live = new Live({
-  url: () => document.body.dataset.events ?? "",
+/** The address of the events, with those of the shown tab. */
+function eventsAddress() {
+  const address = document.body.dataset.events ?? "";
+  const shown = tabs?.shown() ?? "";
+  return SENT.includes(shown) ? `${address}?shown=${shown}` : address;
+}
+
+live = new Live({
+  url: eventsAddress,
   on: {
     parts: update,
     gone: (event) => {
       update(event);
-      live.end();
+      live?.end();
       notice("The run was removed. What is shown is its last known state.");
       document.querySelector(".actions")?.remove();
     },
@@ -110,27 +132,30 @@ function setUpGrid() {
     const cell = event.target instanceof Element ? event.target.closest("[data-task]") : null;
     if (!cell) return;
     const task = cell.getAttribute("data-task") ?? "";
-    tabs?.show("logs");
-    logs?.select(cell.getAttribute("aria-pressed") === "true" ? "" : task);
+    showLines(cell.getAttribute("aria-pressed") === "true" ? "" : task);
   });
 }
 
-/* The list of runs */
+/* The list of runs or objects */
 
 const filter = /** @type {HTMLInputElement | null} */ (document.getElementById("filter"));
 
 function filterRuns() {
-  const words = filter?.value.toLowerCase().split(/\s+/).filter(Boolean) ?? [];
-  for (const row of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("table.runs tbody tr"))) {
-    const text = row.textContent?.toLowerCase() ?? "";
-    row.hidden = !words.every((word) => text.includes(word));
+  if (!filter) return;
+  const rows = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("table.runs tbody tr, table.objects tbody tr"));
+  let shown = 0;
+  for (const row of rows) {
+    row.hidden = !matches(filter.value, entryOf(row));
+    shown += Number(!row.hidden);
   }
+  const count = document.getElementById("filter-count");
+  if (count) count.textContent = filter.value.trim() === "" ? "" : `${shown} of ${rows.length}`;
 }
 filter?.addEventListener("input", filterRuns);
 
 /** @param {number} step */
 function moveInList(step) {
-  const links = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("table.runs tbody tr:not([hidden]) a"))];
+  const links = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("table.runs tbody tr:not([hidden]) a, table.objects tbody tr:not([hidden]) a"))];
   const at = links.indexOf(/** @type {HTMLElement} */ (document.activeElement));
   links[Math.max(0, Math.min(links.length - 1, at + step))]?.focus();
 }
@@ -164,9 +189,9 @@ document.addEventListener("keydown", (event) => {
     n: () => logs?.jump(true),
     N: () => logs?.jump(false),
   };
-  if (/^[1-4]$/.test(event.key)) keys[event.key] = () => tabs?.showAt(Number(event.key) - 1);
+  if (/^[1-6]$/.test(event.key)) keys[event.key] = () => tabs?.showAt(Number(event.key) - 1);
   const action = keys[event.key];
-  if (!action || (!run && "fnN1234".includes(event.key))) return;
+  if (!action || (!run && "fnN123456".includes(event.key))) return;
   event.preventDefault();
   action();
 });

@@ -4,12 +4,16 @@
 import { morph } from "./morph.js";
 
 /** The tabs in their order. */
-const NAMES = ["logs", "timeline", "outputs", "objects"];
+const NAMES = [...document.querySelectorAll("[role=tab]")].map((tab) => tab.id.replace("tab-", ""));
 
 export class Tabs {
-  /** @param {string} path The path of the run's page. */
-  constructor(path) {
+  /**
+   * @param {string} path The path of the run's page.
+   * @param {() => void} changed Called when another tab is shown.
+   */
+  constructor(path, changed) {
     this.path = path;
+    this.changed = changed;
     for (const name of NAMES) {
       this.tab(name).addEventListener("click", () => this.show(name));
     }
@@ -58,6 +62,7 @@ export class Tabs {
       if (panel) panel.hidden = other !== name;
     }
     history.replaceState(null, "", `#${name}`);
+    this.changed();
     this.load();
   }
 

@@ -34,6 +34,10 @@ pub(crate) struct App {
     pub(crate) feed: Feed,
     pub(crate) logs: Logs,
     pub(crate) queries: Semaphore,
+    /// Retries, one after the other.
+    pub(crate) retries: Semaphore,
+    /// Whether all objects of the cluster are shown.
+    pub(crate) browse: bool,
     sessions: Mutex<Sessions>,
 }
 
@@ -57,6 +61,8 @@ impl App {
             base: crate::access::random_text(),
             feed,
             queries: Semaphore::new(QUERIES),
+            retries: Semaphore::new(1),
+            browse: options.browse,
             sessions: Mutex::default(),
         }
     }
@@ -73,6 +79,7 @@ impl App {
             csrf: session.csrf(),
             cluster: &self.cluster_name,
             namespace: self.namespace.as_deref(),
+            has_objects: self.browse,
         }
     }
 }

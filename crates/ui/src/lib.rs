@@ -6,7 +6,7 @@
 //! - `access`: who may read and act: hosts, tokens, sessions, origins. Pure.
 //! - `route` and `text`: paths become values, and values become text. Pure.
 //! - `redact`: removes the contents of Secrets. Pure.
-//! - `view`: what the pages show of a run's pods. Pure.
+//! - `view`: what the pages show of a run's pods, its usage and its combinations. Pure.
 //! - `pages`: HTML. Pure.
 //! - `live`: watches the cluster, and sends changed parts of pages.
 //! - `logs`: follows runs, and keeps their last lines for all tabs.
@@ -45,6 +45,9 @@ pub struct Options {
     pub cluster: String,
     /// The outputs of the runs, if the cluster keeps them on this machine.
     pub outputs: Option<LocalOutputs>,
+    /// Whether to show all objects of the cluster, not only those of runs: for a cluster that only
+    /// this user has.
+    pub browse: bool,
     /// Completes the commands in explanations with the options for this cluster.
     pub complete: Option<fn(&mut Explanation)>,
 }

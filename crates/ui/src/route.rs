@@ -32,6 +32,17 @@ pub(crate) enum Inside {
     Asset(String),
     /// Something of a run.
     Run(RunKey, Part),
+    /// The objects of a kind, `pods` by default, in a namespace or all.
+    Objects {
+        kind: Option<String>,
+        namespace: Option<String>,
+    },
+    /// An object with its events. The namespace is empty for kinds without.
+    Object {
+        kind: String,
+        namespace: String,
+        name: String,
+    },
     /// Anything else.
     Unknown,
 }
@@ -42,7 +53,7 @@ pub(crate) enum Part {
     /// Its page.
     Page,
     /// Changed parts of its page.
-    Events,
+    Events { shown: Option<Shown> },
     /// The lines of its logs. `after` is the ID of the last event that the tab has.
     Logs { after: Option<String> },
     /// Why it is pending or failed.
@@ -59,12 +70,38 @@ pub(crate) enum Part {
     Cancel,
     /// Removes it.
     Remove,
+    /// Runs the failed combinations of a sweep again.
+    Retry,
+}
+
+/// A part of a run's page that is read repeatedly while a tab shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// What its tasks use.
+    Usage,
+    /// The combinations of a sweep.
+    Sweep,
+}
+
+impl Shown {
+    /// The name, also of the element.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Sweep => "sweep",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let all = [Self::Usage, Self::Sweep].into_iter();
+        all.into_iter().find(|own| own.as_str() == text)
+    }
 }
 
 impl Part {
     /// Whether the route changes something, and so needs a POST request.
     pub(crate) fn is_change(&self) -> bool {
-        matches!(self, Self::Cancel | Self::Remove)
+        matches!(self, Self::Cancel | Self::Remove | Self::Retry)
     }
 }
 
@@ -89,6 +126,8 @@ fn inside(path: &str, query: Query<'_>) -> Inside {
     match words.as_slice() {
         [""] => Inside::Runs,
         ["events"] => Inside::RunsEvents,
+        ["objects"] => objects(query),
+        ["object"] => object(query),
         ["assets", name] => Inside::Asset((*name).to_owned()),
         ["runs", namespace, name, rest @ ..] if is_name(namespace) && is_name(name) => {
             let key = RunKey {
@@ -101,10 +140,33 @@ fn inside(path: &str, query: Query<'_>) -> Inside {
     }
 }
 
+fn objects(query: Query<'_>) -> Inside {
+    let (kind, namespace) = (query.get("kind"), query.get("namespace"));
+    let is_valid = |text: &Option<String>| text.as_deref().is_none_or(is_name);
+    match is_valid(&kind) && is_valid(&namespace) {
+        true => Inside::Objects { kind, namespace },
+        false => Inside::Unknown,
+    }
+}
+
+fn object(query: Query<'_>) -> Inside {
+    let found = || {
+        let namespace = query.get("namespace").unwrap_or_default();
+        Some(Inside::Object {
+            kind: query.get("kind").filter(|kind| is_name(kind))?,
+            name: query.get("name").filter(|name| is_segment(name))?,
+            namespace: Some(namespace).filter(|text| text.is_empty() || is_name(text))?,
+        })
+    };
+    found().unwrap_or(Inside::Unknown)
+}
+
 fn part(words: &[&str], query: Query<'_>) -> Option<Part> {
     Some(match words {
         [] => Part::Page,
-        ["events"] => Part::Events,
+        ["events"] => Part::Events {
+            shown: query.get("shown").and_then(|text| Shown::parse(&text)),
+        },
         ["logs"] => Part::Logs {
             after: query.get("after"),
         },
@@ -121,6 +183,7 @@ fn part(words: &[&str], query: Query<'_>) -> Option<Part> {
         },
         ["cancel"] => Part::Cancel,
         ["remove"] => Part::Remove,
+        ["retry"] => Part::Retry,
         _ => return None,
     })
 }
@@ -130,6 +193,12 @@ fn is_name(text: &str) -> bool {
     let is_plain =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
     (1..=253).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(is_plain)
+}
+
+/// Whether a text can be the name of an object of any kind: those of roles have colons.
+fn is_segment(text: &str) -> bool {
+    let is_odd = |c: char| c == '/' || c == '%' || c.is_control();
+    (1..=253).contains(&text.len()) && !matches!(text, "." | "..") && !text.contains(is_odd)
 }
 
 /// A query string.
@@ -196,6 +265,31 @@ mod tests {
     }
 
     #[test]
+    fn paths_of_objects() {
+        assert_eq!(
+            route("/b4se/objects"),
+            Route::Inside(Inside::Objects {
+                kind: None,
+                namespace: None
+            })
+        );
+        assert_eq!(
+            route("/b4se/object?kind=clusterroles.rbac.authorization.k8s.io&name=system%3Anode"),
+            Route::Inside(Inside::Object {
+                kind: "clusterroles.rbac.authorization.k8s.io".to_owned(),
+                namespace: String::new(),
+                name: "system:node".to_owned()
+            })
+        );
+        assert_eq!(
+            route("/b4se/runs/default/digits-x7k2p/events?shown=usage"),
+            of_run(Part::Events {
+                shown: Some(Shown::Usage)
+            })
+        );
+    }
+
+    #[test]
     fn everything_else_is_unknown() {
         for path in [
             "/",
@@ -216,6 +310,11 @@ mod tests {
             "/b4se/runs/default/x/file",
             "/b4se/runs/default/x/object?kind=Pod&name=../x",
             "/b4se//",
+            "/b4se/objects?kind=Pods%2F..",
+            "/b4se/objects?namespace=..%2F",
+            "/b4se/object?kind=pods&name=..",
+            "/b4se/object?kind=pods&name=a%2Fb",
+            "/b4se/object?kind=pods&namespace=a%2Fb&name=x",
             "/b4se/assets/../x",
         ] {
             assert_eq!(route(path), Route::Inside(Inside::Unknown), "{path}");

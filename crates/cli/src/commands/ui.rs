@@ -21,7 +21,8 @@ use crate::{
 /// Show runs in a browser, until Ctrl-C
 ///
 /// Serves a page on 127.0.0.1: the runs live, their tasks, timeline, merged logs,
-/// explanations, outputs and objects. Prints a link that is valid once, for five minutes;
+/// explanations, usage, outputs and objects, the combinations of sweeps, and all objects of
+/// the embedded cluster. Prints a link that is valid once, for five minutes;
 /// Enter prints a new link. Other users of this machine cannot use the page. See docs/ui.md.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -64,6 +65,7 @@ async fn serve(target: &Arc<Target>, args: &UiArgs, interrupt: &mut Interrupt) -
         port: args.port,
         namespace: (!args.all_namespaces).then_some(namespace),
         cluster: target.name().to_owned(),
+        browse: target.outputs().is_some(),
         outputs: target.outputs(),
         complete: Some(hints::in_explanation),
     };

@@ -3,15 +3,24 @@
 use http::{HeaderValue, Response, StatusCode, header};
 use longshore_launcher::{
     RunSummary,
-    outputs::{OutputFile, OutputsError},
+    outputs::{FetchOptions, Manifest, OutputFile, OutputsError},
+    run_outputs::{LocalOutputs, RunFiles, TaskChoice},
 };
+use tokio::runtime::Handle;
 use tokio_util::io::ReaderStream;
+
+use super::queries;
 
 use crate::{
     app::App,
     body::{Body, streamed, text},
     route::encoded,
 };
+
+/// The maximum size of a file of a store, which is written to a temporary file first.
+const LARGEST_STORED: u64 = 4 << 30;
+/// The name of the temporary file.
+const TEMPORARY: &str = "file";
 
 /// Sends a file, as a download whatever its content is.
 pub(super) async fn download(
@@ -20,13 +29,27 @@ pub(super) async fn download(
     task: &str,
     path: &str,
 ) -> Response<Body> {
-    let Some(local) = &app.outputs else {
-        return text(StatusCode::NOT_FOUND, "This cluster keeps no outputs.");
+    let _permit = app.queries.acquire().await;
+    let found = match &app.outputs {
+        Some(local) => of_node(local, run, task, path).await,
+        None => of_store(app, run, task, path).await,
     };
+    match found {
+        Ok(Some((content, file))) => send(content, &file),
+        Ok(None) => text(StatusCode::NOT_FOUND, "There is no such file."),
+        Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, error),
+    }
+}
+
+type Found = Result<Option<(std::fs::File, OutputFile)>, String>;
+
+const NOT_READ: &str = "The file cannot be read.";
+
+/// A file that the embedded cluster keeps.
+async fn of_node(local: &LocalOutputs, run: &RunSummary, task: &str, path: &str) -> Found {
     let outputs = local.outputs.clone();
     let (namespace, name) = (run.run.namespace.clone(), run.run.name.to_string());
     let (task, wanted) = (task.to_owned(), path.to_owned());
-    let _permit = app.queries.acquire().await;
     let work = tokio::task::spawn_blocking(move || {
         let found = outputs.of_run(&namespace, &name)?;
         let own = found.iter().filter(|manifest| manifest.task() == task);
@@ -36,15 +59,59 @@ pub(super) async fn download(
         };
         Ok::<_, OutputsError>(Some((outputs.open(file)?, file.clone())))
     });
-    match work.await {
-        Ok(Ok(Some((content, file)))) => send(content, &file),
-        Ok(Ok(None)) => text(StatusCode::NOT_FOUND, "There is no such file."),
-        Ok(Err(error)) => text(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
-        Err(_) => text(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "The file cannot be read.",
-        ),
+    let found = work.await.map_err(|_| NOT_READ.to_owned())?;
+    found.map_err(|error| error.to_string())
+}
+
+/// A file in a store. It is read into a temporary file, so that its content is verified before
+/// the first byte is sent.
+async fn of_store(app: &App, run: &RunSummary, task: &str, path: &str) -> Found {
+    let Some(choice) = TaskChoice::parse(task) else {
+        return Ok(None);
+    };
+    let files = queries::stored(app, run, &choice).await?;
+    let (task, wanted) = (task.to_owned(), path.to_owned());
+    let runtime = Handle::current();
+    let work = tokio::task::spawn_blocking(move || one(&files, &runtime, &task, &wanted));
+    work.await.map_err(|_| NOT_READ.to_owned())?
+}
+
+fn one(files: &RunFiles, runtime: &Handle, task: &str, wanted: &str) -> Found {
+    let mut tasks = files.tasks.iter();
+    let Some(own) = tasks.find(|own| own.manifest().task() == task) else {
+        return Ok(None);
+    };
+    let manifest = own.manifest();
+    let Some(file) = manifest.files.iter().find(|file| file.path == wanted) else {
+        return Ok(None);
+    };
+    if file.size > LARGEST_STORED {
+        return Err(format!(
+            "The file is larger than {} GiB: `longshore outputs {} {task}` fetches it.",
+            LARGEST_STORED >> 30,
+            manifest.run
+        ));
     }
+    let folder = tempfile::Builder::new().prefix("longshore-ui-").tempdir();
+    let folder = folder.map_err(|error| format!("cannot write a temporary file: {error}"))?;
+    let only = Manifest {
+        files: vec![OutputFile {
+            path: TEMPORARY.to_owned(),
+            ..file.clone()
+        }],
+        left_out: Vec::new(),
+        ..manifest.clone()
+    };
+    let options = FetchOptions {
+        to: folder.path().to_owned(),
+        force: false,
+    };
+    let fetched = files.fetch_as(runtime, own, &only, &options);
+    fetched.map_err(|error| error.to_string())?;
+    // The open file outlives its folder.
+    let content = std::fs::File::open(folder.path().join(TEMPORARY));
+    let content = content.map_err(|error| format!("cannot read a temporary file: {error}"))?;
+    Ok(Some((content, file.clone())))
 }
 
 fn send(content: std::fs::File, file: &OutputFile) -> Response<Body> {

@@ -1,6 +1,7 @@
 //! Answers requests.
 
 mod actions;
+mod browse;
 mod file;
 mod queries;
 mod streams;
@@ -63,6 +64,14 @@ async fn answer(
         Inside::Runs => runs(app, &session).await,
         Inside::RunsEvents => streams::runs(app, &session),
         Inside::Asset(name) => asset(&name),
+        Inside::Objects { kind, namespace } => {
+            browse::list(app, &session, kind.as_deref(), namespace.as_deref()).await
+        }
+        Inside::Object {
+            kind,
+            namespace,
+            name,
+        } => browse::object(app, &session, (&kind, &namespace, &name)).await,
         Inside::Run(key, part) => run(app, &session, headers, &key, part).await,
         Inside::Unknown => not_found("There is no such page."),
     })
@@ -112,7 +121,7 @@ async fn run(
     };
     match part {
         Part::Page => page(app, session, &snapshot, found),
-        Part::Events => streams::run(app, session, key.clone()),
+        Part::Events { shown } => streams::run(app, session, key.clone(), shown),
         Part::Logs { after } => {
             // Browsers that reconnect send the ID of the last event as a header.
             let last = headers.get("last-event-id");
@@ -125,6 +134,7 @@ async fn run(
         Part::Objects => queries::objects(app, found).await,
         Part::Object { kind, name } => queries::object(app, found, &kind, &name).await,
         Part::Cancel => actions::cancel(app, found).await,
+        Part::Retry => actions::retry(app, found).await,
         Part::Remove => actions::remove(app, &snapshot.runs, found).await,
     }
 }

@@ -3,8 +3,15 @@
 use http::{Response, StatusCode};
 use jiff::Timestamp;
 use longshore_launcher::{
-    RunSummary, run_outputs::TaskChoice, runs::objects as run_objects, why::why as explain,
+    RunSummary,
+    outputs::{Manifest, OutputsError},
+    run_outputs::{OutputsPlace, RunFiles, TaskChoice, places},
+    runs::objects as run_objects,
+    sweeps::{self, MetricSources},
+    usage::{self, Detail},
+    why::why as explain,
 };
+use maud::Markup;
 
 use crate::{
     app::App,
@@ -41,17 +48,65 @@ pub(super) async fn why(app: &App, run: &RunSummary) -> Response<Body> {
 }
 
 pub(super) async fn outputs(app: &App, run: &RunSummary) -> Response<Body> {
-    let Some(local) = &app.outputs else {
-        return problem(
-            "This page shows only outputs that the embedded cluster keeps. `longshore outputs` fetches those of other clusters.",
-        );
-    };
     let _permit = app.queries.acquire().await;
     let everything = TaskChoice::default();
-    let found = local.of_run(&app.cluster, &run.run, &everything, Timestamp::now());
-    match found.await {
+    let found = match &app.outputs {
+        Some(local) => {
+            let found = local.of_run(&app.cluster, &run.run, &everything, Timestamp::now());
+            found.await.map_err(|error| error.to_string())
+        }
+        None => {
+            let found = stored(app, run, &everything).await;
+            found.map(|files| files.manifests().cloned().collect())
+        }
+    };
+    let found: Result<Vec<Manifest>, String> = found;
+    match found {
         Ok(tasks) => html(StatusCode::OK, pages::outputs(&path(app, run), &tasks)),
-        Err(error) => problem(&error.to_string()),
+        Err(error) => problem(&error),
+    }
+}
+
+/// The outputs of a run in a store. The error is a message for the user.
+pub(super) async fn stored(
+    app: &App,
+    run: &RunSummary,
+    choice: &TaskChoice,
+) -> Result<RunFiles, String> {
+    let (cluster, name) = (&app.cluster, run.run.name.as_str());
+    let places = places(cluster, &run.run).await;
+    let places = places.map_err(|error| error.to_string())?;
+    if let Some(OutputsPlace::Claim(claim)) = places.first() {
+        return Err(format!(
+            "The outputs are in the PersistentVolumeClaim {claim}, which only pods can read: `longshore outputs {name}` creates one for this and fetches them."
+        ));
+    }
+    let now = Timestamp::now();
+    // There is no claim.
+    let unreadable = async |_: String| Err(OutputsError::NotKept);
+    let found = RunFiles::find(None, cluster, &run.run, choice, now, unreadable);
+    found.await.map_err(|error| error.to_string())
+}
+
+/// What the tasks of a run use.
+pub(super) async fn usage(app: &App, run: &RunSummary) -> Markup {
+    let _permit = app.queries.acquire().await;
+    match usage::of_run(&app.cluster, &run.run, Detail::Series).await {
+        Ok(found) => pages::usage(&found),
+        Err(error) => pages::problem(&error.to_string()),
+    }
+}
+
+/// The combinations of a sweep.
+pub(super) async fn sweep(app: &App, run: &RunSummary) -> Markup {
+    let _permit = app.queries.acquire().await;
+    let sources = MetricSources {
+        logs: true,
+        outputs: app.outputs.as_ref(),
+    };
+    match sweeps::table(&app.cluster, &run.run, sources).await {
+        Ok(table) => pages::sweep(&app.base, run, &table, Timestamp::now()),
+        Err(error) => pages::problem(&error.to_string()),
     }
 }
 

@@ -2,19 +2,21 @@
 
 use std::{sync::Arc, time::Duration, time::Instant};
 
+use futures::{StreamExt as _, stream};
 use http::Response;
 use jiff::Timestamp;
 use longshore_launcher::RunSummary;
 use maud::Markup;
 
+use super::queries;
 use crate::{
     access::Session,
     app::App,
     body::{Body, streamed},
-    live::{Parts, Snapshot, part_events},
+    live::{Parts, Snapshot, part_events, repeated_events},
     logs::log_events,
     pages::{self, PagePart},
-    route::RunKey,
+    route::{RunKey, Shown},
 };
 
 const EVENTS: &str = "text/event-stream";
@@ -48,8 +50,26 @@ pub(super) fn runs(app: &Arc<App>, session: &Session) -> Response<Body> {
     streamed(EVENTS, part_events(app.feed.clone(), None, render))
 }
 
-/// The changes of a run.
-pub(super) fn run(app: &Arc<App>, session: &Session, key: RunKey) -> Response<Body> {
+/// The changes of a run, and those of a part that is read repeatedly.
+pub(super) fn run(
+    app: &Arc<App>,
+    session: &Session,
+    key: RunKey,
+    shown: Option<Shown>,
+) -> Response<Body> {
+    let repeated = shown.map(|shown| {
+        let shared = Arc::clone(app);
+        repeated_events(app.feed.clone(), key.clone(), move |run| {
+            let shared = Arc::clone(&shared);
+            Box::pin(async move {
+                let html = match shown {
+                    Shown::Usage => queries::usage(&shared, &run).await,
+                    Shown::Sweep => queries::sweep(&shared, &run).await,
+                };
+                part(shown.as_str(), html)
+            })
+        })
+    });
     let (shared, session) = (Arc::clone(app), session.clone());
     let render = move |snapshot: &Snapshot, is_tick: bool| {
         let Some(run) = snapshot.run(&key) else {
@@ -73,7 +93,10 @@ pub(super) fn run(app: &Arc<App>, session: &Session, key: RunKey) -> Response<Bo
         ])
     };
     let events = part_events(app.feed.clone(), Some(TIMELINE_INTERVAL), render);
-    streamed(EVENTS, events)
+    match repeated {
+        Some(repeated) => streamed(EVENTS, stream::select(events.boxed(), repeated.boxed())),
+        None => streamed(EVENTS, events),
+    }
 }
 
 /// The lines of a run.

@@ -4,6 +4,7 @@
 //! A tab always gets the newest state. A slow tab skips states, and holds no memory.
 
 mod events;
+mod repeated;
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,6 +20,7 @@ use tokio::{
 };
 
 pub(crate) use events::{Parts, part_events};
+pub(crate) use repeated::repeated_events;
 
 use crate::{
     pages::Reachability,
@@ -101,6 +103,12 @@ impl Feed {
         let loaded = self.0.wait_for(|snapshot| snapshot.is_loaded);
         let _ = timeout(limit, loaded).await;
         self.now()
+    }
+
+    /// Waits until a run was listed, but not longer than this.
+    pub(crate) async fn listed(&mut self, key: &RunKey, limit: Duration) {
+        let listed = self.0.wait_for(|snapshot| snapshot.run(key).is_some());
+        let _ = timeout(limit, listed).await;
     }
 
     /// Waits for a change. Returns false if there will be none.

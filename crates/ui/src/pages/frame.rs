@@ -15,6 +15,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) cluster: &'a str,
     /// The namespace, if the runs of only one are shown.
     pub(crate) namespace: Option<&'a str>,
+    /// Whether there are pages of all objects of the cluster.
+    pub(crate) has_objects: bool,
 }
 
 const SHORTCUTS: &[(&str, &str)] = &[
@@ -23,7 +25,8 @@ const SHORTCUTS: &[(&str, &str)] = &[
     ("Esc", "Leave the search, clear the selected task"),
     ("r", "Go to the list of runs"),
     ("j k", "Next and previous run in the list"),
-    ("1 2 3 4", "Logs, timeline, outputs, objects"),
+    ("1 2 3", "Logs, timeline, usage"),
+    ("4 5 6", "Outputs, objects, combinations of a sweep"),
     ("f", "Follow the end of the logs"),
     ("n N", "Next and previous match in the logs"),
     ("Home End PgUp PgDn", "Move in the logs"),
@@ -56,6 +59,7 @@ impl Frame<'_> {
                     a.skip href="#main" { "Skip to the content" }
                     header.top {
                         a.brand href={"/" (base) "/"} { "Longshore" }
+                        @if self.has_objects { a href={"/" (base) "/objects"} { "Objects" } }
                         span.where {
                             (self.cluster) " \u{b7} "
                             @match self.namespace {

@@ -1,13 +1,16 @@
 //! HTML of pages, and of the parts that are updated while a page is open. Pure: all texts are
 //! escaped by the macros of `maud`.
 
+mod browse;
 mod frame;
 mod grid;
 mod objects;
 mod outputs;
 mod run;
 mod runs;
+mod sweep;
 mod timeline;
+mod usage;
 mod why;
 
 #[cfg(test)]
@@ -16,12 +19,15 @@ mod tests;
 use jiff::Timestamp;
 use maud::{Markup, html};
 
+pub(crate) use browse::{EventView, MOST_OBJECTS, Selected, browse, browsed, unavailable};
 pub(crate) use frame::{Frame, opened, refused};
 pub(crate) use objects::{object, objects};
 pub(crate) use outputs::{outputs, problem};
 pub(crate) use run::{gone, head, page as run_page, schedule_page, unknown};
 pub(crate) use runs::{page as runs_page, table as runs_table};
+pub(crate) use sweep::sweep;
 pub(crate) use timeline::timeline;
+pub(crate) use usage::usage;
 pub(crate) use why::why;
 
 pub(crate) use grid::grid;

@@ -71,6 +71,8 @@ fn remarks(task: &Manifest) -> Markup {
         @for file in task.left_out.iter().take(MOST_LEFT_OUT) {
             p.muted { "Not kept: " (name) " " (file.path) " " (file.reason) }
         }
+        @let more = task.left_out_count().saturating_sub(MOST_LEFT_OUT as u64);
+        @if more > 0 { p.muted { (more) " more files of " (name) " were not kept." } }
     }
 }
 

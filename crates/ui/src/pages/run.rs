@@ -4,8 +4,22 @@ use jiff::Timestamp;
 use longshore_launcher::{RunState, RunSummary};
 use maud::{Markup, html};
 
-use super::{Frame, badge, grid, runs::table, since, timeline, took};
+use super::{
+    Frame, badge, grid,
+    runs::{table, tags},
+    since, timeline, took,
+};
 use crate::{route::run_path, text, view::RoleView};
+
+/// The tabs with their titles; the last only of sweeps.
+const TABS: [(&str, &str); 6] = [
+    ("logs", "Logs"),
+    ("timeline", "Timeline"),
+    ("usage", "Usage"),
+    ("outputs", "Outputs"),
+    ("objects", "Objects"),
+    ("sweep", "Combinations"),
+];
 
 /// The page.
 pub(crate) fn page(
@@ -17,13 +31,16 @@ pub(crate) fn page(
 ) -> Markup {
     let path = run_path(&run.run.namespace, run.run.name.as_str());
     let here = format!("/{}/{path}", frame.base);
+    let is_sweep = run.sweep.is_some();
+    let tabs = TABS.iter().filter(|(id, _)| *id != "sweep" || is_sweep);
     let main = html! {
         div #run data-path=(here) {
             section #head aria-label="Run" { (head(run, now)) }
             section #why aria-live="polite" aria-label="Explanation" {}
             section #tasks aria-label="Tasks" { (grid(roles)) }
             div.tabs role="tablist" aria-label="Details" {
-                @for (id, title, selected) in [("logs", "Logs", true), ("timeline", "Timeline", false), ("outputs", "Outputs", false), ("objects", "Objects", false)] {
+                @for (id, title) in tabs {
+                    @let selected = *id == "logs";
                     button type="button" role="tab" id={"tab-" (id)} aria-controls={"panel-" (id)} aria-selected=(selected) tabindex=(if selected { "0" } else { "-1" }) { (title) }
                 }
             }
@@ -31,8 +48,16 @@ pub(crate) fn page(
             section.panel #panel-timeline role="tabpanel" aria-labelledby="tab-timeline" hidden {
                 div #timeline { (timeline(roles, run, now)) }
             }
+            section.panel #panel-usage role="tabpanel" aria-labelledby="tab-usage" hidden {
+                div #usage { p.muted { "Loading\u{2026}" } }
+            }
             section.panel #panel-outputs role="tabpanel" aria-labelledby="tab-outputs" hidden data-load="outputs" { p.muted { "Loading\u{2026}" } }
             section.panel #panel-objects role="tabpanel" aria-labelledby="tab-objects" hidden data-load="objects" { p.muted { "Loading\u{2026}" } }
+            @if is_sweep {
+                section.panel #panel-sweep role="tabpanel" aria-labelledby="tab-sweep" hidden {
+                    div #sweep { p.muted { "Loading\u{2026}" } }
+                }
+            }
         }
     };
     let events = format!("{path}/events");
@@ -65,9 +90,11 @@ pub(crate) fn schedule_page(
     )
 }
 
-/// The name, state and command of a run, which are updated.
+/// The name, state, note and command of a run, which are updated.
 pub(crate) fn head(run: &RunSummary, now: Timestamp) -> Markup {
     let is_over = run.state.is_over();
+    // While it runs, its failed combinations can be run again with the command only.
+    let can_retry = run.sweep.is_some() && is_over && run.succeeded.0 < run.succeeded.1;
     let can_cancel = !is_over && run.state != RunState::Paused;
     let is_active = match &run.schedule {
         Some(schedule) => schedule.active > 0,
@@ -84,6 +111,7 @@ pub(crate) fn head(run: &RunSummary, now: Timestamp) -> Markup {
                         div { dt { "Took" } dd { (took(created, finished)) } }
                     }
                 }
+                @if run.restarts > 0 { div { dt { "Restarts" } dd { (run.restarts) } } }
                 @if let Some(code) = run.exit_code { div { dt { "Exit code" } dd { (code) } } }
                 div { dt { "Namespace" } dd { (run.run.namespace) } }
                 @if let Some(schedule) = &run.schedule {
@@ -92,12 +120,15 @@ pub(crate) fn head(run: &RunSummary, now: Timestamp) -> Markup {
                 @for (key, value) in &run.labels {
                     div { dt { (key) } dd { (value) } }
                 }
+                @if !run.tags.is_empty() { div { dt { "Tags" } dd { (tags(&run.tags)) } } }
             }
             div.actions {
+                @if can_retry { button type="button" data-action="retry" { "Retry" } }
                 @if can_cancel { button type="button" data-action="cancel" data-schedule=(run.schedule.is_some()) { "Cancel" } }
                 button.danger type="button" data-action="remove" data-active=(is_active) data-schedule=(run.schedule.is_some()) { "Remove" }
             }
         }
+        @if let Some(note) = &run.note { p.note { (note) } }
         @if !run.command.is_empty() {
             pre.command { code { (text::command(&run.command)) } }
         }

@@ -1,5 +1,7 @@
 //! The list of runs.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use longshore_launcher::RunSummary;
 use maud::{Markup, html};
@@ -20,7 +22,12 @@ pub(crate) fn page(
     let main = html! {
         div.bar {
             h1 { "Runs" }
-            input #filter type="search" placeholder="Filter runs" aria-label="Filter runs" autocomplete="off" spellcheck="false";
+            input #filter type="search" placeholder="Filter: words, state:failed, tag:lr=0.1" aria-label="Filter runs" aria-describedby="filter-help" autocomplete="off" spellcheck="false";
+            span #filter-count.muted role="status" {}
+            details.hint {
+                summary { "Filter terms" }
+                p #filter-help.muted { "Words that a row contains; " code { "state:failed" } ", " code { "tag:KEY" } ", " code { "tag:KEY=VALUE" } ", " code { "name:dig*" } ", " code { "note:TEXT" } ". All terms must match; " code { "!" } " before a term excludes." }
+            }
         }
         div #runs { (table(frame, runs, now)) }
     };
@@ -31,6 +38,12 @@ pub(crate) fn page(
 pub(crate) fn table(frame: Frame<'_>, runs: &[RunSummary], now: Timestamp) -> Markup {
     let all_namespaces = frame.namespace.is_none();
     let more = runs.len().saturating_sub(MOST_RUNS);
+    let shown = || runs.iter().take(MOST_RUNS);
+    let columns = Columns {
+        namespace: all_namespaces,
+        restarts: shown().any(|run| run.restarts > 0),
+        tags: shown().any(|run| !run.tags.is_empty() || run.note.is_some()),
+    };
     html! {
         @if runs.is_empty() {
             p.empty { "No runs." }
@@ -45,15 +58,15 @@ pub(crate) fn table(frame: Frame<'_>, runs: &[RunSummary], now: Timestamp) -> Ma
                             th scope="col" { "State" }
                             th.number scope="col" { "Tasks" }
                             th.number scope="col" { "Exit" }
+                            @if columns.restarts { th.number scope="col" { "Restarts" } }
                             th.number scope="col" { "Age" }
                             th.number scope="col" { "Took" }
+                            @if columns.tags { th scope="col" { "Tags and note" } }
                             th scope="col" { "Command" }
                         }
                     }
                     tbody {
-                        @for run in runs.iter().take(MOST_RUNS) {
-                            (row(frame, run, all_namespaces, now))
-                        }
+                        @for run in shown() { (row(frame, run, &columns, now)) }
                     }
                 }
             }
@@ -64,14 +77,35 @@ pub(crate) fn table(frame: Frame<'_>, runs: &[RunSummary], now: Timestamp) -> Ma
     }
 }
 
-fn row(frame: Frame<'_>, run: &RunSummary, all_namespaces: bool, now: Timestamp) -> Markup {
+/// The columns that only some lists have.
+struct Columns {
+    namespace: bool,
+    restarts: bool,
+    tags: bool,
+}
+
+/// Tags as `key=value`, or as their key if they have no value.
+pub(super) fn tags(tags: &BTreeMap<String, String>) -> Markup {
+    html! {
+        @for (key, value) in tags {
+            span.tag { (key) @if !value.is_empty() { "=" (value) } } " "
+        }
+    }
+}
+
+/// The tags for the filter: a list of keys and values in JSON.
+fn tags_data(run: &RunSummary) -> String {
+    serde_json::to_string(&run.tags).unwrap_or_default()
+}
+
+fn row(frame: Frame<'_>, run: &RunSummary, columns: &Columns, now: Timestamp) -> Markup {
     let (namespace, name) = (run.run.namespace.as_str(), run.run.name.as_str());
     let path = format!("/{}/{}", frame.base, run_path(namespace, name));
     let command = text::command(&run.command);
     html! {
-        tr data-key={(namespace) "/" (name)} {
+        tr data-key={(namespace) "/" (name)} data-name=(name) data-state=(run.state.as_str()) data-tags=(tags_data(run)) data-note=(run.note.as_deref().unwrap_or_default()) {
             td { a href=(path) { (name) } }
-            @if all_namespaces { td { (namespace) } }
+            @if columns.namespace { td { (namespace) } }
             td { (badge(run.state.as_str())) }
             td.number {
                 @match &run.schedule {
@@ -80,11 +114,18 @@ fn row(frame: Frame<'_>, run: &RunSummary, all_namespaces: bool, now: Timestamp)
                 }
             }
             td.number { @if let Some(code) = run.exit_code { (code) } @else { "\u{2013}" } }
+            @if columns.restarts { td.number { (run.restarts) } }
             td.number { @if let Some(created) = run.created { (since(created, now)) } }
             td.number {
                 @match (run.created, run.finished) {
                     (Some(from), Some(to)) => { (took(from, to)) }
                     _ => { "\u{2013}" }
+                }
+            }
+            @if columns.tags {
+                td.tags {
+                    (tags(&run.tags))
+                    @if let Some(note) = &run.note { span.note title=(note) { (note) } }
                 }
             }
             td.command title=(command) { code { (command) } }

@@ -1,14 +1,19 @@
-//! What the pages show of a run's pods: the state of each task, and its timeline. Pure.
+//! What the pages show of a run: the state and the timeline of each task, the series of its usage,
+//! and the axes of a sweep. Pure.
 
+mod axes;
 mod pod;
 mod timeline;
+mod usage;
 
 use std::collections::BTreeMap;
 
 use longshore_launcher::{RunState, runs::RunRole};
 
+pub(crate) use axes::{AXIS_LENGTH, Axis, MOST_METRICS, Scale, axes};
 pub(crate) use pod::{TaskAttempt, attempt};
 pub(crate) use timeline::{Bar, bars};
+pub(crate) use usage::{Chart, Measure, Series, Step, TaskLine, axis_end, charts};
 
 /// The maximum number of tasks of a role that a page shows.
 const MOST_TASKS: u32 = 2000;

@@ -198,6 +198,31 @@ impl Driver {
         self.request("POST", "/actions", Some(&body));
     }
 
+    /// Drags the mouse within an element, from and to these parts of its height.
+    #[track_caller]
+    pub(crate) fn drag(&self, selector: &str, from: f64, to: f64) {
+        let place = format!(
+            "const box = document.querySelector({selector:?}).getBoundingClientRect();
+             return [box.x + box.width / 2, box.y, box.height]"
+        );
+        let place = self.script(&place);
+        let number = |at: usize| place[at].as_f64().unwrap();
+        let step = |part: f64| {
+            let y = number(1) + number(2) * part;
+            json!({"type": "pointerMove", "x": number(0) as i64, "y": y as i64, "duration": 0})
+        };
+        let actions = json!([
+            step(from),
+            {"type": "pointerDown", "button": 0},
+            step((from + to) / 2.0),
+            step(to),
+            {"type": "pointerUp", "button": 0},
+        ]);
+        let mouse = json!({"type": "pointer", "id": "mouse", "actions": actions});
+        let body = json!({"actions": [mouse]});
+        self.request("POST", "/actions", Some(&body));
+    }
+
     /// Selects the light or the dark theme.
     pub(crate) fn theme(&self, theme: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": theme}]);

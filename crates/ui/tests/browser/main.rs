@@ -6,3 +6,4 @@ mod driver;
 #[path = "../ui/fixture.rs"]
 mod fixture;
 mod pages;
+mod parts;

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{driver::Driver, fixture::Fixture};
 
 /// Runs a blocking part of a test while the page is served.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(work).await.unwrap()
 }
 
@@ -49,7 +49,7 @@ async fn a_run_is_followed_from_the_list_to_its_lines() {
 
         browser.keys("2");
         browser.wait("return document.querySelectorAll('#timeline tr').length === 3");
-        browser.keys("4");
+        browser.keys("5");
         browser.wait_text("#panel-objects", "digits-x7k2p-worker");
         browser.click("#panel-objects details summary");
         browser.wait_text("#panel-objects pre", "completionMode: Indexed");

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use longshore_client::{Cluster, View, kinds::Job};
+use longshore_client::{Cluster, Patch, View, kinds::Job};
 use longshore_embedded::{EmbeddedCluster, Options as ClusterOptions};
 use longshore_launcher::{RunSummary, runs};
 use longshore_ui::{Links, Options, RemoveRuns, Server};
@@ -101,17 +101,24 @@ impl Fixture {
 
     /// On this cluster.
     pub(crate) async fn on(embedded: EmbeddedCluster) -> Self {
+        Self::with(embedded, |_| ()).await
+    }
+
+    /// On this cluster, with other options of the page.
+    pub(crate) async fn with(embedded: EmbeddedCluster, change: impl FnOnce(&mut Options)) -> Self {
         let cluster = embedded.cluster();
         let removed: Arc<Mutex<Vec<String>>> = Arc::default();
         let removal = Removal {
             cluster: cluster.clone(),
             removed: Arc::clone(&removed),
         };
-        let options = Options {
+        let mut options = Options {
             cluster: "test".to_owned(),
             namespace: Some("default".to_owned()),
+            browse: true,
             ..Options::default()
         };
+        change(&mut options);
         let server = Server::bind(cluster.clone(), options, Arc::new(removal));
         let server = server.await.unwrap();
         Self {
@@ -150,6 +157,13 @@ impl Fixture {
 
     /// A run with one role, whose tasks execute a script.
     pub(crate) async fn run(&self, name: &str, tasks: u32, script: &str) {
+        self.jobs
+            .create(&Self::job(name, tasks, script))
+            .await
+            .unwrap();
+    }
+
+    fn job(name: &str, tasks: u32, script: &str) -> Value {
         let labels = json!({
             "app.kubernetes.io/managed-by": "longshore",
             "longshore.dev/run": name,
@@ -157,7 +171,7 @@ impl Fixture {
         });
         let roles = json!([{"name": "worker", "count": tasks, "service": false}]);
         let container = json!({"name": "main", "image": "any", "command": ["sh", "-c", script]});
-        let job = json!({
+        json!({
             "metadata": {
                 "name": format!("{name}-worker"),
                 "labels": labels,
@@ -176,7 +190,68 @@ impl Fixture {
                     "spec": {"restartPolicy": "Never", "containers": [container]},
                 },
             },
+        })
+    }
+
+    /// Pods of a run's tasks that have ended, with a series of their usage.
+    pub(crate) async fn ended_pods(&self, run: &str, tasks: u32) {
+        let pods = self.cluster.pods().in_namespace("default").unwrap();
+        for index in 0..tasks {
+            let name = format!("{run}-worker-{index}");
+            let labels = json!({
+                "app.kubernetes.io/managed-by": "longshore",
+                "longshore.dev/run": run,
+                "longshore.dev/role": "worker",
+            });
+            let pod = json!({
+                "metadata": {
+                    "name": name,
+                    "labels": labels,
+                    "annotations": {"batch.kubernetes.io/job-completion-index": index.to_string()},
+                },
+                "spec": {"containers": [{"name": "main", "image": "any"}]},
+            });
+            pods.create(&pod).await.unwrap();
+            let record = json!({
+                "start": 1_800_000_000, "seconds": 60.0, "cpu_seconds": 30.0,
+                "peak_memory": 300 << 20, "interval": 1,
+                "points": (0..60).map(|n| json!([400 + 10 * n, 100 + n + 50 * index])).collect::<Vec<_>>(),
+            });
+            let ended = json!({
+                "exitCode": 0, "reason": "Completed",
+                "startedAt": "2027-01-15T08:00:00Z", "finishedAt": "2027-01-15T08:01:00Z",
+                "message": format!("longshore-usage: {record}\n"),
+            });
+            let status = json!({"status": {"phase": "Succeeded", "containerStatuses": [{
+                "name": "main", "image": "any", "imageID": "any", "ready": false,
+                "restartCount": 0, "state": {"terminated": ended},
+            }]}});
+            let patch = Patch::merge(status);
+            pods.patch_status(&name, &patch).await.unwrap();
+        }
+    }
+
+    /// A sweep of the parameter `lr`, without a bootstrap in its pods.
+    pub(crate) async fn sweep(&self, name: &str, values: &[&str], script: &str) {
+        let combinations: Vec<_> = values.iter().map(|value| json!([value])).collect();
+        let config = json!({
+            "run": name,
+            "roles": [{"name": "worker", "tasks": [], "env": {}}],
+            "peer_timeout": 60,
+            "bundle": null,
+            "sweep": {"parameters": ["lr"], "combinations": combinations, "metrics": ["loss"]},
         });
+        let secrets = self.cluster.secrets().in_namespace("default").unwrap();
+        let secret = json!({
+            "metadata": {"name": name, "labels": {"longshore.dev/run": name}},
+            "stringData": {"run.json": config.to_string()},
+        });
+        secrets.create(&secret).await.unwrap();
+        let tasks = u32::try_from(values.len()).unwrap();
+        let mut job = Self::job(name, tasks, script);
+        job["metadata"]["labels"]["longshore.dev/sweep"] = name.into();
+        job["spec"]["template"]["metadata"]["labels"]["longshore.dev/sweep"] = name.into();
+        job["spec"]["backoffLimitPerIndex"] = 0.into();
         self.jobs.create(&job).await.unwrap();
     }
 

@@ -4,5 +4,6 @@
 mod actions;
 mod fixture;
 mod outage;
+mod parts;
 mod routes;
 mod security;
