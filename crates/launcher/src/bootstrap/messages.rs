@@ -51,7 +51,7 @@ mod tests {
         let files = ["missing", "first", "second"].map(|name| folder.path().join(name));
         let paths = files.each_ref().map(std::path::PathBuf::as_path);
         let error = BootstrapError::Variable {
-            name: "A".to_owned(),
+            name: "A",
             problem: "is missing".to_owned(),
         };
         fs::write(paths[1], "x".repeat(1000)).unwrap();
