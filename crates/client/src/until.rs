@@ -120,12 +120,16 @@ fn observed<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
 fn replicas<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
     let wanted = number(item, &["spec", "replicas"]).unwrap_or(1);
     let count = |field| number(item, &["status", field]).unwrap_or(0);
-    // Kinds whose template cannot change have only pods of the current one.
-    let has_updates = matches!(item.kind().gvk.kind.as_ref(), "Deployment" | "StatefulSet");
     observed(item)
         && count("replicas") == wanted
         && count("readyReplicas") == wanted
-        && (!has_updates || count("updatedReplicas") == wanted)
+        && (!has_updates(item) || count("updatedReplicas") == wanted)
+}
+
+/// Whether the kind replaces its pods when its template changes. Other kinds with replicas
+/// have no counts of updated pods.
+pub(crate) fn has_updates<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
+    matches!(item.kind().gvk.kind.as_ref(), "Deployment" | "StatefulSet")
 }
 
 fn daemons<K: Object, C: Connection>(item: &Item<K, C>) -> bool {

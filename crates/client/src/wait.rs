@@ -9,6 +9,7 @@ use crate::{
     error::{Error, Result},
     item::Item,
     kind::Object,
+    until,
     view::View,
     watch::WatchEvent,
 };
@@ -174,8 +175,7 @@ fn state<K: Object>(item: &Item<K>) -> String {
     }
     let number = |path: &[&str]| item.field::<u64>(path).ok().flatten();
     if let Some(wanted) = number(&["spec", "replicas"]) {
-        let ready = number(&["status", "readyReplicas"]).unwrap_or(0);
-        return format!("{ready} of {wanted} replicas are ready");
+        return replicas(item, wanted);
     }
     let conditions: Vec<Value> = item
         .field(&["status", "conditions"])
@@ -191,5 +191,88 @@ fn state<K: Object>(item: &Item<K>) -> String {
         "it is there".to_owned()
     } else {
         holding.join(", ")
+    }
+}
+
+/// The counts of an object with replicas.
+#[derive(Debug, Clone, Copy)]
+struct Replicas {
+    wanted: u64,
+    all: u64,
+    ready: u64,
+    /// Those of the current template.
+    updated: u64,
+    /// Whether the counts are those of the current generation.
+    observed: bool,
+}
+
+impl Replicas {
+    /// The state in words. During a rollout, replicas of the previous template are ready too.
+    fn state(self) -> String {
+        let Self {
+            wanted,
+            ready,
+            updated,
+            ..
+        } = self;
+        if !self.observed {
+            return format!(
+                "the controller has not observed the change yet; {ready} replicas are ready"
+            );
+        }
+        match self.all.saturating_sub(updated) {
+            0 => format!("{ready} of {wanted} replicas are ready"),
+            previous => format!(
+                "{updated} of {wanted} replicas have the current template, and {previous} the \
+                 previous; {ready} of all are ready"
+            ),
+        }
+    }
+}
+
+fn replicas<K: Object>(item: &Item<K>, wanted: u64) -> String {
+    let number = |path: &[&str]| item.field::<u64>(path).ok().flatten();
+    let count = |field| number(&["status", field]).unwrap_or(0);
+    let (all, has_updates) = (count("replicas"), until::has_updates(item));
+    let seen = number(&["status", "observedGeneration"]);
+    Replicas {
+        wanted,
+        all,
+        ready: count("readyReplicas"),
+        updated: if has_updates {
+            count("updatedReplicas")
+        } else {
+            all
+        },
+        observed: !has_updates || seen.is_none() || seen >= number(&["metadata", "generation"]),
+    }
+    .state()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Replicas;
+
+    #[test]
+    fn replicas_of_the_previous_template_are_counted_apart() {
+        let state = |wanted, all, ready, updated, observed| {
+            Replicas {
+                wanted,
+                all,
+                ready,
+                updated,
+                observed,
+            }
+            .state()
+        };
+        assert_eq!(state(3, 2, 1, 2, true), "1 of 3 replicas are ready");
+        assert_eq!(
+            state(3, 4, 3, 1, true),
+            "1 of 3 replicas have the current template, and 3 the previous; 3 of all are ready"
+        );
+        assert_eq!(
+            state(3, 3, 3, 3, false),
+            "the controller has not observed the change yet; 3 replicas are ready"
+        );
     }
 }

@@ -12,7 +12,6 @@ mod face;
 mod html;
 mod item;
 mod leadership;
-mod listing;
 mod objects;
 mod options;
 mod outputs;
@@ -62,11 +61,7 @@ pub fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(runs::launch, module)?)?;
     module.add_function(wrap_pyfunction!(program::selected_cluster, module)?)?;
     module.add_function(wrap_pyfunction!(runs::find_run, module)?)?;
-<<<<<<< HEAD
-    module.add_function(wrap_pyfunction!(listing::list_runs, module)?)?;
-=======
     module.add_function(wrap_pyfunction!(run_list::list_runs, module)?)?;
->>>>>>> faces
     module.add_function(wrap_pyfunction!(selector::check_label, module)?)?;
     module.add_function(wrap_pyfunction!(value::quantity, module)?)?;
     module.add_function(wrap_pyfunction!(tasks::assemble, module)?)

@@ -12,6 +12,7 @@ mod content;
 mod difference;
 mod error;
 mod json;
+mod kubeconfig;
 mod line;
 mod listen;
 mod player;

@@ -1,13 +1,7 @@
 //! The server of a recorder or a replay: HTTP/1.1 on a loopback port, below a path that only
 //! the kubeconfig tells.
 
-use std::{
-    fmt::Write as _,
-    io,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{fmt::Write as _, io, path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -23,7 +17,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::error::Error;
+use crate::{error::Error, kubeconfig::Kubeconfig};
 
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// The body of a response.
@@ -39,15 +33,12 @@ const MAX_REQUEST_BYTES: usize = 64 << 20;
 const MAX_CONNECTIONS: usize = 1024;
 /// How long a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(300);
-/// The name of the cluster, the user and the context in the kubeconfig.
-const NAME: &str = "longshore-recording";
 
 /// A server that listens until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
     url: String,
-    kubeconfig: PathBuf,
-    _folder: tempfile::TempDir,
+    kubeconfig: Kubeconfig,
     _accepting: JoinSet<()>,
 }
 
@@ -58,16 +49,12 @@ impl Server {
         let address = listener.local_addr().map_err(Error::Listen)?;
         let prefix = format!("/{}", random_text().map_err(Error::Listen)?);
         let url = format!("http://{address}{prefix}");
-        let folder = tempfile::Builder::new().prefix("longshore-").tempdir();
-        let folder = folder.map_err(Error::Listen)?;
-        let kubeconfig = folder.path().join("kubeconfig");
-        write_private(&kubeconfig, &kubeconfig_text(&url, namespace)).map_err(Error::Listen)?;
+        let kubeconfig = Kubeconfig::create(&url, namespace).map_err(Error::Listen)?;
         let mut accepting = JoinSet::new();
         accepting.spawn(accept(listener, prefix.into(), handler));
         Ok(Self {
             url,
             kubeconfig,
-            _folder: folder,
             _accepting: accepting,
         })
     }
@@ -77,7 +64,7 @@ impl Server {
     }
 
     pub(crate) fn kubeconfig(&self) -> &Path {
-        &self.kubeconfig
+        self.kubeconfig.path()
     }
 }
 
@@ -91,42 +78,6 @@ fn random_text() -> io::Result<String> {
         let _ = write!(text, "{byte:02x}");
         text
     }))
-}
-
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _};
-    let mut options = std::fs::OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(text.as_bytes())
-}
-
-/// A kubeconfig without credentials. As YAML, because some clients read no JSON.
-fn kubeconfig_text(url: &str, namespace: &str) -> String {
-    // A recording is not trusted. A string of JSON is also one of YAML.
-    let namespace = serde_json::Value::from(namespace);
-    format!(
-        "apiVersion: v1
-kind: Config
-current-context: {NAME}
-clusters:
-- name: {NAME}
-  cluster:
-    server: {url}
-users:
-- name: {NAME}
-  user: {{}}
-contexts:
-- name: {NAME}
-  context:
-    cluster: {NAME}
-    user: {NAME}
-    namespace: {namespace}
-"
-    )
 }
 
 async fn accept(listener: TcpListener, prefix: Arc<str>, handler: Handler) {

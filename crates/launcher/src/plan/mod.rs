@@ -65,6 +65,8 @@ pub struct Plan {
     pub queue: Option<String>,
     /// How often a JobSet creates all of its Jobs again.
     pub set_restarts: i32,
+    /// Whether its tasks get changes from `longshore dev`.
+    pub receives_changes: bool,
 }
 
 /// A role of a plan.
@@ -177,6 +179,7 @@ pub fn plan(
         roles,
         workload: spec.workload.clone(),
         queue: spec.queue.clone(),
+        receives_changes: spec.dev.is_some(),
         set_restarts: match planner.is_restarted_by_set() {
             true => error::int32("retries", spec.retries.into())?,
             false => 0,

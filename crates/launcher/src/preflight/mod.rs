@@ -175,6 +175,9 @@ fn evaluate(needs: &Needs, state: &ClusterState) -> Report {
     report
         .refusals
         .extend(rights::check(namespace, &state.lacks));
+    report
+        .warnings
+        .extend(rights::check_queue(namespace, &state.lacks));
     server::check(state.version, needs.counts_failures, &mut report);
     let nodes_seen = state.nodes.as_ref().map(|nodes| nodes.seen.as_slice());
     let is_embedded = server::is_embedded(nodes_seen);

@@ -31,6 +31,8 @@ pub(crate) struct Needs {
     pub(crate) addons: Vec<Addon>,
     /// The option that needs backoff limits per index.
     pub(crate) counts_failures: Option<&'static str>,
+    /// Whether the client executes programs in its pods.
+    pub(crate) executes: bool,
 }
 
 /// The requirements of a role.
@@ -88,6 +90,7 @@ impl Needs {
                 .roles
                 .iter()
                 .find_map(|role| counts_failures(&role.job)),
+            executes: plan.receives_changes,
         })
     }
 

@@ -6,9 +6,12 @@ use longshore_client::Cluster;
 use longshore_diagnosis::explain::Cause;
 use serde_json::{Value, json};
 
-use super::{Finding, Needs, Purpose};
+use super::{Addon, Finding, Needs, Purpose};
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+/// The group and the resource of Kueue's Workloads, which are deactivated to stop a run.
+const WORKLOADS: (&str, &str) = ("kueue.x-k8s.io", "workloads");
 
 /// A permission in a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +62,10 @@ impl Right {
         })
     }
 
+    fn is_of_queue(self) -> bool {
+        (self.group, self.resource) == WORKLOADS
+    }
+
     /// The resource in the notation of `kubectl create role --resource`.
     fn target(self) -> String {
         let dot = if self.group.is_empty() { "" } else { "." };
@@ -103,11 +110,48 @@ pub(super) fn needed(needs: &Needs, purpose: Purpose) -> Vec<Right> {
             ..Right::new("get", "", "pods")
         });
     }
+    if needs.executes {
+        rights.push(Right {
+            subresource: "exec",
+            ..Right::new("create", "", "pods")
+        });
+    }
+    if needs
+        .addons
+        .iter()
+        .any(|addon| matches!(addon, Addon::Queue(_)))
+    {
+        rights.push(Right::new("list", WORKLOADS.0, WORKLOADS.1));
+        rights.push(Right::new("patch", WORKLOADS.0, WORKLOADS.1));
+    }
     rights
 }
 
-/// One finding for all missing permissions.
+/// A finding for missing permissions that only the end of a queued run needs.
+pub(super) fn check_queue(namespace: &str, lacks: &[Right]) -> Option<Finding> {
+    let lacks: Vec<Right> = lacks
+        .iter()
+        .copied()
+        .filter(|right| right.is_of_queue())
+        .collect();
+    let mut finding = missing(namespace, &lacks)?;
+    finding
+        .problem
+        .push_str(", so the run cannot be cancelled, and a failed task does not stop the others");
+    Some(finding)
+}
+
+/// One finding for all missing permissions without which the run does not work.
 pub(super) fn check(namespace: &str, lacks: &[Right]) -> Option<Finding> {
+    let lacks: Vec<Right> = lacks
+        .iter()
+        .copied()
+        .filter(|right| !right.is_of_queue())
+        .collect();
+    missing(namespace, &lacks)
+}
+
+fn missing(namespace: &str, lacks: &[Right]) -> Option<Finding> {
     let mut by_target: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for right in lacks {
         by_target

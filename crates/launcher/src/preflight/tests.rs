@@ -25,6 +25,7 @@ fn of_spec(spec: Value, tasks: u32) -> Needs {
         addons: Vec::new(),
         references: Vec::new(),
         counts_failures: None,
+        executes: false,
     }
 }
 
@@ -118,6 +119,27 @@ fn missing_permissions() {
             .iter()
             .all(|right| ["create", "patch"].contains(&right.verb))
     );
+}
+
+#[test]
+fn permissions_of_dev_and_of_queues() {
+    let mut needs = needs(json!({}), 1);
+    let needed = |needs: &Needs| rights::needed(needs, Purpose::Detach);
+    let plain = needed(&needs);
+    needs.executes = true;
+    needs.addons = vec![Addon::Queue("gpu".into())];
+    let lacks: Vec<_> = needed(&needs)
+        .into_iter()
+        .filter(|right| !plain.contains(right))
+        .collect();
+    let state = ClusterState {
+        lacks,
+        ..ClusterState::default()
+    };
+    insta::assert_snapshot!(findings(&needs, &state).join("\n"), @r#"
+    no: you are not allowed to create pods/exec in the namespace "team"; have an administrator run `kubectl create role longshore --namespace team --verb=create --resource=pods/exec`, and bind it to you, with `kubectl create rolebinding`
+    warning: you are not allowed to list, patch workloads.kueue.x-k8s.io in the namespace "team", so the run cannot be cancelled, and a failed task does not stop the others; have an administrator run `kubectl create role longshore --namespace team --verb=list,patch --resource=workloads.kueue.x-k8s.io`, and bind it to you, with `kubectl create rolebinding`
+    "#);
 }
 
 #[test]

@@ -137,6 +137,7 @@ fn planned(
         workload: Workload::Jobs,
         queue,
         set_restarts: 0,
+        receives_changes: false,
     })
 }
 

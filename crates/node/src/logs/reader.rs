@@ -97,8 +97,7 @@ mod tests {
     use tokio::sync::watch;
 
     fn pipe(end: io::PipeReader) -> Option<Output> {
-        let end = tokio::net::unix::pipe::Receiver::from_owned_fd(end.into()).unwrap();
-        Some(Output::Pipe(end))
+        Some(Output::pipe(end.into()).unwrap())
     }
 
     async fn run(store: &Arc<LogStore>, restart: u32, text: &[u8]) {

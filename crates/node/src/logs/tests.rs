@@ -55,12 +55,12 @@ impl Fixture {
         let (sender, _) = watch::channel(Progress::default());
         let file = self.store.create("u", "c", restart, &sender).unwrap();
         let (end, pipe) = io::pipe().unwrap();
-        let end = tokio::net::unix::pipe::Receiver::from_owned_fd(end.into()).unwrap();
+        let end = Output::pipe(end.into()).unwrap();
         let writer = LogWriter::new(file, sender);
         let capturing = tokio::spawn(async move {
             let (_keep, stop) = watch::channel(false);
             let attachment = Attachment::default();
-            capture(writer, Some(Output::Pipe(end)), None, &attachment, stop).await
+            capture(writer, Some(end), None, &attachment, stop).await
         });
         (pipe, capturing)
     }
@@ -227,21 +227,14 @@ async fn a_reader_that_never_reads_is_dropped_with_an_error() {
     let (sender, _) = watch::channel(Progress::default());
     let file = fixture.store.create("u", "c", 0, &sender).unwrap();
     let (end, pipe) = io::pipe().unwrap();
-    let end = tokio::net::unix::pipe::Receiver::from_owned_fd(end.into()).unwrap();
+    let end = Output::pipe(end.into()).unwrap();
     let (report, mut given_up) = tokio::sync::mpsc::unbounded_channel();
     let writer = LogWriter::new(file, sender).on_readers_dropped(move |readers| {
         let _ = report.send(readers);
     });
     let capturing = tokio::spawn(async move {
         let (_keep, stop) = watch::channel(false);
-        capture(
-            writer,
-            Some(Output::Pipe(end)),
-            None,
-            &Attachment::default(),
-            stop,
-        )
-        .await
+        capture(writer, Some(end), None, &Attachment::default(), stop).await
     });
     let mut idle = Box::pin(fixture.reader.open(following()).await.unwrap());
     write_fast(pipe, MANY).await.unwrap();

@@ -267,14 +267,19 @@ impl Source {
     ) {
         let mut records = Vec::new();
         let mut chunk = [0; 8192];
-        while let Some(pipe) = &self.pipe {
-            match pipe.read_now(&mut chunk) {
+        while let Some(pipe) = &mut self.pipe {
+            match pipe.rest(&mut chunk).await {
                 Ok(count) if count > 0 => {
                     attachment.send(self.stream, &chunk[..count]).await;
                     self.pending.extend_from_slice(&chunk[..count]);
                     self.record(count, writer, &mut records, stop).await;
                 }
-                _ => self.pipe = None,
+                end => {
+                    if let Err(error) = end {
+                        tracing::warn!(%error, "the end of a container's log is lost");
+                    }
+                    self.pipe = None;
+                }
             }
         }
         self.record(0, writer, &mut records, stop).await;
@@ -343,8 +348,6 @@ mod tests {
     async fn a_stop_drains_the_pipes() {
         use std::io::Write as _;
 
-        use tokio::net::unix::pipe::Receiver;
-
         use crate::logs::{LogLimits, retention::RetentionTimes};
 
         let folder = tempfile::tempdir().unwrap();
@@ -360,8 +363,7 @@ mod tests {
         let writer = LogWriter::new(file, progress);
         let pipe = || {
             let (end, sender) = std::io::pipe().unwrap();
-            let end = Receiver::from_owned_fd(end.into()).unwrap();
-            (Some(Output::Pipe(end)), sender)
+            (Some(Output::pipe(end.into()).unwrap()), sender)
         };
         let ((output, mut words), (errors, _keep_open)) = (pipe(), pipe());
         words.write_all(b"last words\n").unwrap();

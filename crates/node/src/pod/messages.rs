@@ -27,13 +27,19 @@ const MAX_LOG_LINES: usize = 80;
 ///
 /// The default path is below `/dev`. To create a file there, the node has to
 /// mount every file of `/dev` in the container, so it does this only for
-/// containers whose spec names the path.
-pub(super) fn path(container: &Container) -> Option<PathBuf> {
+/// init containers, and for other containers whose spec names the path.
+pub(super) fn path(pod: &Pod, container: &Container) -> Option<PathBuf> {
     let path = container.termination_message_path.as_deref()?;
-    if path.is_empty() || path == DEFAULT_PATH && !names_default_path(container) {
+    let has_default_path = || is_init(pod, container) || names_default_path(container);
+    if path.is_empty() || path == DEFAULT_PATH && !has_default_path() {
         return None;
     }
     Some(Path::new("/").join(path))
+}
+
+fn is_init(pod: &Pod, container: &Container) -> bool {
+    let inits = pod.spec.iter().flat_map(|spec| &spec.init_containers);
+    inits.flatten().any(|init| init.name == container.name)
 }
 
 fn names_default_path(container: &Container) -> bool {
@@ -67,7 +73,7 @@ pub(super) fn read(
     log: &str,
 ) -> Option<String> {
     let mut message = String::new();
-    if path(container).is_some() {
+    if path(pod, container).is_some() {
         let file = file(folder, &container.name);
         message = end_of_file(&file).unwrap_or_else(|error| {
             format!(
@@ -140,9 +146,13 @@ mod tests {
 
     #[test]
     fn a_container_has_a_file_if_its_spec_names_the_path() {
-        let path = |fields| path(&container(fields));
+        let of_pod = pod(1);
+        let path = |fields| path(&of_pod, &container(fields));
         assert_eq!(path(json!({})), None);
         let found = Some(PathBuf::from(DEFAULT_PATH));
+        let inits = json!({"spec": {"containers": [], "initContainers": [{"name": "c"}]}});
+        let of_init = serde_json::from_value(inits).unwrap();
+        assert_eq!(super::path(&of_init, &container(json!({}))), found);
         assert_eq!(
             path(json!({"args": ["echo x > /dev/termination-log"]})),
             found

@@ -333,7 +333,7 @@ impl StartContext<'_> {
             });
         }
         let features = self.shared.spawner.features();
-        if let Some(target) = messages::path(self.container)
+        if let Some(target) = messages::path(self.pod, self.container)
             && !mounts.iter().any(|mount| mount.target == target)
         {
             let source = messages::create(self.folder, &self.container.name);

@@ -8,6 +8,8 @@ mod features;
 mod filter;
 mod init;
 mod output_until_exit;
+mod pipe;
+mod pipe_threads;
 mod ports;
 mod privileges;
 mod process;

@@ -8,7 +8,6 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use rustix::io::Errno;
 use tokio::{
     io::{AsyncRead, ReadBuf},
     sync::watch,
@@ -52,13 +51,6 @@ impl AsyncRead for OutputUntilExit {
             ready!(ended.as_mut().poll(context));
             this.ended = None;
         }
-        match this.output.read_now(buffer.initialize_unfilled()) {
-            Ok(count) => {
-                buffer.advance(count);
-                Poll::Ready(Ok(()))
-            }
-            Err(Errno::AGAIN) => Poll::Ready(Ok(())),
-            Err(error) => Poll::Ready(Err(error.into())),
-        }
+        this.output.poll_rest(context, buffer)
     }
 }

@@ -24,6 +24,7 @@ use super::{
     features::Features,
     filter,
     init::{self, Duties},
+    pipe,
     ports::supervise,
     process::Process,
     start_error::{StartError, read_report},
@@ -43,7 +44,8 @@ struct Request {
     program: Program,
     answer: oneshot::Sender<Result<Child, StartError>>,
     // Kept open until the child has its own copies.
-    _ends: Vec<OwnedFd>,
+    streams: [OwnedFd; 3],
+    _others: Vec<OwnedFd>,
 }
 
 /// A child that is handed from the thread to the requester. If the requester
@@ -109,6 +111,8 @@ impl Spawner {
                 let _ = found.send(Features::detect(&scratch));
                 while let Ok(request) = queue.recv() {
                     let _ = request.answer.send(start_child(&request.program));
+                    // The container may use them already.
+                    pipe::close(request.streams);
                 }
             })?;
         let features = features
@@ -202,9 +206,9 @@ impl Spawner {
             .send(Request {
                 program,
                 answer,
-                _ends: far
+                streams: far,
+                _others: [report_end]
                     .into_iter()
-                    .chain([report_end])
                     .chain(other)
                     .chain(far_listener)
                     .chain(cgroups)

@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     io::{self, IoSlice},
-    os::fd::{AsFd, OwnedFd},
+    os::fd::OwnedFd,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -15,12 +15,12 @@ use rustix::{
     pty::OpenptFlags,
     termios::{Winsize, tcsetwinsize},
 };
-use tokio::{
-    io::{AsyncRead, AsyncWrite, Interest, ReadBuf, unix::AsyncFd},
-    net::unix::pipe::{Receiver, Sender},
-};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, unix::AsyncFd};
 
-use super::child::register;
+use super::{
+    child::register,
+    pipe::{PipeReader, PipeWriter},
+};
 
 /// The stream that a process wrote to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Wiring {
         let nothing = |write: bool| File::options().read(!write).write(write).open("/dev/null");
         let first = if input {
             let (end, far) = io::pipe()?;
-            ends.input = Some(Input::Pipe(Sender::from_owned_fd(far.into())?));
+            ends.input = Some(Input::Pipe(PipeWriter::new(far.into())?));
             end.into()
         } else {
             nothing(false)?.into()
@@ -91,8 +91,7 @@ impl Wiring {
                 return Ok((None, nothing(true)?.into()));
             }
             let (near, end) = io::pipe()?;
-            let near = Output::Pipe(Receiver::from_owned_fd(near.into())?);
-            Ok((Some(near), end.into()))
+            Ok((Some(Output::pipe(near.into())?), end.into()))
         };
         let (near, second) = out(output)?;
         ends.output = near;
@@ -140,12 +139,25 @@ impl Terminal {
         // Fails harmlessly if the terminal is no longer open.
         let _ = tcsetwinsize(self.0.get_ref(), size);
     }
+
+    /// Reads what is available: `Err(AGAIN)` if nothing is, 0 at the end. A terminal's
+    /// programs cannot make its controlling end wait, as they can a pipe.
+    fn read_now(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        loop {
+            match rustix::io::read(self.0.get_ref(), &mut *buffer) {
+                Err(Errno::INTR) => {}
+                // No process has the terminal open any more.
+                Err(Errno::IO) => return Ok(0),
+                result => return result,
+            }
+        }
+    }
 }
 
 /// The input of a process.
 #[derive(Debug)]
 pub(crate) enum Input {
-    Pipe(Sender),
+    Pipe(PipeWriter),
     Terminal(Terminal),
 }
 
@@ -190,27 +202,41 @@ impl AsyncWrite for Input {
 /// The output of a process.
 #[derive(Debug)]
 pub(crate) enum Output {
-    Pipe(Receiver),
+    Pipe(PipeReader),
     Terminal(Terminal),
 }
 
 impl Output {
-    /// Reads what is available: `Err(AGAIN)` if nothing is, 0 at the end.
-    /// Queries the kernel directly, because tokio reports no data until its
-    /// reactor has noticed it.
-    pub(crate) fn read_now(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
-        let descriptor = match self {
-            Self::Pipe(pipe) => pipe.as_fd(),
-            Self::Terminal(terminal) => terminal.0.as_fd(),
+    /// The output that the reading end of a pipe returns.
+    pub(crate) fn pipe(end: OwnedFd) -> io::Result<Self> {
+        PipeReader::new(end).map(Self::Pipe)
+    }
+
+    /// Reads what is available; nothing if there is nothing or at the end. Queries the
+    /// kernel directly, because tokio reports no data until its reactor has noticed it.
+    /// An error if a process that still has the output prevents that.
+    pub(crate) fn poll_rest(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let terminal = match self {
+            Self::Pipe(pipe) => return pipe.poll_rest(context, buffer),
+            Self::Terminal(terminal) => terminal,
         };
-        loop {
-            match rustix::io::read(descriptor, &mut *buffer) {
-                Err(Errno::INTR) => {}
-                // No process has the terminal open any more.
-                Err(Errno::IO) => return Ok(0),
-                result => return result,
-            }
+        match terminal.read_now(buffer.initialize_unfilled()) {
+            Ok(count) => buffer.advance(count),
+            Err(Errno::AGAIN) => {}
+            Err(error) => return Poll::Ready(Err(error.into())),
         }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads what is available, as [`Self::poll_rest`].
+    pub(crate) async fn rest(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut buffer = ReadBuf::new(buffer);
+        std::future::poll_fn(|context| self.poll_rest(context, &mut buffer)).await?;
+        Ok(buffer.filled().len())
     }
 }
 
@@ -220,15 +246,14 @@ impl AsyncRead for Output {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let terminal = match this {
+        let terminal = match self.get_mut() {
             Self::Pipe(pipe) => return Pin::new(pipe).poll_read(context, buffer),
-            Self::Terminal(terminal) => terminal.clone(),
+            Self::Terminal(terminal) => terminal,
         };
         loop {
             let mut guard = ready!(terminal.0.poll_read_ready(context))?;
             let unfilled = buffer.initialize_unfilled();
-            if let Ok(read) = guard.try_io(|_| Ok(this.read_now(unfilled)?)) {
+            if let Ok(read) = guard.try_io(|_| Ok(terminal.read_now(unfilled)?)) {
                 buffer.advance(read?);
                 return Poll::Ready(Ok(()));
             }
@@ -274,5 +299,69 @@ mod tests {
         assert_eq!(&text, b"hello\r\n");
         drop(far);
         assert_eq!(output.read(&mut text).await.unwrap(), 0);
+    }
+
+    /// Holds the locks of standard input and output for some seconds: splices from a socket
+    /// that sends nothing, and to a socket that nothing reads.
+    const SPLICES: &str = r#"
+import os, socket, threading, time
+ours, theirs = socket.socketpair()
+full, unread = socket.socketpair()
+full.setblocking(False)
+try:
+    while True:
+        full.send(b"x" * 4096)
+except BlockingIOError:
+    full.setblocking(True)
+os.write(1, b"before\n")
+os.read(0, 1)
+threading.Thread(target=os.splice, args=(ours.fileno(), 1, 100), daemon=True).start()
+threading.Thread(target=os.splice, args=(0, full.fileno(), 100), daemon=True).start()
+time.sleep(0.5)
+os.write(2, b"holds")
+time.sleep(4)
+"#;
+
+    #[tokio::test]
+    async fn a_process_that_holds_its_pipes_does_not_block_the_runtime() {
+        let wiring = Wiring::Pipes {
+            input: true,
+            output: true,
+            errors: true,
+        };
+        let (ends, [first, second, third]) = wiring.open(None).unwrap();
+        let mut child = std::process::Command::new("python3")
+            .args(["-c", SPLICES])
+            .stdin(first)
+            .stdout(second)
+            .stderr(third)
+            .spawn()
+            .unwrap();
+        let (mut input, mut output) = (ends.input.unwrap(), ends.output.unwrap());
+        input.write_all(b"1234").await.unwrap();
+        let mut text = [0; 7];
+        ends.errors
+            .unwrap()
+            .read_exact(&mut text[..5])
+            .await
+            .unwrap();
+        assert_eq!(&text[..5], b"holds");
+
+        let start = std::time::Instant::now();
+        let moment = std::time::Duration::from_millis(100);
+        let write = tokio::time::timeout(moment, input.write_all(b"5"));
+        let read = tokio::time::timeout(moment, output.read_exact(&mut text));
+        let (write, read) = tokio::join!(write, read);
+        assert!(write.is_err() && read.is_err(), "the pipes are not held");
+        drop(input);
+        let elapsed = start.elapsed();
+        assert!(elapsed.as_secs() < 2, "blocked for {elapsed:?}");
+
+        // Nothing is lost.
+        child.kill().unwrap();
+        output.read_exact(&mut text).await.unwrap();
+        assert_eq!(&text, b"before\n");
+        assert_eq!(output.read(&mut text).await.unwrap(), 0);
+        child.wait().unwrap();
     }
 }

@@ -46,8 +46,8 @@ pub(crate) enum Refusal {
         /// The reason, and what to do.
         reason: String,
     },
-    /// The container would run as root; the message is the kubelet's.
-    #[error("{reason} (pod: \"{pod}\", container: {container})")]
+    /// The container would run as root; the message is the kubelet's, with a remedy.
+    #[error("{reason} (pod: \"{pod}\", container: {container}); {remedy}")]
     Root {
         /// The rule that is violated.
         reason: &'static str,
@@ -55,6 +55,8 @@ pub(crate) enum Refusal {
         pod: String,
         /// Its name.
         container: String,
+        /// What to do.
+        remedy: String,
     },
 }
 

@@ -174,7 +174,8 @@ fn run_as_non_root_is_enforced_like_by_the_kubelet() {
     let must = json!({"runAsNonRoot": true});
     assert_eq!(
         refusal(&root(), json!({}), must.clone()),
-        "container has runAsNonRoot and image will run as root (pod: \"p_n(u)\", container: c)"
+        "container has runAsNonRoot and image will run as root (pod: \"p_n(u)\", container: c); \
+         set runAsUser"
     );
     assert_eq!(
         refusal(
@@ -182,7 +183,8 @@ fn run_as_non_root_is_enforced_like_by_the_kubelet() {
             json!({"securityContext": must}),
             json!({"runAsUser": 0})
         ),
-        "container's runAsUser breaks non-root policy (pod: \"p_n(u)\", container: c)"
+        "container's runAsUser breaks non-root policy (pod: \"p_n(u)\", container: c); \
+         set another runAsUser"
     );
     own(&root(), json!({"runAsNonRoot": true, "runAsUser": 1}));
     own(&user(), must);
@@ -214,7 +216,10 @@ fn the_user_of_the_image_applies_without_run_as_user() {
         ids(1234, 8)
     );
     let refused = with("rooted", &root(), must.clone()).unwrap_err();
-    assert!(refused.to_string().contains("image will run as root"));
+    assert!(refused.to_string().ends_with(
+        "container has runAsNonRoot and image will run as root (pod: \"p_n(u)\", container: c); \
+         set runAsUser, or the image's user when the cluster starts: --image-user rooted=UID"
+    ));
     // In a user namespace the user has this number; without one, it is not changed.
     assert_eq!(with("grouped", &user(), must.clone()), ids(1234, 55));
     assert_eq!(with("grouped", &unprivileged(), must), Ok((None, None)));

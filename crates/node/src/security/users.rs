@@ -137,6 +137,14 @@ fn refuse_root(request: &ContextRequest<'_>, user: Option<u32>) -> Result<(), Re
             text(&metadata.uid)
         ),
         container: request.container.name.clone(),
+        remedy: match (user, &request.container.image) {
+            (None, Some(image)) => format!(
+                "set runAsUser, or the image's user when the cluster starts: \
+                 --image-user {image}=UID"
+            ),
+            (None, None) => "set runAsUser".to_owned(),
+            (Some(_), _) => "set another runAsUser".to_owned(),
+        },
     })
 }
 

@@ -195,7 +195,8 @@ async fn contexts_that_cannot_be_enforced_are_rejected_with_an_event() {
             stage.event("root", "Failed").await,
             format!(
                 "Error: container has runAsNonRoot and image will run as root \
-                 (pod: \"root_default({uid})\", container: main)"
+                 (pod: \"root_default({uid})\", container: main); set runAsUser, or the \
+                 image's user when the cluster starts: --image-user none=UID"
             )
         );
     }

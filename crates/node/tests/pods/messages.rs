@@ -38,6 +38,28 @@ async fn a_container_leaves_a_message() {
     stage.stop().await;
 }
 
+/// The spec of an init container need not name the file: its program may write to it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_init_container_leaves_a_message() {
+    let stage = Stage::new().await;
+    if !helpers::has_namespaces(&stage).await {
+        return;
+    }
+    let mut init = shell("cd /dev && printf why > termination-log; test -c null && exit 3");
+    init["name"] = json!("first");
+    let pod = json!({
+        "restartPolicy": "Never", "initContainers": [init], "containers": [shell("exit 0")],
+    });
+    stage.run("bad", pod).await;
+    let pod = stage.ended("bad").await;
+    let ended = &pod["status"]["initContainerStatuses"][0]["state"]["terminated"];
+    assert_eq!(
+        (&ended["exitCode"], &ended["message"]),
+        (&json!(3), &json!("why"))
+    );
+    stage.stop().await;
+}
+
 /// The generation that the node has seen, and the conditions of a pod.
 #[tokio::test(flavor = "multi_thread")]
 async fn conditions_of_a_pod() {

@@ -7,12 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use longshore_diagnosis::{
-    names,
-    usage::{self, UsageRecord},
-};
+use longshore_diagnosis::usage::{self, UsageRecord};
 
-use crate::bootstrap::messages::TERMINATION_MESSAGE;
+use crate::bootstrap::messages::TERMINATION_MESSAGES;
 
 /// The file of this container's termination message, as long as the task does not write to it.
 pub(super) struct RecordFile {
@@ -21,9 +18,8 @@ pub(super) struct RecordFile {
     written: String,
 }
 
-/// The possible files: that of the embedded cluster's containers, and that of others.
 fn path() -> Option<PathBuf> {
-    let paths = [names::TERMINATION_FILE, TERMINATION_MESSAGE].map(Path::new);
+    let paths = TERMINATION_MESSAGES.map(Path::new);
     let is_file = |path: &&Path| fs::symlink_metadata(path).is_ok_and(|file| file.is_file());
     paths.into_iter().find(is_file).map(Path::to_owned)
 }

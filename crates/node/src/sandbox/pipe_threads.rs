@@ -1,0 +1,217 @@
+//! Threads for the system calls on pipes that containers use.
+//!
+//! Linux holds a pipe's lock while a process splices from a socket to the pipe or back,
+//! which is as long as the peer of the socket sends nothing. Each `read`, `write` and last
+//! `close` of the pipe waits for the lock, uninterruptibly and despite `O_NONBLOCK`, until
+//! the process ends. On the runtime's workers such a process would stop the whole agent.
+//!
+//! One thread, the leader, runs all jobs, which takes microseconds each. If it is stuck in
+//! a job, another thread becomes the leader, so there is one thread for each stuck pipe,
+//! and none without output.
+
+use std::{
+    collections::VecDeque,
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use super::child;
+
+/// How long a job takes before another thread runs the next job.
+const STALL_TIME: Duration = Duration::from_millis(10);
+/// How long a thread waits for jobs before it ends.
+const IDLE_TIME: Duration = Duration::from_secs(10);
+/// The stack of a thread; jobs are single system calls.
+const STACK_BYTES: usize = 128 * 1024;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+static THREADS: LazyLock<PipeThreads> = LazyLock::new(PipeThreads::default);
+
+/// Runs a job on another thread.
+pub(super) fn submit(job: impl FnOnce() + Send + 'static) {
+    THREADS.submit(Box::new(job));
+}
+
+#[derive(Default)]
+struct PipeThreads {
+    state: Mutex<State>,
+    submitted: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    /// The thread that runs the jobs, and when it took the latest job.
+    leader: Option<(u64, Instant)>,
+    /// Threads without a job.
+    idle: usize,
+    /// Idle threads that watch whether the leader is stuck.
+    watching: usize,
+    started: u64,
+}
+
+impl State {
+    fn is_led_by(&self, thread: u64) -> bool {
+        self.leader.is_some_and(|(leader, _)| leader == thread)
+    }
+
+    /// Whether no thread will take the next job soon.
+    fn needs_leader(&self) -> bool {
+        self.leader
+            .is_none_or(|(_, taken)| taken.elapsed() >= STALL_TIME)
+    }
+}
+
+impl PipeThreads {
+    fn submit(&'static self, job: Job) {
+        let mut state = self.state.lock();
+        state.jobs.push_back(job);
+        if state.needs_leader() && state.idle == 0 && !self.start_thread(&mut state) {
+            // The system has no resources for a thread.
+            let job = state.jobs.pop_back();
+            drop(state);
+            if let Some(job) = job {
+                job();
+            }
+            return;
+        }
+        if state.needs_leader() || state.watching == 0 {
+            self.submitted.notify_one();
+        }
+    }
+
+    fn start_thread(&'static self, state: &mut State) -> bool {
+        let number = state.started;
+        let thread = std::thread::Builder::new()
+            .name("longshore-pipes".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn(move || {
+                // A stuck thread could not handle them.
+                child::block_signals();
+                self.run(number);
+            });
+        match thread {
+            Ok(_) => {
+                state.started += 1;
+                state.idle += 1;
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot start a thread that reads containers' output");
+                false
+            }
+        }
+    }
+
+    fn run(&'static self, thread: u64) {
+        let mut state = self.state.lock();
+        loop {
+            let leads = state.is_led_by(thread);
+            if (leads || state.needs_leader())
+                && let Some(job) = state.jobs.pop_front()
+            {
+                if !leads {
+                    state.idle -= 1;
+                }
+                state.leader = Some((thread, Instant::now()));
+                if state.idle == 0 {
+                    self.start_thread(&mut state);
+                }
+                MutexGuard::unlocked(&mut state, job);
+                if !state.is_led_by(thread) {
+                    // It was stuck, and another thread leads.
+                    state.idle += 1;
+                }
+                continue;
+            }
+            if leads {
+                state.leader = None;
+                state.idle += 1;
+            }
+            if !self.wait(&mut state) {
+                state.idle -= 1;
+                return;
+            }
+        }
+    }
+
+    /// Waits for something to do; false if the thread is to end.
+    fn wait(&self, state: &mut MutexGuard<'_, State>) -> bool {
+        let left = state
+            .leader
+            .map(|(_, taken)| STALL_TIME.saturating_sub(taken.elapsed()));
+        match left.filter(|left| !left.is_zero()) {
+            Some(left) => {
+                state.watching += 1;
+                self.submitted.wait_for(state, left);
+                state.watching -= 1;
+                true
+            }
+            None => {
+                let waited = self.submitted.wait_for(state, IDLE_TIME);
+                !(waited.timed_out() && state.jobs.is_empty() && state.needs_leader())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::mpsc;
+
+    use super::*;
+
+    fn threads() -> &'static PipeThreads {
+        Box::leak(Box::default())
+    }
+
+    #[test]
+    fn stuck_jobs_do_not_delay_others() {
+        let threads = threads();
+        let (sender, done) = mpsc::channel();
+        let mut stuck = Vec::new();
+        for number in 0..50 {
+            let (release, released) = mpsc::channel::<()>();
+            stuck.push(release);
+            threads.submit(Box::new(move || _ = released.recv()));
+            let sender = sender.clone();
+            threads.submit(Box::new(move || _ = sender.send(number)));
+            assert_eq!(done.recv_timeout(Duration::from_secs(5)).unwrap(), number);
+        }
+        // The stuck threads, a leader, and the thread that watches it; a busy machine can
+        // delay others.
+        let started = threads.state.lock().started;
+        assert!((52..70).contains(&started), "{started}");
+        // Those that were stuck run later jobs too.
+        drop(stuck);
+        for number in 0..1000 {
+            let sender = sender.clone();
+            threads.submit(Box::new(move || _ = sender.send(number)));
+        }
+        let next = |_| done.recv_timeout(Duration::from_secs(5)).unwrap();
+        let mut all: Vec<u32> = (0..1000).map(next).collect();
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..1000));
+    }
+
+    #[test]
+    fn quick_jobs_share_one_thread() {
+        let threads = threads();
+        let (sender, done) = mpsc::channel();
+        for _ in 0..200 {
+            let sender = sender.clone();
+            threads.submit(Box::new(move || {
+                _ = sender.send(std::thread::current().id())
+            }));
+        }
+        for _ in 0..200 {
+            done.recv_timeout(Duration::from_secs(5)).unwrap();
+        }
+        // The leader and the thread that watches it; a busy machine can delay a leader.
+        assert!(threads.state.lock().started < 20);
+    }
+}
