@@ -139,7 +139,7 @@ fn settings_add_what_zenml_has_no_parameter_for() {
     let pod = &job["spec"]["template"]["spec"];
     let main = &pod["containers"][0];
     assert_eq!(job["metadata"]["namespace"], "ml");
-    assert_eq!(job["spec"]["backoffLimitPerIndex"], 3);
+    assert_eq!(job["spec"]["backoffLimit"], 3);
     assert_eq!(
         (
             &job["metadata"]["labels"]["team"],

@@ -76,7 +76,7 @@ class Job(unittest.TestCase):
         template = job["spec"]["template"]
         for metadata in (job["metadata"], template["metadata"]):
             self.assertEqual(metadata["labels"], {**metadata["labels"], **labels})
-        self.assertEqual((job["spec"]["backoffLimitPerIndex"], template["spec"]["restartPolicy"]), (1, "Never"))
+        self.assertEqual((job["spec"]["backoffLimit"], template["spec"]["restartPolicy"]), (1, "Never"))
         [container] = template["spec"]["containers"]
         self.assertEqual((container["name"], container["image"], container["imagePullPolicy"]), (name, "zenml:1", "Never"))
         self.assertNotIn("hunter2", json.dumps(job))
