@@ -26,8 +26,8 @@ def asyncio_section(contents: Contents) -> list[str]:
         node = module.definitions[name]
         if not isinstance(node, ast.ClassDef):
             signature = Writer(module).signature(node)
-            cluster = next(one for one in signature.parameters if one.startswith("cluster"))
-            doc = f"A coroutine. Its argument `{cluster}` is required."
+            clusters = [one for one in signature.parameters if one.startswith("cluster")]
+            doc = " ".join(["A coroutine.", *[f"Its argument `{one}` is required." for one in clusters]])
             lines += list_item(f"`{name}(...) -> {signature.returns}`", doc)
             continue
         before = contents.module(name) if name in contents.names else contents.modules["_native"]
