@@ -74,7 +74,9 @@ export class Sweep {
    */
   highlight(event, isOver) {
     const target = event.target instanceof Element ? event.target.closest("tbody tr, g.lines path") : null;
-    const hot = isOver ? target?.getAttribute("data-key") ?? "" : "";
+    // Without a row or line below the mouse, the row with the focus stays highlighted.
+    const item = (isOver ? target : null) ?? document.activeElement?.closest("table.sweep tbody tr");
+    const hot = item?.getAttribute("data-key") ?? "";
     if (hot === this.hot) return;
     this.hot = hot;
     this.markHot();
