@@ -92,6 +92,35 @@ impl Manifest {
         folders.map(|(path, _)| path.as_path())
     }
 
+    /// The paths and sizes of the files, sorted.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&Path, u64)> {
+        let files = self.entries.iter();
+        let files = files.filter(|(_, entry)| entry.kind == Kind::File);
+        files.map(|(path, entry)| (path.as_path(), entry.size))
+    }
+
+    /// The files whose times changed since an older state, if nothing else did.
+    pub(super) fn only_written_since(&self, older: &Self) -> Option<Vec<&Path>> {
+        if !self.entries.keys().eq(older.entries.keys()) {
+            return None;
+        }
+        let mut written = Vec::new();
+        for ((path, now), before) in self.entries.iter().zip(older.entries.values()) {
+            if now == before {
+                continue;
+            }
+            let at_that_time = Entry {
+                stamp: before.stamp,
+                ..*now
+            };
+            if at_that_time != *before || now.kind != Kind::File {
+                return None;
+            }
+            written.push(path.as_path());
+        }
+        Some(written)
+    }
+
     /// All paths, sorted.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.entries.keys().map(PathBuf::as_path)

@@ -104,6 +104,14 @@ impl Folder {
         }
     }
 
+    /// Replaces the state of the same name: only times of files differ.
+    pub(super) fn replace(&self, state: Arc<State>) {
+        let mut states = lock(&self.states);
+        if let Some(known) = states.iter_mut().find(|known| known.name == state.name) {
+            *known = state;
+        }
+    }
+
     /// The order that leads from a task's state to this one. Blocks.
     pub(super) fn parcel(
         &self,

@@ -1,11 +1,11 @@
 //! Follows the folder: each change of it is a new version for the tasks.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use longshore::launcher::bundle::BundleError;
+use longshore::launcher::bundle::{BundleError, FileContents};
 use tokio::sync::{mpsc, watch};
 
 use super::{
@@ -46,6 +46,53 @@ impl Version {
 #[derive(Debug)]
 pub(super) struct Restart;
 
+/// A difference between the folder and a state.
+enum Difference {
+    None,
+    /// Files were saved without a change: the state, with their new times.
+    Times(Arc<State>),
+    Changes(Arc<State>, Arc<Parcel>),
+}
+
+/// Reads the folder, and compares it with the state that tasks have. The contents are those of
+/// the state; `None` until they have been read. Blocks.
+fn compare(
+    folder: &Folder,
+    before: &State,
+    name: String,
+    known: &mut Option<FileContents>,
+) -> Result<Difference, SendError> {
+    let manifest = folder.read()?;
+    if manifest == *before.manifest {
+        if known.is_none() {
+            let contents = FileContents::of(folder.path(), &manifest);
+            // Otherwise they may be those of another state.
+            *known = (folder.read()? == manifest).then_some(contents);
+        }
+        return Ok(Difference::None);
+    }
+    let is_saved = known
+        .as_ref()
+        .is_some_and(|known| known.are_unchanged(folder.path(), &before.manifest, &manifest));
+    let state = Arc::new(State {
+        name: if is_saved { before.name.clone() } else { name },
+        manifest: Arc::new(manifest),
+    });
+    if is_saved {
+        folder.replace(Arc::clone(&state));
+        return Ok(Difference::Times(state));
+    }
+    let changes = state.manifest.changes_since(&before.manifest);
+    // Before they are packed, which verifies that they are in the manifest's state.
+    let changed = FileContents::of_changes(folder.path(), &state.manifest, &changes);
+    let parcel = folder.parcel(&before.name, &state, true)?;
+    folder.add(Arc::clone(&state));
+    if let Some(known) = known {
+        known.update(&changes, changed);
+    }
+    Ok(Difference::Changes(state, parcel))
+}
+
 /// Watches the folder, and publishes versions until the receivers are gone. Problems with the
 /// folder are passed to `warn`; the next change may solve them.
 pub(super) async fn follow(
@@ -59,6 +106,7 @@ pub(super) async fn follow(
     let mut warned = false;
     let mut problem = None;
     let mut failures = 0;
+    let contents = Arc::new(Mutex::new(None));
     // The folder may have changed since it was packed.
     let mut noticed = Some(Instant::now());
     loop {
@@ -93,24 +141,23 @@ pub(super) async fn follow(
         let number = current.number + 1;
         let name = format!("{session}.{number}");
         let (reading, before) = (Arc::clone(&folder), Arc::clone(&current.state));
+        let known = Arc::clone(&contents);
         let read = tokio::task::spawn_blocking(move || {
-            let manifest = reading.read()?;
-            if manifest == *before.manifest {
-                return Ok(None);
-            }
-            let state = Arc::new(State {
-                name,
-                manifest: Arc::new(manifest),
-            });
-            let parcel = reading.parcel(&before.name, &state, true)?;
-            reading.add(Arc::clone(&state));
-            Ok::<_, SendError>(Some((state, parcel)))
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            compare(&reading, &before, name, &mut known)
         });
         let Ok(read) = read.await else { return };
         watch.compared(begin.elapsed());
         match read {
-            Ok(None) => (problem, failures) = (None, 0),
-            Ok(Some((state, parcel))) => {
+            Ok(Difference::None) => (problem, failures) = (None, 0),
+            Ok(Difference::Times(state)) => {
+                (problem, failures) = (None, 0);
+                versions.send_if_modified(|version| {
+                    version.state = state;
+                    false
+                });
+            }
+            Ok(Difference::Changes(state, parcel)) => {
                 (problem, failures) = (None, 0);
                 // New folders are not watched yet: their contents may have changed meanwhile.
                 if !state

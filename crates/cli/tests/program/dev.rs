@@ -78,10 +78,15 @@ fn each_change_restarts_the_command_until_ctrl_c() {
     running.wait_for_error("changed: lib.sh (1 file, 10 B); restarted in 0.");
     output.see("main/0 | version 2 lib.sh train.sh");
     machine.write("ignored.tmp", "");
+    // A file that is saved without a change.
+    machine.write("lib.sh", "VERSION=2\n");
+    std::thread::sleep(Duration::from_secs(1));
     fs::create_dir(machine.code().join("more")).unwrap();
     machine.write("more/data.txt", "data");
     running.wait_for_error("changed: more/data.txt (1 file, 4 B); ");
     output.see("main/0 | version 2 lib.sh more train.sh");
+    let text = running.errors();
+    assert_eq!(text.matches("changed: lib.sh").count(), 1, "{text}");
     // Removed and renamed files.
     fs::remove_dir_all(machine.code().join("more")).unwrap();
     output.see("main/0 | version 2 lib.sh train.sh");
