@@ -1,25 +1,48 @@
-//! The results of suites that ran, in the target folder: all suites together need more than an
-//! hour.
+//! The results of suites that ran, in the repository: all suites together need more than an hour,
+//! so that a run may be continued on another machine.
 
 use std::{fs, path::PathBuf};
 
-use super::Row;
-use crate::run::{Outcome, target};
+use serde::{Deserialize, Serialize};
+
+use super::{Row, kopf, modules::MODULES};
+use crate::run::{Outcome, root};
+
+/// A row, and the version that it belongs to.
+#[derive(Serialize, Deserialize)]
+struct Kept<R> {
+    version: String,
+    #[serde(flatten)]
+    row: R,
+}
+
+/// The version of the module of a suite.
+fn version(suite: &str) -> &'static str {
+    let mut modules = MODULES.iter();
+    let module = modules.find(|module| suite.starts_with(module.path));
+    module.map_or(kopf::VERSION.1, |module| module.version)
+}
 
 fn path(suite: &str) -> PathBuf {
     let name = suite.replace(['/', ' ', ':', ','], "-");
-    target().join(format!("operators/results/{name}.json"))
+    root().join(format!("xtask/operators/{name}.json"))
 }
 
-/// The last results of a suite. A file that cannot be read counts as none.
+/// The last results of a suite of this version. A file that cannot be read counts as none.
 pub(super) fn read(suite: &str) -> Option<Row> {
-    serde_json::from_slice(&fs::read(path(suite)).ok()?).ok()
+    let kept: Kept<Row> = serde_json::from_slice(&fs::read(path(suite)).ok()?).ok()?;
+    (kept.version == version(suite)).then_some(kept.row)
 }
 
 /// Keeps the results of a suite.
 pub(super) fn write(row: &Row) -> Outcome {
     let path = path(&row.suite);
-    let text = serde_json::to_vec_pretty(row).map_err(|error| error.to_string())?;
+    let kept = Kept {
+        version: version(&row.suite).to_owned(),
+        row,
+    };
+    let mut text = serde_json::to_vec_pretty(&kept).map_err(|error| error.to_string())?;
+    text.push(b'\n');
     path.parent()
         .map_or(Ok(()), fs::create_dir_all)
         .and_then(|()| fs::write(&path, text))

@@ -30,7 +30,7 @@ use crate::{
 pub(crate) struct Arguments {
     /// Run only the suites of packages whose path contains this text.
     filter: Option<String>,
-    /// Run only the suites that have no results yet in the target folder.
+    /// Run only the suites that have no results yet in the folder xtask/operators.
     #[arg(long = "continue")]
     continues: bool,
     /// The program `longshore` to test; default: a release build, which is made first.
@@ -55,8 +55,7 @@ struct Row {
     kubernetes: Results,
 }
 
-/// Runs the suites and keeps their results. When all suites have results, it writes
-/// docs/operators.md. The error names the tests that fail only on the embedded API server.
+/// Runs the suites, keeps their results, and writes docs/operators.md from all results. The error names the tests that fail only on the embedded API server.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     packages::require_go()?;
     kubernetes::build()?;
@@ -102,13 +101,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         .iter()
         .flat_map(|module| module.packages.iter().map(|package| module.suite(package)))
         .chain([kopf::SUITE.to_owned()]);
-    match suites
-        .map(|suite| kept::read(&suite))
-        .collect::<Option<Vec<_>>>()
-    {
-        Some(all) => write_page(&all)?,
-        None => println!("docs/operators.md is written when all suites have results"),
+    let (mut all, mut missing) = (Vec::new(), Vec::new());
+    for suite in suites {
+        match kept::read(&suite) {
+            Some(row) => all.push(row),
+            None => missing.push(suite),
+        }
     }
+    write_page(&all, &missing)?;
     let failed: Vec<String> = rows.iter().flat_map(only_here).collect();
     match failed.is_empty() {
         true => Ok(()),
@@ -119,14 +119,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-fn write_page(rows: &[Row]) -> Outcome {
+fn write_page(rows: &[Row], missing: &[String]) -> Outcome {
     let path = root().join("docs/operators.md");
     let versions: Vec<_> = MODULES
         .iter()
         .map(|module| (module.path, module.version))
         .chain([kopf::VERSION])
         .collect();
-    fs::write(&path, table::render(&versions, rows))
+    fs::write(&path, table::render(&versions, rows, missing))
         .map_err(|error| format!("{}: {error}", path.display()))?;
     println!("wrote {}", path.display());
     Ok(())

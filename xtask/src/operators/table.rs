@@ -22,8 +22,8 @@ pub(super) fn line(row: &Row) -> String {
     format!("| {suite} | {} | {} |", cells(longshore), cells(kubernetes))
 }
 
-/// The page.
-pub(super) fn render(modules: &[(&str, &str)], rows: &[Row]) -> String {
+/// The page. `missing` are the suites without results.
+pub(super) fn render(modules: &[(&str, &str)], rows: &[Row], missing: &[String]) -> String {
     let mut text = String::from(
         "# Suites of other projects on envtest\n\n\
          Test suites that use envtest, run unchanged with the programs of `longshore envtest` and\n\
@@ -56,6 +56,12 @@ pub(super) fn render(modules: &[(&str, &str)], rows: &[Row]) -> String {
         }
     }
     let _ = writeln!(text, "{}", line(&total));
+    if !missing.is_empty() {
+        text.push_str("\nThese suites have not run with these versions:\n\n");
+    }
+    for suite in missing {
+        let _ = writeln!(text, "- {suite}");
+    }
     if rows.iter().any(|row| !row.longshore.failed.is_empty()) {
         text.push_str("\n## Failed tests with Longshore\n\n");
     }
@@ -83,7 +89,7 @@ mod tests {
             longshore: results(2, 0.25),
             kubernetes: results(3, 4.0),
         });
-        let text = render(&[("m", "v1")], &rows);
+        let text = render(&[("m", "v1")], &rows, &["c".to_owned()]);
         assert!(
             text.contains("| a | 2 | 1 | 0.2 s | 3 | 1 | 4.0 s |"),
             "{text}"
@@ -92,6 +98,7 @@ mod tests {
             text.contains("| all | 4 | 2 | 0.5 s | 6 | 2 | 8.0 s |"),
             "{text}"
         );
+        assert!(text.contains("versions:\n\n- c\n"), "{text}");
         assert!(text.ends_with("- b: works: no\n"), "{text}");
     }
 }
