@@ -284,7 +284,7 @@ fn output_of_a_short_task_reaches_the_terminal() {
     assert_eq!(end["restored"], true, "{end}");
     let missing = ["run", "-it", "--", "no-such-program"];
     let end = in_terminal(&machine, &missing, &json!([["see", "not found"]]));
-    assert_eq!(end["code"], 127, "{end}");
+    assert_eq!(end["code"], 4, "{end}");
 }
 
 #[test]

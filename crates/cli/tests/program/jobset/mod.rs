@@ -117,11 +117,12 @@ fn a_jobset_restarts_all_tasks() {
         "fail.sh",
     ];
     let ran = machine.longshore(&words).expect(0);
-    for attempt in 1..=3 {
-        for index in 0..2 {
-            let line = format!("worker/{index} | {index} in {attempt}\n");
-            assert_eq!(ran.out.matches(&line).count(), 1, "{}", ran.out);
-        }
+    // The restart deletes the pods of the attempts before. Their last lines may not have been read.
+    for (attempt, index) in (1..=3).flat_map(|attempt| [(attempt, 0), (attempt, 1)]) {
+        let line = format!("worker/{index} | {index} in {attempt}\n");
+        let count = ran.out.matches(&line).count();
+        let is_sure = attempt == 3 || index == 1;
+        assert!(count == 1 || count == 0 && !is_sure, "{}", ran.out);
     }
     for (code, attempt) in [(7, 1), (8, 2)] {
         let note = format!(
