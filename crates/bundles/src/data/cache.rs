@@ -200,7 +200,7 @@ impl DataCache {
             true => Err(DataError::Full {
                 path: self.root.clone(),
                 bytes,
-                free,
+                free: free.saturating_sub(reserve),
             }),
             false => Ok(()),
         }
