@@ -1,4 +1,4 @@
-//! The connection to the supervisor of one task: sends orders, one at a time, and reads reports.
+//! The connection to the supervisor of a task: sends an order, and reads reports until the next.
 
 use std::{io, sync::Arc, time::Duration};
 

@@ -129,7 +129,7 @@ pub struct RunSummary {
     pub succeeded: (u32, u32),
     /// How often tasks were restarted with a new pod.
     pub restarts: u32,
-    /// The name of the sweep, if the run is one or a retry of one.
+    /// The name of the sweep, if the run is a sweep or its retry.
     pub sweep: Option<String>,
     /// The schedule, if it is one.
     pub schedule: Option<ScheduleSummary>,

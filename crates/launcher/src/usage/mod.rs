@@ -87,7 +87,7 @@ fn last_attempts(pods: &[PodFacts]) -> Vec<TaskUsage> {
         };
         let created = pod.metadata.creation_timestamp;
         let known = tasks.get(&usage.task);
-        // An attempt that has no record says less than an earlier one with a record.
+        // Without a record, an attempt says less than an earlier attempt that has a record.
         let is_newer = known.is_none_or(|(known, old)| {
             let counts = usage.is_running || usage.record.is_some() || old.record.is_none();
             created >= *known && counts
