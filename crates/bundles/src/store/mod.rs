@@ -14,6 +14,7 @@ mod objects;
 mod options;
 mod put;
 mod reason;
+mod refusal;
 mod remote;
 mod send;
 mod signed;

@@ -10,13 +10,14 @@ use std::{
 };
 
 use bytes::Bytes;
-use reqwest::{Body, Response, StatusCode, header::CONTENT_LENGTH};
+use reqwest::{Body, Response, header::CONTENT_LENGTH};
 use tokio::sync::mpsc;
 
 use super::{
     RetryPolicy, SignedUrl,
     http::upload_client,
-    reason::{innermost, words},
+    reason::innermost,
+    refusal::{Meaning, Refusal},
 };
 
 /// The number of bytes to read at once.
@@ -25,8 +26,6 @@ const PIECE: usize = 256 * 1024;
 const AHEAD: usize = 4;
 /// How long the store may take no data and send no response.
 const SILENCE: Duration = Duration::from_secs(120);
-/// The number of bytes of an error response to read.
-const REFUSAL: usize = 64 * 1024;
 
 /// Why data cannot be uploaded to its signed URL.
 #[derive(Debug, thiserror::Error)]
@@ -206,33 +205,14 @@ fn failed(url: &SignedUrl, problem: String, attempts: u32) -> PutError {
 }
 
 /// Interprets an error status. `Ok` is a temporary problem.
-async fn refusal(
-    url: &SignedUrl,
-    mut response: Response,
-    attempts: u32,
-) -> Result<PutError, PutError> {
-    let status = response.status();
-    let mut body = Vec::new();
-    while let Ok(Some(bytes)) = response.chunk().await {
-        body.extend_from_slice(&bytes);
-        if body.len() > REFUSAL {
-            break;
-        }
-    }
-    let said = words(&String::from_utf8_lossy(&body));
-    let problem = match said {
-        Some(said) => format!("{}, {said}", status.as_u16()),
-        None => status.to_string(),
-    };
-    match status {
-        StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => Err(PutError::Refused {
+async fn refusal(url: &SignedUrl, response: Response, attempts: u32) -> Result<PutError, PutError> {
+    let Refusal { meaning, problem } = Refusal::read(response).await;
+    match meaning {
+        Meaning::Denied => Err(PutError::Refused {
             place: url.place(),
             problem,
         }),
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
-            Ok(failed(url, problem, attempts))
-        }
-        _ if status.is_server_error() => Ok(failed(url, problem, attempts)),
-        _ => Err(failed(url, problem, attempts)),
+        Meaning::Temporary => Ok(failed(url, problem, attempts)),
+        Meaning::Missing | Meaning::Lasting => Err(failed(url, problem, attempts)),
     }
 }

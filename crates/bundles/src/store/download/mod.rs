@@ -17,12 +17,10 @@ use sha2::{Digest, Sha256};
 use super::{
     SignedUrl,
     http::client,
-    reason::{innermost, words},
+    reason::innermost,
+    refusal::{Meaning, Refusal},
 };
 use crate::bundle::hexadecimal;
-
-/// The number of bytes of an error response to read.
-const REFUSAL: usize = 64 * 1024;
 
 /// Why a bundle cannot be downloaded from its signed URL.
 #[derive(Debug, thiserror::Error)]
@@ -342,45 +340,21 @@ fn unanswered(url: &SignedUrl, error: &reqwest::Error, attempts: u32) -> Downloa
 /// Interprets an error status. `Ok` is a temporary problem.
 async fn refusal(
     url: &SignedUrl,
-    mut response: Response,
+    response: Response,
     attempts: u32,
 ) -> Result<DownloadError, DownloadError> {
-    let status = response.status();
-    let mut body = Vec::new();
-    while let Ok(Some(bytes)) = response.chunk().await {
-        body.extend_from_slice(&bytes);
-        if body.len() > REFUSAL {
-            break;
-        }
-    }
-    let said = words(&String::from_utf8_lossy(&body));
-    let expired = said
-        .as_deref()
-        .is_some_and(|said| said.starts_with("ExpiredToken"));
+    let Refusal { meaning, problem } = Refusal::read(response).await;
     let place = url.place();
-    let problem = match said {
-        Some(said) => format!("{}, {said}", status.as_u16()),
-        None => status.to_string(),
+    let failed = |place, problem| DownloadError::Failed {
+        place,
+        problem,
+        attempts,
     };
-    match status {
-        StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => {
-            Err(DownloadError::Refused { place, problem })
-        }
-        _ if expired => Err(DownloadError::Refused { place, problem }),
-        StatusCode::NOT_FOUND | StatusCode::GONE => Err(DownloadError::Missing { place, problem }),
-        _ => {
-            let failed = DownloadError::Failed {
-                place,
-                problem,
-                attempts,
-            };
-            let passes = status.is_server_error()
-                || matches!(
-                    status,
-                    StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
-                );
-            if passes { Ok(failed) } else { Err(failed) }
-        }
+    match meaning {
+        Meaning::Denied => Err(DownloadError::Refused { place, problem }),
+        Meaning::Missing => Err(DownloadError::Missing { place, problem }),
+        Meaning::Temporary => Ok(failed(place, problem)),
+        Meaning::Lasting => Err(failed(place, problem)),
     }
 }
 

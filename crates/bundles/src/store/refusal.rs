@@ -1,0 +1,98 @@
+//! What an error response to a signed URL means.
+
+use std::time::Duration;
+
+use reqwest::{Response, StatusCode};
+
+use super::reason::words;
+
+/// The number of bytes of an error response to read.
+const LONGEST: usize = 64 * 1024;
+/// How long to read it. What has arrived until then is interpreted.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What it means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// The signature is invalid or has expired, or its signer lacks the permission.
+    Denied,
+    /// The object does not exist.
+    Missing,
+    /// The request may succeed later.
+    Temporary,
+    /// Another error, which remains.
+    Lasting,
+}
+
+/// An error response.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) meaning: Meaning,
+    /// The status, and the store's message.
+    pub(super) problem: String,
+}
+
+impl Refusal {
+    /// Reads and interprets a response.
+    pub(super) async fn read(mut response: Response) -> Self {
+        let mut body = Vec::new();
+        let reading = async {
+            while let Ok(Some(bytes)) = response.chunk().await {
+                body.extend_from_slice(&bytes);
+                if body.len() > LONGEST {
+                    break;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(PATIENCE, reading).await;
+        Self::of(response.status(), words(&String::from_utf8_lossy(&body)))
+    }
+
+    fn of(status: StatusCode, said: Option<String>) -> Self {
+        // S3 answers it with status 400.
+        let said_expired = |said: &String| said.starts_with("ExpiredToken");
+        let meaning = match status {
+            StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => Meaning::Denied,
+            _ if said.as_ref().is_some_and(said_expired) => Meaning::Denied,
+            StatusCode::NOT_FOUND | StatusCode::GONE => Meaning::Missing,
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => Meaning::Temporary,
+            _ if status.is_server_error() => Meaning::Temporary,
+            _ => Meaning::Lasting,
+        };
+        let problem = match said {
+            Some(said) => format!("{}, {said}", status.as_u16()),
+            None => status.to_string(),
+        };
+        Self { meaning, problem }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expired_token_is_denied_whatever_the_status_is() {
+        let said = Some("ExpiredToken: The provided token has expired".to_owned());
+        let found = Refusal::of(StatusCode::BAD_REQUEST, said);
+        assert_eq!(found.meaning, Meaning::Denied);
+        assert!(found.problem.starts_with("400, ExpiredToken"));
+    }
+
+    #[test]
+    fn the_status_decides_otherwise() {
+        for (status, meaning) in [
+            (401, Meaning::Denied),
+            (403, Meaning::Denied),
+            (404, Meaning::Missing),
+            (410, Meaning::Missing),
+            (408, Meaning::Temporary),
+            (429, Meaning::Temporary),
+            (503, Meaning::Temporary),
+            (400, Meaning::Lasting),
+        ] {
+            let status = StatusCode::from_u16(status).unwrap_or_default();
+            assert_eq!(Refusal::of(status, None).meaning, meaning, "{status}");
+        }
+    }
+}
