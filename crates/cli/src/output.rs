@@ -25,6 +25,30 @@ pub(crate) enum Format {
     Name,
 }
 
+/// The output format of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum TextFormat {
+    /// Human-readable text.
+    #[default]
+    Text,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+/// The output format of a table without other columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// Table.
+    #[default]
+    Table,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+}
+
 /// Writes a value as JSON or YAML.
 pub(crate) fn value(format: Format, value: &impl Serialize) -> Result<()> {
     let unreadable =

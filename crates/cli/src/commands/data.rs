@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::{
     config,
     error::{Error, Kind, Result},
-    output::{self, Format},
+    output::{self, Format, TableFormat},
     target::{ClusterArgs, Target},
     ui,
 };
@@ -40,7 +40,7 @@ enum Action {
     List {
         /// Output format
         #[arg(long, short, value_enum, default_value_t)]
-        output: ListFormat,
+        output: TableFormat,
         #[command(flatten)]
         cluster: ClusterArgs,
     },
@@ -63,18 +63,6 @@ enum Action {
         #[command(flatten)]
         cluster: ClusterArgs,
     },
-}
-
-/// Output formats of the list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-enum ListFormat {
-    /// A table.
-    #[default]
-    Table,
-    /// JSON.
-    Json,
-    /// YAML.
-    Yaml,
 }
 
 pub(crate) async fn data(args: DataArgs) -> Result<ExitCode> {
@@ -180,7 +168,7 @@ fn state(data: &KeptData, uses: &Uses) -> &'static str {
     }
 }
 
-fn list(cache: &DataCache, kept: &[KeptData], uses: &Uses, format: ListFormat) -> Result<()> {
+fn list(cache: &DataCache, kept: &[KeptData], uses: &Uses, format: TableFormat) -> Result<()> {
     let value = || {
         let data = kept.iter().map(|data| {
             json!({
@@ -195,9 +183,9 @@ fn list(cache: &DataCache, kept: &[KeptData], uses: &Uses, format: ListFormat) -
         json!({"data": data.collect::<Vec<Value>>(), "bytes": cache.bytes()})
     };
     match format {
-        ListFormat::Json => output::value(Format::Json, &value()),
-        ListFormat::Yaml => output::value(Format::Yaml, &value()),
-        ListFormat::Table => {
+        TableFormat::Json => output::value(Format::Json, &value()),
+        TableFormat::Yaml => output::value(Format::Yaml, &value()),
+        TableFormat::Table => {
             let now = Timestamp::now();
             let rows = kept.iter().map(|data| {
                 let used = Timestamp::try_from(data.used).unwrap_or(now);

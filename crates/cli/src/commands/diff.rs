@@ -15,7 +15,7 @@ use longshore::{
 use crate::{
     complete, config,
     error::Result,
-    output::{self, Format},
+    output::{self, Format, TextFormat},
     target::{self, ClusterArgs},
     ui,
 };
@@ -42,24 +42,12 @@ pub(crate) struct DiffArgs {
     no_code: bool,
     /// Output format
     #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
-    output: DiffFormat,
+    output: TextFormat,
     /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]
     cluster: ClusterArgs,
-}
-
-/// Output formats of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-enum DiffFormat {
-    /// Human-readable text.
-    #[default]
-    Text,
-    /// JSON.
-    Json,
-    /// YAML.
-    Yaml,
 }
 
 pub(crate) async fn diff(args: DiffArgs) -> Result<ExitCode> {
@@ -75,9 +63,9 @@ async fn query(cluster: &Cluster, args: &DiffArgs) -> Result<()> {
     let other = runs::find_made(cluster, namespace, &args.other).await?;
     let comparison = compare::compare(cluster, &one, &other).await?;
     match args.output {
-        DiffFormat::Text => print(&comparison, args.no_code),
-        DiffFormat::Json => output::value(Format::Json, &comparison)?,
-        DiffFormat::Yaml => output::value(Format::Yaml, &comparison)?,
+        TextFormat::Text => print(&comparison, args.no_code),
+        TextFormat::Json => output::value(Format::Json, &comparison)?,
+        TextFormat::Yaml => output::value(Format::Yaml, &comparison)?,
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use crate::{
     complete, config,
     error::{Error, Result},
     fetch_outputs::{self, Destination},
-    output::{self, Format},
+    output::{self, Format, TableFormat},
     place::Word,
     target::{self, ClusterArgs, Target},
     ui,
@@ -58,7 +58,7 @@ pub(crate) struct OutputsArgs {
     list: bool,
     /// Output format of the list; JSON and YAML imply --list
     #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
-    output: OutputsFormat,
+    output: TableFormat,
     /// Image of the pod that reads a claim [default: that of the run]; it needs a shell
     #[arg(long, value_name = "IMAGE")]
     reader_image: Option<String>,
@@ -67,18 +67,6 @@ pub(crate) struct OutputsArgs {
     namespace: Option<String>,
     #[command(flatten)]
     cluster: ClusterArgs,
-}
-
-/// Output formats of the list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-enum OutputsFormat {
-    /// Table.
-    #[default]
-    Table,
-    /// JSON.
-    Json,
-    /// YAML.
-    Yaml,
 }
 
 pub(crate) async fn outputs(args: OutputsArgs) -> Result<ExitCode> {
@@ -120,13 +108,13 @@ async fn show(target: &Target, args: &OutputsArgs, run: &str, choice: &TaskChoic
     let files =
         fetch_outputs::of_run(target, &found.run, &choice, args.reader_image.as_deref()).await?;
     match args.output {
-        OutputsFormat::Json => output::value(Format::Json, &value(&found.run, &files)),
-        OutputsFormat::Yaml => output::value(Format::Yaml, &value(&found.run, &files)),
-        OutputsFormat::Table if args.list => {
+        TableFormat::Json => output::value(Format::Json, &value(&found.run, &files)),
+        TableFormat::Yaml => output::value(Format::Yaml, &value(&found.run, &files)),
+        TableFormat::Table if args.list => {
             list(&files);
             Ok(())
         }
-        OutputsFormat::Table => {
+        TableFormat::Table => {
             let to = Destination::of(args.to.as_deref(), &found.run);
             fetch_outputs::fetch(&found.run, files, to, args.force).await
         }

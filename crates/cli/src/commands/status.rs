@@ -18,7 +18,7 @@ use crate::{
     embedded, env,
     error::{Error, Kind, Result, exit_code},
     hints,
-    output::{self, Format},
+    output::{self, Format, TableFormat},
     target::{Lifetime, age},
     ui,
     usage::CodeUsage,
@@ -38,19 +38,7 @@ pub(crate) struct StatusArgs {
     data_dir: Option<PathBuf>,
     /// Output format
     #[arg(long, short, value_enum, default_value_t)]
-    output: StatusFormat,
-}
-
-/// Output formats of the status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-enum StatusFormat {
-    /// Human-readable lines.
-    #[default]
-    Table,
-    /// JSON.
-    Json,
-    /// YAML.
-    Yaml,
+    output: TableFormat,
 }
 
 pub(crate) async fn status(args: StatusArgs) -> Result<ExitCode> {
@@ -66,12 +54,12 @@ pub(crate) async fn status(args: StatusArgs) -> Result<ExitCode> {
     let usage = tokio::task::spawn_blocking(move || CodeUsage::measure(&measured, ephemeral)).await;
     let usage = usage.map_err(|error| Error::from_source(Kind::Failed, &error))?;
     match args.output {
-        StatusFormat::Table => {
+        TableFormat::Table => {
             describe(&layout, seen);
             usage.describe();
         }
-        StatusFormat::Json => output::value(Format::Json, &value(&layout, seen, &usage))?,
-        StatusFormat::Yaml => output::value(Format::Yaml, &value(&layout, seen, &usage))?,
+        TableFormat::Json => output::value(Format::Json, &value(&layout, seen, &usage))?,
+        TableFormat::Yaml => output::value(Format::Yaml, &value(&layout, seen, &usage))?,
     }
     Ok(if state.is_some() {
         ExitCode::SUCCESS

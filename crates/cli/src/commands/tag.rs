@@ -15,7 +15,7 @@ use longshore::{
 use crate::{
     complete, config,
     error::Result,
-    output::{self, Format},
+    output::{self, Format, TextFormat},
     target::{self, ClusterArgs},
     ui,
 };
@@ -39,24 +39,12 @@ pub(crate) struct TagArgs {
     changes: Vec<TagChange>,
     /// Output format
     #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
-    output: TagFormat,
+    output: TextFormat,
     /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]
     cluster: ClusterArgs,
-}
-
-/// Output formats of tags.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-enum TagFormat {
-    /// One tag per line.
-    #[default]
-    Text,
-    /// JSON.
-    Json,
-    /// YAML.
-    Yaml,
 }
 
 pub(crate) async fn tag(args: TagArgs) -> Result<ExitCode> {
@@ -80,10 +68,10 @@ async fn change(cluster: &Cluster, args: &TagArgs) -> Result<()> {
         }
     }
     match args.output {
-        TagFormat::Text if tags.is_empty() => {
+        TextFormat::Text if tags.is_empty() => {
             ui::note(format!("The run {} has no tags.", found.run.name));
         }
-        TagFormat::Text => {
+        TextFormat::Text => {
             for (key, value) in &tags {
                 ui::line(match value.is_empty() {
                     true => key.clone(),
@@ -91,8 +79,8 @@ async fn change(cluster: &Cluster, args: &TagArgs) -> Result<()> {
                 });
             }
         }
-        TagFormat::Json => output::value(Format::Json, &tags)?,
-        TagFormat::Yaml => output::value(Format::Yaml, &tags)?,
+        TextFormat::Json => output::value(Format::Json, &tags)?,
+        TextFormat::Yaml => output::value(Format::Yaml, &tags)?,
     }
     Ok(())
 }

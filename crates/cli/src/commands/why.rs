@@ -17,7 +17,7 @@ use crate::{
     complete, config,
     error::{Error, Kind, Result, exit_code},
     hints,
-    output::{self, Format},
+    output::{self, Format, TextFormat},
     target::{self, ClusterArgs},
     ui,
 };
@@ -42,21 +42,9 @@ pub(crate) struct WhyArgs {
     namespace: Option<String>,
     /// Output format
     #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
-    output: WhyFormat,
+    output: TextFormat,
     #[command(flatten)]
     cluster: ClusterArgs,
-}
-
-/// Output formats of an explanation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-enum WhyFormat {
-    /// Human-readable text.
-    #[default]
-    Text,
-    /// JSON.
-    Json,
-    /// YAML.
-    Yaml,
 }
 
 pub(crate) async fn why(args: WhyArgs) -> Result<ExitCode> {
@@ -75,9 +63,9 @@ async fn ask(cluster: &Cluster, args: &WhyArgs) -> Result<ExitCode> {
         .iter_mut()
         .for_each(hints::in_explanation);
     match args.output {
-        WhyFormat::Text => show(&answer),
-        WhyFormat::Json => output::value(Format::Json, &answer)?,
-        WhyFormat::Yaml => output::value(Format::Yaml, &answer)?,
+        TextFormat::Text => show(&answer),
+        TextFormat::Json => output::value(Format::Json, &answer)?,
+        TextFormat::Yaml => output::value(Format::Yaml, &answer)?,
     }
     Ok(match answer.is_explained() {
         true => ExitCode::SUCCESS,
