@@ -9,7 +9,7 @@ use super::reason::words;
 /// The number of bytes of an error response to read.
 const LONGEST: usize = 64 * 1024;
 /// How long to read it. What has arrived until then is interpreted.
-const PATIENCE: Duration = Duration::from_secs(10);
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Refusal {
                 }
             }
         };
-        let _ = tokio::time::timeout(PATIENCE, reading).await;
+        let _ = tokio::time::timeout(READ_TIMEOUT, reading).await;
         Self::of(response.status(), words(&String::from_utf8_lossy(&body)))
     }
 
