@@ -56,6 +56,10 @@ pub trait RunPod {
     /// When the command, or the init container that failed, ended.
     #[must_use]
     fn finished_at(&self) -> Option<Timestamp>;
+
+    /// The number of earlier pods of its task that its Job has counted.
+    #[must_use]
+    fn counted_before(&self) -> u32;
 }
 
 impl RunPod for PodFacts {
@@ -120,6 +124,14 @@ impl RunPod for PodFacts {
                 let ended = status.state.terminated.as_ref()?;
                 (ended.exit_code != 0).then_some((status.name.as_str(), ended))
             })
+    }
+
+    fn counted_before(&self) -> u32 {
+        let counts = [names::FAILURES, names::DISRUPTIONS].map(|key| {
+            let text = self.metadata.annotations.get(key);
+            text.and_then(|text| text.parse::<u32>().ok()).unwrap_or(0)
+        });
+        counts.into_iter().fold(0, u32::saturating_add)
     }
 
     fn finished_at(&self) -> Option<Timestamp> {

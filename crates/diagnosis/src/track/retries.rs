@@ -8,7 +8,6 @@ use super::{Step, Track, finished};
 use crate::{
     evidence::{JobEvidence, RunPod as _},
     explain::{self, Cause},
-    names,
     outcome::Retry,
     role::RunRole,
 };
@@ -185,13 +184,7 @@ impl Track {
 /// How often the pod of a task was replaced. Pods that were deleted are counted by their
 /// successors.
 fn replaced(pods: &[&PodFacts]) -> u32 {
-    let counted = pods.iter().map(|pod| {
-        let counts = [names::FAILURES, names::DISRUPTIONS].map(|key| {
-            let text = pod.metadata.annotations.get(key);
-            text.and_then(|text| text.parse::<u32>().ok()).unwrap_or(0)
-        });
-        counts.into_iter().fold(0, u32::saturating_add)
-    });
+    let counted = pods.iter().map(|pod| pod.counted_before());
     let there = u32::try_from(pods.len().saturating_sub(1)).unwrap_or(u32::MAX);
     counted.fold(there, u32::max)
 }

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use longshore_client::{Cache, Change, Changes, Cluster, kinds};
 use longshore_diagnosis::{
-    evidence::JobEvidence,
+    evidence::{JobEvidence, RunPod as _},
     outcome::{Ending, Outcome},
     track::{Seen, Step, Track},
 };
@@ -33,6 +33,13 @@ const MANY_TASKS: u32 = 64;
 const EVALUATION_INTERVAL: Duration = Duration::from_millis(100);
 /// The interval of checks that depend on time.
 const TICK: Duration = Duration::from_millis(500);
+
+/// What orders the attempts of a task: the time of creation has whole seconds.
+fn begin(change: &Change<kinds::Pod>) -> (Option<Timestamp>, u32) {
+    let pod = change.item().typed::<PodFacts>().ok();
+    let order = |pod: PodFacts| (pod.metadata.creation_timestamp, pod.counted_before());
+    pod.map_or((None, 0), order)
+}
 
 async fn wait_until(time: Option<Instant>) {
     match time {
@@ -135,8 +142,13 @@ impl EventLoop {
         while let Some(change) = jobs.try_next() {
             self.see_job(&change).await?;
         }
+        let mut existing = Vec::new();
         while let Some(change) = pods.try_next() {
-            self.see_pod(&change).await?;
+            existing.push(change);
+        }
+        existing.sort_by_cached_key(begin);
+        for change in &existing {
+            self.see_pod(change).await?;
         }
         self.see(Seen::Synced).await?;
         let mut ticks = tokio::time::interval(TICK);

@@ -8,6 +8,7 @@ use tokio::{sync::watch, task::JoinSet};
 use super::{
     liveness::Source,
     reader::{Reader, ReaderContext},
+    turns::{self, Turns},
 };
 
 /// A container whose log is read.
@@ -37,6 +38,8 @@ pub(super) struct Logs {
     open: BTreeMap<(String, String), Source>,
     /// The last line of each log that was read, by pod.
     last_lines: BTreeMap<String, String>,
+    /// The attempts of each task's containers, one after the other.
+    turns: Turns<(Task, String)>,
     /// Notifies readers that their pod has ended.
     over: BTreeMap<String, watch::Sender<bool>>,
 }
@@ -48,6 +51,7 @@ impl Logs {
             readers: JoinSet::new(),
             open: BTreeMap::new(),
             last_lines: BTreeMap::new(),
+            turns: Turns::new(),
             over: BTreeMap::new(),
         }
     }
@@ -64,6 +68,7 @@ impl Logs {
             name,
             is_main,
         } = container;
+        let mut turn = self.turns.next((task.clone(), name.clone()));
         let reader = Reader {
             context,
             pod,
@@ -75,6 +80,7 @@ impl Logs {
         self.open
             .insert((uid.clone(), name.clone()), reader.source());
         self.readers.spawn(async move {
+            turn.begin(turns::LONGEST).await;
             LogEnd {
                 uid,
                 container: name,

@@ -11,6 +11,7 @@ mod outage;
 mod reader;
 mod recheck;
 mod stop;
+mod turns;
 
 use std::{sync::Arc, time::Duration};
 
