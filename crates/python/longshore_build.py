@@ -62,13 +62,8 @@ get_requires_for_build_editable = get_requires_for_build_wheel
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """Builds the wheel in `wheel_directory`, and returns its file name."""
-    arguments = maturin.get_maturin_pep517_args(config_settings)
-    if "--compression-level" not in arguments:
-        # A few seconds of the build for a wheel that is a megabyte smaller.
-        arguments = [*arguments, "--compression-level", "9"]
-    settings = {**(config_settings or {}), "maturin.build-args": arguments}
     with _data(program=True):
-        return maturin.build_wheel(wheel_directory, settings, metadata_directory)
+        return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):

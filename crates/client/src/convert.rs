@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::{
     cluster::{Cluster, Connection},
-    data::{self, Snapshot},
     error::{Error, Result},
     item::Item,
     kind::{Any, Kind, KindOf, Object},
     list::List,
     view::View,
 };
+use longshore_snapshots::Snapshot;
 
 impl<K: Object, C: Connection> Item<K, C> {
     /// The same item without the type of its kind.
@@ -123,7 +123,7 @@ impl<K: Object> View<K> {
             expected.gvk.kind = self.kind().list_kind();
             check_kind(&expected, &found)?;
         }
-        let body = data::list(&text(list), "the list")?;
+        let body = longshore_snapshots::list(&text(list), "the list")?;
         let wrapped = body.items.into_iter().map(Arc::new);
         Ok(List {
             items: wrapped.map(|snapshot| self.wrap(snapshot)).collect(),

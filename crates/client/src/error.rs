@@ -167,6 +167,15 @@ fn last_seen(last: &str) -> String {
 /// assert_eq!(error.retry_after(), Some(Duration::from_secs(90)));
 /// # Ok(()) });
 /// ```
+impl From<longshore_snapshots::Unreadable> for Error {
+    fn from(error: longshore_snapshots::Unreadable) -> Self {
+        Self::Decode {
+            what: error.what,
+            problem: error.problem,
+        }
+    }
+}
+
 impl Error {
     pub(crate) fn from_status(request: String, status: Status) -> Self {
         let status = Box::new(status);

@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::{
     cluster::{Cluster, Connection},
-    data::Snapshot,
     error::{Error, Result},
     kind::{KindOf, Object},
 };
+use longshore_snapshots::Snapshot;
 
 /// An immutable snapshot of one version of an object. Cheap to clone. The text is a slice of
 /// the response, and parts are parsed when they are read.
@@ -113,7 +113,7 @@ impl<K: Object, C: Connection> Item<K, C> {
     /// # Errors
     /// [`Error::Decode`] contains the item, the problem and its position.
     pub fn check(&self) -> Result<()> {
-        self.snapshot.check(|| self.described())
+        Ok(self.snapshot.check(|| self.described())?)
     }
 
     /// The object's name; empty if the text cannot be read.
@@ -152,7 +152,7 @@ impl<K: Object, C: Connection> Item<K, C> {
     /// # Errors
     /// [`Error::Decode`] if a part does not conform to the API.
     pub fn checked_meta(&self) -> Result<ObjectMeta> {
-        self.snapshot.checked_meta(|| self.described())
+        Ok(self.snapshot.checked_meta(|| self.described())?)
     }
 
     /// The object's JSON text as the server sent it. Items of lists may lack `apiVersion` and

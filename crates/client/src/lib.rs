@@ -35,7 +35,6 @@ mod cache;
 mod cluster;
 mod convert;
 mod custom;
-mod data;
 mod discovery;
 mod dynamic;
 mod election;

@@ -201,16 +201,13 @@ impl Engine {
         reviewer: &impl Reviewer,
     ) -> Result<Deleted, Error> {
         let view = self.view(&request.target.kind)?;
-        let dry_run = request.options.dry_run;
-        let deleted = self
+        let (dry_run, target) = (request.options.dry_run, request.target.clone());
+        let begun = self
             .write_reviewed(dry_run, request, reviewer, |tx, request: Delete| {
                 machine::delete(tx, &request.target, &request.options)
             })
             .await?;
-        Ok(match deleted {
-            Deleted::Gone(object) => Deleted::Gone(view.present(&object)),
-            Deleted::Pending(object) => Deleted::Pending(view.present(&object)),
-        })
+        self.end_delete(&view, target, begun, dry_run).await
     }
 
     /// As [`Engine::delete_collection`], with a reviewer of each delete.

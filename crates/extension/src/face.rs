@@ -1,6 +1,8 @@
 //! The two ways to wait for results: calls that block, and awaitables of asyncio. Both run
 //! the same futures on the same threads.
 
+use std::pin::Pin;
+
 use longshore::blocking::shared_runtime;
 use pyo3::{exceptions::PyStopIteration, prelude::*};
 use pyo3_async_runtimes::tokio::{future_into_py, init_with_runtime};
@@ -33,16 +35,17 @@ impl Face {
             let result = wait(py, future)?;
             return Ok(convert(py, result)?.into_bound(py));
         }
-        check_process(py)?;
-        // It fails if it was initialized before.
-        let _ = init_with_runtime(shared_runtime().map_err(raise(py))?);
-        future_into_py(py, async move {
-            let result = future.await;
-            Python::attach(|py| match result {
-                Ok(result) => convert(py, result),
-                Err(error) => Err(raised(py, error.into())),
-            })
-        })
+        let work = Box::pin(async move {
+            let made: Made = match future.await {
+                Ok(result) => Box::new(move |py| convert(py, result)),
+                Err(error) => {
+                    let failure = error.into();
+                    Box::new(move |py| Err(raised(py, failure)))
+                }
+            };
+            made
+        });
+        awaitable(py, work)
     }
 
     /// As [`Face::run`], for a future without a result.
@@ -66,6 +69,23 @@ impl Face {
         let message = format!("this is an object of {found}: use {instead}");
         Err(pyo3::exceptions::PyTypeError::new_err(message))
     }
+}
+
+/// Makes the Python object of a result.
+type Made = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+
+/// Runs work on the shared runtime. Not generic: the code of the runtime is compiled once.
+fn awaitable(
+    py: Python<'_>,
+    work: Pin<Box<dyn Future<Output = Made> + Send>>,
+) -> PyResult<Bound<'_, PyAny>> {
+    check_process(py)?;
+    // It fails if it was initialized before.
+    let _ = init_with_runtime(shared_runtime().map_err(raise(py))?);
+    future_into_py(py, async move {
+        let made = work.await;
+        Python::attach(made)
+    })
 }
 
 /// An awaitable whose value is there: nothing has to be scheduled for it.

@@ -1,7 +1,12 @@
 //! Waits for asynchronous work. It releases the interpreter's lock and checks for signals
 //! such as Ctrl-C.
 
-use std::{pin::pin, process, sync::OnceLock, time::Duration};
+use std::{
+    pin::{Pin, pin},
+    process,
+    sync::OnceLock,
+    time::Duration,
+};
 
 use longshore::{Error, blocking::wait_for};
 use pyo3::prelude::*;
@@ -39,15 +44,28 @@ pub(crate) fn wait<T: Send, E: Into<Failure> + Send>(
     py: Python<'_>,
     future: impl Future<Output = Result<T, E>> + Send,
 ) -> PyResult<T> {
+    let mut result = None;
+    complete(py, pin!(async { result = Some(future.await) }))?;
+    match result {
+        Some(Ok(value)) => Ok(value),
+        Some(Err(error)) => Err(raised(py, error.into())),
+        None => Err(raised(py, Error::Closed.into())),
+    }
+}
+
+/// Polls a future to its end. Not generic: the code of the runtime is compiled once.
+fn complete(
+    py: Python<'_>,
+    mut future: Pin<&mut (dyn Future<Output = ()> + Send)>,
+) -> PyResult<()> {
     check_process(py)?;
-    let mut future = pin!(future);
     loop {
         let slice = py.detach(|| {
-            wait_for(async { Ok::<_, Error>(timeout(SLICE, future.as_mut()).await.ok()) })
+            wait_for(async { Ok::<_, Error>(timeout(SLICE, future.as_mut()).await.is_ok()) })
         });
         match slice {
-            Ok(Some(result)) => return result.map_err(|error| raised(py, error.into())),
-            Ok(None) => py.check_signals()?,
+            Ok(true) => return Ok(()),
+            Ok(false) => py.check_signals()?,
             Err(error) => return Err(raised(py, error.into())),
         }
     }

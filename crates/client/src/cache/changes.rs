@@ -11,11 +11,11 @@ use tokio_util::sync::DropGuard;
 use super::table::{self, Table};
 use crate::{
     cluster::{Cluster, Connection},
-    data::Snapshot,
     item::Item,
     kind::{KindOf, Object},
     locks::Mutex,
 };
+use longshore_snapshots::Snapshot;
 
 /// A change of a [`Cache`](crate::Cache).
 #[derive(Debug, Clone)]

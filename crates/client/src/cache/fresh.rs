@@ -6,12 +6,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::store::Store;
 use crate::{
-    data::Snapshot,
     error::{Error, Result},
     kind::Object,
     view::View,
     watch::{Filled, Keep, Session, Step, fill},
 };
+use longshore_snapshots::Snapshot;
 
 /// The current state of all objects, each with a buffer of its own.
 pub(super) async fn first<K: Object>(view: &View<K>) -> Result<Filled> {
@@ -22,7 +22,8 @@ pub(super) async fn first<K: Object>(view: &View<K>) -> Result<Filled> {
 
 /// An object that cannot be parsed has no name to store it under.
 fn check(snapshots: &[Arc<Snapshot>]) -> Result<()> {
-    snapshots.iter().try_for_each(|one| one.check_readable())
+    snapshots.iter().try_for_each(|one| one.check_readable())?;
+    Ok(())
 }
 
 /// Follows the watch until the cache is dropped or the cluster is closed.

@@ -7,10 +7,10 @@ use longshore_model::LabelSelector;
 use super::table::Table;
 use crate::{
     cluster::{Cluster, Connection},
-    data::Snapshot,
     item::Item,
     kind::{KindOf, Object},
 };
+use longshore_snapshots::Snapshot;
 
 /// The contents of a [`Cache`](crate::Cache) at one time. Cheap to create and to clone. It
 /// keeps the objects that have changed since in memory.

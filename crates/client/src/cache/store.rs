@@ -9,7 +9,8 @@ use super::{
     changes::{SnapshotChange, Subscriber, Subscribers},
     table::{self, Table},
 };
-use crate::{data::Snapshot, locks::Mutex};
+use crate::locks::Mutex;
+use longshore_snapshots::Snapshot;
 
 pub(super) struct Store {
     /// The contents that readers see.

@@ -11,7 +11,7 @@ use std::{
 use imbl::{OrdMap, OrdSet};
 use longshore_model::LabelSelector;
 
-use crate::data::Snapshot;
+use longshore_snapshots::Snapshot;
 
 /// Namespace and name, in this order, separated by a byte that no name contains. Shared by
 /// the map and the index.

@@ -7,7 +7,8 @@ use kube_client::client::Body;
 use longshore_model::{Status, StatusReason};
 
 use super::{body, call::Call, retry};
-use crate::{data::describe_web_page, error::Error};
+use crate::error::Error;
+use longshore_snapshots::describe_web_page;
 
 /// The maximum number of characters of a response body that an error quotes.
 const MAX_QUOTED_CHARS: usize = 300;

@@ -4,14 +4,16 @@ use http::{HeaderMap, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 
 use super::call::Call;
-use crate::{data::unreadable, error::Result};
+use crate::error::Result;
+use longshore_snapshots::unreadable;
 
 /// Parses the JSON body of the response to `call`.
 ///
 /// # Errors
 /// [`Error::Decode`](crate::Error::Decode) names the request.
 pub(crate) fn parse<T: DeserializeOwned>(call: &Call, body: &[u8]) -> Result<T> {
-    serde_json::from_slice(body).map_err(|error| unreadable(&call.response_name(), body, error))
+    let parsed = serde_json::from_slice(body);
+    Ok(parsed.map_err(|error| unreadable(&call.response_name(), body, error))?)
 }
 
 /// Whether the headers of a response declare a web page.

@@ -9,10 +9,8 @@ use http_body_util::BodyExt;
 use kube_client::client::Body;
 
 use super::{Transport, call::Call, response};
-use crate::{
-    data::WEB_PAGE,
-    error::{Error, Result},
-};
+use crate::error::{Error, Result};
+use longshore_snapshots::WEB_PAGE;
 
 /// The maximum length of a line, in bytes. API servers send no lines of this length.
 const MAX_LINE_BYTES: usize = 256 << 20;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::View;
-use crate::{data::Snapshot, error::Result, item::Item, kind::Object, transport::Call};
+use crate::{error::Result, item::Item, kind::Object, transport::Call};
+use longshore_snapshots::Snapshot;
 
 impl<K: Object> View<K> {
     pub(super) fn item(&self, body: &bytes::Bytes, request: &str) -> Result<Item<K>> {

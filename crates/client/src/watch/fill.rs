@@ -9,12 +9,12 @@ use std::{sync::Arc, time::Duration};
 
 use super::request::request;
 use crate::{
-    data::{self, Snapshot},
     error::{Error, Result},
     kind::Object,
     transport::Lines,
     view::{View, read_consistent},
 };
+use longshore_snapshots::Snapshot;
 
 /// A server that sends a watch list pauses for less than this time, and no longer than a
 /// watch may be silent.
@@ -109,7 +109,7 @@ async fn by_watch<K: Object>(view: &View<K>, keep: Keep) -> Result<Outcome> {
             // changes.
             Err(_) => return Ok(Outcome::Refused),
         };
-        let Ok((kind, object)) = data::watch_line(&line, EVENT) else {
+        let Ok((kind, object)) = longshore_snapshots::watch_line(&line, EVENT) else {
             return Ok(Outcome::Broken);
         };
         let snapshot = Snapshot::parse_part(&object, EVENT)

@@ -16,7 +16,6 @@ use futures::{Stream, StreamExt, stream::BoxStream};
 use longshore_model::FieldSelector;
 
 use crate::{
-    data::Snapshot,
     error::{Error, Result},
     item::Item,
     kind::Object,
@@ -26,6 +25,7 @@ use crate::{
 };
 pub use event::WatchEvent;
 pub(crate) use fill::{Filled, Keep, fill};
+use longshore_snapshots::Snapshot;
 pub(crate) use session::{Session, Step};
 
 /// Changes to the objects of a view, in order, without duplicates or gaps.

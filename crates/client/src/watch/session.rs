@@ -11,12 +11,12 @@ use super::{
     request::request,
 };
 use crate::{
-    data::{self, Snapshot},
     error::{Error, Result},
     kind::Object,
     transport::{self, Lines},
     view::View,
 };
+use longshore_snapshots::Snapshot;
 
 /// The maximum number of malformed lines in a row, each on a new connection.
 const MALFORMED: u32 = 3;
@@ -170,7 +170,7 @@ impl<K: Object> Session<K> {
     }
 
     fn event(&mut self, line: &Bytes) -> Result<Option<Step>> {
-        let (kind, object) = data::watch_line(line, EVENT)?;
+        let (kind, object) = longshore_snapshots::watch_line(line, EVENT)?;
         if kind == "ERROR" {
             let status: Status = serde_json::from_slice(&object)
                 .map_err(|error| Error::decode("an error event of a watch", error))?;

@@ -48,8 +48,9 @@ pub(super) fn merge(role: &RoleSpec, mut planned: Job) -> Result<Job, PlanError>
         return Err(wrong(unknown.join(", ")));
     }
     field_types::check(root, &mut merged).map_err(wrong)?;
+    // From text, as the client does: the code that parses a Job is compiled once.
     let mut merged: Job =
-        serde_json::from_value(merged).map_err(|error| wrong(error.to_string()))?;
+        serde_json::from_str(&merged.to_string()).map_err(|error| wrong(error.to_string()))?;
     check_run(&mut merged, &ours).map_err(wrong)?;
     Ok(merged)
 }

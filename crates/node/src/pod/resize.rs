@@ -110,7 +110,7 @@ impl Allocation {
             "overhead": overhead,
         });
         // The API server has validated the quantities.
-        serde_json::from_value(spec).unwrap_or_default()
+        serde_json::from_str(&spec.to_string()).unwrap_or_default()
     }
 }
 

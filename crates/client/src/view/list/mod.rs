@@ -6,7 +6,7 @@ use futures::{Stream, StreamExt, stream};
 use serde::{Deserialize, de::IgnoredAny};
 
 use super::View;
-use crate::{data, error::Result, item::Item, kind::Object, list::List, transport::Call};
+use crate::{error::Result, item::Item, kind::Object, list::List, transport::Call};
 use pages::Pages;
 pub(crate) use pages::read_consistent;
 
@@ -143,7 +143,7 @@ impl<K: Object> View<K> {
     pub(crate) async fn version(&self) -> Result<String> {
         let call = self.selection()?.with("limit", "1");
         let body = self.cluster().bytes(&call).await?;
-        data::list(&body, &call.response_name()).map(|list| list.version)
+        Ok(longshore_snapshots::list(&body, &call.response_name())?.version)
     }
 
     /// Reads all objects page by page, with the next page requested ahead. See

@@ -11,7 +11,6 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{super::View, Expired, Paging};
 use crate::{
-    data,
     error::{Error, Result},
     item::Item,
     kind::Object,
@@ -136,7 +135,7 @@ impl<K: Object> Pages<K> {
             call = call.with("limit", self.paging.limit.to_string());
         }
         let look = |begin: &[u8]| {
-            let next = data::cursor_ahead(begin);
+            let next = longshore_snapshots::cursor_ahead(begin);
             let more = next.is_none() && begin.len() < HEAD;
             ahead.send(next.filter(|next| next != cursor));
             more
@@ -146,7 +145,7 @@ impl<K: Object> Pages<K> {
         let body = view.cluster().bytes_with(&call, expected, look).await?;
         self.latest.store(body.len(), Relaxed);
         let what = call.response_name();
-        let list = data::list(&body, &what)?;
+        let list = longshore_snapshots::list(&body, &what)?;
         if !list.cursor.is_empty() && list.cursor == cursor {
             return Err(Error::decode(what, "it leads to the same page again"));
         }

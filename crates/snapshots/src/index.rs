@@ -4,15 +4,15 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::{
+use crate::unreadable::Unreadable;
+use crate::{
     json::{Scanner, SyntaxError},
     web_page::unreadable,
 };
-use crate::error::{Error, Result};
 
 /// A string value in the text of an object or a list.
 #[derive(Debug, Clone, Default)]
-pub(super) enum Text {
+pub(crate) enum Text {
     #[default]
     Absent,
     /// The start and the end of its bytes, without the quotes.
@@ -27,7 +27,7 @@ impl Text {
     }
 
     /// Returns the string. `within` is the text that was indexed.
-    pub(super) fn get<'a>(&'a self, within: &'a [u8]) -> Option<&'a str> {
+    pub(crate) fn get<'a>(&'a self, within: &'a [u8]) -> Option<&'a str> {
         match self {
             Self::Absent => None,
             Self::At(start, end) => {
@@ -40,7 +40,7 @@ impl Text {
 
 /// The start and the end of a value in an object's text; empty if the value is absent.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Span(u32, u32);
+pub(crate) struct Span(u32, u32);
 
 impl Span {
     fn new(range: Range<usize>, base: usize) -> Self {
@@ -52,11 +52,11 @@ impl Span {
         self.1 > self.0
     }
 
-    pub(super) fn start(self) -> usize {
+    pub(crate) fn start(self) -> usize {
         self.0 as usize
     }
 
-    pub(super) fn get<'a>(&self, within: &'a [u8]) -> Option<&'a [u8]> {
+    pub(crate) fn get<'a>(&self, within: &'a [u8]) -> Option<&'a [u8]> {
         within
             .get(self.0 as usize..self.1 as usize)
             .filter(|part| !part.is_empty())
@@ -65,16 +65,16 @@ impl Span {
 
 /// The positions of an object's most used parts in its text.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Index {
-    pub(super) name: Text,
-    pub(super) namespace: Text,
-    pub(super) uid: Text,
-    pub(super) version: Text,
-    pub(super) metadata: Span,
-    pub(super) spec: Span,
-    pub(super) status: Span,
-    pub(super) api_version: Text,
-    pub(super) kind: Text,
+pub(crate) struct Index {
+    pub(crate) name: Text,
+    pub(crate) namespace: Text,
+    pub(crate) uid: Text,
+    pub(crate) version: Text,
+    pub(crate) metadata: Span,
+    pub(crate) spec: Span,
+    pub(crate) status: Span,
+    pub(crate) api_version: Text,
+    pub(crate) kind: Text,
 }
 
 impl Index {
@@ -106,7 +106,7 @@ impl Index {
 const MAX_BYTES: usize = u32::MAX as usize;
 
 /// Takes a string or `null`. Positions in the result are relative to `base`.
-pub(super) fn text(
+pub(crate) fn text(
     scanner: &mut Scanner<'_>,
     whole: &[u8],
     base: usize,
@@ -133,7 +133,7 @@ pub(super) fn text(
 
 /// Indexes the object at the scanner's position. If `LAZY`, does not check nested objects and
 /// arrays.
-pub(super) fn index<const LAZY: bool>(
+pub(crate) fn index<const LAZY: bool>(
     scanner: &mut Scanner<'_>,
     whole: &[u8],
 ) -> Result<(Range<usize>, Index), SyntaxError> {
@@ -187,25 +187,25 @@ pub(super) fn index<const LAZY: bool>(
 }
 
 /// Checks the size of a text.
-pub(super) fn check(body: &[u8], what: &str) -> Result<()> {
+pub(crate) fn check(body: &[u8], what: &str) -> Result<(), Unreadable> {
     if body.len() > MAX_BYTES {
-        return Err(Error::decode(what, "it is larger than 4 GiB"));
+        return Err(Unreadable::new(what, "it is larger than 4 GiB"));
     }
     Ok(())
 }
 
 /// Reads an object and checks all of it. `what` names it in errors.
-pub(super) fn object(body: &Bytes, what: &str) -> Result<(Bytes, Index)> {
-    std::str::from_utf8(body).map_err(|error| Error::decode(what, error))?;
+pub(crate) fn object(body: &Bytes, what: &str) -> Result<(Bytes, Index), Unreadable> {
+    std::str::from_utf8(body).map_err(|error| Unreadable::new(what, error))?;
     one::<false>(body, what)
 }
 
 /// Reads an object that is part of a response. Nested values are checked when they are read.
-pub(super) fn part(body: &Bytes, what: &str) -> Result<(Bytes, Index)> {
+pub(crate) fn part(body: &Bytes, what: &str) -> Result<(Bytes, Index), Unreadable> {
     one::<true>(body, what)
 }
 
-fn one<const LAZY: bool>(body: &Bytes, what: &str) -> Result<(Bytes, Index)> {
+fn one<const LAZY: bool>(body: &Bytes, what: &str) -> Result<(Bytes, Index), Unreadable> {
     check(body, what)?;
     let mut scanner = Scanner::new(body);
     let (range, index) = index::<LAZY>(&mut scanner, body)

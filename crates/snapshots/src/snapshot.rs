@@ -10,25 +10,25 @@ use bytes::Bytes;
 use longshore_model::ObjectMeta;
 use serde::de::DeserializeOwned;
 
-use super::{
+use crate::unreadable::Unreadable;
+use crate::{
     index::{self, Index},
     json::{self, Scanner},
     managed_fields::without_managed_fields,
 };
-use crate::error::{Error, Result};
 
 /// One version of an object.
-pub(crate) struct Snapshot {
+pub struct Snapshot {
     /// The JSON text, usually a slice of a response.
     bytes: Bytes,
     index: Index,
     meta: OnceLock<Box<ObjectMeta>>,
     /// Why the text cannot be read. The index is empty then.
-    error: Option<Box<Error>>,
+    error: Option<Box<Unreadable>>,
 }
 
 impl Snapshot {
-    pub(super) fn new((bytes, index): (Bytes, Index)) -> Self {
+    pub(crate) fn new((bytes, index): (Bytes, Index)) -> Self {
         Self {
             bytes,
             index,
@@ -38,7 +38,8 @@ impl Snapshot {
     }
 
     /// An object that cannot be read, with the error that each access returns.
-    pub(crate) fn unreadable(bytes: Bytes, error: Error) -> Self {
+    #[must_use]
+    pub fn unreadable(bytes: Bytes, error: Unreadable) -> Self {
         Self {
             error: Some(Box::new(error)),
             ..Self::new((bytes, Index::default()))
@@ -46,18 +47,25 @@ impl Snapshot {
     }
 
     /// Reads one object and checks all of it. `what` names it in errors.
-    pub(crate) fn parse(body: &Bytes, what: &str) -> Result<Self> {
+    ///
+    /// # Errors
+    /// The text is not a JSON object, or a field of the index is malformed.
+    pub fn parse(body: &Bytes, what: &str) -> Result<Self, Unreadable> {
         index::object(body, what).map(Self::new)
     }
 
     /// Reads an object that is part of a response. Nested values are checked when they are
     /// read. `what` names the object in errors.
-    pub(crate) fn parse_part(body: &Bytes, what: &str) -> Result<Self> {
+    ///
+    /// # Errors
+    /// As [`Snapshot::parse`].
+    pub fn parse_part(body: &Bytes, what: &str) -> Result<Self, Unreadable> {
         index::part(body, what).map(Self::new)
     }
 
     /// Copies the snapshot and its text, so that it does not keep the response in memory.
-    pub(crate) fn detached(&self) -> Self {
+    #[must_use]
+    pub fn detached(&self) -> Self {
         Self {
             bytes: Bytes::copy_from_slice(&self.bytes),
             index: self.index.clone(),
@@ -67,7 +75,8 @@ impl Snapshot {
     }
 
     /// As [`Snapshot::detached`], but without `managedFields`. For snapshots that are kept.
-    pub(crate) fn compact(&self) -> Arc<Self> {
+    #[must_use]
+    pub fn compact(&self) -> Arc<Self> {
         if self.error.is_some() {
             return Arc::new(self.detached());
         }
@@ -77,8 +86,11 @@ impl Snapshot {
         Arc::new(compact.unwrap_or_else(|error| Self::unreadable(bytes, error)))
     }
 
-    /// Returns the error of a snapshot whose text cannot be read.
-    pub(crate) fn check_readable(&self) -> Result<()> {
+    /// Checks that the text could be read.
+    ///
+    /// # Errors
+    /// The error of [`Snapshot::unreadable`].
+    pub fn check_readable(&self) -> Result<(), Unreadable> {
         match &self.error {
             None => Ok(()),
             Some(error) => Err((**error).clone()),
@@ -86,39 +98,52 @@ impl Snapshot {
     }
 
     /// Checks that all of the text is valid JSON. `described` names the object in errors.
-    pub(crate) fn check(&self, described: impl Fn() -> String) -> Result<()> {
+    ///
+    /// # Errors
+    /// The problem and its position.
+    pub fn check(&self, described: impl Fn() -> String) -> Result<(), Unreadable> {
         self.check_readable()?;
-        std::str::from_utf8(&self.bytes).map_err(|error| Error::decode(described(), error))?;
+        std::str::from_utf8(&self.bytes).map_err(|error| Unreadable::new(described(), error))?;
         let mut scanner = Scanner::new(&self.bytes);
         scanner
             .value()
             .map(drop)
-            .map_err(|error| Error::decode(described(), error))
+            .map_err(|error| Unreadable::new(described(), error))
     }
 
-    pub(crate) fn bytes(&self) -> &Bytes {
+    /// The JSON text.
+    #[must_use]
+    pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    pub(crate) fn name(&self) -> &str {
+    /// The name; empty if the text cannot be read.
+    #[must_use]
+    pub fn name(&self) -> &str {
         self.index.name.get(&self.bytes).unwrap_or_default()
     }
 
-    pub(crate) fn namespace(&self) -> Option<&str> {
+    /// The namespace of a namespaced object.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
         let namespace = self.index.namespace.get(&self.bytes);
         namespace.filter(|text| !text.is_empty())
     }
 
-    pub(crate) fn uid(&self) -> &str {
+    /// The UID; empty if it is absent.
+    #[must_use]
+    pub fn uid(&self) -> &str {
         self.index.uid.get(&self.bytes).unwrap_or_default()
     }
 
-    pub(crate) fn version(&self) -> &str {
+    /// The resource version; empty if it is absent.
+    #[must_use]
+    pub fn version(&self) -> &str {
         self.index.version.get(&self.bytes).unwrap_or_default()
     }
 
     /// The metadata, parsed at the first call. If they are invalid, only their valid parts.
-    pub(crate) fn meta(&self, described: impl Fn() -> String) -> &ObjectMeta {
+    pub fn meta(&self, described: impl Fn() -> String) -> &ObjectMeta {
         self.meta.get_or_init(|| {
             let meta = self.checked_meta(described).unwrap_or_else(|error| {
                 tracing::warn!(%error, "invalid parts of the metadata are ignored");
@@ -128,11 +153,15 @@ impl Snapshot {
         })
     }
 
-    pub(crate) fn checked_meta(&self, described: impl Fn() -> String) -> Result<ObjectMeta> {
+    /// Parses the metadata.
+    ///
+    /// # Errors
+    /// A part of them does not conform to the API.
+    pub fn checked_meta(&self, described: impl Fn() -> String) -> Result<ObjectMeta, Unreadable> {
         self.check_readable()?;
         let text = self.index.metadata.get(&self.bytes).unwrap_or(b"{}");
         serde_json::from_slice(text)
-            .map_err(|error| Error::decode(format!("the metadata of {}", described()), error))
+            .map_err(|error| Unreadable::new(format!("the metadata of {}", described()), error))
     }
 
     fn lenient_meta(&self) -> ObjectMeta {
@@ -154,19 +183,24 @@ impl Snapshot {
     }
 
     /// The JSON text of the labels; empty if there are none.
-    pub(crate) fn labels_text(&self) -> &[u8] {
+    #[must_use]
+    pub fn labels_text(&self) -> &[u8] {
         let text = self.part(&["metadata", "labels"]);
         text.ok().flatten().unwrap_or_default()
     }
 
     /// Parses the labels at each call. Invalid labels are ignored.
-    pub(crate) fn labels(&self) -> BTreeMap<String, String> {
+    #[must_use]
+    pub fn labels(&self) -> BTreeMap<String, String> {
         serde_json::from_slice(self.labels_text()).unwrap_or_default()
     }
 
     /// Returns the text of the value at `path`, `None` if it is absent or `null`. If a key
     /// occurs twice, which API servers do not send, the first one is used.
-    pub(crate) fn part(&self, path: &[&str]) -> Result<Option<&[u8]>, json::SyntaxError> {
+    ///
+    /// # Errors
+    /// The text before the value is not valid JSON.
+    pub fn part(&self, path: &[&str]) -> Result<Option<&[u8]>, json::SyntaxError> {
         let span = match path.first() {
             Some(&"metadata") => self.index.metadata,
             Some(&"spec") => self.index.spec,

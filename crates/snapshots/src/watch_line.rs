@@ -2,16 +2,19 @@
 
 use bytes::Bytes;
 
-use super::{
+use crate::unreadable::Unreadable;
+use crate::{
     index::{Text, check, text},
     json::Scanner,
     web_page::unreadable,
 };
-use crate::error::{Error, Result};
 
 /// Reads a line of a watch. Returns the type of the event and the text of its object, which
 /// is not checked. `what` names the event in errors.
-pub(crate) fn watch_line<'a>(line: &'a Bytes, what: &str) -> Result<(&'a str, Bytes)> {
+///
+/// # Errors
+/// The line is not a JSON object with both fields.
+pub fn watch_line<'a>(line: &'a Bytes, what: &str) -> Result<(&'a str, Bytes), Unreadable> {
     check(line, what)?;
     let mut scanner = Scanner::new(line);
     let (mut kind, mut object) = (Text::Absent, None);
@@ -33,6 +36,6 @@ pub(crate) fn watch_line<'a>(line: &'a Bytes, what: &str) -> Result<(&'a str, By
             let kind = std::str::from_utf8(&line[start as usize..end as usize]).unwrap_or_default();
             Ok((kind, line.slice(object)))
         }
-        _ => Err(Error::decode(what, "expected the fields type and object")),
+        _ => Err(Unreadable::new(what, "expected the fields type and object")),
     }
 }

@@ -1,28 +1,28 @@
 //! Errors for response bodies that are not valid JSON. Web pages, for example of a login
 //! page, are recognized.
 
-use crate::error::Error;
+use crate::unreadable::Unreadable;
 
 /// The message for a web page.
-pub(crate) const WEB_PAGE: &str = "received a web page instead of a Kubernetes response: check \
+pub const WEB_PAGE: &str = "received a web page instead of a Kubernetes response: check \
      for a proxy or a login page in between";
 /// The maximum length of the text of a web page that an error quotes, in bytes.
 const MAX_QUOTED_BYTES: usize = 200;
 
 /// Returns the error for an unreadable body. If the body is empty or a web page, the message
 /// says so instead of the `problem`.
-pub(crate) fn unreadable(what: &str, body: &[u8], problem: impl std::fmt::Display) -> Error {
+pub fn unreadable(what: &str, body: &[u8], problem: impl std::fmt::Display) -> Unreadable {
     if body.trim_ascii().is_empty() {
-        return Error::decode(what, "it is empty");
+        return Unreadable::new(what, "it is empty");
     }
     match describe_web_page(body) {
-        Some(description) => Error::decode(what, description),
-        None => Error::decode(what, problem),
+        Some(description) => Unreadable::new(what, description),
+        None => Unreadable::new(what, problem),
     }
 }
 
 /// Returns the message for a body that is a web page, with the beginning of its text.
-pub(crate) fn describe_web_page(body: &[u8]) -> Option<String> {
+pub fn describe_web_page(body: &[u8]) -> Option<String> {
     let is_page = body.trim_ascii_start().starts_with(b"<");
     is_page.then(|| {
         let text = text(&String::from_utf8_lossy(body));

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// A syntax error and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SyntaxError {
+pub struct SyntaxError {
     at: usize,
     problem: &'static str,
 }

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 
-use super::{index::Index, json::Scanner};
+use crate::{index::Index, json::Scanner};
 
 /// Copies an object's text without `metadata.managedFields`.
-pub(super) fn without_managed_fields(text: &Bytes, index: &Index) -> Bytes {
+pub(crate) fn without_managed_fields(text: &Bytes, index: &Index) -> Bytes {
     let Some(metadata) = index.metadata.get(text) else {
         return Bytes::copy_from_slice(text);
     };

@@ -2,22 +2,23 @@
 
 use bytes::Bytes;
 
-use super::{
+use crate::unreadable::Unreadable;
+use crate::{
     index::{check, index, text},
     json::{Scanner, SyntaxError},
     snapshot::Snapshot,
     web_page::unreadable,
 };
-use crate::error::{Error, Result};
 
 /// A list response.
 #[derive(Default)]
-pub(crate) struct ListBody {
-    pub(crate) items: Vec<Snapshot>,
+pub struct ListBody {
+    /// The items, in their order.
+    pub items: Vec<Snapshot>,
     /// The `resourceVersion` of the list.
-    pub(crate) version: String,
+    pub version: String,
     /// The `continue` token; empty on the last page.
-    pub(crate) cursor: String,
+    pub cursor: String,
 }
 
 /// Reads a list. Each item is a slice of `body`. Nested values of items are checked when they
@@ -25,8 +26,8 @@ pub(crate) struct ListBody {
 /// `what` names the response in errors.
 ///
 /// # Errors
-/// [`Error::Decode`]: `body` is not a list.
-pub(crate) fn list(body: &Bytes, what: &str) -> Result<ListBody> {
+/// `body` is not a list.
+pub fn list(body: &Bytes, what: &str) -> Result<ListBody, Unreadable> {
     check(body, what)?;
     let mut scanner = Scanner::new(body);
     let mut list = ListBody::default();
@@ -66,14 +67,14 @@ pub(crate) fn list(body: &Bytes, what: &str) -> Result<ListBody> {
         .and_then(|()| scanner.end())
         .map_err(|error| unreadable(what, body, error))?;
     if !has_items {
-        return Err(Error::decode(what, "it is not a list: it has no items"));
+        return Err(Unreadable::new(what, "it is not a list: it has no items"));
     }
     Ok(list)
 }
 
 /// Returns the `continue` token of a list of which only the beginning has arrived. API
 /// servers send the token before the items. `None` if it has not arrived yet.
-pub(crate) fn cursor_ahead(begin: &[u8]) -> Option<String> {
+pub fn cursor_ahead(begin: &[u8]) -> Option<String> {
     let mut scanner = Scanner::new(begin);
     let mut cursor = None;
     // Ignores the error: it says that the list is incomplete, or stops the scan.
@@ -114,6 +115,6 @@ fn item(
     let what = format!("items[{position}] of {what}");
     Ok(Snapshot::unreadable(
         body.slice(range),
-        Error::decode(what, error),
+        Unreadable::new(what, error),
     ))
 }
