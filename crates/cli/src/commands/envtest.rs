@@ -5,6 +5,7 @@ use std::{
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
+    time::Duration,
 };
 
 use clap::Args;
@@ -31,12 +32,21 @@ const ASSETS: &str = "KUBEBUILDER_ASSETS";
 #[command(after_help = "Examples:
   longshore envtest -- go test ./...
   longshore envtest --controllers -- go test ./internal/controller/...
+  longshore envtest --latency 3 -- go test ./internal/controller/...
   longshore envtest --existing-cluster -- go test ./test/e2e/...
   export KUBEBUILDER_ASSETS=\"$(longshore envtest)\"")]
 pub(crate) struct EnvtestArgs {
     /// Run the cluster's controllers: garbage collection, Deployments, Jobs, namespaces
     #[arg(long)]
     controllers: bool,
+    /// Delay each request by this many milliseconds, for tests that depend on the speed of etcd
+    ///
+    /// The embedded API server responds in less than a millisecond. Tests that expect that a
+    /// controller has acted by the time of their next request can fail. A few milliseconds are
+    /// as long as a kube-apiserver with etcd takes.
+    #[arg(long, value_name = "MILLISECONDS", conflicts_with = "existing_cluster",
+        value_parser = clap::value_parser!(u16).range(1..=1000))]
+    latency: Option<u16>,
     /// Start one cluster that runs pods, and set USE_EXISTING_CLUSTER and KUBECONFIG
     #[arg(long, conflicts_with = "controllers", requires = "command")]
     existing_cluster: bool,
@@ -75,6 +85,7 @@ pub(crate) async fn envtest(args: EnvtestArgs) -> Result<ExitCode> {
         program,
         kubectl: program_on_path("kubectl"),
         controllers: args.controllers,
+        latency: Duration::from_millis(args.latency.unwrap_or_default().into()),
     };
     let folder = assets
         .create()

@@ -4,10 +4,12 @@ use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
+    time::Duration,
 };
 
 use longshore_apiserver::{
-    ApiServer, AuditLog, Authority, AuthorizationMode, NoLogs, NoStreams, ServerTls, TokenKey,
+    ApiServer, AuditLog, Authority, AuthorizationMode, FaultRule, NoLogs, NoStreams, ServerTls,
+    TokenKey,
 };
 use longshore_client::Cluster;
 use longshore_controllers::{Controllers, TokenSigner};
@@ -37,6 +39,14 @@ All other flags of kube-apiserver are accepted and have no effect.
 ";
 
 const DEFAULT_PORT: u16 = 6443;
+
+/// What the folder of the program says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Behavior {
+    pub(super) controllers: bool,
+    /// The delay of each request.
+    pub(super) latency: Option<Duration>,
+}
 
 /// The settings that the flags specify.
 #[derive(Debug)]
@@ -88,7 +98,7 @@ impl Settings {
 /// Serves until `end`.
 pub(super) async fn serve(
     settings: Settings,
-    with_controllers: bool,
+    behavior: Behavior,
     end: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), EnvtestError> {
     let Settings {
@@ -115,7 +125,7 @@ pub(super) async fn serve(
     let engine = Engine::open(longshore_engine::Options {
         // In Kubernetes, a controller creates them; envtest disables the admission
         // plugin that requires them.
-        default_accounts: with_controllers,
+        default_accounts: behavior.controllers,
         ..longshore_engine::Options::default()
     });
     let engine = engine.map_err(start)?;
@@ -126,12 +136,16 @@ pub(super) async fn serve(
         token: Some(settings::random_token().map_err(start)?),
         node_logs: Arc::new(NoLogs),
         node_streams: Arc::new(NoStreams),
-        faults: false,
+        faults: behavior.latency.is_some(),
         authorization: AuthorizationMode::Rbac,
-        warn_unhandled_kinds: with_controllers,
+        warn_unhandled_kinds: behavior.controllers,
     });
     if let Some(log) = &audit {
         server.record_to(log.clone());
+    }
+    if let Some(latency) = behavior.latency {
+        let delay = server.faults().add(FaultRule::delay(latency));
+        delay.map_err(start)?;
     }
     let listener = TcpListener::bind(address)
         .await
@@ -148,7 +162,7 @@ pub(super) async fn serve(
     tasks.spawn(namespaces::keep(keeper));
     tasks.spawn(server.aggregate());
     let mut controllers = None;
-    if with_controllers {
+    if behavior.controllers {
         let mut options = longshore_controllers::Options::default();
         options.token_signer = Some(TokenSigner(Arc::new(KeySigner(token_key))));
         let cluster = cluster.with_user_agent("longshore-controllers");

@@ -4,12 +4,15 @@ use std::{
     fs, io,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use super::{API_SERVER, STORE};
 
 /// The file that makes the API server of a folder run controllers.
 const CONTROLLERS: &str = "controllers";
+/// The file with the milliseconds by which the API server of a folder delays each request.
+const LATENCY: &str = "latency";
 /// The client, which envtest offers to tests.
 const KUBECTL: &str = "kubectl";
 
@@ -17,7 +20,7 @@ const KUBECTL: &str = "kubectl";
 /// `KUBEBUILDER_ASSETS`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assets {
-    /// Contains the folder. The folder's name depends on `controllers`.
+    /// Contains the folder. The folder's name depends on `controllers` and `latency`.
     pub parent: PathBuf,
     /// The program `longshore`, to which the links in the folder point.
     pub program: PathBuf,
@@ -25,6 +28,9 @@ pub struct Assets {
     pub kubectl: Option<PathBuf>,
     /// Run the cluster's controllers beside the API server.
     pub controllers: bool,
+    /// Delay each request by this time, in whole milliseconds, for tests that depend on the
+    /// speed of etcd.
+    pub latency: Duration,
 }
 
 /// Why the folder cannot be made.
@@ -47,7 +53,11 @@ impl Assets {
             true => "with-controllers",
             false => "without-controllers",
         };
-        let folder = self.parent.join(name);
+        let milliseconds = self.latency.as_millis();
+        let folder = self.parent.join(match milliseconds {
+            0 => name.to_owned(),
+            _ => format!("{name}-{milliseconds}ms"),
+        });
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source| AssetsError { path, source }
@@ -69,6 +79,10 @@ impl Assets {
             let path = folder.join(CONTROLLERS);
             fs::write(&path, "").map_err(failed(&path))?;
         }
+        if milliseconds > 0 {
+            let path = folder.join(LATENCY);
+            fs::write(&path, milliseconds.to_string()).map_err(failed(&path))?;
+        }
         Ok(folder)
     }
 }
@@ -76,6 +90,12 @@ impl Assets {
 /// Whether the API server of a folder runs controllers.
 pub(super) fn runs_controllers(folder: &Path) -> bool {
     folder.join(CONTROLLERS).exists()
+}
+
+/// The time by which the API server of a folder delays each request.
+pub(super) fn latency(folder: &Path) -> Option<Duration> {
+    let text = fs::read_to_string(folder.join(LATENCY)).ok()?;
+    Some(Duration::from_millis(text.parse().ok()?))
 }
 
 /// Creates or replaces a link. Other processes always find one.
@@ -102,6 +122,7 @@ mod tests {
             program: "/bin/old".into(),
             kubectl: Some("/bin/kubectl".into()),
             controllers: false,
+            latency: Duration::ZERO,
         };
         let folder = assets.create().unwrap();
         assert_eq!(
@@ -123,5 +144,10 @@ mod tests {
         let other = assets.create().unwrap();
         assert_ne!(other, folder);
         assert!(runs_controllers(&other));
+        assert_eq!(latency(&other), None);
+        assets.latency = Duration::from_millis(3);
+        let slow = assets.create().unwrap();
+        assert_ne!(slow, other);
+        assert_eq!(latency(&slow), Some(assets.latency));
     }
 }

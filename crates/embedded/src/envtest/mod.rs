@@ -94,7 +94,11 @@ impl Invocation {
             Program::ApiServer => {
                 let settings = apiserver::Settings::read(&mut flags)?;
                 report_rest(API_SERVER, &flags, note);
-                apiserver::serve(settings, assets::runs_controllers(&folder), end).await
+                let behavior = apiserver::Behavior {
+                    controllers: assets::runs_controllers(&folder),
+                    latency: assets::latency(&folder),
+                };
+                apiserver::serve(settings, behavior, end).await
             }
             Program::Store => {
                 let addresses = etcd::addresses(&mut flags)?;
