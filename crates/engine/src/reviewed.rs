@@ -201,13 +201,16 @@ impl Engine {
         reviewer: &impl Reviewer,
     ) -> Result<Deleted, Error> {
         let view = self.view(&request.target.kind)?;
-        let (dry_run, target) = (request.options.dry_run, request.target.clone());
-        let begun = self
+        let dry_run = request.options.dry_run;
+        let deleted = self
             .write_reviewed(dry_run, request, reviewer, |tx, request: Delete| {
                 machine::delete(tx, &request.target, &request.options)
             })
             .await?;
-        self.end_delete(&view, target, begun, dry_run).await
+        Ok(match deleted {
+            Deleted::Gone(object) => Deleted::Gone(view.present(&object)),
+            Deleted::Pending(object) => Deleted::Pending(view.present(&object)),
+        })
     }
 
     /// As [`Engine::delete_collection`], with a reviewer of each delete.

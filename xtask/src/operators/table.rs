@@ -10,7 +10,8 @@ const NOTES: [(&str, &str); 1] = [(
     "The tests of lws change objects and expect, without waiting, that a controller has acted by\n\
      their next request, so they depend on the speed of the API server. With\n\
      `longshore envtest --latency 3`, 46 of the 48 pass. The two others need a controller that\n\
-     sees a pod between the two writes of its deletion.",
+     sees a deleted pod without a grace period: kube-apiserver marks and removes it in two writes,\n\
+     Longshore in one.",
 )];
 
 /// A row of the table.

@@ -358,8 +358,10 @@ fn a_time_limit_warns_ends_and_kills() {
         "stay.sh",
     ];
     let answer = machine.longshore(&words).expect(124);
+    // Between them, the shell may report that its child was terminated.
+    let asked = answer.out.split_once("main/0 | warned\n");
     assert!(
-        answer.out.contains("main/0 | warned\nmain/0 | asked\n"),
+        asked.is_some_and(|(_, rest)| rest.contains("main/0 | asked\n")),
         "{}",
         answer.out
     );

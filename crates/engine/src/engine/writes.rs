@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::Engine;
 use crate::{
-    Bind, Create, Delete, DeleteCollection, DeleteOptions, Deleted, Error, Evict, Object, Page,
-    Patch, Subresource, Target, Update, Written, list,
-    machine::{self, Begun, MAX_BYTES_PER_TURN, MAX_OBJECTS_PER_TURN},
+    Bind, Create, Delete, DeleteCollection, Deleted, Error, Evict, Object, Page, Patch,
+    Subresource, Update, Written, list, machine,
+    machine::MAX_BYTES_PER_TURN,
+    machine::MAX_OBJECTS_PER_TURN,
     offload::{ListedObjects, WriteCost as _},
-    view::View,
 };
 
 /// Splits objects into slices that the writer deletes in one turn each.
@@ -141,42 +141,12 @@ impl Engine {
     /// [`Error::NotFound`], failed preconditions, protected namespaces.
     pub async fn delete(&self, request: Delete) -> Result<Deleted, Error> {
         let view = self.view(&request.target.kind)?;
-        let (dry_run, target) = (request.options.dry_run, request.target.clone());
-        let begun = self
+        let dry_run = request.options.dry_run;
+        let deleted = self
             .write(dry_run, request, |tx, request: Delete| {
                 machine::delete(tx, &request.target, &request.options)
             })
             .await?;
-        self.end_delete(&view, target, begun, dry_run).await
-    }
-
-    /// Removes an object whose grace period of 0 is stored.
-    pub(crate) async fn end_delete(
-        &self,
-        view: &View,
-        target: Target,
-        begun: Begun,
-        dry_run: bool,
-    ) -> Result<Deleted, Error> {
-        let deleted = match begun {
-            Begun::Done(deleted) => deleted,
-            Begun::Ending(object) if dry_run => Deleted::Gone(object),
-            Begun::Ending(object) => {
-                let options = DeleteOptions {
-                    uid: Some(object.uid().to_owned()),
-                    ..DeleteOptions::default()
-                };
-                let request = Delete { target, options };
-                let ended = self.write(false, request, |tx, request: Delete| {
-                    machine::end_delete(tx, &request.target, &request.options)
-                });
-                match ended.await {
-                    // Another client has removed it, and perhaps created it anew.
-                    Err(Error::NotFound(_) | Error::Conflict { .. }) => Deleted::Gone(object),
-                    other => other?,
-                }
-            }
-        };
         Ok(match deleted {
             Deleted::Gone(object) => Deleted::Gone(view.present(&object)),
             Deleted::Pending(object) => Deleted::Pending(view.present(&object)),

@@ -17,32 +17,21 @@ use crate::{
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// The result of the first write of a delete.
-pub(crate) enum Begun {
-    Done(Deleted),
-    /// A grace period of 0 is stored. As in Kubernetes, a second write removes the object, so
-    /// that watchers can see it with its deletion timestamp before.
-    Ending(Arc<Object>),
-}
-
-impl Begun {
-    /// Removes the object in the same write.
-    fn finish(self, tx: &mut Transaction<'_>, kind: KindId) -> Deleted {
-        match self {
-            Self::Done(deleted) => deleted,
-            Self::Ending(object) => Deleted::Gone(tx.remove(kind, &object)),
-        }
-    }
-}
-
-/// Deletes an object, marks it for deletion, or stores a grace period of 0.
+/// Deletes an object or marks it for deletion.
 pub(crate) fn delete(
     tx: &mut Transaction<'_>,
     target: &Target,
     options: &DeleteOptions,
-) -> Result<Begun, Error> {
+) -> Result<Deleted, Error> {
     check_options(options)?;
-    let (kind, subject, old) = find(tx, target)?;
+    let kind = tx.kinds().id(&target.kind)?;
+    let info = tx.kinds().entry(kind).info.clone();
+    let subject = Subject::new(&info, &target.name);
+    let namespace = target.namespace.as_deref().filter(|_| info.is_namespaced());
+    let old = tx
+        .get(kind, &object::key(namespace, &target.name))
+        .cloned()
+        .ok_or_else(|| Error::NotFound(subject.clone()))?;
     if tx.rules(kind).lifecycle == Lifecycle::Namespace && namespace::is_protected(&target.name) {
         let reason = "this namespace may not be deleted".to_owned();
         return Err(Error::Forbidden {
@@ -53,29 +42,7 @@ pub(crate) fn delete(
     }
     check_preconditions(&subject, &old, options)?;
     review(tx, &target.kind, &old)?;
-    begin(tx, kind, &old, options)
-}
-
-/// The second write of a delete. The options contain the UID of the object.
-pub(crate) fn end_delete(
-    tx: &mut Transaction<'_>,
-    target: &Target,
-    options: &DeleteOptions,
-) -> Result<Deleted, Error> {
-    let (kind, subject, old) = find(tx, target)?;
-    check_preconditions(&subject, &old, options)?;
     delete_one(tx, kind, &old, options)
-}
-
-fn find(tx: &Transaction<'_>, target: &Target) -> Result<(KindId, Subject, Arc<Object>), Error> {
-    let kind = tx.kinds().id(&target.kind)?;
-    let info = tx.kinds().entry(kind).info.clone();
-    let subject = Subject::new(&info, &target.name);
-    let namespace = target.namespace.as_deref().filter(|_| info.is_namespaced());
-    match tx.get(kind, &object::key(namespace, &target.name)) {
-        Some(old) => Ok((kind, subject, old.clone())),
-        None => Err(Error::NotFound(subject)),
-    }
 }
 
 /// Deletes all matching objects in one turn of the writer and returns their
@@ -176,23 +143,12 @@ pub(super) fn check_preconditions(
     Ok(())
 }
 
-/// Deletes an object or marks it for deletion, in one write.
 pub(super) fn delete_one(
     tx: &mut Transaction<'_>,
     kind: KindId,
     old: &Arc<Object>,
     options: &DeleteOptions,
 ) -> Result<Deleted, Error> {
-    Ok(begin(tx, kind, old, options)?.finish(tx, kind))
-}
-
-fn begin(
-    tx: &mut Transaction<'_>,
-    kind: KindId,
-    old: &Arc<Object>,
-    options: &DeleteOptions,
-) -> Result<Begun, Error> {
-    let pending = |object| Ok(Begun::Done(Deleted::Pending(object)));
     let before = old.map();
     let mut object = before.clone();
     let lifecycle = tx.rules(kind).lifecycle;
@@ -201,14 +157,14 @@ fn begin(
         && json::at(&before, "metadata.deletionTimestamp").is_none()
     {
         custom::mark_for_deletion(&mut object, tx.now);
-        return pending(tx.put(kind, &object)?);
+        return Ok(Deleted::Pending(tx.put(kind, &object)?));
     }
     let grace = begin_grace(lifecycle, &mut object, tx.now, options);
     if grace == Grace::Pending
         && options.propagation.is_none()
         && options.orphan_dependents.is_none()
     {
-        return pending(old.clone());
+        return Ok(Deleted::Pending(old.clone()));
     }
     set_finalizers(&mut object, tx.rules(kind), options);
     let waits = json::at(&object, "metadata.finalizers").is_some()
@@ -228,12 +184,15 @@ fn begin(
         } else {
             tx.put(kind, &object)?
         };
-        return pending(object);
+        return Ok(Deleted::Pending(object));
     }
     if grace == Grace::Seconds(0) {
-        return Ok(Begun::Ending(tx.put(kind, &object)?));
+        // As in Kubernetes, the end of the grace period is stored and published
+        // first.
+        let last = tx.put(kind, &object)?;
+        return Ok(Deleted::Gone(tx.remove(kind, &last)));
     }
-    Ok(Begun::Done(Deleted::Gone(tx.remove(kind, old))))
+    Ok(Deleted::Gone(tx.remove(kind, old)))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

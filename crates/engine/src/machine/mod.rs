@@ -40,9 +40,7 @@ pub use api_services::api_service_priorities;
 pub(crate) use bind::bind;
 pub(crate) use bootstrap::bootstrap;
 pub(crate) use create::{admit, create, create_reviewed};
-pub(crate) use delete::{
-    Begun, check_options, delete, delete_collection, delete_listed, end_delete,
-};
+pub(crate) use delete::{check_options, delete, delete_collection, delete_listed};
 pub(crate) use evict::evict;
 pub(crate) use prepared::{Prepared, Rebase, RevisionShift, commit, prepare};
 pub(crate) use reviews::{Answers, Next, Reviews};

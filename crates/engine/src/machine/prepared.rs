@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 
-use super::{Begun, Machine, Reviews, Transaction, definitions, namespace};
+use super::{Machine, Reviews, Transaction, definitions, namespace};
 use crate::{
     Deleted, Error, Object, Written,
     kinds::{KindId, Kinds},
@@ -68,15 +68,6 @@ impl Rebase for Deleted {
         match self {
             Self::Gone(object) => Self::Gone(object.rebased(moved)),
             Self::Pending(object) => Self::Pending(object.rebased(moved)),
-        }
-    }
-}
-
-impl Rebase for Begun {
-    fn rebased(self, moved: RevisionShift) -> Self {
-        match self {
-            Self::Done(deleted) => Self::Done(deleted.rebased(moved)),
-            Self::Ending(object) => Self::Ending(object.rebased(moved)),
         }
     }
 }
