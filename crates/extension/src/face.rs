@@ -1,15 +1,12 @@
 //! The two ways to wait for results: calls that block, and awaitables of asyncio. Both run
 //! the same futures on the same threads.
 
-use std::pin::Pin;
-
-use longshore::blocking::shared_runtime;
 use pyo3::{exceptions::PyStopIteration, prelude::*};
-use pyo3_async_runtimes::tokio::{future_into_py, init_with_runtime};
 
 use crate::{
-    errors::{Failure, raise, raised},
-    wait::{check_process, wait},
+    awaitable::{Made, awaitable},
+    errors::{Failure, raised},
+    wait::wait,
 };
 
 /// How the methods of an object return what they wait for.
@@ -69,23 +66,6 @@ impl Face {
         let message = format!("this is an object of {found}: use {instead}");
         Err(pyo3::exceptions::PyTypeError::new_err(message))
     }
-}
-
-/// Makes the Python object of a result.
-type Made = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
-
-/// Runs work on the shared runtime. Not generic: the code of the runtime is compiled once.
-fn awaitable(
-    py: Python<'_>,
-    work: Pin<Box<dyn Future<Output = Made> + Send>>,
-) -> PyResult<Bound<'_, PyAny>> {
-    check_process(py)?;
-    // It fails if it was initialized before.
-    let _ = init_with_runtime(shared_runtime().map_err(raise(py))?);
-    future_into_py(py, async move {
-        let made = work.await;
-        Python::attach(made)
-    })
 }
 
 /// An awaitable whose value is there: nothing has to be scheduled for it.

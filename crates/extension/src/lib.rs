@@ -3,6 +3,7 @@
 //!
 //! Calls that wait release the interpreter's lock, and Ctrl-C interrupts them.
 
+mod awaitable;
 mod cache;
 mod cluster;
 mod delete;

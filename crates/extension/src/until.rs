@@ -8,7 +8,7 @@ use std::{
 use longshore::{client::until, kinds::Any};
 use pyo3::{exceptions::PyTypeError, prelude::*};
 
-use crate::{face::Face, objects::Item, value::type_name};
+use crate::{awaitable::attached, face::Face, objects::Item, value::type_name};
 
 type Found = longshore::Item<Any>;
 
@@ -71,11 +71,12 @@ pub(crate) fn wait_until<'py>(
         Until::Function(function) => {
             let raised = raised.clone();
             Box::new(move |item| {
-                let called = Python::attach(|py| {
+                let called = attached(|py| {
                     let item = Item::new(item.clone(), face);
                     function.call1(py, (item,))?.is_truthy(py)
                 });
-                called.unwrap_or_else(|error| {
+                // At the exit of the interpreter, nothing waits any more.
+                called.unwrap_or(Ok(false)).unwrap_or_else(|error| {
                     *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                     true
                 })

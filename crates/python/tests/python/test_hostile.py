@@ -444,6 +444,32 @@ time.sleep(0.2)
 print("done", flush=True)
 """
 
+# The exit takes longer than the thread that has set the result of the future.
+AWAIT_AT_EXIT = """
+import asyncio, time
+import longshore
+import longshore.aio
+
+async def main(kubeconfig):
+    loop = asyncio.get_running_loop()
+    original = loop.call_soon_threadsafe
+
+    def slow(*words, **options):
+        handle = original(*words, **options)
+        time.sleep(0.1)
+        return handle
+
+    async with longshore.aio.Cluster(kubeconfig=kubeconfig) as cluster:
+        loop.call_soon_threadsafe = slow
+        await (await cluster.view("cm", "default")).list()
+
+keep = [[number] for number in range(2_000_000)]
+embedded = longshore.EmbeddedCluster(pods=False)
+asyncio.run(main(embedded.kubeconfig))
+embedded.stop()
+print("done", flush=True)
+"""
+
 
 class Processes(unittest.TestCase):
     def run_program(self, program: str) -> None:
@@ -455,6 +481,9 @@ class Processes(unittest.TestCase):
 
     def test_exit_while_a_daemon_thread_waits(self) -> None:
         self.run_program(DAEMON_THREAD)
+
+    def test_exit_after_an_awaited_result(self) -> None:
+        self.run_program(AWAIT_AT_EXIT)
 
 
 if __name__ == "__main__":
