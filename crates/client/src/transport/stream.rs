@@ -82,7 +82,7 @@ impl Lines {
     /// blank lines, and discards an incomplete line at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
-            if let Some(at) = line_end(&self.buffer[self.searched..]) {
+            if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) {
                 let mut line = self.buffer.split_to(self.searched + at + 1);
                 line.truncate(line.len() - 1);
                 self.searched = 0;
@@ -104,22 +104,6 @@ impl Lines {
     }
 }
 
-/// Returns the position of the first line end. Searches in blocks, which the compiler
-/// vectorizes.
-fn line_end(text: &[u8]) -> Option<usize> {
-    const BLOCK: usize = 64;
-    let block = text.chunks(BLOCK).position(|block| {
-        block
-            .iter()
-            .fold(false, |found, byte| found | (*byte == b'\n'))
-    })?;
-    let start = block * BLOCK;
-    text[start..]
-        .iter()
-        .position(|byte| *byte == b'\n')
-        .map(|at| start + at)
-}
-
 /// Returns the output of `work`, or `None` if it takes longer than `time`. With a `time` of
 /// zero, `work` is polled twice and yields in between, so that the task of the connection
 /// can deliver data that has already arrived, even if the caller polls in a loop.
@@ -135,20 +119,4 @@ pub(crate) async fn within<T>(time: Duration, work: impl Future<Output = T>) -> 
         tokio::task::yield_now().await;
     }
     None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn line_ends_are_found_at_any_position() {
-        for length in 0..200 {
-            let mut text = vec![b'x'; length];
-            assert_eq!(line_end(&text), None);
-            text.push(b'\n');
-            text.extend([b'\n'; 70]);
-            assert_eq!(line_end(&text), Some(length));
-        }
-    }
 }
