@@ -5,10 +5,13 @@
 //! [`attached`]: the exit waits for those that have it, and no other gets it.
 
 use std::{
-    panic::AssertUnwindSafe,
+    panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
-    thread,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread::{self, ThreadId},
     time::{Duration, Instant},
 };
 
@@ -28,6 +31,8 @@ const LONGEST_EXIT: Duration = Duration::from_secs(5);
 /// The number of threads of the runtime that have or wait for the interpreter's lock.
 static ATTACHED: AtomicUsize = AtomicUsize::new(0);
 static EXITING: AtomicBool = AtomicBool::new(false);
+/// The thread that exits.
+static EXIT_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
 /// Runs work on the shared runtime. Not generic: the code of the runtime is compiled once.
 pub(crate) fn awaitable(
@@ -44,15 +49,17 @@ pub(crate) fn awaitable(
     let (event_loop, settled) = (event_loop.unbind(), future.clone().unbind());
     let task = runtime.spawn(async move {
         let work = AssertUnwindSafe(work).catch_unwind().await;
-        let made = work.unwrap_or_else(|_| {
-            let error = || PyRuntimeError::new_err("a defect of longshore: please report it");
-            Box::new(move |_| Err(error()))
-        });
+        let made = work.unwrap_or_else(|_| Box::new(|_| Err(defect())));
         attached(|py| settle_later(py, &event_loop, &settled, made));
     });
     let cancel = Cancel(task.abort_handle());
     future.call_method1(intern!(py, "add_done_callback"), (cancel,))?;
     Ok(future)
+}
+
+/// The error of a panic. Its message and its place are on standard error.
+fn defect() -> PyErr {
+    PyRuntimeError::new_err("an internal error of longshore: please report it")
 }
 
 /// Calls a function with the interpreter's lock, unless the interpreter exits.
@@ -71,7 +78,8 @@ pub(crate) fn attached<T>(function: impl FnOnce(Python<'_>) -> T) -> Option<T> {
 /// Lets the event loop set the result of its future.
 fn settle_later(py: Python<'_>, event_loop: &Py<PyAny>, future: &Py<PyAny>, made: Made) {
     static SETTLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let (method, value) = match made(py) {
+    let made = catch_unwind(AssertUnwindSafe(|| made(py)));
+    let (method, value) = match made.unwrap_or_else(|_| Err(defect())) {
         Ok(value) => ("set_result", value),
         Err(error) => ("set_exception", error.into_value(py).into_any()),
     };
@@ -92,8 +100,13 @@ fn settle_later(py: Python<'_>, event_loop: &Py<PyAny>, future: &Py<PyAny>, made
 #[pyfunction]
 fn settle(future: &Bound<'_, PyAny>, method: &str, value: Bound<'_, PyAny>) -> PyResult<()> {
     let done = future.call_method0(intern!(future.py(), "done"))?;
-    if !done.is_truthy()? {
-        future.call_method1(method, (value,))?;
+    if done.is_truthy()? {
+        return Ok(());
+    }
+    // asyncio refuses the exception StopIteration, for example of a user's function.
+    if let Err(refused) = future.call_method1(method, (value,)) {
+        let error = refused.into_value(future.py());
+        future.call_method1(intern!(future.py(), "set_exception"), (error,))?;
     }
     Ok(())
 }
@@ -116,8 +129,10 @@ impl Cancel {
 /// Makes the exit of the interpreter call [`wait_for_attached`].
 fn prepare_exit(py: Python<'_>) -> PyResult<()> {
     static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
-    // Work may begin in functions that the exit calls later.
-    EXITING.store(false, Ordering::SeqCst);
+    // The exit itself may call functions that await results.
+    if EXIT_THREAD.get() == Some(&thread::current().id()) {
+        EXITING.store(false, Ordering::SeqCst);
+    }
     REGISTERED
         .get_or_try_init(py, || {
             let register = py.import("atexit")?.getattr("register")?;
@@ -129,6 +144,11 @@ fn prepare_exit(py: Python<'_>) -> PyResult<()> {
 
 #[pyfunction]
 fn wait_for_attached(py: Python<'_>) {
+    // In a forked child, the threads do not exist.
+    if check_process(py).is_err() {
+        return;
+    }
+    let _ = EXIT_THREAD.set(thread::current().id());
     EXITING.store(true, Ordering::SeqCst);
     py.detach(|| {
         let latest = Instant::now() + LONGEST_EXIT;

@@ -470,6 +470,47 @@ embedded.stop()
 print("done", flush=True)
 """
 
+# The exit calls this function after those of longshore.
+AWAIT_IN_THE_EXIT = """
+import asyncio, atexit
+import longshore
+import longshore.aio
+
+async def count(kubeconfig):
+    async with longshore.aio.Cluster(kubeconfig=kubeconfig) as cluster:
+        return len(await (await cluster.view("namespaces")).list())
+
+def last():
+    assert asyncio.run(count(embedded.kubeconfig)) > 0
+    print("done", flush=True)
+    embedded.stop()
+
+atexit.register(last)
+embedded = longshore.EmbeddedCluster(pods=False)
+assert asyncio.run(count(embedded.kubeconfig)) > 0
+"""
+
+# asyncio refuses this exception as the result of a future.
+STOP_ITERATION = """
+import asyncio
+import longshore
+import longshore.aio
+
+def stop(item):
+    raise StopIteration
+
+async def main(kubeconfig):
+    async with longshore.aio.Cluster(kubeconfig=kubeconfig) as cluster:
+        try:
+            await (await cluster.view("namespaces")).wait("default", stop, timeout=30)
+        except TypeError as error:
+            assert "StopIteration" in str(error), error
+            print("done", flush=True)
+
+with longshore.EmbeddedCluster(pods=False) as embedded:
+    asyncio.run(asyncio.wait_for(main(embedded.kubeconfig), 60))
+"""
+
 
 class Processes(unittest.TestCase):
     def run_program(self, program: str) -> None:
@@ -484,6 +525,12 @@ class Processes(unittest.TestCase):
 
     def test_exit_after_an_awaited_result(self) -> None:
         self.run_program(AWAIT_AT_EXIT)
+
+    def test_await_in_a_function_of_the_exit(self) -> None:
+        self.run_program(AWAIT_IN_THE_EXIT)
+
+    def test_stop_iteration_of_a_function(self) -> None:
+        self.run_program(STOP_ITERATION)
 
 
 if __name__ == "__main__":
