@@ -1,20 +1,9 @@
 //! The headers of proxied requests and responses.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use longshore_model::hop_by_hop;
 
 use crate::status_error::StatusError;
-
-/// Headers that concern a single connection.
-const HOP_BY_HOP: &[&str] = &[
-    "connection",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 
 /// A header value.
 pub(crate) fn value(text: &str) -> Result<HeaderValue, StatusError> {
@@ -24,17 +13,8 @@ pub(crate) fn value(text: &str) -> Result<HeaderValue, StatusError> {
 /// Removes the headers that concern a single connection, and those that
 /// `Connection` names.
 pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| name.trim().parse().ok())
-        .collect();
-    for name in HOP_BY_HOP {
-        headers.remove(*name);
-    }
-    for name in named {
+    let connection = headers.get_all(header::CONNECTION).iter();
+    for name in hop_by_hop::names(connection.filter_map(|value| value.to_str().ok())) {
         headers.remove(name);
     }
 }
@@ -49,28 +29,6 @@ pub(crate) fn remove_credentials(headers: &mut HeaderMap) {
         .collect();
     for name in impersonation {
         headers.remove(name);
-    }
-}
-
-/// Rewrites a redirect to the pod, so that it leads through the proxy.
-pub(crate) fn rewrite_location(headers: &mut HeaderMap, authority: &str, prefix: &str) {
-    let Some(location) = headers.get(header::LOCATION) else {
-        return;
-    };
-    let Ok(location) = location.to_str() else {
-        return;
-    };
-    let without_scheme = location
-        .strip_prefix("http://")
-        .or_else(|| location.strip_prefix("https://"));
-    let path = match without_scheme {
-        Some(rest) => rest.strip_prefix(authority),
-        None => Some(location),
-    };
-    let path = path.filter(|path| path.starts_with('/') && !path.starts_with("//"));
-    let rewritten = path.and_then(|path| HeaderValue::try_from(format!("{prefix}{path}")).ok());
-    if let Some(rewritten) = rewritten {
-        headers.insert(header::LOCATION, rewritten);
     }
 }
 
@@ -99,23 +57,5 @@ mod tests {
         remove_hop_by_hop(&mut headers);
         remove_credentials(&mut headers);
         assert_eq!(headers, map(&[("x-kept", "2")]));
-    }
-
-    #[test]
-    fn redirects_lead_through_the_proxy() {
-        for (location, expected) in [
-            ("/a?b", "/p/proxy/a?b"),
-            ("http://127.1.2.3:80/a", "/p/proxy/a"),
-            ("https://127.1.2.3:80/", "/p/proxy/"),
-            ("http://elsewhere/a", "http://elsewhere/a"),
-            ("http://127.1.2.3:8080/a", "http://127.1.2.3:8080/a"),
-            ("//elsewhere/a", "//elsewhere/a"),
-            ("relative", "relative"),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::LOCATION, HeaderValue::from_static(location));
-            rewrite_location(&mut headers, "127.1.2.3:80", "/p/proxy");
-            assert_eq!(headers[header::LOCATION], expected, "{location}");
-        }
     }
 }

@@ -3,6 +3,10 @@
 
 use std::net::Ipv4Addr;
 
+/// The address of the node. It is not that of `localhost`, because pods can request a port of
+/// one of the two (`hostIP`).
+pub const NODE_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 7, 0, 1);
+
 /// The range of cluster IPs in CIDR notation. Pods have the addresses above it.
 pub const SERVICE_CIDR: &str = "127.8.0.0/13";
 

@@ -14,6 +14,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use k8s_openapi::api::core::v1::Pod;
 use longshore_client::{Change, Changes, Cluster, FieldSelector, Item, kinds};
 use longshore_clock::Clock;
+use longshore_model::network::NODE_ADDRESS;
 use longshore_services::{HostPorts, Services};
 use tokio::{
     sync::{mpsc, watch},
@@ -171,7 +172,7 @@ impl NodeAgent {
             }
         }));
         let hosts = Hosts::new();
-        let (services, forward) = Services::new(cluster.clone(), node::ADDRESS, clock.clone());
+        let (services, forward) = Services::new(cluster.clone(), NODE_ADDRESS, clock.clone());
         background.spawn(forward);
         let dns = dns.map(|(dns, sockets)| {
             let settings = dns::machine_settings();

@@ -7,11 +7,9 @@ use std::{
 };
 
 use k8s_openapi::api::core::v1::{Container, Pod};
-use longshore_model::HostPort;
+use longshore_model::{HostPort, network::NODE_ADDRESS};
 use longshore_services::ForwardedPort;
 use parking_lot::Mutex;
-
-use crate::node;
 
 /// Why a pod may not run on the node: a reason and a message, as from a kubelet.
 pub(crate) type Rejection = (&'static str, String);
@@ -78,30 +76,30 @@ pub(crate) fn forwarded(pod: &Pod, address: Ipv4Addr, is_separate: bool) -> Vec<
     let ports = spec.containers.iter().flat_map(ports);
     ports
         .filter(|port| is_separate || port.host_port != Some(port.container_port))
-        .filter_map(|port| {
-            let host = u16::try_from(port.host_port?)
-                .ok()
-                .filter(|port| *port > 0)?;
-            let own = u16::try_from(port.container_port).ok()?;
-            let at = SocketAddr::new(listened(port.host_ip.as_deref())?, host);
-            let to = SocketAddr::new(IpAddr::V4(address), own);
-            ForwardedPort::new(port.protocol.as_deref(), at, to)
+        .flat_map(|port| {
+            let host = port.host_port.and_then(|host| u16::try_from(host).ok());
+            let host = host.filter(|host| *host > 0);
+            let own = u16::try_from(port.container_port).ok();
+            let ips = listened(port.host_ip.as_deref()).into_iter();
+            ips.filter_map(move |ip| {
+                let at = SocketAddr::new(ip, host?);
+                let to = SocketAddr::new(IpAddr::V4(address), own?);
+                ForwardedPort::new(port.protocol.as_deref(), at, to)
+            })
         })
         .collect()
 }
 
-/// Returns the address at which the node listens for a `hostIP`. All addresses of the node are
-/// those that it reports: programs on other machines do not reach the pods.
-fn listened(host_ip: Option<&str>) -> Option<IpAddr> {
-    match host_ip.filter(|text| !text.is_empty()) {
-        None => Some(IpAddr::V4(node::ADDRESS)),
-        Some(text) => {
-            let ip: IpAddr = text.parse().ok()?;
-            Some(match ip.is_unspecified() {
-                true => IpAddr::V4(node::ADDRESS),
-                false => ip,
-            })
+/// Returns the addresses at which the node listens for a `hostIP`. All addresses of the node are
+/// those of this machine alone: programs on other machines do not reach the pods.
+fn listened(host_ip: Option<&str>) -> Vec<IpAddr> {
+    let ip = host_ip.filter(|text| !text.is_empty());
+    match ip.map_or(Ok(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), str::parse) {
+        Ok(ip) if ip.is_unspecified() => {
+            vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V4(NODE_ADDRESS)]
         }
+        Ok(ip) => vec![ip],
+        Err(_) => Vec::new(),
     }
 }
 
@@ -156,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_forwarded_from_the_address_of_the_node_or_the_requested_one() {
+    fn ports_are_forwarded_from_the_addresses_of_the_node_or_the_requested_one() {
         let address = Ipv4Addr::new(127, 16, 0, 9);
         let ports = json!([
             {"containerPort": 8080, "hostPort": 80},
@@ -166,10 +164,13 @@ mod tests {
             {"containerPort": 84, "hostPort": 84, "protocol": "SCTP"},
             {"containerPort": 85},
             {"containerPort": 86, "hostPort": 0},
+            {"containerPort": 87, "hostPort": 87, "hostIP": "host"},
         ]);
         let expected: Vec<ForwardedPort> = [
             ("TCP", "127.0.0.1:80", 8080),
+            ("TCP", "127.7.0.1:80", 8080),
             ("TCP", "127.0.0.1:81", 8080),
+            ("TCP", "127.7.0.1:81", 8080),
             ("UDP", "127.0.0.2:82", 8080),
             ("TCP", "[::1]:83", 83),
         ]
@@ -180,7 +181,7 @@ mod tests {
         .to_vec();
         let spec = |network: bool| json!({"hostNetwork": network, "containers": [{"name": "c", "ports": ports}]});
         assert_eq!(forwarded(&pod(spec(false)), address, true), expected);
-        assert_eq!(forwarded(&pod(spec(false)), address, false), expected[..3]);
+        assert_eq!(forwarded(&pod(spec(false)), address, false), expected[..5]);
         assert_eq!(forwarded(&pod(spec(true)), address, true), []);
     }
 }

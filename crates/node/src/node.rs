@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use longshore_client::{Cluster, Error, Patch};
 use longshore_clock::Clock;
-use longshore_model::{release, time};
+use longshore_model::{network::NODE_ADDRESS, release, time};
 use serde_json::{Value, json};
-use std::{net::Ipv4Addr, time::Duration};
+use std::time::Duration;
 
 use crate::{
     devices,
@@ -17,9 +17,6 @@ const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
 /// Number of lease renewals between updates of the status.
 const RENEWALS_PER_STATUS: u32 = 30;
 const PODS: &str = "250";
-
-/// The address at which pods reach the machine.
-pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
 /// Creates the Node, or updates its labels and status.
 pub(crate) async fn register(
@@ -182,7 +179,7 @@ fn status(name: &str, machine_info: &MachineInfo, ready_since: Timestamp, now: T
             condition("Ready", true, "KubeletReady", "the node agent runs pods as processes"),
         ],
         "addresses": [
-            {"type": "InternalIP", "address": ADDRESS.to_string()},
+            {"type": "InternalIP", "address": NODE_ADDRESS.to_string()},
             {"type": "Hostname", "address": name},
         ],
         "nodeInfo": {

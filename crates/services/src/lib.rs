@@ -4,7 +4,8 @@
 //! and forwards connections (TCP) and packets (UDP) to the ready endpoints, in turn, or each
 //! client to one endpoint if the Service has `sessionAffinity: ClientIP`. The cluster IPs are
 //! loopback addresses ([`longshore_model::network`]), so programs on this machine and pods
-//! reach them alike, without privileges. A node port is forwarded at 127.0.0.1. A port without
+//! reach them alike, without privileges. A node port is forwarded at the address of the node and
+//! 127.0.0.1. A port without
 //! ready endpoints refuses connections, and connections survive changes of the endpoints, as
 //! with kube-proxy. A port that cannot be opened is reported by an event.
 //!
@@ -42,7 +43,7 @@ use self::{
 /// What the parts of this crate share.
 struct Shared {
     cluster: Cluster,
-    /// The address of node ports.
+    /// The address of the node.
     node: Ipv4Addr,
     /// The clock of the cluster.
     clock: Clock,
@@ -73,7 +74,7 @@ impl std::fmt::Debug for Services {
 
 impl Services {
     /// Returns the Services of a cluster, and the work that follows and forwards them until
-    /// the cluster is closed. Node ports listen at `node`. Dropping the work closes all
+    /// the cluster is closed. Node ports listen at `node` and 127.0.0.1. Dropping the work closes all
     /// connections.
     pub fn new(
         cluster: Cluster,

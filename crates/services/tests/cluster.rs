@@ -11,6 +11,7 @@ use longshore_apiserver::{ApiServer, AuthorizationMode, NoLogs, NoStreams};
 use longshore_client::{Cluster, DeleteOptions, Patch};
 use longshore_clock::Clock;
 use longshore_engine::Engine;
+use longshore_model::network::NODE_ADDRESS;
 use longshore_services::{ServiceName, Services};
 use serde_json::{Value, json};
 use tokio::{net::TcpStream, task::AbortHandle, time::timeout};
@@ -44,7 +45,7 @@ impl Fixture {
             warn_unhandled_kinds: false,
         });
         let cluster = Cluster::from_service(server.service(), "default");
-        let (services, work) = Services::new(cluster.clone(), Ipv4Addr::LOCALHOST, Clock::system());
+        let (services, work) = Services::new(cluster.clone(), NODE_ADDRESS, Clock::system());
         let work = tokio::spawn(work).abort_handle();
         Self {
             cluster,
@@ -133,12 +134,15 @@ async fn a_service_answers_while_it_has_endpoints() {
         .await;
     let own = SocketAddr::from((cluster_ip(&service), 8080));
     let number = service["spec"]["ports"][0]["nodePort"].as_u64().unwrap();
-    let node = SocketAddr::from((Ipv4Addr::LOCALHOST, u16::try_from(number).unwrap()));
+    let number = u16::try_from(number).unwrap();
+    let node = SocketAddr::from((NODE_ADDRESS, number));
+    let local = SocketAddr::from((Ipv4Addr::LOCALHOST, number));
     fixture.named("web", &[&own.ip().to_string()]).await;
     assert!(TcpStream::connect(own).await.is_err());
     fixture.slice("web", &[endpoint], "http").await;
     until_it(true, own).await;
     until_it(true, node).await;
+    until_it(true, local).await;
     // A port of another name is another port.
     fixture.slice("web", &[endpoint], "metrics").await;
     until_it(false, own).await;
@@ -148,6 +152,7 @@ async fn a_service_answers_while_it_has_endpoints() {
     view.delete("web", &DeleteOptions::default()).await.unwrap();
     until_it(false, own).await;
     until_it(false, node).await;
+    until_it(false, local).await;
     fixture.named("web", &[]).await;
 }
 

@@ -58,8 +58,10 @@ async fn describe(
         "pod": pod, "port": port, "method": request.method().as_str(),
         "uri": request.uri().to_string(), "headers": headers,
         "host": request.headers()["host"].to_str().unwrap(),
+        "forwarded": request.headers()["x-forwarded-uri"].to_str().unwrap(),
     });
     let moved = request.uri().path() == "/moved";
+    let page = request.uri().path() == "/page";
     let body = request.into_body().collect().await.unwrap().to_bytes();
     described["body"] = String::from_utf8_lossy(&body).into();
     let mut response = Response::new(Full::from(described.to_string()));
@@ -67,6 +69,11 @@ async fn describe(
         *response.status_mut() = http::StatusCode::FOUND;
         let location = http::HeaderValue::from_static("/elsewhere");
         response.headers_mut().insert("location", location);
+    }
+    if page {
+        *response.body_mut() = Full::from("<a href=\"/x?y\">x</a>");
+        let html = http::HeaderValue::from_static("text/html");
+        response.headers_mut().insert("content-type", html);
     }
     response
         .headers_mut()
@@ -94,6 +101,7 @@ async fn server() -> Server {
 async fn a_pod_gets_the_request() {
     let server = server().await;
     let headers = [
+        ("host", "server.example"),
         ("authorization", "Bearer secret"),
         ("connection", "x-once"),
         ("x-once", "1"),
@@ -105,7 +113,8 @@ async fn a_pod_gets_the_request() {
     assert_eq!(answer.header("x-own"), "1");
     let seen = answer.json();
     let expected = json!({
-        "pod": "p", "port": 81, "method": "PATCH", "host": "10.9.0.1:81",
+        "pod": "p", "port": 81, "method": "PATCH", "host": "server.example",
+        "forwarded": format!("{PODS}/p:81/proxy/a//b/%2F"),
         "uri": "/a//b/%2F?x=1&y=%20%26", "body": "content", "headers": seen["headers"],
     });
     assert_eq!(seen, expected);
@@ -133,6 +142,9 @@ async fn a_pod_gets_the_request() {
         moved.header("location"),
         format!("{PODS}/p/proxy/elsewhere")
     );
+    let page = server.get(&format!("{PODS}/p:81/proxy/page")).await;
+    let expected = format!("<a href=\"{PODS}/p:81/proxy/x?y\">x</a>");
+    assert_eq!(page.text(), expected);
 }
 
 #[tokio::test]

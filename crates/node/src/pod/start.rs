@@ -11,6 +11,7 @@ use std::{
 };
 
 use k8s_openapi::api::core::v1::{Container, Pod};
+use longshore_model::network::NODE_ADDRESS;
 
 use super::{Shared, WORK_DIR, messages};
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
     environment::{
         self, ConfigError, LARGEST_ENVIRONMENT, LONGEST_TEXT, TooLong, Variables, expand,
     },
-    fields, node,
+    fields,
     sandbox::{
         Command, PodPorts, Wiring,
         view::{self, Mount, Restrictions, Source, ThisMachine},
@@ -110,7 +111,7 @@ pub(super) fn hostname(pod: &Pod) -> String {
 pub(super) fn pod_values(shared: &Shared, address: Ipv4Addr) -> downward::PodValues {
     downward::PodValues {
         pod_ip: address.to_string(),
-        host_ip: node::ADDRESS.to_string(),
+        host_ip: NODE_ADDRESS.to_string(),
         node_name: shared.node.clone(),
         cores: shared.machine.cores as f64,
         memory: shared.machine.memory as f64,

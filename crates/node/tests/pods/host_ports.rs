@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
+use longshore_model::network::NODE_ADDRESS;
 use tokio::{
     io::AsyncReadExt as _,
     net::{TcpListener, TcpStream},
@@ -85,6 +86,8 @@ async fn ports_of_the_node_are_forwarded_to_pods_while_they_run() {
     is_ready(&stage, "tcp").await;
     is_ready(&stage, "udp").await;
     assert_eq!(ask(at).await.unwrap(), "tcp");
+    let at_node = SocketAddr::from((NODE_ADDRESS, port));
+    assert_eq!(ask(at_node).await.unwrap(), "tcp");
     let answer = tokio::task::spawn_blocking(move || {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         socket.set_read_timeout(Some(TIMEOUT)).unwrap();
@@ -101,6 +104,16 @@ async fn ports_of_the_node_are_forwarded_to_pods_while_they_run() {
     stage.run("next", answers(own, ports("TCP"))).await;
     is_ready(&stage, "next").await;
     assert_eq!(ask(at).await.unwrap(), "next");
+    // The address of the node and that of the machine have ports of their own.
+    let only = |ip: &str| json!([{"containerPort": own, "hostPort": port, "hostIP": ip}]);
+    delete(&stage, "next").await;
+    stage.run("local", answers(own, only("127.0.0.1"))).await;
+    let address = NODE_ADDRESS.to_string();
+    stage.run("node", answers(own, only(&address))).await;
+    is_ready(&stage, "local").await;
+    is_ready(&stage, "node").await;
+    assert_eq!(ask(at).await.unwrap(), "local");
+    assert_eq!(ask(at_node).await.unwrap(), "node");
     stage.stop().await;
     assert!(ask(at).await.is_err());
 }

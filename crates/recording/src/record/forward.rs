@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use http::{HeaderMap, HeaderName, Request, Response, StatusCode, header};
+use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use hyper::{body::Incoming, upgrade::OnUpgrade};
 use hyper_util::rt::TokioIo;
 use longshore_client::Cluster;
+use longshore_model::hop_by_hop;
 
 use super::{
     Counts,
@@ -21,22 +22,14 @@ use crate::{
     request::{self, parse_query},
 };
 
-/// Headers that concern a single connection, the credentials, which are those of the
-/// kubeconfig that is recorded, and compression, which would hide the content.
-const NOT_FORWARDED: &[&str] = &[
+/// The credentials, which are those of the kubeconfig that is recorded, compression, which would
+/// hide the content, and what the new request has of its own.
+const NOT_FORWARDED: [&str; 5] = [
     "accept-encoding",
     "authorization",
-    "connection",
     "content-length",
     "cookie",
     "host",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
 ];
 
 /// The proxy.
@@ -108,15 +101,7 @@ impl Forwarder {
             join(upgrade, hyper::upgrade::on(&mut response));
             return response.map(|_| full(""));
         }
-        let length = response.headers().get(header::CONTENT_LENGTH).cloned();
-        for name in ["connection", "keep-alive", "transfer-encoding", "trailer"] {
-            response.headers_mut().remove(name);
-        }
-        if let Some(length) = length {
-            response
-                .headers_mut()
-                .insert(header::CONTENT_LENGTH, length);
-        }
+        remove_hop_by_hop(response.headers_mut());
         let sink = (self.sink.clone(), self.pending.clone());
         let limit = self.body_limit;
         response.map(|body| {
@@ -126,18 +111,18 @@ impl Forwarder {
     }
 }
 
-fn forwarded_headers(mut headers: HeaderMap) -> HeaderMap {
-    let named: Vec<HeaderName> = headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| name.trim().parse().ok())
-        .collect();
-    for name in NOT_FORWARDED {
-        headers.remove(*name);
+/// Removes the headers that concern a single connection.
+fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    let connection = headers.get_all(header::CONNECTION).iter();
+    for name in hop_by_hop::names(connection.filter_map(|value| value.to_str().ok())) {
+        headers.remove(name);
     }
-    for name in named {
+}
+
+/// Returns the headers of a client's request that the cluster gets.
+fn forwarded_headers(mut headers: HeaderMap) -> HeaderMap {
+    remove_hop_by_hop(&mut headers);
+    for name in NOT_FORWARDED {
         headers.remove(name);
     }
     let accept = headers
@@ -163,4 +148,39 @@ fn join(client: OnUpgrade, cluster: OnUpgrade) {
             tracing::debug!(%error, "an upgraded connection ended early");
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn headers_of_one_connection_and_credentials_are_not_forwarded() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "keep-alive, X-Session"),
+            ("connection", "x-other"),
+            ("x-session", "1"),
+            ("x-other", "2"),
+            ("proxy-connection", "keep-alive"),
+            ("te", "trailers"),
+            ("accept-encoding", "gzip"),
+            ("authorization", "Bearer t"),
+            ("x-kept", "3"),
+        ] {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        let mut of_response = headers.clone();
+        let kept: Vec<String> = forwarded_headers(headers)
+            .keys()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(kept, ["x-kept"]);
+        remove_hop_by_hop(&mut of_response);
+        let mut kept: Vec<&str> = of_response.keys().map(header::HeaderName::as_str).collect();
+        kept.sort_unstable();
+        assert_eq!(kept, ["accept-encoding", "authorization", "x-kept"]);
+    }
 }

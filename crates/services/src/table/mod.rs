@@ -192,8 +192,8 @@ impl Table {
         draining.into_iter().collect()
     }
 
-    /// Returns where a Service listens, on its own address and at node ports of `node`. A
-    /// port without endpoints does not listen, so that connections are refused.
+    /// Returns where a Service listens, on its own address and at node ports of `node` and
+    /// `localhost`. A port without endpoints does not listen, so that connections are refused.
     pub(crate) fn listeners(&self, key: &Key, node: Ipv4Addr) -> BTreeMap<Listener, Target> {
         let Some((service, own)) =
             self.services
@@ -221,6 +221,7 @@ impl Table {
             };
             listeners.insert(at(own, port.port), target.clone());
             if let Some(number) = port.node_port {
+                listeners.insert(at(Ipv4Addr::LOCALHOST, number), target.clone());
                 listeners.insert(at(node, number), target);
             }
         }

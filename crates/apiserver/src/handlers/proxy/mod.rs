@@ -1,14 +1,17 @@
 //! `pods/proxy`, `services/proxy`: forwards a request to a port of a pod.
 
 mod connect;
+mod html;
+mod links;
 mod location;
+mod pages;
 mod pods;
 
 use http::{Method, Request, Response, StatusCode, Uri, header};
 use longshore_engine::Target;
 use longshore_model::StatusReason;
 
-use self::{location::Location, pods::Destination};
+use self::{links::Links, location::Location};
 use crate::{
     body::Body, call::Call, input::RequestBody, proxied, reply::Reply, status_error::StatusError,
 };
@@ -38,15 +41,26 @@ pub(super) async fn proxy(
     if is_read && path.as_ref().is_none_or(String::is_empty) {
         return redirect(&call, &prefix);
     }
-    let request = request(&call, &destination, &location, path, body)?;
+    let links = Links {
+        prefix,
+        pod: destination.authority(),
+        client: client_host(&call),
+    };
+    let request = request(&call, &links, path, body)?;
     let response = connect::send(&call, &destination, location.is_tls, request).await;
     let mut response = response.map_err(|problem| {
         let text = format!("error trying to reach service: {problem}");
         StatusError::new(StatusReason::ServiceUnavailable, text)
     })?;
     proxied::remove_hop_by_hop(response.headers_mut());
-    proxied::rewrite_location(response.headers_mut(), &destination.authority(), &prefix);
-    Ok(response.map(Body::forwarded))
+    Ok(pages::through_proxy(response.map(Body::forwarded), links))
+}
+
+/// The host to which the client has sent the request.
+fn client_host(call: &Call) -> Option<String> {
+    let header = call.headers.get(header::HOST);
+    let header = header.and_then(|host| host.to_str().ok().map(str::to_owned));
+    header.or_else(|| call.authority.as_ref().map(ToString::to_string))
 }
 
 /// Leads to the root of the pod's server: relative links of its pages need the slash.
@@ -60,16 +74,16 @@ fn redirect(call: &Call, prefix: &str) -> Reply {
     Ok(response)
 }
 
-/// The request for the pod.
+/// The request for the pod. As in Kubernetes, the pod gets the host that the client has sent.
 fn request(
     call: &Call,
-    destination: &Destination,
-    location: &Location,
+    links: &Links,
     path: Option<String>,
     body: RequestBody,
 ) -> Result<Request<RequestBody>, StatusError> {
     let path = path.filter(|path| !path.is_empty());
     let mut uri = path.unwrap_or_else(|| "/".to_owned());
+    let forwarded = format!("{}{uri}", links.prefix);
     call.query.append_to(&mut uri);
     let uri: Uri = uri.parse().map_err(StatusError::internal)?;
     let mut request = Request::new(body);
@@ -79,9 +93,8 @@ fn request(
     headers.clone_from(&call.headers);
     proxied::remove_hop_by_hop(headers);
     proxied::remove_credentials(headers);
-    let scheme = if location.is_tls { "https" } else { "http" };
-    let host = destination.authority();
-    headers.insert(header::HOST, proxied::value(&host)?);
-    headers.insert("x-forwarded-proto", proxied::value(scheme)?);
+    let host = links.client.as_ref().unwrap_or(&links.pod);
+    headers.insert(header::HOST, proxied::value(host)?);
+    headers.insert("x-forwarded-uri", proxied::value(&forwarded)?);
     Ok(request)
 }

@@ -12,6 +12,7 @@ use futures::FutureExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use longshore_client::{DeleteOptions, Patch};
+use longshore_model::network::NODE_ADDRESS;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -22,7 +23,7 @@ use super::{
     status::{self, Phase},
     worker::{self, Message},
 };
-use crate::{events::Note, host_ports::Rejection, node, remover::remove_folder};
+use crate::{events::Note, host_ports::Rejection, remover::remove_folder};
 
 const REASON: &str = "NodeAgentError";
 /// Interval of checks whether killed containers have ended.
@@ -215,7 +216,7 @@ fn failed_status(pod: &Pod, message: &str, now: Timestamp) -> Value {
         phase: Phase::Failed,
         policy: Policy::of(pod),
         address: status.and_then(|status| status.pod_ip.as_deref()?.parse().ok()),
-        host_address: &node::ADDRESS.to_string(),
+        host_address: &NODE_ADDRESS.to_string(),
         started: status
             .and_then(|status| status.start_time.as_ref())
             .map(|time| time.0),

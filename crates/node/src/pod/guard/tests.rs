@@ -48,7 +48,7 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
     }
     let (events, write_events) = Events::new(cluster.clone(), "here".to_owned(), Clock::system());
     tokio::spawn(write_events);
-    let (services, forward) = Services::new(cluster.clone(), crate::node::ADDRESS, Clock::system());
+    let (services, forward) = Services::new(cluster.clone(), NODE_ADDRESS, Clock::system());
     tokio::spawn(forward);
     let devices = Devices::default();
     Shared {

@@ -3,6 +3,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
+use longshore_model::network::NODE_ADDRESS;
 use tokio::{sync::watch, time::Instant};
 
 use super::{
@@ -16,7 +17,6 @@ use crate::{
     devices::Allocation,
     environment::ConfigError,
     logs::{LogWriter, Progress, capture},
-    node,
     sandbox::{Command, StartError},
     sources::References,
     streams::{self, Attachment},
@@ -362,8 +362,8 @@ impl Worker {
 
     /// Says why a port may be in use, and the remedy.
     fn port_remedy(&self) -> String {
-        let address = self.address.unwrap_or(node::ADDRESS);
-        if address == node::ADDRESS {
+        let address = self.address.unwrap_or(NODE_ADDRESS);
+        if address == NODE_ADDRESS {
             return "with hostNetwork, a pod uses the ports of this machine; use another port, \
                     or omit hostNetwork"
                 .to_owned();

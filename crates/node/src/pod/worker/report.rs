@@ -1,11 +1,10 @@
 //! Writes to the API: a pod's status, and the completion of its deletion.
 
 use longshore_client::{DeleteOptions, Patch};
+use longshore_model::network::NODE_ADDRESS;
 use serde_json::json;
 
 use super::{Phase, Retry, Worker, status};
-use crate::node;
-
 impl Worker {
     /// Writes the status if it changed.
     pub(super) async fn report(&mut self) {
@@ -23,7 +22,7 @@ impl Worker {
             phase: self.phase,
             policy: self.policy,
             address: self.address,
-            host_address: &node::ADDRESS.to_string(),
+            host_address: &NODE_ADDRESS.to_string(),
             started: self.started,
             reason: self.reason.clone(),
             is_rejected: self.is_rejected,

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fs, net::Ipv4Addr, path::Path, sync::Arc};
 
 use longshore_client::Error;
+use longshore_model::network::NODE_ADDRESS;
 use longshore_services::ResolverConfig;
 
 use super::{super::VOLUMES_DIR, SubtaskMessage, Worker, start};
@@ -13,7 +14,7 @@ use crate::{
     dns::{self, DnsSettings},
     fill,
     hosts::Host,
-    memory, node,
+    memory,
     sandbox::PodPorts,
     security,
     sources::{self, References, Sources},
@@ -55,7 +56,7 @@ impl Worker {
             .running_containers
             .set_address(&self.uid, address);
         if self.ports.is_none() {
-            let own = Some(address).filter(|address| *address != node::ADDRESS);
+            let own = Some(address).filter(|address| *address != NODE_ADDRESS);
             let server = self
                 .shared
                 .dns
@@ -279,7 +280,7 @@ impl Worker {
             let earlier = status.and_then(|status| status.pod_ip.as_deref()?.parse().ok());
             let shared = &self.shared;
             self.address = if spec.is_some_and(|spec| spec.host_network == Some(true)) {
-                Some(Ipv4Addr::LOCALHOST)
+                Some(NODE_ADDRESS)
             } else {
                 earlier
                     .filter(|address| shared.addresses.reserve(*address))
