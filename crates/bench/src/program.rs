@@ -83,9 +83,9 @@ impl Instance {
             .map(drop)
     }
 
-    /// Stops the cluster.
+    /// Stops the cluster, and the runs that are still active.
     pub(crate) fn down(&self) -> Result<(), Failure> {
-        self.longshore(&["down"]).map(drop)
+        self.longshore(&["down", "--force"]).map(drop)
     }
 
     /// The ID of the cluster's process.

@@ -90,6 +90,11 @@ fn the_commands_of_the_page_on_usage_succeed() {
 }
 
 #[test]
+fn the_commands_of_the_page_side_by_side_succeed() {
+    play("side-by-side.md", &[]);
+}
+
+#[test]
 fn the_commands_of_the_page_on_runs_succeed() {
     play("runs.md", &[]);
 }
