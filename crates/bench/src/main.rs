@@ -12,7 +12,9 @@ mod build;
 mod chatty;
 mod client;
 mod dev;
+mod outputs;
 mod pack;
+mod page;
 mod pods;
 mod program;
 mod python;
@@ -21,9 +23,13 @@ mod resolver;
 mod rollouts;
 mod run_true;
 mod server;
+mod side_by_side;
 mod start;
 mod store;
+mod sweeps;
 mod writer;
+
+use std::num::NonZeroUsize;
 
 use clap::Parser;
 use report::{Failure, Report};
@@ -32,8 +38,9 @@ use report::{Failure, Report};
 #[derive(Parser)]
 #[command(name = "cargo xtask bench")]
 struct Arguments {
-    /// start, store, client, python, resolver, pack, run, dev, chatty, server, rollouts, writer, build;
-    /// launcher means pack, run, dev and chatty
+    /// start, store, client, python, resolver, pack, run, dev, chatty, outputs, sweeps, ui,
+    /// side-by-side, server, rollouts, writer, build; launcher means pack, run, dev, chatty,
+    /// outputs, sweeps and ui
     names: Vec<String>,
     /// Number of pods for `store`, `server`, `client`, `python` and `resolver`, and of objects
     /// for `writer`
@@ -42,15 +49,36 @@ struct Arguments {
     /// Number of runs per figure; the median is reported
     #[arg(long, default_value_t = 5)]
     runs: usize,
+    /// Divide the sizes of `outputs`, `sweeps` and `ui` by this number, to try them
+    #[arg(long, default_value = "1", value_name = "N")]
+    shrink: NonZeroUsize,
 }
 
-const NAMES: [&str; 13] = [
-    "start", "client", "python", "resolver", "pack", "run", "dev", "chatty", "store", "server",
-    "rollouts", "writer", "build",
+const NAMES: [&str; 17] = [
+    "start",
+    "client",
+    "python",
+    "resolver",
+    "pack",
+    "run",
+    "dev",
+    "chatty",
+    "outputs",
+    "sweeps",
+    "ui",
+    "side-by-side",
+    "store",
+    "server",
+    "rollouts",
+    "writer",
+    "build",
 ];
 
 /// The benchmarks that the name `launcher` selects.
-const LAUNCHER: [&str; 4] = ["pack", "run", "dev", "chatty"];
+const LAUNCHER: [&str; 7] = ["pack", "run", "dev", "chatty", "outputs", "sweeps", "ui"];
+
+/// The number of combinations of `sweeps`.
+const COMBINATIONS: usize = 1_000;
 
 fn main() -> Result<(), Failure> {
     // Measures one client in a separate process, which the benchmark `client` starts.
@@ -79,6 +107,7 @@ async fn benchmarks() -> Result<(), Failure> {
         )
         .into());
     }
+    let shrink = arguments.shrink.get();
     for name in NAMES {
         if !wanted.is_empty() && !wanted.contains(&name) {
             continue;
@@ -96,6 +125,13 @@ async fn benchmarks() -> Result<(), Failure> {
             "build" => build::run(&mut report)?,
             "chatty" => chatty::run(&mut report)?,
             "dev" => dev::run(&mut report, arguments.runs)?,
+            "outputs" => outputs::run(&mut report, arguments.runs, shrink)?,
+            "sweeps" => {
+                let combinations = (COMBINATIONS / shrink).max(1);
+                sweeps::run(&mut report, arguments.runs, combinations)?;
+            }
+            "ui" => page::run(&mut report, shrink)?,
+            "side-by-side" => side_by_side::run(&mut report, arguments.runs)?,
             "run" => run_true::run(&mut report, arguments.runs)?,
             _ => store::run(&mut report, arguments.runs, arguments.pods).await?,
         }

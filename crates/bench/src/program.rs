@@ -44,6 +44,25 @@ impl Instance {
         Ok(command)
     }
 
+    /// A shell script in the folder of this instance, with `longshore` on its PATH.
+    pub(crate) fn shell(&self, script: &str) -> Result<Command, Failure> {
+        let binary = binary()?;
+        let folder = binary.parent().ok_or("the program has no folder")?;
+        let mut path = folder.as_os_str().to_owned();
+        path.push(":");
+        path.push(env::var_os("PATH").unwrap_or_default());
+        let mut command = Command::new("sh");
+        command
+            .args(["-e", "-c", script])
+            .current_dir(self.folder.path())
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", self.folder.path())
+            .env("LONGSHORE_DATA_DIR", self.folder.path().join("data"))
+            .stdin(Stdio::null());
+        Ok(command)
+    }
+
     /// Runs `longshore` with these arguments for this instance until it exits.
     pub(crate) fn longshore(&self, arguments: &[&str]) -> Result<Output, Failure> {
         let output = self.command(arguments)?.output()?;
@@ -64,9 +83,9 @@ impl Instance {
             .map(drop)
     }
 
-    /// Stops the cluster.
+    /// Stops the cluster, and the runs that are still active.
     pub(crate) fn down(&self) -> Result<(), Failure> {
-        self.longshore(&["down"]).map(drop)
+        self.longshore(&["down", "--force"]).map(drop)
     }
 
     /// The ID of the cluster's process.

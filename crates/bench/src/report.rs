@@ -37,7 +37,7 @@ pub(crate) fn median(
         work()?;
         times.push(started.elapsed());
     }
-    Ok(middle(times))
+    Ok(middle(&times))
 }
 
 /// As [`median`], for asynchronous work.
@@ -51,10 +51,12 @@ pub(crate) async fn median_async(
         work().await?;
         times.push(started.elapsed());
     }
-    Ok(middle(times))
+    Ok(middle(&times))
 }
 
-fn middle(mut times: Vec<Duration>) -> Duration {
+/// The median of durations.
+pub(crate) fn middle(times: &[Duration]) -> Duration {
+    let mut times = times.to_vec();
     times.sort();
     times.get(times.len() / 2).copied().unwrap_or_default()
 }

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[allow(dead_code, reason = "the benchmark uses the headings")]
+mod blocks;
 mod examples;
 #[allow(
     dead_code,

@@ -4,43 +4,10 @@
 use std::{fs, path::Path, process::Stdio};
 
 use crate::{
+    blocks::blocks,
     machine::{Answer, Machine},
     s3::{BUCKET, S3},
 };
-
-/// A fenced code block: its info string and its text.
-struct Block<'a> {
-    language: &'a str,
-    /// The file name, or empty.
-    name: &'a str,
-    text: String,
-}
-
-fn blocks(document: &str) -> Vec<Block<'_>> {
-    let mut blocks = Vec::new();
-    let mut open: Option<Block<'_>> = None;
-    for line in document.lines() {
-        match (line.strip_prefix("```"), &mut open) {
-            (Some(_), Some(_)) => blocks.extend(open.take()),
-            (Some(words), None) => {
-                let (language, name) = words.split_once(' ').unwrap_or((words, ""));
-                let text = String::new();
-                open = Some(Block {
-                    language,
-                    name,
-                    text,
-                });
-            }
-            (None, Some(block)) => {
-                block.text += line;
-                block.text.push('\n');
-            }
-            (None, None) => {}
-        }
-    }
-    assert!(open.is_none(), "a block has no closing fence");
-    blocks
-}
 
 /// Runs a document on a machine: blocks with a name become files, and `sh` blocks must
 /// succeed. Variables that one block exports are not set in the others: `variables` are.
@@ -120,6 +87,11 @@ fn the_commands_of_the_page_on_restarts_succeed() {
 #[test]
 fn the_commands_of_the_page_on_usage_succeed() {
     play("usage.md", &[]);
+}
+
+#[test]
+fn the_commands_of_the_page_side_by_side_succeed() {
+    play("side-by-side.md", &[]);
 }
 
 #[test]

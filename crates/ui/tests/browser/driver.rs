@@ -1,4 +1,5 @@
-//! A headless Chromium, by WebDriver over a raw connection: the protocol is JSON over HTTP.
+//! A headless Chromium, by WebDriver over a raw connection: the protocol is JSON over HTTP. The
+//! benchmark of the page uses it, too.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -11,7 +12,18 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use crate::fixture::TIMEOUT;
+/// An upper bound for any step, also on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The program of the driver.
+fn driver() -> String {
+    std::env::var("LONGSHORE_TEST_CHROMEDRIVER").unwrap_or("chromedriver".to_owned())
+}
+
+/// The program of the browser.
+fn browser() -> String {
+    std::env::var("LONGSHORE_TEST_CHROMIUM").unwrap_or("/usr/bin/chromium".to_owned())
+}
 
 /// A browser and its driver. Dropping it ends both.
 pub(crate) struct Driver {
@@ -31,10 +43,18 @@ impl Drop for Driver {
 }
 
 impl Driver {
+    /// Whether the browser and its driver are installed.
+    pub(crate) fn is_installed() -> bool {
+        [driver(), browser()].iter().all(|program| {
+            let mut command = Command::new(program);
+            let output = command.arg("--version").output();
+            output.is_ok_and(|output| output.status.success())
+        })
+    }
+
     /// Starts a browser with a window of this size.
     pub(crate) fn start(width: u32, height: u32) -> Self {
-        let program = |name: &str, default: &str| std::env::var(name).unwrap_or(default.to_owned());
-        let mut process = Command::new(program("LONGSHORE_TEST_CHROMEDRIVER", "chromedriver"))
+        let mut process = Command::new(driver())
             .arg("--port=0")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -63,13 +83,24 @@ impl Driver {
             "browserName": "chrome",
             "goog:chromeOptions": {
                 "args": arguments,
-                "binary": program("LONGSHORE_TEST_CHROMIUM", "/usr/bin/chromium"),
+                "binary": browser(),
             },
             "goog:loggingPrefs": {"browser": "ALL"},
         }}});
         let session = driver.request("POST", "", Some(&capabilities));
         driver.session = format!("/{}", session["sessionId"].as_str().unwrap());
         driver
+    }
+
+    /// The ID of the driver's process, whose descendants are the browser's processes.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Frees the memory of objects that scripts do not use any more.
+    pub(crate) fn collect_garbage(&self) {
+        let body = json!({"cmd": "HeapProfiler.collectGarbage", "params": {}});
+        self.request("POST", "/goog/cdp/execute", Some(&body));
     }
 
     /// Sends a command of the session.
@@ -125,6 +156,13 @@ impl Driver {
         self.request("POST", "/execute/sync", Some(&body))
     }
 
+    /// The result of a script, or nothing if it fails.
+    pub(crate) fn try_script(&self, script: &str) -> Option<Value> {
+        let body = json!({"script": script, "args": []});
+        let result = self.try_request("POST", "/execute/sync", Some(&body));
+        result.ok()
+    }
+
     /// The text of an element.
     pub(crate) fn text(&self, selector: &str) -> String {
         let script = format!("return document.querySelector({selector:?})?.textContent ?? ''");
@@ -141,12 +179,8 @@ impl Driver {
     #[track_caller]
     pub(crate) fn wait(&self, script: &str) {
         let began = Instant::now();
-        let body = json!({"script": script, "args": []});
         // A script fails while another page is loaded.
-        let holds = || {
-            let result = self.try_request("POST", "/execute/sync", Some(&body));
-            result.is_ok_and(|value| value == true)
-        };
+        let holds = || self.try_script(script).is_some_and(|value| value == true);
         while !holds() {
             assert!(
                 began.elapsed() < TIMEOUT,
