@@ -16,9 +16,8 @@ use longshore_diagnosis::names::Task;
 use super::{BootstrapError, Places, messages::tell, task::this_task};
 use crate::{
     outputs::{
-        Manifest, OutputsError,
+        Manifest, OutputsError, is_full,
         packed::{MOST_PARTS, PART_LIMIT, Pack, PackReader, PackSource},
-        is_full,
         uploads::{
             self, CLAIM_DIR, PART, RoleUploads, TaskUploads, UPLOADS_FILE, Uploads, folder, running,
         },

@@ -111,14 +111,14 @@ impl PackedRun<'_> {
         let unused = self.unused_option().filter(|_| self.keeps_outputs);
         let unused = unused.map(|option| {
             Finding::new(
-                Cause::Other,
+                Cause::Unknown,
                 format!("outputs: {option} has no effect: the embedded cluster keeps them itself"),
                 format!("remove {option}, unless the run is also for other clusters"),
             )
         });
         let late = self.may_outlive_uploads().then(|| {
             Finding::new(
-                Cause::Other,
+                Cause::Unknown,
                 "outputs: the timeout is longer than 7 days, when the URLs for uploads expire: tasks that end later lose their outputs",
                 "use a shorter timeout, or outputs_claim",
             )

@@ -54,8 +54,7 @@ pub(super) async fn outputs(app: &App, run: &RunSummary) -> Response<Body> {
         Some(local) => {
             let unreadable = async |_: String| Err(OutputsError::NotKept);
             let (local, now) = (Some(local.clone()), Timestamp::now());
-            let found =
-                RunFiles::find(local, &app.cluster, &run.run, &everything, now, unreadable);
+            let found = RunFiles::find(local, &app.cluster, &run.run, &everything, now, unreadable);
             found.await.map_err(|error| error.to_string())
         }
         None => stored(app, run, &everything).await,

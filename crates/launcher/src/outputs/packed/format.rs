@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::MOST_PARTS;
 use super::super::{Manifest, manifest::is_sha256};
+use super::MOST_PARTS;
 use crate::bundle::hexadecimal;
 
 /// The size of the trailer in bytes.
