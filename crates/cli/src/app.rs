@@ -1,6 +1,10 @@
 //! Parses the command line, runs the command, and returns the exit code.
 
-use std::{error::Error as _, process::ExitCode, sync::Mutex};
+use std::{
+    error::Error as _,
+    process::ExitCode,
+    sync::{Arc, Mutex},
+};
 
 use clap::{CommandFactory as _, Parser, error::ErrorKind};
 use longshore::launcher::config::ConfigError;
@@ -43,6 +47,7 @@ pub(crate) struct Cli {
 
 /// Runs the program with the arguments of this process. Returns its exit code.
 pub fn main() -> ExitCode {
+    report_file_size_limit();
     if let Some(program) = Invocation::of(std::env::args_os()) {
         return envtest_program(program);
     }
@@ -89,6 +94,13 @@ pub fn main() -> ExitCode {
             exit_code(error.kind())
         }
     }
+}
+
+/// Makes a write beyond the limit of the size of files (`ulimit -f`) an error, which is reported with
+/// a remedy. Otherwise, a signal would kill the program without a word. Programs that it starts
+/// keep the signal.
+fn report_file_size_limit() {
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
 /// Runs a program of envtest, under whose name this program was started.

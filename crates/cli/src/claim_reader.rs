@@ -215,15 +215,22 @@ impl ClaimReader {
     }
 
     async fn files(&self, folder: &str) -> Result<Vec<(String, u64)>, OutputsError> {
-        let script = "cd \"$1\" 2>/dev/null || exit 0; \
-                      for f in *; do if [ -f \"$f\" ]; then wc -c \"$f\" || exit 1; fi; done";
+        // Incomplete files begin with a period. Tasks can give files any name: one with a hyphen
+        // must not be an option.
+        let script = "cd \"$1\" 2>/dev/null || exit 0; for f in * .part-*; do \
+                      if [ -f \"$f\" ]; then echo \"$(wc -c < \"./$f\") $f\" || exit 1; fi; done";
         let listed = self.script(script, &[&path(folder)]).await?;
-        let files = listed.lines().filter_map(|line| {
-            let (size, name) = line.trim().split_once(' ')?;
-            Some((name.trim().to_owned(), size.parse().ok()?))
-        });
-        Ok(files.collect())
+        Ok(listed.lines().filter_map(listed_file).collect())
     }
+}
+
+/// A line of the list. Files of other programs, whose names could be anything, are left alone.
+fn listed_file(line: &str) -> Option<(String, u64)> {
+    let (size, name) = line.trim().split_once(' ')?;
+    let is_own = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    let name = name.trim();
+    let is_plain = name.bytes().all(is_own) && !matches!(name, "" | "." | "..");
+    Some((name.to_owned(), size.parse().ok()?)).filter(|_| is_plain)
 }
 
 fn path(key: &str) -> String {

@@ -7,8 +7,8 @@ use longshore::{
     launcher::{
         Run,
         names::{self, Task},
-        outputs::{FetchOptions, Fetched, Manifest},
-        run_outputs::{RunFiles, TaskChoice, TaskFiles},
+        outputs::{FetchOptions, Fetched, Manifest, OutputsError},
+        run_outputs::{RunFiles, RunOutputsError, TaskChoice, TaskFiles},
         runs::TaskPod,
     },
 };
@@ -56,9 +56,15 @@ pub(crate) async fn copy(
         index: Some(task.index),
     };
     let files = fetch_outputs::find(target, &run, &choice, None).await;
-    // Why the container cannot be reached says more.
-    let Ok(files) = files else {
-        return Ok(None);
+    let files = match files {
+        Ok(files) => files,
+        // Why the container cannot be reached says more.
+        Err(
+            RunOutputsError::NotRequested { .. }
+            | RunOutputsError::None { .. }
+            | RunOutputsError::Outputs(OutputsError::NotKept),
+        ) => return Ok(None),
+        Err(error) => return Err(Error::from_source(Kind::Failed, &error)),
     };
     let Some(matching) = Matching::find(files, path, to) else {
         return Ok(None);
@@ -74,7 +80,7 @@ pub(crate) async fn copy(
             matching
                 .files
                 .fetch_as(&runtime, &matching.task, &matching.chosen, &options)?;
-        Ok::<_, longshore::launcher::outputs::OutputsError>((copied, matching.to))
+        Ok::<_, OutputsError>((copied, matching.to))
     });
     let failed =
         |error: &(dyn std::error::Error + 'static)| Error::from_source(Kind::Failed, error);

@@ -179,7 +179,18 @@ pub(crate) async fn fetch(run: &Run, files: RunFiles, to: Destination, force: bo
     let (fetched, files) = fetched.map_err(|error| failed(&error))?;
     report(fetched, &folder);
     report_left_out(&files);
-    Ok(())
+    check_complete(&files)
+}
+
+/// An error if the outputs of a task that has ended are missing or damaged.
+pub(crate) fn check_complete(files: &RunFiles) -> Result<()> {
+    match files.is_incomplete() {
+        true => Err(Error::new(
+            Kind::Failed,
+            "the outputs are not complete: see the warnings above",
+        )),
+        false => Ok(()),
+    }
 }
 
 fn report(fetched: Fetched, folder: &Path) {
@@ -202,9 +213,12 @@ fn report(fetched: Fetched, folder: &Path) {
 /// Warns about matching files that are not among the outputs, and about files that may be
 /// incomplete.
 pub(crate) fn report_left_out(files: &RunFiles) {
+    for problem in files.problems() {
+        ui::warning(escaped(&problem));
+    }
     for task in files.manifests() {
         let name = task.task();
-        if !task.ended {
+        if files.is_running(task) {
             ui::note(format!(
                 "{name} is still running: its files are those of now"
             ));

@@ -113,7 +113,7 @@ pub(crate) async fn outputs(
         let problem = "use the command `longshore outputs`, which starts a pod for it".to_owned();
         Err(OutputsError::Claim { claim, problem })
     };
-    let files = RunFiles::find(local, &cluster, &run, &choice, Timestamp::now(), open).await?;
+    let mut files = RunFiles::find(local, &cluster, &run, &choice, Timestamp::now(), open).await?;
     let runtime = Handle::current();
     let is_alone = run.roles.iter().map(|role| role.count).sum::<u32>() == 1;
     let fetching = tokio::task::spawn_blocking(move || {
@@ -131,10 +131,19 @@ pub(crate) async fn outputs(
                 manifest,
             });
         }
-        Ok(tasks)
+        // The others are fetched before it is reported.
+        match files.damaged.pop() {
+            Some(error) => Err(error),
+            None => Ok((tasks, files.problems())),
+        }
     });
     // It ends with a result, unless the runtime ends.
-    fetching.await.map_err(|_| longshore::Error::Closed)?
+    let (mut tasks, problems) = fetching.await.map_err(|_| longshore::Error::Closed)??;
+    // What is missing belongs to no file.
+    if let Some(first) = tasks.first_mut() {
+        first.left_out.extend(problems);
+    }
+    Ok(tasks)
 }
 
 /// Removes a run with its outputs.

@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    io,
+    io::{self, Write as _},
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
@@ -56,7 +56,7 @@ impl Index {
             longshore_files::private_dir(folder).map_err(io::Error::other)?;
             // Several processes may write at the same time.
             let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            serde_json::to_writer(io::BufWriter::new(file.as_file_mut()), self)?;
+            file.write_all(&serde_json::to_vec(self)?)?;
             file.persist(path).map_err(|failed| failed.error)?;
             Ok(())
         };

@@ -67,16 +67,20 @@ impl StoreObjects {
         Ok(urls.into_iter().map(SignedUrl::new).collect())
     }
 
-    /// The size of an object; `None` if it does not exist. Without the permission to list, S3 does
-    /// not say whether an object exists; it is then `None`, too.
+    /// The size of an object; `None` if it does not exist.
     ///
     /// # Errors
-    /// The store does not answer, or refuses the credentials.
+    /// The store does not answer. [`StoreError::NotListed`] if it denies the access: without the
+    /// permission to list, S3 also answers so if the object does not exist.
     pub async fn size(&self, key: &str) -> Result<Option<u64>, StoreError> {
         match self.opened.objects.head(&self.remote.key(key)).await {
             Ok(found) => Ok(Some(found.size)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(error) if matches!(reason(&error).0, Cause::Denied) => Ok(None),
+            Err(error) if matches!(reason(&error).0, Cause::Denied) => Err(StoreError::NotListed {
+                store: self.remote.to_string(),
+                problem: reason(&error).1,
+                remedy: self.remote.variables(),
+            }),
             Err(error) => Err(self.remote.no_object("find outputs", &error)),
         }
     }
@@ -99,7 +103,6 @@ impl StoreObjects {
             .await;
         match found {
             Ok(found) => Ok(Some(found)),
-            Err(object_store::Error::NotFound { .. }) => Ok(Some(Vec::new())),
             Err(error) if matches!(reason(&error).0, Cause::Denied) => Ok(None),
             Err(error) => Err(self.remote.no_object("list outputs", &error)),
         }

@@ -194,7 +194,7 @@ impl Remote {
     }
 
     /// The variables that contain the credentials.
-    fn variables(&self) -> &'static str {
+    pub(super) fn variables(&self) -> &'static str {
         match self.service {
             Service::S3 => {
                 "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION (and AWS_ENDPOINT_URL for a server that is not Amazon's)"

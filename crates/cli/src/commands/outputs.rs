@@ -108,17 +108,15 @@ async fn show(target: &Target, args: &OutputsArgs, run: &str, choice: &TaskChoic
     let files =
         fetch_outputs::of_run(target, &found.run, &choice, args.reader_image.as_deref()).await?;
     match args.output {
-        TableFormat::Json => output::value(Format::Json, &value(&found.run, &files)),
-        TableFormat::Yaml => output::value(Format::Yaml, &value(&found.run, &files)),
-        TableFormat::Table if args.list => {
-            list(&files);
-            Ok(())
-        }
+        TableFormat::Json => output::value(Format::Json, &value(&found.run, &files))?,
+        TableFormat::Yaml => output::value(Format::Yaml, &value(&found.run, &files))?,
+        TableFormat::Table if args.list => list(&files),
         TableFormat::Table => {
             let to = Destination::of(args.to.as_deref(), &found.run);
-            fetch_outputs::fetch(&found.run, files, to, args.force).await
+            return fetch_outputs::fetch(&found.run, files, to, args.force).await;
         }
     }
+    fetch_outputs::check_complete(&files)
 }
 
 fn value(run: &Run, files: &RunFiles) -> Value {
@@ -148,6 +146,7 @@ fn value(run: &Run, files: &RunFiles) -> Value {
         "run": run.name.as_str(),
         "namespace": run.namespace,
         "tasks": files.manifests().map(task).collect::<Vec<_>>(),
+        "problems": files.problems(),
     })
 }
 

@@ -216,6 +216,39 @@ fn pods_of_a_node_share_a_cache_and_fetch_each_content_once() {
 }
 
 #[test]
+fn pods_share_a_cache_in_a_claim() {
+    let server = S3::start();
+    let machine = machine();
+    let store = store();
+    output(remotely(&machine, &server, &["--", "true"])).expect(0);
+    machine.write(
+        "claim.yaml",
+        "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: cache, namespace: default}\n\
+         spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}\n",
+    );
+    machine.longshore(&["create", "-f", "claim.yaml"]).expect(0);
+    let script = "cat $LONGSHORE_DATA_SET/labels.csv";
+    let arguments = [
+        "--store",
+        &store,
+        "--data",
+        "set=data",
+        "--data-cache",
+        "claim:cache",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ];
+    for requests in [22, 1] {
+        let answer = output(remotely(&machine, &server, &arguments)).expect(0);
+        assert!(answer.out.contains("| a,b"), "{}", answer.out);
+        let seen = server.seen();
+        assert_eq!(count(&seen, "GET", "/data/files/"), requests, "{seen:#?}");
+    }
+}
+
+#[test]
 fn damaged_contents_are_not_used_and_why_says_so() {
     let server = S3::start();
     let machine = machine();

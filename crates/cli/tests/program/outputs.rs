@@ -157,6 +157,59 @@ fn each_task_has_a_folder_and_rm_frees_the_space() {
 }
 
 #[test]
+fn a_full_folder_is_reported_and_a_second_fetch_completes() {
+    let machine = machine();
+    let script = "mkdir out; echo small > out/a; head -c 2000000 /dev/zero > out/b";
+    machine
+        .longshore(&["run", "--", "sh", "-c", script])
+        .expect(0);
+    let program = env!("CARGO_BIN_EXE_longshore");
+    let limited = format!("ulimit -f 500; exec {program} outputs last --to got");
+    let mut limited = machine.shell(&limited);
+    let full = crate::machine::Answer::new(&limited.output().unwrap()).expect(1);
+    assert!(
+        full.err.contains("no space to write got/out/b"),
+        "{}",
+        full.err
+    );
+    assert!(full.err.contains("fetch again"), "{}", full.err);
+    let names = || {
+        let entries = fs::read_dir(machine.code().join("got/out")).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(), ["a"]);
+    let fetch = ["outputs", "last", "--to", "got"];
+    let again = machine.longshore(&fetch).expect(0);
+    assert!(again.err.contains("1 file already there"), "{}", again.err);
+    assert_eq!(names(), ["a", "b"]);
+}
+
+#[test]
+fn a_checkpoint_is_put_back_from_kept_outputs_after_a_kill_of_the_cluster() {
+    let machine = machine();
+    let script = "n=$(cat out/step 2>/dev/null || echo 0); echo begins at $n\n\
+                  test $n = 3 && exit 0\nmkdir -p out; echo 3 > out/step.new; mv out/step.new out/step\n\
+                  echo ready; sleep 600\n";
+    machine.write("step.sh", script);
+    let run = machine.longshore(&["run", "-d", "--", "sh", "step.sh"]);
+    let run = run.expect(0).out.trim().to_owned();
+    eventually("the checkpoint is written", || {
+        machine.longshore(&["logs", &run]).out.contains("ready")
+    });
+    crate::machine::signal(machine.pid().unwrap(), "KILL");
+    eventually("the cluster has ended", || machine.pid().is_none());
+    machine.longshore(&["up"]).expect(0);
+    eventually("the files are kept", || {
+        machine.longshore(&["outputs", &run, "--to", "."]).code == 0
+            && machine.code().join("out/step").exists()
+    });
+    let next = machine.longshore(&["run", "--", "sh", "step.sh"]).expect(0);
+    assert!(next.out.contains("begins at 3"), "{}", next.out);
+}
+
+#[test]
 fn outputs_survive_the_end_of_the_clusters_process() {
     let machine = machine();
     let run = machine

@@ -330,3 +330,60 @@ fn a_running_task_writes_its_files_to_the_claim_on_request_and_at_intervals() {
         list.out.contains("out/last")
     });
 }
+
+#[test]
+fn a_store_that_denies_access_does_not_count_as_empty() {
+    let there = Elsewhere::new();
+    there.longshore(&["run", "--", "sh", "train.sh"]).expect(0);
+    there.server.fail("list-type", &[Fault::Answer(403)]);
+    there
+        .server
+        .fail("main.0.", &[Fault::Answer(403), Fault::Answer(403)]);
+    let list = ["outputs", "last", "--list"];
+    let denied = there.longshore(&list).expect(1);
+    assert!(denied.err.contains("denies the listing"), "{}", denied.err);
+    assert!(denied.err.contains("AWS_ACCESS_KEY_ID"), "{}", denied.err);
+    assert!(!denied.err.contains("X-Amz-"), "{}", denied.err);
+    there.longshore(&list).expect(0);
+}
+
+#[test]
+fn a_task_whose_upload_was_refused_is_reported_and_the_others_are_fetched() {
+    let there = Elsewhere::new();
+    there.server.fail("main.1.ended", &[Fault::Answer(403)]);
+    let run = ["run", "--role", "main=2", "--", "sh", "train.sh"];
+    there.longshore(&run).expect(0);
+    let fetch = ["outputs", "last", "--to", "got"];
+    let answer = there.longshore(&fetch).expect(1);
+    assert!(
+        answer.err.contains("no outputs of main/1: it was killed"),
+        "{}",
+        answer.err
+    );
+    assert_eq!(there.read("got/main-0/m.json"), "0\n");
+    let one = ["outputs", "last", "main/0", "--to", "got"];
+    there.longshore(&one).expect(0);
+}
+
+#[test]
+fn incomplete_files_of_killed_tasks_do_not_stay_in_the_claim() {
+    let there = with_claim();
+    let run = there.waiting(&["--outputs-every", "10s"]);
+    eventually("the folder is there", || {
+        in_claims(&there).contains("main.0.running")
+    });
+    let file = in_claims(&there);
+    let folder = file.lines().next().unwrap().rsplit_once('/').unwrap().0;
+    let left = format!("{folder}/.part-main.0.ended-dead");
+    fs::write(&left, "half").unwrap();
+    fs::write(format!("{folder}/.part-other"), "half").unwrap();
+    fs::write(format!("{folder}/-x"), "").unwrap();
+    there.longshore(&["cancel", &run]).expect(0);
+    eventually("the last files are written", || {
+        let list = there.longshore(&["outputs", &run, "--list"]);
+        list.out.contains("out/last")
+    });
+    assert!(!std::path::Path::new(&left).exists());
+    there.longshore(&["rm", &run]).expect(0);
+    assert_eq!(in_claims(&there), "");
+}

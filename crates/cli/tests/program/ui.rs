@@ -5,7 +5,10 @@ use std::{
     net::TcpStream,
 };
 
-use crate::machine::{Machine, Running, TIMEOUT, eventually, processes_with};
+use crate::{
+    machine::{Machine, Running, TIMEOUT, eventually, processes_with},
+    s3::{BUCKET, Fault, S3},
+};
 
 /// A running `longshore ui`, and a session with it.
 struct Page {
@@ -139,6 +142,64 @@ fn a_run_and_its_outputs_are_shown_until_the_run_is_removed() {
     let answer = page.program.end().expect(0);
     assert!(answer.err.contains("valid once"), "{}", answer.err);
     assert!(!answer.err.contains(&page.token), "{}", answer.err);
+}
+
+#[test]
+fn outputs_in_a_store_and_in_a_claim_are_shown() {
+    let (machine, server) = (Machine::new(), S3::start());
+    let config = machine.home().join("config");
+    let config = config.to_str().unwrap();
+    machine.longshore(&["up", "--kubeconfig", config]).expect(0);
+    machine.write(
+        "claim.yaml",
+        "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: results, namespace: default}\n\
+         spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}\n",
+    );
+    machine.longshore(&["create", "-f", "claim.yaml"]).expect(0);
+    let there = |arguments: &[&str]| {
+        let mut command = machine.command(arguments);
+        command
+            .envs(server.settings())
+            .env("LONGSHORE_KUBECONFIG", config);
+        command
+    };
+    let store = format!("s3://{BUCKET}/team");
+    let task = [
+        "--output-files",
+        "a.bin",
+        "--",
+        "sh",
+        "-c",
+        "echo weights > a.bin",
+    ];
+    let run = |name: &str, place: &[&str]| {
+        let words = [&["run", "--name", name], place, &task].concat();
+        let mut command = there(&words);
+        let answer = crate::machine::Answer::new(&command.output().unwrap()).expect(0);
+        let names = machine.longshore(&["runs", "--output", "name"]).expect(0);
+        let mut names = names.out.lines();
+        let own = names.find(|own| own.starts_with(name));
+        own.unwrap_or_else(|| panic!("{}", answer.err)).to_owned()
+    };
+    let stored = run("stored", &["--store", &store]);
+    let claimed = run("claimed", &["--outputs-claim", "results"]);
+    let page = Page::start(there(&["ui"]));
+    let (_, list) = page.get(&format!("runs/default/{stored}/outputs"));
+    assert!(list.contains("a.bin"), "{list}");
+    let file = format!("runs/default/{stored}/file?task=main%2F0&path=a%2Ebin");
+    assert_eq!(page.get(&file).1, "weights\n");
+    let (_, list) = page.get(&format!("runs/default/{claimed}/outputs"));
+    assert!(list.contains("PersistentVolumeClaim results"), "{list}");
+    assert!(
+        list.contains(&format!("longshore outputs {claimed}")),
+        "{list}"
+    );
+    // The store refuses: the page says so, without a signature.
+    server.fail("list-type", &[Fault::Answer(500); 1]);
+    std::fs::remove_dir_all(server.file("team/outputs")).unwrap();
+    let (_, list) = page.get(&format!("runs/default/{stored}/outputs"));
+    assert!(list.contains("has no outputs"), "{list}");
+    assert!(!list.contains("X-Amz-"), "{list}");
 }
 
 #[test]

@@ -16,10 +16,10 @@ use longshore_diagnosis::names::Task;
 use super::{BootstrapError, Places, messages::tell, task::this_task};
 use crate::{
     outputs::{
-        Manifest, OutputsError,
+        Manifest, OutputsError, is_full,
         packed::{MOST_PARTS, PART_LIMIT, Pack, PackReader, PackSource},
         uploads::{
-            self, CLAIM_DIR, RoleUploads, TaskUploads, UPLOADS_FILE, Uploads, folder, running,
+            self, CLAIM_DIR, PART, RoleUploads, TaskUploads, UPLOADS_FILE, Uploads, folder, running,
         },
     },
     store::{PutError, RetryPolicy, SignedUrl, put},
@@ -37,7 +37,7 @@ pub(super) enum UploadError {
     Put(#[from] PutError),
     #[error("the folder of the code no longer exists")]
     NoFolder,
-    #[error("cannot write {}: {source}", path.display())]
+    #[error("cannot write {}: {source}{}", path.display(), remedy(source))]
     Write { path: PathBuf, source: io::Error },
 }
 
@@ -200,12 +200,25 @@ fn url(urls: &TaskUploads, ended: bool, part: usize, count: usize) -> &SignedUrl
     own.unwrap_or(&urls.running)
 }
 
+/// What to do if a claim cannot be written.
+fn remedy(error: &io::Error) -> &'static str {
+    match is_full(error) {
+        true => "; the earlier files stay: free space in the claim, or use a larger one",
+        false => "",
+    }
+}
+
 /// Writes a stream to a file, which is replaced as a whole.
 fn write(pack: Pack, folder: &Path, path: &Path) -> io::Result<Manifest> {
     fs::create_dir_all(folder)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!("{PART}{name}-");
+    remove_leftovers(folder, &prefix);
     let mut file = tempfile::Builder::new()
-        .prefix(".part-")
+        .prefix(&prefix)
         .tempfile_in(folder)?;
+    // It is locked until it has its name, so that it does not count as a leftover.
+    let _ = file.as_file().try_lock();
     let mut reader = PackReader::new(pack);
     io::copy(&mut reader, file.as_file_mut())?;
     // Another user may fetch them.
@@ -216,6 +229,23 @@ fn write(pack: Pack, folder: &Path, path: &Path) -> io::Result<Manifest> {
     let list = reader.into_list();
     let list = list.ok_or_else(|| io::Error::other("the list of the files is missing"))?;
     Ok(list.manifest)
+}
+
+/// Removes the incomplete files of attempts that were killed, which would fill the claim.
+fn remove_leftovers(folder: &Path, prefix: &str) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries {
+        let is_part = entry.file_name().to_string_lossy().starts_with(prefix);
+        if !is_part || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            continue;
+        }
+        let path = entry.path();
+        // Where the file system has no locks, they stay until the run is removed.
+        let is_left = fs::File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
+        if is_left {
+            let _ = fs::remove_file(&path);
+        }
+    }
 }
 
 /// Names the files that were left out. The client reports all when it fetches the outputs.

@@ -141,7 +141,7 @@ pub struct Launched {
     pub run: Run,
     /// The packed files; `None` if the image contains the code.
     pub packed: Option<Report>,
-    /// Problems with which the run may start late or not at all.
+    /// Problems with which the run may start late or not at all, and options without an effect.
     pub warnings: Vec<Finding>,
     start_timeout: Duration,
 }
@@ -268,10 +268,12 @@ impl RunSpec {
         let plan = packed.deliver(options.delivery()).await?;
         let run = submit(cluster, &plan).await?;
         delivered.submitted();
+        let mut warnings = report.warnings;
+        warnings.extend(packed.warnings());
         Ok(Launched {
             run,
             packed: packed.bundle.map(|bundle| bundle.report),
-            warnings: report.warnings,
+            warnings,
             start_timeout: self.start_timeout,
         })
     }

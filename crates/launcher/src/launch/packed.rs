@@ -5,7 +5,7 @@ use std::{borrow::Cow, path::PathBuf};
 use longshore_client::k8s_openapi::api::core::v1::{
     PersistentVolumeClaimVolumeSource, Volume, VolumeMount,
 };
-use longshore_diagnosis::names::RunName;
+use longshore_diagnosis::{explain::Cause, names::RunName};
 use tokio::sync::oneshot;
 
 use super::{LaunchError, PreparedData, data};
@@ -17,6 +17,7 @@ use crate::{
         uploads::{CLAIM_DIR, CLAIM_VOLUME},
     },
     plan::{Plan, plan},
+    preflight::Finding,
     run_outputs::{add_claims, add_uploads},
     store::{self, BundleInfo, DeliverOptions, LONGEST_VALIDITY, Remote, Store, StoreError},
     sweep::METRICS_FILE,
@@ -102,6 +103,27 @@ impl PackedRun<'_> {
             (None, None) => None,
         });
         options.next()
+    }
+
+    /// The options of outputs that have no effect, or not the expected one.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Finding> {
+        let unused = self.unused_option().filter(|_| self.keeps_outputs);
+        let unused = unused.map(|option| {
+            Finding::new(
+                Cause::Unknown,
+                format!("outputs: {option} has no effect: the embedded cluster keeps them itself"),
+                format!("remove {option}, unless the run is also for other clusters"),
+            )
+        });
+        let late = self.may_outlive_uploads().then(|| {
+            Finding::new(
+                Cause::Unknown,
+                "outputs: the timeout is longer than 7 days, when the URLs for uploads expire: tasks that end later lose their outputs",
+                "use a shorter timeout, or outputs_claim",
+            )
+        });
+        unused.into_iter().chain(late).collect()
     }
 
     /// Whether tasks may still run when the URLs for the upload of their outputs have expired.

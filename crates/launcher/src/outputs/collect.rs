@@ -57,9 +57,7 @@ impl Outputs {
         };
         let kept = tree.and_then(|tree| {
             let kept = self.keep_files(&tree, task, &mut manifest);
-            for left_out in tree.left_out {
-                manifest.leave_out(left_out.path, left_out.reason);
-            }
+            manifest.leave_out_all(&tree.left_out, tree.left_out_more);
             kept
         });
         // The disk is full, for example. The list is small, and says so.

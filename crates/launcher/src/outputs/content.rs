@@ -72,8 +72,8 @@ pub(super) enum Side {
 
 /// The error for a failed write.
 fn write(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> NotStored + use<> {
-    let error = OutputsError::system::<io::Error>(action, path);
-    |source| NotStored::Write(error(source))
+    let path = path.to_owned();
+    move |source| NotStored::Write(OutputsError::not_kept(action, &path, source))
 }
 
 impl Outputs {

@@ -54,6 +54,34 @@ pub enum OutputsError {
         /// The cause.
         source: io::Error,
     },
+    /// There is no space for a fetched file, or it exceeds the limit of the size of files.
+    #[error(
+        "no space to write {}: {source}; free some, or use another folder, and fetch again: files that are complete are kept", path.display()
+    )]
+    NoSpace {
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// There is no space for the outputs of a task in the folder of the cluster.
+    #[error(
+        "no space for outputs in {}: {source}; free some: `longshore rm` removes runs with their outputs", path.display()
+    )]
+    NotKeptForSpace {
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A task has replaced its outputs while they were read.
+    #[error(
+        "{task} has uploaded other files while these were read; fetch again: files that are complete are kept"
+    )]
+    Replaced {
+        /// The task.
+        task: String,
+    },
     /// The annotation of a pod is invalid.
     #[error(
         "invalid annotation {}: {problem}",
@@ -118,6 +146,14 @@ pub enum OutputsError {
     },
 }
 
+/// Whether a write failed because of a full disk, a quota, or a limit of the size of files.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}
+
 /// The examples, and the number of the others.
 fn listed(examples: &[String], count: u64) -> String {
     let names: Vec<_> = examples.iter().map(|path| escaped(path)).collect();
@@ -128,6 +164,29 @@ fn listed(examples: &[String], count: u64) -> String {
 }
 
 impl OutputsError {
+    /// The error for a file that cannot be written to the folder of a fetch.
+    pub(super) fn not_written(path: &Path, error: impl Into<io::Error>) -> Self {
+        let source = error.into();
+        match is_full(&source) {
+            true => Self::NoSpace {
+                path: path.to_owned(),
+                source,
+            },
+            false => Self::system("write", path)(source),
+        }
+    }
+
+    /// The error for a file that cannot be written to the folder of a cluster's outputs.
+    pub(super) fn not_kept(action: &'static str, path: &Path, source: io::Error) -> Self {
+        match is_full(&source) {
+            true => Self::NotKeptForSpace {
+                path: path.to_owned(),
+                source,
+            },
+            false => Self::system(action, path)(source),
+        }
+    }
+
     /// The error for a failed system call.
     pub(super) fn system<E: Into<io::Error>>(
         action: &'static str,

@@ -9,16 +9,14 @@ use std::{
 };
 
 use rustix::{
-    fs::{
-        AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, fstat, mkdirat, openat, renameat,
-        renameat_with, statat, unlinkat,
-    },
+    fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, statat},
     io::Errno,
 };
 
 use super::{
     Manifest, OutputFile, Outputs, OutputsError,
     content::{Side, copy},
+    part::PartFile,
 };
 
 /// The maximum number of files to name in an error.
@@ -95,7 +93,7 @@ pub(crate) fn fetch_from(
     options: &FetchOptions,
 ) -> Result<Fetched, OutputsError> {
     let to = &options.to;
-    fs::create_dir_all(to).map_err(OutputsError::system("create", to))?;
+    fs::create_dir_all(to).map_err(|error| OutputsError::not_written(to, error))?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = openat(CWD, to, flags, Mode::empty());
     let root = root.map_err(OutputsError::system("open", to))?;
@@ -130,7 +128,10 @@ pub(crate) fn fetch_from(
         });
     }
     for file in wanted {
-        write(contents, &root, file, options)?;
+        if !write(contents, &root, file, options)? {
+            fetched.present = fetched.present.saturating_add(1);
+            continue;
+        }
         fetched.files = fetched.files.saturating_add(1);
         fetched.bytes = fetched.bytes.saturating_add(file.size);
     }
@@ -189,63 +190,43 @@ impl Outputs {
     }
 }
 
-/// Writes a file under a temporary name, verifies it, and gives it its name.
+/// Writes a file under a temporary name, verifies it, and gives it its name. Returns whether it was
+/// written: another process may have fetched it meanwhile.
 fn write(
     contents: &mut dyn Contents,
     root: &OwnedFd,
     file: &OutputFile,
     options: &FetchOptions,
-) -> Result<(), OutputsError> {
+) -> Result<bool, OutputsError> {
     let path = options.to.join(&file.path);
     let damaged = |problem| damaged(file, problem);
     let place = contents.name(file);
     let mut content = contents.open(file)?;
     let (above, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
-    let folder = make_folders(root, above).map_err(OutputsError::system("create", &path))?;
-    // The same name each time, so that an interrupted attempt leaves at most one file.
-    let part = format!(
-        ".longshore-{}.part",
-        file.sha256.get(..16).unwrap_or_default()
-    );
-    let remove = || unlinkat(&folder, part.as_str(), AtFlags::empty());
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(if file.executable { 0o777 } else { 0o666 });
-    let _ = remove();
-    let temporary = openat(&folder, part.as_str(), flags, mode);
-    let mut temporary = File::from(temporary.map_err(OutputsError::system("write", &path))?);
-    let written = match copy(&mut content, &mut temporary, file.size) {
-        Ok(Some(stored)) if stored.sha256 == file.sha256 => Ok(()),
-        Ok(Some(stored)) => Err(damaged(format!("its sha256 is {}", stored.sha256))),
-        Ok(None) => Err(damaged(format!("it is larger than {} bytes", file.size))),
-        Err((error, Side::Read)) => Err(OutputsError::system("read", Path::new(&place))(error)),
-        Err((error, Side::Write)) => Err(OutputsError::system("write", &path)(error)),
-    };
-    let named = written.and_then(|()| {
-        let named = match options.force {
-            true => renameat(&folder, part.as_str(), &folder, name),
-            false => rename_new(&folder, &part, name),
-        };
-        named.map_err(OutputsError::system("write", &path))
-    });
-    if named.is_err() {
-        let _ = remove();
+    let folder = make_folders(root, above);
+    let folder = folder.map_err(|error| OutputsError::not_written(&path, error))?;
+    let part = PartFile::create(&folder, file);
+    let mut part = part.map_err(|error| OutputsError::not_written(&path, error))?;
+    match copy(&mut content, &mut part.file, file.size) {
+        Ok(Some(stored)) if stored.sha256 == file.sha256 => {}
+        Ok(Some(stored)) => return Err(damaged(format!("its sha256 is {}", stored.sha256))),
+        Ok(None) => return Err(damaged(format!("it is larger than {} bytes", file.size))),
+        Err((error, Side::Read)) => {
+            return Err(OutputsError::system("read", Path::new(&place))(error));
+        }
+        Err((error, Side::Write)) => return Err(OutputsError::not_written(&path, error)),
     }
-    named
+    match part.rename(name, options.force) {
+        Ok(()) => Ok(true),
+        Err(Errno::EXIST) if look(root, file).ok() == Some(At::Same) => Ok(false),
+        Err(error) => Err(OutputsError::not_written(&path, error)),
+    }
 }
 
 fn damaged(file: &OutputFile, problem: String) -> OutputsError {
     OutputsError::Damaged {
         path: file.path.clone(),
         problem,
-    }
-}
-
-/// Renames a file unless the new name exists.
-fn rename_new(folder: &OwnedFd, from: &str, to: &str) -> Result<(), Errno> {
-    match renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
-        // Not all file systems support it.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => renameat(folder, from, folder, to),
-        renamed => renamed,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs::{self, File},
-    io,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -70,7 +70,8 @@ impl Outputs {
         manifest: &Manifest,
     ) -> Result<bool, OutputsError> {
         let folder = self.run(&task.namespace, &task.run);
-        fs::create_dir_all(&folder).map_err(OutputsError::system("create", &folder))?;
+        let created = fs::create_dir_all(&folder);
+        created.map_err(|error| OutputsError::not_kept("create", &folder, error))?;
         // A client and the node may write it at the same time.
         let lock = File::open(&folder).map_err(OutputsError::system("open", &folder))?;
         lock.lock().map_err(OutputsError::system("lock", &folder))?;
@@ -80,10 +81,12 @@ impl Outputs {
         }
         let write = || {
             let mut file = tempfile::NamedTempFile::new_in(&folder)?;
-            serde_json::to_writer(io::BufWriter::new(file.as_file_mut()), manifest)?;
+            // Not through a buffer whose last bytes are written when it is dropped: an error would
+            // be lost.
+            file.write_all(&serde_json::to_vec(manifest)?)?;
             file.persist(&path).map_err(|error| error.error)
         };
-        write().map_err(OutputsError::system("write", &path))?;
+        write().map_err(|error: io::Error| OutputsError::not_kept("write", &path, error))?;
         Ok(true)
     }
 
@@ -105,19 +108,39 @@ impl Outputs {
     /// # Errors
     /// The folder cannot be read, or a list is damaged.
     pub fn of_run(&self, namespace: &str, run: &str) -> Result<Vec<Manifest>, OutputsError> {
-        let mut found = Vec::new();
+        let (found, mut damaged) = self.of_tasks(namespace, run)?;
+        match damaged.pop() {
+            Some(error) => Err(error),
+            None => Ok(found),
+        }
+    }
+
+    /// As [`of_run`](Self::of_run), and the errors of damaged lists.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn of_tasks(
+        &self,
+        namespace: &str,
+        run: &str,
+    ) -> Result<(Vec<Manifest>, Vec<OutputsError>), OutputsError> {
+        let (mut found, mut damaged) = (Vec::new(), Vec::new());
         if name::dns_label("namespace", namespace).is_err() || name::dns_label("run", run).is_err()
         {
-            return Ok(found);
+            return Ok((found, damaged));
         }
         for entry in entries(&self.run(namespace, run))? {
             let name = entry.file_name();
-            if name.to_string_lossy().ends_with(ENDING) {
-                found.push(Self::read_manifest(&entry.path())?);
+            if !name.to_string_lossy().ends_with(ENDING) {
+                continue;
+            }
+            match Self::read_manifest(&entry.path()) {
+                Ok(manifest) => found.push(manifest),
+                Err(error) => damaged.push(error),
             }
         }
         found.sort_by(|a, b| (&a.role, a.index).cmp(&(&b.role, b.index)));
-        Ok(found)
+        Ok((found, damaged))
     }
 
     /// All runs with outputs.

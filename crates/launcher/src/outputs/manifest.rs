@@ -129,6 +129,14 @@ impl Manifest {
         }
     }
 
+    /// Records what a folder has that cannot be kept, and the number of further such entries.
+    pub(super) fn leave_out_all(&mut self, all: &[LeftOut], more: u64) {
+        for left_out in all {
+            self.leave_out(left_out.path.clone(), left_out.reason);
+        }
+        self.left_out_more = self.left_out_more.saturating_add(more);
+    }
+
     /// The total size of the files in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {

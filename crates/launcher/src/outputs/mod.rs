@@ -19,6 +19,7 @@ mod files;
 mod manifest;
 mod old;
 pub(crate) mod packed;
+mod part;
 mod path;
 mod patterns;
 mod request;
@@ -32,6 +33,7 @@ mod walk;
 use std::path::{Path, PathBuf};
 
 pub use error::OutputsError;
+pub(crate) use error::is_full;
 pub(crate) use fetch::{Contents, fetch_from};
 pub use fetch::{FetchOptions, Fetched, task_folder};
 pub use files::OutputsUsage;

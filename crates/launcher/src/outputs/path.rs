@@ -4,14 +4,20 @@ use crate::terminal_text::escaped;
 
 /// The maximum length of a path in bytes.
 const LONGEST: usize = 2_048;
+/// The length after which a shown path is cut, in bytes.
+const LONGEST_SHOWN: usize = 512;
 /// The maximum number of names in a path.
 pub(super) const DEEPEST: usize = 100;
 
-/// A path of a task in one line, without characters that control a terminal.
+/// A path of a task in one line, without characters that control a terminal. A long path is cut.
 pub(super) fn shown(path: &str) -> String {
     let escaped = escaped(path);
-    let mut shown = String::with_capacity(escaped.len());
+    let mut shown = String::with_capacity(escaped.len().min(LONGEST_SHOWN));
     for c in escaped.chars() {
+        if shown.len() >= LONGEST_SHOWN {
+            shown.push('…');
+            break;
+        }
         match c.is_control() || is_invisible(c) {
             true => shown.extend(c.escape_default()),
             false => shown.push(c),
@@ -28,7 +34,7 @@ pub(super) fn is_plain(path: &str) -> bool {
 }
 
 /// Whether a text is the name of a file, without control characters.
-pub(super) fn is_plain_name(name: &str) -> bool {
+fn is_plain_name(name: &str) -> bool {
     !name.is_empty()
         && name != "."
         && name != ".."
@@ -45,6 +51,13 @@ fn is_invisible(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shown_path_is_short() {
+        let path = "d/".repeat(10_000) + "\u{1b}[2J";
+        assert!(shown(&path).len() < LONGEST_SHOWN + 8);
+        assert!(!shown("a\u{1b}").contains('\u{1b}'));
+    }
 
     #[test]
     fn paths_that_could_leave_a_folder_or_deceive_are_not_plain() {

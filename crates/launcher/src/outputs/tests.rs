@@ -399,3 +399,53 @@ fn outputs_of_runs_that_no_longer_exist_are_removed_after_a_day() {
     assert_eq!(stage.outputs.remove_old(&none, later).unwrap(), 1);
     assert!(!stage.outputs.has_old(later).unwrap());
 }
+
+#[test]
+fn a_path_that_is_too_long_is_left_out_and_the_list_stays_readable() {
+    let stage = Stage::new();
+    stage.write("a.txt", "a");
+    let folder = vec!["d".repeat(200); 11].join("/");
+    stage.write(&format!("{folder}/deep.txt"), "deep");
+    let manifest = stage.collect(&task(&["**"])).unwrap();
+    assert_eq!(paths(&manifest), ["a.txt"]);
+    assert_eq!(manifest.left_out[0].reason, Reason::Name);
+    assert!(manifest.left_out[0].path.len() < 600);
+    let found = stage.outputs.of_run("team", "digits-x7k2p").unwrap();
+    assert_eq!(found, [manifest]);
+}
+
+#[test]
+fn a_damaged_list_does_not_hide_those_of_other_tasks() {
+    let stage = Stage::new();
+    stage.write("a.txt", "a");
+    let manifest = stage.collect(&task(&["**"])).unwrap();
+    let folder = stage.outputs.root().join("runs/team/digits-x7k2p");
+    fs::write(folder.join("worker.2.json"), "{\"version\": 1, \"run\": ").unwrap();
+    let (found, damaged) = stage.outputs.of_tasks("team", "digits-x7k2p").unwrap();
+    assert_eq!(found, [manifest]);
+    assert!(damaged[0].to_string().contains("worker.2.json is damaged"));
+    assert!(stage.outputs.of_run("team", "digits-x7k2p").is_err());
+}
+
+#[test]
+fn processes_that_fetch_the_same_file_do_not_name_the_incomplete_file_of_each_other() {
+    let stage = Stage::new();
+    stage.write("a.txt", "complete");
+    let manifest = stage.collect(&task(&["**"])).unwrap();
+    fs::create_dir_all(stage.target()).unwrap();
+    let name = format!(".longshore-{}.part", &manifest.files[0].sha256[..16]);
+    let part = stage.target().join(name);
+    fs::write(&part, "comp").unwrap();
+    // Another process writes it.
+    let other = fs::File::open(&part).unwrap();
+    other.lock().unwrap();
+    stage.fetch(&manifest, false).unwrap();
+    let read = |path: &Path| fs::read_to_string(path).unwrap();
+    assert_eq!(read(&stage.target().join("a.txt")), "complete");
+    assert_eq!(read(&part), "comp");
+    // The other process was killed: its file is removed.
+    drop(other);
+    fs::remove_file(stage.target().join("a.txt")).unwrap();
+    stage.fetch(&manifest, false).unwrap();
+    assert_eq!(fs::read_dir(stage.target()).unwrap().count(), 1);
+}

@@ -49,6 +49,8 @@ pub(crate) struct TaskUploads {
 
 /// Where tasks mount the claim for their outputs.
 pub(crate) const CLAIM_DIR: &str = "/longshore/outputs";
+/// The names of incomplete files in it begin so.
+pub(crate) const PART: &str = ".part-";
 /// The name of its volume.
 pub(crate) const CLAIM_VOLUME: &str = "longshore-outputs";
 

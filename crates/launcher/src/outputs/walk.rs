@@ -9,7 +9,7 @@ use rustix::fs::{
 
 use super::{
     LeftOut, Reason,
-    path::{DEEPEST, is_plain_name, shown},
+    path::{DEEPEST, is_plain, shown},
     patterns::Patterns,
 };
 
@@ -17,6 +17,8 @@ use super::{
 const MOST_ENTRIES: u64 = 2_000_000;
 /// The maximum number of matching files to remember.
 const MOST_FOUND: usize = 200_000;
+/// The maximum number of entries to remember that cannot be kept.
+const MOST_LEFT_OUT: usize = 10_000;
 
 /// The folder of a task, and what it has.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub(super) struct Tree {
     pub(super) found: Vec<Found>,
     /// What cannot be kept.
     pub(super) left_out: Vec<LeftOut>,
+    /// The number of further such entries.
+    pub(super) left_out_more: u64,
     entries: u64,
 }
 
@@ -60,6 +64,7 @@ impl Tree {
             root,
             found: Vec::new(),
             left_out: Vec::new(),
+            left_out_more: 0,
             entries: 0,
         };
         let top = openat(&tree.root, ".", FOLDER, Mode::empty())?;
@@ -69,9 +74,11 @@ impl Tree {
     }
 
     fn leave_out(&mut self, path: &str, reason: Reason) {
-        if self.left_out.len() < MOST_FOUND {
+        if self.left_out.len() < MOST_LEFT_OUT {
             let path = shown(path);
             self.left_out.push(LeftOut { path, reason });
+        } else {
+            self.left_out_more = self.left_out_more.saturating_add(1);
         }
     }
 
@@ -117,7 +124,8 @@ impl Tree {
             if !is_wanted {
                 continue;
             }
-            if std::str::from_utf8(bytes).is_err() || !is_plain_name(&name) {
+            // The whole path: a list with a path that is too long could not be read.
+            if std::str::from_utf8(bytes).is_err() || !is_plain(&own) {
                 self.leave_out(&own, Reason::Name);
                 continue;
             }

@@ -55,7 +55,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn new(kind: Cause, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: Cause, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             kind,
             problem: problem.into(),

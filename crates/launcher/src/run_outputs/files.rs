@@ -7,7 +7,10 @@ use longshore_client::Cluster;
 use longshore_diagnosis::names;
 use tokio::runtime::Handle;
 
-use super::{LocalOutputs, Objects, RunOutputsError, StoredOutputs, StoredTask, TaskChoice, none};
+use super::{
+    Gap, GapKind, LocalOutputs, Objects, RunOutputsError, StoredOutputs, StoredTask, TaskChoice,
+    gaps::Attempts, none,
+};
 use crate::{
     outputs::{FetchOptions, Fetched, Manifest, OutputRequest, OutputsError},
     run::Run,
@@ -19,6 +22,10 @@ pub struct RunFiles {
     place: Place,
     /// Those of its tasks.
     pub tasks: Vec<TaskFiles>,
+    /// The errors of tasks whose outputs are damaged.
+    pub damaged: Vec<OutputsError>,
+    /// The tasks without the outputs of their last attempt.
+    pub gaps: Vec<Gap>,
 }
 
 /// Where they are.
@@ -64,10 +71,14 @@ impl RunFiles {
         open: impl AsyncFnOnce(String) -> Result<Box<dyn Objects>, OutputsError>,
     ) -> Result<Self, RunOutputsError> {
         if let Some(local) = local {
-            let found = local.of_run(cluster, run, choice, now).await?;
+            let attempts = Attempts::list(cluster, run, choice).await?;
+            let (found, damaged) = local.of_run(cluster, run, choice, now).await?;
+            let gaps = attempts.gaps(found.iter());
             return Ok(Self {
                 place: Place::Local(local),
                 tasks: found.into_iter().map(TaskFiles::Local).collect(),
+                damaged,
+                gaps,
             });
         }
         run.check_task(choice.role.as_deref(), choice.index)?;
@@ -81,14 +92,40 @@ impl RunFiles {
                 });
             }
         };
-        let tasks = stored.of_tasks(tasks(run, choice)).await?;
-        match tasks.is_empty() {
-            true => Err(none(cluster, run, choice).await?),
-            false => Ok(Self {
-                place: Place::Stored(stored),
-                tasks: tasks.into_iter().map(TaskFiles::Stored).collect(),
-            }),
+        let attempts = Attempts::list(cluster, run, choice).await?;
+        let (tasks, damaged) = stored.of_tasks(tasks(run, choice)).await?;
+        if tasks.is_empty() && damaged.is_empty() {
+            return Err(none(cluster, run, choice).await?);
         }
+        let gaps = attempts.gaps(tasks.iter().map(StoredTask::manifest));
+        Ok(Self {
+            place: Place::Stored(stored),
+            tasks: tasks.into_iter().map(TaskFiles::Stored).collect(),
+            damaged,
+            gaps,
+        })
+    }
+
+    /// What is missing, in sentences: damaged outputs, and gaps.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        let damaged = self.damaged.iter().map(ToString::to_string);
+        damaged
+            .chain(self.gaps.iter().map(ToString::to_string))
+            .collect()
+    }
+
+    /// Whether the outputs of a task that has ended are missing or damaged.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        let is_missing = |gap: &Gap| gap.kind == GapKind::Missing;
+        !self.damaged.is_empty() || self.gaps.iter().any(is_missing)
+    }
+
+    /// Whether a task whose outputs are those of a running attempt runs.
+    #[must_use]
+    pub fn is_running(&self, manifest: &Manifest) -> bool {
+        !manifest.ended && !self.gaps.iter().any(|gap| gap.task == manifest.task())
     }
 
     /// The lists of files.

@@ -3,6 +3,7 @@
 //! store (`stored`).
 
 mod files;
+mod gaps;
 mod keeper;
 mod objects;
 mod running;
@@ -26,6 +27,7 @@ use crate::{
 };
 
 pub use files::{OutputsPlace, RunFiles, TaskFiles, places};
+pub use gaps::{Gap, GapKind};
 pub use keeper::keep;
 pub use objects::{ObjectFuture, ObjectList, ObjectStream, Objects};
 pub use running::{Uploader, uploaders};
@@ -121,7 +123,8 @@ pub enum RunOutputsError {
 }
 
 impl LocalOutputs {
-    /// The outputs of a run's tasks. Collects the current files of running tasks first.
+    /// The outputs of a run's tasks, and the errors of damaged lists. Collects the current files of
+    /// running tasks first.
     ///
     /// # Errors
     /// See [`RunOutputsError`].
@@ -131,7 +134,7 @@ impl LocalOutputs {
         run: &Run,
         choice: &TaskChoice,
         now: Timestamp,
-    ) -> Result<Vec<Manifest>, RunOutputsError> {
+    ) -> Result<(Vec<Manifest>, Vec<OutputsError>), RunOutputsError> {
         run.check_task(choice.role.as_deref(), choice.index)?;
         let running = self.running(cluster, run, choice).await?;
         let (local, run_name) = (self.clone(), run.name.to_string());
@@ -140,14 +143,14 @@ impl LocalOutputs {
             for (task, volume) in running {
                 local.outputs.collect(&task, &volume, false, now)?;
             }
-            local.outputs.of_run(&namespace, &run_name)
+            local.outputs.of_tasks(&namespace, &run_name)
         });
         // It ends with a result, unless the runtime ends.
         let found = reading.await.map_err(|_| longshore_client::Error::Closed)?;
-        let mut found = found?;
+        let (mut found, damaged) = found?;
         found.retain(|manifest| choice.has(&manifest.role, manifest.index));
-        if !found.is_empty() {
-            return Ok(found);
+        if !found.is_empty() || !damaged.is_empty() {
+            return Ok((found, damaged));
         }
         Err(none(cluster, run, choice).await?)
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use futures::{StreamExt as _, stream};
 use tokio::runtime::Handle;
 
 use super::objects::{ObjectStream, Objects, read};
@@ -18,7 +18,7 @@ use crate::{
         uploads::{ended, folder, running},
     },
     run::Run,
-    store::Store,
+    store::{Store, StoreError},
 };
 
 /// The number of requests at the same time.
@@ -93,30 +93,78 @@ impl StoredOutputs {
             .flat_map(|(role, index)| [ended(role, *index, 0), running(role, *index)]);
         let names: Vec<String> = names.collect();
         let sizes = stream::iter(names).map(|name| async move {
-            let size = self.objects.size(&self.key(&name)).await?;
-            Ok::<_, OutputsError>(size.map(|size| (name, size)))
+            let size = self.objects.size(&self.key(&name)).await;
+            (name, size)
         });
-        let sizes: Vec<_> = sizes.buffered(PARALLEL).try_collect().await?;
-        Ok(sizes.into_iter().flatten().collect())
+        let sizes: Vec<_> = sizes.buffered(PARALLEL).collect().await;
+        let (mut found, mut denied) = (BTreeMap::new(), None);
+        for (name, size) in sizes {
+            match size {
+                Ok(Some(size)) => drop(found.insert(name, size)),
+                Ok(None) => {}
+                // A store may also answer this for an object that does not exist.
+                Err(error @ OutputsError::Store(StoreError::NotListed { .. })) => {
+                    denied = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        match denied {
+            Some(error) if found.is_empty() => Err(error),
+            _ => Ok(found),
+        }
     }
 
-    /// The outputs of tasks: of the last attempt that has ended, otherwise of the running one.
+    /// The outputs of tasks: of the last attempt that has ended, otherwise of the running one. Also
+    /// the errors of those that are damaged.
     ///
     /// # Errors
-    /// The store does not answer, or has something else.
+    /// The store does not answer.
     pub async fn of_tasks(
         &self,
         tasks: Vec<(String, u32)>,
-    ) -> Result<Vec<StoredTask>, OutputsError> {
+    ) -> Result<(Vec<StoredTask>, Vec<OutputsError>), OutputsError> {
         let sizes = self.sizes(&tasks).await?;
         let found = tasks.into_iter().filter_map(|(role, index)| {
             let names = [ended(&role, index, 0), running(&role, index)];
             let mut names = names.into_iter();
             let (name, size) =
                 names.find_map(|name| sizes.get(&name).map(|size| (name.clone(), *size)))?;
-            Some(async move { self.task(role, index, &name, size).await })
+            Some(async move { self.current(role, index, &name, size).await })
         });
-        stream::iter(found).buffered(PARALLEL).try_collect().await
+        let mut read = stream::iter(found).buffered(PARALLEL);
+        let (mut tasks, mut damaged) = (Vec::new(), Vec::new());
+        while let Some(task) = read.next().await {
+            match task {
+                Ok(task) => tasks.push(task),
+                Err(error @ OutputsError::Damaged { .. }) => damaged.push(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((tasks, damaged))
+    }
+
+    /// Reads the list of a task, again if the task replaces the object at the same time.
+    async fn current(
+        &self,
+        role: String,
+        index: u32,
+        name: &str,
+        mut size: u64,
+    ) -> Result<StoredTask, OutputsError> {
+        let mut retries = 0;
+        loop {
+            let read = self.task(role.clone(), index, name, size).await;
+            if !matches!(read, Err(OutputsError::Damaged { .. })) || retries >= RETRIES {
+                return read;
+            }
+            match self.objects.size(&self.key(name)).await? {
+                Some(found) if found != size => size = found,
+                // It is damaged.
+                _ => return read,
+            }
+            retries += 1;
+        }
     }
 
     /// Reads the list of a task.
@@ -193,7 +241,25 @@ impl StoredOutputs {
             runtime,
             open: None,
         };
-        crate::outputs::fetch_from(&mut contents, manifest, options)
+        let fetched = crate::outputs::fetch_from(&mut contents, manifest, options);
+        if matches!(fetched, Err(OutputsError::Damaged { .. }))
+            && runtime.block_on(self.is_replaced(task))
+        {
+            return Err(OutputsError::Replaced {
+                task: task.manifest().task(),
+            });
+        }
+        fetched
+    }
+
+    /// Whether a task has other outputs than those whose list was read.
+    async fn is_replaced(&self, task: &StoredTask) -> bool {
+        let manifest = task.manifest();
+        let own = (manifest.role.clone(), manifest.index);
+        match self.of_tasks(vec![own]).await {
+            Ok((found, _)) => found.iter().any(|found| found != task),
+            Err(_) => false,
+        }
     }
 
     /// The last bytes of a file.

@@ -37,7 +37,8 @@ async fn stored(cluster: &Cluster, found: &mut Found) -> Result<Vec<String>, Run
         let outputs = StoredOutputs::new(&store, &found.run, &[])?;
         let roles = found.run.roles.iter();
         let tasks = roles.flat_map(|role| (0..role.count).map(|index| (role.name.clone(), index)));
-        let tasks = outputs.of_tasks(tasks.collect()).await?;
+        let (tasks, damaged) = outputs.of_tasks(tasks.collect()).await?;
+        problems.extend(damaged.iter().map(ToString::to_string));
         let read = |task: StoredTask| {
             let outputs = &outputs;
             async move {
@@ -67,7 +68,9 @@ pub(super) async fn read(local: &LocalOutputs, found: &mut Found) -> Vec<String>
     let reading = tokio::task::spawn_blocking(move || {
         let mut texts: Vec<(u32, Vec<u8>)> = Vec::new();
         let mut problems = Vec::new();
-        for manifest in local.outputs.of_run(&namespace, &run)? {
+        let (manifests, damaged) = local.outputs.of_tasks(&namespace, &run)?;
+        problems.extend(damaged.iter().map(ToString::to_string));
+        for manifest in manifests {
             let mut files = manifest.files.iter();
             let file = files.find(|file| file.path == METRICS_FILE);
             match file.map(|file| local.outputs.tail(file, LARGEST_METRICS)) {

@@ -52,17 +52,19 @@ pub(super) async fn outputs(app: &App, run: &RunSummary) -> Response<Body> {
     let everything = TaskChoice::default();
     let found = match &app.outputs {
         Some(local) => {
-            let found = local.of_run(&app.cluster, &run.run, &everything, Timestamp::now());
+            let unreadable = async |_: String| Err(OutputsError::NotKept);
+            let (local, now) = (Some(local.clone()), Timestamp::now());
+            let found = RunFiles::find(local, &app.cluster, &run.run, &everything, now, unreadable);
             found.await.map_err(|error| error.to_string())
         }
-        None => {
-            let found = stored(app, run, &everything).await;
-            found.map(|files| files.manifests().cloned().collect())
-        }
+        None => stored(app, run, &everything).await,
     };
-    let found: Result<Vec<Manifest>, String> = found;
     match found {
-        Ok(tasks) => html(StatusCode::OK, pages::outputs(&path(app, run), &tasks)),
+        Ok(files) => {
+            let tasks: Vec<Manifest> = files.manifests().cloned().collect();
+            let page = pages::outputs(&path(app, run), &tasks, &files.problems());
+            html(StatusCode::OK, page)
+        }
         Err(error) => problem(&error),
     }
 }

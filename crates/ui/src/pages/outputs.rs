@@ -11,13 +11,14 @@ const MOST_FILES: usize = 2000;
 /// The maximum number of files of a task that were left out in the list.
 const MOST_LEFT_OUT: usize = 20;
 
-/// The list. `path` is that of the run's page.
-pub(crate) fn outputs(path: &str, tasks: &[Manifest]) -> Markup {
+/// The list. `path` is that of the run's page, and `problems` says what is missing.
+pub(crate) fn outputs(path: &str, tasks: &[Manifest], problems: &[String]) -> Markup {
     let files: Vec<(&Manifest, &OutputFile)> = tasks
         .iter()
         .flat_map(|task| task.files.iter().map(move |file| (task, file)))
         .collect();
     html! {
+        @for problem in problems { p.notice { (problem) } }
         @if files.is_empty() { p.muted { "No file matched." } }
         @else {
             div.scroll {
@@ -64,7 +65,7 @@ fn row(path: &str, task: &Manifest, file: &OutputFile) -> Markup {
 fn remarks(task: &Manifest) -> Markup {
     let name = task.task();
     html! {
-        @if !task.ended { p.muted { (name) " is still running: its files are those of now." } }
+        @if !task.ended { p.muted { (name) " has not ended, or was killed: its files are those of " (task.collected.strftime("%Y-%m-%d %H:%M:%S UTC")) "." } }
         @if let Some(problem) = &task.problem {
             p.notice { "Not all files of " (name) " were kept: " (problem) }
         }

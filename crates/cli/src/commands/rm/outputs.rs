@@ -34,10 +34,19 @@ impl RemovedOutputs {
         let mut elsewhere = Vec::new();
         if target.outputs().is_none() {
             for run in all.iter().filter(is_chosen) {
-                // Without the permission to read, or with an invalid annotation, there are none.
                 let (cluster, run) = (target.cluster(), &run.run);
-                let places = run_outputs::places(cluster, run).await;
-                for place in places.unwrap_or_default() {
+                let places = match run_outputs::places(cluster, run).await {
+                    Ok(places) => places,
+                    Err(error) => {
+                        ui::warning(format!(
+                            "whether {} has outputs in a store or claim is not known: {error}; \
+                             they are in outputs/{}/{}",
+                            run.name, run.namespace, run.name
+                        ));
+                        continue;
+                    }
+                };
+                for place in places {
                     let template = PodTemplate::of(cluster, run).await;
                     elsewhere.push((run.clone(), template.unwrap_or_default(), place));
                 }

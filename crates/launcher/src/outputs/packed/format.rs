@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::super::{Manifest, manifest::is_sha256};
+use super::MOST_PARTS;
 use crate::bundle::hexadecimal;
 
 /// The size of the trailer in bytes.
@@ -86,6 +87,9 @@ impl PackedManifest {
     /// Checks that all contents are in the stream.
     fn check(&self) -> Result<(), String> {
         self.manifest.check()?;
+        if self.parts.len() as u64 > MOST_PARTS {
+            return Err(format!("it has more than {MOST_PARTS} parts"));
+        }
         let total = self
             .parts
             .iter()

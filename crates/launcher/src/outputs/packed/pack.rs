@@ -118,9 +118,7 @@ impl Pack {
                 Err(reason) => manifest.leave_out(found.path.clone(), reason),
             }
         }
-        for left_out in &tree.left_out {
-            manifest.leave_out(left_out.path.clone(), left_out.reason);
-        }
+        manifest.leave_out_all(&tree.left_out, tree.left_out_more);
         let list = PackedManifest {
             manifest,
             offsets,

@@ -178,3 +178,14 @@ fn a_stream_that_was_cut_or_changed_is_not_read() {
     let error = Trailer::of(list.as_bytes()).read(list.as_bytes());
     assert!(error.unwrap_err().contains("is not in it"));
 }
+
+#[test]
+fn a_list_with_too_many_parts_is_not_read() {
+    let volume = Volume::new();
+    volume.write("a", "0123456789");
+    let (_, mut list) = objects(volume.pack(1000, (100, 1)));
+    list.parts.extend([0; 16]);
+    let text = serde_json::to_vec(&list).unwrap();
+    let error = Trailer::of(&text).read(&text).unwrap_err();
+    assert!(error.contains("more than 16 parts"), "{error}");
+}
