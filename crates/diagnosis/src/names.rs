@@ -22,6 +22,12 @@ pub const SWEEP: &str = "longshore.dev/sweep";
 pub const TAG_PREFIX: &str = "tag.longshore.dev/";
 /// Annotation of a run's Jobs: the user's note.
 pub const NOTE: &str = "longshore.dev/note";
+/// Annotation of the Jobs of `longshore dev`: what clients that attach later need, as JSON. See
+/// `longshore_launcher::dev::DevRecord`.
+pub const DEV: &str = "longshore.dev/dev";
+/// Annotation of the first Job of `longshore dev`: the number of the latest session that has
+/// attached to the run.
+pub const DEV_SESSION: &str = "longshore.dev/dev-session";
 /// Annotation: the name that the user specified.
 pub const FULL_NAME: &str = "longshore.dev/name";
 /// Annotation: the command, as a JSON list.

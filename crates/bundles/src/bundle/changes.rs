@@ -19,16 +19,16 @@ use super::{
 /// The files, folders and links of a folder that packing includes, at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Manifest {
-    entries: BTreeMap<PathBuf, Entry>,
+    pub(super) entries: BTreeMap<PathBuf, Entry>,
 }
 
 /// What distinguishes two states of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Entry {
-    kind: Kind,
-    size: u64,
-    executable: bool,
-    stamp: Stamp,
+pub(super) struct Entry {
+    pub(super) kind: Kind,
+    pub(super) size: u64,
+    pub(super) executable: bool,
+    pub(super) stamp: Stamp,
 }
 
 /// The difference between two manifests.

@@ -58,10 +58,16 @@ pub(crate) enum Command {
     ///
     /// Keys: r restarts without a change, q ends the run and removes its pods, d leaves and
     /// keeps them. Ctrl-C works like q; with --keep, it works like d.
-    #[command(mut_args = dev::without_inapplicable, after_help = "Examples:
+    ///
+    /// --run attaches to a run that was left, or whose `longshore dev` was killed: the tasks
+    /// get the files that have changed since then. If none has, the command continues. A
+    /// `longshore dev` that is still attached to the run ends.
+    #[command(mut_args = dev::adapted, after_help = "Examples:
   longshore dev -- python train.py
   longshore dev examples/digits --role worker=2
-  longshore dev --grace 10s --keep -- python serve.py")]
+  longshore dev --grace 10s --keep -- python serve.py
+  longshore dev --run last
+  longshore dev --run digits-x7k2p --restart-now")]
     Dev(Box<dev::DevArgs>),
     Shell(shell::ShellArgs),
     Forward(forward::ForwardArgs),

@@ -3,9 +3,10 @@
 use std::{io, sync::Arc, time::Duration};
 
 use longshore::{
-    client::{Cluster, ExecOptions, Input, Reader, Session},
+    client::{self, Cluster, ExecOptions, Input, Reader},
     launcher::{
-        dev::{CommandState, Report},
+        bundle::Listing,
+        dev::{CommandState, MAX_LISTING_BYTES, Report, Request},
         names::Task,
     },
 };
@@ -50,6 +51,30 @@ pub(super) struct Shared {
     pub(super) folder: Arc<Folder>,
     pub(super) news: mpsc::Sender<News>,
     pub(super) grace: Duration,
+    pub(super) session: Session,
+}
+
+/// A session of `longshore dev`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Session {
+    /// Its number, which is higher than those of earlier sessions of the run.
+    pub(super) number: u64,
+    /// Whether it restarts the commands that run when it attaches.
+    pub(super) restarts: bool,
+}
+
+/// The end of a connection.
+enum End {
+    /// It is opened again.
+    Lost(Error),
+    /// A later session has taken over the run.
+    Replaced,
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        Self::Lost(error)
+    }
 }
 
 /// Keeps a container up to date until the receiver of news is gone or the future is dropped.
@@ -69,7 +94,13 @@ pub(super) async fn serve(
             executed: &mut executed,
             failures: &mut failures,
         };
-        let Err(error) = connection.run().await;
+        let error = match connection.run().await {
+            Err(End::Lost(error)) => error,
+            Err(End::Replaced) => {
+                let _ = shared.news.send(News::Replaced).await;
+                return;
+            }
+        };
         failures += 1;
         let forbidden = error.kind() == Kind::Cluster && failures == 1;
         if failures == REPORTED_FAILURES || forbidden {
@@ -99,58 +130,69 @@ struct Connection<'a> {
 }
 
 impl Connection<'_> {
-    async fn run(&mut self) -> Result<std::convert::Infallible> {
+    async fn run(&mut self) -> Result<std::convert::Infallible, End> {
         let container = self.container;
         let pods = self
             .shared
             .cluster
             .pods()
-            .in_namespace(&container.namespace)?;
+            .in_namespace(&container.namespace)
+            .map_err(Error::from)?;
         let options = ExecOptions {
             container: Some(container.name.clone()),
             stdin: true,
             tty: false,
         };
         let command = [container.program.as_str(), "bootstrap", "receive"];
-        let mut session = pods.exec(&container.pod, command, &options).await?;
+        let session = pods.exec(&container.pod, command, &options).await;
+        let mut session = session.map_err(Error::from)?;
         let (Some(mut input), Some(output)) = (session.stdin(), session.stdout()) else {
-            return Err(broken("it has no streams"));
+            return Err(broken("it has no streams").into());
         };
         let mut reports = BufReader::new(output);
-        let ended = self.talk(&mut input, &mut reports).await;
-        let Err(error) = ended;
-        Err(explained(session, error).await)
+        match self.talk(&mut input, &mut reports).await {
+            Err(End::Lost(error)) => Err(explained(session, error).await.into()),
+            Err(End::Replaced) => Err(End::Replaced),
+        }
     }
 
     async fn talk(
         &mut self,
         input: &mut Input,
         reports: &mut BufReader<Reader>,
-    ) -> Result<std::convert::Infallible> {
-        let hello = tokio::time::timeout(HELLO_TIMEOUT, read(reports)).await;
-        let hello = hello.map_err(|_| broken("it does not answer"))??;
-        let Report::Hello { mut state, command } = hello else {
-            return Err(broken("it sent an unexpected answer"));
-        };
+    ) -> Result<std::convert::Infallible, End> {
+        hello(reports).await?;
+        let begin = Request::Begin(self.shared.session.number);
+        send(input, &begin, &[]).await.map_err(lost)?;
+        // The state that it has from now on, without orders of earlier sessions.
+        let (mut state, command) = hello(reports).await?;
         *self.failures = 0;
         let version = self.versions.borrow_and_update().clone();
+        if !self.shared.folder.knows(&state) {
+            send(input, &Request::Describe, &[]).await.map_err(lost)?;
+            let listing = tokio::time::timeout(ORDER_TIMEOUT, listing(reports)).await;
+            let listing = listing.map_err(|_| broken("it does not answer"))??;
+            self.learn(state.clone(), listing, &version).await?;
+        }
         let executed = *self.executed;
-        let is_current = state == version.state.name
-            && command != CommandState::Waiting
-            && executed.is_none_or(|number| number == version.number);
-        if is_current {
+        let is_waiting = command == CommandState::Waiting;
+        let must_restart = self.shared.session.restarts && executed.is_none();
+        let is_current = executed.is_none_or(|number| number == version.number)
+            && self.shared.folder.is_in(&state, &version.state)
+            && !must_restart;
+        if is_current && !is_waiting && state == version.state.name {
             self.tell(News::Connected(container_task(self))).await?;
         } else {
-            let restart = command != CommandState::Waiting;
+            let restart = !is_waiting && !is_current;
             self.order(input, reports, &mut state, &version, restart)
                 .await?;
         }
         loop {
             tokio::select! {
-                report = read(reports) => match report? {
+                report = read(reports, MAX_REPORT_BYTES) => match report? {
                     // The log of the task says it.
                     Report::Ended { .. } => {}
-                    _ => return Err(broken("it sent an unexpected answer")),
+                    _ => return Err(broken("it sent an unexpected answer").into()),
                 },
                 changed = self.versions.changed() => {
                     changed.map_err(|_| broken("the watch of the folder has ended"))?;
@@ -159,6 +201,15 @@ impl Connection<'_> {
                 }
             }
         }
+    }
+
+    /// Compares the code of the task with the folder.
+    async fn learn(&self, state: String, listing: Listing, version: &Version) -> Result<()> {
+        let (folder, now) = (Arc::clone(&self.shared.folder), Arc::clone(&version.state));
+        let learned = tokio::task::spawn_blocking(move || folder.learn(state, &listing, &now));
+        learned
+            .await
+            .map_err(|_| broken("the comparison was interrupted"))
     }
 
     /// Sends the difference between the task's state and a version, and waits until it is
@@ -170,11 +221,14 @@ impl Connection<'_> {
         state: &mut String,
         version: &Version,
         restart: bool,
-    ) -> Result<()> {
+    ) -> Result<(), End> {
+        // What an earlier session has not sent.
+        let is_first = self.executed.is_none();
         // A refused order leaves an unknown state: then everything is sent, once.
         for attempt in 0..2 {
             let parcel = self.parcel(state.clone(), version, restart).await?;
-            let problem = match self.executed(input, reports, &parcel).await? {
+            let report = self.executed(input, reports, &parcel).await?;
+            let problem = match report {
                 Report::Done {
                     state: now,
                     started,
@@ -183,13 +237,14 @@ impl Connection<'_> {
                     *self.executed = Some(version.number);
                     let task = self.container.task.clone();
                     let number = version.number;
-                    return self
-                        .tell(News::Done {
-                            task,
-                            number,
-                            started,
-                        })
-                        .await;
+                    let caught_up = is_first.then(|| parcel.changes.clone());
+                    let news = News::Done {
+                        task,
+                        number,
+                        started,
+                        caught_up,
+                    };
+                    return Ok(self.tell(news).await?);
                 }
                 Report::Refused {
                     state: now,
@@ -198,18 +253,17 @@ impl Connection<'_> {
                     *state = now;
                     problem
                 }
-                _ => return Err(broken("it sent an unexpected answer")),
+                _ => return Err(broken("it sent an unexpected answer").into()),
             };
             if attempt == 1 || !state.is_empty() {
                 let task = self.container.task.clone();
                 let number = version.number;
-                return self
-                    .tell(News::Refused {
-                        task,
-                        number,
-                        problem,
-                    })
-                    .await;
+                let news = News::Refused {
+                    task,
+                    number,
+                    problem,
+                };
+                return Ok(self.tell(news).await?);
             }
         }
         Ok(())
@@ -231,18 +285,13 @@ impl Connection<'_> {
         input: &mut Input,
         reports: &mut BufReader<Reader>,
         parcel: &Parcel,
-    ) -> Result<Report> {
-        let mut header =
-            serde_json::to_vec(&parcel.order).map_err(|error| broken(&error.to_string()))?;
-        header.push(b'\n');
+    ) -> Result<Report, End> {
+        let order = Request::Order(parcel.order.clone());
         let limit = ORDER_TIMEOUT + self.shared.grace;
         let answer = async {
-            let lost = |error: io::Error| broken(&error.to_string());
-            input.write_all(&header).await.map_err(lost)?;
-            input.write_all(&parcel.archive).await.map_err(lost)?;
-            input.flush().await.map_err(lost)?;
+            send(input, &order, &parcel.archive).await.map_err(lost)?;
             loop {
-                match read(reports).await? {
+                match read(reports, MAX_REPORT_BYTES).await? {
                     // The command ended by itself before it was restarted.
                     Report::Ended { .. } => {}
                     report => return Ok(report),
@@ -251,7 +300,7 @@ impl Connection<'_> {
         };
         match tokio::time::timeout(limit, answer).await {
             Ok(answer) => answer,
-            Err(_) => Err(broken("it does not answer")),
+            Err(_) => Err(broken("it does not answer").into()),
         }
     }
 
@@ -265,16 +314,54 @@ fn container_task(connection: &Connection<'_>) -> Task {
     connection.container.task.clone()
 }
 
-/// Reads a report. What a pod sends is not trusted: its length is limited.
-async fn read(reports: &mut BufReader<Reader>) -> Result<Report> {
-    let mut line = Vec::new();
-    let mut limited = reports.take(MAX_REPORT_BYTES);
-    let read = limited.read_until(b'\n', &mut line).await;
-    let count = read.map_err(|error| broken(&error.to_string()))?;
-    if count == 0 {
-        return Err(broken("it was closed"));
+/// Sends a request, followed by an archive.
+async fn send(input: &mut Input, request: &Request, archive: &[u8]) -> io::Result<()> {
+    let mut header = serde_json::to_vec(request)?;
+    header.push(b'\n');
+    input.write_all(&header).await?;
+    input.write_all(archive).await?;
+    input.flush().await
+}
+
+fn lost(error: io::Error) -> Error {
+    broken(&error.to_string())
+}
+
+/// The state of the task's folder, and its command.
+async fn hello(reports: &mut BufReader<Reader>) -> Result<(String, CommandState), End> {
+    let report = tokio::time::timeout(HELLO_TIMEOUT, read(reports, MAX_REPORT_BYTES)).await;
+    match report.map_err(|_| broken("it does not answer"))?? {
+        Report::Hello { state, command } => Ok((state, command)),
+        _ => Err(broken("it sent an unexpected answer").into()),
     }
-    serde_json::from_slice(&line).map_err(|_| broken("it sent an unexpected answer"))
+}
+
+/// The code of the task.
+async fn listing(reports: &mut BufReader<Reader>) -> Result<Listing, End> {
+    loop {
+        match read(reports, MAX_LISTING_BYTES).await? {
+            Report::Listing(listing) => return Ok(listing),
+            // The command ended by itself.
+            Report::Ended { .. } => {}
+            _ => return Err(broken("it sent an unexpected answer").into()),
+        }
+    }
+}
+
+/// Reads a report. What a pod sends is not trusted: its length is limited.
+async fn read(reports: &mut BufReader<Reader>, limit: u64) -> Result<Report, End> {
+    let mut line = Vec::new();
+    let mut limited = reports.take(limit);
+    let read = limited.read_until(b'\n', &mut line).await;
+    let count = read.map_err(lost)?;
+    if count == 0 {
+        return Err(broken("it was closed").into());
+    }
+    match serde_json::from_slice(&line) {
+        Ok(Report::Replaced) => Err(End::Replaced),
+        Ok(report) => Ok(report),
+        Err(_) => Err(broken("it sent an unexpected answer").into()),
+    }
 }
 
 fn broken(problem: &str) -> Error {
@@ -286,7 +373,7 @@ fn broken(problem: &str) -> Error {
 
 /// The error that the session reports, if it has one, for example that the program is missing in
 /// the image.
-async fn explained(mut session: Session, error: Error) -> Error {
+async fn explained(mut session: client::Session, error: Error) -> Error {
     let mut said = String::new();
     if let Some(errors) = session.stderr() {
         let mut limited = errors.take(4096);

@@ -8,7 +8,7 @@ use std::{
 
 use longshore::launcher::{
     PackOptions,
-    bundle::{BundleError, ChangeArchive, Changes, Manifest},
+    bundle::{BundleError, ChangeArchive, Changes, Listing, Manifest},
     dev::{MAX_CHANGE_BYTES, Order, PACKED},
 };
 
@@ -63,11 +63,25 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Folder {
     /// A folder that was packed in this state.
-    pub(super) fn new(path: &Path, options: PackOptions, packed: Manifest) -> Self {
-        let sent = packed.paths().map(Path::to_owned).collect();
+    pub(super) fn packed(path: &Path, options: PackOptions, packed: Manifest) -> Self {
+        Self::new(path, options, PACKED.to_owned(), packed)
+    }
+
+    /// A folder whose current state gets this name. What tasks have is learned from them.
+    pub(super) fn attached(
+        path: &Path,
+        options: PackOptions,
+        name: String,
+    ) -> Result<Self, BundleError> {
+        let current = Manifest::of_folder(path, &options)?;
+        Ok(Self::new(path, options, name, current))
+    }
+
+    fn new(path: &Path, options: PackOptions, name: String, manifest: Manifest) -> Self {
+        let sent = manifest.paths().map(Path::to_owned).collect();
         let first = State {
-            name: PACKED.to_owned(),
-            manifest: Arc::new(packed),
+            name,
+            manifest: Arc::new(manifest),
         };
         Self {
             path: path.to_owned(),
@@ -78,7 +92,7 @@ impl Folder {
         }
     }
 
-    /// The state that was packed.
+    /// The state that was packed, or in which the session has attached.
     pub(super) fn first(&self) -> Option<Arc<State>> {
         lock(&self.states).front().map(Arc::clone)
     }
@@ -102,6 +116,33 @@ impl Folder {
             // The first is that of new pods.
             states.remove(1);
         }
+    }
+
+    /// Whether the state of this name is known.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        lock(&self.states).iter().any(|state| state.name == name)
+    }
+
+    /// Records the state of a task from a listing of its code, compared with the folder in the
+    /// state `now`. The empty name is that of an unknown state, of which only the paths matter.
+    /// Blocks.
+    pub(super) fn learn(&self, name: String, listing: &Listing, now: &State) {
+        lock(&self.sent).extend(listing.paths().map(Path::to_owned));
+        if name.is_empty() || self.knows(&name) {
+            return;
+        }
+        let manifest = now.manifest.elsewhere(&self.path, listing);
+        self.add(Arc::new(State {
+            name,
+            manifest: Arc::new(manifest),
+        }));
+    }
+
+    /// Whether the state of this name has the same files as another one.
+    pub(super) fn is_in(&self, name: &str, state: &State) -> bool {
+        let states = lock(&self.states);
+        let found = states.iter().find(|known| known.name == name);
+        found.is_some_and(|known| known.manifest == state.manifest)
     }
 
     /// Replaces the state of the same name: only times of files differ.

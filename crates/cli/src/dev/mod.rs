@@ -9,4 +9,4 @@ mod tasks;
 mod versions;
 mod watch;
 
-pub(crate) use session::{DevOptions, develop};
+pub(crate) use session::{Attached, DevOptions, Start, develop};

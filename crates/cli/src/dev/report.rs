@@ -17,6 +17,8 @@ const NAMED: usize = 3;
 /// News of a task.
 #[derive(Debug)]
 pub(super) enum News {
+    /// The tasks that run when the session begins.
+    Found(Vec<Task>),
     /// It is connected, and has the current version.
     Connected(Task),
     /// It has executed a version.
@@ -24,6 +26,8 @@ pub(super) enum News {
         task: Task,
         number: u64,
         started: bool,
+        /// What an earlier session had not sent, with the first version of a session.
+        caught_up: Option<Changes>,
     },
     /// It has not executed a version.
     Refused {
@@ -35,6 +39,8 @@ pub(super) enum News {
     Lost { task: Task, problem: String },
     /// Its pod is gone.
     Gone(Task),
+    /// A later session has taken over the run.
+    Replaced,
 }
 
 /// The tasks, and the changes that have not been reported.
@@ -50,6 +56,10 @@ pub(super) struct Reporter {
     bytes: BTreeMap<u64, u64>,
     removed: BTreeSet<PathBuf>,
     is_reported: bool,
+    /// Whether the session attaches to a run that has tasks.
+    attaches: bool,
+    /// The tasks that the session attaches to.
+    awaited: BTreeSet<Task>,
     /// Whether a task restarted its command for this version.
     started: bool,
 }
@@ -59,6 +69,14 @@ impl Reporter {
         Self {
             is_reported: true,
             ..Self::default()
+        }
+    }
+
+    /// A session that attaches to a run: what differs is reported once all its tasks have it.
+    pub(super) fn attaching() -> Self {
+        Self {
+            attaches: true,
+            ..Self::new()
         }
     }
 
@@ -97,7 +115,18 @@ impl Reporter {
     /// The line for the news, if there is one.
     pub(super) fn news(&mut self, news: News, now: Instant) -> Option<Line> {
         match news {
+            News::Found(tasks) if self.attaches && tasks.is_empty() => Some(Line::Restarted(
+                "no task runs; those that start get the current files".to_owned(),
+            )),
+            News::Found(tasks) => {
+                if self.attaches {
+                    self.awaited.extend(tasks);
+                    self.begin(self.version, now);
+                }
+                None
+            }
             News::Connected(task) => {
+                self.awaited.remove(&task);
                 self.tasks.insert(task, self.version);
                 self.restarted(now)
             }
@@ -105,7 +134,11 @@ impl Reporter {
                 task,
                 number,
                 started,
+                caught_up,
             } => {
+                if let Some(changes) = caught_up.filter(|_| self.awaited.remove(&task)) {
+                    self.add(&changes);
+                }
                 self.tasks.insert(task, number);
                 self.started |= started && number == self.version;
                 self.restarted(now)
@@ -116,11 +149,13 @@ impl Reporter {
                 problem,
             } => {
                 let text = format!("{task}: the change was not applied: {}", escaped(&problem));
+                self.awaited.remove(&task);
                 self.tasks.insert(task.clone(), number);
                 self.refused.insert(task);
                 Some(Line::Warning(text))
             }
             News::Lost { task, problem } => {
+                self.awaited.remove(&task);
                 self.tasks.remove(&task);
                 Some(Line::Warning(format!(
                     "{task} does not receive changes: {}; trying again",
@@ -128,16 +163,19 @@ impl Reporter {
                 )))
             }
             News::Gone(task) => {
+                self.awaited.remove(&task);
                 self.tasks.remove(&task);
                 self.restarted(now)
             }
+            // The end of the session says it.
+            News::Replaced => None,
         }
     }
 
     /// The line that says what changed, once all connected tasks have it.
     fn restarted(&mut self, now: Instant) -> Option<Line> {
         let have = self.tasks.values().all(|number| *number >= self.version);
-        if self.is_reported || !have || self.tasks.is_empty() {
+        if self.is_reported || !have || self.tasks.is_empty() || !self.awaited.is_empty() {
             return None;
         }
         self.is_reported = true;
@@ -158,6 +196,9 @@ impl Reporter {
             false => "applied to",
         };
         Some(match what {
+            None if !self.started && self.refused.is_empty() => {
+                Line::Restarted("no file has changed, so no command was restarted".to_owned())
+            }
             Some(what) => Line::Changed(format!(
                 "{what}; {verb}{count} in {}{failed}",
                 seconds(took)
@@ -244,6 +285,7 @@ mod tests {
             task: task(index),
             number,
             started: true,
+            caught_up: None,
         };
         reporter.news(news, now)
     }
@@ -270,6 +312,44 @@ mod tests {
         assert_eq!(line, Line::Changed(text.to_owned()));
         // Only once.
         assert_eq!(done(&mut reporter, 1, 2, later), None);
+    }
+
+    #[test]
+    fn what_an_earlier_session_has_not_sent_is_reported_once_all_tasks_have_it() {
+        let at = Instant::now();
+        let begin = |tasks: &[u32]| {
+            let mut reporter = Reporter::attaching();
+            let found = tasks.iter().map(|index| task(*index)).collect();
+            (reporter.news(News::Found(found), at), reporter)
+        };
+        let caught_up = |index, changes: Changes| News::Done {
+            task: task(index),
+            number: 0,
+            started: !changes.is_empty(),
+            caught_up: Some(changes),
+        };
+        let (line, mut reporter) = begin(&[0, 1]);
+        assert_eq!(line, None);
+        let changed = changes(&["a.py"], &["b.py"], 10);
+        assert_eq!(reporter.news(caught_up(0, changed.clone()), at), None);
+        let line = reporter.news(caught_up(1, changed), at).unwrap();
+        let text = "a.py, b.py removed (2 files, 10 B); restarted 2 tasks in 0.00 s";
+        assert_eq!(line, Line::Changed(text.to_owned()));
+        // A pod that is created later gets all changes since it was packed: that is no news.
+        let since_packed = changes(&["c.py"], &[], 10);
+        assert_eq!(reporter.news(caught_up(2, since_packed), at), None);
+
+        let (_, mut reporter) = begin(&[0, 1]);
+        assert_eq!(reporter.news(caught_up(0, Changes::default()), at), None);
+        let line = reporter.news(News::Gone(task(1)), at).unwrap();
+        let text = "no file has changed, so no command was restarted";
+        assert_eq!(line, Line::Restarted(text.to_owned()));
+
+        let (line, _) = begin(&[]);
+        assert!(line.is_some());
+        // The session that has started the run has no earlier session.
+        let mut reporter = Reporter::new();
+        assert_eq!(reporter.news(News::Found(Vec::new()), at), None);
     }
 
     #[test]

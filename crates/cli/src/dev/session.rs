@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{
-    connection::Shared,
+    connection::{Session, Shared},
     folder::Folder,
     keys::{KEYS, Key, Keys},
     report::{Line, News, Reporter},
@@ -40,8 +40,7 @@ const QUEUE: usize = 64;
 pub(crate) struct DevOptions<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) pack: PackOptions,
-    /// The state in which the folder was packed.
-    pub(crate) packed: Manifest,
+    pub(crate) start: Start,
     /// How long commands may take to end.
     pub(crate) grace: Duration,
     /// Whether the pods stay after Ctrl-C.
@@ -50,6 +49,33 @@ pub(crate) struct DevOptions<'a> {
     /// Lines of other parts, such as forwarded ports.
     pub(crate) notes: (mpsc::Sender<Beside>, mpsc::Receiver<Beside>),
 }
+
+/// How a session begins.
+pub(crate) enum Start {
+    /// It has started the run, with the folder in this state.
+    Launched(Manifest),
+    /// It attaches to a run.
+    Attached(Attached),
+}
+
+/// A session that attaches to a run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attached {
+    /// Its number.
+    pub(crate) session: u64,
+    /// Whether the commands are restarted also if no file has changed.
+    pub(crate) restarts: bool,
+}
+
+/// How the user, or another session, ended this one.
+#[derive(Debug, Default)]
+struct Ended {
+    by_key: AtomicBool,
+    by_session: AtomicBool,
+}
+
+/// How to follow a run again that was left.
+const AGAIN: &str = "`longshore dev --run RUN` sends changes again";
 
 /// Follows the run, sends changes of the folder to its tasks, and reacts to keys, until the run
 /// or the session ends.
@@ -62,7 +88,28 @@ pub(crate) async fn develop(
 ) -> Result<ExitCode> {
     let path = options.folder.canonicalize();
     let path = path.map_err(|error| Error::from_source(Kind::Usage, &error))?;
-    let folder = Arc::new(Folder::new(&path, options.pack, options.packed));
+    let session = match &options.start {
+        Start::Launched(_) => Session {
+            number: 0,
+            restarts: false,
+        },
+        Start::Attached(attached) => Session {
+            number: attached.session,
+            restarts: attached.restarts,
+        },
+    };
+    // The names of states must differ from those of earlier sessions.
+    let name = match session.number {
+        0 => run.name.to_string(),
+        number => format!("{}.s{number}", run.name),
+    };
+    let attaches = matches!(options.start, Start::Attached(_));
+    let folder = match options.start {
+        Start::Launched(packed) => Folder::packed(&path, options.pack, packed),
+        Start::Attached(_) => Folder::attached(&path, options.pack, format!("{name}.0"))
+            .map_err(|error| Error::from_source(Kind::Usage, &error))?,
+    };
+    let folder = Arc::new(folder);
     let Some(first) = folder.first() else {
         return Err(Error::new(Kind::Failed, "the folder has no state"));
     };
@@ -75,13 +122,14 @@ pub(crate) async fn develop(
         folder: Arc::clone(&folder),
         news,
         grace: options.grace,
+        session,
     });
     let warnings = beside.clone();
     let warn = move |text: String| {
         // The queue is full only if the terminal is stopped.
         let _ = warnings.try_send(Beside::Note(ui::warned(&text)));
     };
-    let has_quit = Arc::new(AtomicBool::new(false));
+    let ended_by = Arc::new(Ended::default());
     let keys = Keys::start();
     let keys_shown = match keys.is_some() {
         true => format!("; {KEYS}"),
@@ -94,8 +142,7 @@ pub(crate) async fn develop(
     ));
     // Dropped, and so ended, with this function.
     let mut parts = JoinSet::new();
-    let session = run.name.to_string();
-    parts.spawn(versions::follow(folder, session, publish, restarts, warn));
+    parts.spawn(versions::follow(folder, name, publish, restarts, warn));
     parts.spawn(tasks::keep(shared, run.clone(), versions.clone()));
     parts.spawn(react(Reactions {
         versions,
@@ -103,7 +150,8 @@ pub(crate) async fn develop(
         keys,
         restart,
         beside,
-        has_quit: Arc::clone(&has_quit),
+        ended_by: Arc::clone(&ended_by),
+        attaches,
     }));
     let how = How {
         format: options.format,
@@ -112,11 +160,20 @@ pub(crate) async fn develop(
             false => OnInterrupt::Cancel,
         },
         beside: Some(besides),
+        again: Some(AGAIN),
         ..How::default()
     };
     let ended = follow::to_the_end(target, run, follow_options, how, interrupt).await;
     parts.shutdown().await;
-    match has_quit.load(Ordering::Relaxed) {
+    if ended_by.by_session.load(Ordering::Relaxed) {
+        ended?;
+        let name = &run.name;
+        let message = format!("another `longshore dev` has attached to the run {name}");
+        return Err(Error::new(Kind::Failed, message).hint(format!(
+            "it sends the changes of its folder; `longshore dev --run {name}` takes the run back"
+        )));
+    }
+    match ended_by.by_key.load(Ordering::Relaxed) {
         // The user ended it as intended.
         true => ended.map(|_| ExitCode::SUCCESS),
         false => ended,
@@ -129,12 +186,16 @@ struct Reactions {
     keys: Option<Keys>,
     restart: mpsc::Sender<Restart>,
     beside: mpsc::Sender<Beside>,
-    has_quit: Arc<AtomicBool>,
+    ended_by: Arc<Ended>,
+    attaches: bool,
 }
 
 /// Turns news into lines, and keys into actions.
 async fn react(mut parts: Reactions) {
-    let mut reporter = Reporter::new();
+    let mut reporter = match parts.attaches {
+        true => Reporter::attaching(),
+        false => Reporter::new(),
+    };
     loop {
         let sent = tokio::select! {
             biased;
@@ -147,6 +208,11 @@ async fn react(mut parts: Reactions) {
             }
             news = parts.news.recv() => {
                 let Some(news) = news else { return };
+                if matches!(news, News::Replaced) {
+                    parts.ended_by.by_session.store(true, Ordering::Relaxed);
+                    let _ = parts.beside.send(Beside::Decided(Decision::Detach)).await;
+                    return;
+                }
                 match reporter.news(news, Instant::now()) {
                     Some(line) => parts.beside.send(Beside::Note(shown(&line))).await,
                     None => Ok(()),
@@ -158,11 +224,11 @@ async fn react(mut parts: Reactions) {
                     Ok(())
                 }
                 Key::Detach => {
-                    parts.has_quit.store(true, Ordering::Relaxed);
+                    parts.ended_by.by_key.store(true, Ordering::Relaxed);
                     parts.beside.send(Beside::Decided(Decision::Detach)).await
                 }
                 Key::Quit => {
-                    parts.has_quit.store(true, Ordering::Relaxed);
+                    parts.ended_by.by_key.store(true, Ordering::Relaxed);
                     parts.beside.send(Beside::Decided(Decision::Cancel)).await
                 }
                 Key::Help => {

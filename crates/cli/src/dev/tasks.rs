@@ -37,6 +37,7 @@ pub(super) async fn keep(shared: Arc<Shared>, run: Run, versions: watch::Receive
     };
     let mut serving = JoinSet::new();
     let mut pods: BTreeMap<String, (Task, AbortHandle)> = BTreeMap::new();
+    let mut is_first = true;
     loop {
         let running: BTreeMap<String, Container> = watched
             .current()
@@ -54,6 +55,10 @@ pub(super) async fn keep(shared: Arc<Shared>, run: Run, versions: watch::Receive
                 serving.abort();
                 let _ = shared.news.send(News::Gone(task)).await;
             }
+        }
+        if std::mem::take(&mut is_first) {
+            let found = running.values().map(|container| container.task.clone());
+            let _ = shared.news.send(News::Found(found.collect())).await;
         }
         for (pod, container) in running {
             pods.entry(pod).or_insert_with(|| {

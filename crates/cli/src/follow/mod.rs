@@ -42,6 +42,8 @@ pub(crate) struct How {
     pub(crate) notify: Vec<String>,
     /// What else happens while the run is followed.
     pub(crate) beside: Option<mpsc::Receiver<Beside>>,
+    /// How to follow the run again after it was left, for [`left`].
+    pub(crate) again: Option<&'static str>,
 }
 
 /// What another part of the program wants while a run is followed.

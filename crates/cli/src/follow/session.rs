@@ -73,6 +73,7 @@ pub(super) struct Session<'a> {
     interrupt: Interrupt,
     ignored: IgnoredInput,
     beside: Option<mpsc::Receiver<Beside>>,
+    again: &'static str,
     show: Show,
     usage: LiveUsage,
     printer: Printer,
@@ -114,6 +115,9 @@ impl<'a> Session<'a> {
             interrupt,
             ignored: how.ignored,
             beside: how.beside,
+            again: how
+                .again
+                .unwrap_or("`longshore logs RUN --follow` shows it"),
             show,
             usage,
             printer: Printer::start("starting"),
@@ -175,7 +179,7 @@ impl<'a> Session<'a> {
                 }
                 Some(Decision::Detach) => {
                     self.printer.leave(self.batch).await;
-                    left(self.run, "`longshore logs RUN --follow` shows it");
+                    left(self.run, self.again);
                     return Ok(exit_code(Kind::Interrupted));
                 }
                 Some(Decision::Cancel) => self.cancel().await?,

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The lines of a program's output, as they arrive.
-struct Output(mpsc::Receiver<String>);
+pub(super) struct Output(pub(super) mpsc::Receiver<String>);
 
 impl Output {
     fn of(output: ChildStdout) -> Self {
@@ -31,14 +31,14 @@ impl Output {
 
     /// Waits for a line with this text.
     #[track_caller]
-    fn see(&self, text: &str) {
+    pub(super) fn see(&self, text: &str) {
         self.see_all(&[text]);
     }
 
     /// Waits for lines with these texts, in any order: standard output and standard error of a
     /// task are two streams.
     #[track_caller]
-    fn see_all(&self, texts: &[&str]) {
+    pub(super) fn see_all(&self, texts: &[&str]) {
         let (mut seen, mut missing) = (Vec::new(), texts.to_vec());
         while !missing.is_empty() {
             match self.0.recv_timeout(TIMEOUT) {
@@ -53,7 +53,7 @@ impl Output {
 }
 
 /// `longshore dev` with these arguments.
-fn dev(machine: &Machine, arguments: &[&str]) -> (Running, Output) {
+pub(super) fn dev(machine: &Machine, arguments: &[&str]) -> (Running, Output) {
     let mut running = Running::start(machine.command(&[&["dev"], arguments].concat()));
     let output = Output::of(running.output());
     (running, output)

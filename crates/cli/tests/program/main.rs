@@ -13,6 +13,7 @@ mod completion;
 mod data;
 mod detached_runs;
 mod dev;
+mod dev_attach;
 mod down;
 mod envtest;
 mod error_messages;

@@ -60,6 +60,10 @@ pub trait RunPod {
     /// The number of earlier pods of its task that its Job has counted.
     #[must_use]
     fn counted_before(&self) -> u32;
+
+    /// The number of earlier attempts of its task, each with a pod of its own.
+    #[must_use]
+    fn attempts_before(&self) -> u32;
 }
 
 impl RunPod for PodFacts {
@@ -132,6 +136,12 @@ impl RunPod for PodFacts {
             text.and_then(|text| text.parse::<u32>().ok()).unwrap_or(0)
         });
         counts.into_iter().fold(0, u32::saturating_add)
+    }
+
+    fn attempts_before(&self) -> u32 {
+        let restarts = self.metadata.labels.get(names::SET_RESTARTS);
+        let restarts = restarts.and_then(|text| text.parse::<u32>().ok());
+        self.counted_before().saturating_add(restarts.unwrap_or(0))
     }
 
     fn finished_at(&self) -> Option<Timestamp> {

@@ -65,10 +65,19 @@ pub enum Step {
         pod: String,
         /// The task that the pod runs.
         task: Task,
+        /// The number of the pod's attempt of the task, from 1.
+        attempt: u32,
         /// The name of the container.
         container: String,
         /// Whether the container runs the command.
         is_main: bool,
+    },
+    /// The pod of an attempt was deleted before it was seen, and its log with it.
+    Unread {
+        /// The task.
+        task: Task,
+        /// The number of the attempt, from 1.
+        attempt: u32,
     },
     /// The pod has ended, so its log is complete.
     Ended {
@@ -131,6 +140,8 @@ pub struct Track {
     /// When a suspended Job of a role was resumed, for example by a queue.
     admitted: BTreeMap<String, Timestamp>,
     reading: BTreeSet<(String, String)>,
+    /// The attempts of each task whose pods were seen, or reported as not seen.
+    attempts: BTreeMap<Task, BTreeSet<u32>>,
     /// Pods whose failure was reported while their Job is still active.
     retried: Option<BTreeSet<String>>,
     ended: BTreeSet<String>,
@@ -147,6 +158,9 @@ pub struct Track {
 /// Jobs and pods come from two watches: the end of a Job may arrive before the end of the pods
 /// that caused it.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// The maximum number of earlier attempts of a pod that are reported as not seen.
+const MAX_UNREAD: u32 = 100;
 
 /// A task's state, from its pods and its Job.
 enum State<'a> {
@@ -172,6 +186,7 @@ impl Track {
             unstarted: BTreeMap::new(),
             admitted: BTreeMap::new(),
             reading: BTreeSet::new(),
+            attempts: BTreeMap::new(),
             retried: None,
             ended: BTreeSet::new(),
             progress: None,
@@ -285,12 +300,15 @@ impl Track {
         let Some(task) = pod.task() else { return };
         let uid = pod.metadata.uid.clone();
         let main = pod.main_name();
+        let attempt = pod.attempts_before().saturating_add(1);
+        self.see_attempt(&task, attempt, steps);
         let mut read = |container: &str| {
             if self.reading.insert((uid.clone(), container.to_owned())) {
                 steps.push(Step::Read {
                     uid: uid.clone(),
                     pod: pod.metadata.name.clone(),
                     task: task.clone(),
+                    attempt,
                     container: container.to_owned(),
                     is_main: container == main,
                 });
@@ -312,6 +330,22 @@ impl Track {
             self.unstarted.remove(&uid);
         }
         self.pods.insert(uid, pod);
+    }
+
+    /// Reports the attempts before this one whose pods were not seen.
+    fn see_attempt(&mut self, task: &Task, attempt: u32, steps: &mut Vec<Step>) {
+        let known = self.attempts.entry(task.clone()).or_default();
+        if !known.insert(attempt) {
+            return;
+        }
+        // Any client can write the counts of a pod.
+        let first = attempt.saturating_sub(MAX_UNREAD).max(1);
+        for earlier in (first..attempt).filter(|earlier| known.insert(*earlier)) {
+            steps.push(Step::Unread {
+                task: task.clone(),
+                attempt: earlier,
+            });
+        }
     }
 
     fn end(&mut self, uid: &str, steps: &mut Vec<Step>) {

@@ -6,10 +6,18 @@
 //! one JSON object per line. The state of a task's folder is a text that the client chooses with
 //! each order; a new pod has the state [`PACKED`]. After a lost connection, the client learns the
 //! state from [`Report::Hello`] and sends the difference to its own.
+//!
+//! A client begins with the number of its session. Sessions are numbered in the order in which they
+//! attach to the run; the first has the number 0. A task executes the orders of the latest session
+//! only, and reports to the others that they were replaced. A client that does not know the state
+//! of a task, because another session has sent it, requests a listing of the code
+//! ([`Request::Describe`]).
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use crate::bundle::Listing;
 
 /// The state of a folder to which no changes have been applied.
 pub const PACKED: &str = "packed";
@@ -35,11 +43,41 @@ pub const EDITOR_FILES: &[&str] = &[
     "*___jb_old___",
 ];
 
+/// The maximum length in bytes of a report with a listing.
+pub const MAX_LISTING_BYTES: u64 = 64 << 20;
+
 /// How `longshore dev` runs a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DevSpec {
     /// How long the command may take to end after SIGTERM before it is killed.
     pub grace: Duration,
+    /// What is recorded for clients that attach later.
+    pub record: DevRecord,
+}
+
+/// What the Jobs of a run record for clients that attach to it later, as JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DevRecord {
+    /// The folder of the code on the client's machine.
+    pub folder: String,
+    /// The .gitignore patterns of files that are not sent, in addition to ignore files.
+    pub ignore: Vec<String>,
+    /// [`DevSpec::grace`] in milliseconds.
+    pub grace_milliseconds: u64,
+}
+
+/// A message to the supervisor of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Request {
+    /// The first message of a connection: the number of the client's session. The answer is
+    /// another [`Report::Hello`], or [`Report::Replaced`].
+    Begin(u64),
+    /// Requests [`Report::Listing`].
+    Describe,
+    /// An order, followed by its archive.
+    Order(Order),
 }
 
 /// An order to the supervisor of a task: the header before the archive.
@@ -98,6 +136,11 @@ pub enum Report {
         /// Why.
         problem: String,
     },
+    /// The code in the folder of the task, as it was received. Files that the command has
+    /// created are not included.
+    Listing(Listing),
+    /// A later session has taken over the task. The last message of a connection.
+    Replaced,
     /// The command has ended by itself.
     Ended {
         /// Its exit code.

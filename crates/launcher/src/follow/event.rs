@@ -84,6 +84,8 @@ pub struct LogGap {
     /// The init container that wrote them, if it was not the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
+    /// The number of the attempt of the task, from 1.
+    pub attempt: u32,
     /// The time of the last line before the gap; `None` when there is none.
     pub from: Option<Timestamp>,
     /// The time of the first line after it; `None` if there is none.
@@ -110,8 +112,12 @@ pub enum GapCause {
 }
 
 impl fmt::Display for LogGap {
-    /// `lines between A and B may be missing: the log was rotated ...`.
+    /// `lines between A and B may be missing: the log was rotated ...`. Names the attempt if the
+    /// pod is gone, because another pod of the task may follow.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.cause == GapCause::PodDeleted {
+            write!(f, "attempt {}: ", self.attempt)?;
+        }
         match (self.from, self.to) {
             (Some(from), Some(to)) => write!(f, "lines between {from} and {to} may be missing")?,
             (Some(from), None) => write!(f, "lines after {from} may be missing")?,
@@ -167,6 +173,7 @@ mod tests {
         let gap = LogGap {
             task,
             container: None,
+            attempt: 1,
             from: None,
             to: None,
             bytes: None,

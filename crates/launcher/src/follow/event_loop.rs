@@ -37,7 +37,7 @@ const TICK: Duration = Duration::from_millis(500);
 /// What orders the attempts of a task: the time of creation has whole seconds.
 fn begin(change: &Change<kinds::Pod>) -> (Option<Timestamp>, u32) {
     let pod = change.item().typed::<PodFacts>().ok();
-    let order = |pod: PodFacts| (pod.metadata.creation_timestamp, pod.counted_before());
+    let order = |pod: PodFacts| (pod.metadata.creation_timestamp, pod.attempts_before());
     pod.map_or((None, 0), order)
 }
 
@@ -199,7 +199,18 @@ impl EventLoop {
                     return Ok(());
                 }
             },
-            Change::Gone(item) => Seen::PodGone(item.uid().to_owned()),
+            Change::Gone(item) => {
+                // Its last state may be the first in which it has started.
+                if let Ok(pod) = item.typed::<PodFacts>()
+                    && self.run.has(&pod.metadata)
+                    && pod.has_started()
+                {
+                    let seen = Seen::Pod(Box::new(pod));
+                    let steps = self.track.record(seen, Timestamp::now());
+                    self.execute(steps).await?;
+                }
+                Seen::PodGone(item.uid().to_owned())
+            }
         };
         if !self.is_large {
             return self.see(seen).await;
@@ -248,15 +259,23 @@ impl EventLoop {
                     uid,
                     pod,
                     task,
+                    attempt,
                     container,
                     is_main,
                 } => self.logs.read(Container {
                     uid,
                     pod,
                     task,
+                    attempt,
                     name: container,
                     is_main,
                 }),
+                Step::Unread { task, attempt } => {
+                    if self.logs.is_whole() {
+                        let cause = GapCause::PodDeleted;
+                        self.report_gap((task, None), attempt, cause).await?;
+                    }
+                }
                 Step::Ended { uid } => self.logs.pod_ended(&uid),
                 // The watches may lag behind.
                 Step::Decided { unseen: true, .. } if !self.recheck.is_listed(Instant::now()) => {
@@ -342,9 +361,10 @@ impl EventLoop {
         };
         let (outcome, evidence) = (decided.outcome.clone(), decided.evidence.clone());
         // A silent reader has delivered everything, unless its log belongs to the outcome.
-        for (uid, source) in self.logs.give_up() {
+        for (uid, source, attempt) in self.logs.give_up() {
             if !is_quiet || evidence.contains(&uid) {
-                self.report_gap(source).await?;
+                let cause = GapCause::TimedOut;
+                self.report_gap(source, attempt, cause).await?;
             }
         }
         let mut outcome = self.with_last_line(outcome, &evidence);
@@ -369,16 +389,22 @@ impl EventLoop {
             .failed_outcome(pod, others, self.logs.last_line(uid))
     }
 
-    /// Reports that the rest of a log did not arrive in time.
-    async fn report_gap(&self, (task, container): Source) -> Result<(), ReceiverDropped> {
+    /// Reports that a log, or the rest of it, was not read.
+    async fn report_gap(
+        &self,
+        (task, container): Source,
+        attempt: u32,
+        cause: GapCause,
+    ) -> Result<(), ReceiverDropped> {
         self.liveness.record_gap();
         self.send(Event::Gap(LogGap {
             task,
             container,
+            attempt,
             from: None,
             to: None,
             bytes: None,
-            cause: GapCause::TimedOut,
+            cause,
         }))
         .await
     }

@@ -17,6 +17,8 @@ pub(super) struct Container {
     pub(super) uid: String,
     pub(super) pod: String,
     pub(super) task: Task,
+    /// The number of the pod's attempt of the task, from 1.
+    pub(super) attempt: u32,
     pub(super) name: String,
     /// Whether it is the container of the command.
     pub(super) is_main: bool,
@@ -34,8 +36,8 @@ pub(super) struct Logs {
     /// `None` if logs are not read.
     context: Option<ReaderContext>,
     readers: JoinSet<LogEnd>,
-    /// Logs that are being read, by pod and container.
-    open: BTreeMap<(String, String), Source>,
+    /// Logs that are being read, by pod and container, with the numbers of their attempts.
+    open: BTreeMap<(String, String), (Source, u32)>,
     /// The last line of each log that was read, by pod.
     last_lines: BTreeMap<String, String>,
     /// The attempts of each task's containers, one after the other.
@@ -65,6 +67,7 @@ impl Logs {
             uid,
             pod,
             task,
+            attempt,
             name,
             is_main,
         } = container;
@@ -73,12 +76,13 @@ impl Logs {
             context,
             pod,
             task,
+            attempt,
             container: name.clone(),
             is_main,
             over: self.over_of(&uid).subscribe(),
         };
         self.open
-            .insert((uid.clone(), name.clone()), reader.source());
+            .insert((uid.clone(), name.clone()), (reader.source(), attempt));
         self.readers.spawn(async move {
             turn.begin(turns::LONGEST).await;
             LogEnd {
@@ -130,9 +134,17 @@ impl Logs {
         self.open.keys().any(|(uid, _)| pods.contains(uid))
     }
 
-    /// Gives up the logs that are still open. Returns the UID of their pod and their source.
-    pub(super) fn give_up(&mut self) -> impl Iterator<Item = (String, Source)> + use<> {
+    /// Whether logs are read from their beginning, so that lines of earlier attempts are missing.
+    pub(super) fn is_whole(&self) -> bool {
+        let context = self.context.as_ref();
+        context.is_some_and(|context| context.tail.is_none() && context.since.is_none())
+    }
+
+    /// Gives up the logs that are still open. Returns the UID of their pod, their source and their
+    /// attempt.
+    pub(super) fn give_up(&mut self) -> impl Iterator<Item = (String, Source, u32)> + use<> {
         let open = std::mem::take(&mut self.open);
-        open.into_iter().map(|((uid, _), source)| (uid, source))
+        open.into_iter()
+            .map(|((uid, _), (source, attempt))| (uid, source, attempt))
     }
 }

@@ -56,6 +56,8 @@ pub(super) struct Reader {
     pub(super) context: ReaderContext,
     pub(super) pod: String,
     pub(super) task: Task,
+    /// The number of the pod's attempt of the task, from 1.
+    pub(super) attempt: u32,
     pub(super) container: String,
     /// Whether it is the container of the command.
     pub(super) is_main: bool,
@@ -335,6 +337,7 @@ impl Reader {
         LogGap {
             task: self.task.clone(),
             container: self.source().1,
+            attempt: self.attempt,
             from,
             to,
             bytes: None,

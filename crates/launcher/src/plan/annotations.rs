@@ -57,6 +57,17 @@ impl Planner<'_> {
         }
         Ok(annotations)
     }
+
+    /// The annotations that only Jobs have.
+    pub(super) fn job_annotations(&self) -> Result<BTreeMap<String, String>, PlanError> {
+        let note = self.spec.note.iter();
+        let note = note.map(|note| (names::NOTE.to_owned(), note.clone()));
+        let mut annotations: BTreeMap<String, String> = note.collect();
+        if let Some(dev) = &self.spec.dev {
+            annotations.insert(names::DEV.to_owned(), json(&dev.record)?);
+        }
+        Ok(annotations)
+    }
 }
 
 /// JSON with sorted keys.

@@ -42,12 +42,7 @@ impl Planner<'_> {
         let tags = self.spec.tags.iter();
         own.extend(tags.map(|(key, value)| (format!("{}{key}", names::TAG_PREFIX), value.clone())));
         let mut noted = annotations.clone();
-        noted.extend(
-            self.spec
-                .note
-                .iter()
-                .map(|note| (names::NOTE.to_owned(), note.clone())),
-        );
+        noted.extend(self.job_annotations()?);
         let count = int32("count of a role", role.count.into())?;
         let sweep = self.spec.sweep.as_ref();
         let parallelism = match sweep {

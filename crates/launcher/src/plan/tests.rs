@@ -521,9 +521,19 @@ fn tasks_of_dev_are_supervised() {
     let mut spec = resolve(&Settings::default(), &flags, "code").unwrap();
     spec.dev = Some(crate::dev::DevSpec {
         grace: std::time::Duration::from_millis(1_500),
+        record: crate::dev::DevRecord {
+            folder: "/home/me/app".to_owned(),
+            ignore: vec!["*.tmp".to_owned()],
+            grace_milliseconds: 1_500,
+        },
     });
     let run = RunName::new(&spec.name, "ab2cd");
     let plan = plan(&spec, &run, "default", None).unwrap();
+    let annotations = plan.roles[0].job.metadata.annotations.as_ref().unwrap();
+    assert_eq!(
+        annotations["longshore.dev/dev"],
+        r#"{"folder":"/home/me/app","graceMilliseconds":1500,"ignore":["*.tmp"]}"#
+    );
     let command = &pod_spec(&plan)["containers"][0]["command"];
     let expected = [
         "longshore",

@@ -1,6 +1,7 @@
 //! Existing runs. The cluster's objects contain their history.
 
 mod code;
+mod develop;
 mod error;
 mod filter;
 mod json;
@@ -29,6 +30,7 @@ use longshore_model::ObjectMeta;
 use serde::de::DeserializeOwned;
 
 pub use code::{CodePlace, code_place};
+pub use develop::{dev_record, next_dev_session};
 pub use error::RunsError;
 pub use filter::{FilterError, RunFilter, RunOrder, STATE_FILTERS, StateFilter};
 pub use name::{LAST, pick};

@@ -177,8 +177,76 @@ async fn a_deleted_log_does_not_delay_the_result() {
     });
     let (lines, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
     let gap = "lines may be missing: the pod was deleted before its log was read to the end";
-    assert_eq!(lines, [format!("main/0 | <{gap}>")]);
+    assert_eq!(lines, [format!("main/0 | <attempt 1: {gap}>")]);
     assert_eq!((outcome.exit_code, outcome.gaps), (5, 1));
+}
+
+/// The last attempt of `main`, with the counts of its Job.
+fn last_of_three() -> Value {
+    let mut last = ended("main", 0);
+    last["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"] = json!("1");
+    last["metadata"]["annotations"]["batch.kubernetes.io/job-index-ignored-failure-count"] =
+        json!("1");
+    last
+}
+
+fn one_line(_: &ReceivedRequest) -> Answer {
+    Answer::Stream(texts(&["2026-01-01T00:00:01Z last\n"]), End::Ends)
+}
+
+#[tokio::test]
+async fn attempts_whose_pods_were_deleted_before_they_were_seen_are_reported() {
+    let main = run(&[("main", 1, false)]);
+    let fake = cluster(vec![job("main")], vec![last_of_three()], vec![], one_line);
+    let (lines, outcome) = follow(&fake, &main).await;
+    let gap = "lines may be missing: the pod was deleted before its log was read to the end";
+    let expected = [
+        format!("main/0 | <attempt 1: {gap}>"),
+        format!("main/0 | <attempt 2: {gap}>"),
+        "main/0 | last".to_owned(),
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!((outcome.exit_code, outcome.gaps), (0, 2));
+    // With only the last lines, earlier attempts are not missing.
+    let options = FollowOptions {
+        tail: Some(10),
+        ..FollowOptions::default()
+    };
+    let fake = cluster(vec![job("main")], vec![last_of_three()], vec![], one_line);
+    let (lines, outcome) = follow_with(&fake, &main, options).await;
+    assert_eq!(lines, ["main/0 | last"]);
+    assert_eq!(outcome.gaps, 0);
+}
+
+#[tokio::test]
+async fn a_pod_whose_start_is_seen_with_its_deletion_is_reported() {
+    let waiting = json!({"waiting": {"reason": "ContainerCreating"}});
+    let mut first = pod("main", "6", waiting, "Pending");
+    first["metadata"]["name"] = json!("demo-ab2cd-main-0-a");
+    first["metadata"]["uid"] = json!("pod-a");
+    let mut deleted = first.clone();
+    deleted["metadata"]["resourceVersion"] = json!("7");
+    deleted["status"]["phase"] = json!("Running");
+    deleted["status"]["containerStatuses"][0]["state"] =
+        json!({"running": {"startedAt": "2026-01-01T00:00:00Z"}});
+    let mut last = ended("main", 0);
+    last["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"] = json!("1");
+    let events = vec![event("DELETED", deleted), event("ADDED", last)];
+    let fake = cluster(vec![job("main")], vec![first], events, |asked| match asked
+        .path
+        .contains("-main-0-a/")
+    {
+        true => status(404, "NotFound", "pods \"demo-ab2cd-main-0-a\" not found"),
+        false => one_line(asked),
+    });
+    let (lines, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
+    let gap = "lines may be missing: the pod was deleted before its log was read to the end";
+    let expected = [
+        format!("main/0 | <attempt 1: {gap}>"),
+        "main/0 | last".to_owned(),
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(outcome.gaps, 1);
 }
 
 #[tokio::test]

@@ -1,9 +1,12 @@
 //! The arguments of `longshore run`.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
-use longshore::launcher::{Flags, config::Input};
+use longshore::launcher::{Flags, RunOptions, config::Input};
 
 use super::shell;
 use crate::{env, error::Result, follow::OnInterrupt, show::EventFormat, target::ClusterArgs};
@@ -30,9 +33,9 @@ use crate::{env, error::Result, follow::OnInterrupt, show::EventFormat, target::
   longshore run --cron \"0 3 * * *\" --time-zone Europe/Berlin -- python train.py
   longshore run --context production --image registry.example/train -- python train.py")]
 pub(crate) struct RunArgs {
-    /// Folder of code
-    #[arg(value_name = "DIR", default_value = ".")]
-    pub(super) folder: PathBuf,
+    /// Folder of code [default: .]
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(in super::super) dir: Option<PathBuf>,
     #[command(flatten)]
     flags: Flags,
     /// Read environment variables from a file, in the format of `docker run --env-file`;
@@ -79,12 +82,22 @@ pub(crate) struct RunArgs {
     pub(in super::super) on_interrupt: OnInterrupt,
     /// Output format
     #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
-    pub(super) output: EventFormat,
+    pub(in super::super) output: EventFormat,
     #[command(flatten)]
-    pub(super) cluster: ClusterArgs,
+    pub(in super::super) cluster: ClusterArgs,
 }
 
 impl RunArgs {
+    /// The folder of code.
+    pub(in super::super) fn folder(&self) -> &Path {
+        self.dir.as_deref().unwrap_or(Path::new("."))
+    }
+
+    /// The options of the whole run, as given.
+    pub(in super::super) fn options(&self) -> &RunOptions {
+        &self.flags.run
+    }
+
     /// The flags of the run. `here` is the current folder, if pods share this machine's files.
     pub(super) fn flags(&self, here: Option<PathBuf>) -> Result<Flags> {
         Ok(Flags {

@@ -48,12 +48,12 @@ pub(super) enum Loaded {
 impl Loaded {
     /// Merges the arguments with the folder's longshore.toml, and validates the result.
     pub(super) async fn load(args: &RunArgs) -> Result<Self> {
-        check_folder(&args.folder)?;
+        check_folder(args.folder())?;
         if args.tty && !args.dry_run && Terminal::find().is_none() {
             return Err(Error::usage(input::NO_TERMINAL));
         }
-        let settings = folder_config::load(&args.folder)?;
-        let configured = folder_config::cluster(&settings, &args.folder);
+        let settings = folder_config::load(args.folder())?;
+        let configured = folder_config::cluster(&settings, args.folder());
         let names = args.cluster.names(&configured);
         if names.len() < 2 {
             let settings = match names.first() {
@@ -150,9 +150,9 @@ fn check_folder(folder: &Path) -> Result<()> {
 
 fn resolve(args: &RunArgs, settings: &Settings, here: Option<PathBuf>) -> Result<RunSpec> {
     let flags = args.flags(here)?;
-    let spec = config::resolve(settings, &flags, &folder_name(&args.folder));
+    let spec = config::resolve(settings, &flags, &folder_name(args.folder()));
     let mut spec = spec.map_err(|error| usage(&error))?;
     spec.ignore
-        .extend(shell::left_out(&args.env_file, &args.folder));
+        .extend(shell::left_out(&args.env_file, args.folder()));
     Ok(spec)
 }

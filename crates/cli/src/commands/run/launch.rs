@@ -14,7 +14,7 @@ use tokio::{sync::mpsc, task::JoinHandle};
 
 use super::{Develop, RunArgs, data, input, packing, submission};
 use crate::{
-    dev::{self, DevOptions},
+    dev::{self, DevOptions, Start},
     error::Result,
     fetch_outputs::{self, Destination},
     follow::{self, Beside, How},
@@ -31,7 +31,7 @@ use crate::{
 type Notes = (mpsc::Sender<Beside>, mpsc::Receiver<Beside>);
 
 /// A task that ends when this is dropped.
-struct AbortOnDrop(JoinHandle<()>);
+pub(in super::super) struct AbortOnDrop(pub(in super::super) JoinHandle<()>);
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
@@ -40,7 +40,7 @@ impl Drop for AbortOnDrop {
 }
 
 /// The number of lines that other parts may have ready while the terminal is stopped.
-const NOTES: usize = 64;
+pub(in super::super) const NOTES: usize = 64;
 
 /// A plan that is ready to be launched.
 pub(super) struct Launch<'a> {
@@ -143,10 +143,10 @@ async fn develop_run(
     interrupt: Interrupt,
 ) -> Result<ExitCode> {
     let options = DevOptions {
-        folder: &args.folder,
-        pack: packing::options(&args.folder, spec),
-        packed,
-        grace: how.spec.grace,
+        folder: args.folder(),
+        pack: packing::options(args.folder(), spec),
+        start: Start::Launched(packed),
+        grace: how.grace,
         keep: how.keep,
         format: args.output,
         notes,

@@ -11,18 +11,19 @@ mod packing;
 mod shell;
 mod submission;
 
-use std::{path::Path, process::ExitCode};
+use std::{path::Path, process::ExitCode, time::Duration};
 
 use longshore::launcher::{
     Bundle, LaunchError, PackedRun, RunSpec, Workload,
     config::Restarts,
-    dev::{DevSpec, EDITOR_FILES},
+    dev::{DevRecord, DevSpec, EDITOR_FILES},
     launch::PreparedData,
     names,
     preflight::Purpose,
 };
 
 pub(crate) use args::RunArgs;
+pub(super) use launch::{AbortOnDrop, NOTES};
 pub(crate) use misplaced::misplaced_command;
 pub(super) use submission::{check, start};
 
@@ -46,7 +47,8 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
 /// How `longshore dev` differs from `longshore run`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Develop {
-    pub(super) spec: DevSpec,
+    /// How long the command may take to end after SIGTERM before it is killed.
+    pub(super) grace: Duration,
     /// Whether the pods stay after Ctrl-C.
     pub(super) keep: bool,
 }
@@ -60,7 +62,9 @@ pub(super) async fn run_or_develop(args: RunArgs, develop: Option<Develop>) -> R
     // Validate everything before starting anything.
     let mut loaded = Loaded::load(&args).await?;
     if let Some(develop) = &develop {
-        loaded.specs().try_for_each(|spec| develop.prepare(spec))?;
+        loaded
+            .specs()
+            .try_for_each(|spec| develop.prepare(spec, args.folder()))?;
     }
     let mut interrupt = Interrupt::listen()?;
     let (configuration, inputs) = match loaded {
@@ -80,7 +84,7 @@ pub(super) async fn run_or_develop(args: RunArgs, develop: Option<Develop>) -> R
     } = configuration;
     let Inputs { bundle, data } = inputs;
     if let Some(here) = &here {
-        shell::record(&mut spec, here, &args.folder, bundle.as_ref());
+        shell::record(&mut spec, here, args.folder(), bundle.as_ref());
     }
     warn_of_files_left_out(&spec, bundle.as_ref());
     let size = bundle.as_ref().map_or(0, |bundle| bundle.size);
@@ -142,7 +146,7 @@ impl Inputs {
     async fn prepare(args: &RunArgs, spec: &RunSpec, interrupt: &mut Interrupt) -> Result<Self> {
         Ok(Self {
             data: data::prepare(spec, interrupt).await?,
-            bundle: packing::pack(&args.folder, spec, args.dry_run, interrupt).await?,
+            bundle: packing::pack(args.folder(), spec, args.dry_run, interrupt).await?,
         })
     }
 }
@@ -183,7 +187,7 @@ async fn in_one_of(
 
 impl Develop {
     /// Lets the tasks receive changes. Refuses runs whose tasks cannot.
-    fn prepare(&self, spec: &mut RunSpec) -> Result<()> {
+    fn prepare(&self, spec: &mut RunSpec, folder: &Path) -> Result<()> {
         let problem = match () {
             () if !spec.code => "the run has no code: leave out --no-code (`code = false`)",
             () if matches!(spec.workload, Workload::Scheduled(_)) => {
@@ -193,7 +197,6 @@ impl Develop {
                 "the tasks of a sweep end by themselves: leave out --sweep, or use `longshore run`"
             }
             () => {
-                spec.dev = Some(self.spec);
                 spec.retries = spec.retries.max(DEV_RETRIES);
                 // What the end of a command causes: here, it ends no task.
                 spec.restarts = Restarts {
@@ -201,9 +204,18 @@ impl Develop {
                     ..Restarts::default()
                 };
                 spec.idle = None;
-                let editors = EDITOR_FILES.iter().map(ToString::to_string);
                 // The user's own patterns override these.
-                spec.ignore.splice(..0, editors);
+                spec.ignore.splice(..0, editor_files());
+                let folder_here = folder.canonicalize().map_err(|error| usage(&error))?;
+                spec.dev = Some(DevSpec {
+                    grace: self.grace,
+                    record: DevRecord {
+                        folder: folder_here.to_string_lossy().into_owned(),
+                        ignore: packing::options(folder, spec).ignore,
+                        grace_milliseconds: u64::try_from(self.grace.as_millis())
+                            .unwrap_or(u64::MAX),
+                    },
+                });
                 return Ok(());
             }
         };
@@ -211,8 +223,13 @@ impl Develop {
     }
 }
 
+/// The patterns of temporary files of editors.
+pub(super) fn editor_files() -> impl Iterator<Item = String> {
+    EDITOR_FILES.iter().map(ToString::to_string)
+}
+
 /// Prints the cluster of the run. A dry run does not contact it.
-async fn report_cluster(chosen: &Chosen, dry_run: bool) -> Result<()> {
+pub(super) async fn report_cluster(chosen: &Chosen, dry_run: bool) -> Result<()> {
     let cluster = match dry_run {
         true => chosen.name().to_owned(),
         false => chosen.describe().await?,

@@ -174,3 +174,45 @@ fn an_exit_code_that_is_not_retried_is_no_retry() {
     let steps = track.see(attempt(1, false, 0, ended(64, 2)), at(2));
     assert_eq!(consequences(&steps), [""; 0]);
 }
+
+#[test]
+fn attempts_whose_pods_were_deleted_before_they_were_seen_are_reported_once() {
+    let mut track = Track::new(Vec::new(), Duration::from_secs(600), Timestamp::UNIX_EPOCH);
+    let mut unread = |uid: &str, index: &str, counts: Value, labels: Value| {
+        let mut annotations = json!({"batch.kubernetes.io/job-completion-index": index});
+        for (key, value) in counts.as_object().unwrap() {
+            annotations[key] = value.clone();
+        }
+        let mut all = json!({"longshore.dev/role": "worker"});
+        for (key, value) in labels.as_object().unwrap() {
+            all[key] = value.clone();
+        }
+        let pod = json!({"metadata": {
+            "name": uid, "uid": uid, "annotations": annotations, "labels": all,
+        }});
+        let pod: PodFacts = serde_json::from_value(pod).unwrap();
+        let steps = track.record(Seen::Pod(Box::new(pod)), Timestamp::UNIX_EPOCH);
+        let attempt = |step: &Step| match step {
+            Step::Unread { attempt, .. } => Some(*attempt),
+            _ => None,
+        };
+        steps.iter().filter_map(attempt).collect::<Vec<u32>>()
+    };
+    let failures = |failed: &str, ignored: &str| {
+        json!({
+            "batch.kubernetes.io/job-index-failure-count": failed,
+            "batch.kubernetes.io/job-index-ignored-failure-count": ignored,
+        })
+    };
+    let restarts = |count: &str| json!({"jobset.sigs.k8s.io/restart-attempt": count});
+    assert_eq!(unread("a", "0", failures("0", "0"), json!({})), [0; 0]);
+    assert_eq!(unread("b", "0", failures("1", "0"), json!({})), [0; 0]);
+    assert_eq!(unread("c", "0", failures("2", "2"), json!({})), [3, 4]);
+    assert_eq!(unread("c", "0", failures("2", "2"), json!({})), [0; 0]);
+    // Each task has its own attempts.
+    assert_eq!(unread("d", "1", json!({}), restarts("1")), [1]);
+    assert_eq!(unread("e", "1", json!({}), restarts("2")), [0; 0]);
+    // Counts that cannot be true.
+    let count = unread("f", "2", failures("4294967295", "9"), json!({})).len();
+    assert_eq!(count, 100);
+}

@@ -8,6 +8,7 @@ fn a_run_goes_from_pending_to_success() {
     let steps = track.see(pod("worker", 0, running()), at(1));
     assert_eq!(counts(&steps), [(1, 1, 0, 0)]);
     assert!(steps.contains(&Step::Read {
+        attempt: 1,
         uid: "worker-0".into(),
         pod: "run-worker-0-x".into(),
         task: Task {

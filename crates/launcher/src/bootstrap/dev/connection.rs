@@ -10,7 +10,7 @@ use std::{
 use super::{
     SOCKET, STAGING,
     events::{ConnectionId, Event, Events},
-    staged::{self, OrderError},
+    staged::{self, OrderError, Received},
 };
 use crate::bootstrap::messages::tell;
 
@@ -75,7 +75,9 @@ pub(super) fn serve(id: ConnectionId, stream: UnixStream, home: PathBuf, events:
         let mut reader = io::BufReader::with_capacity(64 * 1024, reader);
         loop {
             let event = match staged::read(&mut reader, &home) {
-                Ok(Some(staged)) => Event::Order(id, Box::new(staged)),
+                Ok(Some(Received::Begin(session))) => Event::Begun(id, session),
+                Ok(Some(Received::Describe)) => Event::Described(id),
+                Ok(Some(Received::Order(staged))) => Event::Order(id, staged),
                 Err(OrderError::Refused(problem)) => Event::Refused(id, problem),
                 Err(OrderError::Ended(error)) => {
                     if error.kind() != io::ErrorKind::UnexpectedEof {

@@ -14,6 +14,10 @@ pub(super) enum Event {
     Signal(i32),
     /// A client has connected.
     Connected(ConnectionId, UnixStream),
+    /// A client has begun the session with this number.
+    Begun(ConnectionId, u64),
+    /// A client has requested a listing of the code.
+    Described(ConnectionId),
     /// A client has sent an order.
     Order(ConnectionId, Box<Staged>),
     /// An order of a client cannot be executed.

@@ -16,6 +16,7 @@ use std::{ffi::OsString, time::Duration};
 use super::{
     BootstrapError, Places, exec::cannot_run, messages::with_termination_message, prepare,
 };
+use crate::bundle::Listing;
 
 pub use receive::receive;
 use supervisor::Supervisor;
@@ -34,9 +35,11 @@ const STAGING: &str = ".dev-";
 pub fn dev(command: &[OsString], grace: Duration) -> Result<i32, BootstrapError> {
     let places = Places::default();
     let run = || {
+        // Before the command, or the links of the caller, add files that are not code.
+        let code = Listing::of_folder(&places.work());
         let prepared = prepare::prepare(&places, command, |name| std::env::var(name).ok())?;
         let supervised =
-            Supervisor::start(&places, prepared.command, grace).and_then(Supervisor::run);
+            Supervisor::start(&places, prepared.command, grace, code).and_then(Supervisor::run);
         let name = command.first().map(|word| word.to_string_lossy());
         let name = name.unwrap_or_default().into_owned();
         supervised.map_err(|source| cannot_run(name, source, &places.work()))

@@ -1,4 +1,4 @@
-//! Reads an order: its header, and its archive, which is verified and unpacked next to the code.
+//! Reads messages of clients. The archive of an order is verified, and unpacked next to the code.
 
 use std::{
     fmt,
@@ -12,8 +12,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::STAGING;
 use crate::{
-    bundle::hexadecimal,
-    dev::{MAX_CHANGE_BYTES, MAX_HEADER_BYTES, Order},
+    bundle::{Listing, hexadecimal},
+    dev::{MAX_CHANGE_BYTES, MAX_HEADER_BYTES, Order, Request},
 };
 
 /// The maximum number of files of one order.
@@ -25,6 +25,16 @@ pub(super) struct Staged {
     pub(super) order: Order,
     /// `None` without an archive.
     pub(super) files: Option<tempfile::TempDir>,
+    /// What the archive contains.
+    pub(super) listing: Listing,
+}
+
+/// A message of a client.
+#[derive(Debug)]
+pub(super) enum Received {
+    Begin(u64),
+    Describe,
+    Order(Box<Staged>),
 }
 
 impl Staged {
@@ -54,9 +64,9 @@ fn refused(problem: impl fmt::Display) -> OrderError {
     OrderError::Refused(problem.to_string())
 }
 
-/// Reads the next order; `None` at the end of the connection. An order that arrives only in part,
+/// Reads the next message; `None` at the end of the connection. An order that arrives only in part,
 /// or whose archive is damaged, changes nothing.
-pub(super) fn read(from: &mut impl BufRead, home: &Path) -> Result<Option<Staged>, OrderError> {
+pub(super) fn read(from: &mut impl BufRead, home: &Path) -> Result<Option<Received>, OrderError> {
     let mut header = Vec::new();
     let read = from
         .by_ref()
@@ -69,13 +79,28 @@ pub(super) fn read(from: &mut impl BufRead, home: &Path) -> Result<Option<Staged
         return Err(OrderError::Ended(io::ErrorKind::UnexpectedEof.into()));
     }
     let invalid = |error: serde_json::Error| io::Error::new(io::ErrorKind::InvalidData, error);
-    let order: Order = serde_json::from_slice(&header).map_err(invalid)?;
+    match serde_json::from_slice(&header).map_err(invalid)? {
+        Request::Begin(session) => Ok(Some(Received::Begin(session))),
+        Request::Describe => Ok(Some(Received::Describe)),
+        Request::Order(order) => {
+            let staged = stage(order, from, home)?;
+            Ok(Some(Received::Order(Box::new(staged))))
+        }
+    }
+}
+
+/// Reads the archive of an order.
+fn stage(order: Order, from: &mut impl BufRead, home: &Path) -> Result<Staged, OrderError> {
     if order.size > MAX_CHANGE_BYTES {
         let problem = format!("the change has {} bytes, too many to receive", order.size);
         return Err(OrderError::Ended(io::Error::other(problem)));
     }
     if order.size == 0 {
-        return Ok(Some(Staged { order, files: None }));
+        return Ok(Staged {
+            order,
+            files: None,
+            listing: Listing::default(),
+        });
     }
     // Errors of the disk are reported after the archive was read.
     let mut target = create(home);
@@ -121,10 +146,11 @@ pub(super) fn read(from: &mut impl BufRead, home: &Path) -> Result<Option<Staged
     };
     let archive = MultiGzDecoder::new(io::BufReader::new(file));
     unpack(archive, &files, &options, |_| ()).map_err(refused)?;
-    Ok(Some(Staged {
+    Ok(Staged {
         order,
+        listing: Listing::of_folder(&files),
         files: Some(folder),
-    }))
+    })
 }
 
 /// A temporary folder on the disk of the code, and a file for the archive.

@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     bootstrap::{Places, messages::tell},
+    bundle::Listing,
     dev::{CommandState, PACKED, Report},
 };
 
@@ -34,6 +35,8 @@ const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a client may take to read a report.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The number of connections that may exist before they begin their sessions.
+const MAX_ARRIVED: usize = 16;
 
 /// The command.
 enum Process {
@@ -54,7 +57,13 @@ pub(super) struct Supervisor {
     process: Process,
     /// The state of the folder; empty if it is unknown.
     state: String,
-    /// The last client. Earlier ones have lost their connection.
+    /// The code in the folder, as it was received.
+    code: Listing,
+    /// The number of the latest session.
+    session: u64,
+    /// Connections that have not begun their sessions.
+    arrived: VecDeque<(ConnectionId, UnixStream)>,
+    /// The last connection of the latest session. Earlier ones are lost.
     client: Option<(ConnectionId, UnixStream)>,
     /// Received orders, in order.
     orders: VecDeque<(ConnectionId, Box<Staged>)>,
@@ -70,6 +79,7 @@ impl Supervisor {
         places: &Places,
         mut command: Command,
         grace: Duration,
+        code: Listing,
     ) -> io::Result<Self> {
         let (sender, events) = channel();
         let forwarded = ENDING.into_iter().chain([SIGUSR1, SIGUSR2, SIGCHLD]);
@@ -91,6 +101,9 @@ impl Supervisor {
             events,
             process: Process::Waiting(Instant::now() + CLIENT_TIMEOUT),
             state: PACKED.to_owned(),
+            code,
+            session: 0,
+            arrived: VecDeque::new(),
             client: None,
             orders: VecDeque::new(),
             restarts: false,
@@ -139,18 +152,28 @@ impl Supervisor {
                 self.forward(signal);
                 Ok(())
             }
-            Event::Connected(id, stream) => {
+            Event::Connected(id, mut stream) => {
                 let _ = stream.set_write_timeout(Some(WRITE_TIMEOUT));
-                self.client = Some((id, stream));
-                // This client sends the difference to the current state.
-                self.orders.clear();
-                self.report(&Report::Hello {
-                    state: self.state.clone(),
-                    command: self.command_state(),
-                });
+                if send(&mut stream, &self.hello()) {
+                    self.arrived.push_back((id, stream));
+                    if self.arrived.len() > MAX_ARRIVED {
+                        self.arrived.pop_front();
+                    }
+                }
+                Ok(())
+            }
+            Event::Begun(id, session) => {
+                self.begin(id, session);
+                Ok(())
+            }
+            Event::Described(id) => {
+                if self.is_current(id) {
+                    self.report(&Report::Listing(self.code.clone()));
+                }
                 Ok(())
             }
             Event::Disconnected(id) => {
+                self.arrived.retain(|(arrived, _)| *arrived != id);
                 if self.is_current(id) {
                     self.client = None;
                 }
@@ -170,6 +193,38 @@ impl Supervisor {
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// A connection begins a session, which replaces earlier sessions. A lost connection is
+    /// replaced by the next of the same session.
+    fn begin(&mut self, id: ConnectionId, session: u64) {
+        let at = self.arrived.iter().position(|(arrived, _)| *arrived == id);
+        let Some((_, mut stream)) = at.and_then(|at| self.arrived.remove(at)) else {
+            return;
+        };
+        if session < self.session {
+            send(&mut stream, &Report::Replaced);
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+            return;
+        }
+        if session > self.session {
+            self.report(&Report::Replaced);
+        }
+        if let Some((_, before)) = self.client.take() {
+            let _ = before.shutdown(std::net::Shutdown::Both);
+        }
+        self.session = session;
+        self.client = Some((id, stream));
+        // This client sends the difference to the current state.
+        self.orders.clear();
+        self.report(&self.hello());
+    }
+
+    fn hello(&self) -> Report {
+        Report::Hello {
+            state: self.state.clone(),
+            command: self.command_state(),
         }
     }
 
@@ -258,11 +313,14 @@ impl Supervisor {
             let folder = staged.folder();
             match apply(&self.places.work(), &order.removed, folder.as_deref()) {
                 Ok(()) => {
+                    order.removed.iter().for_each(|path| self.code.remove(path));
+                    self.code.extend(staged.listing.clone());
                     self.state.clone_from(&order.state);
                     starts |= order.restart || matches!(self.process, Process::Waiting(_));
                     executed = true;
                 }
                 Err(problem) => {
+                    self.code.forget(&staged.listing);
                     self.state.clear();
                     self.refuse(problem);
                     // The client sends everything again.
@@ -324,15 +382,23 @@ impl Supervisor {
         let Some((_, stream)) = &mut self.client else {
             return;
         };
-        let Ok(mut line) = serde_json::to_vec(report) else {
-            return;
-        };
-        line.push(b'\n');
-        if stream.write_all(&line).is_err() {
-            let _ = stream.shutdown(std::net::Shutdown::Both);
+        if !send(stream, report) {
             self.client = None;
         }
     }
+}
+
+/// Sends a report. Ends a connection whose client does not read it, and returns false.
+fn send(stream: &mut UnixStream, report: &Report) -> bool {
+    let Ok(mut line) = serde_json::to_vec(report) else {
+        return true;
+    };
+    line.push(b'\n');
+    let is_sent = stream.write_all(&line).is_ok();
+    if !is_sent {
+        let _ = stream.shutdown(std::net::Shutdown::Both);
+    }
+    is_sent
 }
 
 fn ended(code: i32) -> String {

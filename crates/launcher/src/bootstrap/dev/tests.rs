@@ -17,13 +17,13 @@ use std::{
 use super::{
     apply::apply,
     connection,
-    staged::{OrderError, read},
+    staged::{OrderError, Received, Staged, read},
     supervisor::Supervisor,
 };
 use crate::{
     bootstrap::Places,
-    bundle::{Manifest, PackOptions},
-    dev::{CommandState, Order, PACKED, Report},
+    bundle::{Listing, Manifest, PackOptions},
+    dev::{CommandState, Order, PACKED, Report, Request},
 };
 
 /// An order with all files of a folder.
@@ -43,10 +43,22 @@ fn order(code: &Path, removed: &[&str]) -> (Order, Vec<u8>) {
 }
 
 fn message(order: &Order, archive: &[u8]) -> Vec<u8> {
-    let mut message = serde_json::to_vec(order).unwrap();
-    message.push(b'\n');
+    let mut message = request(&Request::Order(order.clone()));
     message.extend_from_slice(archive);
     message
+}
+
+fn request(request: &Request) -> Vec<u8> {
+    let mut message = serde_json::to_vec(request).unwrap();
+    message.push(b'\n');
+    message
+}
+
+fn staged(received: Option<Received>) -> Box<Staged> {
+    match received {
+        Some(Received::Order(staged)) => staged,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn entries(folder: &Path) -> Vec<String> {
@@ -70,7 +82,7 @@ fn an_order_that_arrives_in_part_leaves_nothing() {
         assert_eq!(entries(home.path()), [""; 0], "{length}");
     }
     assert!(read(&mut &whole[..0], home.path()).unwrap().is_none());
-    let staged = read(&mut &whole[..], home.path()).unwrap().unwrap();
+    let staged = staged(read(&mut &whole[..], home.path()).unwrap());
     assert_eq!(entries(&staged.folder().unwrap()), ["a.py"]);
     drop(staged);
     assert_eq!(entries(home.path()), [""; 0]);
@@ -169,6 +181,15 @@ impl Client {
         }
     }
 
+    /// Connects, and begins a session.
+    fn begin(home: &Path, session: u64) -> Self {
+        let mut client = Self::connect(home);
+        let first = client.report();
+        assert!(matches!(first, Report::Hello { .. }), "{first:?}");
+        client.send(&request(&Request::Begin(session)));
+        client
+    }
+
     fn report(&mut self) -> Report {
         let mut line = String::new();
         self.reports.read_line(&mut line).unwrap();
@@ -201,7 +222,8 @@ fn supervisor() {
         .args(["run.sh"])
         .current_dir(folder.join("home/work"));
     let grace = Duration::from_millis(300);
-    let code = Supervisor::start(&places, command, grace).and_then(Supervisor::run);
+    let code = Listing::of_folder(&folder.join("home/work"));
+    let code = Supervisor::start(&places, command, grace, code).and_then(Supervisor::run);
     std::process::exit(code.unwrap());
 }
 
@@ -235,7 +257,7 @@ fn the_command_starts_restarts_and_ends() {
             thread::sleep(Duration::from_millis(5));
         }
     };
-    let mut client = Client::connect(&at("home"));
+    let mut client = Client::begin(&at("home"), 0);
     let hello = Report::Hello {
         state: PACKED.to_owned(),
         command: CommandState::Waiting,
@@ -264,7 +286,7 @@ fn the_command_starts_restarts_and_ends() {
     let whole = message(&second, &archive);
     client.send(&whole[..whole.len() - 1]);
     drop(client);
-    let mut client = Client::connect(&at("home"));
+    let mut client = Client::begin(&at("home"), 0);
     let hello = Report::Hello {
         state: "s.1".to_owned(),
         command: CommandState::Running,
@@ -276,6 +298,29 @@ fn the_command_starts_restarts_and_ends() {
     assert!(begin.elapsed() >= Duration::from_millis(300));
     until("two\n");
     assert_eq!(client.report(), Report::Ended { code: 3 });
+    assert_eq!(log(), "one\ntwo\n");
+    // A later session takes over. It gets a listing of the code, without files of the command.
+    let mut before = client;
+    let mut client = Client::begin(&at("home"), 2);
+    assert_eq!(before.report(), Report::Replaced);
+    let hello = Report::Hello {
+        state: "s.2".to_owned(),
+        command: CommandState::Ended { code: 3 },
+    };
+    assert_eq!(client.report(), hello);
+    fs::write(at("home/work/checkpoint"), "of the command").unwrap();
+    client.send(&request(&Request::Describe));
+    let listing = Listing::of_folder(&at("code"));
+    assert_eq!(client.report(), Report::Listing(listing));
+    // The earlier session connects again: its orders are not executed.
+    let mut before = Client::begin(&at("home"), 1);
+    assert_eq!(before.report(), Report::Replaced);
+    before.reports.get_mut().write_all(&whole).ok();
+    assert_eq!(before.reports.read_line(&mut String::new()).unwrap_or(0), 0);
+    // Without a number of a session, nothing is executed either.
+    let mut without = Client::connect(&at("home"));
+    assert_eq!(without.report(), hello);
+    without.send(&whole);
     assert_eq!(log(), "one\ntwo\n");
     // A signal ends the task, with the exit code of the command.
     script("echo three >> ../log; exec sleep 60\n");
