@@ -36,6 +36,12 @@ pub const BUNDLE: &str = "longshore.dev/bundle-sha256";
 /// Annotation: which files of the task's folder to keep when it ends, as JSON. See
 /// `longshore_launcher::outputs::OutputRequest`.
 pub const OUTPUTS: &str = "longshore.dev/outputs";
+/// Annotation: the names of the metrics to read from log lines, as a JSON list.
+pub const METRICS: &str = "longshore.dev/metrics";
+/// The variable with the path of a task's metrics file.
+pub const METRICS_VARIABLE: &str = "LONGSHORE_METRICS";
+/// The metrics file in the folder of the task's code: one JSON object per line.
+pub const METRICS_FILE: &str = "longshore-metrics.jsonl";
 /// Annotation: the sha256 of the data of the tasks, by name, as JSON.
 pub const DATA: &str = "longshore.dev/data";
 /// Annotation: the roles of the run, as a JSON list.

@@ -17,6 +17,7 @@ mod forward;
 mod keys;
 mod layers;
 mod located;
+mod metrics;
 mod notify;
 mod options;
 mod outputs;
@@ -124,6 +125,8 @@ pub struct RunSpec {
     pub tags: BTreeMap<String, String>,
     /// The note about the run, which can be changed later.
     pub note: Option<String>,
+    /// The names of the metrics to read from log lines.
+    pub metrics: Vec<String>,
     /// The program and its arguments that the client runs when the run ends or waits.
     pub notify: Vec<String>,
     /// The user's annotations, added to every object.

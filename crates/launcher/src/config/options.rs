@@ -369,16 +369,11 @@ pub struct RunOptions {
         )
     )]
     pub max_failed: Option<Located<u32>>,
-    /// Read this metric from log lines such as loss=0.1, for `longshore sweep`; can be
-    /// repeated
+    /// Read this metric from log lines such as loss=0.1, for `longshore metrics` and
+    /// `longshore sweep`; can be repeated
     #[cfg_attr(
         feature = "clap",
-        arg(
-            long = "metric",
-            value_name = "NAME",
-            help_heading = "Sweeps",
-            display_order = 7
-        )
+        arg(long = "metric", value_name = "NAME", display_order = 11)
     )]
     pub metrics: Vec<Text>,
 }

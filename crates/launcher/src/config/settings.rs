@@ -50,7 +50,7 @@ use super::{
 /// sweep_seed = 0                # of `samples`
 /// parallel = 16                 # combinations of a sweep that run at the same time
 /// max_failed = 3                # stop a sweep when more combinations have failed
-/// metrics = ["loss"]            # metrics of a sweep to read from log lines
+/// metrics = ["loss"]            # metrics to read from log lines
 /// jobset = false                # true: one JobSet instead of one Job per role
 /// queue = "team-a"              # Kueue LocalQueue
 /// outputs = ["checkpoints/**"]  # files to keep when a task ends, for `longshore outputs`

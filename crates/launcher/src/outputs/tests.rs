@@ -399,3 +399,18 @@ fn outputs_of_runs_that_no_longer_exist_are_removed_after_a_day() {
     assert_eq!(stage.outputs.remove_old(&none, later).unwrap(), 1);
     assert!(!stage.outputs.has_old(later).unwrap());
 }
+
+#[test]
+fn a_task_without_metrics_has_no_list() {
+    let stage = Stage::new();
+    stage.write("model.bin", "weights");
+    let task = task(&[longshore_diagnosis::names::METRICS_FILE]);
+    assert_eq!(stage.collect(&task), None);
+    assert!(!stage.outputs.root().exists());
+    stage.write(longshore_diagnosis::names::METRICS_FILE, "{\"loss\": 1}");
+    let kept = stage.collect(&task).unwrap();
+    assert_eq!(kept.files.len(), 1);
+    // A later attempt replaces the list of this one.
+    fs::remove_file(stage.work().join(longshore_diagnosis::names::METRICS_FILE)).unwrap();
+    assert_eq!(stage.collect(&task).unwrap().files.len(), 0);
+}

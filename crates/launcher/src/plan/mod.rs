@@ -67,6 +67,8 @@ pub struct Plan {
     pub set_restarts: i32,
     /// Whether its tasks get changes from `longshore dev`.
     pub receives_changes: bool,
+    /// What the user should know about it.
+    pub notes: Vec<String>,
 }
 
 /// A role of a plan.
@@ -180,6 +182,7 @@ pub fn plan(
         workload: spec.workload.clone(),
         queue: spec.queue.clone(),
         receives_changes: spec.dev.is_some(),
+        notes: Vec::new(),
         set_restarts: match planner.is_restarted_by_set() {
             true => error::int32("retries", spec.retries.into())?,
             false => 0,

@@ -138,6 +138,7 @@ fn planned(
         queue,
         set_restarts: 0,
         receives_changes: false,
+        notes: Vec::new(),
     })
 }
 

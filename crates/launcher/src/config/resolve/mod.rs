@@ -8,7 +8,7 @@ use super::{
     ConfigError, DEFAULT_PORT, Flags, Input, Located, PUBLISHED_LAUNCHER_IMAGE, RunOptions,
     RunSpec, Settings, Text, Workload, data, forward,
     layers::Layers,
-    notify, restarts, role, sweep,
+    metrics, notify, restarts, role, sweep,
     values::{check_image, duration_at, invalid_at},
     workload,
 };
@@ -100,6 +100,7 @@ fn resolve_options(
         labels,
         tags: tags(options)?,
         note: note(options)?,
+        metrics: metrics::resolve(options)?,
         notify: options
             .value(|run| &run.notify)
             .map(notify::words)
