@@ -18,6 +18,14 @@ pub const RUN: &str = "longshore.dev/run";
 pub const ROLE: &str = "longshore.dev/role";
 /// Label of sweeps: the name of the run, or of the first run of its combinations.
 pub const SWEEP: &str = "longshore.dev/sweep";
+/// Label of the objects that notify about a run: its name.
+pub const NOTIFIES: &str = "longshore.dev/notifies";
+/// Where the URL of a webhook is mounted.
+pub const WEBHOOK_DIR: &str = "/longshore/webhook";
+/// The file with it.
+pub const WEBHOOK_FILE: &str = "url";
+/// The exit code of a notifier whose message was refused.
+pub const UNDELIVERED: i32 = 9;
 /// Prefix of the labels of a run's Jobs that are its tags.
 pub const TAG_PREFIX: &str = "tag.longshore.dev/";
 /// Annotation of a run's Jobs: the user's note.

@@ -47,5 +47,6 @@ mod sweeps;
 mod terminal;
 mod ui;
 mod usage;
+mod webhook;
 mod why;
 mod zenml;

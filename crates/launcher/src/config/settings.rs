@@ -59,6 +59,11 @@ use super::{
 /// outputs_claim = "results"     # PersistentVolumeClaim for them, instead of the store
 /// outputs_every = "10m"         # keep those of running tasks, too
 /// note = "smaller batches"      # about the run; `longshore note` changes it
+/// webhook = "secret:team-slack/url"  # called from the cluster when the run ends or is stuck
+/// webhook_on = ["failed", "stuck"]   # and succeeded, cancelled
+/// webhook_format = "slack"      # auto, json, slack, discord, teams
+/// webhook_stuck_after = "2m"
+/// webhook_account = "notifier"  # an existing service account
 /// notify = ["notify-send", "run ended"]  # on this machine, when the followed run ends or waits
 /// data_cache = "host:/var/cache/longshore"  # or claim:NAME: keeps data that pods fetch
 /// data_cache_limit = "100Gi"

@@ -62,7 +62,10 @@ impl std::fmt::Debug for WebhookUrl {
 pub(super) fn resolve<const N: usize>(
     options: Layers<'_, RunOptions, N>,
 ) -> Result<Option<WebhookSpec>, ConfigError> {
-    let Some(text) = options.value(|run| &run.webhook).filter(|text| !text.is_empty()) else {
+    let Some(text) = options
+        .value(|run| &run.webhook)
+        .filter(|text| !text.is_empty())
+    else {
         return Ok(None);
     };
     let format = options.value(|run| &run.webhook_format);

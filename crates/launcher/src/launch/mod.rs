@@ -17,6 +17,7 @@ use std::{
 
 use futures::future::BoxFuture;
 use longshore_client::Cluster;
+use longshore_diagnosis::explain::Cause;
 use longshore_diagnosis::names;
 
 use crate::{
@@ -268,10 +269,18 @@ impl RunSpec {
         let plan = packed.deliver(options.delivery()).await?;
         let run = submit(cluster, &plan).await?;
         delivered.submitted();
+        let notes = plan.notes.iter().map(|note| {
+            let (problem, remedy) = note.split_once("; ").unwrap_or((note, ""));
+            Finding {
+                kind: Cause::Unknown,
+                problem: problem.to_owned(),
+                remedy: remedy.to_owned(),
+            }
+        });
         Ok(Launched {
             run,
             packed: packed.bundle.map(|bundle| bundle.report),
-            warnings: report.warnings,
+            warnings: report.warnings.into_iter().chain(notes).collect(),
             start_timeout: self.start_timeout,
         })
     }

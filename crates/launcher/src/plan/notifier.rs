@@ -11,7 +11,7 @@ use longshore_client::k8s_openapi::{
             PodFailurePolicyOnPodConditionsPattern, PodFailurePolicyRule,
         },
         core::v1::{
-            Container, KeyToPath, LocalObjectReference, PodSpec, PodTemplateSpec,
+            Container, EnvVar, KeyToPath, LocalObjectReference, PodSpec, PodTemplateSpec,
             ResourceRequirements, Secret, SecretVolumeSource, ServiceAccount, Volume, VolumeMount,
         },
         rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject},
@@ -20,7 +20,9 @@ use longshore_client::k8s_openapi::{
 };
 use longshore_diagnosis::names;
 
-use super::{PlannedObject, Planner, container::field, pod_spec::unless_empty, restricted, workload};
+use super::{
+    PlannedObject, Planner, container::field, pod_spec::unless_empty, restricted, workload,
+};
 use crate::{
     config::{Schedule, WebhookSpec, WebhookUrl, Workload},
     store::check_url,
@@ -107,7 +109,12 @@ impl Planner<'_> {
 
     /// Its service account and what it may do.
     fn access(&self) -> [PlannedObject; 3] {
-        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let texts = |texts: &[&str]| {
+            texts
+                .iter()
+                .map(|text| (*text).to_owned())
+                .collect::<Vec<_>>()
+        };
         let rule = |group: &str, resources: &[&str], verbs: &[&str]| PolicyRule {
             api_groups: Some(texts(&[group])),
             resources: Some(texts(resources)),
@@ -129,7 +136,7 @@ impl Planner<'_> {
         let binding = RoleBinding {
             metadata: self.notifier_metadata(),
             role_ref: RoleRef {
-                api_group: "rbac.authorization.k8s.io".to_owned(),
+                api_group: Some("rbac.authorization.k8s.io".to_owned()),
                 kind: "Role".to_owned(),
                 name: self.notifier_name(),
             },
@@ -143,26 +150,48 @@ impl Planner<'_> {
         [account.into(), role.into(), binding.into()]
     }
 
-    fn notifier_job(&self, webhook: &WebhookSpec, account: String, secret: String, key: String) -> Job {
+    fn notifier_job(
+        &self,
+        webhook: &WebhookSpec,
+        account: String,
+        secret: String,
+        key: String,
+    ) -> Job {
         let on: Vec<&str> = webhook.on.iter().map(|state| state.as_str()).collect();
         let first = self.spec.roles.first();
         let own = self.spec.launcher_image.clone();
         let image = own.or_else(|| first.map(|role| role.image.clone()));
-        let mut command = ["longshore", "bootstrap", "notify", "--run", self.run.as_str()]
-            .map(str::to_owned)
-            .to_vec();
+        let mut command = [
+            "longshore",
+            "bootstrap",
+            "notify",
+            "--run",
+            self.run.as_str(),
+        ]
+        .map(str::to_owned)
+        .to_vec();
         command.extend(["--on".to_owned(), on.join(",")]);
         command.extend(["--format".to_owned(), webhook.format.to_string()]);
         let seconds = webhook.stuck_after.as_secs().to_string();
         command.extend(["--stuck-after".to_owned(), seconds]);
-        let mut env = vec![field("POD_NAMESPACE", "metadata.namespace")];
+        let mut env = vec![
+            field("POD_NAMESPACE", "metadata.namespace"),
+            // The cluster of the pod, whatever the image has.
+            EnvVar {
+                name: "KUBECONFIG".to_owned(),
+                value: Some("/longshore/none".to_owned()),
+                ..EnvVar::default()
+            },
+        ];
         if self.is_scheduled() {
             let label = format!("metadata.labels['{}']", names::JOB_NAME);
             env.push(field("LONGSHORE_JOB", &label));
         }
         let amounts = |amounts: &[(&str, &str)]| -> BTreeMap<String, Quantity> {
             let amounts = amounts.iter();
-            amounts.map(|(name, amount)| ((*name).to_owned(), Quantity((*amount).to_owned()))).collect()
+            amounts
+                .map(|(name, amount)| ((*name).to_owned(), Quantity((*amount).to_owned())))
+                .collect()
         };
         let container = Container {
             name: "notify".to_owned(),

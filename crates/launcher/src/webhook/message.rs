@@ -51,9 +51,9 @@ impl Notice {
             WebhookState::Cancelled => "was cancelled",
             other => other.as_str(),
         };
-        let after = self.seconds().map_or_else(String::new, |seconds| {
-            format!(" after {}", span(seconds))
-        });
+        let after = self
+            .seconds()
+            .map_or_else(String::new, |seconds| format!(" after {}", span(seconds)));
         let mut text = format!("{} in {} {state}{after}", self.run, self.namespace);
         if self.state != WebhookState::Succeeded && !self.reason.is_empty() {
             text.push_str(&format!(": {}", plain(&self.reason)));
@@ -70,7 +70,10 @@ impl Notice {
         let text = self.text();
         match format {
             WebhookFormat::Slack => {
-                let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+                let text = text
+                    .replace('&', "&amp;")
+                    .replace('<', "&lt;")
+                    .replace('>', "&gt;");
                 json!({"text": text})
             }
             // A text of a task must not notify everyone.
@@ -151,10 +154,21 @@ mod tests {
         let text = "digits-x7k2p in team failed after 3m2s: main/0 said <!channel> [2J & left. Remedy: read its log";
         let body = failed.body(WebhookFormat::Json);
         assert_eq!(body["text"], text);
-        assert_eq!((&body["state"], &body["durationSeconds"]), (&json!("failed"), &json!(182)));
-        assert_eq!((&body["task"], &body["exitCode"]), (&json!("main/0"), &json!(3)));
+        assert_eq!(
+            (&body["state"], &body["durationSeconds"]),
+            (&json!("failed"), &json!(182))
+        );
+        assert_eq!(
+            (&body["task"], &body["exitCode"]),
+            (&json!("main/0"), &json!(3))
+        );
         let slack = failed.body(WebhookFormat::Slack);
-        assert!(slack["text"].as_str().unwrap().contains("&lt;!channel&gt; [2J &amp; left"));
+        assert!(
+            slack["text"]
+                .as_str()
+                .unwrap()
+                .contains("&lt;!channel&gt; [2J &amp; left")
+        );
         let discord = failed.body(WebhookFormat::Discord);
         assert_eq!(discord["content"], text);
         assert_eq!(discord["allowed_mentions"], json!({"parse": []}));

@@ -129,7 +129,10 @@ mod tests {
         ] {
             assert_eq!(WebhookFormat::Auto.of_host(host).as_str(), format);
         }
-        assert_eq!(WebhookFormat::Slack.of_host("runs.example"), WebhookFormat::Slack);
+        assert_eq!(
+            WebhookFormat::Slack.of_host("runs.example"),
+            WebhookFormat::Slack
+        );
         assert!("x".parse::<WebhookState>().is_err());
     }
 
@@ -144,6 +147,9 @@ mod tests {
             let host = longshore_bundles::store::check_url(url).unwrap_or_default();
             assert!(looks_secret(url, &host), "{url}");
         }
-        assert!(!looks_secret("http://alerts.team.svc:8080/runs", "alerts.team.svc"));
+        assert!(!looks_secret(
+            "http://alerts.team.svc:8080/runs",
+            "alerts.team.svc"
+        ));
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{fs, io, process::Command};
 
+use longshore_diagnosis::names;
+
 use super::{pod, role};
 use crate::{
     bootstrap::{BootstrapError, exec::cannot_run, fetch_into},

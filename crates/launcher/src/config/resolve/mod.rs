@@ -10,7 +10,7 @@ use super::{
     layers::Layers,
     metrics, notify, restarts, role, sweep,
     values::{check_image, duration_at, invalid_at},
-    workload,
+    webhook, workload,
 };
 use crate::{
     pod::IdleLimit,
@@ -106,6 +106,7 @@ fn resolve_options(
             .map(notify::words)
             .transpose()?
             .unwrap_or_default(),
+        webhook: webhook::resolve(options)?,
         annotations,
         restricted: options.any(|run| run.restricted),
         idle: idle(options)?,
