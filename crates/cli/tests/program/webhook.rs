@@ -9,7 +9,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::machine::Machine;
+use crate::{
+    machine::{Machine, Running},
+    schedules::make_due,
+};
 
 /// How long a message may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -229,7 +232,10 @@ fn a_run_that_is_stuck_is_reported_once_and_then_its_end() {
         (&body["run"], &body["state"]),
         (&(*run).into(), &"stuck".into())
     );
-    assert!(body["reason"].as_str().unwrap().contains("not bound"), "{body}");
+    assert!(
+        body["reason"].as_str().unwrap().contains("not bound"),
+        "{body}"
+    );
     machine.longshore(&["cancel", &run]).expect(0);
     assert_eq!(server.accepted()["state"], "cancelled");
 }
@@ -265,4 +271,71 @@ fn mistakes_are_refused_before_anything_is_created() {
     assert!(!answer.err.contains("hush"), "{}", answer.err);
     let runs = machine.longshore(&["runs", "-o", "json"]).expect(0).json();
     assert_eq!(runs, serde_json::json!([]));
+}
+
+#[test]
+fn a_message_arrives_after_the_client_was_killed() {
+    let machine = machine();
+    let server = Server::start(&[]);
+    let words = [
+        "run",
+        "--name",
+        "left",
+        "--webhook",
+        &server.url,
+        "--",
+        "sh",
+        "-c",
+        "echo begun; sleep 3",
+    ];
+    let mut client = Running::start(machine.command(&words));
+    client.wait_for_output("begun");
+    client.signal("KILL");
+    client.end();
+    let body = server.accepted();
+    assert_eq!(body["state"], "succeeded", "{body}");
+    assert!(body["durationSeconds"].as_i64().unwrap() >= 2, "{body}");
+}
+
+#[test]
+fn the_runs_of_a_schedule_are_reported() {
+    let machine = machine();
+    let server = Server::start(&[]);
+    let words = [
+        "run",
+        "--cron",
+        "0 0 1 1 *",
+        "--webhook",
+        &server.url,
+        "--",
+        "sh",
+        "-c",
+        "exit 4",
+    ];
+    let schedule = machine.longshore(&words).expect(0).out.trim().to_owned();
+    make_due(&machine);
+    let body = server.accepted();
+    let run = body["run"].as_str().unwrap();
+    assert!(
+        run.strip_prefix(&schedule).unwrap().starts_with('-'),
+        "{body}"
+    );
+    assert_eq!(
+        (&body["state"], &body["exitCode"]),
+        (&"failed".into(), &4.into())
+    );
+    machine.longshore(&["cancel", &schedule]).expect(0);
+    let found = machine
+        .longshore(&["get", "cronjobs", "-o", "json"])
+        .expect(0)
+        .json();
+    let all = found
+        .as_array()
+        .or_else(|| found["items"].as_array())
+        .unwrap();
+    assert_eq!(all.len(), 2);
+    assert!(
+        all.iter().all(|one| one["spec"]["suspend"] == true),
+        "{found}"
+    );
 }

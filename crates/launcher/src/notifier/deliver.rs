@@ -26,14 +26,10 @@ pub(super) struct Delivery {
 
 impl Delivery {
     /// Sends a message, and repeats it for a time.
-    pub(super) async fn send(
-        &self,
-        notice: &Notice,
-        patience: Duration,
-    ) -> Result<(), NotifyError> {
+    pub(super) async fn send(&self, notice: &Notice, timeout: Duration) -> Result<(), NotifyError> {
         let body = notice.body(self.format).to_string().into_bytes();
         let (host, state) = (&self.host, notice.state.as_str());
-        let end = Instant::now() + patience;
+        let end = Instant::now() + timeout;
         let (mut wait, mut attempts) = (FIRST_WAIT, 0_u32);
         loop {
             attempts = attempts.saturating_add(1);

@@ -28,9 +28,9 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Longer than any run: only the client that starts a run gives up.
 const NO_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// How long to repeat a message about the end of a run.
-const PATIENCE: Duration = Duration::from_secs(3600);
+const END_TIMEOUT: Duration = Duration::from_secs(3600);
 /// The same about a run that is stuck: its end must not wait for it.
-const STUCK_PATIENCE: Duration = Duration::from_secs(300);
+const STUCK_TIMEOUT: Duration = Duration::from_secs(300);
 /// The largest URL in bytes.
 const LONGEST_URL: usize = 8192;
 
@@ -187,10 +187,7 @@ impl Reporter<'_> {
             return;
         };
         if reported.insert(cause.kind.as_str()) {
-            let sent = self
-                .delivery
-                .send(&self.stuck(&cause), STUCK_PATIENCE)
-                .await;
+            let sent = self.delivery.send(&self.stuck(&cause), STUCK_TIMEOUT).await;
             if let Err(error) = sent {
                 say(&error.to_string());
             }
@@ -240,7 +237,7 @@ impl Reporter<'_> {
             finished: outcome.finished.or_else(|| Some(jiff::Timestamp::now())),
             ..plain
         };
-        self.delivery.send(&notice, PATIENCE).await
+        self.delivery.send(&notice, END_TIMEOUT).await
     }
 }
 
