@@ -2,9 +2,11 @@
 //! rejected or becomes combinations within the limits, the same ones each time, and their record
 //! parses to the same ones. Metrics of any text are within their limits.
 
-use longshore_launcher::sweep::{
-    MOST_COMBINATIONS, Metrics, Parameter, Sweep, fill, grid, names, parse_file, parse_values,
-    sample,
+use longshore_launcher::{
+    metrics::Metrics,
+    sweep::{
+        MOST_COMBINATIONS, Parameter, Sweep, fill, grid, names, parse_file, parse_values, sample,
+    },
 };
 
 pub fn check(data: &[u8]) {

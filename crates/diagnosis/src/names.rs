@@ -18,6 +18,14 @@ pub const RUN: &str = "longshore.dev/run";
 pub const ROLE: &str = "longshore.dev/role";
 /// Label of sweeps: the name of the run, or of the first run of its combinations.
 pub const SWEEP: &str = "longshore.dev/sweep";
+/// Label of the objects that notify about a run: its name.
+pub const NOTIFIES: &str = "longshore.dev/notifies";
+/// Where the URL of a webhook is mounted.
+pub const WEBHOOK_DIR: &str = "/longshore/webhook";
+/// The file with it.
+pub const WEBHOOK_FILE: &str = "url";
+/// The exit code of a notifier whose message was refused.
+pub const UNDELIVERED: i32 = 9;
 /// Prefix of the labels of a run's Jobs that are its tags.
 pub const TAG_PREFIX: &str = "tag.longshore.dev/";
 /// Annotation of a run's Jobs: the user's note.
@@ -42,6 +50,12 @@ pub const BUNDLE: &str = "longshore.dev/bundle-sha256";
 /// Annotation: which files of the task's folder to keep when it ends, as JSON. See
 /// `longshore_launcher::outputs::OutputRequest`.
 pub const OUTPUTS: &str = "longshore.dev/outputs";
+/// Annotation: the names of the metrics to read from log lines, as a JSON list.
+pub const METRICS: &str = "longshore.dev/metrics";
+/// The variable with the path of a task's metrics file.
+pub const METRICS_VARIABLE: &str = "LONGSHORE_METRICS";
+/// The metrics file in the folder of the task's code: one JSON object per line.
+pub const METRICS_FILE: &str = "longshore-metrics.jsonl";
 /// Annotation: the sha256 of the data of the tasks, by name, as JSON.
 pub const DATA: &str = "longshore.dev/data";
 /// Annotation: the roles of the run, as a JSON list.

@@ -16,11 +16,12 @@ use longshore::{
         bundle::Report,
         config::{SweepEntry, resolve},
         launch::folder_name,
+        metrics::{self, MetricSources},
         names, preflight,
         run_outputs::LocalOutputs,
         runs,
         submit::submit,
-        sweeps::{self, MetricSources},
+        sweeps,
         tag::TagChange,
         why::why,
     },
@@ -352,7 +353,7 @@ impl Run {
     /// What differs between this run and another one, as a dict.
     fn compare<'py>(&self, py: Python<'py>, other: &Self) -> PyResult<Bound<'py, PyAny>> {
         let runs = (self.run.clone(), other.run.clone());
-        let asking = tracking::compared(self.cluster.clone(), runs.0, runs.1);
+        let asking = tracking::compared(self.cluster.clone(), self.kept.clone(), runs.0, runs.1);
         self.face.run(py, asking, |py, difference| {
             Ok(from_serde(py, &difference)?.unbind())
         })
@@ -371,6 +372,22 @@ impl Run {
         let asking = outputs::outputs(kept, cluster, run, to, task, force);
         self.face
             .run(py, asking, |py, tasks| Ok(from_serde(py, &tasks)?.unbind()))
+    }
+
+    /// The last values of the metrics of the tasks, as a dict.
+    #[pyo3(signature = (logs=true))]
+    fn metrics<'py>(&self, py: Python<'py>, logs: bool) -> PyResult<Bound<'py, PyAny>> {
+        let (kept, cluster, run) = (self.kept.clone(), self.cluster.clone(), self.run.clone());
+        let asking = async move {
+            let sources = MetricSources {
+                logs,
+                outputs: kept.as_ref(),
+            };
+            let found = metrics::of_run(&cluster, &run, sources).await?;
+            Ok::<_, Error>(found.to_json(&run))
+        };
+        self.face
+            .run(py, asking, |py, found| Ok(from_serde(py, &found)?.unbind()))
     }
 
     /// The combinations of the sweep with their states and metrics, as a dict.

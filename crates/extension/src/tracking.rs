@@ -5,6 +5,8 @@ use longshore::{
     launcher::{
         Run as Inner,
         compare::{self, Comparison},
+        metrics::MetricSources,
+        run_outputs::LocalOutputs,
         runs::{self, RunSummary},
         tag::{TagChange, check_note, check_tag},
         usage::{self, Detail, TaskUsage},
@@ -60,9 +62,14 @@ pub(crate) async fn used(cluster: Connection, run: Inner, series: bool) -> Resul
 /// What differs between two runs.
 pub(crate) async fn compared(
     cluster: Connection,
+    kept: Option<LocalOutputs>,
     one: Inner,
     other: Inner,
 ) -> Result<Comparison, Failure> {
     let (one, other) = (find(&cluster, &one).await?, find(&cluster, &other).await?);
-    Ok(compare::compare(&cluster, &one, &other).await?)
+    let sources = MetricSources {
+        logs: true,
+        outputs: kept.as_ref(),
+    };
+    Ok(compare::compare(&cluster, &one, &other, sources).await?)
 }

@@ -39,6 +39,8 @@
 //! [`compare`] compares two runs.
 //! [`usage`] has what tasks use, with a short series.
 //! [`sweep`] has the combinations of a sweep, [`sweeps`] its table and retries.
+//! [`metrics`] has the last values of what tasks write to their metrics files and logs.
+//! [`notifier`] calls the webhook of a run from a pod, with the messages of [`webhook`].
 //! [`outputs`] keeps files of tasks, and fetches them.
 //! [`dev`] is the protocol by which tasks of `longshore dev` receive changes.
 //! [`caller`] records the environment of the caller's shell for runs on this machine.
@@ -50,14 +52,14 @@
 //! - bundles, a crate of their own: `bundle`, `store`, `data`
 //! - diagnosis, a crate of its own, pure: `names`, `escape`, `evidence`, `fit`, `explain`,
 //!   `outcome`, `progress`, `role`, `track`
-//! - pure: `suggest`, `sweep`, `restarts`, `tag`, `dev`
+//! - pure: `suggest`, `value_name`, `metric_values`, `sweep`, `restarts`, `webhook`, `tag`, `dev`
 //! - an existing run: `run`
 //! - files that tasks leave: `outputs`
 //! - planning, pure: `caller`, `config`, `pod`, `jobset`, `plan`
 //! - text of tasks, pure: `terminal_text`
 //! - queries: `queries`, `kueue`, `cluster_evidence`
-//! - actions: `preflight`, `runs`, `usage`, `run_outputs`, `sweeps`, `compare`, `submit`, `lines`, `follow`, `why`, `launch`
-//! - in the pod and next to the cluster: `ready_note`, `bootstrap`, `kept`
+//! - actions: `preflight`, `runs`, `usage`, `run_outputs`, `metrics`, `sweeps`, `compare`, `submit`, `lines`, `follow`, `why`, `launch`
+//! - in the pod and next to the cluster: `notifier`, `ready_note`, `bootstrap`, `kept`
 
 pub mod bootstrap;
 pub mod caller;
@@ -71,6 +73,9 @@ pub mod kept;
 mod kueue;
 pub mod launch;
 mod lines;
+mod metric_values;
+pub mod metrics;
+pub mod notifier;
 pub mod outputs;
 pub mod plan;
 pub mod pod;
@@ -88,6 +93,8 @@ pub mod sweeps;
 pub mod tag;
 pub mod terminal_text;
 pub mod usage;
+mod value_name;
+pub mod webhook;
 pub mod why;
 
 pub use caller::Caller;

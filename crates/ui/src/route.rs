@@ -58,6 +58,8 @@ pub(crate) enum Part {
     Logs { after: Option<String> },
     /// Why it is pending or failed.
     Why,
+    /// The last values of its metrics.
+    Metrics,
     /// The list of its outputs.
     Outputs,
     /// A file of its outputs.
@@ -171,6 +173,7 @@ fn part(words: &[&str], query: Query<'_>) -> Option<Part> {
             after: query.get("after"),
         },
         ["why"] => Part::Why,
+        ["metrics"] => Part::Metrics,
         ["outputs"] => Part::Outputs,
         ["file"] => Part::File {
             task: query.get("task")?,

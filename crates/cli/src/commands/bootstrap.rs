@@ -1,10 +1,14 @@
 //! `longshore bootstrap`: the steps that a run's pods execute before the command. Internal:
 //! only the generated pods call it.
 
-use std::{process::ExitCode, time::Duration};
+use std::{path::Path, process::ExitCode, time::Duration};
 
 use clap::{Args, Subcommand};
-use longshore::launcher::bootstrap;
+use longshore::launcher::{
+    bootstrap, names,
+    notifier::{self, NotifyOptions},
+    webhook::{WebhookFormat, WebhookState},
+};
 
 use crate::ui;
 
@@ -48,6 +52,21 @@ enum Step {
     },
     /// Pass changes of the code from standard input to the supervisor of `dev`
     Receive,
+    /// Call the webhook of a run when it ends or is stuck
+    Notify {
+        /// Name of the run
+        #[arg(long)]
+        run: String,
+        /// States
+        #[arg(long, value_delimiter = ',')]
+        on: Vec<WebhookState>,
+        /// Form of the message
+        #[arg(long)]
+        format: WebhookFormat,
+        /// Seconds that a task may wait before the run is stuck
+        #[arg(long)]
+        stuck_after: u64,
+    },
     /// Replace this process by a shell with the environment of the task
     Shell,
 }
@@ -65,6 +84,30 @@ pub(crate) fn bootstrap(args: BootstrapArgs) -> ExitCode {
         Step::Data => bootstrap::fetch_data().map(|()| 0),
         Step::Exec { command } => bootstrap::exec(&command),
         Step::Dev { grace, command } => bootstrap::dev::dev(&command, Duration::from_millis(grace)),
+        Step::Notify {
+            run,
+            on,
+            format,
+            stuck_after,
+        } => {
+            let variable = |name: &str| std::env::var(name).ok();
+            let options = NotifyOptions {
+                run,
+                namespace: variable("POD_NAMESPACE").unwrap_or_default(),
+                job: variable("LONGSHORE_JOB"),
+                on,
+                format,
+                stuck_after: Duration::from_secs(stuck_after),
+                url: Path::new(names::WEBHOOK_DIR).join(names::WEBHOOK_FILE),
+            };
+            return match notifier::notify(&options) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    ui::note(format!("longshore: {error}"));
+                    ExitCode::from(error.exit_code())
+                }
+            };
+        }
         Step::Receive => bootstrap::dev::receive().map(|()| 0),
         Step::Shell => Err(bootstrap::shell()),
     };

@@ -4,25 +4,23 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use longshore::{
-    client::Cluster,
-    launcher::{
-        compare::{self, Comparison},
-        runs,
-    },
+use longshore::launcher::{
+    compare::{self, Comparison},
+    metrics::MetricSources,
+    runs,
 };
 
 use crate::{
     complete, config,
     error::Result,
     output::{self, Format, TextFormat},
-    target::{self, ClusterArgs},
+    target::{self, ClusterArgs, Target},
     ui,
 };
 
-/// Compare two runs: results, options, environment and code
+/// Compare two runs: results, metrics, options, environment and code
 ///
-/// Prints what differs: the result and what the tasks used; options, tags and labels; names of
+/// Prints what differs: the result and what the tasks used; the last values of metrics; options, tags and labels; names of
 /// environment variables, whose values are secret; and a unified diff of the code's text files,
 /// of at most 2000 lines. Exits with 0 also if the runs differ.
 #[derive(Debug, Args)]
@@ -52,22 +50,54 @@ pub(crate) struct DiffArgs {
 
 pub(crate) async fn diff(args: DiffArgs) -> Result<ExitCode> {
     let target = args.cluster.open(&config::here()?).await?;
-    let result = query(target.cluster(), &args).await;
+    let result = query(&target, &args).await;
     target.close().await?;
     result.map(|()| ExitCode::SUCCESS)
 }
 
-async fn query(cluster: &Cluster, args: &DiffArgs) -> Result<()> {
+async fn query(target: &Target, args: &DiffArgs) -> Result<()> {
+    let cluster = target.cluster();
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
     let one = runs::find_made(cluster, namespace, &args.one).await?;
     let other = runs::find_made(cluster, namespace, &args.other).await?;
-    let comparison = compare::compare(cluster, &one, &other).await?;
+    let outputs = target.outputs();
+    let sources = MetricSources {
+        logs: true,
+        outputs: outputs.as_ref(),
+    };
+    let comparison = compare::compare(cluster, &one, &other, sources).await?;
     match args.output {
         TextFormat::Text => print(&comparison, args.no_code),
         TextFormat::Json => output::value(Format::Json, &comparison)?,
         TextFormat::Yaml => output::value(Format::Yaml, &comparison)?,
     }
     Ok(())
+}
+
+/// The maximum number of metrics in the table.
+const MOST_METRICS: usize = 200;
+
+fn print_metrics(comparison: &Comparison) {
+    let metrics = &comparison.metrics;
+    if metrics.is_empty() {
+        return;
+    }
+    let rows = metrics.iter().take(MOST_METRICS).map(|metric| {
+        let values = metric
+            .values
+            .map(|value| value.map(|value| value.to_string()));
+        let [one, other] = values;
+        let cells = [one, other, metric.signed()];
+        let cells = cells.map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
+        let name = format!("{} {}", metric.task, metric.name);
+        std::iter::once(name).chain(cells).collect()
+    });
+    let [one, other] = &comparison.runs;
+    output::table(&["METRIC", one, other, "DIFFERENCE"], rows.collect(), "");
+    if metrics.len() > MOST_METRICS {
+        let more = metrics.len() - MOST_METRICS;
+        ui::note(format!("{more} more metrics: --output json prints them"));
+    }
 }
 
 fn print(comparison: &Comparison, no_code: bool) {
@@ -81,6 +111,7 @@ fn print(comparison: &Comparison, no_code: bool) {
     let [one, other] = &comparison.runs;
     let none = "The results and options are equal.";
     output::table(&["", one, other], rows.collect(), none);
+    print_metrics(comparison);
     for variable in &comparison.environment {
         let (role, name) = (&variable.role, &variable.name);
         ui::line(format!("{role}: variable {name} {}", variable.change));

@@ -19,6 +19,7 @@ mod forward;
 mod get;
 mod label;
 mod logs;
+mod metrics;
 mod note;
 mod outputs;
 mod port_forward;
@@ -80,6 +81,7 @@ pub(crate) enum Command {
     Retry(retry::RetryArgs),
     Why(why::WhyArgs),
     Top(top::TopArgs),
+    Metrics(metrics::MetricsArgs),
     Diff(diff::DiffArgs),
     Tag(tag::TagArgs),
     Note(note::NoteArgs),
@@ -150,6 +152,7 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Sweep(args) => sweep::sweep(args).await,
         Command::Retry(args) => retry::retry(args).await,
         Command::Why(args) => why::why(args).await,
+        Command::Metrics(args) => metrics::metrics(args).await,
         Command::Top(args) => top::top(args).await,
         Command::Diff(args) => diff::diff(args).await,
         Command::Tag(args) => tag::tag(args).await,

@@ -6,9 +6,10 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use jiff::Timestamp;
 use longshore::launcher::{
+    metrics::MetricSources,
     runs,
     sweep::{CombinationState, Row},
-    sweeps::{self, MetricSources, SweepTable},
+    sweeps::{self, SweepTable},
 };
 
 use crate::{

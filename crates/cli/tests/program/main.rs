@@ -48,5 +48,6 @@ mod sweeps;
 mod terminal;
 mod ui;
 mod usage;
+mod webhook;
 mod why;
 mod zenml;

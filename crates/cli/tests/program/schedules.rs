@@ -24,7 +24,7 @@ fn machine() -> Machine {
 }
 
 /// Makes the schedule due, as if the cluster had been stopped for a long time.
-fn make_due(machine: &Machine) {
+pub(crate) fn make_due(machine: &Machine) {
     let path = machine.data().join("kubeconfig");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -316,3 +316,50 @@ fn other_runs_are_no_sweeps() {
         assert!(answer.err.contains("is not a sweep"), "{}", answer.err);
     }
 }
+
+#[test]
+fn every_run_has_metrics() {
+    let machine = machine();
+    let script =
+        "echo '{\"step\": 5, \"where\": '$LONGSHORE_INDEX'}' > $LONGSHORE_METRICS; echo loss=0.25";
+    let start = |name: &str, words: &[&str]| {
+        let begin = ["run", "--name", name];
+        let end = ["--", "sh", "-c", script];
+        machine
+            .longshore(&[&begin[..], words, &end[..]].concat())
+            .expect(0);
+    };
+    start("with-code", &[]);
+    let found = machine
+        .longshore(&["metrics", "with-code", "-o", "json"])
+        .expect(0)
+        .json();
+    let expected = json!({"loss": 0.25, "step": 5, "where": 0});
+    assert_eq!(
+        found["tasks"],
+        json!([{"task": "main/0", "role": "main", "index": 0, "metrics": expected}])
+    );
+    // Without code, and without the metrics of log lines.
+    start("no-code", &["--no-code"]);
+    let found = machine
+        .longshore(&["metrics", "no-code", "--no-logs", "-o", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(found["tasks"][0]["metrics"], json!({"step": 5, "where": 0}));
+    let difference = machine
+        .longshore(&["diff", "with-code", "no-code", "-o", "json"])
+        .expect(0)
+        .json();
+    let steps = json!({"task": "main/0", "name": "step", "values": [5, 5], "difference": 0});
+    let metrics = difference["metrics"].as_array().unwrap();
+    assert!(metrics.contains(&steps), "{metrics:?}");
+    // A run that writes none has no outputs, and says so as before.
+    machine
+        .longshore(&["run", "--name", "quiet", "--", "true"])
+        .expect(0);
+    let none = machine.longshore(&["metrics", "quiet"]).expect(0);
+    let text = format!("{}{}", none.out, none.err);
+    assert!(text.contains("No task has written metrics."), "{text}");
+    let none = machine.longshore(&["outputs", "quiet"]).expect(1);
+    assert!(none.err.contains("requests no outputs"), "{}", none.err);
+}

@@ -11,7 +11,7 @@ use std::{
 
 use jiff::Timestamp;
 
-use longshore_diagnosis::names::Task;
+use longshore_diagnosis::names::{self, Task};
 
 use super::{BootstrapError, Places, messages::tell, task::this_task};
 use crate::{
@@ -111,6 +111,13 @@ impl TaskOutputs {
         }))
     }
 
+    /// Whether only the metrics file is requested, and the task has not written it.
+    fn has_nothing(&self) -> bool {
+        let work = self.volume.join(names::WORK_FOLDER);
+        self.uploads.request.is_only_metrics()
+            && work.join(names::METRICS_FILE).symlink_metadata().is_err()
+    }
+
     /// Uploads the files as they are now.
     pub(super) fn upload(&self, ended: bool) -> Result<Manifest, UploadError> {
         let limits = match &self.to {
@@ -146,6 +153,9 @@ impl TaskOutputs {
 
     /// Uploads the files of the ended command, and reports it in the task's log.
     pub(super) fn upload_ended(&self) {
+        if self.has_nothing() {
+            return;
+        }
         match self.upload(true) {
             Ok(manifest) => report(&manifest),
             Err(error) => tell(&format!("the outputs were not uploaded: {error}")),
@@ -266,6 +276,9 @@ fn report(manifest: &Manifest) {
 pub fn upload_now() -> Result<(), BootstrapError> {
     let outputs = TaskOutputs::of(&Places::default(), |name| std::env::var(name).ok())?;
     let outputs = outputs.ok_or(BootstrapError::NoOutputs)?;
+    if outputs.has_nothing() {
+        return Ok(());
+    }
     match outputs.upload(false) {
         Ok(_) => Ok(()),
         Err(error) => Err(BootstrapError::Outputs(error.to_string())),

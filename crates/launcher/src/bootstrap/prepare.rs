@@ -113,14 +113,18 @@ pub(super) fn prepare_with(
         prepared.env_remove(name);
     }
     prepared.envs(variables);
+    let work = places.work();
     if config.bundle.is_some() {
-        let work = places.work();
         make_links(&caller, &work)?;
-        if config.sweep.is_some() {
-            prepared.env(sweep::METRICS_VARIABLE, work.join(sweep::METRICS_FILE));
-        }
         prepared.current_dir(&work).env("PWD", &work);
+    } else {
+        // For the metrics file.
+        fs::create_dir_all(&work).map_err(|source| BootstrapError::Write {
+            path: work.clone(),
+            source,
+        })?;
     }
+    prepared.env(names::METRICS_VARIABLE, work.join(names::METRICS_FILE));
     Ok(Prepared {
         command: prepared,
         config,

@@ -1,7 +1,8 @@
-//! Compares two runs: their results, options, environment and code.
+//! Compares two runs: their results, metrics, options, environment and code.
 
 mod code;
 mod files;
+mod metrics;
 mod options;
 
 use futures::future::BoxFuture;
@@ -9,10 +10,12 @@ use longshore_client::{Cluster, Error};
 use serde::Serialize;
 
 use crate::{
+    metrics::MetricSources,
     runs::RunSummary,
     usage::{self, Detail},
 };
 pub use files::{FileChange, LONGEST_DIFF};
+pub use metrics::{MetricChange, MetricValue};
 pub use options::{Change, EnvironmentChange};
 
 /// The differences of two runs.
@@ -23,6 +26,8 @@ pub struct Comparison {
     pub runs: [String; 2],
     /// Different results and usage.
     pub results: Vec<Change>,
+    /// The metrics of all tasks, also if they are equal.
+    pub metrics: Vec<MetricChange>,
     /// Different options, labels, tags and notes.
     pub options: Vec<Change>,
     /// Environment variables that differ. Their values are secret.
@@ -43,12 +48,17 @@ pub fn compare<'a>(
     cluster: &'a Cluster,
     one: &'a RunSummary,
     other: &'a RunSummary,
+    sources: MetricSources<'a>,
 ) -> BoxFuture<'a, Result<Comparison, Error>> {
     // Boxed, so that this crate compiles the future, not each crate that awaits it.
-    Box::pin(query(cluster, [one, other]))
+    Box::pin(query(cluster, [one, other], sources))
 }
 
-async fn query(cluster: &Cluster, runs: [&RunSummary; 2]) -> Result<Comparison, Error> {
+async fn query(
+    cluster: &Cluster,
+    runs: [&RunSummary; 2],
+    sources: MetricSources<'_>,
+) -> Result<Comparison, Error> {
     let mut comparison = Comparison {
         runs: runs.map(|run| run.run.name.to_string()),
         ..Comparison::default()
@@ -56,6 +66,10 @@ async fn query(cluster: &Cluster, runs: [&RunSummary; 2]) -> Result<Comparison, 
     let mut found = Vec::new();
     for summary in runs {
         let usage = usage::of_run(cluster, &summary.run, Detail::Ended).await?;
+        let measured = crate::metrics::of_run(cluster, &summary.run, sources).await?;
+        let unread = measured.unread.iter();
+        let unread = unread.map(|problem| format!("metrics of {}: {problem}", summary.run.name));
+        comparison.unseen.extend(unread);
         let jobs = summary.run.jobs(cluster)?.list().await?.items;
         let mut of_run = Vec::new();
         for job in jobs.iter().filter(|job| summary.run.has(job.meta())) {
@@ -72,12 +86,14 @@ async fn query(cluster: &Cluster, runs: [&RunSummary; 2]) -> Result<Comparison, 
             options::results(summary, &usage.tasks),
             options::options(summary, &of_run),
             config.ok(),
+            measured,
         ));
     }
     let [one, other] = &found[..] else {
         return Ok(comparison);
     };
     comparison.results = options::changes(&one.0, &other.0);
+    comparison.metrics = metrics::metrics(&one.3, &other.3);
     comparison.options = options::changes(&one.1, &other.1);
     if let (Some(one), Some(other)) = (&one.2, &other.2) {
         comparison.environment = options::environment(one, other);
@@ -90,7 +106,7 @@ async fn query(cluster: &Cluster, runs: [&RunSummary; 2]) -> Result<Comparison, 
     };
     if let ([Some(_), Some(_)], Some(false)) = (bundles, comparison.same_code) {
         let mut folders = Vec::new();
-        for (summary, (_, _, config)) in runs.iter().zip(&found) {
+        for (summary, (_, _, config, _)) in runs.iter().zip(&found) {
             match code::unpacked(cluster, summary, config.as_ref()).await {
                 Ok(folder) => folders.push(folder),
                 Err(problem) => comparison

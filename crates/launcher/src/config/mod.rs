@@ -17,6 +17,7 @@ mod forward;
 mod keys;
 mod layers;
 mod located;
+mod metrics;
 mod notify;
 mod options;
 mod outputs;
@@ -34,6 +35,7 @@ mod toleration;
 mod values;
 mod variable;
 mod volume;
+mod webhook;
 mod workload;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
@@ -65,6 +67,7 @@ pub use toleration::Toleration;
 pub use values::{Scalar, duration};
 pub use variable::{Variable, VariableSource};
 pub use volume::Volume;
+pub use webhook::{WebhookSpec, WebhookUrl};
 pub use workload::{Schedule, Workload};
 
 /// The file's name.
@@ -124,8 +127,12 @@ pub struct RunSpec {
     pub tags: BTreeMap<String, String>,
     /// The note about the run, which can be changed later.
     pub note: Option<String>,
+    /// The names of the metrics to read from log lines.
+    pub metrics: Vec<String>,
     /// The program and its arguments that the client runs when the run ends or waits.
     pub notify: Vec<String>,
+    /// The webhook that is called from the cluster.
+    pub webhook: Option<WebhookSpec>,
     /// The user's annotations, added to every object.
     pub annotations: BTreeMap<String, String>,
     /// Whether pods meet the Pod Security Standard `restricted`.

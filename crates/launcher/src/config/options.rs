@@ -251,6 +251,53 @@ pub struct RunOptions {
         )
     )]
     pub notify: Option<Command>,
+    /// Call this webhook from the cluster when the run ends or is stuck, also if no client follows
+    /// it: secret:NAME/KEY for a URL in a Secret, or the URL
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "SECRET|URL",
+            help_heading = "Webhook",
+            display_order = 1
+        )
+    )]
+    pub webhook: Option<Text>,
+    /// States to call it about: succeeded, failed, cancelled, stuck [default: all]
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "STATE",
+            help_heading = "Webhook",
+            display_order = 2
+        )
+    )]
+    pub webhook_on: Vec<Text>,
+    /// Form of the message: auto, json, slack, discord or teams [default: auto, by the host]
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "FORMAT",
+            help_heading = "Webhook",
+            display_order = 3
+        )
+    )]
+    pub webhook_format: Option<Text>,
+    /// Time that a task may wait before the run is stuck [default: 2m]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "TIME", help_heading = "Webhook", display_order = 4)
+    )]
+    pub webhook_stuck_after: Option<Text>,
+    /// Service account of the pod that calls it, which may read Jobs, pods and events [default:
+    /// one is created]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "NAME", help_heading = "Webhook", display_order = 5)
+    )]
+    pub webhook_account: Option<Text>,
     /// Annotations of every object of the run.
     #[cfg_attr(feature = "clap", arg(skip))]
     #[serde(deserialize_with = "entries")]
@@ -369,16 +416,11 @@ pub struct RunOptions {
         )
     )]
     pub max_failed: Option<Located<u32>>,
-    /// Read this metric from log lines such as loss=0.1, for `longshore sweep`; can be
-    /// repeated
+    /// Read this metric from log lines such as loss=0.1, for `longshore metrics` and
+    /// `longshore sweep`; can be repeated
     #[cfg_attr(
         feature = "clap",
-        arg(
-            long = "metric",
-            value_name = "NAME",
-            help_heading = "Sweeps",
-            display_order = 7
-        )
+        arg(long = "metric", value_name = "NAME", display_order = 11)
     )]
     pub metrics: Vec<Text>,
 }

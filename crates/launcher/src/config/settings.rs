@@ -50,7 +50,7 @@ use super::{
 /// sweep_seed = 0                # of `samples`
 /// parallel = 16                 # combinations of a sweep that run at the same time
 /// max_failed = 3                # stop a sweep when more combinations have failed
-/// metrics = ["loss"]            # metrics of a sweep to read from log lines
+/// metrics = ["loss"]            # metrics to read from log lines
 /// jobset = false                # true: one JobSet instead of one Job per role
 /// queue = "team-a"              # Kueue LocalQueue
 /// outputs = ["checkpoints/**"]  # files to keep when a task ends, for `longshore outputs`
@@ -59,6 +59,11 @@ use super::{
 /// outputs_claim = "results"     # PersistentVolumeClaim for them, instead of the store
 /// outputs_every = "10m"         # keep those of running tasks, too
 /// note = "smaller batches"      # about the run; `longshore note` changes it
+/// webhook = "secret:team-slack/url"  # called from the cluster when the run ends or is stuck
+/// webhook_on = ["failed", "stuck"]   # and succeeded, cancelled
+/// webhook_format = "slack"      # auto, json, slack, discord, teams
+/// webhook_stuck_after = "2m"
+/// webhook_account = "notifier"  # an existing service account
 /// notify = ["notify-send", "run ended"]  # on this machine, when the followed run ends or waits
 /// data_cache = "host:/var/cache/longshore"  # or claim:NAME: keeps data that pods fetch
 /// data_cache_limit = "100Gi"

@@ -17,6 +17,7 @@ use std::{
 
 use futures::future::BoxFuture;
 use longshore_client::Cluster;
+use longshore_diagnosis::explain::Cause;
 use longshore_diagnosis::names;
 
 use crate::{
@@ -268,8 +269,12 @@ impl RunSpec {
         let plan = packed.deliver(options.delivery()).await?;
         let run = submit(cluster, &plan).await?;
         delivered.submitted();
+        let notes = plan.notes.iter().map(|note| {
+            let (problem, remedy) = note.split_once("; ").unwrap_or((note, ""));
+            Finding::new(Cause::Unknown, problem, remedy)
+        });
         let mut warnings = report.warnings;
-        warnings.extend(packed.warnings());
+        warnings.extend(packed.warnings().into_iter().chain(notes));
         Ok(Launched {
             run,
             packed: packed.bundle.map(|bundle| bundle.report),

@@ -5,7 +5,10 @@ use std::{borrow::Cow, path::PathBuf};
 use longshore_client::k8s_openapi::api::core::v1::{
     PersistentVolumeClaimVolumeSource, Volume, VolumeMount,
 };
-use longshore_diagnosis::{explain::Cause, names::RunName};
+use longshore_diagnosis::{
+    explain::Cause,
+    names::{METRICS_FILE, RunName},
+};
 use tokio::sync::oneshot;
 
 use super::{LaunchError, PreparedData, data};
@@ -13,17 +16,16 @@ use crate::{
     bundle::Bundle,
     config::{RunSpec, Workload},
     outputs::{
-        DEFAULT_MAX_BYTES, DEFAULT_MAX_FILES, MOST_PATTERNS, OutputRequest, OutputsError,
+        DEFAULT_MAX_BYTES, DEFAULT_MAX_FILES, OutputRequest, OutputsError,
         uploads::{CLAIM_DIR, CLAIM_VOLUME},
     },
     plan::{Plan, plan},
     preflight::Finding,
     run_outputs::{add_claims, add_uploads},
     store::{self, BundleInfo, DeliverOptions, LONGEST_VALIDITY, Remote, Store, StoreError},
-    sweep::METRICS_FILE,
 };
 
-/// The maximum size of the metrics file of a task of a sweep that has no other outputs.
+/// The maximum size of the metrics file of a task that has no other outputs.
 const LARGEST_METRICS_FILE: u64 = 1 << 30;
 
 /// A run with its packed code, from which its plan follows. [`RunSpec::submit`] combines these
@@ -69,10 +71,22 @@ impl PackedRun<'_> {
     /// # Errors
     /// [`LaunchError::Store`] and [`LaunchError::Plan`].
     pub async fn deliver(&self, options: DeliverOptions) -> Result<Plan, LaunchError> {
-        let (Some(bundle), Some(store)) = (self.bundle.clone(), self.store.clone()) else {
-            return self.plan();
-        };
         let settings = options.settings.clone();
+        let mut plan = match (self.bundle.clone(), self.store.clone()) {
+            (Some(bundle), Some(store)) => self.upload(bundle, store, options).await?,
+            _ => self.plan()?,
+        };
+        add_uploads(&mut plan, &settings).await?;
+        Ok(plan)
+    }
+
+    /// Uploads the bundle, and plans the run with its URL.
+    async fn upload(
+        &self,
+        bundle: Bundle,
+        store: Store,
+        options: DeliverOptions,
+    ) -> Result<Plan, LaunchError> {
         let (_future, dropped) = oneshot::channel::<()>();
         let stop = futures::future::select(options.stop, dropped);
         let options = DeliverOptions {
@@ -84,9 +98,7 @@ impl PackedRun<'_> {
             tokio::spawn(async move { store::deliver(&bundle, Some(&store), options).await });
         // The task ends with a result, unless the runtime ends.
         let info = delivery.await.map_err(|_| StoreError::Stopped)??;
-        let mut plan = self.plan_with(Some(&info))?;
-        add_uploads(&mut plan, &settings).await?;
-        Ok(plan)
+        self.plan_with(Some(&info))
     }
 
     /// An option of outputs that has no effect on a cluster that keeps them.
@@ -172,12 +184,11 @@ impl PackedRun<'_> {
         Ok(plan)
     }
 
-    /// The specification with what follows from the cluster and the store: the metrics files of a
-    /// sweep are outputs, and the store is known to whoever fetches them.
+    /// The specification with what follows from the cluster and the store: the metrics files of
+    /// tasks are outputs, and the store is known to whoever fetches them.
     fn with_outputs(&self) -> Cow<'_, RunSpec> {
         let store = self.uploads_to();
-        let has_metrics = self.spec.code && self.spec.sweep.is_some();
-        if !has_metrics && !self.spec.has_outputs() {
+        if !self.keeps_outputs && store.is_none() && !self.spec.has_outputs() {
             return Cow::Borrowed(self.spec);
         }
         let mut spec = self.spec.clone();
@@ -185,7 +196,7 @@ impl PackedRun<'_> {
             let claim = role.outputs.as_ref().and_then(|own| own.claim.clone());
             let claim = claim.filter(|_| !self.keeps_outputs);
             let has_place = self.keeps_outputs || store.is_some() || claim.is_some();
-            if has_metrics && has_place {
+            if has_place {
                 let outputs = role.outputs.get_or_insert_with(|| OutputRequest {
                     patterns: Vec::new(),
                     max_bytes: match store {
@@ -199,9 +210,7 @@ impl PackedRun<'_> {
                     claim: None,
                     every: None,
                 });
-                if outputs.patterns.len() < MOST_PATTERNS {
-                    outputs.patterns.push(METRICS_FILE.to_owned());
-                }
+                outputs.patterns.push(METRICS_FILE.to_owned());
             }
             if let Some(outputs) = &mut role.outputs {
                 outputs.store = store.filter(|_| claim.is_none()).map(ToString::to_string);

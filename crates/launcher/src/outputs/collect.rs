@@ -15,7 +15,8 @@ impl Outputs {
     /// whether the task has ended. Files of a running task may be incomplete, and never replace
     /// those of an attempt that has ended.
     ///
-    /// Returns `None` if the run was removed, or the task has no folder.
+    /// Returns `None` if the run was removed, the task has no folder, or it has no metrics file and
+    /// nothing else is requested.
     ///
     /// # Errors
     /// The list cannot be written. Other failures are in [`Manifest::problem`].
@@ -26,6 +27,10 @@ impl Outputs {
         ended: bool,
         now: Timestamp,
     ) -> Result<Option<Manifest>, OutputsError> {
+        // Most tasks write no metrics, and then need no list, unless an earlier attempt has one.
+        if task.request.is_only_metrics() && !has_metrics(volume) && !self.has_manifest(task) {
+            return Ok(None);
+        }
         let patterns = Patterns::new(&task.request.patterns);
         let patterns = patterns.map_err(|error| OutputsError::Annotation {
             problem: error.to_string(),
@@ -135,4 +140,10 @@ impl Outputs {
             found.f_bavail.saturating_mul(found.f_frsize)
         })
     }
+}
+
+/// Whether a task has written a metrics file to its folder in the run's volume.
+fn has_metrics(volume: &Path) -> bool {
+    let file = volume.join(names::WORK_FOLDER).join(names::METRICS_FILE);
+    file.symlink_metadata().is_ok()
 }

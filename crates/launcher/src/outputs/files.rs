@@ -62,6 +62,16 @@ impl Outputs {
         self.run(namespace, run).join(REMOVED).exists()
     }
 
+    fn manifest(&self, task: &OutputTask) -> PathBuf {
+        let folder = self.run(&task.namespace, &task.run);
+        folder.join(format!("{}.{}{ENDING}", task.role, task.index))
+    }
+
+    /// Whether there is a list of a task.
+    pub(super) fn has_manifest(&self, task: &OutputTask) -> bool {
+        self.manifest(task).exists()
+    }
+
     /// Writes the list of a task. Returns whether it was written: the files of a running task do
     /// not replace those of an attempt that has ended.
     pub(super) fn write_manifest(
@@ -75,7 +85,7 @@ impl Outputs {
         // A client and the node may write it at the same time.
         let lock = File::open(&folder).map_err(OutputsError::system("open", &folder))?;
         lock.lock().map_err(OutputsError::system("lock", &folder))?;
-        let path = folder.join(format!("{}.{}{ENDING}", task.role, task.index));
+        let path = self.manifest(task);
         if !manifest.ended && Self::read_manifest(&path).is_ok_and(|known| known.ended) {
             return Ok(false);
         }

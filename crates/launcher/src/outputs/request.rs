@@ -44,7 +44,8 @@ impl OutputRequest {
         let invalid = |problem: String| OutputsError::Annotation { problem };
         let request: Self =
             serde_json::from_str(annotation).map_err(|error| invalid(error.to_string()))?;
-        if request.patterns.len() > MOST_PATTERNS {
+        // The metrics file is added to those of the user.
+        if request.patterns.len() > MOST_PATTERNS + 1 {
             return Err(invalid(format!("use at most {MOST_PATTERNS} patterns")));
         }
         for pattern in &request.patterns {
@@ -54,6 +55,11 @@ impl OutputRequest {
             max_files: request.max_files.min(MOST_FILES),
             ..request
         })
+    }
+
+    /// Whether the user requested no outputs: only the metrics file is kept.
+    pub(crate) fn is_only_metrics(&self) -> bool {
+        matches!(&self.patterns[..], [only] if only == names::METRICS_FILE)
     }
 
     /// The name and value of the annotation.

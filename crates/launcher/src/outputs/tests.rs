@@ -449,3 +449,18 @@ fn processes_that_fetch_the_same_file_do_not_name_the_incomplete_file_of_each_ot
     stage.fetch(&manifest, false).unwrap();
     assert_eq!(fs::read_dir(stage.target()).unwrap().count(), 1);
 }
+
+#[test]
+fn a_task_without_metrics_has_no_list() {
+    let stage = Stage::new();
+    stage.write("model.bin", "weights");
+    let task = task(&[longshore_diagnosis::names::METRICS_FILE]);
+    assert_eq!(stage.collect(&task), None);
+    assert!(!stage.outputs.root().exists());
+    stage.write(longshore_diagnosis::names::METRICS_FILE, "{\"loss\": 1}");
+    let kept = stage.collect(&task).unwrap();
+    assert_eq!(kept.files.len(), 1);
+    // A later attempt replaces the list of this one.
+    fs::remove_file(stage.work().join(longshore_diagnosis::names::METRICS_FILE)).unwrap();
+    assert_eq!(stage.collect(&task).unwrap().files.len(), 0);
+}

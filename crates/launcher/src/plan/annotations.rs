@@ -46,6 +46,9 @@ impl Planner<'_> {
                 annotations.extend(texts([(names::MAX_RESTARTS, &most)]));
             }
         }
+        if !self.spec.metrics.is_empty() {
+            annotations.extend(texts([(names::METRICS, &json(&self.spec.metrics)?)]));
+        }
         annotations.extend(self.data_annotation(role));
         if let Some(outputs) = &role.outputs {
             let outputs = OutputRequest {

@@ -15,6 +15,7 @@ mod data;
 mod error;
 mod field_types;
 mod job;
+mod notifier;
 mod object;
 mod pod_spec;
 mod pod_template;
@@ -67,6 +68,10 @@ pub struct Plan {
     pub set_restarts: i32,
     /// Whether its tasks get changes from `longshore dev`.
     pub receives_changes: bool,
+    /// The objects that notify about the run, which its first workload owns.
+    pub notifier: Vec<PlannedObject>,
+    /// What the user should know about it.
+    pub notes: Vec<String>,
 }
 
 /// A role of a plan.
@@ -86,6 +91,7 @@ impl Plan {
         let mut objects: Vec<_> = secrets.map(PlannedObject::from).collect();
         objects.extend(self.service.clone().map(PlannedObject::from));
         objects.extend(self.workloads());
+        objects.extend(self.notifier.iter().cloned());
         objects
     }
 
@@ -180,6 +186,8 @@ pub fn plan(
         workload: spec.workload.clone(),
         queue: spec.queue.clone(),
         receives_changes: spec.dev.is_some(),
+        notifier: planner.notifier(),
+        notes: planner.webhook_note().into_iter().collect(),
         set_restarts: match planner.is_restarted_by_set() {
             true => error::int32("retries", spec.retries.into())?,
             false => 0,

@@ -4,9 +4,10 @@ use longshore_client::k8s_openapi::{
     Metadata, Resource,
     api::{
         batch::v1::{CronJob, Job},
-        core::v1::{Secret, Service},
+        core::v1::{Secret, Service, ServiceAccount},
+        rbac::v1::{Role, RoleBinding},
     },
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
 };
 use serde::Serialize;
 
@@ -27,6 +28,12 @@ pub enum PlannedObject {
     CronJob(Box<CronJob>),
     /// The JobSet of all roles.
     JobSet(Box<JobSet>),
+    /// The identity of the pod that notifies about the run.
+    ServiceAccount(Box<ServiceAccount>),
+    /// What it may read.
+    Role(Box<Role>),
+    /// That it may.
+    RoleBinding(Box<RoleBinding>),
 }
 
 macro_rules! of_each_kind {
@@ -37,6 +44,9 @@ macro_rules! of_each_kind {
             PlannedObject::Job($object) => $result,
             PlannedObject::CronJob($object) => $result,
             PlannedObject::JobSet($object) => $result,
+            PlannedObject::ServiceAccount($object) => $result,
+            PlannedObject::Role($object) => $result,
+            PlannedObject::RoleBinding($object) => $result,
         }
     };
 }
@@ -57,6 +67,12 @@ impl PlannedObject {
         of_each_kind!(self, object => object.metadata())
     }
 
+    /// Makes an object its owner.
+    pub(crate) fn own(&mut self, owner: OwnerReference) {
+        let metadata = of_each_kind!(self, object => object.metadata_mut());
+        metadata.owner_references = Some(vec![owner]);
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -74,4 +90,4 @@ macro_rules! from_each_kind {
     )*};
 }
 
-from_each_kind!(Secret Service Job CronJob JobSet);
+from_each_kind!(Secret Service Job CronJob JobSet ServiceAccount Role RoleBinding);

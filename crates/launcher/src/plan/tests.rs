@@ -94,6 +94,67 @@ fn roles_with_everything() {
 }
 
 #[test]
+fn a_webhook_has_a_pod_that_may_only_read() {
+    let plan = planned(
+        "webhook = 'https://user:hush@runs.example/'\nwebhook_on = ['failed']\nrestricted = true\nlabels = {team = 'x'}",
+        &["train"],
+        None,
+    );
+    let kinds: Vec<&str> = plan.notifier.iter().map(|object| object.kind()).collect();
+    assert_eq!(
+        kinds,
+        ["Secret", "ServiceAccount", "Role", "RoleBinding", "Job"]
+    );
+    let [note] = &plan.notes[..] else {
+        panic!("{:?}", plan.notes)
+    };
+    assert!(
+        note.contains("runs.example") && !note.contains("hush"),
+        "{note}"
+    );
+    // The URL is only in the Secret.
+    let others = serde_json::to_string(&plan.notifier[1..]).unwrap();
+    assert!(!others.contains("hush"), "{others}");
+    let rules = serde_json::to_value(&plan.notifier[2]).unwrap()["rules"].clone();
+    let verbs = rules
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|rule| rule["verbs"].as_array().unwrap());
+    assert!(
+        verbs
+            .into_iter()
+            .all(|verb| ["get", "list", "watch"].contains(&verb.as_str().unwrap()))
+    );
+    assert!(!rules.to_string().contains("secrets"), "{rules}");
+    let job = serde_json::to_value(&plan.notifier[4]).unwrap();
+    let labels = &job["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(
+        *labels,
+        serde_json::json!({"team": "x", "longshore.dev/notifies": "code-ab2cd"})
+    );
+    let pod = &job["spec"]["template"]["spec"];
+    assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+    let command = pod["containers"][0]["command"].to_string();
+    assert!(command.contains("\"--on\",\"failed\""), "{command}");
+    // With an account and a Secret of the user, nothing but the Job is created.
+    let plan = planned(
+        "webhook = 'secret:team/hook'\nwebhook_account = 'notifier'",
+        &["train"],
+        None,
+    );
+    assert!(plan.notes.is_empty());
+    let [job] = &plan.notifier[..] else {
+        panic!("{:?}", plan.notifier)
+    };
+    let job = serde_json::to_value(job).unwrap();
+    let pod = &job["spec"]["template"]["spec"];
+    assert_eq!(pod["serviceAccountName"], "notifier");
+    assert_eq!(pod["volumes"][0]["secret"]["secretName"], "team");
+    assert_eq!(pod["volumes"][0]["secret"]["items"][0]["key"], "hook");
+}
+
+#[test]
 fn a_sweep_is_one_job_whose_tasks_are_independent() {
     let plan = planned(
         "retries = 2\nparallel = 3\nmax_failed = 1\nmetrics = ['loss']\n\

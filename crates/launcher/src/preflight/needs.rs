@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use longshore_client::{Error, k8s_openapi::api::batch::v1::Job};
+use longshore_client::{
+    Error,
+    k8s_openapi::api::{batch::v1::Job, core::v1 as core},
+};
 use longshore_diagnosis::{evidence::LimitRangeEvidence, fit, names};
 use longshore_model::facts::{PodSpec, Quantities};
 use serde::Deserialize as _;
@@ -13,7 +16,7 @@ use super::{
 };
 use crate::{
     config::Workload,
-    plan::{Plan, PlannedRole},
+    plan::{Plan, PlannedObject, PlannedRole},
 };
 
 /// The requirements of a plan for the cluster.
@@ -62,6 +65,9 @@ impl Needs {
             ("Secret", "secrets"),
             ("Service", "services"),
             ("ConfigMap", "configmaps"),
+            ("ServiceAccount", "serviceaccounts"),
+            ("Role", "roles.rbac.authorization.k8s.io"),
+            ("RoleBinding", "rolebindings.rbac.authorization.k8s.io"),
         ] {
             if count(kind) > 0.0 {
                 objects.insert(name.to_owned(), count(kind));
@@ -69,9 +75,13 @@ impl Needs {
         }
         let roles = plan.roles.iter().map(role);
         let roles: Vec<RoleNeed> = roles.collect::<Result<_, _>>()?;
+        let notifiers = plan.notifier.iter().filter_map(notifier);
+        let notifiers: Vec<PodSpec> = notifiers.collect::<Result<_, _>>()?;
         let mut references: Vec<Reference> = roles
             .iter()
-            .flat_map(|role| references::of(&role.spec))
+            .map(|role| &role.spec)
+            .chain(&notifiers)
+            .flat_map(references::of)
             .filter(|reference| {
                 let known = (reference.what.kind(), reference.name.as_str());
                 !own.iter()
@@ -177,6 +187,27 @@ fn counts_failures(job: &Job) -> Option<&'static str> {
     })
 }
 
+/// The pod that notifies about the run.
+fn notifier(object: &PlannedObject) -> Option<Result<PodSpec, Error>> {
+    let job = match object {
+        PlannedObject::Job(job) => job.spec.clone(),
+        PlannedObject::CronJob(schedule) => schedule.spec.clone().job_template.spec,
+        _ => return None,
+    };
+    Some(pod_spec(job?.template.spec.as_ref(), "the webhook"))
+}
+
+/// A planned pod, read as those of a cluster are.
+fn pod_spec(pod: Option<&core::PodSpec>, whose: &str) -> Result<PodSpec, Error> {
+    let spec = serde_json::to_value(pod)
+        .and_then(Option::<PodSpec>::deserialize)
+        .map_err(|error| Error::Decode {
+            what: format!("the planned pod of {whose}"),
+            problem: error.to_string(),
+        })?;
+    Ok(spec.unwrap_or_default())
+}
+
 /// The requirements of a role. Its pod is read as those of a cluster are.
 fn role(planned: &PlannedRole) -> Result<RoleNeed, Error> {
     let pod = planned
@@ -184,12 +215,7 @@ fn role(planned: &PlannedRole) -> Result<RoleNeed, Error> {
         .spec
         .as_ref()
         .and_then(|spec| spec.template.spec.as_ref());
-    let spec = serde_json::to_value(pod)
-        .and_then(Option::<PodSpec>::deserialize)
-        .map_err(|error| Error::Decode {
-            what: format!("the planned pod of role {:?}", planned.role.name),
-            problem: error.to_string(),
-        })?;
+    let spec = pod_spec(pod, &format!("role {:?}", planned.role.name))?;
     Ok(RoleNeed {
         name: planned.role.name.clone(),
         // The combinations of a sweep can run one after the other.
@@ -198,6 +224,6 @@ fn role(planned: &PlannedRole) -> Result<RoleNeed, Error> {
         } else {
             planned.role.count
         },
-        spec: spec.unwrap_or_default(),
+        spec,
     })
 }

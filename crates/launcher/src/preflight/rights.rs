@@ -13,6 +13,13 @@ const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 /// The group and the resource of Kueue's Workloads, which are deactivated to stop a run.
 const WORKLOADS: (&str, &str) = ("kueue.x-k8s.io", "workloads");
 
+/// The groups and resources of the objects by which a pod may notify about a run.
+const NOTIFIER: [(&str, &str); 3] = [
+    ("", "serviceaccounts"),
+    ("rbac.authorization.k8s.io", "roles"),
+    ("rbac.authorization.k8s.io", "rolebindings"),
+];
+
 /// A permission in a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Right {
@@ -100,11 +107,27 @@ pub(super) fn needed(needs: &Needs, purpose: Purpose) -> Vec<Right> {
             rights.push(Right::new("patch", group, resource));
         }
     }
-    if purpose == Purpose::Follow {
+    for (group, resource) in NOTIFIER {
+        let dot = if group.is_empty() { "" } else { "." };
+        let name = format!("{resource}{dot}{group}");
+        if needs.objects.contains_key(&name) {
+            rights.push(Right::new("create", group, resource));
+        }
+    }
+    let grants = needs
+        .objects
+        .contains_key("roles.rbac.authorization.k8s.io");
+    if grants {
+        // Users can only grant permissions that they have.
+        rights.push(Right::new("list", "", "events"));
+    }
+    if grants || purpose == Purpose::Follow {
         for verb in ["get", "list", "watch"] {
             rights.push(Right::new(verb, "", "pods"));
             rights.push(Right::new(verb, "batch", "jobs"));
         }
+    }
+    if purpose == Purpose::Follow {
         rights.push(Right {
             subresource: "log",
             ..Right::new("get", "", "pods")
@@ -148,7 +171,14 @@ pub(super) fn check(namespace: &str, lacks: &[Right]) -> Option<Finding> {
         .copied()
         .filter(|right| !right.is_of_queue())
         .collect();
-    missing(namespace, &lacks)
+    let is_of_webhook = |right: &Right| NOTIFIER.contains(&(right.group, right.resource));
+    let mut finding = missing(namespace, &lacks)?;
+    if lacks.iter().any(is_of_webhook) {
+        finding.remedy.push_str(
+            "; or name a service account that may get, list and watch jobs.batch and pods, and list events, in `webhook_account`; or remove `webhook`",
+        );
+    }
+    Some(finding)
 }
 
 fn missing(namespace: &str, lacks: &[Right]) -> Option<Finding> {

@@ -122,6 +122,26 @@ fn missing_permissions() {
 }
 
 #[test]
+fn permissions_of_a_webhook_name_the_account_as_a_remedy() {
+    let mut needs = needs(json!({}), 1);
+    let plain = rights::needed(&needs, Purpose::Detach);
+    for kind in [
+        "serviceaccounts",
+        "roles.rbac.authorization.k8s.io",
+        "rolebindings.rbac.authorization.k8s.io",
+    ] {
+        needs.objects.insert(kind.to_owned(), 1.0);
+    }
+    let lacks = rights::needed(&needs, Purpose::Detach).into_iter();
+    let lacks = lacks.filter(|right| !plain.contains(right)).collect();
+    let state = ClusterState {
+        lacks,
+        ..ClusterState::default()
+    };
+    insta::assert_snapshot!(findings(&needs, &state).join("\n"), @r#"no: you are not allowed to create rolebindings.rbac.authorization.k8s.io, roles.rbac.authorization.k8s.io, serviceaccounts; get, list, watch jobs.batch, pods; list events in the namespace "team"; have an administrator run `kubectl create role longshore-1 --namespace team --verb=create --resource=rolebindings.rbac.authorization.k8s.io,roles.rbac.authorization.k8s.io,serviceaccounts` and `kubectl create role longshore-2 --namespace team --verb=get,list,watch --resource=jobs.batch,pods` and `kubectl create role longshore-3 --namespace team --verb=list --resource=events`, and bind it to you, each with `kubectl create rolebinding`; or name a service account that may get, list and watch jobs.batch and pods, and list events, in `webhook_account`; or remove `webhook`"#);
+}
+
+#[test]
 fn permissions_of_dev_and_of_queues() {
     let mut needs = needs(json!({}), 1);
     let needed = |needs: &Needs| rights::needed(needs, Purpose::Detach);

@@ -86,7 +86,8 @@ impl RunFiles {
             Some(OutputsPlace::Store(store)) => StoredOutputs::new(&store, run, &[])?,
             Some(OutputsPlace::Claim(claim)) => StoredOutputs::of_objects(open(claim).await?, run),
             None => {
-                return Err(match requests(cluster, run).await?.is_empty() {
+                let requests = requests(cluster, run).await?;
+                return Err(match requests.iter().all(OutputRequest::is_only_metrics) {
                     true => none(cluster, run, choice).await?,
                     false => OutputsError::NotKept.into(),
                 });

@@ -21,7 +21,7 @@ use longshore_diagnosis::{
 use longshore_model::{ObjectMeta, facts::PodFacts};
 
 use crate::{
-    outputs::{Manifest, OutputTask, Outputs, OutputsError},
+    outputs::{Manifest, OutputRequest, OutputTask, Outputs, OutputsError},
     run::Run,
     runs::TaskError,
 };
@@ -197,7 +197,10 @@ async fn none(
     choice: &TaskChoice,
 ) -> Result<RunOutputsError, longshore_client::Error> {
     let jobs = run.found_jobs(cluster).await?;
-    let requests = |job: &JobEvidence| job.metadata.annotations.contains_key(names::OUTPUTS);
+    let requests = |job: &JobEvidence| {
+        let text = job.metadata.annotations.get(names::OUTPUTS);
+        text.is_some_and(|text| !OutputRequest::parse(text).is_ok_and(|own| own.is_only_metrics()))
+    };
     let is_requested = jobs.is_empty() || jobs.iter().any(requests);
     let run = run.name.to_string();
     Ok(match is_requested {

@@ -12,6 +12,9 @@ use crate::{
     store::{LONGEST_VALIDITY, Store, StoreError},
 };
 
+/// What the user should know if the URLs for metrics files have no place.
+const METRICS_LEFT_OUT: &str = "the metrics files (LONGSHORE_METRICS) of the tasks are not kept: the run has too many tasks for the URLs of their uploads; print the metrics and name them with --metric instead";
+
 /// Adds the requests of roles whose tasks write to a claim to the run's Secret. Sends no requests.
 pub(crate) fn add_claims(plan: &mut Plan) -> Result<(), OutputsError> {
     let mut uploads = of_plan(plan)?;
@@ -73,9 +76,25 @@ fn add(plan: &mut Plan, uploads: &Uploads) -> Result<(), OutputsError> {
     if uploads.roles.is_empty() {
         return Ok(());
     }
-    let bytes = uploads.to_bytes().map_err(StoreError::Read)?;
     let others: usize = data.values().map(|value| value.0.len()).sum();
-    let (size, limit) = (bytes.len(), LARGEST_UPLOADS.saturating_sub(others));
+    let limit = LARGEST_UPLOADS.saturating_sub(others);
+    let mut bytes = uploads.to_bytes().map_err(StoreError::Read)?;
+    if bytes.len() > limit {
+        // The user did not request the metrics files, so the run does without them.
+        let mut requested = uploads.clone();
+        requested
+            .roles
+            .retain(|_, role| !role.request.is_only_metrics());
+        let left_out = uploads.roles.len() > requested.roles.len();
+        if left_out {
+            plan.notes.push(METRICS_LEFT_OUT.to_owned());
+            if requested.roles.is_empty() {
+                return Ok(());
+            }
+            bytes = requested.to_bytes().map_err(StoreError::Read)?;
+        }
+    }
+    let size = bytes.len();
     if size > limit {
         let roles = uploads.roles.values();
         return Err(OutputsError::TooManyTasks {

@@ -5,7 +5,7 @@ use std::{borrow::Borrow, collections::BTreeSet};
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use longshore_client::{
-    Cluster, DeleteOptions, Error, Kind as _, Patch, View,
+    Cluster, DeleteOptions, Error, Kind as _, LabelSelector, Patch, View,
     kinds::{self, Any},
 };
 use longshore_diagnosis::{
@@ -203,7 +203,15 @@ pub(super) async fn schedules(
         return Ok(Vec::new());
     }
     let view = cluster.cronjobs().in_namespace(&run.namespace)?;
-    super::if_allowed(view.labels(run.selector()?).list().await)
+    let own = view.clone().labels(run.selector()?);
+    let mut found = super::if_allowed(own.list().await)?;
+    if !found.is_empty() {
+        // The CronJob of the webhook.
+        let notifiers = LabelSelector::exactly([(names::NOTIFIES, run.label())]);
+        let notifiers = notifiers.map_err(Error::from)?;
+        found.extend(super::if_allowed(view.labels(notifiers).list().await)?);
+    }
+    Ok(found)
 }
 
 /// Deletes a run with all its objects, active or not. A schedule is deleted with all its runs.

@@ -22,6 +22,6 @@ pub(super) fn stamp(object: &mut PlannedObject, now: Timestamp) {
                 add(job.template.metadata.get_or_insert_default());
             }
         }
-        PlannedObject::Secret(_) | PlannedObject::Service(_) => {}
+        _ => {}
     }
 }

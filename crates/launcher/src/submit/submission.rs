@@ -3,7 +3,10 @@
 use jiff::Timestamp;
 use longshore_client::{
     Cluster, Error, Kind, View,
-    k8s_openapi::{Metadata, apimachinery::pkg::apis::meta::v1::ObjectMeta},
+    k8s_openapi::{
+        Metadata,
+        apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
+    },
     kinds::Any,
 };
 
@@ -103,10 +106,36 @@ impl<'a> Submission<'a> {
             return Err(problem);
         }
         self.own().await?;
+        self.create_notifier().await?;
         match self.plan.workload {
             Workload::JobSet => self.jobs_of_set().await,
             _ => Ok(()),
         }
+    }
+
+    /// Creates the objects that notify about the run. They are deleted with the first workload.
+    async fn create_notifier(&self) -> Result<(), SubmitError> {
+        let Some(first) = self.workloads.first() else {
+            return Ok(());
+        };
+        let kind = self.plan.workload.kind();
+        let owner = OwnerReference {
+            api_version: kind.api_version(),
+            kind: kind.gvk.kind.to_string(),
+            name: first.name.clone(),
+            uid: first.uid.clone(),
+            ..OwnerReference::default()
+        };
+        for object in &self.plan.notifier {
+            let mut object = object.clone();
+            object.own(owner.clone());
+            let created = self.create_object(&object).await;
+            created.map_err(|source| SubmitError::Create {
+                what: format!("{} {}", object.kind(), object.name()),
+                source,
+            })?;
+        }
+        Ok(())
     }
 
     async fn create_object(&self, object: &PlannedObject) -> Result<Created, Error> {
@@ -116,6 +145,9 @@ impl<'a> Submission<'a> {
             PlannedObject::Job(job) => self.create_typed(&**job).await,
             PlannedObject::CronJob(schedule) => self.create_typed(&**schedule).await,
             PlannedObject::JobSet(set) => self.create_typed(&**set).await,
+            PlannedObject::ServiceAccount(account) => self.create_typed(&**account).await,
+            PlannedObject::Role(role) => self.create_typed(&**role).await,
+            PlannedObject::RoleBinding(binding) => self.create_typed(&**binding).await,
         }
     }
 

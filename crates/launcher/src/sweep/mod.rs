@@ -3,11 +3,10 @@
 //! [`parse_values`] reads the values of a parameter, [`grid`] and [`sample`] make combinations of
 //! them, and [`parse_file`] reads combinations from a file. A [`Sweep`] is stored in the run's
 //! Secret: each pod takes the combination of its index, [`fill`] inserts the values into the
-//! command, and [`variable`] names the variable of a parameter. [`Metrics`] reads what tasks
-//! write, which is untrusted, and [`combine`] makes the rows of the table.
+//! command, and [`variable`] names the variable of a parameter. [`combine`] makes the rows of the
+//! table.
 
 mod file;
-mod metrics;
 mod placeholder;
 mod random;
 mod rows;
@@ -18,12 +17,13 @@ mod values;
 use serde::{Deserialize, Serialize};
 
 pub use file::parse_file;
-pub use metrics::{LARGEST_METRICS, METRICS_FILE, METRICS_VARIABLE, Metrics, check_metric};
 pub use placeholder::{fill, names};
 pub use random::sample;
 pub(crate) use rows::TaskRun;
 pub use rows::{CombinationState, Row, SweepRun, combine};
 pub use values::{Range, Values, grid, parse_values};
+
+pub use crate::value_name::check_name;
 
 /// The maximum number of combinations. Their indices fit a host name, and they are within the
 /// limits of an Indexed Job with a backoff limit per index.
@@ -33,8 +33,6 @@ pub const MOST_PARAMETERS: usize = 100;
 /// The maximum size of all combinations in bytes. A Secret holds 1 MiB, and they share it with
 /// the variables of the run.
 pub const LARGEST_SWEEP: usize = 768 << 10;
-/// The maximum length of a parameter's name.
-const LONGEST_NAME: usize = 63;
 
 /// A parameter and its values.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,9 +54,6 @@ pub struct Sweep {
     /// The seed of the random samples, if they are samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// The names of the metrics to read from log lines.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub metrics: Vec<String>,
     /// The sweep whose combinations are run again, if it is a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
@@ -115,31 +110,6 @@ pub fn variable(parameter: &str) -> String {
         other => other.to_ascii_uppercase(),
     });
     format!("LONGSHORE_PARAM_{}", letters.collect::<String>())
-}
-
-/// Whether a text is the name of a parameter.
-#[must_use]
-pub fn is_name(text: &str) -> bool {
-    text.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_')
-        && text.len() <= LONGEST_NAME
-        && text.bytes().all(is_name_byte)
-}
-
-fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
-}
-
-/// Checks the name of a parameter.
-///
-/// # Errors
-/// The rule that it violates.
-pub fn check_name(name: &str) -> Result<(), String> {
-    match is_name(name) {
-        true => Ok(()),
-        false => Err(format!(
-            "use letters, digits, '_', '-' and '.', not beginning with a digit, and at most {LONGEST_NAME} characters"
-        )),
-    }
 }
 
 /// Checks the names of all parameters.

@@ -2,7 +2,7 @@
 //! the text `{lr}`. `${lr}` and braces around anything but a name are left alone, as in shell
 //! scripts and JSON.
 
-use super::{is_name, is_name_byte};
+use crate::value_name::{is_name, is_name_byte};
 
 /// A part of a word of a command.
 enum Part<'a> {

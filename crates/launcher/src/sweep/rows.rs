@@ -10,7 +10,8 @@ use longshore_diagnosis::{
 };
 use serde_json::{Value, json};
 
-use super::{Metrics, Sweep, metrics::shown};
+use super::Sweep;
+use crate::metric_values::{Metrics, shown};
 
 /// The state of a combination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,4 +1,4 @@
-//! Tests of the expressions, combinations, placeholders, metrics and rows of sweeps.
+//! Tests of the expressions, combinations, placeholders and rows of sweeps.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -168,72 +168,6 @@ fn placeholders_are_names_in_braces() {
     };
     assert_eq!(fill("ä{lr}ö{x}{{lr}}{{{lr}}}", value), "ä{x}ö{x}{lr}{{lr}}");
     assert_eq!(fill("{{lr}", value), "{{x}");
-}
-
-fn metrics_of(file: &str) -> String {
-    let mut metrics = Metrics::default();
-    metrics.read_json_lines(file);
-    metrics.to_json().to_string()
-}
-
-#[test]
-fn the_last_value_of_each_metric_counts() {
-    let file =
-        "{\"loss\": 2, \"step\": 1}\n{\"loss\": 0.5, \"ok\": true, \"name\": \"x\"}\n{\"loss\": 9";
-    assert_eq!(metrics_of(file), r#"{"loss":0.5,"step":1}"#);
-    // As Python's json module writes them.
-    let diverged = r#"{"NaN \" Infinity": 1, "loss": NaN, "max": Infinity, "min": -Infinity}"#;
-    assert_eq!(
-        metrics_of(diverged),
-        r#"{"NaN \" Infinity":1,"loss":"NaN","max":"Infinity","min":"-Infinity"}"#
-    );
-}
-
-#[test]
-fn hostile_metrics_files_are_limited() {
-    assert_eq!(
-        metrics_of("[1]\nnull\n{\"a\": {\"b\": 1}}\n\u{0}\n{{{\n\"x\""),
-        "{}"
-    );
-    let long = format!(
-        "{{\"{}\": 1}}\n{{\"a\": 1, \"b\": \"{}\"}}",
-        "x".repeat(101),
-        "y".repeat(70_000)
-    );
-    assert_eq!(metrics_of(&long), "{}");
-    let many: String = (0..500).map(|n| format!("{{\"m{n}\": {n}}}\n")).collect();
-    let mut metrics = Metrics::default();
-    metrics.read_json_lines(&many);
-    assert_eq!(metrics.iter().count(), 100);
-    assert_eq!(
-        metrics_of("{\"=1+1\": 1, \"a\\u001b\": 1, \"\": 1, \"val/loss ä\": 1}"),
-        "{\"val/loss ä\":1}"
-    );
-    let deep = format!("{{\"a\": {}", "[".repeat(60_000));
-    assert_eq!(metrics_of(&deep), "{}");
-}
-
-#[test]
-fn metrics_are_read_from_log_lines() {
-    let names = ["loss".to_owned(), "acc".to_owned()];
-    let read = |text: &str| {
-        let mut metrics = Metrics::default();
-        metrics.read_log(&names, text);
-        metrics.to_json().to_string()
-    };
-    for (text, expected) in [
-        (
-            "epoch 1 loss=0.5 val_loss=0.7, acc: 93%",
-            r#"{"acc":93,"loss":0.5}"#,
-        ),
-        ("{'loss': 1e-3, \"acc\":0.5}", r#"{"acc":0.5,"loss":0.001}"#),
-        ("loss=3 loss=2 loss=x", r#"{"loss":2}"#),
-        ("loss = nan.", r#"{"loss":"NaN"}"#),
-        ("loss=1\rloss=-2", r#"{"loss":-2}"#),
-        ("losses=1 loss 2 my.loss=3 lossy: 4", "{}"),
-    ] {
-        assert_eq!(read(text), expected, "{text}");
-    }
 }
 
 fn job(spec: serde_json::Value, status: serde_json::Value) -> JobEvidence {
@@ -439,10 +373,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_can_be_a_file_or_a_log(text in "[\\PC\n\"{}:,=NaIinfty-]{0,80}") {
+    fn any_text_can_be_a_file(text in "[\\PC\n\"{}:,=NaIinfty-]{0,80}") {
         let _ = (parse_file("a.csv", &text), parse_file("a.jsonl", &text), names(&text));
-        let mut metrics = Metrics::default();
-        metrics.read_json_lines(&text);
-        metrics.read_log(&["a".to_owned(), "=".to_owned()], &text);
     }
 }

@@ -1,8 +1,6 @@
 //! The sweeps of a cluster: their tables, and retries of their failed combinations.
 
 mod error;
-mod logs;
-mod metrics;
 mod objects;
 mod retry;
 mod table;
@@ -11,9 +9,9 @@ use futures::future::BoxFuture;
 use longshore_client::Cluster;
 
 pub use error::SweepError;
-pub use table::{MetricSources, SweepTable};
+pub use table::SweepTable;
 
-use crate::{plan::Plan, run::Run};
+use crate::{metrics::MetricSources, plan::Plan, run::Run};
 
 /// Reads the combinations of a sweep with their states and metrics, those of retries merged.
 /// `run` is the sweep or a retry of it.

@@ -9,13 +9,14 @@ use longshore_client::{
 };
 use longshore_diagnosis::{
     evidence::{JobEvidence, RunPod as _},
-    names::{self, RunName},
+    names::{self, RunName, Task},
 };
 use longshore_model::facts::PodFacts;
 use serde::Deserialize;
 
 use super::SweepError;
 use crate::{
+    metrics::{self, MetricTask},
     pod::{self, PodConfig},
     run::Run,
     runs::RunRole,
@@ -33,10 +34,24 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Reads the text of a task's metrics file.
-    pub(super) fn read_metrics(&mut self, index: u32, text: &[u8]) {
-        let metrics = self.rows.metrics.entry(index).or_default();
-        metrics.read_json_lines(&String::from_utf8_lossy(text));
+    /// The names of the metrics to read from log lines.
+    pub(super) fn log_names(&self) -> Vec<String> {
+        metrics::log_names(&self.rows.job)
+    }
+
+    /// The tasks whose metrics are read.
+    pub(super) fn metric_tasks(&self) -> Vec<MetricTask> {
+        let tasks = self.rows.tasks.iter().map(|(index, task)| MetricTask {
+            task: Task {
+                role: self.rows.role.clone(),
+                index: *index,
+            },
+            pod: task.pod.clone(),
+            container: task.container.clone(),
+            has_started: task.has_started,
+            running: self.running.get(index).cloned(),
+        });
+        tasks.collect()
     }
 }
 

@@ -138,6 +138,8 @@ fn planned(
         queue,
         set_restarts: 0,
         receives_changes: false,
+        notifier: Vec::new(),
+        notes: Vec::new(),
     })
 }
 

@@ -6,24 +6,14 @@ use longshore_client::Cluster;
 use serde_json::{Value, json};
 
 use super::{
-    SweepError, logs, metrics,
+    SweepError,
     objects::{self, Found},
 };
 use crate::{
+    metrics::{self, MetricSources},
     run::Run,
-    run_outputs::LocalOutputs,
     sweep::{CombinationState, Row, SweepRun, combine},
 };
-
-/// From where to read metrics.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct MetricSources<'a> {
-    /// Read them from the logs of tasks, if the sweep names metrics.
-    pub logs: bool,
-    /// The outputs of the cluster, if it keeps any: they have the metrics files of tasks. Otherwise
-    /// these are read from the store of the run, if it has one.
-    pub outputs: Option<&'a LocalOutputs>,
-}
 
 /// The combinations of a sweep with their states and metrics.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +38,7 @@ impl SweepTable {
     pub(super) fn of(first: &Found, retries: &[Found]) -> Self {
         let others: Vec<SweepRun> = retries.iter().map(|found| found.rows.clone()).collect();
         let rows = combine(&first.rows, &others);
-        let mut names = first.rows.sweep.metrics.clone();
+        let mut names = first.log_names();
         let mut of_files: Vec<&str> = rows
             .iter()
             .flat_map(|row| row.metrics.iter().map(|(name, _)| name))
@@ -109,17 +99,16 @@ pub(super) async fn read(
     sources: MetricSources<'_>,
 ) -> Result<SweepTable, SweepError> {
     let (mut first, mut retries) = objects::find(cluster, run).await?;
-    let names = first.rows.sweep.metrics.clone();
+    let names = first.log_names();
     let mut unread = Vec::new();
     for found in std::iter::once(&mut first).chain(&mut retries) {
-        if sources.logs && !names.is_empty() {
-            unread.extend(logs::read(cluster, found, &names).await);
-        }
-        // The file is more precise than the log, so its values win.
-        unread.extend(match sources.outputs {
-            Some(outputs) => metrics::read(outputs, found).await,
-            None => metrics::read_stored(cluster, found).await,
-        });
+        let tasks = found.metric_tasks();
+        let (values, problems) = metrics::read(cluster, &found.run, &names, &tasks, sources).await;
+        found.rows.metrics = values
+            .into_iter()
+            .map(|(task, own)| (task.index, own))
+            .collect();
+        unread.extend(problems);
     }
     let mut table = SweepTable::of(&first, &retries);
     table.unread = unread;

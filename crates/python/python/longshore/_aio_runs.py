@@ -11,7 +11,7 @@ from . import _native
 from ._code import locate
 from ._notebook import progress
 from .errors import LaunchError
-from ._runs import Combination, LogLine, Outputs, Result, combinations_of, launch, outputs_of
+from ._runs import Combination, LogLine, Outputs, Result, combinations_of, launch, metrics_of, outputs_of
 from ._tracking import RunSummary, Usage, filters, summary_of, tag_changes, usage_of
 
 
@@ -101,6 +101,10 @@ class Run:
     ) -> Outputs:
         """The files that the tasks left: see :meth:`longshore.Run.outputs`."""
         return outputs_of(await self._native.outputs(to, task, force))
+
+    async def metrics(self, *, logs: bool = True) -> dict[str, dict[str, float]]:
+        """The last values of the metrics: see :meth:`longshore.Run.metrics`."""
+        return metrics_of(await self._native.metrics(logs))
 
     async def sweep(self, *, logs: bool = True) -> list[Combination]:
         """The combinations of a sweep: see :meth:`longshore.Run.sweep`."""

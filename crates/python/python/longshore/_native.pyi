@@ -789,6 +789,8 @@ class Run:
         self, to: str | os.PathLike[str] | None = None, task: str | None = None, force: bool = False
     ) -> list[dict[str, Any]]:
         """The outputs of the tasks, each a dict; with a folder, writes the files to it."""
+    def metrics(self, logs: bool = True) -> dict[str, Any]:
+        """The last values of the metrics of the tasks, as a dict."""
     def sweep(self, logs: bool = True) -> dict[str, Any]:
         """The combinations of the sweep with their states and metrics, as a dict."""
     def retry(self) -> Run:

@@ -236,6 +236,14 @@ class Run:
         """
         return outputs_of(self._native.outputs(to, task, force))
 
+    def metrics(self, *, logs: bool = True) -> dict[str, dict[str, float]]:
+        """The last value of each metric of each task that has metrics, also while the run is active:
+        ``run.metrics()["main/0"]["loss"]``. Tasks append them to the file ``LONGSHORE_METRICS``.
+
+        :param logs: Read the metrics that the option ``metrics`` of :func:`run` names from the logs.
+        """
+        return metrics_of(self._native.metrics(logs))
+
     def sweep(self, *, logs: bool = True) -> list[Combination]:
         """The combinations of a sweep, by index, also while it runs. Combinations that were run again are
         as in their last run.
@@ -269,6 +277,16 @@ class Run:
         return f"<p><b>{escape(self.name)}</b> {escape(why['state'])}</p>"
 
 
+def metrics_of(found: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """The metrics in the notation of the extension module."""
+    return {task["task"]: numbers_of(task["metrics"]) for task in found["tasks"]}
+
+
+def numbers_of(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Values of metrics. NaN and infinity are strings in JSON."""
+    return {name: float(value) for name, value in metrics.items()}
+
+
 def combinations_of(table: Mapping[str, Any]) -> list[Combination]:
     """The combinations in the notation of the extension module."""
     return [
@@ -277,8 +295,7 @@ def combinations_of(table: Mapping[str, Any]) -> list[Combination]:
             parameters=row["parameters"],
             state=row["state"],
             exit_code=row["exitCode"],
-            # NaN and infinity are strings in JSON.
-            metrics={name: float(value) for name, value in row["metrics"].items()},
+            metrics=numbers_of(row["metrics"]),
             started=time_of(row["started"]),
             finished=time_of(row["finished"]),
             run=row["run"],

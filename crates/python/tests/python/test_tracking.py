@@ -110,6 +110,23 @@ class Tracking(Launched):
         self.assertEqual(difference["unseen"], [])
         self.assertTrue(longshore.compare(one, one)["sameCode"])
 
+    def test_metrics(self) -> None:
+        script = "echo '{\"loss\": '$LOSS', \"bad\": NaN}' >> $LONGSHORE_METRICS; echo acc=0.5"
+        runs = []
+        for loss in ["1", "4"]:
+            run = longshore.run(
+                self.folder(), ["sh", "-c", script], cluster=self.cluster, env={"LOSS": loss}, metrics=["acc"]
+            )
+            run.wait(check=True)
+            runs.append(run)
+        values = runs[0].metrics()["main/0"]
+        self.assertEqual((values["loss"], values["acc"]), (1.0, 0.5))
+        self.assertNotEqual(values["bad"], values["bad"])
+        self.assertNotIn("acc", runs[0].metrics(logs=False)["main/0"])
+        difference = longshore.compare(*runs)
+        [loss] = [change for change in difference["metrics"] if change["name"] == "loss"]
+        self.assertEqual((loss["task"], [*loss["values"]], loss["difference"]), ("main/0", [1, 4], 3))
+
     def test_asyncio(self) -> None:
         async def use() -> None:
             async with aio.Cluster(kubeconfig=self.embedded.kubeconfig) as cluster:

@@ -129,6 +129,7 @@ async fn run(
             streams::logs(app, key, found, last.or(after.as_deref()))
         }
         Part::Why => queries::why(app, found).await,
+        Part::Metrics => queries::metrics(app, found).await,
         Part::Outputs => queries::outputs(app, found).await,
         Part::File { task, path } => file::download(app, found, &task, &path).await,
         Part::Objects => queries::objects(app, found).await,

@@ -4,10 +4,11 @@ use http::{Response, StatusCode};
 use jiff::Timestamp;
 use longshore_launcher::{
     RunSummary,
+    metrics::{self, MetricSources},
     outputs::{Manifest, OutputsError},
     run_outputs::{OutputsPlace, RunFiles, TaskChoice, places},
     runs::objects as run_objects,
-    sweeps::{self, MetricSources},
+    sweeps,
     usage::{self, Detail},
     why::why as explain,
 };
@@ -96,6 +97,19 @@ pub(super) async fn usage(app: &App, run: &RunSummary) -> Markup {
     match usage::of_run(&app.cluster, &run.run, Detail::Series).await {
         Ok(found) => pages::usage(&found),
         Err(error) => pages::problem(&error.to_string()),
+    }
+}
+
+/// The last values of the metrics of the tasks.
+pub(super) async fn metrics(app: &App, run: &RunSummary) -> Response<Body> {
+    let _permit = app.queries.acquire().await;
+    let sources = MetricSources {
+        logs: true,
+        outputs: app.outputs.as_ref(),
+    };
+    match metrics::of_run(&app.cluster, &run.run, sources).await {
+        Ok(found) => html(StatusCode::OK, pages::metrics(&found)),
+        Err(error) => problem(&error.to_string()),
     }
 }
 

@@ -4,6 +4,7 @@
 mod browse;
 mod frame;
 mod grid;
+mod metrics;
 mod objects;
 mod outputs;
 mod run;
@@ -21,6 +22,7 @@ use maud::{Markup, html};
 
 pub(crate) use browse::{EventView, MOST_OBJECTS, Selected, browse, browsed, unavailable};
 pub(crate) use frame::{Frame, opened, refused};
+pub(crate) use metrics::metrics;
 pub(crate) use objects::{object, objects};
 pub(crate) use outputs::{outputs, problem};
 pub(crate) use run::{gone, head, page as run_page, schedule_page, unknown};

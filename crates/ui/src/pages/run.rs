@@ -12,10 +12,11 @@ use super::{
 use crate::{route::run_path, text, view::RoleView};
 
 /// The tabs with their titles; the last only of sweeps.
-const TABS: [(&str, &str); 6] = [
+const TABS: [(&str, &str); 7] = [
     ("logs", "Logs"),
     ("timeline", "Timeline"),
     ("usage", "Usage"),
+    ("metrics", "Metrics"),
     ("outputs", "Outputs"),
     ("objects", "Objects"),
     ("sweep", "Combinations"),
@@ -51,6 +52,7 @@ pub(crate) fn page(
             section.panel #panel-usage role="tabpanel" aria-labelledby="tab-usage" hidden {
                 div #usage { p.muted { "Loading\u{2026}" } }
             }
+            section.panel #panel-metrics role="tabpanel" aria-labelledby="tab-metrics" hidden data-load="metrics" { p.muted { "Loading\u{2026}" } }
             section.panel #panel-outputs role="tabpanel" aria-labelledby="tab-outputs" hidden data-load="outputs" { p.muted { "Loading\u{2026}" } }
             section.panel #panel-objects role="tabpanel" aria-labelledby="tab-objects" hidden data-load="objects" { p.muted { "Loading\u{2026}" } }
             @if is_sweep {

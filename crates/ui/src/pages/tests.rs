@@ -3,8 +3,9 @@
 
 use longshore_launcher::{
     Run, RunName, RunState, RunSummary,
+    metrics::Metrics,
     runs::RunRole,
-    sweep::{CombinationState, Metrics, Row},
+    sweep::{CombinationState, Row},
     sweeps::SweepTable,
 };
 

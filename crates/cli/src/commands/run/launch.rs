@@ -127,6 +127,9 @@ impl Launch<'_> {
         interrupt.unless(checked).await??;
         let delivered = data::deliver(self.packed, cluster, interrupt).await?;
         let plan = deliver(self.packed, interrupt).await?;
+        for note in &plan.notes {
+            ui::warning(note);
+        }
         let run = submission::start(cluster, &plan, interrupt).await?;
         delivered.submitted();
         Ok(run)

@@ -2,10 +2,12 @@
 
 use std::{fs, io, process::Command};
 
+use longshore_diagnosis::names;
+
 use super::{pod, role};
 use crate::{
     bootstrap::{BootstrapError, exec::cannot_run, fetch_into},
-    sweep::{METRICS_FILE, Retry, Sweep},
+    sweep::{Retry, Sweep},
 };
 
 #[test]
@@ -58,7 +60,7 @@ fn a_task_of_a_sweep_gets_its_combination() {
         String::from_utf8(output.stdout).unwrap(),
         "--lr=0.2{lr}${lr} 0.2 l 1/2 17 1 0\n"
     );
-    assert!(pod.places.work().join(METRICS_FILE).exists());
+    assert!(pod.places.work().join(names::METRICS_FILE).exists());
     let error = pod.prepare("main", "2", &["true"]).unwrap_err().to_string();
     assert!(error.contains("no combination 2: it has 2"), "{error}");
     // Without a sweep, braces are text.
@@ -66,6 +68,19 @@ fn a_task_of_a_sweep_gets_its_combination() {
     pod.write();
     let prepared = pod.prepare("main", "0", &["echo", "{lr}"]).unwrap();
     assert_eq!(prepared.get_args().collect::<Vec<_>>(), ["{lr}"]);
+}
+
+#[test]
+fn a_task_without_code_has_a_metrics_file() {
+    let mut pod = pod(vec![role("main", &["localhost:8470"])]);
+    pod.config.bundle = None;
+    pod.write();
+    let mut command = pod
+        .prepare("main", "0", &["sh", "-c", "echo 1 > $LONGSHORE_METRICS"])
+        .unwrap();
+    assert_eq!(command.get_current_dir(), None);
+    assert!(command.status().unwrap().success());
+    assert!(pod.places.work().join(names::METRICS_FILE).exists());
 }
 
 #[test]

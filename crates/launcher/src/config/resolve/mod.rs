@@ -8,9 +8,9 @@ use super::{
     ConfigError, DEFAULT_PORT, Flags, Input, Located, PUBLISHED_LAUNCHER_IMAGE, RunOptions,
     RunSpec, Settings, Text, Workload, data, forward,
     layers::Layers,
-    notify, restarts, role, sweep,
+    metrics, notify, restarts, role, sweep,
     values::{check_image, duration_at, invalid_at},
-    workload,
+    webhook, workload,
 };
 use crate::{
     pod::IdleLimit,
@@ -100,11 +100,13 @@ fn resolve_options(
         labels,
         tags: tags(options)?,
         note: note(options)?,
+        metrics: metrics::resolve(options)?,
         notify: options
             .value(|run| &run.notify)
             .map(notify::words)
             .transpose()?
             .unwrap_or_default(),
+        webhook: webhook::resolve(options)?,
         annotations,
         restricted: options.any(|run| run.restricted),
         idle: idle(options)?,

@@ -18,8 +18,6 @@ use crate::{
 pub const DEFAULT_PARALLEL: u32 = 16;
 /// The seed of random samples, by default.
 const DEFAULT_SEED: u64 = 0;
-/// The maximum number of metrics to read from log lines.
-const MOST_METRICS: usize = 32;
 
 /// The combinations of a run, and how its tasks run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +43,7 @@ pub(super) fn resolve(
         refuse_without_sweep(&flags.run)?;
         return Ok(None);
     }
-    let mut found = match file {
+    let found = match file {
         Some(_) if has_entries => {
             return Err(problem(
                 "a file has all combinations: remove `sweep_file` or `sweep`",
@@ -59,7 +57,6 @@ pub(super) fn resolve(
         None => of_entries(options)?,
     };
     found.check().map_err(problem)?;
-    found.metrics = metrics(options)?;
     let parallel = options.value(|run| &run.parallel);
     if let Some(parallel) = parallel.filter(|parallel| ***parallel == 0) {
         return Err(invalid_at("parallel", parallel, "use 1 or more"));
@@ -97,10 +94,7 @@ fn refuse_without_sweep(flags: &RunOptions) -> Result<(), ConfigError> {
     if let Some(seed) = flags.sweep_seed {
         return Err(invalid_at("sweep_seed", &seed, rule));
     }
-    match flags.metrics.first() {
-        Some(name) => Err(invalid_at("metrics", name, rule)),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Rejects options of random samples.
@@ -246,21 +240,6 @@ fn text(value: &Scalar) -> String {
         Scalar::Number(number) => format!("{number:?}"),
         other => other.to_string(),
     }
-}
-
-fn metrics<const N: usize>(options: Layers<'_, RunOptions, N>) -> Result<Vec<String>, ConfigError> {
-    let mut names: Vec<String> = Vec::new();
-    for name in options.entries(|run| &run.metrics) {
-        sweep::check_metric(name).map_err(|rule| invalid_at("metrics", name, rule))?;
-        if names.len() == MOST_METRICS {
-            let rule = format!("use at most {MOST_METRICS} metrics");
-            return Err(invalid_at("metrics", name, rule));
-        }
-        if !names.contains(name) {
-            names.push(name.to_string());
-        }
-    }
-    Ok(names)
 }
 
 /// Checks that the run's only task can run each combination, and makes a task of each.

@@ -46,7 +46,6 @@ fn parameters_are_in_the_order_of_the_file_and_flags_override_them() {
     assert_eq!((spec.tasks(), spec.roles[0].count), (6, 6));
     let sweep = spec.sweep.unwrap();
     assert_eq!((sweep.parallel, sweep.max_failed), (3, Some(6)));
-    assert_eq!(sweep.sweep.metrics, ["loss"]);
     let spec = resolved(&settings, &flags(&["z=7", "n=x"], &[])).unwrap();
     assert_eq!(shown(&spec), "z,a,f,n: 7,1,true,x 7,2,true,x");
     // A sweep of more tasks than ports above the first.

@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Number, Value};
 
-use super::{check_name, is_name_byte};
+use crate::value_name::{check_name, is_name_byte};
 
-/// The variable with the path of a task's metrics file.
-pub const METRICS_VARIABLE: &str = "LONGSHORE_METRICS";
-/// The metrics file in the folder of the task's code: one JSON object per line.
-pub const METRICS_FILE: &str = "longshore-metrics.jsonl";
 /// The number of bytes to read from the end of a metrics file or log.
 pub const LARGEST_METRICS: u64 = 1 << 20;
 
+/// The maximum number of metrics to read from log lines.
+pub const MOST_NAMES: usize = 32;
 /// The maximum number of metrics of a task.
 const MOST_METRICS: usize = 100;
 /// The maximum length of the name of a metric in bytes.
@@ -42,6 +40,12 @@ impl Metrics {
         self.0.get(name).copied()
     }
 
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The names and values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
         self.0.iter().map(|(name, value)| (name.as_str(), *value))
@@ -51,13 +55,8 @@ impl Metrics {
     /// `-Infinity`.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let fields = self.0.iter().map(|(name, value)| {
-            let value = match Number::from_f64(*value) {
-                Some(_) => shown(*value).parse().map_or(Value::Null, Value::Number),
-                None => shown(*value).into(),
-            };
-            (name.clone(), value)
-        });
+        let fields = self.0.iter();
+        let fields = fields.map(|(name, value)| (name.clone(), json_number(*value)));
         Value::Object(fields.collect())
     }
 
@@ -108,9 +107,19 @@ impl Metrics {
     }
 }
 
+/// A number as JSON. Numbers that JSON does not have are strings: `NaN`, `Infinity` and
+/// `-Infinity`.
+#[must_use]
+pub fn json_number(value: f64) -> Value {
+    match Number::from_f64(value) {
+        Some(_) => shown(value).parse().map_or(Value::Null, Value::Number),
+        None => shown(value).into(),
+    }
+}
+
 /// A number in few characters.
 #[must_use]
-pub(super) fn shown(value: f64) -> String {
+pub fn shown(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
     }
@@ -190,4 +199,86 @@ fn number_after(text: &str) -> Option<f64> {
     // The end of a sentence.
     let number = number.strip_suffix('.').unwrap_or(number);
     number.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn metrics_of(file: &str) -> String {
+        let mut metrics = Metrics::default();
+        metrics.read_json_lines(file);
+        metrics.to_json().to_string()
+    }
+
+    #[test]
+    fn the_last_value_of_each_metric_counts() {
+        let file = "{\"loss\": 2, \"step\": 1}\n{\"loss\": 0.5, \"ok\": true, \"name\": \"x\"}\n{\"loss\": 9";
+        assert_eq!(metrics_of(file), r#"{"loss":0.5,"step":1}"#);
+        // As Python's json module writes them.
+        let diverged = r#"{"NaN \" Infinity": 1, "loss": NaN, "max": Infinity, "min": -Infinity}"#;
+        assert_eq!(
+            metrics_of(diverged),
+            r#"{"NaN \" Infinity":1,"loss":"NaN","max":"Infinity","min":"-Infinity"}"#
+        );
+    }
+
+    #[test]
+    fn hostile_metrics_files_are_limited() {
+        assert_eq!(
+            metrics_of("[1]\nnull\n{\"a\": {\"b\": 1}}\n\u{0}\n{{{\n\"x\""),
+            "{}"
+        );
+        let long = format!(
+            "{{\"{}\": 1}}\n{{\"a\": 1, \"b\": \"{}\"}}",
+            "x".repeat(101),
+            "y".repeat(70_000)
+        );
+        assert_eq!(metrics_of(&long), "{}");
+        let many: String = (0..500).map(|n| format!("{{\"m{n}\": {n}}}\n")).collect();
+        let mut metrics = Metrics::default();
+        metrics.read_json_lines(&many);
+        assert_eq!(metrics.iter().count(), 100);
+        assert_eq!(
+            metrics_of("{\"=1+1\": 1, \"a\\u001b\": 1, \"\": 1, \"val/loss ä\": 1}"),
+            "{\"val/loss ä\":1}"
+        );
+        let deep = format!("{{\"a\": {}", "[".repeat(60_000));
+        assert_eq!(metrics_of(&deep), "{}");
+    }
+
+    #[test]
+    fn metrics_are_read_from_log_lines() {
+        let names = ["loss".to_owned(), "acc".to_owned()];
+        let read = |text: &str| {
+            let mut metrics = Metrics::default();
+            metrics.read_log(&names, text);
+            metrics.to_json().to_string()
+        };
+        for (text, expected) in [
+            (
+                "epoch 1 loss=0.5 val_loss=0.7, acc: 93%",
+                r#"{"acc":93,"loss":0.5}"#,
+            ),
+            ("{'loss': 1e-3, \"acc\":0.5}", r#"{"acc":0.5,"loss":0.001}"#),
+            ("loss=3 loss=2 loss=x", r#"{"loss":2}"#),
+            ("loss = nan.", r#"{"loss":"NaN"}"#),
+            ("loss=1\rloss=-2", r#"{"loss":-2}"#),
+            ("losses=1 loss 2 my.loss=3 lossy: 4", "{}"),
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_can_be_a_file_or_a_log(text in "[\\PC\n\"{}:,=NaIinfty-]{0,80}") {
+            let mut metrics = Metrics::default();
+            metrics.read_json_lines(&text);
+            metrics.read_log(&["a".to_owned(), "=".to_owned()], &text);
+        }
+    }
 }

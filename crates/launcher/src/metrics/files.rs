@@ -1,14 +1,17 @@
 //! The metrics files of tasks: of ended ones from the kept outputs, of running ones from the
 //! folders of their pods. On other clusters, both from the store to which tasks upload them.
 
+use std::collections::BTreeMap;
+
 use futures::{StreamExt as _, stream};
 use longshore_client::Cluster;
+use longshore_diagnosis::{names, names::Task};
 
-use super::objects::Found;
+use super::{LARGEST_METRICS, MetricTask, Metrics, read_text};
 use crate::{
     outputs::{OutputsError, tail_of_running},
+    run::Run,
     run_outputs::{LocalOutputs, OutputsPlace, RunOutputsError, StoredOutputs, StoredTask, places},
-    sweep::{LARGEST_METRICS, METRICS_FILE},
 };
 
 /// The number of files to read at the same time.
@@ -16,16 +19,24 @@ const PARALLEL: usize = 16;
 
 /// Reads the metrics files of all tasks from the store of the run, if it has one. Returns what could
 /// not be read.
-pub(super) async fn read_stored(cluster: &Cluster, found: &mut Found) -> Vec<String> {
-    match stored(cluster, found).await {
+pub(super) async fn read_stored(
+    cluster: &Cluster,
+    run: &Run,
+    found: &mut BTreeMap<Task, Metrics>,
+) -> Vec<String> {
+    match stored(cluster, run, found).await {
         Ok(problems) => problems,
         Err(error) => vec![format!("the metrics files: {error}")],
     }
 }
 
-async fn stored(cluster: &Cluster, found: &mut Found) -> Result<Vec<String>, RunOutputsError> {
+async fn stored(
+    cluster: &Cluster,
+    run: &Run,
+    found: &mut BTreeMap<Task, Metrics>,
+) -> Result<Vec<String>, RunOutputsError> {
     let mut problems = Vec::new();
-    for place in places(cluster, &found.run).await? {
+    for place in places(cluster, run).await? {
         let store = match place {
             OutputsPlace::Store(store) => store,
             OutputsPlace::Claim(claim) => {
@@ -34,27 +45,35 @@ async fn stored(cluster: &Cluster, found: &mut Found) -> Result<Vec<String>, Run
                 continue;
             }
         };
-        let outputs = StoredOutputs::new(&store, &found.run, &[])?;
-        let roles = found.run.roles.iter();
+        let outputs = StoredOutputs::new(&store, run, &[])?;
+        let roles = run.roles.iter();
         let tasks = roles.flat_map(|role| (0..role.count).map(|index| (role.name.clone(), index)));
         let (tasks, damaged) = outputs.of_tasks(tasks.collect()).await?;
         problems.extend(damaged.iter().map(ToString::to_string));
         let read = |task: StoredTask| {
             let outputs = &outputs;
             async move {
-                let text = outputs.tail(&task, METRICS_FILE, LARGEST_METRICS).await;
+                let text = outputs
+                    .tail(&task, names::METRICS_FILE, LARGEST_METRICS)
+                    .await;
                 (task, text)
             }
         };
         let texts = stream::iter(tasks).map(read).buffered(PARALLEL);
         for (task, text) in texts.collect::<Vec<_>>().await {
+            let manifest = task.manifest();
             match text {
-                Ok(Some(text)) => found.read_metrics(task.manifest().index, &text),
+                Ok(Some(text)) => {
+                    let task = Task {
+                        role: manifest.role.clone(),
+                        index: manifest.index,
+                    };
+                    read_text(found, task, &text);
+                }
                 Ok(None) => {}
-                Err(error) => problems.push(format!(
-                    "the metrics file of {}: {error}",
-                    task.manifest().task()
-                )),
+                Err(error) => {
+                    problems.push(format!("the metrics file of {}: {error}", manifest.task()))
+                }
             }
         }
     }
@@ -62,32 +81,46 @@ async fn stored(cluster: &Cluster, found: &mut Found) -> Result<Vec<String>, Run
 }
 
 /// Reads the metrics files of all tasks. Returns what could not be read.
-pub(super) async fn read(local: &LocalOutputs, found: &mut Found) -> Vec<String> {
-    let (namespace, run) = (found.run.namespace.clone(), found.run.name.to_string());
-    let (local, running) = (local.clone(), found.running.clone());
+pub(super) async fn read(
+    local: &LocalOutputs,
+    run: &Run,
+    tasks: &[MetricTask],
+    found: &mut BTreeMap<Task, Metrics>,
+) -> Vec<String> {
+    let (namespace, run) = (run.namespace.clone(), run.name.to_string());
+    let local = local.clone();
+    let running = tasks.iter().filter_map(|task| {
+        let uid = task.running.clone()?;
+        Some((task.task.clone(), uid))
+    });
+    let running: Vec<(Task, String)> = running.collect();
     let reading = tokio::task::spawn_blocking(move || {
-        let mut texts: Vec<(u32, Vec<u8>)> = Vec::new();
+        let mut texts: Vec<(Task, Vec<u8>)> = Vec::new();
         let mut problems = Vec::new();
         let (manifests, damaged) = local.outputs.of_tasks(&namespace, &run)?;
         problems.extend(damaged.iter().map(ToString::to_string));
         for manifest in manifests {
+            let task = Task {
+                role: manifest.role.clone(),
+                index: manifest.index,
+            };
             let mut files = manifest.files.iter();
-            let file = files.find(|file| file.path == METRICS_FILE);
+            let file = files.find(|file| file.path == names::METRICS_FILE);
             match file.map(|file| local.outputs.tail(file, LARGEST_METRICS)) {
-                Some(Ok(text)) => texts.push((manifest.index, text)),
+                Some(Ok(text)) => texts.push((task, text)),
                 Some(Err(error)) => {
                     problems.push(format!("the metrics file of {}: {error}", manifest.task()))
                 }
                 None => {}
             }
         }
-        for (index, uid) in running {
+        for (task, uid) in running {
             // The task may just end, with its folder.
             let text = local
                 .volume(&uid)
-                .map(|volume| tail_of_running(&volume, METRICS_FILE, LARGEST_METRICS));
+                .map(|volume| tail_of_running(&volume, names::METRICS_FILE, LARGEST_METRICS));
             if let Some(Ok(Some(text))) = text {
-                texts.push((index, text));
+                texts.push((task, text));
             }
         }
         Ok::<_, OutputsError>((texts, problems))
@@ -97,8 +130,8 @@ pub(super) async fn read(local: &LocalOutputs, found: &mut Found) -> Vec<String>
         Ok(Err(error)) => return vec![format!("the metrics files: {error}")],
         Err(error) => return vec![format!("the metrics files: {error}")],
     };
-    for (index, text) in texts {
-        found.read_metrics(index, &text);
+    for (task, text) in texts {
+        read_text(found, task, &text);
     }
     problems
 }

@@ -1,10 +1,12 @@
 //! Metrics in the logs of tasks.
 
+use std::collections::BTreeMap;
+
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use longshore_client::{Cluster, Error, LogOptions};
+use longshore_diagnosis::names::Task;
 
-use super::objects::Found;
-use crate::sweep::LARGEST_METRICS;
+use super::{LARGEST_METRICS, MetricTask, Metrics};
 
 /// The number of lines to read from the end of a log.
 const LINES: u64 = 1_000;
@@ -12,26 +14,30 @@ const LINES: u64 = 1_000;
 const READERS: usize = 16;
 
 /// Reads the metrics from the end of each task's log. Returns what could not be read.
-pub(super) async fn read(cluster: &Cluster, found: &mut Found, names: &[String]) -> Vec<String> {
-    let namespace = &found.run.namespace;
-    let tasks = found.rows.tasks.iter().filter(|(_, task)| task.has_started);
-    let tasks = tasks.map(|(index, task)| (*index, task.pod.clone(), task.container.clone()));
-    let tasks: Vec<(u32, String, String)> = tasks.collect();
-    let reading = stream::iter(tasks).map(|(index, pod, container)| async move {
-        let text = tail(cluster, namespace, &pod, container).await;
-        (index, pod, text)
+pub(super) async fn read(
+    cluster: &Cluster,
+    namespace: &str,
+    tasks: &[MetricTask],
+    names: &[String],
+    found: &mut BTreeMap<Task, Metrics>,
+) -> Vec<String> {
+    let started = tasks.iter().filter(|task| task.has_started).cloned();
+    let started: Vec<MetricTask> = started.collect();
+    let reading = stream::iter(started).map(|task| async move {
+        let text = tail(cluster, namespace, &task.pod, task.container.clone()).await;
+        (task, text)
     });
     let mut reading = std::pin::pin!(reading.buffer_unordered(READERS));
     let mut problems = Vec::new();
-    while let Some((index, pod, text)) = reading.next().await {
+    while let Some((task, text)) = reading.next().await {
         match text {
             Ok(text) => {
-                let metrics = found.rows.metrics.entry(index).or_default();
+                let metrics = found.entry(task.task.clone()).or_default();
                 metrics.read_log(names, &String::from_utf8_lossy(&text));
             }
             // The pod was deleted, with its log.
             Err(error) if error.is_not_found() => {}
-            Err(error) => problems.push(format!("the log of the pod {pod}: {error}")),
+            Err(error) => problems.push(format!("the log of the pod {}: {error}", task.pod)),
         }
     }
     problems
