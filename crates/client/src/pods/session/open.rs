@@ -59,8 +59,12 @@ impl Session {
         self.ends_input
     }
 
-    /// As [`Session::wait`], for callers that read the outputs.
-    pub(crate) async fn wait_for_end(&mut self) -> Result<i32> {
+    /// As [`Session::wait`], for callers that read the outputs or change the size of the terminal
+    /// meanwhile. Can be called again if the future was dropped before its end.
+    ///
+    /// # Errors
+    /// As [`Session::wait`].
+    pub async fn wait_for_end(&mut self) -> Result<i32> {
         let ended = (&mut self.ended).await;
         let status = ended.unwrap_or(Err(Error::Closed))?;
         code(self.request.clone(), status)
