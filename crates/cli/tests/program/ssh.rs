@@ -145,7 +145,6 @@ chmod 600 new/two
 symlink two new/link
 ls -l new
 get new/link from-link
--rename new/two new/link
 rm new/link
 -rmdir new
 rm new/two
@@ -178,7 +177,7 @@ fn ports_of_the_task_are_forwarded_and_no_others() {
         format!("{other}:192.0.2.1:80"),
     ];
     let arguments = ["ssh", "last", "-N", "-L", &forwards[0], "-L", &forwards[1]];
-    let remote = format!("RemoteForward={}:localhost:1", free_port());
+    let remote = format!("RemoteForward={} localhost:1", free_port());
     let arguments = [&arguments[..], &["-o", &remote]].concat();
     let mut forwarding = Running::start(machine.command(&arguments));
     forwarding.wait_for_error("ssh -R and RemoteForward are not supported");
@@ -265,7 +264,7 @@ fn a_task_that_ends_and_names_that_do_not_exist_are_reported() {
         let answer = script(&machine, &format!("on {host} true")).expect(255);
         assert!(answer.err.contains(expected), "{host}: {}", answer.err);
     }
-    let mut idle = Running::start(machine.command(&["ssh", "last", "-N"]));
+    let idle = Running::start(machine.command(&["ssh", "last", "-N"]));
     let mut busy = Running::start(machine.command(&["ssh", "last", "--", "echo up; sleep 600"]));
     busy.wait_for_output("up");
     script(&machine, "on last.longshore 'touch stop'").expect(0);
@@ -294,7 +293,7 @@ fn a_terminal_has_its_size_and_its_processes_end_with_the_client() {
     terminal.wait_for("now 20 90");
     // Ctrl-C ends the command, and the shell continues.
     terminal.write("echo started; sleep 600\n");
-    terminal.wait_for("\nstarted");
+    terminal.wait_for("\rstarted");
     std::thread::sleep(Duration::from_millis(300));
     terminal.write("\u{3}");
     terminal.write("exit 9\n");

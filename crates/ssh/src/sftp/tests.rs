@@ -6,7 +6,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use proptest::prelude::*;
 
-use super::*;
+use super::{reply::Status, *};
 use crate::wire::{Fields, Put as _};
 
 /// A client of a server in this process.
