@@ -133,6 +133,7 @@ fn the_commands_of_the_page_on_development_succeed() {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "says that the test was left out")]
 fn the_commands_of_the_page_on_ssh_succeed() {
     if std::process::Command::new("ssh")
         .arg("-V")

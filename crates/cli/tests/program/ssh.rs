@@ -16,6 +16,7 @@ use crate::{
 
 /// A machine with a running task and `ssh.conf`, the configuration of its user's SSH client.
 /// `None`, with a message, if there is no SSH client.
+#[expect(clippy::print_stderr, reason = "says that the test was left out")]
 fn with_task(arguments: &[&str]) -> Option<Machine> {
     if Command::new("ssh").arg("-V").output().is_err() {
         eprintln!("skipped: OpenSSH's client is not installed (Debian: openssh-client)");

@@ -15,7 +15,7 @@ use crate::{Host, Stream};
 /// Buffer size in bytes.
 const PIECE: usize = 32 * 1024;
 /// How long a connection stays without bytes from the server after the client has ended its half.
-/// The server may not be told of this end.
+/// The server may not see this end.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Connects, and copies bytes until both sides have ended, or the client closes the channel.

@@ -75,7 +75,7 @@ struct Channel {
     most: usize,
     /// How many bytes the client may send.
     accepted: u32,
-    /// How many bytes were passed on since the client was last told.
+    /// How many bytes were passed on since the last adjustment of the window.
     consumed: u32,
     input: Option<mpsc::UnboundedSender<Bytes>>,
     orders: Option<mpsc::Sender<Order>>,
@@ -408,7 +408,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Tells the client that no more bytes follow.
+    /// Reports to the client that no more bytes follow.
     fn end(&mut self, replies: &mut Replies) {
         if !std::mem::replace(&mut self.has_ended, true) && !self.has_closed {
             replies.push(to(message::EOF, self.peer));

@@ -75,7 +75,7 @@ pub enum Error {
     Cryptography,
     /// The client has the wrong keys.
     #[error(
-        "the SSH client has not the key of Longshore: its IdentityFile must be the one of `longshore ssh --config`"
+        "the SSH client does not have the key of Longshore: its IdentityFile must be the one of `longshore ssh --config`"
     )]
     Unauthorized,
     /// The client has disconnected.
@@ -182,7 +182,7 @@ impl<'a> Transport<'a> {
         Ok(())
     }
 
-    /// Tells the client why the connection ends.
+    /// Reports to the client why the connection ends.
     pub(crate) fn disconnect(&mut self, code: u32, text: &str) {
         let mut message = vec![message::DISCONNECT];
         message.put_number(code);
