@@ -31,16 +31,3 @@ pub use request::{HELLO, MAX_REQUEST_BYTES, Program, Request, Terminal, hello, p
 pub use serve::{Served, serve};
 pub use transport::Error;
 pub use wire::Malformed;
-
-/// Feeds untrusted bytes of a client to a server, up to the authentication. For fuzz tests.
-#[doc(hidden)]
-pub fn fuzz(keys: &Keys, bytes: &[u8]) {
-    let mut transport = transport::Transport::new(keys.host());
-    let mut auth = auth::Auth::new(keys.client());
-    transport.feed(bytes);
-    while let Ok(Some(payload)) = transport.next() {
-        if auth.answer(&mut transport, &payload).is_err() {
-            return;
-        }
-    }
-}

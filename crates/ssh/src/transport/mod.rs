@@ -149,6 +149,7 @@ impl<'a> Transport<'a> {
         (&mut self.input, &mut self.output)
     }
 
+    #[cfg(test)]
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.input.extend_from_slice(bytes);
     }
@@ -341,4 +342,56 @@ impl<'a> Transport<'a> {
 /// The server's version.
 fn version() -> &'static [u8] {
     concat!("SSH-2.0-Longshore_", env!("CARGO_PKG_VERSION")).as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Receives payloads as unencrypted packets.
+    fn receive(payloads: &[Vec<u8>]) -> Result<Option<Vec<u8>>, Error> {
+        let host = Ed25519KeyPair::from_seed_unchecked(&[1; 32]).unwrap();
+        let mut transport = Transport::new(&host);
+        transport.feed(b"SSH-2.0-client\r\n");
+        let mut packets = BytesMut::new();
+        for payload in payloads {
+            Sealing::Clear.seal(0, payload, &mut packets).unwrap();
+        }
+        transport.feed(&packets);
+        transport.next()
+    }
+
+    #[test]
+    fn nothing_passes_before_the_exchange_of_keys() {
+        for kind in [5, 50, 80, 90, 98, message::NEWKEYS, message::ECDH_INIT] {
+            let error = receive(&[vec![kind, 0, 0, 0, 0]]).unwrap_err();
+            assert!(matches!(error, Error::Unexpected(_)), "{kind}: {error}");
+        }
+    }
+
+    #[test]
+    fn other_protocols_are_refused() {
+        let host = Ed25519KeyPair::from_seed_unchecked(&[1; 32]).unwrap();
+        for text in ["GET / HTTP/1.0\r\n", "SSH-1.5-x\n", &"x".repeat(300)] {
+            let mut transport = Transport::new(&host);
+            transport.feed(text.as_bytes());
+            assert!(matches!(transport.next(), Err(Error::Version)), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_messages_are_handled_without_a_panic(
+            kind in 1..32u8,
+            mut payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..80), 1..4),
+        ) {
+            payloads.insert(0, kex::proposal().unwrap());
+            payloads[1].insert(0, kind);
+            let _ = receive(&payloads);
+            let _ = receive(&payloads[1..]);
+        }
+    }
 }
