@@ -144,6 +144,18 @@ impl Layout {
         self.dir.join("data")
     }
 
+    /// The keys of SSH connections to tasks.
+    #[must_use]
+    pub fn ssh(&self) -> PathBuf {
+        self.dir.join("ssh")
+    }
+
+    /// The configuration files of SSH clients, which that of the user includes.
+    #[must_use]
+    pub fn ssh_config(&self) -> PathBuf {
+        self.dir.join("ssh-config")
+    }
+
     /// The folders of pods and their volumes.
     #[must_use]
     pub fn pods(&self, ephemeral: bool) -> PathBuf {

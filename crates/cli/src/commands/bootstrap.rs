@@ -69,6 +69,15 @@ enum Step {
     },
     /// Replace this process by a shell with the environment of the task
     Shell,
+    /// Execute the session of an SSH client, which standard input describes
+    Ssh,
+    /// Send a signal to the session of an SSH client
+    Signal {
+        /// Process id of the session
+        process: i32,
+        /// Name of the signal without SIG
+        name: String,
+    },
 }
 
 /// Executes the step. It starts without a runtime because every container of a run calls it.
@@ -110,6 +119,8 @@ pub(crate) fn bootstrap(args: BootstrapArgs) -> ExitCode {
         }
         Step::Receive => bootstrap::dev::receive().map(|()| 0),
         Step::Shell => Err(bootstrap::shell()),
+        Step::Ssh => bootstrap::ssh().map(|()| 0),
+        Step::Signal { process, name } => bootstrap::signal(process, &name).map(|()| 0),
     };
     match result {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),

@@ -31,6 +31,8 @@ mod rm;
 pub(crate) mod run;
 mod runs;
 mod shell;
+mod ssh;
+mod ssh_proxy;
 mod status;
 mod sweep;
 mod tag;
@@ -71,6 +73,7 @@ pub(crate) enum Command {
   longshore dev --run digits-x7k2p --restart-now")]
     Dev(Box<dev::DevArgs>),
     Shell(shell::ShellArgs),
+    Ssh(Box<ssh::SshArgs>),
     Forward(forward::ForwardArgs),
     Runs(runs::RunsArgs),
     Logs(logs::LogsArgs),
@@ -108,6 +111,8 @@ pub(crate) enum Command {
     Record(record::RecordArgs),
     Replay(replay::ReplayArgs),
     Completions(completions::CompletionsArgs),
+    #[command(name = "ssh-proxy", hide = true)]
+    SshProxy(ssh_proxy::SshProxyArgs),
     #[command(hide = true)]
     Bootstrap(bootstrap::BootstrapArgs),
 }
@@ -144,6 +149,8 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Run(args) => run::run(*args).await,
         Command::Dev(args) => dev::dev(*args).await,
         Command::Shell(args) => shell::shell(args).await,
+        Command::Ssh(args) => ssh::ssh(*args).await,
+        Command::SshProxy(args) => ssh_proxy::ssh_proxy(args).await,
         Command::Forward(args) => forward::forward(args).await,
         Command::Runs(args) => runs::runs(args).await,
         Command::Logs(args) => logs::logs(args).await,

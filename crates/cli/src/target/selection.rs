@@ -9,10 +9,12 @@ use longshore::{
     launcher::config::{ClusterChoice, ClusterSettings},
 };
 
+use longshore_embedded::Layout;
+
 use super::{Chosen, Target, warnings};
 use crate::{
     config, embedded, env,
-    error::{Error, Result},
+    error::{Error, Kind, Result},
     hints,
 };
 
@@ -170,6 +172,43 @@ impl ClusterArgs {
         let name = format!("{which}, {}", cluster.url());
         let cluster = warnings::show(cluster);
         Ok(Chosen::Other { cluster, name })
+    }
+
+    /// The options with which a command in another folder and another environment selects the same
+    /// cluster.
+    pub(crate) fn words(&self, configured: &ClusterSettings) -> Result<Vec<String>> {
+        let absolute = |path: &PathBuf| {
+            let path = std::path::absolute(path);
+            let path = path.map_err(|error| Error::from_source(Kind::Usage, &error))?;
+            Ok::<String, Error>(path.display().to_string())
+        };
+        let mut words = Vec::new();
+        match self.choose(configured, Cluster::is_in_pod()) {
+            ClusterChoice::Embedded => words.push("--embedded".to_owned()),
+            ClusterChoice::InPod => {}
+            ClusterChoice::Kubeconfig { file, context } => {
+                if let Some(file) = &file {
+                    words.extend(["--kubeconfig".to_owned(), absolute(file)?]);
+                }
+                if let Some(context) = context {
+                    words.extend(["--context".to_owned(), context]);
+                }
+            }
+        }
+        // Also the folder of the keys.
+        if let Some(dir) = self
+            .data_dir
+            .as_ref()
+            .filter(|dir| !dir.as_os_str().is_empty())
+        {
+            words.extend(["--data-dir".to_owned(), absolute(dir)?]);
+        }
+        Ok(words)
+    }
+
+    /// The data folder.
+    pub(crate) fn layout(&self) -> Result<Layout> {
+        embedded::layout(self.data_dir.as_ref())
     }
 
     /// Connects to the cluster. Starts an on-demand embedded cluster if none is running.

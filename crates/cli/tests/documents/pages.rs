@@ -105,6 +105,20 @@ fn the_commands_of_the_page_on_development_succeed() {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "says that the test was left out")]
+fn the_commands_of_the_page_on_ssh_succeed() {
+    if std::process::Command::new("ssh")
+        .arg("-V")
+        .output()
+        .is_err()
+    {
+        eprintln!("skipped: OpenSSH's client is not installed (Debian: openssh-client)");
+        return;
+    }
+    play("ssh.md", &[]);
+}
+
+#[test]
 fn the_commands_of_the_page_on_recordings_succeed() {
     play("recording.md", &[]);
 }

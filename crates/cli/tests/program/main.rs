@@ -42,6 +42,7 @@ mod rust_launcher;
 mod s3;
 mod schedules;
 mod shell;
+mod ssh;
 mod stored_outputs;
 mod stores;
 mod sweeps;

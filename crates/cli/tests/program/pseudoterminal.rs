@@ -15,6 +15,7 @@ use std::{
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{Winsize, tcsetwinsize},
 };
 
 use crate::machine::eventually;
@@ -118,6 +119,17 @@ impl Terminal {
     pub(crate) fn write(&mut self, text: &str) {
         let window = self.window.as_mut().unwrap();
         window.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Changes the size of the window.
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
+        let size = Winsize {
+            ws_row: rows,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(self.window.as_ref().unwrap(), size).unwrap();
     }
 
     /// The process ID of the program.

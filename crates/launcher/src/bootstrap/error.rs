@@ -34,6 +34,12 @@ pub enum BootstrapError {
         /// The cause.
         source: io::Error,
     },
+    /// The session of an SSH client cannot be executed.
+    #[error("cannot execute the session of an SSH client: {source}")]
+    Ssh {
+        /// The cause.
+        source: io::Error,
+    },
     /// The bundle was removed before the task read it.
     #[error(
         "the bundle {} no longer exists; submit the run again to upload its code again",

@@ -86,7 +86,8 @@ pub(super) fn prepare_with(
     variables.push(attempt::variable(replaced.saturating_add(1)));
     variables.extend(checkpoints(&config, index)?);
     removed.retain(|name| !variables.iter().any(|(set, _)| set == name));
-    if !kept.is_empty() {
+    // The task has said so in its log.
+    if !kept.is_empty() && peers == Peers::Wait {
         tell(&format!(
             "{} is set by the user and is not changed",
             kept.join(", ")

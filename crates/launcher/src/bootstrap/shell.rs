@@ -1,6 +1,11 @@
 //! An interactive shell in a task.
 
-use std::{ffi::OsString, os::unix::process::CommandExt as _, path::Path};
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use super::{
     BootstrapError, Places,
@@ -17,40 +22,51 @@ const SHELLS: [&str; 2] = ["bash", "sh"];
 /// # Errors
 /// See [`BootstrapError`].
 pub fn shell() -> BootstrapError {
-    let path = |prepared: &std::process::Command| {
-        let own = prepared.get_envs().find(|(name, _)| *name == "PATH");
-        match own {
-            Some((_, path)) => path.map(ToOwned::to_owned),
-            None => std::env::var_os("PATH"),
-        }
-    };
     let places = Places::default();
-    let mut prepared = match prepared(&places, SHELLS[1]) {
+    let (name, _, mut prepared) = match prepared_shell(&places) {
         Ok(prepared) => prepared,
         Err(error) => return error,
     };
-    if is_found(SHELLS[0], path(&prepared).as_deref()) {
-        prepared = match self::prepared(&places, SHELLS[0]) {
-            Ok(prepared) => prepared,
-            Err(error) => return error,
-        };
-    }
     terminal::wait_for_size();
-    let name = prepared.get_program().to_string_lossy().into_owned();
     cannot_run(name, prepared.exec(), &places.work())
 }
 
-fn prepared(places: &Places, shell: &str) -> Result<std::process::Command, BootstrapError> {
+/// A shell with the environment of the task's command, in its folder: its name, its path if it was
+/// found, and its command.
+pub(super) fn prepared_shell(
+    places: &Places,
+) -> Result<(String, Option<PathBuf>, Command), BootstrapError> {
+    let [preferred, other] = SHELLS;
+    let command = prepared(places, other)?;
+    let path = path_variable(&command);
+    Ok(match find(preferred, path.as_deref()) {
+        Some(found) => {
+            let command = prepared(places, preferred)?;
+            (preferred.to_owned(), Some(found), command)
+        }
+        None => (other.to_owned(), find(other, path.as_deref()), command),
+    })
+}
+
+fn prepared(places: &Places, shell: &str) -> Result<Command, BootstrapError> {
     let variable = |name: &str| std::env::var(name).ok();
     let prepared = prepare_with(places, &[OsString::from(shell)], variable, Peers::Ignore)?;
     Ok(prepared.command)
 }
 
-/// Whether a program is in a folder of the path.
-fn is_found(program: &str, path: Option<&std::ffi::OsStr>) -> bool {
+/// The variable PATH of a command.
+fn path_variable(command: &Command) -> Option<OsString> {
+    match command.get_envs().find(|(name, _)| *name == "PATH") {
+        Some((_, path)) => path.map(ToOwned::to_owned),
+        None => std::env::var_os("PATH"),
+    }
+}
+
+/// The program in the folders of the path.
+fn find(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     let folders = path.map(std::env::split_paths).into_iter().flatten();
     let mut paths = folders.map(|folder| folder.join(program));
-    paths.any(|path: std::path::PathBuf| is_executable(&path))
+    paths.find(|path| is_executable(path))
 }
 
 fn is_executable(path: &Path) -> bool {

@@ -59,8 +59,24 @@ impl Session {
         self.ends_input
     }
 
-    /// As [`Session::wait`], for callers that read the outputs.
-    pub(crate) async fn wait_for_end(&mut self) -> Result<i32> {
+    /// As [`Session::wait`], for callers that read the outputs or change the size of the terminal
+    /// meanwhile. Can be called again if the future was dropped before its end.
+    ///
+    /// # Errors
+    /// As [`Session::wait`].
+    ///
+    /// ```
+    /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {
+    /// use longshore_client::ExecOptions;
+    /// use tokio::io::AsyncReadExt;
+    ///
+    /// let mut session = pods.exec("web", ["hostname"], &ExecOptions::default()).await?;
+    /// let (mut output, mut text) = (session.stdout().unwrap(), String::new());
+    /// let (read, code) = tokio::join!(output.read_to_string(&mut text), session.wait_for_end());
+    /// assert_eq!((read?, text.as_str(), code?), (4, "web\n", 0));
+    /// # Ok(()) });
+    /// ```
+    pub async fn wait_for_end(&mut self) -> Result<i32> {
         let ended = (&mut self.ended).await;
         let status = ended.unwrap_or(Err(Error::Closed))?;
         code(self.request.clone(), status)

@@ -1,0 +1,69 @@
+//! Standard input and output as asynchronous streams. Threads read and write them, because they may
+//! be pipes, sockets or files.
+
+use std::io::{Read as _, Write as _};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
+    sync::{mpsc, oneshot},
+};
+
+/// The size of the buffers in bytes.
+const BUFFER: usize = 256 * 1024;
+/// The size of a read in bytes.
+const PIECE: usize = 64 * 1024;
+/// The maximum number of pieces between a thread and its stream.
+const QUEUED: usize = 4;
+
+/// Standard input.
+pub(super) fn input() -> DuplexStream {
+    let (send, mut pieces) = mpsc::channel::<Vec<u8>>(QUEUED);
+    std::thread::spawn(move || {
+        let mut stdin = std::io::stdin().lock();
+        let mut buffer = vec![0; PIECE];
+        while let Ok(length @ 1..) = stdin.read(&mut buffer) {
+            if send.blocking_send(buffer[..length].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    let (reader, mut writer) = tokio::io::duplex(BUFFER);
+    tokio::spawn(async move {
+        while let Some(piece) = pieces.recv().await {
+            if writer.write_all(&piece).await.is_err() {
+                return;
+            }
+        }
+    });
+    reader
+}
+
+/// Standard output. The receiver completes when everything was written after the stream was
+/// dropped.
+pub(super) fn output() -> (DuplexStream, oneshot::Receiver<()>) {
+    let (send, mut pieces) = mpsc::channel::<Vec<u8>>(QUEUED);
+    let (finish, finished) = oneshot::channel();
+    std::thread::spawn(move || {
+        let mut stdout = std::io::stdout().lock();
+        while let Some(piece) = pieces.blocking_recv() {
+            if stdout
+                .write_all(&piece)
+                .and_then(|()| stdout.flush())
+                .is_err()
+            {
+                break;
+            }
+        }
+        let _ = finish.send(());
+    });
+    let (writer, mut reader) = tokio::io::duplex(BUFFER);
+    tokio::spawn(async move {
+        let mut buffer = vec![0; PIECE];
+        while let Ok(length @ 1..) = reader.read(&mut buffer).await {
+            if send.send(buffer[..length].to_vec()).await.is_err() {
+                return;
+            }
+        }
+    });
+    (writer, finished)
+}
