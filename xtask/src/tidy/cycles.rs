@@ -140,4 +140,16 @@ mod tests {
         ]);
         assert!(found.is_empty(), "{found:?}");
     }
+    #[test]
+    fn modules_whose_files_other_crates_have_are_left_out() {
+        let found = problems(&[
+            ("lib.rs", "mod a; mod b;"),
+            (
+                "a.rs",
+                "#[path = \"../../other/shared.rs\"] mod shared; use crate::b::Two; pub struct One;",
+            ),
+            ("b.rs", "use crate::a::One; pub struct Two;"),
+        ]);
+        assert_eq!(found.len(), 1, "{found:?}");
+    }
 }

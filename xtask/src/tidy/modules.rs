@@ -43,7 +43,8 @@ pub(super) struct Use {
 }
 
 impl Modules {
-    /// Reads the crate with this root file. Leaves out items with `#[cfg(test)]`.
+    /// Reads the crate with this root file. Leaves out items with `#[cfg(test)]`, and modules with
+    /// `#[path]`.
     pub(super) fn read(root: &Path) -> Outcome<Self> {
         let mut modules = Self::default();
         let folder = root.parent().unwrap_or(Path::new(""));
@@ -178,6 +179,11 @@ impl Reader<'_> {
         while self.at < self.tokens.len() {
             if self.follows(&["#", "[", "cfg", "(", "test", ")", "]"]) {
                 self.at += 7;
+                self.skip_item();
+                continue;
+            }
+            // The file belongs to another crate.
+            if self.follows(&["#", "[", "path", "="]) {
                 self.skip_item();
                 continue;
             }
