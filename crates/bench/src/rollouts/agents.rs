@@ -18,6 +18,8 @@ use crate::{
 
 const NODES: usize = 8;
 const RENEWAL: Duration = Duration::from_secs(10);
+/// How long to wait after a request that failed.
+const RETRY: Duration = Duration::from_millis(100);
 const PODS: &str = "/api/v1/namespaces/default/pods";
 /// How many requests are sent at a time.
 const CONCURRENCY: usize = 32;
@@ -67,8 +69,7 @@ impl Agents {
             let path = format!("/api/v1/nodes/{name}");
             send(client, Method::PATCH, &path, MERGE, untainted.to_string()).await?;
         }
-        let watch = Watch::open(client, PODS, "").await?;
-        let pods = tokio::spawn(report(client.clone(), watch));
+        let pods = tokio::spawn(report(client.clone()));
         Ok(Self(vec![renew.abort_handle(), pods.abort_handle()]))
     }
 }
@@ -109,7 +110,7 @@ enum Step {
 }
 
 /// Reports scheduled pods as ready, and deletes terminating pods.
-async fn report(client: Client, mut watch: Watch) {
+async fn report(client: Client) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let receiver = std::sync::Arc::new(tokio::sync::Mutex::new(receiver));
     let mut workers = JoinSet::new();
@@ -119,13 +120,28 @@ async fn report(client: Client, mut watch: Watch) {
             loop {
                 let step = receiver.lock().await.recv().await;
                 let Some(step) = step else { return };
-                // A pod that is gone needs no more steps.
-                let _ = act(&client, step).await;
+                while !act(&client, &step).await {
+                    tokio::time::sleep(RETRY).await;
+                }
             }
         });
     }
     let (mut ready, mut deleted) = (HashSet::new(), HashSet::new());
-    while let Ok(Some(event)) = watch.next().await {
+    // A server may end a watch at any time, for example that of a slow client. Another begins with
+    // all pods.
+    let mut watch = None;
+    loop {
+        let Some(open) = &mut watch else {
+            watch = Watch::open(&client, PODS, "").await.ok();
+            if watch.is_none() {
+                tokio::time::sleep(RETRY).await;
+            }
+            continue;
+        };
+        let Ok(Some(event)) = open.next().await else {
+            watch = None;
+            continue;
+        };
         let pod = &event["object"];
         let name = pod["metadata"]["name"].as_str().unwrap_or_default();
         if event["type"] == "DELETED" || !pod["spec"]["nodeName"].is_string() {
@@ -141,8 +157,9 @@ async fn report(client: Client, mut watch: Watch) {
     }
 }
 
-async fn act(client: &Client, step: Step) -> Result<usize, Failure> {
-    match step {
+/// Returns whether the step is done. A pod that is gone needs no more steps.
+async fn act(client: &Client, step: &Step) -> bool {
+    let answer = match step {
         Step::Ready(name) => {
             let condition = |kind: &str| json!({"type": kind, "status": "True"});
             let kinds = ["Initialized", "Ready", "ContainersReady", "PodScheduled"];
@@ -164,5 +181,9 @@ async fn act(client: &Client, step: Step) -> Result<usize, Failure> {
             let now = json!({"gracePeriodSeconds": 0}).to_string();
             send(client, Method::DELETE, &path, JSON, now).await
         }
+    };
+    match answer {
+        Ok(_) => true,
+        Err(error) => error.to_string().contains("404 Not Found"),
     }
 }
