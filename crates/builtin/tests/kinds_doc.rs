@@ -78,7 +78,7 @@ fn document() -> String {
          etcd and of processes that the embedded cluster does not have.\n\n\
          Pods have the subresources `log`, `exec`, `attach`, `portforward`, `binding`, `eviction`,\n\
          `ephemeralcontainers`, and `resize`. Pods and Services have `proxy`, which forwards requests to a port of a\n\
-         pod; links in its pages are not rewritten. Exec and attach support WebSocket (`v5.channel.k8s.io`, `v4.`, and older\n\
+         pod; links in its HTML pages lead through the proxy. Exec and attach support WebSocket (`v5.channel.k8s.io`, `v4.`, and older\n\
          protocols, also in base64) and SPDY/3.1. Port-forward supports SPDY/3.1, SPDY over\n\
          WebSocket, and `v4.channel.k8s.io`.\n\n\
          As in Kubernetes, an exec command continues after its client disconnects, until the command\n\

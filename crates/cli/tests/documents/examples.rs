@@ -285,7 +285,9 @@ fn examples_of_runs() {
 
 #[test]
 fn examples_of_launching() {
-    let examples = Examples::new();
+    let mut examples = Examples::new();
+    // The run that `longshore dev --keep` leaves.
+    "last".clone_into(&mut examples.run);
     let machine = &examples.machine;
     std::fs::create_dir_all(machine.code().join("examples/digits")).unwrap();
     std::fs::create_dir_all(machine.code().join("data/cifar")).unwrap();
@@ -318,6 +320,9 @@ fn examples_of_launching() {
     }
     machine.write("serve.py", "print('serves')\n");
     for example in examples.all("dev") {
+        if example.contains("--run") {
+            examples.terminate("longshore dev --keep -- python serve.py");
+        }
         examples.terminate(&example);
     }
     // The examples of the program itself; the last one starts a cluster, which is already

@@ -136,7 +136,7 @@ fn a_gap_is_reported_in_place_and_at_the_end() {
     assert_eq!(
         rest[0],
         json!({
-            "event": "gap", "role": "main", "index": 0,
+            "event": "gap", "role": "main", "index": 0, "attempt": 1,
             "from": last.unwrap()["time"], "to": first.unwrap()["time"],
             "bytes": null, "cause": "rotated",
         })

@@ -16,7 +16,7 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
     task::JoinHandle,
-    time::timeout,
+    time::{timeout, timeout_at},
 };
 
 /// An upper bound for any step, also on a busy machine.
@@ -239,7 +239,7 @@ impl Fixture {
             "roles": [{"name": "worker", "tasks": [], "env": {}}],
             "peer_timeout": 60,
             "bundle": null,
-            "sweep": {"parameters": ["lr"], "combinations": combinations, "metrics": ["loss"]},
+            "sweep": {"parameters": ["lr"], "combinations": combinations},
         });
         let secrets = self.cluster.secrets().in_namespace("default").unwrap();
         let secret = json!({
@@ -251,6 +251,7 @@ impl Fixture {
         let mut job = Self::job(name, tasks, script);
         job["metadata"]["labels"]["longshore.dev/sweep"] = name.into();
         job["spec"]["template"]["metadata"]["labels"]["longshore.dev/sweep"] = name.into();
+        job["metadata"]["annotations"]["longshore.dev/metrics"] = r#"["loss"]"#.into();
         job["spec"]["backoffLimitPerIndex"] = 0.into();
         self.jobs.create(&job).await.unwrap();
     }
@@ -288,8 +289,10 @@ impl Browser {
         let cookie = ("cookie", self.cookie.as_str());
         let mut stream = connect(self.address, "GET", &path, &[cookie]).await;
         let (mut text, mut piece) = (String::new(), vec![0; 1 << 16]);
+        // The page sends comments when it has nothing to send, so the time limit is of the whole.
+        let end = tokio::time::Instant::now() + TIMEOUT;
         while !wanted.iter().all(|part| text.contains(part)) {
-            let count = timeout(TIMEOUT, stream.read(&mut piece)).await;
+            let count = timeout_at(end, stream.read(&mut piece)).await;
             let count = count.unwrap_or_else(|_| panic!("{wanted:?} is not in {text}"));
             let count = count.unwrap();
             assert!(count > 0, "{wanted:?} is not in {text}");
