@@ -189,9 +189,9 @@ document.addEventListener("keydown", (event) => {
     n: () => logs?.jump(true),
     N: () => logs?.jump(false),
   };
-  if (/^[1-6]$/.test(event.key)) keys[event.key] = () => tabs?.showAt(Number(event.key) - 1);
+  if (/^[1-9]$/.test(event.key)) keys[event.key] = () => tabs?.showAt(Number(event.key) - 1);
   const action = keys[event.key];
-  if (!action || (!run && "fnN123456".includes(event.key))) return;
+  if (!action || (!run && /^[fnN1-9]$/.test(event.key))) return;
   event.preventDefault();
   action();
 });

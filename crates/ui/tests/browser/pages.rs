@@ -49,7 +49,7 @@ async fn a_run_is_followed_from_the_list_to_its_lines() {
 
         browser.keys("2");
         browser.wait("return document.querySelectorAll('#timeline tr').length === 3");
-        browser.keys("5");
+        browser.keys("6");
         browser.wait_text("#panel-objects", "digits-x7k2p-worker");
         browser.click("#panel-objects details summary");
         browser.wait_text("#panel-objects pre", "completionMode: Indexed");

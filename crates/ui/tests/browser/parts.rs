@@ -72,7 +72,7 @@ async fn a_sweep_is_sorted_selected_and_run_again() {
         browser.open(&link);
         browser.wait_text("table.runs", "failed");
         browser.click("table.runs a");
-        browser.keys("6");
+        browser.keys("7");
         browser.wait("return document.querySelectorAll('table.sweep tbody tr').length === 4");
         browser.wait_text("td.best", "1");
         assert_eq!(browser.count("g.axis"), 2);
@@ -89,7 +89,7 @@ async fn a_sweep_is_sorted_selected_and_run_again() {
         // The order and the colours survive the next update.
         browser.keys("1");
         browser.script("document.querySelector('th[data-key=p0]').dataset.key = 'other'");
-        browser.keys("6");
+        browser.keys("7");
         browser.wait("return document.querySelector('th[data-key=p0]') !== null");
         assert_eq!(first("td:nth-child(2)"), "0.1");
 
