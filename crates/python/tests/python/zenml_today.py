@@ -156,7 +156,7 @@ def failing_twice(folder: str) -> None:
 @step(
     environment={"FROM_STEP": "hidden-value"},
     settings={
-        "resources": ResourceSettings(cpu_count=0.25, memory="64MiB"),
+        "resources": ResourceSettings(cpu_count=0.25, memory="1GiB"),
         "orchestrator": LongshoreOrchestratorSettings(
             cpu="100m", options={"annotations": {"team": "vision"}, "env": {"FROM_OPTIONS": "options"}}
         ),
@@ -329,7 +329,7 @@ class Pipelines(Registered):
         job = self.jobs(run)["variables"]
         self.assertEqual(job.annotations["team"], "vision")
         [container] = job.field("spec", "template", "spec", "containers")
-        self.assertEqual(container["resources"]["requests"], {"cpu": "100m", "memory": "64Mi"})
+        self.assertEqual(container["resources"]["requests"], {"cpu": "100m", "memory": "1Gi"})
         # The values of variables are in a Secret only.
         pods = self.cluster.view("pods", "default").filter(labels={"job-name": job.name})
         for item in [job, *pods]:
