@@ -1,6 +1,7 @@
 //! The embedded cluster, for tests that do not run under cargo.
 
 use std::{
+    ffi::OsStr,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -23,18 +24,26 @@ impl Embedded {
     /// Starts the cluster with the program of [`build`], or with another, and additional
     /// arguments for `longshore up`.
     pub(crate) fn start(program: &Path, args: &[String]) -> Outcome<Self> {
+        Self::start_with(program, args, None)
+    }
+
+    /// As [`Embedded::start`], with another `PATH`, which containers get.
+    pub(crate) fn start_with(
+        program: &Path,
+        args: &[String],
+        path: Option<&OsStr>,
+    ) -> Outcome<Self> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let cluster = Self {
             program: program.to_owned(),
             folder,
         };
-        output(
-            cluster
-                .longshore("up")
-                .arg("--kubeconfig")
-                .arg(cluster.kubeconfig())
-                .args(args),
-        )?;
+        let mut up = cluster.longshore("up");
+        up.arg("--kubeconfig")
+            .arg(cluster.kubeconfig())
+            .args(args)
+            .envs(path.map(|path| ("PATH", path)));
+        output(&mut up)?;
         Ok(cluster)
     }
 

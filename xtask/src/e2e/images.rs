@@ -1,12 +1,18 @@
 //! The programs of the tests' images.
 
 use std::{
+    env,
+    ffi::OsString,
     fs,
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
+    process::Command,
 };
 
-use crate::run::Outcome;
+use crate::{
+    packages,
+    run::{Outcome, output},
+};
 
 /// The images' program, in a folder that every user can read (containers run as others, too),
 /// and at the root of the machine while this exists.
@@ -14,6 +20,17 @@ pub(super) struct Images {
     folder: tempfile::TempDir,
     at_root: Vec<PathBuf>,
 }
+
+/// Most images have the commands of busybox, and its shell.
+const BUSYBOX: (&str, &str) = ("/bin/busybox", "busybox-static");
+
+const SHELL: &str = "/bin/bash";
+
+/// The folder with the commands of busybox.
+const APPLETS: &str = "applets";
+
+/// The files of agnhost's image for its servers.
+const PORTER_FILES: [&str; 2] = ["localhost.crt", "localhost.key"];
 
 /// The image's files at its root that tests name. Servers of the tests send the last one;
 /// its content does not matter.
@@ -26,8 +43,8 @@ const CERTIFICATE: &str = "/localhost.crt";
 const SCRIPTS: [(&str, &str, &str); 3] = [
     (
         "registry.k8s.io/e2e-test-images/agnhost", "agnhost",
-        "[ $# -gt 0 ] || set -- pause\n[ -x /agnhost ] && exec /agnhost \"$@\"\n\
-         exec \"${0%/*}/program\" \"$@\"\n",
+        "[ $# -gt 0 ] || set -- pause\n\
+         [ -x /agnhost ] && exec /agnhost \"$@\"\nexec \"${0%/*}/program\" \"$@\"\n",
     ),
     // No entrypoint, and `sh` as the command.
     (
@@ -38,7 +55,10 @@ const SCRIPTS: [(&str, &str, &str); 3] = [
 ];
 
 impl Images {
-    pub(super) fn new(agnhost: &Path) -> Outcome<Self> {
+    /// `sources` is the folder of agnhost's source code.
+    pub(super) fn new(agnhost: &Path, sources: &Path) -> Outcome<Self> {
+        packages::install(&[BUSYBOX])?;
+        let applets = output(Command::new(BUSYBOX.0).arg("--list"))?;
         let make = || -> std::io::Result<Self> {
             let folder = tempfile::tempdir()?;
             fs::set_permissions(&folder, fs::Permissions::from_mode(0o755))?;
@@ -48,10 +68,43 @@ impl Images {
                 fs::write(&path, format!("#!/bin/sh\n{script}"))?;
                 fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
             }
-            let at_root = add_to_root(&folder.path().join("program"));
+            for name in PORTER_FILES {
+                let path = folder.path().join(name);
+                fs::copy(sources.join("porter").join(name), &path)?;
+                fs::set_permissions(path, fs::Permissions::from_mode(0o644))?;
+            }
+            let applet_folder = folder.path().join(APPLETS);
+            fs::create_dir(&applet_folder)?;
+            for applet in applets.split_whitespace() {
+                // The shell of the images passes all variables on to commands, also those whose
+                // names are not valid in a shell; that of the package does not.
+                let program = if applet == "sh" { SHELL } else { BUSYBOX.0 };
+                symlink(program, applet_folder.join(applet))?;
+            }
+            // Its servers read the files of the image from their working folder, or from where
+            // these variables say.
+            let [certificate, key] = PORTER_FILES.map(|name| folder.path().join(name));
+            let at_root = folder.path().join("agnhost-with-files");
+            let script = format!(
+                "#!/bin/sh\nexport CERT_FILE=\"${{CERT_FILE:-{}}}\" KEY_FILE=\"${{KEY_FILE:-{}}}\"\nexec {} \"$@\"\n",
+                certificate.display(),
+                key.display(),
+                folder.path().join("program").display(),
+            );
+            fs::write(&at_root, script)?;
+            fs::set_permissions(&at_root, fs::Permissions::from_mode(0o755))?;
+            let at_root = add_to_root(&at_root);
             Ok(Self { folder, at_root })
         };
         make().map_err(|error| format!("cannot copy {}: {error}", agnhost.display()))
+    }
+
+    /// The `PATH` of the cluster, and of its containers: the commands of busybox are first.
+    pub(super) fn path(&self) -> OsString {
+        let own = env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(self.folder.path().join(APPLETS));
+        let path = env::join_paths(folders.chain(env::split_paths(&own)));
+        path.unwrap_or(own)
     }
 
     /// The options of `longshore up` that name the entrypoints.

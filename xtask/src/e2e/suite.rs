@@ -37,7 +37,10 @@ pub(super) struct Suite<'a> {
 impl Suite<'_> {
     /// Runs all; failed tests are in the reports and are no error.
     pub(super) fn run(&self) -> Outcome {
-        let images = Images::new(&kubernetes::programs().join("agnhost"))?;
+        let images = Images::new(
+            &kubernetes::programs().join("agnhost"),
+            &kubernetes::test_images()?.join("agnhost"),
+        )?;
         let program = match self.program {
             Some(path) => path.to_owned(),
             None => embedded::build()?,
@@ -83,7 +86,7 @@ impl Suite<'_> {
 
     /// Runs the others on one cluster.
     fn run_parallel(&self, program: &Path, images: &Images) -> Outcome {
-        let cluster = Embedded::start(program, &images.options())?;
+        let cluster = Embedded::start_with(program, &images.options(), Some(&images.path()))?;
         let mut tests = Command::new(kubernetes::programs().join("ginkgo"));
         tests
             .args([
@@ -119,7 +122,7 @@ impl Suite<'_> {
                 .pop_front()
         };
         while let Some((number, name)) = next() {
-            let cluster = Embedded::start(program, &images.options())?;
+            let cluster = Embedded::start_with(program, &images.options(), Some(&images.path()))?;
             let file = |kind: &str| self.reports.join(format!("single-{number}.{kind}"));
             let log = file("log");
             let problem = |error: std::io::Error| format!("{}: {error}", log.display());

@@ -178,6 +178,12 @@ pub(crate) fn build_tests() -> Outcome {
     modules::build_tests(&paths())
 }
 
+/// The folder with the source code of the images of the Kubernetes conformance tests.
+pub(crate) fn test_images() -> Outcome<PathBuf> {
+    let module = modules::folder_of_tests()?;
+    Ok(module.join("test/images"))
+}
+
 /// The folder of the programs.
 pub(crate) fn programs() -> PathBuf {
     paths().programs

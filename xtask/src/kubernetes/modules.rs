@@ -1,11 +1,15 @@
 //! Builds the programs of the cluster from Go modules.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use super::{Paths, create_folder, sources};
 use crate::{
     packages,
-    run::{Outcome, run_command},
+    run::{Outcome, output, run_command},
 };
 
 /// The version of Kubernetes, as `xtask/kubernetes/kubernetes/go.mod` pins it.
@@ -94,6 +98,16 @@ pub(super) fn build_tests(paths: &Paths) -> Outcome {
     }
     let mut go = go(&TESTS, "test");
     run_command(go.arg("-c").arg("-o").arg(program).arg("."))
+}
+
+/// The folder of Go's cache with the source code of the Kubernetes conformance tests.
+pub(super) fn folder_of_tests() -> Outcome<PathBuf> {
+    let mut list = Command::new("go");
+    list.current_dir(sources().join(TESTS.folder))
+        .args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}"])
+        .arg("k8s.io/kubernetes")
+        .env("GOFLAGS", "");
+    Ok(PathBuf::from(output(&mut list)?.trim()))
 }
 
 fn build_module(module: &Module, paths: &Paths) -> Outcome {
