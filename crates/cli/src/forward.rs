@@ -59,8 +59,9 @@ pub(crate) async fn bind(forwards: &[Forward]) -> Result<Vec<Bound>> {
                 forward.local
             );
             Error::new(Kind::Usage, problem).hint(format!(
-                "choose another local port, as in {forward}:1{:04}, or {forward}:0 for any free one",
-                forward.port % 10_000
+                "choose another local port, as in {}, or {} for any free one",
+                forward.with_local(format_args!("1{:04}", forward.port % 10_000)),
+                forward.with_local(0)
             ))
         };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, forward.local)).await;

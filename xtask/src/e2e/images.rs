@@ -26,6 +26,9 @@ const BUSYBOX: (&str, &str) = ("/bin/busybox", "busybox-static");
 
 const SHELL: &str = "/bin/bash";
 
+/// Commands that agnhost's image has from other packages than busybox.
+const OF_AGNHOST: [&str; 4] = ["ip", "nc", "nslookup", "wget"];
+
 /// The folder with the commands of busybox.
 const APPLETS: &str = "applets";
 
@@ -75,7 +78,8 @@ impl Images {
             }
             let applet_folder = folder.path().join(APPLETS);
             fs::create_dir(&applet_folder)?;
-            for applet in applets.split_whitespace() {
+            let applets = applets.split_whitespace();
+            for applet in applets.filter(|applet| !OF_AGNHOST.contains(applet)) {
                 // The shell of the images passes all variables on to commands, also those whose
                 // names are not valid in a shell; that of the package does not.
                 let program = if applet == "sh" { SHELL } else { BUSYBOX.0 };
@@ -86,7 +90,7 @@ impl Images {
             let [certificate, key] = PORTER_FILES.map(|name| folder.path().join(name));
             let at_root = folder.path().join("agnhost-with-files");
             let script = format!(
-                "#!/bin/sh\nexport CERT_FILE=\"${{CERT_FILE:-{}}}\" KEY_FILE=\"${{KEY_FILE:-{}}}\"\nexec {} \"$@\"\n",
+                "#!/bin/bash\nexport CERT_FILE=\"${{CERT_FILE:-{}}}\" KEY_FILE=\"${{KEY_FILE:-{}}}\"\nexec -a \"$0\" {} \"$@\"\n",
                 certificate.display(),
                 key.display(),
                 folder.path().join("program").display(),

@@ -31,12 +31,12 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore forward last 6006
-  longshore forward digits-x7k2p worker/1:6006:16006 8080:0")]
+  longshore forward digits-x7k2p worker/1:16006:6006 0:8080")]
 pub(crate) struct ForwardArgs {
     /// Run: its name, a prefix of it that no other run has, or `last`
     #[arg(value_name = "RUN", add = ArgValueCompleter::new(complete::runs))]
     run: String,
-    /// PORT, PORT:LOCAL, ROLE:PORT or ROLE/INDEX:PORT:LOCAL; LOCAL 0 is any free port
+    /// PORT, LOCAL:PORT, ROLE:PORT or ROLE/INDEX:LOCAL:PORT; LOCAL 0 is any free port
     #[arg(required = true, value_name = "PORT", value_parser = Forward::parse)]
     ports: Vec<Forward>,
     /// Namespace [default: that of the context]

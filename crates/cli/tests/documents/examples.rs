@@ -257,7 +257,7 @@ fn examples_of_runs() {
                 ("attach", text) => examples.terminate(text),
                 ("forward", text) => {
                     // The local ports may be in use.
-                    let text = text.replace(" 6006", " 6006:0").replace(":16006", ":0");
+                    let text = text.replace(" 6006", " :6006").replace(":16006:", "::");
                     examples.terminate(&text);
                 }
                 ("shell", text) if !text.contains("echo") => {

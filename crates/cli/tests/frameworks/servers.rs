@@ -68,7 +68,7 @@ fn tensorboard_is_forwarded() {
 fn jupyter_is_forwarded() {
     let machine = Machine::new();
     write_files(&machine, "lab");
-    let words = ["run", "lab", "--forward", "8888:0", "--", "sh", "lab.sh"];
+    let words = ["run", "lab", "--forward", "0:8888", "--", "sh", "lab.sh"];
     let (running, text) = page(&machine, &words, "/login");
     assert!(text.contains("Jupyter"), "{text}");
     machine.longshore(&["cancel", "last"]).expect(0);

@@ -39,7 +39,7 @@ fn a_port_is_announced_when_the_task_listens() {
     machine.longshore(&["up"]).expect(0);
     machine.write("page.txt", "the page\n");
     let port = free_port().to_string();
-    machine.write("longshore.toml", &format!("forward = ['{port}:0']\n"));
+    machine.write("longshore.toml", &format!("forward = ['0:{port}']\n"));
     let go = machine.home().join("go").display().to_string();
     let words = [
         "run",
@@ -60,7 +60,7 @@ fn a_port_is_announced_when_the_task_listens() {
     assert!(page.ends_with("the page\n"), "{page}");
 
     // For a run that is followed elsewhere, and until it ends.
-    let words = ["forward", "last", &format!("main:{port}:0")];
+    let words = ["forward", "last", &format!("main:0:{port}")];
     let mut other = Running::start(machine.command(&words));
     let address = announced(&mut other, &format!("is port {port} of main/0"));
     assert!(get(&address, "/page.txt").unwrap().ends_with("the page\n"));
@@ -82,7 +82,7 @@ fn a_new_pod_takes_the_place_of_the_old_one() {
         "-e",
         &format!("PORT={port}"),
         "--forward",
-        &format!("{port}:0"),
+        &format!("0:{port}"),
         "--",
         "sh",
         "-c",
@@ -121,10 +121,13 @@ fn wrong_ports_are_refused() {
             answer.err
         );
     };
-    refused(&["--forward", "x"], "write PORT, PORT:LOCAL");
+    refused(&["--forward", "x"], "write PORT, LOCAL:PORT");
     refused(&["--forward", "ps:80"], "the roles are main");
     refused(&["--forward", "main/1:80"], "the role main has 1 tasks");
-    refused(&["--forward", "8080", "--forward", "80:8080"], "add :LOCAL");
+    refused(
+        &["--forward", "8080", "--forward", "8080:80"],
+        "as in LOCAL:80",
+    );
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     refused(&["--forward", &port], "choose another local port");

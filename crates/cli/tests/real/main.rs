@@ -2,6 +2,7 @@
 //! xtask test --cluster real` starts one and runs these tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
+mod attempts;
 mod causes;
 mod disruptions;
 mod examples;
@@ -15,9 +16,11 @@ mod machine;
 mod queues;
 mod resolver;
 mod resolver_watch;
+mod results;
 mod rights;
 #[path = "../../../launcher/tests/launcher/s3/mod.rs"]
 mod s3;
 mod servers;
+mod sessions;
 mod stage;
 mod stores;

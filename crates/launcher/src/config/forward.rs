@@ -1,4 +1,5 @@
-//! Ports of tasks to forward to this machine: `[ROLE[/INDEX]:]PORT[:LOCAL]`.
+//! Ports of tasks to forward to this machine: `[ROLE[/INDEX]:][LOCAL:]PORT`. The order of
+//! the ports is that of kubectl, Docker and SSH.
 
 use std::fmt;
 
@@ -18,11 +19,11 @@ pub struct Forward {
 }
 
 /// The notation, for errors.
-const RULE: &str = "write PORT, PORT:LOCAL, ROLE:PORT or ROLE/INDEX:PORT, each also with :LOCAL, \
+const RULE: &str = "write PORT, LOCAL:PORT, ROLE:PORT, ROLE:LOCAL:PORT or ROLE/INDEX:LOCAL:PORT, \
     where LOCAL is the port of this machine, or 0 for any free one";
 
 impl Forward {
-    /// Parses `6006`, `6006:16006`, `worker:6006` or `worker/1:6006:16006`.
+    /// Parses `6006`, `16006:6006`, `:6006`, `worker:6006` or `worker/1:16006:6006`.
     ///
     /// # Errors
     /// The rule that the text breaks.
@@ -30,13 +31,14 @@ impl Forward {
         let mut parts: Vec<&str> = text.split(':').collect();
         let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         let task = match parts.first() {
-            Some(first) if !is_number(first) => Some(parts.remove(0)),
+            Some(first) if !first.is_empty() && !is_number(first) => Some(parts.remove(0)),
             _ => None,
         };
         let number = |part: &str| part.parse::<u16>().ok().filter(|_| is_number(part));
         let (port, local) = match parts[..] {
             [port] => (number(port), number(port)),
-            [port, local] => (number(port), number(local)),
+            ["", port] => (number(port), Some(0)),
+            [local, port] => (number(port), number(local)),
             _ => (None, None),
         };
         let (Some(port @ 1..), Some(local)) = (port, local) else {
@@ -60,6 +62,17 @@ impl Forward {
             port,
             local,
         })
+    }
+}
+
+impl Forward {
+    /// The notation of the same port of the task with another local port.
+    #[must_use]
+    pub fn with_local(&self, local: impl fmt::Display) -> String {
+        match &self.role {
+            Some(role) => format!("{role}/{}:{local}:{}", self.index, self.port),
+            None => format!("{local}:{}", self.port),
+        }
     }
 }
 
@@ -97,8 +110,9 @@ pub(super) fn resolve<'a>(
         let is_taken = |other: &Forward| other.local == forward.local && forward.local != 0;
         if let Some(other) = all.iter().find(|other| is_taken(other)) {
             let rule = format!(
-                "the local port {} is also that of {other}: add :LOCAL with another port",
-                forward.local
+                "the local port {} is also that of {other}: choose another, as in {}",
+                forward.local,
+                forward.with_local("LOCAL")
             );
             return Err(invalid(rule));
         }
@@ -122,13 +136,17 @@ mod tests {
         };
         let parsed = |text| Forward::parse(text).unwrap();
         assert_eq!(parsed("6006"), forward(None, 0, 6006, 6006));
-        assert_eq!(parsed("6006:0"), forward(None, 0, 6006, 0));
-        assert_eq!(parsed("6006:16006"), forward(None, 0, 6006, 16006));
+        assert_eq!(parsed("0:6006"), forward(None, 0, 6006, 0));
+        assert_eq!(parsed("16006:6006"), forward(None, 0, 6006, 16006));
         assert_eq!(parsed("tb:6006"), forward(Some("tb"), 0, 6006, 6006));
-        assert_eq!(parsed("tb/2:80:8080"), forward(Some("tb"), 2, 80, 8080));
+        assert_eq!(parsed("tb/2:8080:80"), forward(Some("tb"), 2, 80, 8080));
+        assert_eq!(parsed(":80"), forward(None, 0, 80, 0));
+        assert_eq!(parsed("tb::80"), forward(Some("tb"), 0, 80, 0));
+        assert_eq!(parsed("tb/2:80").with_local(8080), "tb/2:8080:80");
+        assert_eq!(parsed("80").with_local("LOCAL"), "LOCAL:80");
         for wrong in [
-            "", "0", "a", "a:", ":80", "80:", "80:a", "70000", "1:2:3", "a:1:2:3", "a/:1", "a/x:1",
-            "/1:80", "+80", "80:-1", "a/+1:80",
+            "", "0", "a", "a:", "80:", "80:0", "::80", "80:a", "70000", "1:2:3", "a:1:2:3", "a/:1",
+            "a/x:1", "/1:80", "+80", "80:-1", "a/+1:80",
         ] {
             assert!(Forward::parse(wrong).is_err(), "{wrong}");
         }

@@ -167,7 +167,7 @@ pub struct RunOptions {
     )]
     pub port: Option<Located<u16>>,
     /// Forward a port of a task to this machine while the run is followed, and print its
-    /// URL when the task listens: PORT, PORT:LOCAL, ROLE:PORT or ROLE/INDEX:PORT:LOCAL; can
+    /// URL when the task listens: PORT, LOCAL:PORT, ROLE:PORT or ROLE/INDEX:LOCAL:PORT; can
     /// be repeated
     #[cfg_attr(
         feature = "clap",
