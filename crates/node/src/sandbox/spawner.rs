@@ -1,7 +1,9 @@
-//! The thread that starts containers' processes.
+//! The threads that start containers' processes.
 //!
-//! One thread starts all processes and lives as long as the agent, because the
-//! kernel sends the parent-death signal when the parent *thread* ends.
+//! They live as long as the agent, because the kernel sends the parent-death
+//! signal when the parent *thread* ends. A thread waits while the child sets up
+//! the container, so there are several: mounts of a volume that does not answer
+//! hold up one of them.
 
 use std::{
     ffi::OsStr,
@@ -11,7 +13,11 @@ use std::{
         unix::net::UnixStream,
     },
     path::Path,
-    sync::mpsc,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     thread::JoinHandle,
 };
 
@@ -19,7 +25,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::{net::unix::pipe::Receiver, sync::oneshot};
 
 use super::{
-    child::{self, Limits, Listener, Program, Strings, c_string},
+    child::{self, Limits, Listener, Program, Stack, Strings, c_string},
     command::Command,
     features::Features,
     filter,
@@ -88,39 +94,75 @@ impl<'a> Place<'a> {
     }
 }
 
+/// The number of containers that can be set up at the same time.
+const THREADS: usize = 8;
+
+type Queue = Arc<Mutex<mpsc::Receiver<Request>>>;
+
+/// A thread that starts processes.
+struct Worker {
+    handle: JoinHandle<()>,
+    is_busy: Arc<AtomicBool>,
+}
+
+impl Worker {
+    /// Starts a thread, which calls `first` before it starts processes.
+    fn start(queue: Queue, first: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+        let is_busy = Arc::new(AtomicBool::new(false));
+        let busy = Arc::clone(&is_busy);
+        let handle = std::thread::Builder::new()
+            .name("longshore-spawn".to_owned())
+            .spawn(move || {
+                child::block_signals();
+                first();
+                let mut stack = Stack::new();
+                loop {
+                    // The lock is held until the next request is there.
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok(request) = next else { return };
+                    busy.store(true, Ordering::Relaxed);
+                    let _ = request
+                        .answer
+                        .send(start_child(&request.program, &mut stack));
+                    // The container may use them already.
+                    pipe::close(request.streams);
+                    busy.store(false, Ordering::Relaxed);
+                }
+            })?;
+        Ok(Self { handle, is_busy })
+    }
+}
+
 /// Starts processes; dropping it kills all of them.
 pub(crate) struct Spawner {
     requests: Option<mpsc::Sender<Request>>,
-    thread: Option<JoinHandle<()>>,
+    workers: Vec<Worker>,
     features: Features,
     init: OwnedFd,
 }
 
 impl Spawner {
-    /// Starts the thread and detects what the kernel allows. `scratch` is an
+    /// Starts the threads and detects what the kernel allows. `scratch` is an
     /// existing directory for trial mounts, which leave nothing behind.
     pub(crate) async fn start(scratch: &Path) -> io::Result<Self> {
         let init = init::file(scratch)?;
         let (requests, queue) = mpsc::channel::<Request>();
         let (found, features) = oneshot::channel();
+        let queue = Arc::new(Mutex::new(queue));
         let scratch = scratch.to_owned();
-        let thread = std::thread::Builder::new()
-            .name("longshore-spawn".to_owned())
-            .spawn(move || {
-                child::block_signals();
-                let _ = found.send(Features::detect(&scratch));
-                while let Ok(request) = queue.recv() {
-                    let _ = request.answer.send(start_child(&request.program));
-                    // The container may use them already.
-                    pipe::close(request.streams);
-                }
-            })?;
+        let detect = move || {
+            let _ = found.send(Features::detect(&scratch));
+        };
+        let mut workers = vec![Worker::start(Arc::clone(&queue), detect)?];
+        for _ in 1..THREADS {
+            workers.push(Worker::start(Arc::clone(&queue), || {})?);
+        }
         let features = features
             .await
             .map_err(|_| io::Error::other("the spawn thread ended"))?;
         Ok(Self {
             requests: Some(requests),
-            thread: Some(thread),
+            workers,
             features,
             init,
         })
@@ -297,16 +339,17 @@ impl Spawner {
 impl Drop for Spawner {
     fn drop(&mut self) {
         self.requests = None;
-        if let Some(thread) = self.thread.take() {
-            // Returns at once: the thread only waits for requests.
-            let _ = thread.join();
+        // They end at once, unless one sets up a container. The end of the process ends that, too.
+        let workers = self.workers.drain(..);
+        for worker in workers.filter(|worker| !worker.is_busy.load(Ordering::Relaxed)) {
+            let _ = worker.handle.join();
         }
     }
 }
 
-fn start_child(program: &Program) -> Result<Child, StartError> {
+fn start_child(program: &Program, stack: &mut Stack) -> Result<Child, StartError> {
     let error = |code: i32| StartError::System(io::Error::from_raw_os_error(code));
-    let number = child::start(program).map_err(error)?;
+    let number = child::start(program, stack).map_err(error)?;
     let pid = Pid::from_raw(number).ok_or_else(|| error(libc::ESRCH))?;
     match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(descriptor) => Ok(Child {

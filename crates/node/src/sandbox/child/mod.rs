@@ -2,10 +2,10 @@
 //!
 //! The agent is a multithreaded process, so the child may only make system
 //! calls: no allocation, no locks, no panics. Everything it needs is computed
-//! before, in [`Program`]. The child still has the agent's memory, so
+//! before, in [`Program`]. The child uses the agent's memory, so
 //! containers must not see it: it is alone in its new namespaces, or outside
 //! the PID namespace that it enters, until it executes the init (`init/`),
-//! which contains nothing of the agent.
+//! which contains nothing of the agent. The thread that starts it waits until then.
 #![allow(unsafe_code)]
 
 mod descriptor_mounts;
@@ -20,7 +20,12 @@ mod step;
 mod strings;
 mod system;
 
-use std::{ffi::c_int, io, os::fd::OwnedFd, ptr};
+use std::{
+    ffi::{c_int, c_void},
+    io,
+    os::fd::OwnedFd,
+    ptr,
+};
 
 use tokio::io::{Interest, unix::AsyncFd};
 
@@ -32,22 +37,25 @@ use run_step::run_step;
 pub(super) use stage::Stage;
 pub(super) use step::{Step, Walk};
 pub(super) use strings::{Strings, c_string};
-use system::{INIT, LISTEN, check, errno, exit, fail, fork_into};
+pub(super) use system::Stack;
+use system::{INIT, LISTEN, check, errno, exit, fail, fork_into, start_with_memory};
 
 /// The signal that makes a container's init kill everything that the command
 /// started, and exit; used if there is no PID namespace for that.
 pub(super) const KILL_ALL: c_int = libc::SIGIO;
 
-/// Starts the container's init. All signals must be blocked in this thread, so
-/// that no signal handler of the host process runs in the child.
-pub(super) fn start(program: &Program) -> Result<libc::pid_t, c_int> {
-    // SAFETY: the child runs `become_init`, which only makes system calls.
-    let pid = unsafe { fork_into(program.namespaces) };
-    match pid {
-        0 => become_init(program),
-        -1 => Err(errno()),
-        pid => Ok(pid),
+/// Starts the container's init, and waits until it is executed or has failed to start. All signals
+/// must be blocked in this thread, so that no signal handler of the host process runs in the child.
+pub(super) fn start(program: &Program, stack: &mut Stack) -> Result<libc::pid_t, c_int> {
+    extern "C" fn child(program: *mut c_void) -> c_int {
+        // SAFETY: the address of the program below, which outlives the child's use of this memory.
+        let program: &Program = unsafe { &*program.cast_const().cast() };
+        become_init(program)
     }
+    let argument = ptr::from_ref(program).cast_mut().cast();
+    // SAFETY: the child runs `become_init`, which only makes system calls.
+    let pid = unsafe { start_with_memory(program.namespaces, stack, child, argument) };
+    if pid == -1 { Err(errno()) } else { Ok(pid) }
 }
 
 /// Runs `steps` in a child in new namespaces, to find out what the kernel
