@@ -4,6 +4,10 @@ use std::path::Path;
 
 use crate::{install::environment, machine::Machine};
 
+/// Processes of Open MPI connect to each other at the addresses of network interfaces, where pods
+/// of the embedded cluster do not listen otherwise.
+const HOST_NETWORK: &str = "--host-network";
+
 /// Runs an example with the Python of a framework; returns its output.
 fn run(framework: &str) -> String {
     run_with(framework, &[])
@@ -74,7 +78,7 @@ fn ray_works_on_two_nodes() {
 #[test]
 #[ignore = "cargo xtask test --frameworks"]
 fn mpi_starts_processes_on_three_hosts() {
-    let said = run("mpi");
+    let said = run_with("mpi", &[HOST_NETWORK]);
     assert_eq!(lines(&said, "] ok").count(), 1, "{said}");
     assert_eq!(
         lines(&said, "[3 processes on 3 hosts]").count(),
@@ -87,6 +91,8 @@ fn mpi_starts_processes_on_three_hosts() {
 #[ignore = "cargo xtask test --frameworks"]
 fn every_example_runs_with_one_worker() {
     for framework in ["tensorflow", "pytorch", "jax", "ray", "mpi"] {
-        run_with(framework, &["--role", "worker=1"]);
+        let network = (framework == "mpi").then_some(HOST_NETWORK);
+        let options = ["--role", "worker=1"].into_iter().chain(network);
+        run_with(framework, &options.collect::<Vec<_>>());
     }
 }

@@ -119,6 +119,10 @@ fn invalid_values_in_longshore_toml_are_reported_with_line_column_and_rule() {
             "2:19: invalid service_account \"A B\": use at most 253",
         ),
         (
+            "restricted = true\n[roles.worker]\nhost_network = true",
+            "4:16: invalid host_network \"true\": the Pod Security Standard `restricted` forbids",
+        ),
+        (
             "image_pull_secrets = ['ok', 'A B']",
             "2:29: invalid image_pull_secrets \"A B\": use at most 253",
         ),

@@ -23,6 +23,7 @@ mod forward;
 mod help;
 mod hints;
 mod history;
+mod host_network;
 mod hostile_environment;
 mod interrupt;
 mod jobset;

@@ -145,8 +145,15 @@ fn admission(said: &str) -> Explanation {
     };
     if said.contains("violates PodSecurity") {
         let level = between(said, "violates PodSecurity \"", "\"").unwrap_or("of the namespace");
+        let cause = format!("the pod security level {level:?} rejects its pods");
+        if said.contains("hostNetwork=true") {
+            return new(
+                cause,
+                "run it without `host_network` (--host-network), or in a namespace with the level `privileged`",
+            );
+        }
         return new(
-            format!("the pod security level {level:?} rejects its pods"),
+            cause,
             "set a security context that meets the level, or use a namespace with another level",
         );
     }

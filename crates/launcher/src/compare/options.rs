@@ -107,6 +107,8 @@ pub(super) fn options(summary: &RunSummary, jobs: &[Job]) -> Texts {
             continue;
         };
         set("service account", pod.service_account_name.clone());
+        let host_network = pod.host_network.filter(|on| *on);
+        set("host network", host_network.map(|on| on.to_string()));
         set("priority class", pod.priority_class_name.clone());
         for (key, value) in pod.node_selector.iter().flatten() {
             set(&format!("node selector {key}"), Some(value.clone()));

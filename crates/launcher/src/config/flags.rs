@@ -14,7 +14,7 @@ pub struct Flags {
     #[cfg_attr(feature = "clap", command(flatten))]
     pub run: RunOptions,
     /// Options of all tasks. Those of the command line override those of roles, except
-    /// volumes, node selection, priority, shared memory and template.
+    /// volumes, node selection, priority, shared memory, host network and template.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub task: TaskOptions,
     /// Command that each task runs

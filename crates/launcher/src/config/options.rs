@@ -557,6 +557,23 @@ pub struct TaskOptions {
         arg(long, value_name = "NAME", help_heading = "Pods", display_order = 12)
     )]
     pub priority_class: Option<Text>,
+    /// Use the network of the node (`hostNetwork`), for InfiniBand, RoCE, and MPI on the embedded
+    /// cluster
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "true|false",
+            num_args = 0..=1,
+            require_equals = true,
+            default_missing_value = "true",
+            value_parser = clap::builder::BoolValueParser::new().map(Located::from),
+            hide_possible_values = true,
+            help_heading = "Pods",
+            display_order = 12
+        )
+    )]
+    pub host_network: Option<Located<bool>>,
     /// Grace period of a task between SIGTERM and SIGKILL.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub termination_grace: Option<Text>,

@@ -13,7 +13,7 @@ use longshore_model::name;
 use serde_json::{Value, json};
 
 use super::{
-    ConfigError, Flags, TaskOptions, Text,
+    ConfigError, Flags, Settings, TaskOptions, Text,
     layers::Layers,
     values::{duration_at, invalid_at, quantity, subdomain},
     volume,
@@ -36,6 +36,8 @@ pub struct PodSpec {
     pub env_from: Vec<core::EnvFromSource>,
     /// The name of a PriorityClass.
     pub priority_class: Option<String>,
+    /// Whether the pods use the network of their node.
+    pub host_network: bool,
     /// The grace period between SIGTERM and SIGKILL.
     pub termination_grace: Option<Duration>,
     /// A pod template to merge over the generated one, as the user wrote it. The plan checks its
@@ -48,12 +50,13 @@ impl PodSpec {
     /// Here, a role overrides the flags, which apply to all roles. `env` are the variables
     /// with sources.
     pub(super) fn resolve(
-        file: &TaskOptions,
+        settings: &Settings,
         flags: &Flags,
         role: &TaskOptions,
         env: Vec<core::EnvVar>,
         folder: Option<&Path>,
     ) -> Result<Self, ConfigError> {
+        let file = &settings.task;
         let options = Layers([file, &flags.task, role]);
         let template = options.value(|options| &options.template);
         let tolerations = options.entries(|options| &options.tolerations);
@@ -76,6 +79,7 @@ impl PodSpec {
                 .map(|source| source.to_kubernetes())
                 .collect::<Result<_, _>>()?,
             priority_class: priority_class.map(|class| class.to_string()),
+            host_network: host_network(settings, flags, role)?,
             termination_grace: grace
                 .map(|text| duration_at("termination_grace", text))
                 .transpose()?,
@@ -103,6 +107,26 @@ impl PodSpec {
             ));
         }
         Ok(spec)
+    }
+}
+
+/// Whether the pods of a role use the network of their node. Each level of Pod Security except
+/// `privileged` forbids it.
+fn host_network(
+    settings: &Settings,
+    flags: &Flags,
+    role: &TaskOptions,
+) -> Result<bool, ConfigError> {
+    let tasks = Layers([&settings.task, &flags.task, role]);
+    let option = tasks.value(|options| &options.host_network);
+    let restricted = Layers([&settings.run, &flags.run]).any(|run| run.restricted);
+    match option.filter(|on| ***on) {
+        Some(option) if restricted => Err(invalid_at(
+            "host_network",
+            option,
+            "the Pod Security Standard `restricted` forbids the network of the node: remove `host_network` (--host-network), or `restricted` (--restricted)",
+        )),
+        option => Ok(option.is_some()),
     }
 }
 

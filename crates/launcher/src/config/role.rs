@@ -126,7 +126,7 @@ fn role(
         resources,
         outputs: outputs::resolve(options)?,
         data: data::resolve(&settings.task, &own.task, flags, folder)?,
-        pods: PodSpec::resolve(&settings.task, flags, &own.task, sources, folder)?,
+        pods: PodSpec::resolve(settings, flags, &own.task, sources, folder)?,
         service,
     })
 }

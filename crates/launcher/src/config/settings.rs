@@ -69,6 +69,7 @@ use super::{
 /// data_cache_limit = "100Gi"
 /// priority_class = "low"
 /// shared_memory = "8Gi"         # size of /dev/shm
+/// host_network = false          # true: pods use the network of their node
 /// termination_grace = "2m"      # between SIGTERM and SIGKILL
 /// node_selector = { pool = "gpu" }
 /// tolerations = [{ key = "nvidia.com/gpu", operator = "Exists" }]

@@ -33,6 +33,12 @@ impl Planner<'_> {
             automount_service_account_token: self.spec.service_account.is_none().then_some(false),
             service_account_name: self.spec.service_account.clone(),
             image_pull_secrets: unless_empty(pull_secrets.collect()),
+            host_network: pods.host_network.then_some(true),
+            // With the default, pods with the network of the node have its DNS, without the
+            // names of other pods.
+            dns_policy: pods
+                .host_network
+                .then(|| "ClusterFirstWithHostNet".to_owned()),
             node_selector: Some(pods.node_selector.clone()).filter(|labels| !labels.is_empty()),
             tolerations: unless_empty(pods.tolerations.clone()),
             priority_class_name: pods.priority_class.clone(),

@@ -344,6 +344,22 @@ fn restricted_pods() {
 }
 
 #[test]
+fn pods_with_the_network_of_the_node() {
+    let settings = "host_network = true\n[roles.worker]\ncount = 2\n\
+                    [roles.logger]\nhost_network = false";
+    let plan = planned(settings, &["true"], None);
+    let network = |role: &str| {
+        let planned = plan.roles.iter().find(|planned| planned.role.name == role);
+        let spec = planned.unwrap().job.spec.clone().unwrap();
+        let pod = spec.template.spec.unwrap();
+        (pod.host_network, pod.dns_policy)
+    };
+    let of_cluster = "ClusterFirstWithHostNet".to_owned();
+    assert_eq!(network("worker"), (Some(true), Some(of_cluster)));
+    assert_eq!(network("logger"), (None, None));
+}
+
+#[test]
 fn invalid_templates() {
     let refused = |template: &str| {
         let settings = format!("command = 'a'\n[template.{template}");

@@ -17,6 +17,9 @@ const MESSAGE: usize = 2000;
 /// a new namespace without a service account.
 const PASSING: [&str; 2] = ["exceeded quota", "error looking up service account"];
 
+/// The part of a violation of the Pod Security level by the network of the node.
+const HOST_NETWORK: &str = "hostNetwork=true";
+
 /// A pod that the API server would reject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RefusedPod {
@@ -83,6 +86,9 @@ pub(super) fn check(refused: &[RefusedPod], report: &mut Report) {
             continue;
         }
         let remedy = match message.contains("violates PodSecurity") {
+            true if message.contains(HOST_NETWORK) => {
+                "run it without --host-network (`host_network = true` in longshore.toml), or in a namespace with the Pod Security level `privileged`, which an administrator sets with `kubectl label namespace NAME pod-security.kubernetes.io/enforce=privileged --overwrite`"
+            }
             true => {
                 "run it with --restricted (`restricted = true` in longshore.toml), or set the fields that are named in a pod template (--template)"
             }
@@ -120,6 +126,11 @@ mod tests {
         assert_eq!(found.kind, Cause::AdmissionRefused);
         assert!(found.problem.contains("worker: violates PodSecurity"));
         assert!(found.remedy.contains("--restricted"));
+        let report =
+            refused("violates PodSecurity \"baseline:latest\": host namespaces (hostNetwork=true)");
+        let remedy = &report.refusals[0].remedy;
+        assert!(remedy.contains("without --host-network"), "{remedy}");
+        assert!(!remedy.contains("--restricted"), "{remedy}");
         let report = refused("admission webhook \"images.example.org\" denied the request: no");
         assert!(report.refusals[0].remedy.contains("--template"));
     }

@@ -54,6 +54,10 @@ fn invalid_values_are_reported_with_their_position() {
             "longshore.toml:2:17: invalid shared_memory \"much\": use a quantity",
         ),
         (
+            "restricted = true\nhost_network = true",
+            "longshore.toml:3:16: invalid host_network \"true\": the Pod Security Standard `restricted` forbids",
+        ),
+        (
             "env = { A = { secret = 'a', field = 'b' } }",
             "longshore.toml:2:9: invalid env \"A\": set exactly one of secret, ",
         ),
