@@ -8,6 +8,11 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
+
+# Imported before init_process_group: default arguments of its functions are the process group of
+# the time of the import. DistributedDataParallel imports it, too, and the process group would then
+# exist until the interpreter ends.
+import torch.distributed.nn  # noqa: F401
 from torch.nn.parallel import DistributedDataParallel
 
 STEPS = 20
@@ -63,6 +68,10 @@ def main():
         say("WRONG result of the training")
         bad = 1
     dist.barrier()
+    # The model refers to the process group. With the last reference, destroy_process_group ends
+    # the threads of gloo; a thread that still runs at the end of the interpreter can abort the
+    # process with "terminate called without an active exception".
+    del model
     dist.destroy_process_group()
     say("ok" if not bad else "failed")
     return bad
