@@ -43,15 +43,10 @@ fn a_namespace_that_forbids_the_network_of_the_node_is_reported_before_anything_
         assert!(refused.err.contains(part), "{}", refused.err);
     }
     assert!(!refused.err.contains("--restricted"), "{}", refused.err);
-    let left = [
-        "get",
-        "jobs,pods,secrets,services",
-        "-n",
-        "team",
-        "-o",
-        "name",
-    ];
-    assert_eq!(machine.longshore(&left).expect(0).out, "");
+    for kind in ["jobs", "pods", "secrets", "services"] {
+        let left = ["get", kind, "-n", "team", "--output", "name"];
+        assert_eq!(machine.longshore(&left).expect(0).out, "", "{kind}");
+    }
     machine
         .longshore(&["run", "-n", "team", "--", "true"])
         .expect(0);
