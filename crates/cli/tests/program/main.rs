@@ -26,6 +26,7 @@ mod history;
 mod hostile_environment;
 mod interrupt;
 mod jobset;
+mod killed_clients;
 mod lifecycle;
 mod machine;
 mod names;
