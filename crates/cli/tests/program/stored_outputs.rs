@@ -9,6 +9,7 @@ use std::{
 
 use crate::{
     machine::{Answer, Machine, Running, eventually},
+    outputs::{FILLS_DISK, SmallDisk},
     s3::{BUCKET, Fault, S3, SECRET},
 };
 
@@ -30,7 +31,10 @@ impl Elsewhere {
 
     /// With a cluster that this command starts.
     pub(crate) fn with(up: &[&str]) -> Self {
-        let machine = Machine::new();
+        Self::on(Machine::new(), up)
+    }
+
+    fn on(machine: Machine, up: &[&str]) -> Self {
         machine.write("train.sh", TRAIN);
         machine.write(
             "longshore.toml",
@@ -540,4 +544,49 @@ fn logs_at_trace_level_have_no_credentials_tokens_and_signatures() {
             assert_eq!(line, None, "{words:?} prints {secret}");
         }
     }
+}
+
+#[test]
+fn files_of_an_earlier_attempt_are_reported_with_the_reason() {
+    let there = Elsewhere::new();
+    let denied = Fault::Refuse(403, "AccessDenied", "Request has expired");
+    there.server.fail("main.0.ended", &[Fault::Pass, denied]);
+    let script = "echo $LONGSHORE_ATTEMPT > m.json; test $LONGSHORE_ATTEMPT = 2";
+    let run = [
+        "run",
+        "--retries",
+        "1",
+        "--fetch=got",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ];
+    let answer = there.longshore(&run).expect(0);
+    assert_eq!(there.server.faults(), 0);
+    assert_eq!(there.read("got/m.json"), "1\n");
+    for expected in [
+        "the outputs of main/0 are those of an earlier attempt, which ended at ",
+        "those of the last attempt were not uploaded: the store denies the upload",
+    ] {
+        assert!(answer.err.contains(expected), "{}", answer.err);
+    }
+}
+
+#[test]
+fn outputs_are_uploaded_although_the_task_has_filled_the_disk() {
+    let machine = Machine::new();
+    let Some(disk) = SmallDisk::mount(&machine) else {
+        return;
+    };
+    let there = Elsewhere::on(machine, &["up"]);
+    there.machine.write("fill.sh", FILLS_DISK);
+    let run = there.longshore(&["run", "--fetch=got", "--", "sh", "fill.sh"]);
+    let run = run.expect(0);
+    assert!(run.err.contains("outputs 2 files"), "{}", run.err);
+    let mut sum = there.machine.shell("sha256sum < got/out/b");
+    let sum = Answer::new(&sum.output().unwrap());
+    assert!(run.out.contains(sum.out.trim()), "{} {}", run.out, sum.out);
+    there.machine.longshore(&["down", "--force"]).expect(0);
+    drop(disk);
 }

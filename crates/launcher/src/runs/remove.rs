@@ -63,13 +63,11 @@ pub async fn remove(cluster: &Cluster, run: &Run) -> Result<(), RunsError> {
             .chain(of_schedules)
             .filter_map(|meta| meta.annotations.get(names::BUNDLE))
             .collect();
-        let secrets = cluster.secrets().in_namespace(&run.namespace)?;
-        for sha256 in bundles {
-            if let Some(secret) = secrets.find(&bundle_secret_name(sha256)).await? {
-                delete_unowned(&secret).await?;
-            }
+        match remove_unowned(cluster, run, &bundles).await {
+            // Then the Jobs are still deleted, and the last request reports it.
+            Err(RunsError::Cluster(error)) if error.is_forbidden() || error.is_not_found() => {}
+            other => other?,
         }
-        remove_labelled(cluster, run, true).await?;
     }
     // Delete the owner first, which would otherwise recreate them.
     for schedule in schedules {
@@ -90,6 +88,21 @@ pub async fn remove(cluster: &Cluster, run: &Run) -> Result<(), RunsError> {
         true => remove_labelled(cluster, run, false).await,
         false => Ok(()),
     }
+}
+
+/// Deletes what has no owner: the Secrets with these bundles, and the Services and Secrets of the run.
+async fn remove_unowned(
+    cluster: &Cluster,
+    run: &Run,
+    bundles: &BTreeSet<&String>,
+) -> Result<(), RunsError> {
+    let secrets = cluster.secrets().in_namespace(&run.namespace)?;
+    for sha256 in bundles {
+        if let Some(secret) = secrets.find(&bundle_secret_name(sha256)).await? {
+            delete_unowned(&secret).await?;
+        }
+    }
+    remove_labelled(cluster, run, true).await
 }
 
 /// Deletes the Services and Secrets of a run: those without an owner, or all.
