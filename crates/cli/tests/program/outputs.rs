@@ -301,13 +301,13 @@ fn outputs_are_complete_although_the_node_was_killed_while_it_collected_them() {
     let machine = machine();
     let complete = machine.home().join("complete");
     let script = format!(
-        "mkdir out; for n in $(seq 4000); do echo $n $LONGSHORE_RUN > out/$n; done\n\
+        "mkdir out; for n in $(seq 1000); do echo $n $LONGSHORE_RUN > out/$n; done\n\
          rm -rf {complete}; cp -r out {complete}",
         complete = complete.display()
     );
     machine.write("many.sh", &script);
     let outputs = machine.data().join("outputs");
-    for kept in [1, 700, 1500, 2500, 3900] {
+    for kept in [1, 500] {
         let before = files_in(&outputs);
         let run = machine.longshore(&["run", "-d", "--", "sh", "many.sh"]);
         let run = run.expect(0).out.trim().to_owned();
@@ -315,6 +315,7 @@ fn outputs_are_complete_although_the_node_was_killed_while_it_collected_them() {
         let begin = std::time::Instant::now();
         while files_in(&outputs) < before + kept {
             assert!(begin.elapsed() < crate::machine::TIMEOUT, "{kept}");
+            std::thread::sleep(std::time::Duration::from_millis(2));
         }
         crate::machine::signal(pid, "KILL");
         let list = outputs.join("runs/default").join(&run).join("main.0.json");
@@ -337,7 +338,7 @@ fn outputs_are_complete_although_the_node_was_killed_while_it_collected_them() {
     }
     assert_eq!(
         files_in(&outputs.join("runs/default")),
-        5,
+        2,
         "the marks of removed runs"
     );
 }
@@ -399,24 +400,24 @@ fn outputs_are_kept_although_the_task_has_filled_the_disk() {
     );
     machine.write("fill.sh", FILLS_DISK);
     machine.longshore(&["up"]).expect(0);
-    let run = machine.longshore(&["run", "--fetch=got", "--", "sh", "fill.sh"]);
+    let run = machine.longshore(&["run", "--fetch=../got", "--", "sh", "fill.sh"]);
     let run = run.expect(0);
     assert!(run.err.contains("outputs 2 files"), "{}", run.err);
-    let mut sum = machine.shell("sha256sum < got/out/b");
+    let mut sum = machine.shell("sha256sum < ../got/out/b");
     let sum = crate::machine::Answer::new(&sum.output().unwrap());
     assert!(run.out.contains(sum.out.trim()), "{} {}", run.out, sum.out);
     assert!(disk.free() > 30_000_000, "the files of the pod are removed");
 
     // Outputs that do not fit are reported.
     let large = "mkdir out; echo 1 > m.json; head -c 60000000 /dev/zero > out/large";
-    let large = ["run", "--fetch=less", "--", "sh", "-c", large];
+    let large = ["run", "--fetch=../less", "--", "sh", "-c", large];
     let large = machine.longshore(&large).expect(0);
     assert!(
         large.err.contains("not kept: main/0 out/large"),
         "{}",
         large.err
     );
-    assert!(machine.code().join("less/m.json").exists());
+    assert!(machine.home().join("less/m.json").exists());
     machine
         .longshore(&["rm", "--finished", "--force"])
         .expect(0);
