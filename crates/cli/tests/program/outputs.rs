@@ -341,6 +341,7 @@ fn outputs_are_complete_although_the_node_was_killed_while_it_collected_them() {
         2,
         "the marks of removed runs"
     );
+    machine.longshore(&["down", "--force"]).expect(0);
 }
 
 /// A small file system for the data of a cluster.

@@ -490,7 +490,7 @@ fn connections_that_end_or_stall_in_the_middle_of_an_object_leave_complete_files
     there.longshore(&run).expect(0);
     assert_eq!(server.faults(), 0);
     for (folder, fault) in [("ends", Fault::Half), ("stalls", Fault::Stall)] {
-        server.fail("list-type", &[fault.clone()]);
+        server.fail("list-type", std::slice::from_ref(&fault));
         server.fail(
             "main.0.ended",
             &[fault.clone(), Fault::Pass, fault.clone(), fault],
