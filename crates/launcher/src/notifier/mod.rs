@@ -4,7 +4,6 @@
 
 mod deliver;
 mod error;
-mod trouble;
 
 use std::{collections::BTreeSet, fs, path::PathBuf, time::Duration};
 
@@ -21,7 +20,6 @@ use crate::{
 };
 use deliver::Delivery;
 pub use error::NotifyError;
-pub use trouble::{trouble, troubles};
 
 /// How long to wait for the objects of the run.
 const FIND_TIMEOUT: Duration = Duration::from_secs(300);

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::{
     cluster_evidence::{self, Query},
-    kueue, notifier, queries,
+    kueue, notifier_trouble, queries,
     run::Run,
     usage::{self, Detail},
 };
@@ -117,7 +117,7 @@ pub fn why<'a>(
         if why.state == State::Running {
             why.notes = idle_gpus(cluster, run).await;
         }
-        let webhook = notifier::trouble(cluster, run);
+        let webhook = notifier_trouble::trouble(cluster, run);
         let (webhook, problem) = queries::seen("webhook", QUERY_TIMEOUT, webhook).await;
         why.notes.extend(webhook.flatten());
         why.unseen.extend(problem);

@@ -11,7 +11,7 @@ use longshore::{
     launcher::{
         RunSummary,
         config::duration,
-        notifier,
+        notifier_trouble,
         runs::{self as history, FilterError, RunFilter, RunOrder, StateFilter, WatchedRuns},
         tag::parse_tag,
         terminal_text::escaped,
@@ -216,7 +216,7 @@ async fn show(
 
 /// Adds why webhooks are not called, as far as it can be found out.
 async fn add_webhook_problems(cluster: &Cluster, namespace: Option<&str>, runs: &mut [RunSummary]) {
-    let troubles = notifier::troubles(cluster, namespace);
+    let troubles = notifier_trouble::troubles(cluster, namespace);
     let Ok(Ok(mut troubles)) = tokio::time::timeout(WEBHOOK_TIMEOUT, troubles).await else {
         return;
     };
