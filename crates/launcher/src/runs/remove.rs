@@ -63,10 +63,9 @@ pub async fn remove(cluster: &Cluster, run: &Run) -> Result<(), RunsError> {
             .chain(of_schedules)
             .filter_map(|meta| meta.annotations.get(names::BUNDLE))
             .collect();
-        match remove_unowned(cluster, run, &bundles).await {
-            // Then the Jobs are still deleted, and the last request reports it.
-            Err(RunsError::Cluster(error)) if error.is_forbidden() || error.is_not_found() => {}
-            other => other?,
+        if let Err(error) = remove_unowned(cluster, run, &bundles).await {
+            // The last request repeats it, and reports the error; what is left is a leftover.
+            tracing::warn!(%error, run = %run.name, "objects without an owner are not deleted yet");
         }
     }
     // Delete the owner first, which would otherwise recreate them.
