@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::{CommandFactory as _, Parser, error::ErrorKind};
-use longshore::launcher::config::ConfigError;
+use longshore::launcher::{config::ConfigError, store::report_waits};
 use longshore_embedded::{daemon::ClusterLog, envtest::Invocation};
 
 use crate::{
@@ -76,9 +76,13 @@ pub fn main() -> ExitCode {
     };
     let command = match cli.command {
         // First, because every container of a run executes it.
-        Command::Bootstrap(args) => return commands::bootstrap::bootstrap(args),
+        Command::Bootstrap(args) => {
+            report_waits(|line| ui::note(format!("longshore: {line}")));
+            return commands::bootstrap::bootstrap(args);
+        }
         command => command,
     };
+    report_waits(|line| ui::warning(line));
     start_log(&command);
     let outcome = runtime(command.serves()).and_then(|runtime| {
         let result = runtime.block_on(commands::dispatch(command));

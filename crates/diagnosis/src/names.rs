@@ -120,6 +120,9 @@ pub const CONFIG: &str = "/longshore/config";
 pub const BUNDLE_DIR: &str = "/longshore/bundle";
 /// The file of the termination message of tasks of the embedded cluster.
 pub const TERMINATION_FILE: &str = "/longshore/termination-log";
+/// The beginning of a line at the end of a task's log: the rest is the reason why its outputs were not
+/// uploaded.
+pub const OUTPUTS_LOST: &str = "longshore: the outputs were not uploaded: ";
 /// Where the data of tasks is, unless the user chose another path.
 pub const DATA_DIR: &str = "/longshore/data";
 /// Where the init container that fetches data has its cache.

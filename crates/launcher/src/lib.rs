@@ -76,6 +76,7 @@ mod lines;
 mod metric_values;
 pub mod metrics;
 pub mod notifier;
+pub mod notifier_trouble;
 pub mod outputs;
 pub mod plan;
 pub mod pod;

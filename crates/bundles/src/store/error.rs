@@ -108,6 +108,16 @@ pub enum StoreError {
         /// The message of the service.
         problem: String,
     },
+    /// The store has no space.
+    #[error(
+        "the store {store} is full: {problem}; delete objects that are no longer needed, or raise its quota"
+    )]
+    Full {
+        /// Its URL.
+        store: String,
+        /// Its message.
+        problem: String,
+    },
     /// The store does not answer, or returns an unexpected response.
     #[error("cannot upload the bundle to {store}: {problem}; {remedy}")]
     Failed {

@@ -12,15 +12,18 @@ mod http;
 mod journal;
 mod objects;
 mod options;
+mod patient;
 mod post;
 mod put;
 mod reason;
 mod refusal;
 mod remote;
+mod retry;
 mod send;
 mod signed;
 mod upload;
 mod url;
+mod waits;
 
 use std::path::PathBuf;
 
@@ -28,14 +31,16 @@ use bytes::Bytes;
 
 pub use deliver::{deliver, describe};
 pub use delivered::again;
-pub use download::{DownloadError, RetryPolicy, download};
+pub use download::{DownloadError, download};
 pub use error::{FORMS, StoreError};
 pub use objects::StoreObjects;
 pub use options::{DeliverOptions, LONGEST as LONGEST_VALIDITY, Sent, validity};
 pub use post::{PostError, check_url, post_json};
 pub use put::{PutError, put};
+pub use retry::RetryPolicy;
 pub use signed::SignedUrl;
 pub use url::{Remote, Service};
+pub use waits::report_waits;
 
 /// The maximum size of a bundle in a Secret: Kubernetes allows 1 MiB, including the rest of the
 /// object.

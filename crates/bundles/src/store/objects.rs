@@ -10,9 +10,12 @@ use object_store::{GetOptions, GetRange, ObjectStore as _, ObjectStoreExt as _, 
 use super::{
     Remote, SignedUrl, StoreError,
     options::LONGEST,
-    reason::{Cause, reason},
+    reason::{Cause, is_interrupted, reason},
     remote::{Effort, Opened},
 };
+
+/// How often interrupted responses are requested again.
+const REPETITIONS: u32 = 2;
 
 /// Access to objects of a store with the client's credentials.
 pub struct StoreObjects {
@@ -34,7 +37,7 @@ impl Remote {
     /// The settings of the store are invalid.
     pub fn objects(&self, settings: &[(String, String)]) -> Result<StoreObjects, StoreError> {
         Ok(StoreObjects {
-            opened: self.open(Effort::Little, settings)?,
+            opened: self.open(Effort::Some, settings)?,
             remote: self.clone(),
         })
     }
@@ -43,6 +46,24 @@ impl Remote {
         match self.prefix.as_str() {
             "" => Path::from(key),
             prefix => Path::from(format!("{prefix}/{key}")),
+        }
+    }
+}
+
+/// Repeats a request whose response was interrupted. The crate repeats only requests without a
+/// response.
+async fn repeated<T, F>(request: impl Fn() -> F) -> object_store::Result<T>
+where
+    F: Future<Output = object_store::Result<T>>,
+{
+    let mut repetitions = 0;
+    loop {
+        match request().await {
+            Err(error) if repetitions < REPETITIONS && is_interrupted(&error) => {
+                repetitions += 1;
+                tracing::warn!(problem = reason(&error).1, "trying again");
+            }
+            result => return result,
         }
     }
 }
@@ -92,16 +113,18 @@ impl StoreObjects {
     /// The store does not answer.
     pub async fn list(&self, folder: &str) -> Result<Option<Vec<(String, u64)>>, StoreError> {
         let path = self.remote.key(folder);
-        let found = self.opened.objects.list(Some(&path));
-        let found: Result<Vec<_>, _> = found
-            .map_ok(|object| {
-                let below = object.location.as_ref().strip_prefix(path.as_ref());
-                let name = below.unwrap_or_default().trim_start_matches('/');
-                (name.to_owned(), object.size)
-            })
-            .try_collect()
-            .await;
-        match found {
+        let list = || async {
+            let found = self.opened.objects.list(Some(&path));
+            found
+                .map_ok(|object| {
+                    let below = object.location.as_ref().strip_prefix(path.as_ref());
+                    let name = below.unwrap_or_default().trim_start_matches('/');
+                    (name.to_owned(), object.size)
+                })
+                .try_collect::<Vec<_>>()
+                .await
+        };
+        match repeated(list).await {
             Ok(found) => Ok(Some(found)),
             Err(error) if matches!(reason(&error).0, Cause::Denied) => Ok(None),
             Err(error) => Err(self.remote.no_object("list outputs", &error)),
@@ -114,8 +137,10 @@ impl StoreObjects {
     /// The object does not exist, or the store does not answer.
     pub async fn read(&self, key: &str, range: Range<u64>) -> Result<Bytes, StoreError> {
         let path = self.remote.key(key);
-        let read = self.opened.objects.get_range(&path, range).await;
-        read.map_err(|error| self.remote.no_object("read outputs", &error))
+        let read = || self.opened.objects.get_range(&path, range.clone());
+        repeated(read)
+            .await
+            .map_err(|error| self.remote.no_object("read outputs", &error))
     }
 
     /// A part of an object, as it arrives.

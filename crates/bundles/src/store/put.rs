@@ -6,7 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use bytes::Bytes;
@@ -18,20 +18,41 @@ use super::{
     http::upload_client,
     reason::innermost,
     refusal::{Meaning, Refusal},
+    retry::{Pauses, Temporary, retry_after},
 };
 
 /// The number of bytes to read at once.
 const PIECE: usize = 256 * 1024;
 /// The number of pieces that are read ahead.
 const AHEAD: usize = 4;
-/// How long the store may take no data and send no response.
-const SILENCE: Duration = Duration::from_secs(120);
+/// The number of attempts in which the store may take no data and send no response.
+const MOST_STALLS: u32 = 3;
 
 /// Why data cannot be uploaded to its signed URL.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PutError {
-    /// The signature is invalid or has expired.
+    /// The signature has expired.
+    #[error(
+        "the store denies the upload to {place} ({problem}): the signed URL has expired, after at most 7 days, or with the temporary credentials of the client that submitted the run; submit longer runs with other credentials, or with `outputs_every` or `outputs_claim`"
+    )]
+    Expired {
+        /// The object, without the signature.
+        place: String,
+        /// The store's message.
+        problem: String,
+    },
+    /// The store has no space.
+    #[error(
+        "the store is full: it does not take {place} ({problem}); delete objects that are no longer needed, or raise its quota, and run the task again"
+    )]
+    Full {
+        /// The object, without the signature.
+        place: String,
+        /// The store's message.
+        problem: String,
+    },
+    /// The signature is invalid.
     #[error(
         "the store denies the upload to {place} ({problem}): the signed URL has expired after at most 7 days, or its signer may not write there"
     )]
@@ -98,30 +119,51 @@ async fn send<R: Read + Send + 'static>(
     open: impl Fn() -> R,
 ) -> Result<R, PutError> {
     let client = upload_client().map_err(|error| failed(url, innermost(&error), 0))?;
-    let mut attempts = 0;
+    let (mut attempts, mut stalls, mut pauses) = (0, 0, Pauses::default());
     loop {
         attempts += 1;
-        let problem = match attempt(&client, url, size, open(), attempts).await? {
+        let upload = Upload {
+            url,
+            size,
+            attempts,
+            silence: retries.silence,
+        };
+        let problem = match attempt(&client, upload, open()).await? {
             Ok(sent) => return Ok(sent),
             Err(problem) => problem,
         };
-        if attempts >= retries.attempts {
-            return Err(problem);
+        stalls += u32::from(problem.is_stalled);
+        if attempts >= retries.attempts || stalls >= MOST_STALLS {
+            return Err(problem.error);
         }
-        let wait = retries.wait(attempts);
-        tracing::warn!(%problem, ?wait, "trying again");
+        let wait = pauses.next(&retries, attempts, problem.asked, &problem.error);
         tokio::time::sleep(wait).await;
     }
+}
+
+/// An attempt to upload data.
+#[derive(Clone, Copy)]
+struct Upload<'a> {
+    url: &'a SignedUrl,
+    size: u64,
+    /// The number of attempts with this one.
+    attempts: u32,
+    /// How long the store may take no data and send no response.
+    silence: Duration,
 }
 
 /// Sends the data once. The inner error is a temporary problem.
 async fn attempt<R: Read + Send + 'static>(
     client: &reqwest::Client,
-    url: &SignedUrl,
-    size: u64,
+    upload: Upload<'_>,
     mut reader: R,
-    attempts: u32,
-) -> Result<Result<R, PutError>, PutError> {
+) -> Result<Result<R, Temporary<PutError>>, PutError> {
+    let Upload {
+        url,
+        size,
+        attempts,
+        silence,
+    } = upload;
     let (sender, receiver) = mpsc::channel::<io::Result<Bytes>>(AHEAD);
     let reading = tokio::task::spawn_blocking(move || {
         loop {
@@ -164,13 +206,17 @@ async fn attempt<R: Read + Send + 'static>(
     let mut sending = Box::pin(request.send());
     let mut known = 0;
     let response = loop {
-        match tokio::time::timeout(SILENCE, &mut sending).await {
+        match tokio::time::timeout(silence, &mut sending).await {
             Ok(response) => break response,
             Err(_) => {
                 let now = taken.load(Ordering::Relaxed);
                 if now == known {
-                    let problem = format!("no response for {} s", SILENCE.as_secs());
-                    return Ok(Err(failed(url, problem, attempts)));
+                    let seconds = silence.as_secs_f64();
+                    let problem = format!("it took no data for {seconds:.0} s");
+                    return Ok(Err(Temporary {
+                        is_stalled: true,
+                        ..failed(url, problem, attempts).into()
+                    }));
                 }
                 known = now;
             }
@@ -180,7 +226,7 @@ async fn attempt<R: Read + Send + 'static>(
     let refused = match response {
         Ok(response) if response.status().is_success() => None,
         Ok(response) => Some(refusal(url, response, attempts).await),
-        Err(error) => Some(Ok(failed(url, innermost(&error), attempts))),
+        Err(error) => Some(Ok(failed(url, innermost(&error), attempts).into())),
     };
     // The request has ended, so this ends, too.
     let read = reading
@@ -205,14 +251,182 @@ fn failed(url: &SignedUrl, problem: String, attempts: u32) -> PutError {
 }
 
 /// Interprets an error status. `Ok` is a temporary problem.
-async fn refusal(url: &SignedUrl, response: Response, attempts: u32) -> Result<PutError, PutError> {
+async fn refusal(
+    url: &SignedUrl,
+    response: Response,
+    attempts: u32,
+) -> Result<Temporary<PutError>, PutError> {
+    let asked = retry_after(response.headers(), SystemTime::now());
     let Refusal { meaning, problem } = Refusal::read(response).await;
+    let place = url.place();
     match meaning {
-        Meaning::Denied => Err(PutError::Refused {
-            place: url.place(),
-            problem,
+        Meaning::Denied => Err(PutError::Refused { place, problem }),
+        Meaning::Expired => Err(PutError::Expired { place, problem }),
+        Meaning::Full => Err(PutError::Full { place, problem }),
+        Meaning::Temporary => Ok(Temporary {
+            asked,
+            ..failed(url, problem, attempts).into()
         }),
-        Meaning::Temporary => Ok(failed(url, problem, attempts)),
         Meaning::Missing | Meaning::Lasting => Err(failed(url, problem, attempts)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::{
+        io::{Cursor, Write as _},
+        net::{TcpListener, TcpStream},
+        thread::JoinHandle,
+        time::Instant,
+    };
+
+    use super::*;
+
+    const POLICY: RetryPolicy = RetryPolicy {
+        attempts: 5,
+        pause: Duration::from_millis(1),
+        longest: Duration::from_millis(2),
+        silence: Duration::from_millis(400),
+    };
+    /// More than the buffers of a connection hold.
+    const SIZE: usize = 16 << 20;
+    const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+    /// Reads a request: its header, and as much of the body as `most`. Returns the body's length.
+    fn read(socket: &mut TcpStream, most: usize) -> usize {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            socket.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        let mut piece = vec![0; 1 << 16];
+        let mut count = 0;
+        while count < most {
+            match socket.read(&mut piece) {
+                Ok(0) | Err(_) => break,
+                Ok(read) => count += read,
+            }
+        }
+        count
+    }
+
+    /// Handles one connection after the other.
+    fn server<T: Send + 'static>(
+        connections: Vec<fn(TcpStream) -> T>,
+    ) -> (SignedUrl, JoinHandle<Vec<T>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/b/x?sig=hush", listener.local_addr().unwrap());
+        let serve = move || {
+            let handled = connections
+                .into_iter()
+                .map(|handle| handle(listener.accept().unwrap().0));
+            handled.collect()
+        };
+        (SignedUrl::new(url), std::thread::spawn(serve))
+    }
+
+    fn upload(url: &SignedUrl, policy: RetryPolicy) -> Result<(), PutError> {
+        let data = Arc::<[u8]>::from(vec![7; SIZE]);
+        let sent = put(url, SIZE as u64, policy, || Cursor::new(Arc::clone(&data)));
+        sent.map(drop)
+    }
+
+    fn whole(mut socket: TcpStream) -> usize {
+        let count = read(&mut socket, SIZE);
+        socket.write_all(OK.as_bytes()).unwrap();
+        count
+    }
+
+    #[test]
+    fn a_connection_that_ends_in_the_middle_is_repeated_from_the_beginning() {
+        let half = |mut socket: TcpStream| read(&mut socket, SIZE / 2).min(SIZE / 2);
+        let (url, server) = server(vec![half, whole]);
+        upload(&url, POLICY).unwrap();
+        assert_eq!(server.join().unwrap(), [SIZE / 2, SIZE]);
+    }
+
+    #[test]
+    fn a_store_that_takes_no_data_is_given_up() {
+        let stall = |mut socket: TcpStream| {
+            read(&mut socket, 1);
+            socket
+        };
+        let (url, server) = server(vec![stall, stall, stall]);
+        let begin = Instant::now();
+        let error = upload(&url, POLICY).unwrap_err();
+        assert!(
+            matches!(&error, PutError::Failed { attempts: 3, .. }),
+            "{error:?}"
+        );
+        assert!(error.to_string().contains("took no data"), "{error}");
+        assert!(begin.elapsed() < Duration::from_secs(20));
+        drop(server.join().unwrap());
+    }
+
+    #[test]
+    fn a_store_that_takes_data_slowly_is_not_given_up() {
+        let slow = |mut socket: TcpStream| {
+            let mut count = read(&mut socket, 1);
+            let mut piece = vec![0; 1 << 16];
+            while count < SIZE {
+                let before = count;
+                while count < SIZE && count - before < SIZE / 8 {
+                    count += socket.read(&mut piece).unwrap();
+                }
+                std::thread::sleep(Duration::from_millis(300));
+            }
+            socket.write_all(OK.as_bytes()).unwrap();
+        };
+        let (url, server) = server(vec![slow]);
+        let policy = RetryPolicy {
+            attempts: 1,
+            // Less than the upload takes, but more than the rest in the buffers of the connection.
+            silence: Duration::from_millis(1600),
+            ..POLICY
+        };
+        upload(&url, policy).unwrap();
+        server.join().unwrap();
+    }
+
+    #[test]
+    fn the_pause_that_a_store_asks_for_is_kept() {
+        let busy = |mut socket: TcpStream| {
+            read(&mut socket, SIZE);
+            let answer = "HTTP/1.1 503 Busy\r\nretry-after: 2\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            socket.write_all(answer.as_bytes()).unwrap();
+            0
+        };
+        let (url, server) = server(vec![busy, whole]);
+        let begin = Instant::now();
+        upload(&url, POLICY).unwrap();
+        assert!(begin.elapsed() >= Duration::from_secs(2));
+        assert_eq!(server.join().unwrap(), [0, SIZE]);
+    }
+
+    #[test]
+    fn a_full_store_and_an_expired_url_are_named_after_one_attempt() {
+        let full = |mut socket: TcpStream| {
+            read(&mut socket, SIZE);
+            let answer = "HTTP/1.1 507 Full\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            socket.write_all(answer.as_bytes()).unwrap();
+        };
+        let expired = |mut socket: TcpStream| {
+            read(&mut socket, SIZE);
+            let body = "<Code>AccessDenied</Code><Message>Request has expired</Message>";
+            let head = format!("content-length: {}\r\nconnection: close", body.len());
+            let answer = format!("HTTP/1.1 403 Forbidden\r\n{head}\r\n\r\n{body}");
+            socket.write_all(answer.as_bytes()).unwrap();
+        };
+        let (url, served) = server(vec![full]);
+        let error = upload(&url, POLICY).unwrap_err();
+        assert!(matches!(error, PutError::Full { .. }), "{error:?}");
+        served.join().unwrap();
+        let (url, served) = server(vec![expired]);
+        let error = upload(&url, POLICY).unwrap_err();
+        assert!(matches!(error, PutError::Expired { .. }), "{error:?}");
+        assert!(!format!("{error} {error:?}").contains("hush"), "{error:?}");
+        served.join().unwrap();
     }
 }

@@ -23,6 +23,8 @@ pub(crate) enum Cause {
     Unreachable,
     /// The store is temporarily unavailable.
     Busy,
+    /// The store has no space.
+    Full,
     /// Plain HTTP is not allowed.
     PlainHttp,
     /// The bucket is in another region.
@@ -61,6 +63,9 @@ fn cause(error: &object_store::Error, whole: &str, text: &str) -> Cause {
     if whole.contains("scheme is not allowed") || text.contains("scheme is not allowed") {
         return Cause::PlainHttp;
     }
+    if says_full(text) {
+        return Cause::Full;
+    }
     match error {
         object_store::Error::PermissionDenied { .. }
         | object_store::Error::Unauthenticated { .. } => Cause::Denied,
@@ -73,10 +78,19 @@ fn cause(error: &object_store::Error, whole: &str, text: &str) -> Cause {
         _ => match status(whole) {
             Some(401 | 403) => Cause::Denied,
             Some(404) => Cause::Missing,
+            Some(507) => Cause::Full,
             Some(408 | 429 | 500..) => Cause::Busy,
             _ => Cause::Other,
         },
     }
+}
+
+/// Whether the code of an error response says that a store has no space.
+pub(super) fn says_full(said: &str) -> bool {
+    let code = said.split(':').next().unwrap_or_default();
+    ["QuotaExceeded", "StorageFull", "InsufficientStorage"]
+        .iter()
+        .any(|words| code.ends_with(words))
 }
 
 /// The HTTP status of the response.
@@ -86,17 +100,25 @@ fn status(whole: &str) -> Option<u16> {
 }
 
 fn is_unreachable(error: &(dyn Error + 'static)) -> bool {
-    chain(error).any(|error| {
-        error.downcast_ref::<HttpError>().is_some_and(|error| {
-            matches!(
-                error.kind(),
-                HttpErrorKind::Connect
-                    | HttpErrorKind::Timeout
-                    | HttpErrorKind::Request
-                    | HttpErrorKind::Interrupted
-            )
-        })
-    })
+    is_interrupted(error) || has_kind(error, &[HttpErrorKind::Connect])
+}
+
+/// Whether a connection ended, or transferred nothing for too long.
+pub(super) fn is_interrupted(error: &(dyn Error + 'static)) -> bool {
+    has_kind(
+        error,
+        &[
+            HttpErrorKind::Timeout,
+            HttpErrorKind::Request,
+            HttpErrorKind::Interrupted,
+            HttpErrorKind::Decode,
+        ],
+    )
+}
+
+fn has_kind(error: &(dyn Error + 'static), kinds: &[HttpErrorKind]) -> bool {
+    let mut errors = chain(error).filter_map(|error| error.downcast_ref::<HttpError>());
+    errors.any(|error| kinds.contains(&error.kind()))
 }
 
 pub(super) fn chain<'a>(
@@ -166,6 +188,14 @@ mod tests {
             ),
             ("<Code>ExpiredToken</Code>", Cause::Denied),
             ("<Code>SlowDown</Code>", Cause::Other),
+            (
+                "<Code>QuotaExceeded</Code><Message>full</Message>",
+                Cause::Full,
+            ),
+            (
+                "Server returned non-2xx status code: 507 Insufficient Storage: ",
+                Cause::Full,
+            ),
             (
                 "Server returned non-2xx status code: 503 Service Unavailable: <Code>SlowDown</Code>",
                 Cause::Busy,

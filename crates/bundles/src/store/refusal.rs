@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::{Response, StatusCode};
 
-use super::reason::words;
+use super::reason::{says_full, words};
 
 /// The number of bytes of an error response to read.
 const LONGEST: usize = 64 * 1024;
@@ -18,6 +18,10 @@ pub(super) enum Meaning {
     Denied,
     /// The object does not exist.
     Missing,
+    /// The signature, or the credentials of its signer, have expired.
+    Expired,
+    /// The store has no space.
+    Full,
     /// The request may succeed later.
     Temporary,
     /// Another error, which remains.
@@ -49,11 +53,14 @@ impl Refusal {
     }
 
     fn of(status: StatusCode, said: Option<String>) -> Self {
-        // S3 answers it with status 400.
-        let said_expired = |said: &String| said.starts_with("ExpiredToken");
+        let said_expired = said.as_deref().is_some_and(says_expired);
+        let said_full = said.as_deref().is_some_and(says_full);
         let meaning = match status {
+            StatusCode::INSUFFICIENT_STORAGE => Meaning::Full,
+            _ if said_full => Meaning::Full,
+            // S3 answers it with status 400.
+            _ if said_expired && status.is_client_error() => Meaning::Expired,
             StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => Meaning::Denied,
-            _ if said.as_ref().is_some_and(said_expired) => Meaning::Denied,
             StatusCode::NOT_FOUND | StatusCode::GONE => Meaning::Missing,
             StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => Meaning::Temporary,
             _ if status.is_server_error() => Meaning::Temporary,
@@ -67,16 +74,56 @@ impl Refusal {
     }
 }
 
+/// Whether a message of a store says that the signature has expired.
+fn says_expired(said: &str) -> bool {
+    [
+        "ExpiredToken",
+        "has expired",
+        "Signature not valid in the specified time frame",
+    ]
+    .iter()
+    .any(|words| said.contains(words))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn an_expired_token_is_denied_whatever_the_status_is() {
+    fn expired_signatures_are_recognized_whatever_the_status_is() {
         let said = Some("ExpiredToken: The provided token has expired".to_owned());
         let found = Refusal::of(StatusCode::BAD_REQUEST, said);
-        assert_eq!(found.meaning, Meaning::Denied);
+        assert_eq!(found.meaning, Meaning::Expired);
         assert!(found.problem.starts_with("400, ExpiredToken"));
+        for said in [
+            "AccessDenied: Request has expired",
+            "AuthenticationFailed: Signature not valid in the specified time frame: Start …",
+        ] {
+            let found = Refusal::of(StatusCode::FORBIDDEN, Some(said.to_owned()));
+            assert_eq!(found.meaning, Meaning::Expired, "{said}");
+        }
+    }
+
+    #[test]
+    fn a_full_store_is_recognized_by_its_status_or_its_message() {
+        for (status, said) in [
+            (507, None),
+            (
+                507,
+                Some(
+                    "XMinioStorageFull: Storage backend has reached its minimum free drive threshold",
+                ),
+            ),
+            (403, Some("QuotaExceeded")),
+            (
+                400,
+                Some("XMinioAdminBucketQuotaExceeded: Bucket quota exceeded"),
+            ),
+        ] {
+            let status = StatusCode::from_u16(status).unwrap_or_default();
+            let found = Refusal::of(status, said.map(str::to_owned));
+            assert_eq!(found.meaning, Meaning::Full, "{status} {said:?}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use object_store::{
 use super::{
     Remote, Service, SignedUrl, StoreError,
     http::choose_tls,
+    patient::PatientConnector,
     reason::{Cause, reason},
     upload::Place,
 };
@@ -28,6 +29,8 @@ const TIMEOUTS: [&str; 3] = ["AWS_TIMEOUT", "GOOGLE_TIMEOUT", "AZURE_TIMEOUT"];
 pub(crate) enum Effort {
     /// For the first request, so that a wrong name is reported soon.
     Little,
+    /// For outputs, which may exist nowhere else.
+    Some,
     /// For the parts of a bundle, so that uploaded data is not lost.
     Much,
 }
@@ -36,7 +39,7 @@ impl Effort {
     /// The timeout of a request. Uploading a part over a slow connection takes time.
     fn timeout(self) -> &'static str {
         match self {
-            Self::Little => "20 seconds",
+            Self::Little | Self::Some => "20 seconds",
             Self::Much => "5 minutes",
         }
     }
@@ -44,6 +47,7 @@ impl Effort {
     fn retries(self) -> RetryConfig {
         let (max_retries, seconds) = match self {
             Self::Little => (2, 10),
+            Self::Some => (5, 30),
             Self::Much => (8, 120),
         };
         RetryConfig {
@@ -107,7 +111,8 @@ impl Remote {
                     .fold($builder, |builder, (key, value)| {
                         builder.with_config(key, value)
                     })
-                    .with_retry(retries);
+                    .with_retry(retries)
+                    .with_http_connector(PatientConnector);
                 let settings = [$(builder.get_config_value(&$key::$setting)),+];
                 let identity = format!("{:?} {} {settings:?}", self.service, self.bucket);
                 builder.build().map(|store| Opened::of(store, identity))
@@ -234,6 +239,7 @@ impl Remote {
                 failed("the endpoint does not use TLS: use https, or set AWS_ALLOW_HTTP=true")
             }
             Cause::Elsewhere => failed("the bucket is in another region: set AWS_REGION"),
+            Cause::Full => StoreError::Full { store, problem },
             Cause::Busy | Cause::Other => failed("try again"),
         }
     }
@@ -245,7 +251,7 @@ impl Remote {
         error: &object_store::Error,
     ) -> StoreError {
         let remedy = match reason(error).0 {
-            Cause::NoCredentials | Cause::Missing => return self.refusal(error),
+            Cause::NoCredentials | Cause::Missing | Cause::Full => return self.refusal(error),
             Cause::Denied => format!(
                 "check {}, and that they permit it (see docs/stores.md)",
                 self.variables()

@@ -175,7 +175,7 @@ impl RemoveRuns for Removal {
         run: &'a RunSummary,
     ) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
-            let removed = rm::remove_chosen(&self.0, all, vec![run]).await;
+            let removed = rm::remove_chosen(&self.0, all, vec![run], false).await;
             removed.map_err(|error| error.message().to_owned())
         })
     }

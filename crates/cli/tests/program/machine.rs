@@ -246,6 +246,12 @@ impl Running {
         String::from_utf8_lossy(&self.errors).into_owned()
     }
 
+    /// Whether the process has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        let child = self.child.as_mut().unwrap();
+        child.try_wait().unwrap().is_some()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let child = self.child.as_ref().unwrap();
         signal(i32::try_from(child.id()).unwrap(), name);

@@ -27,6 +27,7 @@ mod host_network;
 mod hostile_environment;
 mod interrupt;
 mod jobset;
+mod killed_clients;
 mod lifecycle;
 mod machine;
 mod names;

@@ -285,3 +285,142 @@ fn runs_that_cannot_have_outputs_are_refused_with_a_remedy() {
             .is_empty()
     );
 }
+
+/// The number of files below a folder.
+fn files_in(folder: &std::path::Path) -> usize {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let counts = entries.map(|entry| match entry.path().is_dir() {
+        true => files_in(&entry.path()),
+        false => 1,
+    });
+    counts.sum()
+}
+
+#[test]
+fn outputs_are_complete_although_the_node_was_killed_while_it_collected_them() {
+    let machine = machine();
+    let complete = machine.home().join("complete");
+    let script = format!(
+        "mkdir out; for n in $(seq 1000); do echo $n $LONGSHORE_RUN > out/$n; done\n\
+         rm -rf {complete}; cp -r out {complete}",
+        complete = complete.display()
+    );
+    machine.write("many.sh", &script);
+    let outputs = machine.data().join("outputs");
+    for kept in [1, 500] {
+        let before = files_in(&outputs);
+        let run = machine.longshore(&["run", "-d", "--", "sh", "many.sh"]);
+        let run = run.expect(0).out.trim().to_owned();
+        let pid = machine.pid().unwrap();
+        let begin = std::time::Instant::now();
+        while files_in(&outputs) < before + kept {
+            assert!(begin.elapsed() < crate::machine::TIMEOUT, "{kept}");
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        crate::machine::signal(pid, "KILL");
+        let list = outputs.join("runs/default").join(&run).join("main.0.json");
+        assert!(!list.exists(), "all was collected before the kill: {kept}");
+        eventually("the cluster has ended", || machine.pid().is_none());
+        machine.longshore(&["up"]).expect(0);
+        eventually("the next node collects the files", || {
+            machine.longshore(&["outputs", &run, "--list"]).code == 0
+        });
+        let to = format!("got-{kept}");
+        machine.longshore(&["outputs", &run, "--to", &to]).expect(0);
+        let mut diff = std::process::Command::new("diff");
+        let diff = diff
+            .arg("-r")
+            .arg(&complete)
+            .arg(machine.code().join(to).join("out"));
+        let diff = diff.output().unwrap();
+        assert!(diff.status.success(), "{kept}: {diff:?}");
+        machine.longshore(&["rm", &run, "--force"]).expect(0);
+    }
+    assert_eq!(
+        files_in(&outputs.join("runs/default")),
+        2,
+        "the marks of removed runs"
+    );
+    machine.longshore(&["down", "--force"]).expect(0);
+}
+
+/// A small file system for the data of a cluster.
+pub(crate) struct SmallDisk(std::path::PathBuf);
+
+impl SmallDisk {
+    /// `None`, with a line of the reason, if it cannot be mounted.
+    #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+    pub(crate) fn mount(machine: &Machine) -> Option<Self> {
+        let path = machine.data();
+        fs::create_dir(&path).unwrap();
+        let mut mount = std::process::Command::new("mount");
+        let mount = mount.args(["-t", "tmpfs", "-o", "size=80m,mode=700", "tmpfs"]);
+        let mounted = mount.arg(&path).output();
+        match mounted {
+            Ok(output) if output.status.success() => Some(Self(path)),
+            Ok(output) => {
+                let problem = String::from_utf8_lossy(&output.stderr);
+                println!("skipped: no file system can be mounted: {problem}");
+                None
+            }
+            Err(error) => {
+                println!("skipped: no file system can be mounted: {error}");
+                None
+            }
+        }
+    }
+
+    fn free(&self) -> u64 {
+        let found = rustix::fs::statvfs(&self.0).unwrap();
+        found.f_bavail * found.f_frsize
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let mut umount = std::process::Command::new("umount");
+        let _ = umount.arg("-l").arg(&self.0).status();
+    }
+}
+
+/// Writes outputs of 20 MB, and fills the disk with another file, except for what the cluster needs to
+/// store that the task has ended.
+pub(crate) const FILLS_DISK: &str = "mkdir out; echo 1 > m.json; head -c 20000000 /dev/urandom > out/b\n\
+     sha256sum < out/b; free=$(df --output=avail -B1 . | tail -1)\n\
+     head -c $((free - 3000000)) /dev/zero > filler; exit 0\n";
+
+#[test]
+fn outputs_are_kept_although_the_task_has_filled_the_disk() {
+    let machine = Machine::new();
+    let Some(disk) = SmallDisk::mount(&machine) else {
+        return;
+    };
+    machine.write(
+        "longshore.toml",
+        "name = 'fills'\noutputs = ['out/**', '*.json']\n",
+    );
+    machine.write("fill.sh", FILLS_DISK);
+    machine.longshore(&["up"]).expect(0);
+    let run = machine.longshore(&["run", "--fetch=../got", "--", "sh", "fill.sh"]);
+    let run = run.expect(0);
+    assert!(run.err.contains("outputs 2 files"), "{}", run.err);
+    let mut sum = machine.shell("sha256sum < ../got/out/b");
+    let sum = crate::machine::Answer::new(&sum.output().unwrap());
+    assert!(run.out.contains(sum.out.trim()), "{} {}", run.out, sum.out);
+    assert!(disk.free() > 30_000_000, "the files of the pod are removed");
+
+    // Outputs that do not fit are reported.
+    let large = "mkdir out; echo 1 > m.json; head -c 60000000 /dev/zero > out/large";
+    let large = ["run", "--fetch=../less", "--", "sh", "-c", large];
+    let large = machine.longshore(&large).expect(0);
+    assert!(
+        large.err.contains("not kept: main/0 out/large"),
+        "{}",
+        large.err
+    );
+    assert!(machine.home().join("less/m.json").exists());
+    machine
+        .longshore(&["rm", "--finished", "--force"])
+        .expect(0);
+    machine.longshore(&["down", "--force"]).expect(0);
+}

@@ -1,10 +1,15 @@
 //! Outputs on clusters that keep none: the embedded cluster, used by its kubeconfig as any other
 //! cluster, and an S3 server to which tasks upload their files.
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use crate::{
     machine::{Answer, Machine, Running, eventually},
+    outputs::{FILLS_DISK, SmallDisk},
     s3::{BUCKET, Fault, S3, SECRET},
 };
 
@@ -14,14 +19,22 @@ const TRAIN: &str = "mkdir -p out; echo weights > out/model.bin; echo $LONGSHORE
      trap 'echo last > out/last; exit 1' TERM; echo ready\n\
      while true; do sleep 0.05; done\n";
 
-struct Elsewhere {
-    machine: Machine,
-    server: S3,
+pub(crate) struct Elsewhere {
+    pub(crate) machine: Machine,
+    pub(crate) server: S3,
 }
 
 impl Elsewhere {
-    fn new() -> Self {
-        let machine = Machine::new();
+    pub(crate) fn new() -> Self {
+        Self::with(&["up"])
+    }
+
+    /// With a cluster that this command starts.
+    pub(crate) fn with(up: &[&str]) -> Self {
+        Self::on(Machine::new(), up)
+    }
+
+    fn on(machine: Machine, up: &[&str]) -> Self {
         machine.write("train.sh", TRAIN);
         machine.write(
             "longshore.toml",
@@ -29,14 +42,14 @@ impl Elsewhere {
                 "name = 'train'\nstore = 's3://{BUCKET}/team'\noutputs = ['out/**', '*.json']\n"
             ),
         );
-        machine.longshore(&["up"]).expect(0);
+        machine.longshore(up).expect(0);
         Self {
             machine,
             server: S3::start(),
         }
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.machine.command(arguments);
         let kubeconfig = self.machine.data().join("kubeconfig");
         command
@@ -45,7 +58,7 @@ impl Elsewhere {
         command
     }
 
-    fn longshore(&self, arguments: &[&str]) -> Answer {
+    pub(crate) fn longshore(&self, arguments: &[&str]) -> Answer {
         Answer::new(&self.command(arguments).output().unwrap())
     }
 
@@ -54,7 +67,7 @@ impl Elsewhere {
     }
 
     /// Starts a run whose task waits to be terminated.
-    fn waiting(&self, more: &[&str]) -> String {
+    pub(crate) fn waiting(&self, more: &[&str]) -> String {
         let arguments = [&["run", "-d"], more, &["--", "sh", "train.sh", "wait"]].concat();
         let run = self.longshore(&arguments).expect(0).out.trim().to_owned();
         eventually("the task is ready", || {
@@ -174,7 +187,10 @@ fn a_store_that_fails_is_tried_again_and_a_refusal_is_in_the_log() {
         output.contains("the outputs were not uploaded: the store denies the upload"),
         "{output}"
     );
-    assert!(output.contains("could not be kept"), "{output}");
+    assert!(
+        output.contains("no outputs of main/0: they were not uploaded"),
+        "{output}"
+    );
     assert_eq!(refused.code, 1);
 }
 
@@ -356,7 +372,9 @@ fn a_task_whose_upload_was_refused_is_reported_and_the_others_are_fetched() {
     let fetch = ["outputs", "last", "--to", "got"];
     let answer = there.longshore(&fetch).expect(1);
     assert!(
-        answer.err.contains("no outputs of main/1: it was killed"),
+        answer
+            .err
+            .contains("no outputs of main/1: they were not uploaded: the store denies"),
         "{}",
         answer.err
     );
@@ -386,4 +404,189 @@ fn incomplete_files_of_killed_tasks_do_not_stay_in_the_claim() {
     assert!(!std::path::Path::new(&left).exists());
     there.longshore(&["rm", &run]).expect(0);
     assert_eq!(in_claims(&there), "");
+}
+
+#[test]
+fn a_store_that_asks_to_wait_gets_the_time_and_the_user_sees_why() {
+    let there = Elsewhere::new();
+    let server = &there.server;
+    server.fail("bundles/", &[Fault::Wait(503, 1)]);
+    server.fail("main.0.ended", &[Fault::Wait(503, 2), Fault::Wait(429, 1)]);
+    server.fail("list-type", &[Fault::Wait(429, 2)]);
+    let begin = Instant::now();
+    let answer = there
+        .longshore(&["run", "--fetch=got", "--", "sh", "train.sh"])
+        .expect(0);
+    assert!(begin.elapsed() >= Duration::from_secs(6), "{begin:?}");
+    assert_eq!(server.faults(), 0);
+    let shown = format!("{}{}", answer.out, answer.err);
+    for expected in [
+        "warning: the store at 127.0.0.1 asks to wait (503); trying again in 1 s",
+        "503, SlowDown: Please reduce your request rate (after 1 attempts)",
+        "the store asks to wait; trying again in 2 s",
+        "asks to wait (429); trying again in 2 s",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    assert_eq!(there.read("got/m.json"), "0\n");
+}
+
+#[test]
+fn a_full_store_and_an_expired_url_are_named_in_the_log_and_by_outputs() {
+    let there = Elsewhere::new();
+    let quota = "Storage backend has reached its minimum free drive threshold";
+    let full = Fault::Refuse(507, "XMinioStorageFull", quota);
+    let expired = Fault::Refuse(403, "AccessDenied", "Request has expired");
+    for (fault, reason) in [
+        (full, "the store is full: it does not take http://"),
+        (expired, "the signed URL has expired, after at most 7 days"),
+    ] {
+        there.server.fail("main.1.ended", &[fault]);
+        let run = ["run", "--role", "main=2", "--", "sh", "train.sh"];
+        let run = there.longshore(&run).expect(0);
+        let log = format!("{}{}", run.out, run.err);
+        let lost = "longshore: the outputs were not uploaded: ";
+        assert!(log.contains(lost) && log.contains(reason), "{log}");
+        let answer = there.longshore(&["outputs", "last", "--list"]).expect(1);
+        let missing = "no outputs of main/1: they were not uploaded: ";
+        assert!(answer.err.contains(missing), "{}", answer.err);
+        assert!(answer.err.contains(reason), "{}", answer.err);
+        let one = there.longshore(&["outputs", "last", "main/1"]).expect(1);
+        assert!(one.err.contains(missing), "{}", one.err);
+        assert!(!one.err.contains("X-Amz-Signature"), "{}", one.err);
+    }
+    // The reason does not replace that of the task's own end.
+    there.server.fail(
+        "main.0.ended",
+        &[Fault::Refuse(403, "QuotaExceeded", "no space")],
+    );
+    let run = ["run", "--", "sh", "-c", "echo gone >&2; exit 127"];
+    there.longshore(&run).expect(127);
+    let why = there.longshore(&["why", "last"]);
+    assert!(!why.out.contains("not uploaded"), "{}", why.out);
+    // The client's own uploads.
+    there.server.fail(
+        "bundles/",
+        &[
+            Fault::Answer(404),
+            Fault::Refuse(403, "QuotaExceeded", "no space"),
+        ],
+    );
+    there.machine.write("new", "new");
+    let refused = there.longshore(&["run", "--", "true"]).expect(4);
+    assert!(refused.err.contains("/team is full"), "{}", refused.err);
+}
+
+#[test]
+fn connections_that_end_or_stall_in_the_middle_of_an_object_leave_complete_files() {
+    let there = Elsewhere::new();
+    let server = &there.server;
+    let ends = [Fault::HalfRequest, Fault::HalfRequest];
+    server.fail("main.0.ended", &ends);
+    let big = "head -c 3000000 /dev/urandom > out.json; cp out.json \"$COPY\"";
+    let copy = there.machine.home().join("copy");
+    let copies = format!("COPY={}", copy.display());
+    let run = ["run", "--env", &copies, "--", "sh", "-c", big];
+    there.longshore(&run).expect(0);
+    assert_eq!(server.faults(), 0);
+    for (folder, fault) in [("ends", Fault::Half), ("stalls", Fault::Stall)] {
+        server.fail("list-type", std::slice::from_ref(&fault));
+        server.fail(
+            "main.0.ended",
+            &[fault.clone(), Fault::Pass, fault.clone(), fault],
+        );
+        let mut fetch = there.command(&["outputs", "last", "--to", folder]);
+        fetch.env("AWS_TIMEOUT", "2 seconds");
+        Answer::new(&fetch.output().unwrap()).expect(0);
+        assert_eq!(server.faults(), 0);
+        let fetched = fs::read(there.machine.code().join(folder).join("out.json"));
+        assert!(fetched.unwrap() == fs::read(&copy).unwrap(), "{folder}");
+    }
+}
+
+#[test]
+fn logs_at_trace_level_have_no_credentials_tokens_and_signatures() {
+    let there = Elsewhere::new();
+    let session = "session-token-of-tests";
+    let kubeconfig = fs::read_to_string(there.machine.data().join("kubeconfig")).unwrap();
+    let token = kubeconfig
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("token: "));
+    let token = token.unwrap().trim_matches('"');
+    let run = ["run", "--fetch=got", "--", "sh", "train.sh"];
+    let commands: [&[&str]; 7] = [
+        &run,
+        &["outputs", "last", "--to", "again"],
+        &["cp", "last/main/0:m.json", "copied"],
+        &["metrics", "last"],
+        &["why", "last"],
+        &["runs"],
+        &["rm", "last"],
+    ];
+    there.server.fail("main.0.ended", &[Fault::Answer(500)]);
+    for words in commands {
+        let mut command = there.command(words);
+        command
+            .env("LONGSHORE_LOG", "trace")
+            .env("AWS_SESSION_TOKEN", session);
+        let answer = Answer::new(&command.output().unwrap());
+        assert!(answer.err.contains("TRACE"), "{words:?}: {}", answer.err);
+        let shown = format!("{}{}", answer.out, answer.err);
+        for secret in [
+            SECRET,
+            session,
+            token,
+            "X-Amz-Signature",
+            "Signature=",
+            "Bearer ",
+        ] {
+            let line = shown.lines().find(|line| line.contains(secret));
+            assert_eq!(line, None, "{words:?} prints {secret}");
+        }
+    }
+}
+
+#[test]
+fn files_of_an_earlier_attempt_are_reported_with_the_reason() {
+    let there = Elsewhere::new();
+    let denied = Fault::Refuse(403, "AccessDenied", "Request has expired");
+    there.server.fail("main.0.ended", &[Fault::Pass, denied]);
+    let script = "echo $LONGSHORE_ATTEMPT > m.json; test $LONGSHORE_ATTEMPT = 2";
+    let run = [
+        "run",
+        "--retries",
+        "1",
+        "--fetch=got",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ];
+    let answer = there.longshore(&run).expect(0);
+    assert_eq!(there.server.faults(), 0);
+    assert_eq!(there.read("got/m.json"), "1\n");
+    for expected in [
+        "the outputs of main/0 are those of an earlier attempt, which ended at ",
+        "those of the last attempt were not uploaded: the store denies the upload",
+    ] {
+        assert!(answer.err.contains(expected), "{}", answer.err);
+    }
+}
+
+#[test]
+fn outputs_are_uploaded_although_the_task_has_filled_the_disk() {
+    let machine = Machine::new();
+    let Some(disk) = SmallDisk::mount(&machine) else {
+        return;
+    };
+    let there = Elsewhere::on(machine, &["up"]);
+    there.machine.write("fill.sh", FILLS_DISK);
+    let run = there.longshore(&["run", "--fetch=got", "--", "sh", "fill.sh"]);
+    let run = run.expect(0);
+    assert!(run.err.contains("outputs 2 files"), "{}", run.err);
+    let mut sum = there.machine.shell("sha256sum < got/out/b");
+    let sum = Answer::new(&sum.output().unwrap());
+    assert!(run.out.contains(sum.out.trim()), "{} {}", run.out, sum.out);
+    there.machine.longshore(&["down", "--force"]).expect(0);
+    drop(disk);
 }

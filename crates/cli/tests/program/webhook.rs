@@ -339,3 +339,88 @@ fn the_runs_of_a_schedule_are_reported() {
         "{found}"
     );
 }
+
+#[test]
+fn runs_and_why_report_webhooks_that_refuse_and_notifiers_that_cannot_start() {
+    let machine = machine();
+    let server = Server::start(&[404]);
+    let words = [
+        "run",
+        "--name",
+        "refused",
+        "--webhook",
+        &server.url,
+        "--",
+        "true",
+    ];
+    machine.longshore(&words).expect(0);
+    assert_eq!(server.next().0, 404);
+    let reported = |words: &[&str], expected: &str| {
+        crate::machine::eventually(expected, || {
+            let answer = machine.longshore(words).expect(0);
+            format!("{}{}", answer.out, answer.err).contains(expected)
+        });
+    };
+    let refused = "did not accept the message about the state succeeded: it answered 404";
+    reported(&["runs"], refused);
+    reported(&["runs", "-o", "json"], refused);
+    reported(&["why", "last"], refused);
+    let shown = machine.longshore(&["why", "last"]).expect(0).out;
+    assert!(shown.contains("note: its webhook is not called"), "{shown}");
+    assert!(shown.contains("correct the URL of the webhook"), "{shown}");
+
+    // Neither the account nor the Secret exists when the pods start.
+    for (name, field, missing) in [
+        (
+            "no-account",
+            "serviceAccountName: ",
+            "the service account \"gone\" is missing",
+        ),
+        (
+            "no-secret",
+            "secretName: ",
+            "the Secret \"gone\" is missing",
+        ),
+    ] {
+        let plan = [
+            "run",
+            "--name",
+            name,
+            "--webhook",
+            &server.url,
+            "--no-code",
+            "--dry-run",
+            "--",
+            "true",
+        ];
+        let plan = machine.longshore(&plan).expect(0).out;
+        let own = format!("{field}notify-{name}");
+        let plan = plan.lines().map(|line| match line.split_once(&own) {
+            Some((before, _)) => format!("{before}{field}gone\n"),
+            None => format!("{line}\n"),
+        });
+        machine.write("plan.yaml", &plan.collect::<String>());
+        machine.longshore(&["create", "-f", "plan.yaml"]).expect(0);
+        reported(&["runs"], missing);
+        reported(&["why", name], missing);
+    }
+
+    // A webhook that is called is not mentioned.
+    let words = [
+        "run",
+        "--name",
+        "fine",
+        "--webhook",
+        &server.url,
+        "--",
+        "true",
+    ];
+    machine.longshore(&words).expect(0);
+    server.accepted();
+    crate::machine::eventually("nothing is reported", || {
+        let why = machine.longshore(&["why", "fine"]).expect(0);
+        !why.out.contains("webhook")
+    });
+    let runs = machine.longshore(&["runs"]).expect(0);
+    assert!(!runs.err.contains("fine-"), "{}", runs.err);
+}

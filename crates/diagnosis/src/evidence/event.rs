@@ -31,6 +31,14 @@ pub struct Regarding {
     pub(crate) uid: String,
 }
 
+impl Regarding {
+    /// The object's uid.
+    #[must_use]
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
+}
+
 /// An event that happened several times.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]

@@ -139,6 +139,8 @@ pub(super) fn container(
     }
     // The bootstrap writes its error to the termination message and to the last line of its
     // log.
+    // The end of the outputs does not explain the end of the command.
+    let last_line = last_line.filter(|line| !line.starts_with(names::OUTPUTS_LOST));
     let said = [message, last_line.unwrap_or_default()];
     let ours = said
         .into_iter()

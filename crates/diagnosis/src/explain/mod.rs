@@ -12,6 +12,7 @@ mod job;
 mod missing;
 mod mount;
 mod note;
+mod notifier;
 mod port;
 pub mod quota;
 mod refused;
@@ -33,6 +34,7 @@ pub use cluster::ClusterEvidence;
 pub use disrupted::away;
 pub use ended::failure;
 pub(crate) use job::{job_failure, no_pods};
+pub use notifier::notifier;
 pub use text::cut;
 pub(crate) use waiting::{is_idle, slow, stuck};
 

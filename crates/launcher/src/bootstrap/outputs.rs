@@ -158,7 +158,11 @@ impl TaskOutputs {
         }
         match self.upload(true) {
             Ok(manifest) => report(&manifest),
-            Err(error) => tell(&format!("the outputs were not uploaded: {error}")),
+            Err(error) => {
+                // Clients read it from the log.
+                let line = format!("{}{error}", names::OUTPUTS_LOST);
+                tell(line.trim_start_matches("longshore: "));
+            }
         }
     }
 

@@ -10,6 +10,9 @@ use super::{
     manifest::VERSION, patterns::Patterns, walk::Tree,
 };
 
+/// The free space that the lists of outputs need at least, in bytes.
+const LEAST_FREE: u64 = 1 << 20;
+
 impl Outputs {
     /// Keeps the matching files of a task's folder, which is in the run's volume. `ended`:
     /// whether the task has ended. Files of a running task may be incomplete, and never replace
@@ -61,6 +64,11 @@ impl Outputs {
             left_out_more: 0,
         };
         let kept = tree.and_then(|tree| {
+            // The command may have filled the disk with other files.
+            let usable = self.usable_bytes();
+            if ended && usable < task.request.max_bytes && usable < tree.bytes().max(LEAST_FREE) {
+                tree.remove_others(&patterns);
+            }
             let kept = self.keep_files(&tree, task, &mut manifest);
             manifest.leave_out_all(&tree.left_out, tree.left_out_more);
             kept
@@ -79,8 +87,7 @@ impl Outputs {
         task: &OutputTask,
         manifest: &mut Manifest,
     ) -> Result<(), OutputsError> {
-        let free = self.free_bytes() / 2;
-        let limit = task.request.max_bytes.min(free);
+        let limit = task.request.max_bytes.min(self.usable_bytes());
         let too_large = match limit < task.request.max_bytes {
             true => Reason::DiskSpace,
             false => Reason::SizeLimit,
@@ -133,11 +140,11 @@ impl Outputs {
         opened.map_err(OutputsError::system("open", &path))
     }
 
-    /// The free disk space in bytes.
-    fn free_bytes(&self) -> u64 {
+    /// The disk space that outputs of a task may use, in bytes: half of what is free.
+    fn usable_bytes(&self) -> u64 {
         let found = rustix::fs::statvfs(&self.root);
         found.map_or(u64::MAX, |found| {
-            found.f_bavail.saturating_mul(found.f_frsize)
+            found.f_bavail.saturating_mul(found.f_frsize) / 2
         })
     }
 }

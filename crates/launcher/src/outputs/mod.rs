@@ -16,6 +16,7 @@ mod content;
 mod error;
 mod fetch;
 mod files;
+mod free;
 mod manifest;
 mod old;
 pub(crate) mod packed;

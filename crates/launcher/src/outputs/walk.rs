@@ -23,7 +23,7 @@ const MOST_LEFT_OUT: usize = 10_000;
 /// The folder of a task, and what it has.
 #[derive(Debug)]
 pub(super) struct Tree {
-    root: OwnedFd,
+    pub(super) root: OwnedFd,
     /// The matching files and links, sorted by path.
     pub(super) found: Vec<Found>,
     /// What cannot be kept.
@@ -38,10 +38,10 @@ pub(super) struct Tree {
 pub(super) struct Found {
     pub(super) path: String,
     /// Whether it is a symbolic link.
-    is_link: bool,
+    pub(super) is_link: bool,
 }
 
-const FOLDER: OFlags = OFlags::RDONLY
+pub(super) const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);

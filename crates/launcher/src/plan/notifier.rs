@@ -204,6 +204,8 @@ impl Planner<'_> {
                 limits: Some(amounts(&[("memory", "256Mi")])),
                 ..ResourceRequirements::default()
             }),
+            // `why` and `runs` read from it why the webhook was not called.
+            termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
             volume_mounts: Some(vec![VolumeMount {
                 name: VOLUME.to_owned(),
                 mount_path: names::WEBHOOK_DIR.to_owned(),

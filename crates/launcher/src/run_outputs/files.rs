@@ -9,7 +9,8 @@ use tokio::runtime::Handle;
 
 use super::{
     Gap, GapKind, LocalOutputs, Objects, RunOutputsError, StoredOutputs, StoredTask, TaskChoice,
-    gaps::Attempts, none,
+    gaps::{Attempts, reasons},
+    none,
 };
 use crate::{
     outputs::{FetchOptions, Fetched, Manifest, OutputRequest, OutputsError},
@@ -73,7 +74,7 @@ impl RunFiles {
         if let Some(local) = local {
             let attempts = Attempts::list(cluster, run, choice).await?;
             let (found, damaged) = local.of_run(cluster, run, choice, now).await?;
-            let gaps = attempts.gaps(found.iter());
+            let gaps = attempts.gaps(cluster, &run.namespace, found.iter()).await;
             return Ok(Self {
                 place: Place::Local(local),
                 tasks: found.into_iter().map(TaskFiles::Local).collect(),
@@ -95,10 +96,17 @@ impl RunFiles {
         };
         let attempts = Attempts::list(cluster, run, choice).await?;
         let (tasks, damaged) = stored.of_tasks(tasks(run, choice)).await?;
+        let manifests = tasks.iter().map(StoredTask::manifest);
+        let gaps = attempts.gaps(cluster, &run.namespace, manifests).await;
         if tasks.is_empty() && damaged.is_empty() {
-            return Err(none(cluster, run, choice).await?);
+            return match reasons(&gaps) {
+                Some(reasons) => Err(RunOutputsError::NotUploaded {
+                    run: run.name.to_string(),
+                    reasons,
+                }),
+                None => Err(none(cluster, run, choice).await?),
+            };
         }
-        let gaps = attempts.gaps(tasks.iter().map(StoredTask::manifest));
         Ok(Self {
             place: Place::Stored(stored),
             tasks: tasks.into_iter().map(TaskFiles::Stored).collect(),

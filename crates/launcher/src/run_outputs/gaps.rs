@@ -1,10 +1,10 @@
 //! The tasks whose last attempt has left no outputs: without a report, files of an earlier attempt,
 //! or none, would be taken for those of the last one.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
 use jiff::Timestamp;
-use longshore_client::{Cluster, Item};
+use longshore_client::{Cluster, Item, LogOptions};
 use longshore_diagnosis::{
     evidence::RunPod as _,
     names::{self, Task},
@@ -21,6 +21,8 @@ pub struct Gap {
     pub task: String,
     /// What is missing.
     pub kind: GapKind,
+    /// Why the task could not upload its outputs, as it has reported.
+    pub reason: Option<String>,
 }
 
 /// What is missing.
@@ -43,21 +45,56 @@ pub enum GapKind {
 impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let task = &self.task;
-        match self.kind {
-            GapKind::Missing => write!(
+        let reason = self.reason.as_deref();
+        match (self.kind, reason) {
+            (GapKind::Missing, Some(reason)) => {
+                write!(f, "no outputs of {task}: they were not uploaded: {reason}")
+            }
+            (GapKind::Missing, None) => write!(
                 f,
                 "no outputs of {task}: it was killed, or they could not be kept; the end of its log, or cluster.log of the embedded cluster, says why; run it again"
             ),
-            GapKind::Earlier { collected } => write!(
+            (GapKind::Earlier { collected }, Some(reason)) => write!(
+                f,
+                "the outputs of {task} are those of an earlier attempt, which ended at {collected:.0}: those of the last attempt were not uploaded: {reason}"
+            ),
+            (GapKind::Interrupted { collected }, Some(reason)) => write!(
+                f,
+                "{task} ended without its last outputs, which were not uploaded: {reason}; these are its files of {collected:.0}"
+            ),
+            (GapKind::Earlier { collected }, None) => write!(
                 f,
                 "the outputs of {task} are those of an earlier attempt, which ended at {collected:.0}: those of the last attempt were not kept; the end of its log says why"
             ),
-            GapKind::Interrupted { collected } => write!(
+            (GapKind::Interrupted { collected }, None) => write!(
                 f,
                 "{task} ended without its last outputs, for example because it was killed: these are its files of {collected:.0}"
             ),
         }
     }
+}
+
+/// The number of logs that are read, and what is read of each.
+const LOGS: usize = 16;
+const LOG_LINES: u64 = 30;
+const LOG_BYTES: u64 = 64 * 1024;
+const LOG_TIMEOUT: Duration = Duration::from_secs(10);
+/// The maximum number of tasks to name in one sentence.
+const NAMED: usize = 3;
+
+/// Why no task could upload its outputs, if at least one has reported it.
+pub(super) fn reasons(gaps: &[Gap]) -> Option<String> {
+    let known: Vec<String> = gaps
+        .iter()
+        .filter(|gap| gap.reason.is_some())
+        .map(ToString::to_string)
+        .collect();
+    let named = known.iter().take(NAMED).cloned().collect::<Vec<_>>();
+    let more = match gaps.len().saturating_sub(named.len()) {
+        0 => String::new(),
+        more => format!("; and of {more} more"),
+    };
+    (!named.is_empty()).then(|| format!("{}{more}", named.join("; ")))
 }
 
 /// The attempts of a run's tasks that request outputs, as they were before the outputs are read:
@@ -84,8 +121,25 @@ impl Attempts {
         Ok(Self(attempts))
     }
 
-    /// Compares them with the lists of outputs.
-    pub(super) fn gaps<'a>(&self, found: impl Iterator<Item = &'a Manifest>) -> Vec<Gap> {
+    /// Compares them with the lists of outputs, and reads the reasons of what is missing from the
+    /// logs of the first tasks.
+    pub(super) async fn gaps<'a>(
+        &self,
+        cluster: &Cluster,
+        namespace: &str,
+        found: impl Iterator<Item = &'a Manifest>,
+    ) -> Vec<Gap> {
+        let mut gaps = self.compare(found);
+        let reading = gaps.iter_mut().take(LOGS).map(async |(gap, pod)| {
+            let log = end_of_log(cluster, namespace, pod).await;
+            gap.reason = log.and_then(|log| reason(&log));
+        });
+        futures::future::join_all(reading).await;
+        gaps.into_iter().map(|(gap, _)| gap).collect()
+    }
+
+    /// The gaps, and the last attempts that have ended.
+    fn compare<'a>(&self, found: impl Iterator<Item = &'a Manifest>) -> Vec<(Gap, &PodFacts)> {
         let found: BTreeMap<(&str, u32), &Manifest> = found
             .map(|manifest| ((manifest.role.as_str(), manifest.index), manifest))
             .collect();
@@ -93,22 +147,60 @@ impl Attempts {
             let manifest = found.get(&(task.role.as_str(), task.index));
             let kind = kind(pods, manifest.copied())?;
             let task = format!("{}/{}", task.role, task.index);
-            Some(Gap { task, kind })
+            let gap = Gap {
+                task,
+                kind,
+                reason: None,
+            };
+            Some((gap, last_ended(pods)?))
         });
         gaps.collect()
     }
 }
 
+fn has_ended(pod: &PodFacts) -> bool {
+    pod.has_started() && matches!(pod.status.phase.as_str(), "Succeeded" | "Failed")
+}
+
+/// The last attempt that has ended.
+fn last_ended(pods: &[PodFacts]) -> Option<&PodFacts> {
+    pods.iter()
+        .filter(|pod| has_ended(pod))
+        .max_by_key(|pod| (pod.metadata.creation_timestamp, pod.finished_at()))
+}
+
+/// Why a task could not upload its outputs: the line in a log after which the bootstrap ends.
+fn reason(log: &str) -> Option<String> {
+    let lines = log.lines().rev();
+    let mut found = lines.filter_map(|line| line.strip_prefix(names::OUTPUTS_LOST));
+    found.next().map(str::to_owned)
+}
+
+/// The end of the log of a task. Without the permission to read it, there is none.
+async fn end_of_log(cluster: &Cluster, namespace: &str, pod: &PodFacts) -> Option<String> {
+    use futures::TryStreamExt as _;
+    let options = LogOptions {
+        container: Some(pod.main_name().to_owned()),
+        tail_lines: Some(LOG_LINES),
+        limit_bytes: Some(LOG_BYTES),
+        ..LogOptions::default()
+    };
+    let pods = cluster.pods().in_namespace(namespace).ok()?;
+    let reading = async {
+        let mut log = std::pin::pin!(pods.logs(&pod.metadata.name, &options).await.ok()?);
+        let mut text = Vec::new();
+        while let Some(chunk) = log.try_next().await.ok()? {
+            text.extend_from_slice(&chunk);
+        }
+        Some(String::from_utf8_lossy(&text).into_owned())
+    };
+    tokio::time::timeout(LOG_TIMEOUT, reading).await.ok()?
+}
+
 /// What is missing of a task with these pods.
 fn kind(pods: &[PodFacts], manifest: Option<&Manifest>) -> Option<GapKind> {
-    let has_ended = |pod: &&PodFacts| {
-        pod.has_started() && matches!(pod.status.phase.as_str(), "Succeeded" | "Failed")
-    };
-    let is_running = pods.iter().any(|pod| pod.has_started() && !has_ended(&pod));
-    let last = pods
-        .iter()
-        .filter(has_ended)
-        .max_by_key(|pod| (pod.metadata.creation_timestamp, pod.finished_at()))?;
+    let is_running = pods.iter().any(|pod| pod.has_started() && !has_ended(pod));
+    let last = last_ended(pods)?;
     let Some(manifest) = manifest else {
         return (!is_running).then_some(GapKind::Missing);
     };
@@ -162,6 +254,31 @@ mod tests {
         assert_eq!(kind(&failed, Some(&manifest("c", 30, true))), None);
         assert_eq!(kind(&[pod("a", 0, "Running")], None), None);
         assert_eq!(kind(&[], None), None);
+    }
+
+    #[test]
+    fn the_reason_is_the_last_one_in_the_log() {
+        let lost = names::OUTPUTS_LOST;
+        let log = format!("own words\n{lost}first\n{lost}the store is full\nlast\n");
+        assert_eq!(reason(&log).as_deref(), Some("the store is full"));
+        assert_eq!(reason("longshore: other"), None);
+        let gap = |kind, reason: Option<&str>| Gap {
+            task: "main/0".to_owned(),
+            kind,
+            reason: reason.map(str::to_owned),
+        };
+        let missing = gap(GapKind::Missing, Some("the store is full"));
+        assert_eq!(
+            missing.to_string(),
+            "no outputs of main/0: they were not uploaded: the store is full"
+        );
+        let unknown = gap(GapKind::Missing, None);
+        assert_eq!(reasons(&[unknown.clone(), unknown.clone()]), None);
+        let found = reasons(&[unknown, missing]).unwrap();
+        assert!(
+            found.ends_with("the store is full; and of 1 more"),
+            "{found}"
+        );
     }
 
     #[test]

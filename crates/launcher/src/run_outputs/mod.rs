@@ -108,6 +108,14 @@ pub enum RunOutputsError {
         /// The requested role or task.
         task: Option<String>,
     },
+    /// The tasks could not upload their files.
+    #[error("the run {run} has no outputs: {reasons}")]
+    NotUploaded {
+        /// The run.
+        run: String,
+        /// What its tasks have reported.
+        reasons: String,
+    },
     /// The text names no task.
     #[error("{0:?} is neither a task nor a role: write ROLE/INDEX, as in worker/0, or ROLE")]
     NotATask(String),

@@ -192,6 +192,7 @@ mod tests {
             outcome: None,
             succeeded: (0, 1),
             restarts: 0,
+            webhook_problem: None,
             sweep: None,
             schedule: None,
         }

@@ -26,6 +26,7 @@ impl RunSummary {
             "succeeded": self.succeeded.0,
             "tasks": self.succeeded.1,
             "restarts": self.restarts,
+            "webhookProblem": self.webhook_problem,
             "roles": roles,
             "labels": self.labels,
             "tags": self.tags,

@@ -5,9 +5,11 @@ mod develop;
 mod error;
 mod filter;
 mod json;
+mod leftovers;
 mod name;
 pub mod objects;
 mod pods;
+mod remove;
 mod schedule;
 mod stop;
 mod summary;
@@ -33,11 +35,13 @@ pub use code::{CodePlace, code_place};
 pub use develop::{dev_record, next_dev_session};
 pub use error::RunsError;
 pub use filter::{FilterError, RunFilter, RunOrder, STATE_FILTERS, StateFilter};
+pub use leftovers::{Leftover, leftovers};
 pub use name::{LAST, pick};
 pub use pods::WatchedPods;
+pub use remove::{remove, wait_for_pods};
 pub use schedule::ScheduleSummary;
 pub(crate) use stop::{Decided, stop_decided};
-pub use stop::{cancel, remove, stop_leftovers, stop_with_cluster};
+pub use stop::{cancel, stop_leftovers, stop_with_cluster};
 pub use tags::{set_note, set_tags};
 pub use task::TaskError;
 pub use task_pod::TaskPod;
@@ -131,6 +135,8 @@ pub struct RunSummary {
     pub succeeded: (u32, u32),
     /// How often tasks were restarted with a new pod.
     pub restarts: u32,
+    /// Why its webhook is not called, if that was queried.
+    pub webhook_problem: Option<String>,
     /// The name of the sweep, if the run is a sweep or its retry.
     pub sweep: Option<String>,
     /// The schedule, if it is one.

@@ -84,6 +84,7 @@ fn of(one: &CronJobEvidence, run: &str, now: Timestamp) -> Option<RunSummary> {
         outcome: None,
         succeeded: (0, 0),
         restarts: 0,
+        webhook_problem: None,
         sweep: None,
         schedule: Some(ScheduleSummary {
             cron: one.spec.schedule.clone(),

@@ -5,7 +5,7 @@ use std::{borrow::Borrow, collections::BTreeSet};
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use longshore_client::{
-    Cluster, DeleteOptions, Error, Kind as _, LabelSelector, Patch, View,
+    Cluster, Error, Kind as _, LabelSelector, Patch, View,
     kinds::{self, Any},
 };
 use longshore_diagnosis::{
@@ -212,55 +212,4 @@ pub(super) async fn schedules(
         found.extend(super::if_allowed(view.labels(notifiers).list().await)?);
     }
     Ok(found)
-}
-
-/// Deletes a run with all its objects, active or not. A schedule is deleted with all its runs.
-///
-/// # Errors
-/// [`RunsError::Cluster`](super::RunsError::Cluster).
-pub async fn remove(cluster: &Cluster, run: &Run) -> Result<(), super::RunsError> {
-    let options = DeleteOptions::background();
-    let jobs = run.found_jobs(cluster).await?;
-    // Delete the owner first, which would otherwise recreate them.
-    for schedule in schedules(cluster, run).await? {
-        schedule.delete(&options).await?;
-    }
-    let sets: BTreeSet<&str> = jobs.iter().filter_map(JobEvidence::jobset).collect();
-    let view = cluster.view_of::<Any>(JobSet::info());
-    let view = view.in_namespace(&run.namespace)?;
-    for set in sets {
-        view.delete(set, &options).await?;
-    }
-    let view = cluster.jobs().in_namespace(&run.namespace)?;
-    for job in &jobs {
-        gone(view.delete(&job.metadata.name, &options).await)?;
-    }
-    if run.schedule.is_some() {
-        // The other objects belong to the schedule.
-        return Ok(());
-    }
-    // The Jobs own the other objects. An interrupted submission may have left objects without
-    // an owner.
-    let services = cluster.services().in_namespace(&run.namespace)?;
-    let secrets = cluster.secrets().in_namespace(&run.namespace)?;
-    let (services, secrets) = (
-        services.labels(run.selector()?),
-        secrets.labels(run.selector()?),
-    );
-    let (services, secrets) = futures::try_join!(services.list(), secrets.list())?;
-    for service in &services.items {
-        gone(service.delete(&options).await)?;
-    }
-    for secret in &secrets.items {
-        gone(secret.delete(&options).await)?;
-    }
-    Ok(())
-}
-
-/// Ignores that an object does not exist.
-fn gone(deleted: Result<(), Error>) -> Result<(), Error> {
-    match deleted {
-        Err(error) if error.is_not_found() => Ok(()),
-        other => other,
-    }
 }

@@ -194,6 +194,7 @@ fn summary(
         outcome: seen.outcome,
         succeeded: (succeeded, total),
         restarts: seen.restarts,
+        webhook_problem: None,
         sweep: first.metadata.labels.get(names::SWEEP).cloned(),
         schedule: None,
     })

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::{
     cluster_evidence::{self, Query},
-    kueue, queries,
+    kueue, notifier_trouble, queries,
     run::Run,
     usage::{self, Detail},
 };
@@ -72,7 +72,7 @@ pub struct Why {
     pub exit_code: Option<i32>,
     /// One cause and one remedy, if something is wrong.
     pub explanation: Option<Explanation>,
-    /// What else is noticeable: GPUs that are not used.
+    /// What else is noticeable: GPUs that are not used, and a webhook that is not called.
     pub notes: Vec<String>,
     /// What could not be read, and why.
     pub unseen: Vec<String>,
@@ -117,6 +117,10 @@ pub fn why<'a>(
         if why.state == State::Running {
             why.notes = idle_gpus(cluster, run).await;
         }
+        let webhook = notifier_trouble::trouble(cluster, run);
+        let (webhook, problem) = queries::seen("webhook", QUERY_TIMEOUT, webhook).await;
+        why.notes.extend(webhook.flatten());
+        why.unseen.extend(problem);
         Ok(why)
     })
 }

@@ -50,6 +50,7 @@ fn run(state: RunState) -> RunSummary {
         outcome: None,
         succeeded: (0, 2),
         restarts: 0,
+        webhook_problem: None,
         sweep: None,
         schedule: None,
     }

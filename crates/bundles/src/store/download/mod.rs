@@ -5,7 +5,7 @@ use std::{
     fs::File,
     io::{self, Seek, Write},
     path::{Path, PathBuf},
-    time::Duration,
+    time::SystemTime,
 };
 
 use reqwest::{
@@ -15,10 +15,11 @@ use reqwest::{
 use sha2::{Digest, Sha256};
 
 use super::{
-    SignedUrl,
+    RetryPolicy, SignedUrl,
     http::client,
     reason::innermost,
     refusal::{Meaning, Refusal},
+    retry::{Pauses, Temporary, retry_after},
 };
 use crate::bundle::hexadecimal;
 
@@ -104,41 +105,6 @@ pub enum DownloadError {
     },
 }
 
-/// How often to retry.
-#[derive(Debug, Clone, Copy)]
-pub struct RetryPolicy {
-    /// The maximum number of consecutive attempts without data.
-    pub attempts: u32,
-    /// The pause after the first one. It doubles each time.
-    pub pause: Duration,
-    /// The longest pause.
-    pub longest: Duration,
-}
-
-impl Default for RetryPolicy {
-    /// Retries for about a minute and a half.
-    fn default() -> Self {
-        Self {
-            attempts: 12,
-            pause: Duration::from_millis(250),
-            longest: Duration::from_secs(20),
-        }
-    }
-}
-
-impl RetryPolicy {
-    /// The pause after this many attempts, with jitter, so that tasks that failed together do
-    /// not retry together.
-    pub(super) fn wait(&self, attempts: u32) -> Duration {
-        let doubled = self
-            .pause
-            .saturating_mul(1 << attempts.saturating_sub(1).min(16));
-        doubled
-            .min(self.longest)
-            .mul_f64(rand::random_range(0.5..1.0))
-    }
-}
-
 /// Downloads a bundle of `size` bytes into `target` and returns the sha256 of the data. Does
 /// not need a runtime.
 pub fn download(
@@ -171,7 +137,7 @@ pub(crate) async fn check(url: &SignedUrl, size: u64) -> Result<(), DownloadErro
         ..RetryPolicy::default()
     };
     let client = client().map_err(|error| unanswered(url, &error, 0))?;
-    let mut attempts = 0;
+    let (mut attempts, mut pauses) = (0, Pauses::default());
     loop {
         attempts += 1;
         let request = client.get(url.secret()).header(RANGE, "bytes=0-0");
@@ -187,12 +153,13 @@ pub(crate) async fn check(url: &SignedUrl, size: u64) -> Result<(), DownloadErro
                 };
             }
             Ok(response) => refusal(url, response, attempts).await?,
-            Err(error) => unanswered(url, &error, attempts),
+            Err(error) => unanswered(url, &error, attempts).into(),
         };
         if attempts >= retries.attempts {
-            return Err(problem);
+            return Err(problem.error);
         }
-        tokio::time::sleep(retries.wait(attempts)).await;
+        let wait = pauses.next(&retries, attempts, problem.asked, &problem.error);
+        tokio::time::sleep(wait).await;
     }
 }
 
@@ -232,20 +199,19 @@ pub(crate) async fn fetch_with(
         return Err(DownloadError::NotSent { place: url.place() });
     }
     let mut kept = Kept::new(target, size)?;
-    let mut attempts = 0;
+    let (mut attempts, mut pauses) = (0, Pauses::default());
     loop {
         let before = kept.bytes;
-        let problem = match attempt(client, wanted, &mut kept, attempts + 1).await? {
+        let problem = match attempt(client, wanted, &mut kept, attempts + 1, retries).await? {
             None => return kept.finish(),
             Some(problem) => problem,
         };
         // Partial data counts as progress.
         attempts = if kept.bytes > before { 1 } else { attempts + 1 };
         if attempts >= retries.attempts {
-            return Err(problem);
+            return Err(problem.error);
         }
-        let wait = retries.wait(attempts);
-        tracing::warn!(%problem, ?wait, "trying again");
+        let wait = pauses.next(&retries, attempts, problem.asked, &problem.error);
         tokio::time::sleep(wait).await;
     }
 }
@@ -256,15 +222,25 @@ async fn attempt(
     wanted: Wanted<'_>,
     kept: &mut Kept,
     attempts: u32,
-) -> Result<Option<DownloadError>, DownloadError> {
+    retries: RetryPolicy,
+) -> Result<Option<Temporary<DownloadError>>, DownloadError> {
     let Wanted { url, size, etag } = wanted;
     let mut request = client.get(url.secret());
     if kept.bytes > 0 {
         request = request.header(RANGE, format!("bytes={}-", kept.bytes));
     }
-    let mut response = match request.send().await {
-        Ok(response) => response,
-        Err(error) => return Ok(Some(unanswered(url, &error, attempts))),
+    let stalled = || {
+        let seconds = retries.silence.as_secs_f64();
+        Temporary::from(DownloadError::Failed {
+            place: url.place(),
+            problem: format!("no data for {seconds:.0} s"),
+            attempts,
+        })
+    };
+    let mut response = match tokio::time::timeout(retries.silence, request.send()).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => return Ok(Some(unanswered(url, &error, attempts).into())),
+        Err(_) => return Ok(Some(stalled())),
     };
     if !response.status().is_success() {
         return refusal(url, response, attempts).await.map(Some);
@@ -287,7 +263,10 @@ async fn attempt(
         return Err(wrong_size(url, kept.bytes + length, size));
     }
     loop {
-        match response.chunk().await {
+        let Ok(chunk) = tokio::time::timeout(retries.silence, response.chunk()).await else {
+            return Ok(Some(stalled()));
+        };
+        match chunk {
             Ok(Some(bytes)) => {
                 let found = kept.bytes + bytes.len() as u64;
                 if found > size {
@@ -297,13 +276,14 @@ async fn attempt(
             }
             Ok(None) if kept.bytes == size => return Ok(None),
             Ok(None) => {
-                return Ok(Some(DownloadError::Failed {
+                let error = DownloadError::Failed {
                     place: url.place(),
                     problem: format!("the connection ended after {} of {size} bytes", kept.bytes),
                     attempts,
-                }));
+                };
+                return Ok(Some(error.into()));
             }
-            Err(error) => return Ok(Some(unanswered(url, &error, attempts))),
+            Err(error) => return Ok(Some(unanswered(url, &error, attempts).into())),
         }
     }
 }
@@ -342,7 +322,8 @@ async fn refusal(
     url: &SignedUrl,
     response: Response,
     attempts: u32,
-) -> Result<DownloadError, DownloadError> {
+) -> Result<Temporary<DownloadError>, DownloadError> {
+    let asked = retry_after(response.headers(), SystemTime::now());
     let Refusal { meaning, problem } = Refusal::read(response).await;
     let place = url.place();
     let failed = |place, problem| DownloadError::Failed {
@@ -351,10 +332,13 @@ async fn refusal(
         attempts,
     };
     match meaning {
-        Meaning::Denied => Err(DownloadError::Refused { place, problem }),
+        Meaning::Denied | Meaning::Expired => Err(DownloadError::Refused { place, problem }),
         Meaning::Missing => Err(DownloadError::Missing { place, problem }),
-        Meaning::Temporary => Ok(failed(place, problem)),
-        Meaning::Lasting => Err(failed(place, problem)),
+        Meaning::Temporary => Ok(Temporary {
+            asked,
+            ..failed(place, problem).into()
+        }),
+        Meaning::Full | Meaning::Lasting => Err(failed(place, problem)),
     }
 }
 

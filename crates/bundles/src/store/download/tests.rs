@@ -1,7 +1,12 @@
 //! Tests of downloads from scripted servers.
 #![allow(clippy::unwrap_used)]
 
-use std::{io::Read, net::TcpListener, thread::JoinHandle};
+use std::{
+    io::Read,
+    net::TcpListener,
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
 
 use super::*;
 
@@ -37,6 +42,7 @@ const RETRIES: RetryPolicy = RetryPolicy {
     attempts: 3,
     pause: Duration::from_millis(1),
     longest: Duration::from_millis(2),
+    silence: Duration::from_secs(20),
 };
 
 fn get(url: &SignedUrl, size: u64) -> Result<String, DownloadError> {
@@ -167,10 +173,54 @@ fn a_full_disk_is_reported() {
 }
 
 #[test]
-fn pauses_double_with_jitter() {
-    let retries = RetryPolicy::default();
-    for (attempts, most) in [(1, 0.25), (2, 0.5), (5, 4.0), (20, 20.0), (u32::MAX, 20.0)] {
-        let wait = retries.wait(attempts).as_secs_f64();
-        assert!(wait <= most && wait >= most / 2.0, "{attempts}: {wait}");
-    }
+fn the_pause_that_a_busy_server_asks_for_is_kept() {
+    let (url, server) = server(vec![
+        answer("503 Slow Down", "retry-after: 1\r\n", ""),
+        answer("429 Too Many Requests", "retry-after: 1\r\n", ""),
+        answer("200 OK", "content-length: 2\r\n", "ab"),
+    ]);
+    let begin = Instant::now();
+    assert_eq!(get(&url, 2).unwrap(), sha256("ab"));
+    assert!(begin.elapsed() >= Duration::from_secs(2), "{begin:?}");
+    server.join().unwrap();
+}
+
+#[test]
+fn a_connection_that_transfers_nothing_ends_and_the_download_continues() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = SignedUrl::new(format!(
+        "http://{}/x?sig=hush",
+        listener.local_addr().unwrap()
+    ));
+    let serve = move || {
+        let mut open = Vec::new();
+        for half in ["0123", ""] {
+            let (mut socket, _) = listener.accept().unwrap();
+            let _ = socket.read(&mut [0; 1024]).unwrap();
+            let head = match half {
+                "" => String::new(),
+                half => format!("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{half}"),
+            };
+            socket.write_all(head.as_bytes()).unwrap();
+            // It stays open without another byte.
+            open.push(socket);
+        }
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut request = [0; 1024];
+        let read = socket.read(&mut request).unwrap();
+        let range = "content-length: 6\r\ncontent-range: bytes 4-9/10\r\n";
+        socket
+            .write_all(&answer("206 Partial Content", range, "456789"))
+            .unwrap();
+        String::from_utf8_lossy(&request[..read]).into_owned()
+    };
+    let server = std::thread::spawn(serve);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let policy = RetryPolicy {
+        silence: Duration::from_millis(300),
+        ..RETRIES
+    };
+    let found = download(&url, 10, file.path(), policy).unwrap();
+    assert_eq!(found, sha256("0123456789"));
+    assert!(server.join().unwrap().contains("range: bytes=4-\r\n"));
 }

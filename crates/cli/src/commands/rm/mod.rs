@@ -1,6 +1,7 @@
 //! `longshore rm`: removes runs with all their objects and files.
 
 mod code;
+mod leftovers;
 mod outputs;
 
 use std::process::ExitCode;
@@ -29,7 +30,7 @@ use crate::{
 /// run, or a quoted pattern with * and ?. Active runs are refused unless --force is
 /// given. If one of several names is invalid, nothing is removed. On a terminal, patterns
 /// and --finished ask for confirmation before they remove several runs, unless --force is
-/// given.
+/// given. With --finished, objects that interrupted submissions have left are removed, too.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore rm digits-x7k2p
@@ -67,9 +68,21 @@ async fn remove(target: &Target, args: &RmArgs) -> Result<()> {
     let cluster = target.cluster();
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
     let all = runs::list(cluster, Some(namespace)).await?;
+    if let [name] = &args.runs[..]
+        && let Some(left) = leftovers::of_run(cluster, namespace, &all, name).await?
+    {
+        return leftovers::remove(&left, args.dry_run).await;
+    }
+    let left = match args.finished {
+        true => leftovers::old(cluster, namespace, &all).await?,
+        false => Vec::new(),
+    };
     let chosen = choose(&all, namespace, args)?;
     if chosen.is_empty() {
-        ui::note("No runs have finished.");
+        match left.is_empty() {
+            true => ui::note("No runs have finished."),
+            false => leftovers::remove(&left, args.dry_run).await?,
+        }
         return Ok(());
     }
     let is_active = |run: &&&RunSummary| match &run.schedule {
@@ -102,23 +115,34 @@ async fn remove(target: &Target, args: &RmArgs) -> Result<()> {
         ui::note("Nothing was removed.");
         return Ok(());
     }
-    remove_chosen(target, &all, chosen).await
+    remove_chosen(target, &all, chosen, args.force).await?;
+    match left.is_empty() {
+        true => Ok(()),
+        false => leftovers::remove(&left, false).await,
+    }
 }
 
-/// Removes runs with their objects, outputs and code, and reports it.
+/// Removes runs with their outputs, objects and code, and reports it. In this order, a run whose
+/// removal is interrupted is listed until the rest of it is removed.
 pub(crate) async fn remove_chosen(
     target: &Target,
     all: &[RunSummary],
     chosen: Vec<&RunSummary>,
+    force: bool,
 ) -> Result<()> {
     let cluster = target.cluster();
     let code = Code::of(target, &chosen).await;
-    let outputs = RemovedOutputs::of(target, all, &chosen).await;
-    for run in chosen {
+    let mut freed: u64 = 0;
+    for run in &chosen {
+        let mut outputs = RemovedOutputs::of(target, all, &[run]).await;
+        outputs.remove_elsewhere(target, force).await?;
+        outputs.remove_local(target).await;
         runs::remove(cluster, &run.run).await?;
         ui::line(format!("The {} {} was removed.", what(run), run.run.name));
+        outputs.remove_local(target).await;
+        freed = outputs.freed().saturating_add(freed);
     }
-    outputs.remove(target).await;
+    outputs::report(freed);
     code.release(cluster).await;
     Ok(())
 }

@@ -11,6 +11,7 @@ use longshore::{
     launcher::{
         RunSummary,
         config::duration,
+        notifier_trouble,
         runs::{self as history, FilterError, RunFilter, RunOrder, StateFilter, WatchedRuns},
         tag::parse_tag,
         terminal_text::escaped,
@@ -29,6 +30,9 @@ use crate::{
 
 /// Changes within this time are printed together.
 const SETTLE: Duration = Duration::from_millis(100);
+/// How long the search for webhooks that are not called may take, and how many are named.
+const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
+const NAMED_WEBHOOKS: usize = 5;
 /// The maximum length of a note in the table, in characters.
 const LONGEST_NOTE: usize = 40;
 
@@ -191,11 +195,15 @@ async fn show(
     RunOrder::from(args.sort).sort(&mut found);
     let all = found.len();
     found.truncate(args.limit.unwrap_or(all));
+    if args.output != Format::Name {
+        add_webhook_problems(cluster, namespace, &mut found).await;
+    }
     match args.output {
         Format::Table | Format::Wide => {
             let rows = found.iter().map(|run| row(run, args));
             output::table(&header(args), rows.collect(), nothing(args, filter));
             report_limit(all - found.len());
+            report_webhook_problems(&found);
         }
         Format::Name => found.iter().for_each(|run| ui::line(run.run.name.as_str())),
         Format::Json | Format::Yaml => {
@@ -204,6 +212,33 @@ async fn show(
         }
     }
     Ok(())
+}
+
+/// Adds why webhooks are not called, as far as it can be found out.
+async fn add_webhook_problems(cluster: &Cluster, namespace: Option<&str>, runs: &mut [RunSummary]) {
+    let troubles = notifier_trouble::troubles(cluster, namespace);
+    let Ok(Ok(mut troubles)) = tokio::time::timeout(WEBHOOK_TIMEOUT, troubles).await else {
+        return;
+    };
+    for summary in runs {
+        let run = &summary.run;
+        summary.webhook_problem = troubles.remove(&(run.namespace.clone(), run.name.to_string()));
+    }
+}
+
+fn report_webhook_problems(runs: &[RunSummary]) {
+    let known = runs
+        .iter()
+        .filter_map(|run| Some((&run.run.name, run.webhook_problem.as_ref()?)));
+    let known: Vec<_> = known.collect();
+    for (name, problem) in known.iter().take(NAMED_WEBHOOKS) {
+        ui::warning(format!("{name}: {problem}"));
+    }
+    if let Some(more @ 1..) = known.len().checked_sub(NAMED_WEBHOOKS) {
+        ui::warning(format!(
+            "webhooks of {more} more runs are not called; `longshore why RUN` says why"
+        ));
+    }
 }
 
 fn report_limit(more: usize) {

@@ -25,10 +25,20 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// What happens to a request instead of being handled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
+    /// None: the request is handled.
+    Pass,
     /// The server responds with this code.
     Answer(u16),
+    /// The server responds with this code, and asks to wait for these seconds.
+    Wait(u16, u32),
+    /// The server responds with this code, and with an error of this name and message.
+    Refuse(u16, &'static str, &'static str),
     /// Half of the response's body, then the connection ends.
     Half,
+    /// Half of the response's body, then nothing.
+    Stall,
+    /// The connection ends in the middle of the request's body.
+    HalfRequest,
     /// No response.
     Silence,
 }
@@ -140,6 +150,11 @@ impl S3 {
         self.state.lock().unwrap().faults.extend(faults);
     }
 
+    /// Removes the faults that have not occurred yet.
+    pub(crate) fn forget_faults(&self) {
+        self.state.lock().unwrap().faults.clear();
+    }
+
     /// The faults that have not occurred yet.
     pub(crate) fn faults(&self) -> usize {
         self.state.lock().unwrap().faults.len()
@@ -244,6 +259,21 @@ async fn answer_one(
     if let Some((_, Fault::Silence)) = fault {
         return std::future::pending().await;
     }
+    if let Some((_, Fault::HalfRequest)) = fault {
+        let _ = request.into_body().frame().await;
+        return Err(io::ErrorKind::ConnectionReset.into());
+    }
+    if let Some((_, Fault::Wait(status, seconds))) = fault {
+        let _ = request.into_body().collect().await;
+        let mut response = refused(status, "SlowDown", "Please reduce your request rate");
+        let seconds = seconds.to_string().parse().unwrap();
+        response.headers_mut().insert("retry-after", seconds);
+        return Ok(response);
+    }
+    if let Some((_, Fault::Refuse(status, code, message))) = fault {
+        let _ = request.into_body().collect().await;
+        return Ok(refused(status, code, message));
+    }
     if let Some((_, Fault::Answer(status))) = fault {
         // Reads the body, as a busy server does: otherwise the client gets a connection
         // reset.
@@ -280,17 +310,22 @@ async fn answer_one(
     }
     let response = service.call(request.map(s3s::Body::from)).await;
     let response = response.unwrap_or_else(|error| panic!("{line}: {error:?}"));
-    let Some((_, Fault::Half)) = fault else {
-        return Ok(response);
+    let ends = match fault {
+        Some((_, Fault::Half)) => true,
+        Some((_, Fault::Stall)) => false,
+        _ => return Ok(response),
     };
     let (parts, body) = response.into_parts();
     let bytes = body.collect().await.unwrap().to_bytes();
     let half = bytes.slice(..bytes.len() / 2);
     // The promised length never arrives: hyper closes the connection.
-    let frames = futures::stream::iter([
-        Ok(hyper::body::Frame::data(half)),
-        Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
-    ]);
+    let frames = futures::stream::unfold(Some(half), move |half| async move {
+        match half {
+            Some(half) => Some((Ok(hyper::body::Frame::data(half)), None)),
+            None if ends => Some((Err(io::Error::from(io::ErrorKind::ConnectionReset)), None)),
+            None => std::future::pending().await,
+        }
+    });
     let body = http_body_util::StreamBody::new(frames);
     Ok(Response::from_parts(
         parts,
@@ -299,8 +334,12 @@ async fn answer_one(
 }
 
 fn missing(code: &str, message: &str) -> Response<s3s::Body> {
+    refused(404, code, message)
+}
+
+fn refused(status: u16, code: &str, message: &str) -> Response<s3s::Body> {
     let words = format!("<Error><Code>{code}</Code><Message>{message}</Message></Error>");
     let mut response = Response::new(s3s::Body::from(words));
-    *response.status_mut() = StatusCode::NOT_FOUND;
+    *response.status_mut() = StatusCode::from_u16(status).unwrap();
     response
 }

@@ -1,0 +1,66 @@
+//! Removes what killed submissions have left: a Secret or a Service without a run.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use longshore::{
+    client::Cluster,
+    launcher::{
+        RunSummary,
+        runs::{self, Leftover},
+    },
+};
+
+use crate::{error::Result, ui};
+
+/// Younger objects may be those of a submission in progress.
+const AGE: Duration = Duration::from_secs(600);
+
+/// The objects of a run with exactly this name, which is not listed. `None` without any.
+pub(super) async fn of_run(
+    cluster: &Cluster,
+    namespace: &str,
+    all: &[RunSummary],
+    name: &str,
+) -> Result<Option<Vec<Leftover>>> {
+    if runs::pick(all, namespace, name).is_ok() {
+        return Ok(None);
+    }
+    let Ok(mut found) = runs::leftovers(cluster, namespace, all).await else {
+        // Then it is an unknown run.
+        return Ok(None);
+    };
+    found.retain(|object| object.run.as_deref() == Some(name));
+    Ok((!found.is_empty()).then_some(found))
+}
+
+/// Objects of all submissions that are no longer in progress. Without the permission to list them,
+/// there are none.
+pub(super) async fn old(
+    cluster: &Cluster,
+    namespace: &str,
+    all: &[RunSummary],
+) -> Result<Vec<Leftover>> {
+    let Ok(mut found) = runs::leftovers(cluster, namespace, all).await else {
+        return Ok(Vec::new());
+    };
+    let now = Timestamp::now();
+    found.retain(|object| object.is_older(AGE, now));
+    Ok(found)
+}
+
+/// Removes them, or says so.
+pub(super) async fn remove(left: &[Leftover], dry_run: bool) -> Result<()> {
+    let what = ui::count(left.len() as u64, "object");
+    if dry_run {
+        ui::line(format!(
+            "{what} of interrupted submissions would be removed."
+        ));
+        return Ok(());
+    }
+    for object in left {
+        object.remove().await?;
+    }
+    ui::line(format!("{what} of interrupted submissions removed."));
+    Ok(())
+}
