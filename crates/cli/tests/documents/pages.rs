@@ -9,6 +9,9 @@ use crate::{
     s3::{BUCKET, S3},
 };
 
+/// Runs a block, at most for ten minutes: a loop may wait for what never happens.
+const LIMITED: &str = "exec timeout --kill-after=10 600 sh -e -c \"$PAGE_BLOCK\"";
+
 /// Runs a document on a machine: blocks with a name become files, and `sh` blocks must
 /// succeed. Variables that one block exports are not set in the others: `variables` are.
 fn play(document: &str, variables: &[(String, String)]) {
@@ -29,7 +32,8 @@ fn play(document: &str, variables: &[(String, String)]) {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, block.text).unwrap();
         } else if block.language == "sh" {
-            let mut shell = machine.shell(&block.text);
+            let mut shell = machine.shell(LIMITED);
+            shell.env("PAGE_BLOCK", &block.text);
             shell.env("PATH", &path).stdin(Stdio::null());
             shell.envs(variables.iter().cloned());
             let answer = Answer::new(&shell.output().unwrap());

@@ -180,7 +180,7 @@ mod tests {
             threads.submit(Box::new(move || _ = released.recv()));
             let sender = sender.clone();
             threads.submit(Box::new(move || _ = sender.send(number)));
-            assert_eq!(done.recv_timeout(Duration::from_secs(5)).unwrap(), number);
+            assert_eq!(done.recv_timeout(Duration::from_secs(60)).unwrap(), number);
         }
         // The stuck threads, a leader, and the thread that watches it; a busy machine can
         // delay others.
