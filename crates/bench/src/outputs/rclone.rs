@@ -64,6 +64,8 @@ impl Rclone {
             // No configuration of the user.
             .args(["--config", "/dev/null"])
             .args(ends)
+            // The store has no TLS, and rclone's own transport refuses this variable.
+            .env_remove("AWS_CA_BUNDLE")
             .envs(self.variables.iter().cloned());
         command
     }
