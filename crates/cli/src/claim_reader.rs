@@ -215,8 +215,8 @@ impl ClaimReader {
     }
 
     async fn files(&self, folder: &str) -> Result<Vec<(String, u64)>, OutputsError> {
-        // Incomplete files begin with a period. Tasks can give files any name: one with a hyphen
-        // must not be an option.
+        // Incomplete files begin with a period. Tasks can give files any name: a leading hyphen
+        // must not make it an option.
         let script = "cd \"$1\" 2>/dev/null || exit 0; for f in * .part-*; do \
                       if [ -f \"$f\" ]; then echo \"$(wc -c < \"./$f\") $f\" || exit 1; fi; done";
         let listed = self.script(script, &[&path(folder)]).await?;

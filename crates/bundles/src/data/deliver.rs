@@ -242,14 +242,14 @@ async fn send(
     }
     let never = AtomicBool::new(false);
     let counter = Counter::new(Step::Uploading, amount, options.progress.as_ref(), &never);
-    let patient = remote.open(Effort::Much, &options.settings)?;
+    let retrying = remote.open(Effort::Much, &options.settings)?;
     let journals = options.cache.as_ref();
     let journals = journals.map(|cache| Journals::new(cache.clone(), &opened.identity));
     for (contents, at_once) in [(small, AT_ONCE.0), (large, AT_ONCE.1)] {
         let sent = stream::iter(contents.into_iter().map(|(content, source)| {
             send_one(
                 remote,
-                &patient,
+                &retrying,
                 journals.as_ref(),
                 &counter,
                 (content, source),

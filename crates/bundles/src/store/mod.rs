@@ -2,6 +2,7 @@
 //! share, or an object store, from which pods download with a signed URL.
 
 mod blocking;
+mod connector;
 mod deliver;
 mod delivered;
 mod download;
@@ -12,7 +13,6 @@ mod http;
 mod journal;
 mod objects;
 mod options;
-mod patient;
 mod post;
 mod put;
 mod reason;

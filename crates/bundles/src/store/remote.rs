@@ -15,8 +15,8 @@ use object_store::{
 
 use super::{
     Remote, Service, SignedUrl, StoreError,
+    connector::RetryAfterConnector,
     http::choose_tls,
-    patient::PatientConnector,
     reason::{Cause, reason},
     upload::Place,
 };
@@ -112,7 +112,7 @@ impl Remote {
                         builder.with_config(key, value)
                     })
                     .with_retry(retries)
-                    .with_http_connector(PatientConnector);
+                    .with_http_connector(RetryAfterConnector);
                 let settings = [$(builder.get_config_value(&$key::$setting)),+];
                 let identity = format!("{:?} {} {settings:?}", self.service, self.bucket);
                 builder.build().map(|store| Opened::of(store, identity))

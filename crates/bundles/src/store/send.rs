@@ -48,9 +48,9 @@ pub(super) async fn send(
             move |stop| Ok(made.make(stop, packing.as_ref())?),
         )
         .await?;
-        let patient = remote.open(Effort::Much, &options.settings)?;
+        let retrying = remote.open(Effort::Much, &options.settings)?;
         let sent = upload(
-            patient.place(&object),
+            retrying.place(&object),
             || bundle.open(),
             bundle.size,
             || journals?.open(object.as_ref()),

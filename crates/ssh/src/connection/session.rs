@@ -141,7 +141,7 @@ async fn copy_input(mut input: mpsc::UnboundedReceiver<Bytes>, mut to: BoxWrite,
     std::future::pending::<()>().await;
 }
 
-/// Copies the outputs to the client. One at a time is sent, because both share the channel's window.
+/// Copies the outputs to the client, in turn, because both share the window of the channel.
 async fn copy_output(output: BoxRead, errors: Option<BoxRead>, pipe: &Pipe) {
     let mut outputs = [Some(output), errors];
     let mut buffers = [BytesMut::new(), BytesMut::new()];

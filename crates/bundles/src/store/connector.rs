@@ -22,21 +22,21 @@ const MOST_ASKED: std::time::Duration = std::time::Duration::from_secs(300);
 
 /// Creates the clients.
 #[derive(Debug)]
-pub(super) struct PatientConnector;
+pub(super) struct RetryAfterConnector;
 
-impl HttpConnector for PatientConnector {
+impl HttpConnector for RetryAfterConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let client = ReqwestConnector::default().connect(options)?;
-        Ok(HttpClient::new(Patient(client)))
+        Ok(HttpClient::new(RetryAfter(client)))
     }
 }
 
 #[derive(Debug)]
-struct Patient(HttpClient);
+struct RetryAfter(HttpClient);
 
 type Answer<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'a>>;
 
-impl HttpService for Patient {
+impl HttpService for RetryAfter {
     fn call<'own, 'a>(&'own self, request: HttpRequest) -> Answer<'a>
     where
         'own: 'a,
