@@ -33,6 +33,8 @@
 pub mod blocking;
 mod cache;
 mod cluster;
+#[doc(hidden)]
+pub mod compiled;
 mod convert;
 mod custom;
 mod discovery;

@@ -37,7 +37,7 @@ pub(crate) fn attempt<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 
 /// Calls `work`, which records a change of an object. A panic is logged, and the
 /// change is ignored.
-pub(crate) fn change(what: &'static str, key: &dyn Debug, work: impl FnOnce()) {
+pub(crate) fn change(what: &'static str, key: &dyn Debug, work: &mut dyn FnMut()) {
     if let Err(panic) = attempt(work) {
         tracing::error!(
             what,
@@ -105,6 +105,6 @@ mod tests {
         let panics = async { panic!("number {}", 7) };
         assert_eq!(caught::<()>(panics).await, Err("number 7".to_owned()));
         assert_eq!(caught(async { 1 }).await, Ok(1));
-        change("test", &"key", || panic!("the test's panic"));
+        change("test", &"key", &mut || panic!("the test's panic"));
     }
 }

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use futures::FutureExt;
 use longshore_client::Error;
 use longshore_clock::Clock;
 use parking_lot::Mutex;
@@ -227,8 +228,9 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
     /// names the controller in the log.
     pub(crate) async fn work<F, T>(&self, what: &'static str, workers: usize, reconcile: F)
     where
-        F: Fn(K) -> T,
-        T: Future<Output = Result<Next, Error>>,
+        K: Send + Sync,
+        F: Fn(K) -> T + Sync,
+        T: Future<Output = Result<Next, Error>> + Send,
     {
         let worker = || async {
             loop {
@@ -250,7 +252,9 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
                 }
             }
         };
-        futures::future::join_all((0..workers).map(|_| worker())).await;
+        // Boxed, so that the code that runs them is compiled once for all controllers.
+        let workers = (0..workers).map(|_| worker().boxed());
+        futures::future::join_all(workers).await;
     }
 
     fn settle(&self, what: &'static str, key: K, begin: Instant, outcome: Result<Next, Error>) {
@@ -313,9 +317,9 @@ mod tests {
     use super::*;
 
     /// Runs the queue until `done` returns true.
-    async fn work_until<T: Future<Output = Result<Next, Error>>>(
+    async fn work_until<T: Future<Output = Result<Next, Error>> + Send>(
         queue: &Queue<&'static str>,
-        reconcile: impl Fn(&'static str) -> T,
+        reconcile: impl Fn(&'static str) -> T + Sync,
         done: &Notify,
     ) {
         tokio::select! {

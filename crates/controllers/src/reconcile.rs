@@ -26,7 +26,7 @@ where
     let mut changes = cache.subscribe();
     let note = move |change: &Change<K>| {
         let key = Key::of(change.item());
-        guard::change(what, &key.clone(), || note(key, change));
+        guard::change(what, &key, &mut || note(key.clone(), change));
     };
     while let Some(change) = changes.try_next() {
         note(&change);
@@ -46,10 +46,10 @@ pub(crate) async fn run<K, T>(
     workers: usize,
     queue: &Queue<K>,
     feeds: impl Future,
-    reconcile: impl Fn(K) -> T,
+    reconcile: impl Fn(K) -> T + Sync,
 ) where
-    K: Clone + Debug + Eq + Hash + Ord,
-    T: Future<Output = Result<Next, Error>>,
+    K: Clone + Debug + Eq + Hash + Ord + Send + Sync,
+    T: Future<Output = Result<Next, Error>> + Send,
 {
     tokio::select! {
         _ = feeds => {}

@@ -306,7 +306,7 @@ impl StorageChanges {
 impl Scheduler {
     fn storage_changed(&mut self, change: &Change<Any>) {
         let item = change.item();
-        guard::change("scheduler", &item.name(), || {
+        guard::change("scheduler", &item.name(), &mut || {
             if let Err(error) = self.note_storage(change) {
                 let (kind, name) = (&item.kind().gvk.kind, item.name());
                 tracing::warn!(%kind, name, %error, "cannot read an object");
@@ -334,14 +334,16 @@ impl Scheduler {
     }
 
     fn node_changed(&mut self, change: &Change<Node>) {
-        guard::change("scheduler", &change.item().name(), || {
+        guard::change("scheduler", &change.item().name(), &mut || {
             self.note_node(change)
         });
     }
 
     fn pod_changed(&mut self, change: &Change<Pod>) {
         let key = Key::of(change.item());
-        guard::change("scheduler", &key.clone(), || self.note_pod(key, change));
+        guard::change("scheduler", &key, &mut || {
+            self.note_pod(key.clone(), change)
+        });
     }
 
     fn note_node(&mut self, change: &Change<Node>) {

@@ -48,9 +48,10 @@ pub(super) fn merge(role: &RoleSpec, mut planned: Job) -> Result<Job, PlanError>
         return Err(wrong(unknown.join(", ")));
     }
     field_types::check(root, &mut merged).map_err(wrong)?;
-    // From text, as the client does: the code that parses a Job is compiled once.
+    // From bytes, as the client does: the code that parses a Job is compiled once.
+    let text = merged.to_string();
     let mut merged: Job =
-        serde_json::from_str(&merged.to_string()).map_err(|error| wrong(error.to_string()))?;
+        serde_json::from_slice(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
     check_run(&mut merged, &ours).map_err(wrong)?;
     Ok(merged)
 }

@@ -376,8 +376,8 @@ pub(crate) fn ephemeral_records(pod: &Pod) -> impl Iterator<Item = Record> {
     let all = spec.flat_map(|spec| spec.ephemeral_containers.iter().flatten());
     all.filter_map(|ephemeral| {
         // Their fields are those of containers, and the target.
-        let container = serde_json::to_string(ephemeral).ok()?;
-        let container = serde_json::from_str(&container).ok()?;
+        let container = serde_json::to_vec(ephemeral).ok()?;
+        let container = serde_json::from_slice(&container).ok()?;
         let mut record = Record::new(Role::Ephemeral, &container, "ContainerCreating");
         let target = ephemeral.target_container_name.clone();
         record.target = target.filter(|target| !target.is_empty());
