@@ -75,23 +75,26 @@ pub(super) enum PlanError {
     /// The volumes cannot be mounted at their mount paths.
     #[error("{0}")]
     View(String),
+    /// The default working directory cannot be created.
+    #[error("{0}")]
+    WorkingFolder(std::io::Error),
 }
 
 /// The inputs for the start of a container besides its spec.
-pub(super) struct StartContext<'a> {
-    pub(super) shared: &'a Shared,
-    pub(super) pod: &'a Pod,
-    pub(super) container: &'a Container,
+pub(super) struct StartContext {
+    pub(super) shared: Arc<Shared>,
+    pub(super) pod: Pod,
+    pub(super) container: Container,
     pub(super) address: Ipv4Addr,
-    pub(super) volumes: &'a BTreeMap<String, Prepared>,
-    pub(super) sources: &'a Sources,
-    pub(super) folder: &'a Path,
+    pub(super) volumes: BTreeMap<String, Prepared>,
+    pub(super) sources: Sources,
+    pub(super) folder: PathBuf,
     /// The pod's own ports, unless it uses the machine's network.
     pub(super) ports: Option<Arc<PodPorts>>,
     /// Variables that name the Services of the pod's namespace.
-    pub(super) links: &'a [(String, String)],
+    pub(super) links: Arc<[(String, String)]>,
     /// Variables that name the devices allocated to the container.
-    pub(super) devices: &'a [(String, String)],
+    pub(super) devices: Vec<(String, String)>,
     /// The cgroup of the container's processes.
     pub(super) cgroup: Option<Arc<Group>>,
 }
@@ -119,14 +122,23 @@ pub(super) fn pod_values(shared: &Shared, address: Ipv4Addr) -> downward::PodVal
     }
 }
 
-impl StartContext<'_> {
-    /// Returns the complete command.
-    pub(super) fn command(&self) -> Result<Command, PlanError> {
-        fields::check(self.pod, self.container)?;
+impl StartContext {
+    /// Returns the complete command, and creates the working directory if it is the
+    /// container's default one. File systems that do not answer hold up the caller.
+    pub(super) fn prepare(&self) -> Result<Command, PlanError> {
+        let command = self.command()?;
+        if command.working_folder.starts_with(&self.folder) {
+            std::fs::create_dir_all(&command.working_folder).map_err(PlanError::WorkingFolder)?;
+        }
+        Ok(command)
+    }
+
+    fn command(&self) -> Result<Command, PlanError> {
+        fields::check(&self.pod, &self.container)?;
         let accounts = Accounts::of_this_machine();
         let enforced = security::enforce(
-            self.pod,
-            self.container,
+            &self.pod,
+            &self.container,
             &self.shared.agent_privileges,
             &accounts,
             &self.shared.image_users,
@@ -152,7 +164,7 @@ impl StartContext<'_> {
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
             working_folder: self.working_folder(user),
-            hostname: hostname(self.pod),
+            hostname: hostname(&self.pod),
             operations,
             privileges: enforced.privileges,
             wiring: self.wiring(),
@@ -207,14 +219,6 @@ impl StartContext<'_> {
         Ok(arguments)
     }
 
-    /// Creates the working directory if it is the container's default one.
-    pub(super) fn make_working_folder(&self, folder: &Path) -> std::io::Result<()> {
-        match folder.starts_with(self.folder) {
-            true => std::fs::create_dir_all(folder),
-            false => Ok(()),
-        }
-    }
-
     /// Returns the working directory: `workingDir`, or an empty directory that
     /// is removed with the pod, like that of an image. Other users than the
     /// agent's have no access to it and start in `/tmp`.
@@ -248,12 +252,12 @@ impl StartContext<'_> {
         if let Some(home) = home {
             base.set("HOME", home);
         }
-        base.set("HOSTNAME", hostname(self.pod));
+        base.set("HOSTNAME", hostname(&self.pod));
         if self.container.tty == Some(true) {
             base.set("TERM", "xterm".to_owned());
         }
         base.set("POD_IP", self.address.to_string());
-        for (name, value) in self.links {
+        for (name, value) in self.links.iter() {
             base.set(name, value.clone());
         }
         // Without mounts the token file would not be visible to the container.
@@ -264,19 +268,19 @@ impl StartContext<'_> {
                 base.set(name, value);
             }
         }
-        for (name, value) in self.devices {
+        for (name, value) in &self.devices {
             base.set(name, value.clone());
         }
         let mut all = environment::variables(&environment::Inputs {
-            pod: self.pod,
-            container: self.container,
+            pod: &self.pod,
+            container: &self.container,
             base,
-            lookup: self.sources,
-            pod_values: &pod_values(self.shared, self.address),
+            lookup: &self.sources,
+            pod_values: &pod_values(&self.shared, self.address),
         })?;
         // Overrides the pod's values: another container may hold the other
         // devices.
-        for (name, value) in self.devices {
+        for (name, value) in &self.devices {
             all.set(name, value.clone());
         }
         Ok(all)
@@ -309,7 +313,7 @@ impl StartContext<'_> {
     ) -> Result<Vec<view::Operation>, PlanError> {
         let refuse = |error: &dyn std::fmt::Display| PlanError::View(error.to_string());
         let mut mounts = Vec::new();
-        let account = access::account_volume(self.pod);
+        let account = access::account_volume(&self.pod);
         for mount in self.container.volume_mounts.iter().flatten() {
             let is_account = account.is_some_and(|volume| volume.name == mount.name);
             if is_account && !self.volumes.contains_key(&mount.name) {
@@ -334,10 +338,10 @@ impl StartContext<'_> {
             });
         }
         let features = self.shared.spawner.features();
-        if let Some(target) = messages::path(self.pod, self.container)
+        if let Some(target) = messages::path(&self.pod, &self.container)
             && !mounts.iter().any(|mount| mount.target == target)
         {
-            let source = messages::create(self.folder, &self.container.name);
+            let source = messages::create(&self.folder, &self.container.name);
             mounts.push(Mount {
                 source: Source::whole(source.map_err(|error| refuse(&error))?),
                 target,
@@ -345,7 +349,7 @@ impl StartContext<'_> {
             });
         }
         if !features.has_mounts() {
-            if dns::has_own_settings(self.pod) {
+            if dns::has_own_settings(&self.pod) {
                 return Err(PlanError::View(format!(
                     "dnsPolicy None and dnsConfig need a mount at {}, and the kernel forbids mount \
                      namespaces here ({}); run as root or allow unprivileged user namespaces",

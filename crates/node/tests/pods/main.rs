@@ -27,6 +27,7 @@ mod stage;
 mod teardown;
 mod tokens;
 mod trust;
+mod unresponsive;
 
 use std::{path::Path, sync::Arc, time::Duration};
 

@@ -62,25 +62,21 @@ impl Worker {
         };
         let folder = self.shared.pod_folder(&self.uid);
         let context = StartContext {
-            shared: &self.shared,
-            pod: &self.pod,
-            container: &container,
+            shared: self.shared.clone(),
+            pod: self.pod.clone(),
+            container,
             address,
-            volumes,
-            sources: &sources,
-            folder: &folder,
+            volumes: volumes.clone(),
+            sources,
+            folder,
             ports: self.ports.clone(),
-            links: &links,
-            devices: &devices,
+            links,
+            devices,
             cgroup,
         };
-        match context.command() {
-            Ok(command) => {
-                if let Err(error) = context.make_working_folder(&command.working_folder) {
-                    return self.failed_to_start(index, error.to_string());
-                }
-                self.spawn(index, command).await;
-            }
+        let prepared = tokio::task::spawn_blocking(move || context.prepare()).await;
+        match prepared.unwrap_or_else(|error| Err(PlanError::View(error.to_string()))) {
+            Ok(command) => self.spawn(index, command).await,
             // The spec is immutable, and changes of referenced objects may not
             // make it shorter.
             Err(PlanError::Config(error @ ConfigError::TooLarge { .. })) => {
@@ -102,7 +98,9 @@ impl Worker {
                 // Only another pod can change this.
                 self.due.insert(index, None);
             }
-            Err(PlanError::View(message)) => self.failed_to_start(index, message),
+            Err(error @ (PlanError::View(_) | PlanError::WorkingFolder(_))) => {
+                self.failed_to_start(index, error.to_string());
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 //! Prepares an address, names and volumes before a pod's containers start.
 
-use std::{collections::BTreeMap, fs, net::Ipv4Addr, path::Path, sync::Arc};
+use std::{collections::BTreeMap, fs, net::Ipv4Addr, path::Path, sync::Arc, time::Duration};
 
-use longshore_client::Error;
+use longshore_client::{Error, k8s_openapi::api::core::v1::Pod};
 use longshore_model::network::NODE_ADDRESS;
 use longshore_services::ResolverConfig;
 
@@ -21,6 +21,23 @@ use crate::{
     tokens::{Issued, TokenError, TokenSpec},
     volumes::{self, Prepared},
 };
+
+/// An event reports volumes that take longer than this.
+const SLOW: Duration = Duration::from_secs(5);
+
+fn slow(pod: &Pod) -> String {
+    let volumes = pod
+        .spec
+        .iter()
+        .flat_map(|spec| spec.volumes.iter().flatten());
+    let names: Vec<_> = volumes.map(|volume| volume.name.as_str()).collect();
+    format!(
+        "volumes are not ready after {} s: {}; the pod waits for them. A host path whose file \
+         system does not answer, such as a lost NFS server, can be the cause",
+        SLOW.as_secs(),
+        names.join(", ")
+    )
+}
 
 impl Worker {
     /// Prepares address, hosts file and volumes; returns whether all are ready.
@@ -168,17 +185,30 @@ impl Worker {
         let account = account.map_err(|error| failed(&error))?;
         let certificates = self.certificates.as_ref();
         let certificates = certificates.map(|all| all.current()).unwrap_or_default();
-        let inputs = volumes::Inputs {
-            pod: &self.pod,
-            lookup: &sources,
-            pod_values: &pod_values,
-            tokens: &tokens,
-            account,
-            certificates: &certificates,
-            claims: &self.claims,
-            owner,
+        let (pod, claims) = (self.pod.clone(), self.claims.clone());
+        // A file system that does not answer must hold up this pod only.
+        let mut preparing = tokio::task::spawn_blocking(move || {
+            let inputs = volumes::Inputs {
+                pod: &pod,
+                lookup: &sources,
+                pod_values: &pod_values,
+                tokens: &tokens,
+                account,
+                certificates: &certificates,
+                claims: &claims,
+                owner,
+            };
+            volumes::prepare(&inputs, &folder.join(VOLUMES_DIR))
+        });
+        let prepared = match tokio::time::timeout(SLOW, &mut preparing).await {
+            Ok(prepared) => prepared,
+            Err(_) => {
+                self.note(true, "FailedMount", slow(&self.pod), None);
+                preparing.await
+            }
         };
-        volumes::prepare(&inputs, &folder.join(VOLUMES_DIR)).map_err(|error| failed(&error))
+        let prepared = prepared.map_err(|error| failed(&error))?;
+        prepared.map_err(|error| failed(&error))
     }
 
     /// The owner of the files that the node creates for the pod.
