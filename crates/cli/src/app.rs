@@ -11,7 +11,7 @@ use longshore::launcher::{config::ConfigError, store::report_waits};
 use longshore_embedded::{daemon::ClusterLog, envtest::Invocation};
 
 use crate::{
-    commands::{self, Command},
+    commands::{self, Command, bootstrap::BootstrapArgs},
     complete, env,
     error::{Error, Kind, exit_code},
     ui,
@@ -51,6 +51,10 @@ pub fn main() -> ExitCode {
     if let Some(program) = Invocation::of(std::env::args_os()) {
         return envtest_program(program);
     }
+    if let Some(args) = BootstrapArgs::of(std::env::args_os()) {
+        report_waits(|line| ui::note(format!("longshore: {line}")));
+        return commands::bootstrap::bootstrap(args);
+    }
     complete::answer_shell(description);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -74,14 +78,7 @@ pub fn main() -> ExitCode {
             };
         }
     };
-    let command = match cli.command {
-        // First, because every container of a run executes it.
-        Command::Bootstrap(args) => {
-            report_waits(|line| ui::note(format!("longshore: {line}")));
-            return commands::bootstrap::bootstrap(args);
-        }
-        command => command,
-    };
+    let command = cli.command;
     report_waits(|line| ui::warning(line));
     start_log(&command);
     let outcome = runtime(command.serves()).and_then(|runtime| {

@@ -8,7 +8,7 @@ use longshore::launcher::{Event, explain::Explanation};
 use crate::env;
 
 /// Commands without options for a cluster or namespace.
-const WITHOUT_CLUSTER: [&str; 6] = ["up", "down", "status", "completions", "bootstrap", "replay"];
+const WITHOUT_CLUSTER: [&str; 5] = ["up", "down", "status", "completions", "replay"];
 
 /// The cluster and namespace options of this command.
 static SCOPE: Mutex<Scope> = Mutex::new(Scope {

@@ -2,10 +2,9 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    env, fs,
-    os::unix::fs::DirBuilderExt,
+    env,
     panic::AssertUnwindSafe,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -27,6 +26,7 @@ use crate::{
     address::Addresses,
     allocations::Allocations,
     cgroups::Cgroups,
+    data_folder,
     devices::{self, Devices},
     dns,
     events::Events,
@@ -122,11 +122,11 @@ impl NodeAgent {
             last_end,
             clock,
         } = options;
-        let data = make_folders(&data_dir).map_err(|source| Error::DataFolder {
+        let data = data_folder::create(&data_dir).map_err(|source| Error::DataFolder {
             path: data_dir.clone(),
             source,
         })?;
-        let spawner = Spawner::start(&data.join("probe"))
+        let spawner = Spawner::start(&data.join(data_folder::PROBE))
             .await
             .map_err(Error::Spawner)?;
         if let Some(refusal) = &spawner.features().refusal {
@@ -198,14 +198,14 @@ impl NodeAgent {
                 async move { hosts.maintain().await }
             }
         }));
-        let logs = LogStore::new(data.join("logs"), log_limits);
+        let logs = LogStore::new(data.join(data_folder::LOGS), log_limits);
         let present: HashSet<String> = cache
             .items()
             .iter()
             .map(|item| item.uid().to_owned())
             .collect();
         logs.keep_only(&|uid| present.contains(uid));
-        remove_stale_pods(&data.join("pods"), &present);
+        data_folder::remove_stale_pods(&data, &present);
 
         let (stop, stopping) = watch::channel(false);
         let reader = LogReader::new(logs.clone());
@@ -315,32 +315,6 @@ async fn restart_on_panic<F: Future<Output = ()>>(what: &'static str, work: impl
             "a component of the node agent panicked; restarting it"
         );
         tokio::time::sleep(RESTART_DELAY).await;
-    }
-}
-
-fn make_folders(data: &Path) -> std::io::Result<PathBuf> {
-    // The directory contains secrets of pods: no other user may read them.
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(data)?;
-    let data = data.canonicalize()?;
-    for name in ["logs", "pods", "probe"] {
-        fs::create_dir_all(data.join(name))?;
-    }
-    Ok(data)
-}
-
-/// Removes the files of pods that were deleted while no agent ran.
-fn remove_stale_pods(folder: &Path, present: &HashSet<String>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry
-            .file_name()
-            .to_str()
-            .is_none_or(|uid| !present.contains(uid))
-        {
-            let _ = fs::remove_dir_all(entry.path());
-        }
     }
 }
 

@@ -53,6 +53,7 @@ mod certificates;
 mod cgroups;
 mod claims;
 mod collect;
+mod data_folder;
 mod devices;
 mod dns;
 mod downward;

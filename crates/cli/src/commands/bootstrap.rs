@@ -3,7 +3,7 @@
 
 use std::{path::Path, process::ExitCode, time::Duration};
 
-use clap::{Args, Subcommand};
+use clap::{Parser, Subcommand};
 use longshore::launcher::{
     bootstrap, names,
     notifier::{self, NotifyOptions},
@@ -12,11 +12,27 @@ use longshore::launcher::{
 
 use crate::ui;
 
+const VERB: &str = "bootstrap";
+
 /// Prepare a task inside its pod
-#[derive(Debug, Args)]
+#[derive(Debug, Parser)]
+#[command(name = "longshore bootstrap")]
 pub(crate) struct BootstrapArgs {
     #[command(subcommand)]
     step: Step,
+}
+
+impl BootstrapArgs {
+    /// Parses the arguments of this process if it is a bootstrap. Every container of a run calls
+    /// it, and parsing takes a millisecond with all other commands. Ends the process if the
+    /// arguments are invalid.
+    pub(crate) fn of(arguments: std::env::ArgsOs) -> Option<Self> {
+        let mut arguments = arguments.skip(1).peekable();
+        arguments.next_if(|verb| verb == VERB)?;
+        Some(Self::parse_from(
+            std::iter::once(VERB.into()).chain(arguments),
+        ))
+    }
 }
 
 /// The steps, in the order in which a pod executes them.

@@ -113,8 +113,6 @@ pub(crate) enum Command {
     Completions(completions::CompletionsArgs),
     #[command(name = "ssh-proxy", hide = true)]
     SshProxy(ssh_proxy::SshProxyArgs),
-    #[command(hide = true)]
-    Bootstrap(bootstrap::BootstrapArgs),
 }
 
 impl Command {
@@ -188,6 +186,5 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Record(args) => record::record(args).await,
         Command::Replay(args) => replay::replay(args).await,
         Command::Completions(args) => completions::completions(&args),
-        Command::Bootstrap(args) => Ok(bootstrap::bootstrap(args)),
     }
 }

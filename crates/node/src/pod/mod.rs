@@ -21,6 +21,7 @@ use crate::{
     address::Addresses,
     allocations::Allocations,
     cgroups::Cgroups,
+    data_folder,
     devices::Devices,
     dns::ClusterDns,
     events::Events,
@@ -96,7 +97,13 @@ pub(crate) struct Shared {
 impl Shared {
     /// Returns a pod's directory.
     pub(crate) fn pod_folder(&self, uid: &str) -> PathBuf {
-        self.data.join("pods").join(uid)
+        self.data.join(data_folder::PODS).join(uid)
+    }
+
+    /// Returns the empty directory at which each container mounts its new root, in its own
+    /// mount namespace.
+    pub(crate) fn mount_base(&self) -> PathBuf {
+        self.data.join(data_folder::MOUNT_BASE)
     }
 
     /// Removes the volumes and other writable files of a completed pod. As with

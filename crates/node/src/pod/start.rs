@@ -377,7 +377,7 @@ impl StartContext {
                 });
             }
         }
-        let base = self.folder.join("base");
+        let base = self.shared.mount_base();
         view::plan(&mounts, restrictions, &ThisMachine, &base).map_err(|error| refuse(&error))
     }
 }

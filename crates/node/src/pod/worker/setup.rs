@@ -93,7 +93,7 @@ impl Worker {
             );
             ("FailedCreatePodSandBox", text)
         };
-        fs::create_dir_all(folder.join("base")).map_err(failed)?;
+        fs::create_dir_all(&folder).map_err(failed)?;
         self.shared
             .hosts
             .add(&self.uid, self.host(address), &folder.join("hosts"))

@@ -1,0 +1,85 @@
+//! The folder of the agent's files.
+
+use std::{
+    collections::HashSet,
+    fs, io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::IFlags;
+
+/// The folders of the logs of pods, and of their other files, by UID.
+pub(crate) const LOGS: &str = "logs";
+pub(crate) const PODS: &str = "pods";
+/// An empty folder, at which each container mounts its new root, in its own mount namespace.
+pub(crate) const MOUNT_BASE: &str = "base";
+/// The folder of the tests of what the kernel permits.
+pub(crate) const PROBE: &str = "probe";
+
+/// Creates the folder and those in it, if they are missing. Returns the canonical path.
+pub(crate) fn create(data: &Path) -> io::Result<PathBuf> {
+    // The directory contains secrets of pods: no other user may read them.
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data)?;
+    let data = data.canonicalize()?;
+    for name in [LOGS, PODS, MOUNT_BASE, PROBE] {
+        fs::create_dir_all(data.join(name))?;
+    }
+    for name in [LOGS, PODS] {
+        // Only ext2, ext3 and ext4 have the attribute.
+        let _ = spread_folders(&data.join(name));
+    }
+    Ok(data)
+}
+
+/// Marks the folder as the top of hierarchies, as `chattr +T` does: ext4 then places the folders
+/// in it in different groups of blocks. Otherwise they all share the inodes of this folder's
+/// group. For minutes after an inode was deleted, ext4 skips it, so with many short pods the
+/// search for a free inode would pass those of all recent pods.
+fn spread_folders(folder: &Path) -> io::Result<()> {
+    let folder = fs::File::open(folder)?;
+    let flags = rustix::fs::ioctl_getflags(&folder)?;
+    rustix::fs::ioctl_setflags(&folder, flags | IFlags::TOPDIR)?;
+    Ok(())
+}
+
+/// Removes the files of pods that were deleted while no agent ran.
+pub(crate) fn remove_stale_pods(data: &Path, present: &HashSet<String>) {
+    for entry in fs::read_dir(data.join(PODS))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        if entry
+            .file_name()
+            .to_str()
+            .is_none_or(|uid| !present.contains(uid))
+        {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn ext4_places_the_folders_of_pods_in_different_groups() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = create(&folder.path().join("node")).unwrap();
+        // Of ext2, ext3 and ext4.
+        if rustix::fs::statfs(&data).unwrap().f_type != 0xEF53 {
+            return eprintln!("skipped: {} is not on ext4", data.display());
+        }
+        for name in [LOGS, PODS] {
+            let folder = fs::File::open(data.join(name)).unwrap();
+            let flags = rustix::fs::ioctl_getflags(&folder).unwrap();
+            assert!(flags.contains(IFlags::TOPDIR), "{name}");
+        }
+    }
+}
