@@ -10,6 +10,7 @@ mod deployments;
 mod disruption;
 mod endpoints;
 mod fixture;
+mod flow_control;
 mod garbage;
 mod jobs;
 mod namespaces;
