@@ -20,6 +20,7 @@
 //! ```
 
 mod account_tokens;
+mod aggregated;
 mod autoscale;
 mod caches;
 mod certificates;

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod aggregated;
 mod autoscale;
 mod cluster_roles;
 mod daemons;
