@@ -4,7 +4,7 @@ mod read;
 
 use std::collections::BTreeSet;
 
-use longshore_client::{Cache, Cluster, Error, kinds::Any};
+use longshore_client::{Cache, Cluster, Error, Item, kinds::Any};
 use serde_json::Value;
 
 pub(crate) use self::read::{Aggregated, AggregatedKind};
@@ -22,28 +22,31 @@ pub(crate) fn services(caches: &Caches) -> Option<&Cache<Any>> {
     Some(services)
 }
 
-/// The versions that aggregated API servers serve.
-pub(crate) fn versions(services: Option<&Cache<Any>>) -> BTreeSet<GroupVersion> {
-    let services = services.map(Cache::snapshot);
-    let services = services.iter().flat_map(|services| services.iter());
-    let specs = services.filter_map(|service| service.field::<Value>(&["spec"]).ok()?);
-    specs
-        .filter_map(|spec| read::group_version(&spec))
-        .collect()
+/// The version that an APIService registers, if an aggregated API server serves it.
+pub(crate) fn version(service: &Item<Any>) -> Option<GroupVersion> {
+    let spec = service.field::<Value>(&["spec"]).ok()??;
+    read::group_version(&spec)
 }
 
-/// Discovers the kinds of aggregated API servers. Sends no request if there are none.
+/// The versions that aggregated API servers serve.
+pub(crate) fn versions(caches: &Caches) -> BTreeSet<GroupVersion> {
+    let services = services(caches).map(Cache::snapshot);
+    let services = services.iter().flat_map(|services| services.iter());
+    services.filter_map(|service| version(&service)).collect()
+}
+
+/// Discovers the kinds of aggregated API servers in some versions. Sends no request if there
+/// are none.
 ///
 /// # Errors
 /// The API server itself does not respond.
 pub(crate) async fn discover(
     cluster: &Cluster,
-    services: Option<&Cache<Any>>,
+    versions: &BTreeSet<GroupVersion>,
 ) -> Result<Aggregated, Error> {
-    let versions = versions(services);
     if versions.is_empty() {
         return Ok(Aggregated::default());
     }
     let document = cluster.proxy().get_as("/apis", ACCEPT).await?;
-    Ok(read::aggregated(&document, &versions))
+    Ok(read::aggregated(&document, versions))
 }

@@ -141,7 +141,9 @@ impl Controller {
     fn add_schemas_of(&self, level: &str) {
         let schemas = self.schemas.cache.snapshot();
         for schema in schemas.iter() {
-            if schema.raw().is_ok_and(|schema| level_of(&schema) == level) {
+            // Not the whole object: a level changes rarely, but all are new at the start.
+            let name = schema.field::<String>(&["spec", "priorityLevelConfiguration", "name"]);
+            if name.is_ok_and(|name| name.as_deref() == Some(level)) {
                 self.queue.add(Key::Schema(schema.name().to_owned()));
             }
         }

@@ -2,19 +2,19 @@
 //! APIServices exist. As in Kubernetes, the kinds are discovered again and again, and the
 //! kinds of a server that does not respond remain.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::{
     StreamExt as _,
     future::{AbortHandle, Abortable},
     stream::FuturesUnordered,
 };
-use longshore_client::{Cache, kinds::Any};
+use longshore_client::{Cache, Change, kinds::Any};
 use longshore_model::KindInfo;
 use tokio::time::sleep;
 
 use super::{collector::Collector, custom::feed_kind};
-use crate::aggregated::{self, Aggregated};
+use crate::aggregated::{self, Aggregated, GroupVersion};
 
 /// How often the kinds are discovered again, as in Kubernetes.
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -30,12 +30,16 @@ pub(super) async fn feed(collector: &Collector, services: Option<&Cache<Any>>) {
         return;
     };
     let mut changes = services.subscribe();
+    let mut versions: BTreeMap<String, GroupVersion> = BTreeMap::new();
     let mut feeds = FuturesUnordered::new();
     let mut running: Vec<Feed> = Vec::new();
     loop {
-        // All changes so far are seen by one discovery.
-        while changes.try_next().is_some() {}
-        match aggregated::discover(collector.cluster(), Some(services)).await {
+        // One discovery for all changes so far.
+        while let Some(change) = changes.try_next() {
+            note(&mut versions, &change);
+        }
+        let wanted_versions = versions.values().cloned().collect();
+        match aggregated::discover(collector.cluster(), &wanted_versions).await {
             Ok(found) => {
                 stop_others(collector, &found, &mut running);
                 for kind in wanted(&found) {
@@ -52,20 +56,33 @@ pub(super) async fn feed(collector: &Collector, services: Option<&Cache<Any>>) {
                 tracing::warn!(%error, "cannot discover the kinds of aggregated API servers");
             }
         }
-        let has_services = !aggregated::versions(Some(services)).is_empty();
         let wait = sleep(INTERVAL);
         tokio::pin!(wait);
         loop {
             tokio::select! {
-                change = changes.next() => match change {
-                    Some(_) => break,
-                    None => return,
-                },
+                change = changes.next() => {
+                    let Some(change) = change else { return };
+                    note(&mut versions, &change);
+                    break;
+                }
                 Some(_) = feeds.next(), if !feeds.is_empty() => {}
-                () = &mut wait, if has_services => break,
+                () = &mut wait, if !wanted_versions.is_empty() => break,
             }
         }
     }
+}
+
+/// Keeps the versions of aggregated API servers by the names of their APIServices.
+fn note(versions: &mut BTreeMap<String, GroupVersion>, change: &Change<Any>) {
+    let service = change.item();
+    let version = match change {
+        Change::Upsert(service) => aggregated::version(service),
+        Change::Gone(_) => None,
+    };
+    match version {
+        Some(version) => versions.insert(service.name().to_owned(), version),
+        None => versions.remove(service.name()),
+    };
 }
 
 /// The kinds whose objects can be collected.

@@ -179,8 +179,8 @@ impl Controller {
         since: Timestamp,
     ) -> Result<Next, Error> {
         let name = item.name();
-        let services = aggregated::services(&self.caches);
-        let aggregated = aggregated::discover(&self.cluster, services).await?;
+        let versions = aggregated::versions(&self.caches);
+        let aggregated = aggregated::discover(&self.cluster, &versions).await?;
         let builtin = BUILTIN.iter().filter(|kind| kind.is_namespaced());
         let (pods, others): (Vec<_>, Vec<_>) = builtin
             .map(Content::builtin)
