@@ -245,6 +245,35 @@ async fn objects_can_own_objects_in_the_cluster() {
 }
 
 #[tokio::test]
+async fn a_server_that_fails_holds_up_only_the_owners_of_its_objects() {
+    let all = Aggregating::start().await;
+    let fish = all.fish("default").await;
+    all.create_map("free", None).await;
+    let owner = all.create_map("owner", None).await;
+    all.create_fish("default", "a", Some(("owner", &owner)))
+        .await;
+    // The collector has seen both once it has deleted the second: its owner never existed.
+    all.create_fish("default", "b", Some(("none", "another-uid")))
+        .await;
+    until_gone(&fish, "b").await;
+    all.fail().await;
+    all.delete_map("owner", Propagation::Orphan).await;
+    all.delete_map("free", Propagation::Orphan).await;
+    until("the deletion of the free owner", async || {
+        (!all.has_map("free").await).then_some(())
+    })
+    .await;
+    assert!(all.has_map("owner").await);
+    all.recover().await;
+    until("the orphan", async || {
+        let orphan = fish.find("a").await.unwrap()?;
+        let is_orphan = orphan.meta().owner_references.is_empty();
+        (is_orphan && !all.has_map("owner").await).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_namespace_is_deleted_with_its_objects_of_an_aggregated_server() {
     let all = Aggregating::start().await;
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}});
