@@ -2,7 +2,7 @@
 //! ReplicationController, StatefulSet, DaemonSet, Job, CronJob, endpoints, disruption
 //! budgets, HorizontalPodAutoscalers, quotas, nodes, taints, garbage collectors of objects
 //! and pods, namespace, volumes, certificate requests, aggregated ClusterRoles,
-//! migrations of stored objects.
+//! migrations of stored objects, FlowSchemas.
 //!
 //! The controllers are API clients that use only `longshore-client` and do not
 //! depend on the server's implementation. Each consists of pure decision functions
@@ -20,6 +20,7 @@
 //! ```
 
 mod account_tokens;
+mod aggregated;
 mod autoscale;
 mod caches;
 mod certificates;
@@ -32,6 +33,7 @@ mod deployment;
 mod disruption;
 mod endpoints;
 mod events;
+mod flow_control;
 mod garbage;
 mod guard;
 mod history;
@@ -111,6 +113,10 @@ pub struct Options {
     /// Whether to publish the addresses of Services as IPAddresses. The API server of
     /// Kubernetes does so itself. The default is true.
     pub service_addresses: bool,
+    /// Whether to keep the default FlowSchemas and PriorityLevelConfigurations, and to write
+    /// the status of FlowSchemas. The API server of Kubernetes does so itself. The default is
+    /// true.
+    pub flow_control: bool,
     /// Signs CertificateSigningRequests. The default is none: they are only stored.
     pub signer: Option<Signer>,
     /// The time by which the controllers decide. The default is the system's clock.
@@ -132,6 +138,7 @@ impl Default for Options {
             local_volumes: None,
             token_signer: None,
             service_addresses: true,
+            flow_control: true,
             signer: None,
             clock: Clock::system(),
         }
@@ -243,6 +250,12 @@ impl Controllers {
             start(
                 "service addresses",
                 Box::new(|cluster, caches, _| service_addresses::run(cluster, caches).boxed()),
+            );
+        }
+        if options.flow_control {
+            start(
+                "flow control",
+                Box::new(|cluster, caches, _| flow_control::run(cluster, caches).boxed()),
             );
         }
         start(

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use longshore_model::kind::BUILTIN;
-use longshore_schema::openapi::{v2_protobuf, v3_document, v3_index};
+use longshore_schema::openapi::{V2Part, v2_protobuf, v3_document, v3_index};
 use serde_json::{Value, json};
 
 const KIND: &str = "x-kubernetes-group-version-kind";
@@ -139,5 +139,6 @@ fn a_custom_kind_has_paths_but_no_schema() {
     assert_eq!(path["get"][KIND]["kind"], "Shoe");
     let answer = &path["get"]["responses"]["200"]["content"]["application/json"]["schema"];
     assert_eq!(answer, &json!({"type": "object"}));
-    assert!(!v2_protobuf(&[shoe]).is_empty());
+    let parts: &[std::sync::Arc<V2Part>] = &[];
+    assert!(!v2_protobuf(&[shoe], parts).is_empty());
 }

@@ -2,8 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header};
 use longshore_engine::{Engine, ListRequest, Object, ReadVersion};
 use longshore_model::{LabelSelector, kind::builtin};
+use longshore_schema::openapi::V2Part;
 use serde_json::Value;
 use tokio::{sync::watch, time::sleep};
 
@@ -13,6 +16,7 @@ use super::{
     convert,
     index::Remote,
     requests,
+    server::Document,
 };
 use crate::{remote::service, user::User};
 
@@ -110,7 +114,7 @@ async fn check(parts: &Parts, remote: &Remote, found: &Found) -> Availability {
     let user = aggregator(&["system:masters"]);
     let asked = parts
         .aggregation
-        .read(engine, remote, (&path, "application/json"), &user);
+        .read(engine, remote, Document::json(&path), &user);
     let problem = match tokio::time::timeout(CHECK_TIME, asked).await {
         Ok(Ok((code, ..))) if code.is_success() => return Availability::passed(),
         Ok(Ok((code, ..))) => format!("bad status from {url}: {}", code.as_u16()),
@@ -170,31 +174,88 @@ fn aggregator(groups: &[&str]) -> User {
 /// Reads the discovery documents of a version.
 async fn discover(parts: &Parts, remote: &Remote) -> Option<Discovered> {
     let (group, version) = (&remote.service.group, &remote.service.version);
-    let aggregated = document(parts, remote, ("/apis", AGGREGATED)).await;
+    let groups = Document {
+        accept: AGGREGATED,
+        ..Document::json("/apis")
+    };
+    let aggregated = read(parts, remote, groups).await;
     let resources = aggregated.and_then(|found| convert::of_aggregated(&found, group, version));
     let resources = match resources {
         Some(resources) => resources,
         None => {
             let path = remote.service.path();
-            let legacy = document(parts, remote, (&path, "application/json")).await?;
+            let legacy = read(parts, remote, Document::json(&path)).await?;
             convert::of_legacy(&legacy, group, version)?
         }
     };
-    let openapi = document(parts, remote, ("/openapi/v3", "application/json")).await;
-    Some(Discovered {
+    let openapi = read(parts, remote, Document::json("/openapi/v3")).await;
+    let known = parts.aggregation.known(&remote.service.name);
+    let known = known.unwrap_or_default();
+    let found = Discovered {
         resources,
         openapi: openapi.and_then(|found| convert::openapi_paths(&found, group, version)),
+        openapi_v2: known.openapi_v2,
+        openapi_v2_tag: known.openapi_v2_tag,
         is_stale: false,
-    })
+    };
+    Some(with_openapi_v2(parts, remote, found).await)
 }
 
-async fn document(parts: &Parts, remote: &Remote, request: (&str, &'static str)) -> Option<Value> {
+/// Reads the document of OpenAPI v2 if it has changed. What is known remains if the server
+/// does not respond.
+async fn with_openapi_v2(parts: &Parts, remote: &Remote, known: Discovered) -> Discovered {
+    let document = Document {
+        known: known.openapi_v2_tag.as_deref(),
+        ..Document::json("/openapi/v2")
+    };
+    let Some((code, headers, body)) = respond(parts, remote, document).await else {
+        return known;
+    };
+    let (part, tag) = match code {
+        StatusCode::NOT_FOUND => (None, None),
+        StatusCode::OK => {
+            let document = serde_json::from_slice(&body).unwrap_or_default();
+            let prefix = format!("{}/", remote.service.path());
+            let tag = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok());
+            (V2Part::below(document, &prefix), tag.map(str::to_owned))
+        }
+        _ => return known,
+    };
+    Discovered {
+        openapi_v2: part.map(Arc::new),
+        openapi_v2_tag: tag,
+        ..known
+    }
+}
+
+/// Reads a document; `None` without a successful response.
+async fn read(parts: &Parts, remote: &Remote, document: Document<'_>) -> Option<Value> {
+    let (code, _, body) = respond(parts, remote, document).await?;
+    let body = code.is_success().then_some(body)?;
+    serde_json::from_slice(&body).ok()
+}
+
+async fn respond(
+    parts: &Parts,
+    remote: &Remote,
+    document: Document<'_>,
+) -> Option<(StatusCode, HeaderMap, Bytes)> {
     let user = aggregator(&["system:masters"]);
-    let read = parts
+    let reading = parts
         .aggregation
-        .read(&parts.engine, remote, request, &user);
-    match tokio::time::timeout(CHECK_TIME, read).await {
-        Ok(Ok((code, _, body))) if code.is_success() => serde_json::from_slice(&body).ok(),
-        _ => None,
+        .read(&parts.engine, remote, document, &user);
+    match tokio::time::timeout(CHECK_TIME, reading).await {
+        Ok(Ok(response)) => Some(response),
+        Ok(Err(problem)) => {
+            let (name, path) = (&remote.service.name, document.path);
+            tracing::debug!(
+                name,
+                path,
+                problem,
+                "cannot read a document of an aggregated API server"
+            );
+            None
+        }
+        Err(_) => None,
     }
 }

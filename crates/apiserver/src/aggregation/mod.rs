@@ -19,6 +19,7 @@ mod service;
 mod task;
 
 use std::{
+    cmp::Reverse,
     collections::BTreeMap,
     sync::{
         Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -28,6 +29,7 @@ use std::{
 
 use longshore_engine::Engine;
 use longshore_model::{KindInfo, kind::builtin};
+use longshore_schema::openapi::V2Part;
 use serde_json::Value;
 
 pub(crate) use self::{
@@ -51,6 +53,10 @@ pub(crate) struct Discovered {
     pub(crate) resources: Vec<Value>,
     /// The entry in the index of OpenAPI v3.
     pub(crate) openapi: Option<Value>,
+    /// The part of the document of OpenAPI v2.
+    pub(crate) openapi_v2: Option<Arc<V2Part>>,
+    /// The `ETag` of the document of OpenAPI v2.
+    openapi_v2_tag: Option<String>,
     /// Whether the server did not respond the last time.
     pub(crate) is_stale: bool,
 }
@@ -174,6 +180,28 @@ impl Aggregation {
             *known = found;
             self.epoch.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// What is known about the version of an APIService.
+    fn known(&self, name: &str) -> Option<Discovered> {
+        locked(&self.discovered).get(name).cloned()
+    }
+
+    /// The parts of the documents of OpenAPI v2, in the order in which they are merged.
+    pub(crate) fn openapi_v2(&self, engine: &Engine) -> Vec<Arc<V2Part>> {
+        let mut versions = self.versions(engine);
+        versions.sort_by_cached_key(|found| {
+            let name = (found.group.clone(), found.version.clone());
+            (
+                Reverse(found.group_priority),
+                Reverse(found.version_priority),
+                name,
+            )
+        });
+        let parts = versions
+            .into_iter()
+            .map(|found| found.discovered.openapi_v2);
+        parts.flatten().collect()
     }
 
     /// Forgets versions whose APIService no longer exists.

@@ -15,6 +15,25 @@ use crate::{limits, remote::connect, user::User};
 /// Time limit for opening a connection, as Go's.
 const DIAL_TIME: Duration = Duration::from_secs(30);
 
+/// A document that is read from a server.
+#[derive(Clone, Copy)]
+pub(super) struct Document<'a> {
+    pub(super) path: &'a str,
+    pub(super) accept: &'static str,
+    /// The `ETag` of the known state, which is not sent again.
+    pub(super) known: Option<&'a str>,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn json(path: &'a str) -> Self {
+        Self {
+            path,
+            accept: "application/json",
+            known: None,
+        }
+    }
+}
+
 impl Aggregation {
     /// Sends a request. The connection ends with the response.
     ///
@@ -55,16 +74,22 @@ impl Aggregation {
         &self,
         engine: &Engine,
         remote: &Remote,
-        (path, accept): (&str, &'static str),
+        document: Document<'_>,
         user: &User,
     ) -> Result<(StatusCode, HeaderMap, Bytes), String> {
         let mut request = Request::new(Full::<Bytes>::default());
         *request.method_mut() = Method::GET;
-        *request.uri_mut() = path.parse::<Uri>().map_err(|error| error.to_string())?;
+        *request.uri_mut() = document
+            .path
+            .parse::<Uri>()
+            .map_err(|error| error.to_string())?;
         let sent = request.headers_mut();
         let host = HeaderValue::from_str(&remote.host()).map_err(|error| error.to_string())?;
         sent.insert(header::HOST, host);
-        sent.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        sent.insert(header::ACCEPT, HeaderValue::from_static(document.accept));
+        if let Some(Ok(known)) = document.known.map(HeaderValue::from_str) {
+            sent.insert(header::IF_NONE_MATCH, known);
+        }
         sent.insert(
             header::USER_AGENT,
             HeaderValue::from_static("kube-apiserver"),

@@ -322,12 +322,19 @@ async fn openapi_v2(call: &Call) -> Reply {
     ];
     if !negotiate::asks_for(&call.headers, PROTOBUF) {
         negotiate(&call.headers, |shape| shape == Shape::Object)?;
-        let document = cached(call, "v2 in JSON", |kinds| {
-            Some(json_bytes(&openapi::v2_json(kinds)))
+        let shared = call.shared.clone();
+        let document = cached(call, "v2 in JSON", move |kinds| {
+            let parts = shared.aggregation.openapi_v2(&shared.engine);
+            Some(json_bytes(&openapi::v2_json(kinds, &parts)))
         });
         return tagged(call, "application/json", document.await?);
     }
-    let document = cached(call, "v2", |kinds| Some(openapi::v2_protobuf(kinds).into())).await?;
+    let shared = call.shared.clone();
+    let document = cached(call, "v2", move |kinds| {
+        let parts = shared.aggregation.openapi_v2(&shared.engine);
+        Some(openapi::v2_protobuf(kinds, &parts).into())
+    });
+    let document = document.await?;
     tagged(
         call,
         "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{API_SERVICES, FISH, start_available, until};
+use crate::{API_SERVICES, FISH, SLICES, start_available, until};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -58,6 +58,63 @@ async fn openapi_v3_has_the_document_of_the_group() {
         backend.calls("/openapi/v3/apis/fish.example.com/v1").len(),
         1
     );
+}
+
+#[tokio::test]
+async fn openapi_v2_has_the_definitions_of_the_group() {
+    let (server, backend) = start_available().await;
+    let before = server.get("/openapi/v2").await.json();
+    assert!(before["definitions"]["com.example.fish.v1.Fish"].is_null());
+    let fish = |meta: &str| {
+        json!({
+            "paths": {
+                "/apis/fish.example.com/v1/fish": {"get": {"responses": {"200": {
+                    "schema": {"$ref": "#/definitions/com.example.fish.v1.Fish"}}}}},
+                "/apis/": {"get": {"responses": {"200": {
+                    "schema": {"$ref": "#/definitions/elsewhere"}}}}},
+            },
+            "definitions": {
+                "com.example.fish.v1.Fish": {"type": "object", "properties": {
+                    "metadata": {"$ref": format!("#/definitions/{meta}")}}},
+                meta: {"type": "object", "description": "Of fish."},
+                "elsewhere": {"type": "object"},
+            },
+        })
+    };
+    let meta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+    backend.answer("/openapi/v2", 200, &fish(meta));
+    // Another check of the server.
+    let path = format!("{SLICES}/backend-a");
+    let touched = r#"{"metadata": {"labels": {"touched": "a"}}}"#;
+    server.patch(&path, crate::MERGE, touched).await;
+    let document = until("the definition", async || {
+        let document = server.get("/openapi/v2").await.json();
+        (!document["definitions"]["com.example.fish.v1.Fish"].is_null()).then_some(document)
+    })
+    .await;
+    let definitions = &document["definitions"];
+    let reference = "/com.example.fish.v1.Fish/properties/metadata/$ref";
+    let renamed = format!("{meta}_v2");
+    assert_eq!(
+        definitions.pointer(reference).unwrap(),
+        &json!(format!("#/definitions/{renamed}"))
+    );
+    assert_eq!(definitions[renamed.as_str()]["description"], "Of fish.");
+    assert_eq!(definitions[meta], before["definitions"][meta]);
+    assert!(definitions["elsewhere"].is_null());
+    assert!(document["paths"]["/apis/fish.example.com/v1/fish"].is_object());
+    assert_eq!(document["paths"]["/apis/"], before["paths"]["/apis/"]);
+    let protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let protobuf = server.get_as("/openapi/v2", protobuf).await;
+    assert_eq!(protobuf.code, 200);
+    let name = b"com.example.fish.v1.Fish";
+    assert!(protobuf.bytes.windows(name.len()).any(|part| part == name));
+
+    // The APIService ends, and so do its definitions.
+    let path = format!("{API_SERVICES}/v1.fish.example.com");
+    server.call("DELETE", &path, &[], "").await;
+    let after = server.get("/openapi/v2").await.json();
+    assert_eq!(after, before);
 }
 
 #[tokio::test]

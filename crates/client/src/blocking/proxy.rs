@@ -36,6 +36,7 @@ impl ApiServerProxy {
 
     waits! {
         "ApiServerProxy": get(path: impl ApiPath, query: &[(&str, &str)]) -> Value;
+        "ApiServerProxy": get_as(path: impl ApiPath, accept: &'static str) -> Value;
         "ApiServerProxy": get_bytes(path: impl ApiPath, query: &[(&str, &str)]) -> Bytes;
         "ApiServerProxy": post(path: impl ApiPath, query: &[(&str, &str)], body: &Value) -> Value;
         "ApiServerProxy": put(path: impl ApiPath, query: &[(&str, &str)], body: &Value) -> Value;

@@ -115,6 +115,25 @@ impl ApiServerProxy {
         self.value(Self::call(Method::GET, path, query)?).await
     }
 
+    /// As [`ApiServerProxy::get`], for a document of which the server has several forms.
+    /// `accept` names the media types of the wanted form.
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    /// let groups = cluster.proxy().get_as("/apis", accept).await?;
+    /// assert_eq!(groups["kind"], "APIGroupDiscoveryList");
+    /// # Ok(()) });
+    /// ```
+    ///
+    /// # Errors
+    /// As [`ApiServerProxy::get`].
+    pub async fn get_as(&self, path: impl ApiPath, accept: &'static str) -> Result<Value> {
+        let mut call = Self::call(Method::GET, path, &[])?;
+        call.accept = accept;
+        self.value(call).await
+    }
+
     /// Sends a GET request and returns the body of the response, of any media type.
     ///
     /// # Errors

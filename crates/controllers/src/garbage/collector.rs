@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::{
     graph::{Action, FOREGROUND, Graph, Node, ORPHAN, OwnerState, decide, unblocking_owners},
-    kinds::{self, Kinds},
+    kinds::{self, Kinds, Known},
     metadata::{change, delete, remove_owners, slim},
 };
 use crate::{
@@ -44,6 +44,10 @@ impl Collector {
         }
     }
 
+    pub(super) fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
     /// Processes the queue until the feeds end.
     pub(super) async fn work(&self, feeds: impl Future) {
         let reconcile = async |uid: String| self.reconcile(&uid).await;
@@ -61,6 +65,10 @@ impl Collector {
     /// Observes the objects of a kind until the cache is closed.
     pub(super) async fn feed<K: Object>(&self, kind: &Arc<KindInfo>, cache: &Cache<K>) {
         let note = |_, change: &Change<K>| {
+            // An aggregated API server may serve objects without UIDs, which own nothing.
+            if change.item().uid().is_empty() {
+                return;
+            }
             let affected = match change {
                 Change::Upsert(item) => self.graph.lock().put(Node {
                     kind: kind.clone(),
@@ -75,8 +83,8 @@ impl Collector {
 
     /// Adds a kind that is served now, so that owners of this kind can be looked
     /// up.
-    pub(super) fn learn(&self, kind: &Arc<KindInfo>) {
-        self.kinds.lock().add(kind);
+    pub(super) fn learn(&self, kind: &Arc<KindInfo>, is_aggregated: bool) {
+        self.kinds.lock().add(kind, is_aggregated);
         let has_such = |node: &Node| {
             let mut owners = node.meta.owner_references.iter();
             owners.any(|owner| kinds::is_of(owner, kind))
@@ -85,7 +93,12 @@ impl Collector {
         affected.into_iter().for_each(|uid| self.queue.add(uid));
     }
 
-    /// Removes a kind that is no longer served, and all its objects.
+    /// Removes a kind whose owners can no longer be looked up: their dependents are kept.
+    pub(super) fn unlearn(&self, kind: &Arc<KindInfo>) {
+        self.kinds.lock().remove(kind);
+    }
+
+    /// Removes all objects of a kind that is no longer served.
     pub(super) fn forget(&self, kind: &Arc<KindInfo>) {
         let affected: Vec<String> = {
             let mut graph = self.graph.lock();
@@ -185,7 +198,12 @@ impl Collector {
     /// Asks the server for an owner. An owner that cannot be looked up counts as
     /// existing, because keeping an object is safer than deleting it.
     async fn owner_state(&self, node: &Node, owner: &OwnerReference) -> Result<OwnerState, Error> {
-        let Some(kind) = self.kinds.lock().find(owner) else {
+        let known = self.kinds.lock().find(owner);
+        let Some(Known {
+            kind,
+            is_aggregated,
+        }) = known
+        else {
             return Ok(OwnerState::Solid);
         };
         let namespace = node.meta.namespace.as_deref();
@@ -194,7 +212,11 @@ impl Collector {
         }
         let found = self.view(&kind, namespace)?.find(&owner.name).await?;
         let Some(found) = found.filter(|item| item.uid() == owner.uid) else {
-            return Ok(OwnerState::Absent);
+            let is_certain = !is_aggregated || self.is_served(&kind).await?;
+            return Ok(match is_certain {
+                true => OwnerState::Absent,
+                false => OwnerState::Solid,
+            });
         };
         let found = Node {
             kind,
@@ -208,18 +230,38 @@ impl Collector {
         })
     }
 
+    /// Whether an aggregated API server serves a kind. Without its APIService, every object
+    /// is reported as not found.
+    async fn is_served(&self, kind: &KindInfo) -> Result<bool, Error> {
+        match self.cluster.proxy().get(kind.api_path(), &[]).await {
+            Ok(document) => {
+                let mut resources = document["resources"].as_array().into_iter().flatten();
+                Ok(resources.any(|resource| resource["name"] == kind.plural.as_ref()))
+            }
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Removes the owner from all its dependents. The dependents are listed,
     /// because the watch may not have reported all of them yet.
     async fn orphan(&self, owner: &Node) -> Result<(), Error> {
         let uids = [owner.meta.uid.clone()];
         let namespace = owner.meta.namespace.as_deref();
         let kinds = self.kinds.lock().of_dependents(&owner.kind);
-        for kind in kinds {
+        for Known {
+            kind,
+            is_aggregated,
+        } in kinds
+        {
             let items = match self.view(&kind, namespace)?.list().await {
                 Ok(list) => list.items,
                 // The definition of a custom kind was deleted in the meantime,
                 // together with its objects.
                 Err(error) if error.is_not_found() => continue,
+                // An aggregated API server that does not respond holds up the owners of
+                // its objects only.
+                Err(_) if is_aggregated && !self.has_dependents(&uids[0], &kind) => continue,
                 Err(error) => return Err(error),
             };
             for item in items {
@@ -231,6 +273,13 @@ impl Collector {
             }
         }
         Ok(())
+    }
+
+    /// Whether an owner has known dependents of a kind.
+    fn has_dependents(&self, owner: &str, kind: &Arc<KindInfo>) -> bool {
+        let graph = self.graph.lock();
+        let mut dependents = graph.dependents(owner);
+        dependents.any(|node| Arc::ptr_eq(&node.kind, kind))
     }
 
     async fn remove_finalizer(

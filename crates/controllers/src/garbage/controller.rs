@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use longshore_client::Cluster;
 
-use super::{collector::Collector, custom};
-use crate::caches::Caches;
+use super::{aggregated, collector::Collector, custom};
+use crate::{aggregated::services, caches::Caches};
 
 /// Runs the garbage collector until its cluster is closed.
 pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
@@ -23,6 +23,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
             collector.feed_builtin(&caches.pods),
             futures::future::join_all(others),
             custom::feed(&collector, caches.definitions()),
+            aggregated::feed(&collector, services(&caches)),
         )
     };
     collector.work(feeds).await;

@@ -48,21 +48,22 @@ pub(super) async fn feed(collector: &Collector, definitions: Option<&Cache<Any>>
         }
         if let Some(kind) = kind.map(Arc::new) {
             let (handle, registration) = AbortHandle::new_pair();
-            let one = feed_kind(collector, kind.clone());
+            let one = feed_kind(collector, kind.clone(), false);
             feeds.push(Abortable::new(one, registration));
             running.insert(name, (kind, handle));
         }
     }
 }
 
-async fn feed_kind(collector: &Collector, kind: Arc<KindInfo>) {
-    collector.learn(&kind);
+/// Watches the objects of a kind.
+pub(super) async fn feed_kind(collector: &Collector, kind: Arc<KindInfo>, is_aggregated: bool) {
+    collector.learn(&kind, is_aggregated);
     loop {
         match collector.view(&kind, None) {
             Ok(view) => match view.cache().await {
                 Ok(cache) => return collector.feed(&kind, &cache).await,
                 Err(error) => {
-                    tracing::debug!(kind = %kind.gvk.kind, %error, "cannot list a custom kind");
+                    tracing::debug!(kind = %kind.gvk.kind, %error, "cannot list the objects of a kind");
                 }
             },
             Err(_) => return,

@@ -1,6 +1,7 @@
 //! The garbage collector: [`graph`] decides, [`collector`] deletes, [`controller`]
 //! watches.
 
+mod aggregated;
 mod collector;
 mod controller;
 mod custom;

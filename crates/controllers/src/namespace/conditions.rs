@@ -17,6 +17,8 @@ pub(super) struct Remaining {
     objects: BTreeMap<String, usize>,
     /// The number of objects by finalizer.
     finalizers: BTreeMap<String, usize>,
+    /// The versions whose kinds could not be discovered, with the errors.
+    pub(super) undiscovered: Vec<String>,
     /// The kinds whose objects could not be deleted, with the errors.
     pub(super) failures: Vec<String>,
 }
@@ -39,6 +41,7 @@ impl Remaining {
     /// are pods, and the conditions do not contain counts yet.
     pub(super) fn uncounted(self) -> Self {
         Self {
+            undiscovered: self.undiscovered,
             failures: self.failures,
             ..Self::default()
         }
@@ -47,6 +50,14 @@ impl Remaining {
     /// Returns the reason and the message of a condition whose status is True.
     fn problem(&self, kind: &str) -> Option<(&'static str, String)> {
         let (reason, start, mut parts): (_, _, Vec<String>) = match kind {
+            "NamespaceDeletionDiscoveryFailure" => (
+                "DiscoveryFailed",
+                format!(
+                    "Discovery failed for some groups, {} failing: unable to retrieve the complete list of server APIs",
+                    self.undiscovered.len()
+                ),
+                self.undiscovered.clone(),
+            ),
             "NamespaceDeletionContentFailure" => (
                 "ContentDeletionFailed",
                 format!(
@@ -168,6 +179,7 @@ mod tests {
         remaining.add("configmaps.", &[]);
         remaining.add("jobs.batch", &["a.b/c".to_owned()]);
         remaining.failures.push("no".to_owned());
+        remaining.undiscovered.push("g/v1: gone".to_owned());
         assert_eq!(remaining.count(), 3);
         let before = conditions(&[], &Remaining::default(), NOW).unwrap();
         let found = conditions(&before, &remaining, "later").unwrap();
@@ -187,9 +199,18 @@ mod tests {
             of(&found, "NamespaceDeletionContentFailure")["message"],
             "Failed to delete all resource types, 1 remaining: no"
         );
-        // A condition that has not changed keeps its time.
         let discovery = of(&found, "NamespaceDeletionDiscoveryFailure");
-        assert_eq!(discovery["lastTransitionTime"], NOW);
+        assert_eq!(
+            (&discovery["status"], &discovery["reason"]),
+            (&json!("True"), &json!("DiscoveryFailed"))
+        );
+        assert_eq!(
+            discovery["message"],
+            "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: g/v1: gone"
+        );
+        // A condition that has not changed keeps its time.
+        let parsing = of(&found, "NamespaceDeletionGroupVersionParsingFailure");
+        assert_eq!(parsing["lastTransitionTime"], NOW);
         let uncounted = conditions(&[], &remaining.uncounted(), NOW).unwrap();
         assert_eq!(
             of(&uncounted, "NamespaceContentRemaining")["status"],

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::conditions::{Remaining, conditions};
 use crate::{
+    aggregated::{self, Aggregated},
     caches::Caches,
     custom,
     queue::{Next, Queue},
@@ -67,6 +68,45 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
     let feeds = future::join3(namespaces, accounts, pods);
     let reconcile = async |name: String| controller.reconcile(&name).await;
     reconcile::run(NAME, WORKERS, &controller.queue, feeds, reconcile).await;
+}
+
+/// A kind of which a namespace can contain objects.
+struct Content {
+    kind: Arc<KindInfo>,
+    /// Whether it may no longer be served, without an error.
+    may_end: bool,
+    lists: bool,
+    deletes_collections: bool,
+}
+
+impl Content {
+    fn builtin(kind: &KindInfo) -> Self {
+        Self {
+            kind: Arc::new(kind.clone()),
+            may_end: false,
+            lists: true,
+            deletes_collections: true,
+        }
+    }
+
+    fn custom(kind: KindInfo) -> Self {
+        Self {
+            may_end: true,
+            ..Self::builtin(&kind)
+        }
+    }
+
+    /// The kinds of aggregated API servers whose objects can be deleted.
+    fn aggregated(found: &Aggregated) -> impl Iterator<Item = Self> {
+        let namespaced = found.kinds.iter().filter(|kind| kind.info.is_namespaced());
+        let deletable = namespaced.filter(|kind| kind.supports("delete"));
+        deletable.map(|kind| Self {
+            kind: kind.info.clone(),
+            may_end: true,
+            lists: kind.supports("list"),
+            deletes_collections: kind.supports("deletecollection"),
+        })
+    }
 }
 
 /// Returns the namespaced custom kinds.
@@ -139,19 +179,23 @@ impl Controller {
         since: Timestamp,
     ) -> Result<Next, Error> {
         let name = item.name();
+        let versions = aggregated::versions(&self.caches);
+        let aggregated = aggregated::discover(&self.cluster, &versions).await?;
         let builtin = BUILTIN.iter().filter(|kind| kind.is_namespaced());
         let (pods, others): (Vec<_>, Vec<_>) = builtin
-            .map(|kind| (Arc::new(kind.clone()), false))
-            .partition(|(kind, _)| &*kind.gvk.kind == "Pod");
+            .map(Content::builtin)
+            .partition(|content| &*content.kind.gvk.kind == "Pod");
         let mut remaining = Remaining::default();
+        remaining.undiscovered = aggregated.failures();
         let mut failed = self.delete_kinds(name, pods, &mut remaining).await;
         let left = remaining.count();
         if left > 0 || failed.is_some() {
             remaining = remaining.uncounted();
         } else {
             let definitions = self.cluster.proxy().get(DEFINITIONS, &[]).await?;
-            let custom = custom_kinds(&definitions).map(|kind| (Arc::new(kind), true));
-            let kinds = others.into_iter().chain(custom).collect();
+            let custom = custom_kinds(&definitions).map(Content::custom);
+            let kinds = others.into_iter().chain(custom);
+            let kinds = kinds.chain(Content::aggregated(&aggregated)).collect();
             failed = self.delete_kinds(name, kinds, &mut remaining).await;
         }
         let left = left.max(remaining.count());
@@ -159,8 +203,14 @@ impl Controller {
         if let Some(error) = failed {
             return Err(error);
         }
-        if left > 0 {
-            tracing::debug!(namespace = name, left, "a namespace is not empty yet");
+        let undiscovered = remaining.undiscovered.len();
+        if left > 0 || undiscovered > 0 {
+            tracing::debug!(
+                namespace = name,
+                left,
+                undiscovered,
+                "a namespace is not empty yet"
+            );
             let age = self.caches.clock.now().duration_since(since);
             return Ok(Next::Retry(next_check(
                 Duration::try_from(age).unwrap_or_default(),
@@ -181,26 +231,28 @@ impl Controller {
         Ok(Next::Done)
     }
 
-    /// Deletes the objects of built-in and custom kinds, and counts the remaining
-    /// ones. Returns the first error.
+    /// Deletes the objects of kinds, and counts the remaining ones. Returns the first
+    /// error.
     async fn delete_kinds(
         &self,
         namespace: &str,
-        kinds: Vec<(Arc<KindInfo>, bool)>,
+        kinds: Vec<Content>,
         remaining: &mut Remaining,
     ) -> Option<Error> {
         let mut first = None;
-        for (kind, is_custom) in kinds {
+        for content in kinds {
+            let Content { kind, may_end, .. } = &content;
             let resource = format!("{}.{}", kind.plural, kind.gvk.group);
-            match self.delete_all(namespace, kind).await {
+            match self.delete_all(namespace, &content).await {
                 Ok(items) => {
                     for item in items {
                         remaining.add(&resource, &item.meta().finalizers);
                     }
                 }
                 // The definition was deleted in the meantime, together with all
-                // objects of the kind.
-                Err(error) if is_custom && error.is_not_found() => {}
+                // objects of the kind. An aggregated API server may not support what it
+                // promises.
+                Err(error) if *may_end && matches!(error.code(), Some(404 | 405)) => {}
                 Err(error) => {
                     remaining.failures.push(error.to_string());
                     first.get_or_insert(error);
@@ -214,18 +266,30 @@ impl Controller {
     async fn delete_all(
         &self,
         namespace: &str,
-        kind: Arc<KindInfo>,
+        content: &Content,
     ) -> Result<Vec<Item<Any>>, Error> {
-        let view = self.cluster.view_of::<Any>(kind).in_namespace(namespace)?;
-        let items = view.list().await?.items;
-        if items
-            .iter()
-            .all(|item| item.meta().deletion_timestamp.is_some())
-        {
+        let view = self.cluster.view_of::<Any>(content.kind.clone());
+        let view = view.in_namespace(namespace)?;
+        let items = match content.lists {
+            true => view.list().await?.items,
+            false => Vec::new(),
+        };
+        let mut left = items.iter();
+        if content.lists && left.all(|item| item.meta().deletion_timestamp.is_some()) {
             return Ok(items);
         }
-        view.delete_all(&DeleteOptions::background()).await?;
-        Ok(view.list().await?.items)
+        if content.deletes_collections {
+            view.delete_all(&DeleteOptions::background()).await?;
+        } else {
+            for item in &items {
+                view.delete(item.name(), &DeleteOptions::background())
+                    .await?;
+            }
+        }
+        Ok(match content.lists {
+            true => view.list().await?.items,
+            false => Vec::new(),
+        })
     }
 
     /// Writes the conditions with the remaining objects into the namespace's

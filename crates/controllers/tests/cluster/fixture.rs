@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 /// An API server and its controllers.
 pub(crate) struct Fixture {
     pub(crate) cluster: Cluster,
+    pub(crate) server: ApiServer,
     controllers: Option<Controllers>,
     local_volumes: Option<tempfile::TempDir>,
 }
@@ -30,22 +31,11 @@ impl Fixture {
     }
 
     async fn start_with(local_volumes: Option<tempfile::TempDir>) -> Self {
-        let engine = Engine::open(longshore_engine::Options::default()).unwrap();
-        let node_logs = Arc::new(NoLogs);
-        let options = longshore_apiserver::Options {
-            engine,
-            token: None,
-            authorization: longshore_apiserver::AuthorizationMode::Rbac,
-            token_key: None,
-            node_logs,
-            node_streams: Arc::new(NoStreams),
-            faults: false,
-            warn_unhandled_kinds: false,
-        };
-        let server = ApiServer::new(options);
+        let server = api_server(longshore_apiserver::AuthorizationMode::Rbac);
         let cluster = Cluster::from_service(server.service(), "default");
         let mut fixture = Self {
             cluster,
+            server,
             controllers: None,
             local_volumes,
         };
@@ -226,6 +216,20 @@ impl Fixture {
             .map(|event| event["message"].as_str().unwrap_or_default().to_owned())
             .collect()
     }
+}
+
+/// An API server with a store of its own.
+pub(crate) fn api_server(authorization: longshore_apiserver::AuthorizationMode) -> ApiServer {
+    ApiServer::new(longshore_apiserver::Options {
+        engine: Engine::open(longshore_engine::Options::default()).unwrap(),
+        token: None,
+        authorization,
+        token_key: None,
+        node_logs: Arc::new(NoLogs),
+        node_streams: Arc::new(NoStreams),
+        faults: false,
+        warn_unhandled_kinds: false,
+    })
 }
 
 pub(crate) fn container() -> Value {

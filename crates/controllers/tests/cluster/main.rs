@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod aggregated;
 mod autoscale;
 mod cluster_roles;
 mod daemons;
@@ -10,6 +11,7 @@ mod deployments;
 mod disruption;
 mod endpoints;
 mod fixture;
+mod flow_control;
 mod garbage;
 mod jobs;
 mod namespaces;

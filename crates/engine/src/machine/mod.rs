@@ -12,6 +12,7 @@ pub(crate) mod definitions;
 mod delete;
 mod evict;
 mod expiry;
+mod flow_control;
 mod limit_range;
 mod namespace;
 mod ownership;

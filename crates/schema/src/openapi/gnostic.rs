@@ -2,6 +2,7 @@
 //! API servers use.
 
 use prost::{Message, Oneof};
+use serde_json::Value;
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Document {
@@ -184,4 +185,28 @@ pub(super) struct NamedAny {
 pub(super) struct AnyValue {
     #[prost(string, tag = "2")]
     pub(super) yaml: String,
+}
+
+impl NamedAny {
+    /// An extension. JSON is valid YAML.
+    pub(super) fn json(name: &str, value: &Value) -> Self {
+        Self {
+            name: name.to_owned(),
+            value: Some(AnyValue {
+                yaml: format!("{value}\n"),
+            }),
+        }
+    }
+}
+
+impl ParametersItem {
+    /// A parameter that is not in the body.
+    pub(super) fn at(location: ParameterLocation) -> Self {
+        let non_body_parameter = Some(NonBodyParameter {
+            location: Some(location),
+        });
+        Self {
+            parameter: Some(ParameterValue { non_body_parameter }),
+        }
+    }
 }

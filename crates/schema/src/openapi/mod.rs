@@ -8,14 +8,17 @@
 mod custom;
 mod extension;
 mod gnostic;
+mod merge;
 mod parameters;
 mod paths;
 mod schemas;
 mod v2;
 mod v2_json;
+mod v2_paths;
 mod v3;
 
 pub use custom::Describe;
+pub use merge::V2Part;
 pub use v2::{V2_CONTENT_TYPE, v2_protobuf};
 pub use v2_json::v2_json;
 pub use v3::{v3_document, v3_index};

@@ -165,3 +165,17 @@ fn annotate_field(property: &mut Map<String, Value>, at: TypeRef) {
         mark("x-kubernetes-map-type", "atomic".into());
     }
 }
+
+/// Converts the definitions to v2, which does not support `oneOf`: a type with
+/// alternatives becomes a string or is omitted.
+pub(super) fn in_v2<K: Describe>(kinds: &[K]) -> BTreeMap<String, Value> {
+    let definitions = of_kinds(kinds).into_iter();
+    let in_v2 = definitions.map(|(name, definition)| {
+        let mut definition = custom::definition_for_v2(&definition);
+        if matches!(name.rsplit('.').next(), Some("Quantity" | "IntOrString")) {
+            definition["type"] = "string".into();
+        }
+        (name, definition)
+    });
+    in_v2.collect()
+}

@@ -8,26 +8,34 @@ use prost::Message;
 use serde_json::Value;
 
 use super::{
-    custom::{self, Describe},
+    custom::Describe,
     extension::{KIND, kind_value},
     gnostic::{
-        AdditionalProperties, AnyValue, Document, Info, Items, NamedAny, NamedPathItem,
-        NamedSchema, NamedSchemas, NonBodyParameter, Operation, ParameterLocation, ParameterValue,
-        ParametersItem, PathItem, PathParameter, Paths, QueryParameter, Schema, TypeItem,
+        AdditionalProperties, Document, Info, Items, NamedAny, NamedPathItem, NamedSchema,
+        NamedSchemas, Operation, ParameterLocation, ParametersItem, PathItem, PathParameter, Paths,
+        QueryParameter, Schema, TypeItem,
     },
-    paths, schemas,
+    merge::{DEFINITIONS, V2Part},
+    paths, schemas, v2_json, v2_paths,
 };
-use crate::definitions::reference;
+use crate::definitions;
 
 /// The content type of the response. The type that clients request contains an
 /// `@`, which is invalid in a content type; kubectl itself cannot parse such a
 /// response.
 pub const V2_CONTENT_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// The document of all kinds as gnostic's message `openapi.v2.Document`.
+/// The document of all kinds as gnostic's message `openapi.v2.Document`, with parts of the
+/// documents of aggregated API servers.
 #[must_use]
-pub fn v2_protobuf<K: Describe>(kinds: &[K]) -> Vec<u8> {
-    let definitions = v2_definitions(kinds)
+pub fn v2_protobuf<K: Describe>(kinds: &[K], parts: &[impl AsRef<V2Part>]) -> Vec<u8> {
+    let added = match parts {
+        [] => V2Part::default(),
+        parts => v2_json::merged(kinds, parts).1,
+    };
+    let mut definitions = schemas::in_v2(kinds);
+    definitions.extend(added.definitions);
+    let definitions = definitions
         .into_iter()
         .map(|(name, definition)| NamedSchema {
             value: Some(schema_of(&definition)),
@@ -35,11 +43,15 @@ pub fn v2_protobuf<K: Describe>(kinds: &[K]) -> Vec<u8> {
         })
         .collect();
     // Sorted by path, as in the JSON documents.
-    let paths: BTreeMap<_, _> = kinds
+    let mut paths: BTreeMap<_, _> = kinds
         .iter()
         .flat_map(paths::of_kind)
         .map(|path| (path.path.clone(), path_item(&path)))
         .collect();
+    for (path, value) in added.paths {
+        let item = v2_paths::path_item(&value);
+        paths.entry(path).or_insert(item);
+    }
     let path = paths
         .into_iter()
         .map(|(name, value)| NamedPathItem {
@@ -61,20 +73,6 @@ pub fn v2_protobuf<K: Describe>(kinds: &[K]) -> Vec<u8> {
     document.encode_to_vec()
 }
 
-/// Converts the definitions to v2, which does not support `oneOf`: a type with
-/// alternatives becomes a string or is omitted.
-pub(super) fn v2_definitions<K: Describe>(kinds: &[K]) -> BTreeMap<String, Value> {
-    let definitions = schemas::of_kinds(kinds).into_iter();
-    let in_v2 = definitions.map(|(name, definition)| {
-        let mut definition = custom::definition_for_v2(&definition);
-        if matches!(name.rsplit('.').next(), Some("Quantity" | "IntOrString")) {
-            definition["type"] = "string".into();
-        }
-        (name, definition)
-    });
-    in_v2.collect()
-}
-
 fn schema_of(value: &Value) -> Schema {
     let text = |word: &str| value[word].as_str().unwrap_or_default().to_owned();
     let vendor_extension = value
@@ -82,11 +80,12 @@ fn schema_of(value: &Value) -> Schema {
         .into_iter()
         .flatten()
         .filter(|(word, _)| word.starts_with("x-"))
-        .map(|(word, value)| extension(word, value))
+        .map(|(word, value)| NamedAny::json(word, value))
         .collect();
     let description = text("description");
-    if let Some(name) = reference(value) {
-        let reference = format!("#/definitions/{name}");
+    let in_v2 = || value["$ref"].as_str()?.strip_prefix(DEFINITIONS);
+    if let Some(name) = definitions::reference(value).or_else(in_v2) {
+        let reference = format!("{DEFINITIONS}{name}");
         return Schema {
             reference,
             description,
@@ -131,23 +130,13 @@ fn schema_of(value: &Value) -> Schema {
     }
 }
 
-/// JSON is valid YAML.
-fn extension(name: &str, value: &Value) -> NamedAny {
-    NamedAny {
-        name: name.to_owned(),
-        value: Some(AnyValue {
-            yaml: format!("{value}\n"),
-        }),
-    }
-}
-
 fn path_item(path: &paths::Path) -> PathItem {
     let mut item = PathItem {
         parameters: path
             .variables
             .iter()
             .map(|name| {
-                parameter(ParameterLocation::Path(PathParameter {
+                ParametersItem::at(ParameterLocation::Path(PathParameter {
                     required: true,
                     location: "path".to_owned(),
                     name: (*name).to_owned(),
@@ -179,7 +168,7 @@ fn operation_of(operation: &paths::Operation) -> Operation {
             .parameters
             .iter()
             .map(|(name, kind, description)| {
-                parameter(ParameterLocation::Query(QueryParameter {
+                ParametersItem::at(ParameterLocation::Query(QueryParameter {
                     location: "query".to_owned(),
                     description: (*description).to_owned(),
                     name: (*name).to_owned(),
@@ -188,18 +177,9 @@ fn operation_of(operation: &paths::Operation) -> Operation {
             })
             .collect(),
         vendor_extension: vec![
-            extension("x-kubernetes-action", &operation.action.into()),
-            extension(KIND, &kind_value(group, version, kind)),
+            NamedAny::json("x-kubernetes-action", &operation.action.into()),
+            NamedAny::json(KIND, &kind_value(group, version, kind)),
         ],
-    }
-}
-
-fn parameter(location: ParameterLocation) -> ParametersItem {
-    let non_body_parameter = Some(NonBodyParameter {
-        location: Some(location),
-    });
-    ParametersItem {
-        parameter: Some(ParameterValue { non_body_parameter }),
     }
 }
 
@@ -207,12 +187,18 @@ fn parameter(location: ParameterLocation) -> ParametersItem {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use std::sync::Arc;
+
     use longshore_model::kind::BUILTIN;
+    use serde_json::json;
 
     use super::*;
+    use crate::openapi::gnostic::NonBodyParameter;
+
+    const NONE: &[Arc<V2Part>] = &[];
 
     fn document() -> Document {
-        Document::decode(v2_protobuf(BUILTIN).as_slice()).unwrap()
+        Document::decode(v2_protobuf(BUILTIN, NONE).as_slice()).unwrap()
     }
 
     fn definition(name: &str) -> Schema {
@@ -325,5 +311,53 @@ mod tests {
                 ["dryRun", "fieldManager", "fieldValidation", "force"]
             );
         }
+    }
+
+    #[test]
+    fn parts_of_other_servers_are_added() {
+        let parameter =
+            |location: &str| json!({"in": location, "name": location, "type": "string"});
+        let part = json!({
+            "paths": {"/apis/g/v1/fish/{name}": {
+                "parameters": [parameter("path"), parameter("query")],
+                "patch": {
+                    "operationId": "patchFish",
+                    "parameters": [parameter("body"), parameter("query"), 7],
+                    KIND: {"group": "g", "version": "v1", "kind": "Fish"},
+                    "responses": {"200": {"schema": {"$ref": "#/definitions/g.Fish"}}},
+                },
+            }},
+            "definitions": {"g.Fish": {"type": "object", "properties": {
+                "next": {"$ref": "#/definitions/g.Fish"}}}},
+        });
+        let part = Arc::new(V2Part::below(part, "/apis/g/v1/").unwrap());
+        let bytes = v2_protobuf(BUILTIN, &[part]);
+        let document = Document::decode(bytes.as_slice()).unwrap();
+        let definitions = document.definitions.unwrap().additional_properties;
+        let fish = definitions
+            .iter()
+            .find(|named| named.name == "g.Fish")
+            .unwrap();
+        let next = property(fish.value.as_ref().unwrap(), "next");
+        assert_eq!(next.reference, "#/definitions/g.Fish");
+        let paths = document.paths.unwrap().path;
+        let path = paths
+            .iter()
+            .find(|path| path.name == "/apis/g/v1/fish/{name}")
+            .unwrap();
+        let item = path.value.as_ref().unwrap();
+        assert_eq!(item.parameters.len(), 2);
+        let patch = item.patch.as_ref().unwrap();
+        assert_eq!(
+            (patch.operation_id.as_str(), patch.parameters.len()),
+            ("patchFish", 1)
+        );
+        let kind = "{\"group\":\"g\",\"kind\":\"Fish\",\"version\":\"v1\"}\n";
+        assert_eq!(yaml(&patch.vendor_extension, KIND), kind);
+        assert!(
+            paths
+                .iter()
+                .any(|path| path.name == "/api/v1/namespaces/{namespace}/pods")
+        );
     }
 }

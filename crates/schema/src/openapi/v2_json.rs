@@ -3,12 +3,31 @@
 use longshore_model::release;
 use serde_json::{Map, Value, json};
 
-use super::{custom::Describe, paths, v2::v2_definitions, v3::path_value};
+use super::{
+    custom::Describe,
+    merge::{self, V2Part},
+    paths, schemas,
+    v3::path_value,
+};
 use crate::definitions::DEFINITIONS;
 
-/// The document of all kinds.
+/// The document of all kinds, with parts of the documents of aggregated API servers.
 #[must_use]
-pub fn v2_json<K: Describe>(kinds: &[K]) -> Value {
+pub fn v2_json<K: Describe>(kinds: &[K], parts: &[impl AsRef<V2Part>]) -> Value {
+    merged(kinds, parts).0
+}
+
+/// The document, and what it has of the parts.
+pub(super) fn merged<K: Describe>(kinds: &[K], parts: &[impl AsRef<V2Part>]) -> (Value, V2Part) {
+    let mut document = of_kinds(kinds);
+    let added = match parts {
+        [] => V2Part::default(),
+        parts => merge::merge(&mut document, parts),
+    };
+    (document, added)
+}
+
+fn of_kinds<K: Describe>(kinds: &[K]) -> Value {
     let paths: Map<String, Value> = kinds
         .iter()
         .flat_map(paths::of_kind)
@@ -18,7 +37,7 @@ pub fn v2_json<K: Describe>(kinds: &[K]) -> Value {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": release::VERSION},
         "paths": paths,
-        "definitions": v2_definitions(kinds),
+        "definitions": schemas::in_v2(kinds),
     });
     point_to_definitions(&mut document);
     document
@@ -106,7 +125,7 @@ fn point_to_definitions(value: &mut Value) {
             if let Some(Value::String(reference)) = fields.get_mut("$ref")
                 && let Some(name) = reference.strip_prefix(DEFINITIONS)
             {
-                *reference = format!("#/definitions/{name}");
+                *reference = format!("{}{name}", merge::DEFINITIONS);
                 // Keywords next to a reference are ignored, except for the
                 // description.
                 fields.retain(|name, _| name == "$ref" || name == "description");
@@ -126,7 +145,7 @@ mod tests {
 
     #[test]
     fn definitions_and_operations_use_the_syntax_of_v2() {
-        let document = v2_json(BUILTIN);
+        let document = of_kinds(BUILTIN);
         let text = document.to_string();
         for word in ["#/components", "requestBody", "\"content\":"] {
             assert!(!text.contains(word), "{word}");
@@ -167,7 +186,7 @@ mod tests {
                 .chain(items)
                 .for_each(|value| check(value, definitions));
         }
-        let document = v2_json(BUILTIN);
+        let document = of_kinds(BUILTIN);
         check(&document, &document["definitions"]);
     }
 }

@@ -1,7 +1,9 @@
 //! Validation of PriorityLevelConfigurations.
 
-use longshore_model::StatusCause;
-use serde_json::{Value, json};
+use longshore_model::{
+    StatusCause,
+    flow_control::{EXEMPT, LEVELS},
+};
 
 use super::{
     super::field_value::{Causes, FieldValue},
@@ -17,7 +19,7 @@ pub(crate) fn level(object: &Object, causes: &mut Vec<StatusCause>) {
     let (spec, found) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let name = json::text(object, "metadata.name");
     let (kind, exempt, limited) = (spec.get("type"), spec.get("exempt"), spec.get("limited"));
-    if (name == "exempt") != (kind.text() == "Exempt") {
+    if (name == EXEMPT) != (kind.text() == "Exempt") {
         found.invalid(&kind, "must be 'Exempt' if and only if `name` is 'exempt'");
     }
     match kind.text() {
@@ -44,7 +46,7 @@ pub(crate) fn level(object: &Object, causes: &mut Vec<StatusCause>) {
         "" => found.required(&kind, ""),
         _ => found.not_supported(&kind, &["Exempt", "Limited"]),
     }
-    fixed_spec(name, &spec, &fixed_levels(), found);
+    fixed_spec(name, &spec, LEVELS, found);
     status(object, causes);
 }
 
@@ -119,19 +121,4 @@ fn queues(queuing: &FieldValue<'_>, causes: &mut Causes<'_>) {
             );
         }
     }
-}
-
-pub(super) fn fixed_levels() -> [(&'static str, Value); 2] {
-    [
-        (
-            "exempt",
-            json!({"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}}),
-        ),
-        (
-            "catch-all",
-            json!({"type": "Limited", "limited": {
-                "nominalConcurrencyShares": 5, "lendablePercent": 0, "limitResponse": {"type": "Reject"},
-            }}),
-        ),
-    ]
 }

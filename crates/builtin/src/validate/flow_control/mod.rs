@@ -5,8 +5,10 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-use longshore_model::StatusCause;
-use serde_json::{Value, json};
+use longshore_model::{
+    StatusCause,
+    flow_control::{DefaultObject, EXEMPT, SCHEMAS},
+};
 
 pub(crate) use levels::level;
 
@@ -22,7 +24,7 @@ pub(crate) fn schema(object: &Object, causes: &mut Vec<StatusCause>) {
     let precedence = spec.get("matchingPrecedence");
     match precedence.number().unwrap_or_default() {
         number if number <= 0 => found.invalid(&precedence, "must be a positive value"),
-        1 if name != "exempt" => found.invalid(
+        1 if name != EXEMPT => found.invalid(
             &precedence,
             "only the schema named 'exempt' may have matchingPrecedence 1",
         ),
@@ -46,7 +48,7 @@ pub(crate) fn schema(object: &Object, causes: &mut Vec<StatusCause>) {
     for rule in spec.get("rules").items() {
         rules::check(&rule, found);
     }
-    fixed_spec(name, &spec, &fixed_schemas(), found);
+    fixed_spec(name, &spec, SCHEMAS, found);
     status(object, causes);
 }
 
@@ -63,56 +65,30 @@ pub(crate) fn status(object: &Object, causes: &mut Vec<StatusCause>) {
 
 /// Objects that every API server has can be created with one spec only. Of the level `exempt`,
 /// the field `exempt` may differ.
-fn fixed_spec(name: &str, spec: &FieldValue<'_>, fixed: &[(&str, Value)], causes: &mut Causes<'_>) {
-    let Some((_, expected)) = fixed.iter().find(|(fixed, _)| *fixed == name) else {
+fn fixed_spec(
+    name: &str,
+    spec: &FieldValue<'_>,
+    defaults: &[DefaultObject],
+    causes: &mut Causes<'_>,
+) {
+    let mut mandatory = defaults.iter().filter(|default| default.is_mandatory);
+    let Some(default) = mandatory.find(|default| default.name == name) else {
         return;
     };
+    let expected = default.spec();
     let mut actual = spec.value();
     if expected["type"] == "Exempt" {
         actual["exempt"] = expected["exempt"].clone();
-        if actual != *expected {
+        if actual != expected {
             causes.invalid(
                 spec,
                 "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value",
             );
         }
-    } else if actual != *expected {
+    } else if actual != expected {
         causes.invalid(
             spec,
             &format!("spec of '{name}' must equal the fixed value"),
         );
     }
-}
-
-fn fixed_schemas() -> [(&'static str, Value); 2] {
-    let group = |name: &str| json!({"kind": "Group", "group": {"name": name}});
-    let rules = |subjects: &[Value]| {
-        json!([{
-            "subjects": subjects,
-            "resourceRules": [{
-                "verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"],
-                "clusterScope": true,
-            }],
-            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-        }])
-    };
-    [
-        (
-            "exempt",
-            json!({
-                "matchingPrecedence": 1,
-                "priorityLevelConfiguration": {"name": "exempt"},
-                "rules": rules(&[group("system:masters")]),
-            }),
-        ),
-        (
-            "catch-all",
-            json!({
-                "matchingPrecedence": 10000,
-                "priorityLevelConfiguration": {"name": "catch-all"},
-                "distinguisherMethod": {"type": "ByUser"},
-                "rules": rules(&[group("system:unauthenticated"), group("system:authenticated")]),
-            }),
-        ),
-    ]
 }

@@ -2,10 +2,13 @@
 
 use serde_json::json;
 
-use longshore_model::StatusCause;
+use longshore_model::{
+    StatusCause,
+    flow_control::{LEVELS, SCHEMAS},
+};
 use serde_json::Value;
 
-use super::{fixed_schemas, level, levels::fixed_levels, schema};
+use super::{level, schema};
 use crate::defaults;
 use crate::json::Object;
 
@@ -46,13 +49,15 @@ fn hands_are_limited_by_the_bits_of_the_hash() {
 
 #[test]
 fn objects_of_every_server_have_a_fixed_spec() {
-    for (name, spec) in fixed_levels() {
-        let object = json!({"metadata": {"name": name}, "spec": spec});
-        assert_eq!(problems(level, object), [""; 0]);
+    for default in LEVELS {
+        assert_eq!(problems(level, default.object()), [""; 0]);
     }
-    for (name, spec) in fixed_schemas() {
-        let mut object = json!({"metadata": {"name": name}, "spec": spec});
+    for default in SCHEMAS {
+        let mut object = default.object();
         assert_eq!(problems(schema, object.clone()), [""; 0]);
+        if !default.is_mandatory {
+            continue;
+        }
         object["spec"]["rules"] = json!([]);
         let text = problems(schema, object).join("\n");
         assert!(text.contains("must equal the fixed value"), "{text}");
