@@ -8,23 +8,19 @@ use k8s_openapi::api::{batch::v1, core::v1 as core};
 use serde_json::{Result, Value, from_slice, to_value, to_vec};
 
 macro_rules! compile {
-    ($($name:ident: $kind:ty,)*) => {$(
+    ($($name:ident: $kind:ty => $write:ident $written:ty,)*) => {$(
         #[allow(missing_docs)]
-        pub fn $name(text: &[u8]) -> Result<Value> {
-            to_value(from_slice::<$kind>(text)?)
+        pub fn $name(text: &[u8]) -> Result<$written> {
+            $write(&from_slice::<$kind>(text)?)
         }
     )*};
 }
 
 compile! {
-    cron_job: v1::CronJob,
-    job: v1::Job,
-    pod: core::Pod,
-    secret: core::Secret,
-    service: core::Service,
-}
-
-#[allow(missing_docs)]
-pub fn container(text: &[u8]) -> Result<Vec<u8>> {
-    to_vec(&from_slice::<core::Container>(text)?)
+    cron_job: v1::CronJob => to_value Value,
+    job: v1::Job => to_value Value,
+    pod: core::Pod => to_value Value,
+    secret: core::Secret => to_value Value,
+    service: core::Service => to_value Value,
+    container: core::Container => to_vec Vec<u8>,
 }
