@@ -3,10 +3,12 @@
 //! test --frameworks` installs the frameworks and runs these tests.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod elastic;
 mod install;
 #[path = "../program/machine.rs"]
 #[allow(dead_code, reason = "the other tests use all of it")]
 mod machine;
+mod page;
 mod readers;
 mod runs;
 mod servers;

@@ -4,30 +4,13 @@ use std::{
     fs,
     io::{Read as _, Write as _},
     net::TcpStream,
-    path::Path,
 };
 
 use crate::{
     install::environment,
     machine::{Machine, Running},
+    page::write_files,
 };
-
-/// Writes the files of the page in a folder.
-fn write_files(machine: &Machine, folder: &str) {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/dev.md");
-    let page = fs::read_to_string(page).unwrap();
-    let mut written = 0;
-    for block in page.split("\n```").skip(1).step_by(2) {
-        let (head, text) = block.split_once('\n').unwrap();
-        let name = head.split_once(' ').map_or("", |(_, name)| name);
-        if Path::new(name).starts_with(folder) {
-            fs::create_dir_all(machine.code().join(folder)).unwrap();
-            fs::write(machine.code().join(name), format!("{text}\n")).unwrap();
-            written += 1;
-        }
-    }
-    assert!(written > 0, "the page has no files in {folder}");
-}
 
 /// Starts a run and gets a page from the port that it announces.
 fn page(machine: &Machine, arguments: &[&str], path: &str) -> (Running, String) {
@@ -52,7 +35,7 @@ fn page(machine: &Machine, arguments: &[&str], path: &str) -> (Running, String) 
 #[ignore = "cargo xtask test --frameworks"]
 fn tensorboard_is_forwarded() {
     let machine = Machine::new();
-    write_files(&machine, "board");
+    write_files(&machine, "dev.md", "board");
     let settings = machine.code().join("board/longshore.toml");
     let text = fs::read_to_string(&settings).unwrap();
     fs::write(settings, text.replace(":16006", ":0")).unwrap();
@@ -67,7 +50,7 @@ fn tensorboard_is_forwarded() {
 #[ignore = "cargo xtask test --frameworks"]
 fn jupyter_is_forwarded() {
     let machine = Machine::new();
-    write_files(&machine, "lab");
+    write_files(&machine, "dev.md", "lab");
     let words = ["run", "lab", "--forward", "0:8888", "--", "sh", "lab.sh"];
     let (running, text) = page(&machine, &words, "/login");
     assert!(text.contains("Jupyter"), "{text}");

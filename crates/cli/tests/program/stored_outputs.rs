@@ -13,8 +13,12 @@ use crate::{
     s3::{BUCKET, Fault, S3, SECRET},
 };
 
-/// Writes two files; with an argument, waits until it is terminated, and writes a third one.
+/// Writes two files; with an argument, waits until it is terminated, and writes a third one. With
+/// `TOGETHER`, a folder, neither of two tasks fails before both have written their files: the failure
+/// of a task terminates the other.
 const TRAIN: &str = "mkdir -p out; echo weights > out/model.bin; echo $LONGSHORE_INDEX > m.json\n\
+     if test -n \"$TOGETHER\"; then trap '' TERM; touch \"$TOGETHER/$LONGSHORE_INDEX\"\n\
+     until test -e \"$TOGETHER/0\" -a -e \"$TOGETHER/1\"; do sleep 0.05; done; fi\n\
      test -z \"$1\" && exit ${FAIL:-0}\n\
      trap 'echo last > out/last; exit 1' TERM; echo ready\n\
      while true; do sleep 0.05; done\n";
@@ -62,6 +66,14 @@ impl Elsewhere {
         Answer::new(&self.command(arguments).output().unwrap())
     }
 
+    /// Runs two tasks that fail when both have written their files, and fetches these.
+    fn two_fail(&self) -> Answer {
+        let together = format!("TOGETHER={}", self.machine.home().display());
+        let run = ["run", "--env", "FAIL=3", "--env", &together];
+        let two = ["--fetch=got", "--role", "main=2", "--", "sh", "train.sh"];
+        self.longshore(&[&run[..], &two].concat()).expect(3)
+    }
+
     fn read(&self, path: &str) -> String {
         fs::read_to_string(self.machine.code().join(path)).unwrap()
     }
@@ -80,9 +92,7 @@ impl Elsewhere {
 #[test]
 fn outputs_of_a_failed_run_are_uploaded_without_credentials_and_fetched() {
     let there = Elsewhere::new();
-    let run = ["run", "--env", "FAIL=3", "--fetch=got", "--role", "main=2"];
-    let run = [&run[..], &["--", "sh", "train.sh"]].concat();
-    let answer = there.longshore(&run).expect(3);
+    let answer = there.two_fail();
     assert!(
         answer.err.contains("outputs 4 files, 20 B, to got"),
         "{}",
@@ -299,9 +309,7 @@ fn in_claims(there: &Elsewhere) -> String {
 #[test]
 fn outputs_in_a_claim_are_fetched_through_a_pod_that_is_deleted() {
     let there = with_claim();
-    let run = ["run", "--env", "FAIL=3", "--fetch=got", "--role", "main=2"];
-    let run = [&run[..], &["--", "sh", "train.sh"]].concat();
-    let answer = there.longshore(&run).expect(3);
+    let answer = there.two_fail();
     assert!(
         answer.err.contains("outputs 4 files, 20 B, to got"),
         "{}",

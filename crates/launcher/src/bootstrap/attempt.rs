@@ -21,9 +21,22 @@ pub(super) fn replaced(variable: impl Fn(&str) -> Option<String>) -> u32 {
     counts.into_iter().flatten().fold(0, u32::saturating_add)
 }
 
+/// Whether the pod of this task was replaced, and not those of all tasks, as JobSet does it.
+pub(super) fn is_retried(variable: impl Fn(&str) -> Option<String>) -> bool {
+    replaced(|name| variable(name).filter(|_| name != names::SET_RESTARTS_VARIABLE)) > 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn restarts_of_all_tasks_are_no_retry_of_this_one() {
+        let only = |known: &'static str| move |name: &str| (name == known).then(|| "1".to_owned());
+        assert!(is_retried(only(names::FAILURES_VARIABLE)));
+        assert!(is_retried(only(names::DISRUPTIONS_VARIABLE)));
+        assert!(!is_retried(only(names::SET_RESTARTS_VARIABLE)));
+    }
 
     #[test]
     fn all_kinds_of_earlier_attempts_count() {

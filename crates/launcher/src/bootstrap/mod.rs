@@ -14,6 +14,7 @@ mod idle;
 mod install;
 mod messages;
 mod outputs;
+mod peers;
 mod places;
 mod prepare;
 mod shell;

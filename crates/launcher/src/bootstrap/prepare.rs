@@ -5,11 +5,11 @@ use std::{
 };
 
 use longshore_diagnosis::names::{self, Task};
-use longshore_resolver::{ClusterSpec, address::split, render};
+use longshore_resolver::render;
 
 use super::{
     BootstrapError, Environment, Places, attempt, data::hold_data, environment, messages::tell,
-    task::this_task,
+    peers, task::this_task,
 };
 use crate::{caller::Caller, pod::PodConfig, sweep};
 
@@ -55,7 +55,7 @@ pub(super) fn prepare_with(
     places: &Places,
     command: &[OsString],
     variable: impl Fn(&str) -> Option<String>,
-    peers: Peers,
+    wanted: Peers,
 ) -> Result<Prepared, BootstrapError> {
     let (program, arguments) = command.split_first().ok_or(BootstrapError::NoCommand)?;
     let config = places.read_config()?;
@@ -63,11 +63,14 @@ pub(super) fn prepare_with(
     let config = config.of_job(&role, &variable("LONGSHORE_JOB").unwrap_or_default());
     let config = config.with_task(&role, index);
     hold_data(&config, &role);
-    if peers == Peers::Wait && config.tasks() > 1 {
-        wait_for_peers(
-            &config.cluster_spec(),
-            Duration::from_secs(config.peer_timeout),
-        )?;
+    let replaced = attempt::replaced(&variable);
+    if wanted == Peers::Wait && config.tasks() > 1 {
+        let limit = Duration::from_secs(config.peer_timeout);
+        // Tasks that restart together have none that has ended.
+        match attempt::is_retried(&variable) && config.restarts.together.is_none() {
+            true => peers::wait_again(&config.job(), limit),
+            false => peers::wait(&config.job(), limit)?,
+        }
     }
     let caller = match variable(names::CALLER_VARIABLE) {
         Some(text) => {
@@ -75,7 +78,6 @@ pub(super) fn prepare_with(
         }
         None => Caller::default(),
     };
-    let replaced = attempt::replaced(&variable);
     let Environment {
         mut variables,
         kept,
@@ -87,7 +89,7 @@ pub(super) fn prepare_with(
     variables.extend(checkpoints(&config, index)?);
     removed.retain(|name| !variables.iter().any(|(set, _)| set == name));
     // The task has said so in its log.
-    if !kept.is_empty() && peers == Peers::Wait {
+    if !kept.is_empty() && wanted == Peers::Wait {
         tell(&format!(
             "{} is set by the user and is not changed",
             kept.join(", ")
@@ -179,15 +181,4 @@ fn hostfile(places: &Places, config: &PodConfig) -> Result<[(String, String); 1]
     })?;
     let path = path.to_string_lossy().into_owned();
     Ok([("LONGSHORE_HOSTFILE".to_owned(), path)])
-}
-
-fn wait_for_peers(spec: &ClusterSpec, limit: Duration) -> Result<(), BootstrapError> {
-    let mut hosts: Vec<String> = Vec::new();
-    for role in spec.jobs() {
-        for (_, address) in spec.tasks(role) {
-            hosts.push(split(address).0.to_owned());
-        }
-    }
-    longshore_resolver::names::wait(&hosts, limit)?;
-    Ok(())
 }

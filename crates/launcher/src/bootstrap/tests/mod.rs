@@ -7,6 +7,8 @@ mod prepare;
 
 use std::{collections::BTreeMap, ffi::OsString, fs, process::Command};
 
+use longshore_diagnosis::names;
+
 use super::{BootstrapError, Places, prepare::prepare};
 use crate::{
     bundle::{PackOptions, pack},
@@ -87,11 +89,23 @@ impl Pod {
         index: &str,
         command: &[&str],
     ) -> Result<Command, BootstrapError> {
+        self.prepare_again(role, index, command, 0)
+    }
+
+    /// The command of a task that has failed this often.
+    fn prepare_again(
+        &self,
+        role: &str,
+        index: &str,
+        command: &[&str],
+        failures: u32,
+    ) -> Result<Command, BootstrapError> {
         let command: Vec<OsString> = command.iter().map(OsString::from).collect();
         prepare(&self.places, &command, |name| match name {
             "LONGSHORE_ROLE" => Some(role.to_owned()),
             "JOB_COMPLETION_INDEX" => Some(index.to_owned()),
             "LONGSHORE_CALLER" => self.caller.clone(),
+            names::FAILURES_VARIABLE => Some(failures.to_string()),
             _ => None,
         })
         .map(|prepared| prepared.command)

@@ -7,6 +7,7 @@ use longshore_diagnosis::names;
 use super::{pod, role};
 use crate::{
     bootstrap::{BootstrapError, exec::cannot_run, fetch_into},
+    restarts::{RunKey, Together},
     sweep::{Retry, Sweep},
 };
 
@@ -94,6 +95,23 @@ fn missing_peers_are_listed() {
         error.starts_with("1 of 2 peer names did not resolve within 0 s: missing.invalid ("),
         "{error}"
     );
+}
+
+#[test]
+fn a_replaced_task_starts_without_peers_that_have_ended() {
+    let mut pod = pod(vec![role("worker", &["localhost:1", "missing.invalid:2"])]);
+    fs::create_dir(pod.places.work()).unwrap();
+    let again = |pod: &super::Pod| pod.prepare_again("worker", "0", &["true"], 1);
+    assert!(again(&pod).is_ok());
+    // Tasks that restart together wait for all.
+    pod.config.restarts.together = Some(Together {
+        port: 1,
+        key: RunKey::random(),
+        timeout: 1,
+    });
+    pod.write();
+    let error = again(&pod).unwrap_err().to_string();
+    assert!(error.contains("missing.invalid"), "{error}");
 }
 
 #[test]
