@@ -148,7 +148,8 @@ impl RecoveringStore {
         if let Some(outage) = self.outage.take() {
             tracing::info!(
                 file = %self.path.display(), after = ?outage.begin.elapsed(),
-                "changes are stored again; no acknowledged change was lost"
+                problem = outage.error.problem,
+                "changes are stored again; those that were refused in between are not stored"
             );
         }
     }

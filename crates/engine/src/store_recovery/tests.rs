@@ -273,7 +273,7 @@ fn an_error_is_reported_as_what_it_is_until_the_next_attempt() {
     store.commit(1, &put("n/c")).unwrap();
     drop(store);
     let (_store, revision, content) = read(&path);
-    let keys: Vec<_> = content.keys().collect();
+    let keys: Vec<_> = content.keys().map(String::as_str).collect();
     assert_eq!((revision, keys), (1, vec!["n/c"]));
 }
 
