@@ -426,6 +426,61 @@ fn an_unwritable_cache_is_ignored() {
     assert_eq!(server.leftovers(), [""; 0]);
 }
 
+/// The end of a run is stored when there is space again, without a restart of the cluster.
+#[test]
+fn a_run_ends_while_the_disk_is_full() {
+    let machine = Machine::new();
+    let script = r#"
+        export LONGSHORE_DATA_DIR=$DISK/data
+        $PROGRAM run --detach --name job -- sh -c \
+            "touch $HOME/begun; until test -e $HOME/go; do sleep 0.1; done; echo it has ended"
+        until test -e $HOME/begun; do sleep 0.1; done
+        cat /dev/zero > $DISK/filler 2> /dev/null || true
+        # Until nothing more fits into the store.
+        i=0
+        while printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%s}\ndata: {a: %0100000d}\n' $i 0 |
+            $PROGRAM create -f - > /dev/null 2> $HOME/refused; do i=$((i + 1)); test $i -lt 100; done
+        touch $HOME/go
+        sleep 3
+        $PROGRAM runs --output json > $HOME/full
+        rm $DISK/filler
+        i=0
+        until $PROGRAM runs --output json > $HOME/free && grep -q '"succeeded"' $HOME/free; do
+            i=$((i + 1)); test $i -lt 300; sleep 0.2
+        done
+        $PROGRAM get jobs,pods --output json > $HOME/objects
+        $PROGRAM logs job > $HOME/logs
+        cp $LONGSHORE_DATA_DIR/*.log $HOME
+        $PROGRAM down --force
+    "#;
+    let Some(answer) = with_a_disk(&machine, "24m", &format!("set -e\n{script}")) else {
+        return;
+    };
+    let read = |name| fs::read_to_string(machine.home().join(name)).unwrap_or_default();
+    let answer = Answer {
+        err: format!("{}\n{}\n{}", answer.err, read("refused"), read("free")),
+        ..answer
+    };
+    answer.expect(0);
+    let refused = read("refused");
+    for part in [
+        "cannot store changes",
+        "No space left on device",
+        "free space",
+    ] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    assert!(!read("full").contains("\"succeeded\""), "{}", read("full"));
+    let objects = read("objects");
+    assert!(objects.contains("\"Complete\""), "{objects}");
+    assert!(objects.contains("\"phase\": \"Succeeded\""), "{objects}");
+    let logs = read("logs");
+    let is_shown = logs.contains("it has ended") || logs.contains("bytes of output since");
+    assert!(is_shown, "{logs}");
+    let log = read("cluster.log");
+    assert!(log.contains("changes are stored again"), "{log}");
+}
+
 #[test]
 fn a_full_disk_while_a_pod_unpacks() {
     let machine = Machine::new();
