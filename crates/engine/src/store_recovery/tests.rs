@@ -197,7 +197,7 @@ fn batch(content: &Content, changes: &[Change], mark: u8) -> (Vec<Record>, Conte
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn exactly_the_acknowledged_batches_are_stored(

@@ -297,6 +297,7 @@ async fn child_on_a_small_disk() {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "shows in the test's output")]
 fn a_full_disk_refuses_writes_until_there_is_space() {
     let folder = tempfile::tempdir().unwrap();
     let run = |inside: &str| {

@@ -448,7 +448,7 @@ impl FullDisk {
     }
 }
 
-fn is_report(line: &String) -> bool {
+fn is_report(line: &str) -> bool {
     line.starts_with('[')
 }
 
@@ -466,7 +466,7 @@ async fn child_on_a_small_disk() {
     fs::remove_file(&log.filler).unwrap();
     let lines = log.complete().await;
     assert_eq!(lines[0], "first");
-    assert!(lines.iter().any(is_report), "{lines:?}");
+    assert!(lines.iter().any(|line| is_report(line)), "{lines:?}");
     log.say("last\n");
     let lines = log.complete().await;
     assert_eq!(lines.last().unwrap(), "last");
@@ -485,10 +485,11 @@ async fn child_on_a_small_disk() {
     tokio::time::sleep(Duration::from_millis(500)).await;
     fs::remove_file(&log.filler).unwrap();
     let lines = log.complete().await;
-    assert!(lines.iter().any(is_report), "{lines:?}");
+    assert!(lines.iter().any(|line| is_report(line)), "{lines:?}");
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "shows in the test's output")]
 fn a_log_continues_after_the_disk_was_full_and_reports_what_it_lost() {
     let folder = tempfile::tempdir().unwrap();
     let run = |inside: &str| {
