@@ -72,3 +72,28 @@ impl Loss {
         out
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_report_ends_an_unfinished_line() {
+        let error = io::Error::from_raw_os_error(28);
+        let mut loss = Loss::new(Timestamp::UNIX_EPOCH, Some(Stream::Output), &error);
+        loss.add(5);
+        loss.add(7);
+        let records = String::from_utf8(loss.report(Timestamp::UNIX_EPOCH)).unwrap();
+        let time = "1970-01-01T00:00:00.000000000Z";
+        let since = "1970-01-01T00:00:00.000Z";
+        assert_eq!(
+            records,
+            format!(
+                "{time} stdout F \n\
+                 {time} stderr F [12 bytes of output since {since} are missing here: \
+                 the log could not be written: No space left on device (os error 28)]\n"
+            )
+        );
+    }
+}
