@@ -190,6 +190,8 @@ impl LogWriter {
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
+        // The agent may stop before a later attempt.
+        self.report_loss();
         self.progress.send_modify(|progress| progress.ended = true);
     }
 }
