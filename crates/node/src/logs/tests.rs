@@ -462,10 +462,10 @@ async fn child_on_a_small_disk() {
     // The log goes on while the container runs.
     let mut log = FullDisk::new(&disk, "running");
     log.say("first\n");
+    assert_eq!(log.complete().await, ["first"]);
     log.fill().await;
     fs::remove_file(&log.filler).unwrap();
     let lines = log.complete().await;
-    assert_eq!(lines[0], "first");
     assert!(lines.iter().any(|line| is_report(line)), "{lines:?}");
     log.say("last\n");
     let lines = log.complete().await;
@@ -477,6 +477,7 @@ async fn child_on_a_small_disk() {
     // The container ends while the disk is full.
     let mut log = FullDisk::new(&disk, "ended");
     log.say("first\n");
+    assert_eq!(log.complete().await, ["first"]);
     log.fill().await;
     log.say("last\n");
     log.pipe = None;
