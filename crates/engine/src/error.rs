@@ -164,6 +164,10 @@ pub enum Error {
     /// response.
     #[error("{}", .0.message)]
     Refused(Box<Status>),
+    /// There is no space to store the write. Nothing was changed; the request
+    /// can be repeated (507).
+    #[error("{0}")]
+    StorageFull(String),
     /// The write could not be made durable, or the engine is closed. Nothing
     /// was changed (500).
     #[error("{0}")]
@@ -291,6 +295,16 @@ impl Error {
             Self::PatchFailed(_) => with(StatusReason::Invalid, StatusDetails::default()),
             Self::TooLarge(_) => failure(StatusReason::RequestEntityTooLarge),
             Self::Refused(status) => Status::clone(status),
+            Self::StorageFull(_) => Status {
+                code: 507,
+                ..with(
+                    StatusReason::Other("InsufficientStorage".into()),
+                    StatusDetails {
+                        retry_after_seconds: 1,
+                        ..StatusDetails::default()
+                    },
+                )
+            },
             Self::Storage(_) | Self::Internal(_) => failure(StatusReason::InternalError),
         }
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::Error;
+
 /// One change of the stored objects.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
@@ -14,13 +16,47 @@ pub(crate) struct Record {
     pub(crate) key: Arc<str>,
     /// The object's bytes; `None` deletes it.
     pub(crate) value: Option<Bytes>,
+    /// The object's bytes before the change; `None` if it did not exist.
+    pub(crate) before: Option<Bytes>,
 }
 
 /// Stores batches of records.
 pub(crate) trait Journal: Send {
     /// Makes the records durable in order, together with the revision they lead
-    /// to. On failure, none of them is stored.
-    fn commit(&mut self, revision: u64, records: &[Record]) -> Result<(), String>;
+    /// to. On failure, none of them is stored. Logs failures.
+    fn commit(&mut self, revision: u64, records: &[Record]) -> Result<(), CommitError>;
+}
+
+/// Why a batch was not stored.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}")]
+pub(crate) struct CommitError {
+    pub(crate) problem: String,
+    /// Whether there is no space for it: a full disk, a quota, or a limit of the
+    /// size of files.
+    pub(crate) is_full: bool,
+}
+
+impl CommitError {
+    pub(crate) fn new(problem: impl Into<String>) -> Self {
+        Self {
+            problem: problem.into(),
+            is_full: false,
+        }
+    }
+}
+
+impl From<CommitError> for Error {
+    fn from(CommitError { problem, is_full }: CommitError) -> Self {
+        if is_full {
+            return Self::StorageFull(format!(
+                "the cluster cannot store changes, this request changed nothing: {problem}: free space on the disk of the data folder, then repeat the request"
+            ));
+        }
+        Self::Storage(format!(
+            "the write could not be stored, nothing of it was kept: {problem}: check the disk of the data folder"
+        ))
+    }
 }
 
 /// Stores nothing: the state exists only in memory.
@@ -28,7 +64,7 @@ pub(crate) trait Journal: Send {
 pub(crate) struct NoJournal;
 
 impl Journal for NoJournal {
-    fn commit(&mut self, _revision: u64, _records: &[Record]) -> Result<(), String> {
+    fn commit(&mut self, _revision: u64, _records: &[Record]) -> Result<(), CommitError> {
         Ok(())
     }
 }

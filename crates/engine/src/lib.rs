@@ -34,6 +34,7 @@ mod select;
 mod snapshots;
 mod state;
 mod store;
+mod store_recovery;
 mod view;
 mod watch;
 mod writer;

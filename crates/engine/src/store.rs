@@ -1,4 +1,4 @@
-//! A journal in a redb file. It has two tables: `objects` maps `kind NUL key`
+//! The objects in a redb file. It has two tables: `objects` maps `kind NUL key`
 //! to the object's JSON; `meta` contains the format version and the revision.
 //! The revision is stored separately because deletes advance it, too.
 
@@ -8,12 +8,11 @@ use std::{
 };
 
 use longshore_files::OpenMode;
-use redb::{Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, TableDefinition};
-
-use crate::{
-    OpenError,
-    journal::{Journal, Record},
+use redb::{
+    Builder, Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, TableDefinition,
 };
+
+use crate::{OpenError, journal::Record};
 
 const OBJECTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("objects");
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
@@ -39,15 +38,35 @@ fn unusable(path: &Path, error: &longshore_files::Error) -> OpenError {
     }
 }
 
-/// A journal in a redb file.
+/// The objects in a redb file.
 pub(crate) struct Store {
     database: Database,
 }
+
+/// The settings of the database.
+pub(crate) fn builder() -> Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE_BYTES);
+    builder
+}
+
+/// A record, and the value that its object gets: that after the record or that before.
+pub(crate) type Change<'a> = (&'a Record, Option<&'a [u8]>);
 
 /// A callback that receives each object of the file: kind, key, JSON.
 pub(crate) type Visit<'a> = dyn FnMut(&str, &str, &[u8]) -> Result<(), OpenError> + 'a;
 
 impl Store {
+    /// Uses a database that has the tables.
+    pub(crate) fn of(database: Database) -> Self {
+        Self { database }
+    }
+
+    /// The stored revision.
+    pub(crate) fn revision(&self) -> Result<u64, redb::Error> {
+        self.read_meta("revision")
+    }
+
     /// Opens or creates the file, passes every object to `visit` and returns
     /// the revision.
     pub(crate) fn open(path: &Path, visit: &mut Visit<'_>) -> Result<(Self, u64), OpenError> {
@@ -71,7 +90,7 @@ impl Store {
             }
         }
         store.load(visit, &failed)?;
-        let revision = store.read_meta("revision").map_err(failed)?;
+        let revision = store.revision().map_err(failed)?;
         Ok((store, revision))
     }
 
@@ -98,18 +117,15 @@ impl Store {
     fn open_file(path: &Path) -> Result<Self, OpenError> {
         let file = longshore_files::open(path, OpenMode::ReadWrite)
             .map_err(|error| unusable(path, &error))?;
-        let database = Database::builder()
-            .set_cache_size(CACHE_BYTES)
-            .create_file(file)
-            .map_err(|error| match error {
-                DatabaseError::DatabaseAlreadyOpen => OpenError::InUse {
-                    path: path.to_owned(),
-                },
-                error => OpenError::Storage {
-                    path: path.to_owned(),
-                    problem: error.to_string(),
-                },
-            })?;
+        let database = builder().create_file(file).map_err(|error| match error {
+            DatabaseError::DatabaseAlreadyOpen => OpenError::InUse {
+                path: path.to_owned(),
+            },
+            error => OpenError::Storage {
+                path: path.to_owned(),
+                problem: error.to_string(),
+            },
+        })?;
         let store = Self { database };
         store.prepare().map_err(|error| OpenError::Storage {
             path: path.to_owned(),
@@ -156,19 +172,25 @@ impl Store {
         Ok(())
     }
 
-    fn write(&self, revision: u64, records: &[Record]) -> Result<(), redb::Error> {
+    /// Stores the records in order and the revision that they lead to, in one
+    /// transaction.
+    pub(crate) fn write<'a>(
+        &self,
+        revision: u64,
+        records: impl IntoIterator<Item = Change<'a>>,
+    ) -> Result<(), redb::Error> {
         let mut transaction = self.database.begin_write()?;
         transaction.set_durability(Durability::Immediate)?;
         {
             let mut objects = transaction.open_table(OBJECTS)?;
             let mut place = Vec::new();
-            for record in records {
+            for (record, value) in records {
                 place.clear();
                 place.extend_from_slice(record.kind.as_bytes());
                 place.push(0);
                 place.extend_from_slice(record.key.as_bytes());
-                match &record.value {
-                    Some(value) => objects.insert(place.as_slice(), value.as_ref())?,
+                match value {
+                    Some(value) => objects.insert(place.as_slice(), value)?,
                     None => objects.remove(place.as_slice())?,
                 };
             }
@@ -176,13 +198,6 @@ impl Store {
         }
         transaction.commit()?;
         Ok(())
-    }
-}
-
-impl Journal for Store {
-    fn commit(&mut self, revision: u64, records: &[Record]) -> Result<(), String> {
-        self.write(revision, records)
-            .map_err(|error| error.to_string())
     }
 }
 
@@ -196,7 +211,15 @@ mod tests {
             kind: "pods".into(),
             key: key.into(),
             value: value.map(Into::into),
+            before: None,
         }
+    }
+
+    fn commit(store: &Store, revision: u64, records: &[Record]) {
+        let values = records
+            .iter()
+            .map(|record| (record, record.value.as_deref()));
+        store.write(revision, values).unwrap();
     }
 
     fn open(path: &Path) -> Result<(Store, u64, Vec<String>), OpenError> {
@@ -212,12 +235,10 @@ mod tests {
     fn records_and_revision_survive_reopening() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.redb");
-        let (mut store, revision, found) = open(&path).unwrap();
+        let (store, revision, found) = open(&path).unwrap();
         assert_eq!((revision, found.len()), (0, 0));
-        store.commit(1, &[record("n/a", Some("1"))]).unwrap();
-        store
-            .commit(3, &[record("n/b", Some("2")), record("n/a", None)])
-            .unwrap();
+        commit(&store, 1, &[record("n/a", Some("1"))]);
+        commit(&store, 3, &[record("n/b", Some("2")), record("n/a", None)]);
         drop(store);
         let (_store, revision, found) = open(&path).unwrap();
         assert_eq!((revision, found), (3, vec!["pods n/b 2".to_owned()]));

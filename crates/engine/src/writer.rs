@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     Error,
-    journal::Journal,
+    journal::{CommitError, Journal},
     machine::{Machine, message},
     state::State,
 };
@@ -114,17 +114,18 @@ fn finish(machine: &mut Machine, journal: &mut dyn Journal, shared: &Shared) -> 
     let changes = machine.take_changes();
     let mut commit = || {
         let commit = || journal.commit(machine.state.revision, &changes.records);
-        catch_unwind(AssertUnwindSafe(commit))
-            .unwrap_or_else(|panic| Err(format!("the store panicked: {}", message(&*panic))))
+        catch_unwind(AssertUnwindSafe(commit)).unwrap_or_else(|panic| {
+            let panic = message(&*panic);
+            tracing::error!(panic, "the store panicked; its writes were rolled back");
+            Err(CommitError::new(format!("the store panicked: {panic}")))
+        })
     };
-    if !changes.records.is_empty()
-        && let Err(problem) = commit()
-    {
-        tracing::error!(problem, "a commit failed; its writes were rolled back");
-        machine.state = State::clone(&shared.current.load());
-        return Err(Error::Storage(format!(
-            "the write could not be stored, nothing of it was kept: {problem}: check the disk of the data folder"
-        )));
+    if !changes.records.is_empty() {
+        if let Err(error) = commit() {
+            machine.roll_back(State::clone(&shared.current.load()));
+            return Err(error.into());
+        }
+        machine.committed();
     }
     machine.drop_expired_history();
     shared.current.store(Arc::new(machine.state.clone()));
@@ -152,10 +153,10 @@ mod tests {
     struct Flaky(u32);
 
     impl Journal for Flaky {
-        fn commit(&mut self, _revision: u64, _records: &[Record]) -> Result<(), String> {
+        fn commit(&mut self, _revision: u64, _records: &[Record]) -> Result<(), CommitError> {
             self.0 += 1;
             if self.0.is_multiple_of(2) {
-                Err("disk full".into())
+                Err(CommitError::new("disk full"))
             } else {
                 Ok(())
             }

@@ -86,6 +86,18 @@ fn refused(path: &Path, problem: &str) -> Error {
     }
 }
 
+/// Makes later reads of a file return what is on the disk. After a failed sync, they may
+/// otherwise return cached pages that were never written.
+///
+/// # Errors
+/// The file cannot be synced.
+pub fn read_from_disk(file: &File) -> io::Result<()> {
+    file.sync_all()?;
+    // Advice: some file systems, for example in memory, have no other copy.
+    let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+    Ok(())
+}
+
 /// Reads a private file as a whole. `None` if it does not exist.
 ///
 /// # Errors

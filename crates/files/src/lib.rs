@@ -23,6 +23,6 @@ mod trust;
 
 pub use dir::{check_output_dir, private_dir};
 pub use error::Error;
-pub use file::{OpenMode, inspect_optional, open, read_optional};
+pub use file::{OpenMode, inspect_optional, open, read_from_disk, read_optional};
 pub use limited::read_limited;
 pub use replace::{Durability, replace, replace_if_changed, replace_output, sync_dir};

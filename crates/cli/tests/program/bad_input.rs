@@ -426,6 +426,68 @@ fn an_unwritable_cache_is_ignored() {
     assert_eq!(server.leftovers(), [""; 0]);
 }
 
+/// The end of a run is stored when there is space again, without a restart of the cluster.
+#[test]
+fn a_run_ends_while_the_disk_is_full() {
+    let machine = Machine::new();
+    let script = r#"
+        export LONGSHORE_DATA_DIR=$DISK/data
+        trap '$PROGRAM down --force > /dev/null' EXIT
+        $PROGRAM up > /dev/null
+        $PROGRAM run --detach --name job -- sh -c \
+            "touch $HOME/begun; until test -e $HOME/go; do sleep 0.1; done; echo it has ended"
+        until test -e $HOME/begun; do sleep 0.1; done
+        cat /dev/zero > $DISK/filler 2> /dev/null || true
+        # Until nothing more fits into the store, first large objects, then small ones.
+        for digits in 0100000 01000; do
+            i=0
+            while printf "kind: ConfigMap\napiVersion: v1\nmetadata: {name: c$i-$digits}\ndata: {a: %${digits}d}\n" 0 |
+                $PROGRAM create -f - > /dev/null 2> $HOME/refused; do i=$((i + 1)); test $i -lt 300; done
+        done
+        touch $HOME/go
+        sleep 3
+        $PROGRAM runs
+        rm $DISK/filler
+        i=0
+        until $PROGRAM runs --output json > $HOME/free && grep -q '"state": "succeeded"' $HOME/free; do
+            i=$((i + 1)); test $i -lt 300; sleep 0.2
+        done
+        $PROGRAM get jobs --output yaml > $HOME/objects
+        $PROGRAM get pods --output yaml >> $HOME/objects
+        # The line about lost output may follow later.
+        until $PROGRAM logs job > $HOME/logs && test -s $HOME/logs; do
+            i=$((i + 1)); test $i -lt 300; sleep 0.2
+        done
+        cp $LONGSHORE_DATA_DIR/cluster.log $HOME
+    "#;
+    let Some(answer) = with_a_disk(&machine, "24m", &format!("set -e\n{script}")) else {
+        return;
+    };
+    let read = |name| fs::read_to_string(machine.home().join(name)).unwrap_or_default();
+    let answer = Answer {
+        err: format!("{}\n{}\n{}", answer.err, read("refused"), read("free")),
+        ..answer
+    };
+    answer.expect(0);
+    let refused = read("refused");
+    for part in [
+        "cannot store changes",
+        "No space left on device",
+        "free space",
+    ] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    let objects = read("objects");
+    for part in ["type: Complete", "phase: Succeeded"] {
+        assert!(objects.contains(part), "{objects}");
+    }
+    let logs = read("logs");
+    let is_shown = logs.contains("it has ended") || logs.contains("bytes of output since");
+    assert!(is_shown, "{logs}");
+    let log = read("cluster.log");
+    assert!(log.contains("changes are stored again"), "{log}");
+}
+
 #[test]
 fn a_full_disk_while_a_pod_unpacks() {
     let machine = Machine::new();

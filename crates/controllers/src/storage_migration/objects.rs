@@ -81,6 +81,8 @@ async fn write_one(view: &View<Any>, item: &Item<Any>) -> Result<Result<(), Erro
 /// Whether a request may succeed later.
 fn is_temporary(error: &Error) -> bool {
     error.is_unreachable()
+        // There is no space to store the object.
+        || error.code() == Some(507)
         || error.reason().is_some_and(|reason| {
             matches!(
                 reason,

@@ -28,6 +28,8 @@ pub struct ClusterLog {
     limit: u64,
     /// Whether standard error is redirected to the file.
     owns_stderr: bool,
+    /// Number of lines that could not be written since the last line.
+    missing: u64,
 }
 
 impl ClusterLog {
@@ -48,7 +50,22 @@ impl ClusterLog {
             file: longshore_files::open(path, OpenMode::Append)?,
             limit,
             owns_stderr: false,
+            missing: 0,
         })
+    }
+
+    /// Writes a line, after a line about those that are missing, if any.
+    fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
+        let missing = match self.missing {
+            0 => String::new(),
+            // A part of the first may precede.
+            lines => format!("\n{lines} lines are missing here: the log could not be written\n"),
+        };
+        // A line is a single write, so that it cannot mix with the lines of other
+        // writers.
+        self.file.write_all(&[missing.as_bytes(), line].concat())?;
+        self.missing = 0;
+        Ok(())
     }
 
     fn length(&self) -> u64 {
@@ -87,9 +104,11 @@ impl Write for ClusterLog {
                 let _ = writeln!(self.file, "the log cannot be rotated: {error}");
             }
         }
-        // A line is a single write, so that it cannot mix with the lines of other
-        // writers.
-        self.file.write_all(line)?;
+        // Never an error: the caller would report it on standard error, which is the
+        // same file, and panic.
+        if self.write_line(line).is_err() {
+            self.missing = self.missing.saturating_add(1);
+        }
         Ok(line.len())
     }
 
@@ -184,6 +203,25 @@ mod tests {
         let before = fs::read_to_string(rotated_path(&path)).unwrap();
         assert_eq!(before, "a line that is longer\n");
         assert!(fs::read_to_string(&path).unwrap().ends_with("\nnext\n"));
+    }
+
+    /// An error would be reported on standard error, which is the same file.
+    #[test]
+    fn a_full_disk_is_no_error_and_missing_lines_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cluster.log");
+        let mut log = ClusterLog::at(&path, LOG_LIMIT).unwrap();
+        let full = fs::OpenOptions::new().append(true).open("/dev/full");
+        let file = std::mem::replace(&mut log.file, full.unwrap());
+        log.write_all(b"one\n").unwrap();
+        log.write_all(b"two\n").unwrap();
+        log.file = file;
+        log.write_all(b"three\n").unwrap();
+        log.write_all(b"four\n").unwrap();
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            "\n2 lines are missing here: the log could not be written\nthree\nfour\n"
+        );
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::{
     options::{Clock, Ids},
     state::{Limits, State},
     store::Store,
+    store_recovery::RecoveringStore,
     view::View,
     writer::{self, MaxDuration, QueuedWrite, Shared},
 };
@@ -100,7 +101,10 @@ impl Engine {
                 let mut loader = Loader::default();
                 let (store, revision) =
                     Store::open(path, &mut |kind, key, json| loader.add(kind, key, json))?;
-                (Box::new(store), loader.finish(revision)?)
+                (
+                    Box::new(RecoveringStore::new(path, store, revision)),
+                    loader.finish(revision)?,
+                )
             }
         };
         Self::start(options, journal, state)
@@ -145,9 +149,9 @@ impl Engine {
         if let (Storage::File(path), false) = (&options.storage, changes.records.is_empty()) {
             journal
                 .commit(machine.state.revision, &changes.records)
-                .map_err(|problem| OpenError::Storage {
+                .map_err(|error| OpenError::Storage {
                     path: path.clone(),
-                    problem,
+                    problem: error.problem,
                 })?;
         }
         let shared = Arc::new(Shared {

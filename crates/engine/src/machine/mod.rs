@@ -89,6 +89,9 @@ pub(crate) struct Machine {
     lost_terminating_objects: bool,
     /// Whether background work is pending: see [`Machine::run_background_work`].
     background_work_pending: bool,
+    /// Whether changes were rolled back that may have been background work. It
+    /// continues after the next commit that succeeds.
+    resumes_background_work: bool,
     /// The changes, if this machine works on a copy of the state.
     writes: Option<Vec<(KindId, Event)>>,
     /// The reviews of the write that this machine executes, if it needs any.
@@ -127,6 +130,7 @@ impl Machine {
             needs_reconcile: false,
             lost_terminating_objects: false,
             background_work_pending,
+            resumes_background_work: false,
             writes: None,
             reviews: None,
             wrote_event: false,
@@ -207,6 +211,21 @@ impl Machine {
         if let Some(revision) = self.revision_ages.record(now, self.state.revision) {
             self.state.drop_history_until(revision);
         }
+    }
+
+    /// Returns to a state, because the changes since could not be stored.
+    pub(crate) fn roll_back(&mut self, state: State) {
+        self.state = state;
+        self.needs_reconcile = false;
+        self.lost_terminating_objects = false;
+        // Background work that cannot be stored would be repeated in a busy loop.
+        self.background_work_pending = false;
+        self.resumes_background_work = true;
+    }
+
+    /// Continues background work that was rolled back.
+    pub(crate) fn committed(&mut self) {
+        self.background_work_pending |= std::mem::take(&mut self.resumes_background_work);
     }
 
     /// Returns the changes since the last call.
@@ -320,7 +339,6 @@ impl Transaction<'_> {
             Object::encode(value, managed, rules, revision, before.as_deref())
         });
         let after = Arc::new(object);
-        self.record(kind, &after, Some(after.bytes().clone()));
         if definitions::is_kind_of_definitions(self.state(), kind) {
             let summary = Arc::new(DefinitionSummary::of(value));
             let definitions = &mut self.machine.state.definitions;
@@ -343,13 +361,12 @@ impl Transaction<'_> {
     pub(crate) fn remove(&mut self, kind: KindId, object: &Arc<Object>) -> Arc<Object> {
         let revision = self.machine.state.revision + 1;
         let after = Arc::new(object.with_revision(revision));
-        self.record(kind, &after, None);
+        let before = self.get(kind, object.key()).cloned();
         if definitions::is_kind_of_definitions(self.state(), kind) {
             self.machine.state.definitions.remove(object.key());
             self.machine.needs_reconcile = true;
         }
         self.machine.lost_terminating_objects |= self.kinds().entry(kind).is_terminating;
-        let before = self.get(kind, object.key()).cloned();
         let event = Event {
             revision,
             before,
@@ -361,17 +378,20 @@ impl Transaction<'_> {
     }
 
     fn apply(&mut self, kind: KindId, event: Event) {
+        self.record(kind, &event);
         if let Some(writes) = &mut self.machine.writes {
             writes.push((kind, event.clone()));
         }
         self.machine.state.apply(kind, event, self.machine.limits);
     }
 
-    fn record(&mut self, kind: KindId, object: &Object, value: Option<bytes::Bytes>) {
+    fn record(&mut self, kind: KindId, event: &Event) {
+        let bytes = |object: &Arc<Object>| object.bytes().clone();
         let record = Record {
             kind: self.kinds().entry(kind).store_name.clone(),
-            key: object.key().clone(),
-            value,
+            key: event.after.key().clone(),
+            value: (!event.deleted).then(|| bytes(&event.after)),
+            before: event.before.as_ref().map(bytes),
         };
         self.machine.records.push(record);
         if self.machine.touched.last() != Some(&kind) {

@@ -214,8 +214,6 @@ impl Transaction<'_> {
     /// Repeats a change of the copy at the next revision.
     fn replay(&mut self, kind: KindId, event: &Event, moved: RevisionShift) {
         let after = event.after.clone().rebased(moved);
-        let value = (!event.deleted).then(|| after.bytes().clone());
-        self.record(kind, &after, value);
         if event.deleted {
             self.machine.lost_terminating_objects |= self.kinds().entry(kind).is_terminating;
         }
@@ -225,6 +223,7 @@ impl Transaction<'_> {
             after,
             deleted: event.deleted,
         };
+        self.record(kind, &event);
         self.machine.state.apply(kind, event, self.machine.limits);
     }
 }

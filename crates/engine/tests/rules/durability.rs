@@ -239,3 +239,94 @@ fn may_be_deleted_silently(name: &str) -> bool {
         .is_some_and(|i| i % 3 == 0)
         && name.starts_with('w')
 }
+
+/// Not a test: runs with a small disk, in a process of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "the child of the test below"]
+async fn child_on_a_small_disk() {
+    let Some(path) = std::env::var_os(FILE) else {
+        return;
+    };
+    let path = Path::new(&path);
+    let other = path.with_extension("other");
+    std::fs::write(&other, vec![1; 2 << 20]).unwrap();
+    let api = open(path);
+    let big = |name: &str| {
+        let mut config = config(name);
+        config["data"] = json!({"text": "x".repeat(100 << 10)});
+        config
+    };
+    let mut kept = Vec::new();
+    let error = loop {
+        let name = format!("c{}", kept.len());
+        match api.create("configmaps", big(&name)).await {
+            Ok(_) => kept.push(name),
+            Err(error) => break error,
+        }
+        assert!(kept.len() < 100, "the disk is larger");
+    };
+    // Nothing else can be stored, and the reason is stated each time.
+    for error in [error, api.create("configmaps", big("d")).await.unwrap_err()] {
+        let status = error.status();
+        assert_eq!(status.code, 507, "{error}");
+        assert_eq!(status.reason.as_str(), "InsufficientStorage");
+        assert_eq!(status.details.unwrap().retry_after_seconds, 1);
+        assert!(
+            status.message.contains("No space left on device"),
+            "{error}"
+        );
+    }
+    kept.sort_unstable();
+    let check = |api: &Api| assert_eq!(names(&api.list("configmaps")), kept);
+    check(&api);
+    let revision = api.0.revision();
+    std::fs::remove_file(&other).unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while let Err(error) = api.create("pods", pod("after")).await {
+        assert!(matches!(error, Error::StorageFull(_)), "{error}");
+        assert!(std::time::Instant::now() < deadline, "{error}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    check(&api);
+    assert_eq!(api.0.revision(), revision + 1);
+    drop(api);
+    let api = open(path);
+    check(&api);
+    assert_eq!(names(&api.list("pods")), ["after"]);
+    assert_eq!(api.0.revision(), revision + 1);
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "shows in the test's output")]
+fn a_full_disk_refuses_writes_until_there_is_space() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |inside: &str| {
+        // Root of a user namespace may mount.
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c"]);
+        command.arg(format!(
+            "mount -t tmpfs -o size=6m none \"$DISK\" && {inside}"
+        ));
+        command.env("DISK", folder.path());
+        command.env("PROGRAM", std::env::current_exe().unwrap());
+        command.env(FILE, folder.path().join("store.redb"));
+        command.output()
+    };
+    match run("true") {
+        Ok(may) if may.status.success() => {}
+        Ok(may) => {
+            let reason = String::from_utf8_lossy(&may.stderr).into_owned();
+            return eprintln!("skipped: cannot mount a disk: {reason}");
+        }
+        Err(error) => return eprintln!("skipped: cannot run unshare: {error}"),
+    }
+    let child = "durability::child_on_a_small_disk";
+    let ended = run(&format!(
+        "exec \"$PROGRAM\" --exact {child} --ignored --nocapture"
+    ))
+    .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let out = text(&ended.stdout);
+    assert!(ended.status.success(), "{out}{}", text(&ended.stderr));
+    assert!(out.contains("1 passed"), "{out}");
+}

@@ -21,6 +21,8 @@ pub(crate) struct LogFile {
     segment: u32,
     file: fs::File,
     length: u64,
+    /// Whether a part of a record follows the last whole record.
+    is_torn: bool,
     limits: LogLimits,
     retention: Retention,
 }
@@ -52,6 +54,7 @@ impl LogFile {
             run,
             segment,
             file,
+            is_torn: false,
             limits,
         })
     }
@@ -87,14 +90,33 @@ impl LogFile {
         self.file = open(&self.folder, self.run, self.segment + 1)?;
         self.segment += 1;
         self.length = 0;
+        self.is_torn = false;
         self.retention.rotated(self.segment, waited.is_none());
         Ok(waited.unwrap_or(0))
     }
 
+    /// Writes all of these records, or none.
     pub(super) fn write(&mut self, records: &[u8]) -> io::Result<()> {
-        io::Write::write_all(&mut self.file, records)?;
+        if self.is_torn {
+            self.file.set_len(self.length)?;
+            self.is_torn = false;
+        }
+        if let Err(error) = io::Write::write_all(&mut self.file, records) {
+            self.is_torn = self.file.set_len(self.length).is_err();
+            return Err(error);
+        }
         self.length += records.len() as u64;
         Ok(())
+    }
+
+    /// Whether the file was removed.
+    pub(super) fn is_removed(&self) -> bool {
+        !path(&self.folder, self.run, self.segment).exists()
+    }
+
+    /// The directory of the container's files.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod limits;
 mod log_file;
+mod loss;
 mod reader;
 mod reading;
 mod record;

@@ -363,3 +363,163 @@ async fn a_long_line_stays_in_one_file_unless_it_is_too_long() {
     assert_eq!(lines, ["before", &long, "after"]);
     capturing.await.unwrap();
 }
+
+/// The variable with the small disk of the child process.
+const DISK: &str = "LONGSHORE_LOGS_TEST_DISK";
+
+/// A log on a small disk, and the file that fills the disk.
+struct FullDisk {
+    reader: LogReader,
+    pipe: Option<io::PipeWriter>,
+    capturing: tokio::task::JoinHandle<String>,
+    filler: std::path::PathBuf,
+    /// Bytes of output so far.
+    said: usize,
+}
+
+impl FullDisk {
+    fn new(disk: &std::path::Path, name: &str) -> Self {
+        let limits = LogLimits::default();
+        let store = LogStore::with_times(disk.join(name), limits, TIMES);
+        store.add_pod("u", vec!["c".to_owned()]);
+        let (sender, _) = watch::channel(Progress::default());
+        let file = store.create("u", "c", 0, &sender).unwrap();
+        let (end, pipe) = io::pipe().unwrap();
+        let end = Output::pipe(end.into()).unwrap();
+        let writer = LogWriter::new(file, sender);
+        let capturing = tokio::spawn(async move {
+            let (_keep, stop) = watch::channel(false);
+            capture(writer, Some(end), None, &Attachment::default(), stop).await
+        });
+        Self {
+            reader: LogReader::new(store),
+            pipe: Some(pipe),
+            capturing,
+            filler: disk.join("filler"),
+            said: 0,
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        self.said += text.len();
+        let pipe = self.pipe.as_mut().unwrap();
+        pipe.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Fills the disk to the last byte, the last block of the log included.
+    async fn fill(&mut self) {
+        let mut file = fs::File::create(&self.filler).unwrap();
+        while file.write_all(&[1; 4096]).is_ok() {}
+        for _ in 0..300 {
+            self.say("some output\n");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    async fn lines(&self) -> Vec<String> {
+        let mut stream = std::pin::pin!(self.reader.open(query()).await.unwrap());
+        let mut all = Vec::new();
+        while let Some(chunk) = stream.next().await {
+            all.extend_from_slice(&chunk.unwrap());
+        }
+        let text = String::from_utf8(all).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Waits until all output is in the log or reported as lost, and returns the lines.
+    async fn complete(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for _ in 0..1500 {
+            lines = self.lines().await;
+            let bytes = |line: &String| match line.strip_prefix('[') {
+                Some(report) => {
+                    assert!(report.contains("No space left on device"), "{report}");
+                    let (bytes, _) = report.split_once(" bytes of output since ").unwrap();
+                    bytes.parse::<usize>().unwrap()
+                }
+                None => line.len() + 1,
+            };
+            if lines.iter().map(bytes).sum::<usize>() == self.said {
+                return lines;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("output of {} bytes, but {lines:?}", self.said);
+    }
+}
+
+fn is_report(line: &str) -> bool {
+    line.starts_with('[')
+}
+
+/// Not a test: runs with a small disk, in a process of its own.
+#[tokio::test]
+#[ignore = "the child of the test below"]
+async fn child_on_a_small_disk() {
+    let Some(disk) = std::env::var_os(DISK).map(std::path::PathBuf::from) else {
+        return;
+    };
+    // The log goes on while the container runs.
+    let mut log = FullDisk::new(&disk, "running");
+    log.say("first\n");
+    assert_eq!(log.complete().await, ["first"]);
+    log.fill().await;
+    fs::remove_file(&log.filler).unwrap();
+    let lines = log.complete().await;
+    assert!(lines.iter().any(|line| is_report(line)), "{lines:?}");
+    log.say("last\n");
+    let lines = log.complete().await;
+    assert_eq!(lines.last().unwrap(), "last");
+    log.pipe = None;
+    let capturing = std::mem::replace(&mut log.capturing, tokio::spawn(async { String::new() }));
+    assert!(capturing.await.unwrap().ends_with("some output\nlast\n"));
+
+    // The container ends while the disk is full.
+    let mut log = FullDisk::new(&disk, "ended");
+    log.say("first\n");
+    assert_eq!(log.complete().await, ["first"]);
+    log.fill().await;
+    log.say("last\n");
+    log.pipe = None;
+    let capturing = std::mem::replace(&mut log.capturing, tokio::spawn(async { String::new() }));
+    assert!(capturing.await.unwrap().ends_with("last\n"));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    fs::remove_file(&log.filler).unwrap();
+    let lines = log.complete().await;
+    assert!(lines.iter().any(|line| is_report(line)), "{lines:?}");
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "shows in the test's output")]
+fn a_log_continues_after_the_disk_was_full_and_reports_what_it_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |inside: &str| {
+        // Root of a user namespace may mount.
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c"]);
+        command.arg(format!(
+            "mount -t tmpfs -o size=1m none \"$DISK\" && {inside}"
+        ));
+        command.env("DISK", folder.path());
+        command.env(DISK, folder.path());
+        command.env("PROGRAM", std::env::current_exe().unwrap());
+        command.output()
+    };
+    match run("true") {
+        Ok(may) if may.status.success() => {}
+        Ok(may) => {
+            let reason = String::from_utf8_lossy(&may.stderr).into_owned();
+            return eprintln!("skipped: cannot mount a disk: {reason}");
+        }
+        Err(error) => return eprintln!("skipped: cannot run unshare: {error}"),
+    }
+    let child = "logs::tests::child_on_a_small_disk";
+    let ended = run(&format!(
+        "exec \"$PROGRAM\" --exact {child} --ignored --nocapture"
+    ))
+    .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let out = text(&ended.stdout);
+    assert!(ended.status.success(), "{out}{}", text(&ended.stderr));
+    assert!(out.contains("1 passed"), "{out}");
+}

@@ -1,12 +1,15 @@
 //! Copies the output of a container into its log file and to attached clients.
 
+use std::{io, time::Duration};
+
 use bytes::{Buf, BytesMut};
 use jiff::Timestamp;
 use longshore_clock::Clock;
-use tokio::{io::AsyncReadExt, sync::watch};
+use tokio::{io::AsyncReadExt, sync::watch, time::Instant};
 
 use super::{
     log_file::LogFile,
+    loss::{Loss, RETRY_INTERVAL},
     record::{self, MAX_RECORD_TEXT},
     store::Progress,
 };
@@ -17,6 +20,9 @@ use crate::{
 
 /// Number of bytes at the end of the output that are kept to explain a failure.
 const TAIL_BYTES: usize = 2048;
+/// How long a log whose container has ended waits for space for the line that reports
+/// lost output.
+const LOSS_REPORT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Writes the records of one run and notifies followers.
 pub(crate) struct LogWriter {
@@ -25,7 +31,8 @@ pub(crate) struct LogWriter {
     tail: Vec<u8>,
     /// The stream whose line the last record left unfinished.
     open: Option<Stream>,
-    failed: bool,
+    /// Output that could not be written since the last record.
+    loss: Option<Loss>,
     on_dropped: OnReadersDropped,
     clock: Clock,
 }
@@ -48,7 +55,7 @@ impl LogWriter {
             progress,
             tail: Vec::new(),
             open: None,
-            failed: false,
+            loss: None,
             on_dropped: Box::new(|_| {}),
             clock: Clock::system(),
         }
@@ -69,37 +76,96 @@ impl LogWriter {
         self
     }
 
-    /// Writes the records of a stream. Waits for slow readers until `stop`
-    /// becomes true.
+    /// Writes the records of a stream, which contain this number of bytes of its
+    /// output. Waits for slow readers until `stop` becomes true.
     async fn append(
         &mut self,
         stream: Stream,
         records: &mut Vec<u8>,
+        bytes: u64,
         stop: &watch::Receiver<bool>,
     ) {
-        if records.is_empty() || self.failed {
+        if records.is_empty() {
             return;
         }
-        self.end_other_line(stream, records);
+        if let Some(loss) = &mut self.loss {
+            if !loss.is_retry_due() {
+                return loss.add(bytes);
+            }
+            records.splice(..0, loss.report(self.clock.now()));
+        } else {
+            self.end_other_line(stream, records);
+        }
         if self.file.is_full(records.len(), self.open.is_some()) {
             match self.file.rotate(stop).await {
                 Ok(0) => {}
                 Ok(readers) => (self.on_dropped)(readers),
-                Err(error) => {
+                Err(error) if self.loss.is_none() => {
                     tracing::warn!(%error, "cannot rotate a container's log; its file exceeds the size limit");
                 }
+                // The loss has been reported.
+                Err(_) => {}
             }
         }
-        if let Err(error) = self.file.write(records) {
-            // A full disk must not block the container.
-            tracing::warn!(%error, "cannot write a container's log; the rest is lost");
-            self.failed = true;
-            return;
+        // A full disk must not block the container.
+        match self.write(records) {
+            Ok(()) => self.open = record::is_open(records).then_some(stream),
+            Err(error) => self.lose(bytes, &error),
         }
-        self.open = record::is_open(records).then_some(stream);
+    }
+
+    /// Writes records and notifies followers.
+    fn write(&mut self, records: &[u8]) -> io::Result<()> {
+        self.file.write(records)?;
+        if let Some(loss) = self.loss.take() {
+            let (log, bytes) = (self.file.folder().display(), loss.bytes());
+            tracing::info!(%log, bytes, "a container's log is written again; output in between is lost");
+        }
         let (segment, length) = self.file.end();
         self.progress.send_modify(|progress| {
             (progress.segment, progress.length) = (segment, length);
+        });
+        Ok(())
+    }
+
+    /// Counts output that could not be written.
+    fn lose(&mut self, bytes: u64, error: &io::Error) {
+        let loss = self.loss.get_or_insert_with(|| {
+            let log = self.file.folder().display();
+            tracing::warn!(%log, %error, "cannot write a container's log; its output is lost until this is possible");
+            Loss::new(self.clock.now(), self.open.take(), error)
+        });
+        loss.add(bytes);
+    }
+
+    /// Tries to write the line that reports lost output.
+    fn report_loss(&mut self) {
+        if let Some(loss) = &self.loss {
+            let records = loss.report(self.clock.now());
+            // Otherwise the loss is still to be reported.
+            let _ = self.write(&records);
+        }
+    }
+
+    /// Ends the log. If output was lost and this cannot be written yet, the log ends
+    /// as soon as it is.
+    fn end(mut self) {
+        self.report_loss();
+        if self.loss.is_none() {
+            return;
+        }
+        tokio::spawn(async move {
+            let give_up_at = Instant::now() + LOSS_REPORT_TIMEOUT;
+            while let Some(loss) = &self.loss {
+                // An open file would keep the space of a removed log.
+                if Instant::now() > give_up_at || self.file.is_removed() {
+                    let (log, bytes) = (self.file.folder().display(), loss.bytes());
+                    tracing::warn!(%log, bytes, "a container's log has ended without the output that was lost");
+                    return;
+                }
+                tokio::time::sleep(RETRY_INTERVAL).await;
+                self.report_loss();
+            }
         });
     }
 
@@ -124,6 +190,8 @@ impl LogWriter {
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
+        // The agent may stop before a later attempt.
+        self.report_loss();
         self.progress.send_modify(|progress| progress.ended = true);
     }
 }
@@ -189,6 +257,10 @@ pub(crate) async fn capture(
         let (source, read) = tokio::select! {
             read = first.read() => (&mut first, read),
             read = second.read() => (&mut second, read),
+            () = tokio::time::sleep(RETRY_INTERVAL), if writer.loss.is_some() => {
+                writer.report_loss();
+                continue;
+            }
             () = stopped(&mut stop), if stop.is_some() => {
                 stop = None;
                 for source in [&mut first, &mut second] {
@@ -207,7 +279,9 @@ pub(crate) async fn capture(
             .record(count, &mut writer, &mut records, &ended)
             .await;
     }
-    String::from_utf8_lossy(&writer.tail).into_owned()
+    let tail = String::from_utf8_lossy(&writer.tail).into_owned();
+    writer.end();
+    tail
 }
 
 async fn stopped(stop: &mut Option<watch::Receiver<bool>>) {
@@ -296,6 +370,7 @@ impl Source {
         writer.remember(&self.pending[new..]);
         records.clear();
         let open = writer.open == Some(self.stream);
+        let before = self.pending.len();
         split(
             &mut self.pending,
             new,
@@ -304,7 +379,8 @@ impl Source {
             (open, self.pipe.is_none()),
             records,
         );
-        writer.append(self.stream, records, stop).await;
+        let bytes = (before - self.pending.len()) as u64;
+        writer.append(self.stream, records, bytes, stop).await;
     }
 }
 
@@ -431,7 +507,7 @@ mod tests {
             let mut records = Vec::new();
             let time = record::stamp(Timestamp::UNIX_EPOCH);
             record::write(&mut records, &time, stream, full, text.as_bytes());
-            writer.append(stream, &mut records, &stop).await;
+            writer.append(stream, &mut records, 0, &stop).await;
         }
         let text = std::fs::read_to_string(folder.path().join("0.log")).unwrap();
         let lines: Vec<_> = text.lines().map(|line| &line[31..]).collect();
