@@ -65,7 +65,7 @@ pub(crate) fn remove_stale_pods(data: &Path, present: &HashSet<String>) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::print_stderr)]
     use super::*;
 
     #[test]

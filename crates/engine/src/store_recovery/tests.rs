@@ -1,6 +1,7 @@
-#![allow(clippy::unwrap_used)]
 //! Injected I/O errors: whatever fails, the file contains the acknowledged batches, and
 //! nothing else.
+
+#![allow(clippy::unwrap_used)]
 
 use std::{
     collections::BTreeMap,

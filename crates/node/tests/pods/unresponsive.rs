@@ -51,6 +51,7 @@ impl Drop for Unresponsive {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[allow(clippy::print_stderr, reason = "says why it is skipped")]
 async fn a_volume_that_does_not_answer_holds_up_its_pod_only() {
     let stage = Stage::new().await;
     let mounted = match Unresponsive::mount(&stage.folder.path().join("lost")) {
