@@ -53,30 +53,26 @@ pub(crate) fn code_and_outputs(server: &dyn Server) {
     let task = ["--role", "main=2", "--env", "FAIL=3", "--fetch=got"];
     let run = [&options[..], &outputs, &task, &["--", "sh", "train.sh"]].concat();
 
-    // The outputs of a task that fails are uploaded, too.
-    let first = longshore(&run).expect(3);
-    assert!(first.out.contains("| 0\n"), "{}", first.out);
+    let first = longshore(&[&options[..], &["--", "true"]].concat()).expect(0);
+    let sent = first.err.lines().find(|line| line.contains(&store));
+    assert!(sent.unwrap().ends_with(" sent"), "{}", first.err);
+    assert_eq!(server.below("team/bundles/").len(), 1);
+
+    // The same code is not sent again, and outputs of a task that fails are uploaded, too.
+    let second = longshore(&run).expect(3);
+    assert!(second.err.contains("already uploaded"), "{}", second.err);
+    assert!(second.out.contains("| 0\n"), "{}", second.out);
     let news = "outputs 4 files, 20 B, to got";
-    assert!(first.err.contains(news), "{}", first.err);
+    assert!(second.err.contains(news), "{}", second.err);
     assert_eq!(read("got/main-0/out/model.bin"), "weights\n");
     assert_eq!(read("got/main-1/m.json"), "1\n");
     assert_eq!(server.below("team/bundles/").len(), 1);
     assert_eq!(server.below("team/outputs/").len(), 2);
-
-    // The same code is not sent again.
-    let second = longshore(&[&options[..], &["--", "true"]].concat()).expect(0);
-    assert!(second.err.contains("already uploaded"), "{}", second.err);
-    assert_eq!(server.below("team/bundles/").len(), 1);
-
-    let runs = longshore(&["runs", "--output", "name"]).expect(0).out;
-    let of_outputs = |name: &&str| longshore(&["outputs", name, "--list"]).code == 0;
-    let name = runs.lines().find(of_outputs).unwrap();
-    let list = longshore(&["outputs", name, "main/1", "--list"]).expect(0);
+    let list = longshore(&["outputs", "last", "main/1", "--list"]).expect(0);
     assert_eq!(list.out.matches("main/1").count(), 2, "{}", list.out);
-    longshore(&["outputs", name, "main/0", "--to", "again"]).expect(0);
+    longshore(&["outputs", "last", "main/0", "--to", "again"]).expect(0);
     assert_eq!(read("again/main-0/m.json"), "0\n");
-    let file = format!("{name}/main/1:out/model.bin");
-    longshore(&["cp", &file, "weights"]).expect(0);
+    longshore(&["cp", "last/main/1:out/model.bin", "weights"]).expect(0);
     assert_eq!(read("weights"), "weights\n");
 
     // Keys and signatures are only in the Secrets of the runs.
@@ -85,7 +81,7 @@ pub(crate) fn code_and_outputs(server: &dyn Server) {
         shown += &longshore(&["get", kind, "-o", "yaml"]).expect(0).out;
     }
     shown += &fs::read_to_string(machine.data().join("cluster.log")).unwrap();
-    let verbose = command(&machine, server, &["outputs", name, "--list"])
+    let verbose = command(&machine, server, &["outputs", "last", "--list"])
         .env("LONGSHORE_LOG", "trace")
         .output();
     let verbose = Answer::new(&verbose.unwrap()).expect(0);
@@ -96,7 +92,7 @@ pub(crate) fn code_and_outputs(server: &dyn Server) {
         assert_eq!(line, None, "{secret} is printed");
     }
 
-    let removed = longshore(&["rm", name]).expect(0);
+    let removed = longshore(&["rm", "last"]).expect(0);
     assert!(removed.err.contains("of outputs"), "{}", removed.err);
     assert_eq!(server.below("team/outputs/"), [""; 0]);
     // Other runs may use the bundle.
@@ -132,7 +128,7 @@ pub(crate) fn resumed_upload(server: &dyn Server) {
     killed.signal("KILL");
     killed.end();
     server.resume();
-    assert_eq!(server.objects(), []);
+    assert!(server.objects().is_empty());
     for journal in journals(&machine) {
         for secret in server.secrets() {
             assert!(!journal.contains(&secret), "{journal}");
@@ -171,7 +167,7 @@ pub(crate) fn interrupted_upload(server: &dyn Server) {
     running.signal("INT");
     running.end().expect(130);
     server.resume();
-    assert_eq!(server.objects(), []);
+    assert!(server.objects().is_empty());
     assert_eq!(journals(&machine), [""; 0]);
 }
 

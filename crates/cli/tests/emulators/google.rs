@@ -12,8 +12,9 @@ use crate::{
 
 pub(crate) struct Google {
     proxy: Proxy,
-    folder: tempfile::TempDir,
+    // Ends before its folder is removed.
     _server: Process,
+    folder: tempfile::TempDir,
 }
 
 impl Google {
@@ -25,8 +26,8 @@ impl Google {
         let server = Process::start(command, folder.path());
         Self {
             proxy: Proxy::start(server.port),
-            folder,
             _server: server,
+            folder,
         }
     }
 
