@@ -41,7 +41,7 @@ function checkToken(header) {
   if (!token) throw new Refusal(401, 'AuthenticationRequired', 'Authentication required.');
   const claims = JSON.parse(Buffer.from(token[3], 'base64url'));
   const valid = isSigned(token[1], Buffer.from(token[4], 'base64url')) && claims.iss === email
-    && claims.exp * 1000 > Date.now() && claims.scope.includes('devstorage');
+    && claims.exp * 1000 > Date.now() && claims.scope.endsWith('/auth/cloud-platform');
   if (!valid) throw new Refusal(401, 'InvalidSecurity', 'The provided security is not valid.');
 }
 
@@ -59,9 +59,11 @@ function checkSignature(request, url) {
   }
   const [account, scope] = query.get('X-Goog-Credential').split(/\/(.*)/);
   const names = query.get('X-Goog-SignedHeaders');
-  const headers = names.split(';').map((name) => `${name}:${request.headers[name]}\n`).join('');
-  const pairs = url.search.slice(1).split('&');
-  const rest = pairs.filter((pair) => !pair.startsWith('X-Goog-Signature=')).sort().join('&');
+  // Clients sign for the host of the service, also if they use another endpoint.
+  const received = { ...request.headers, host: 'storage.googleapis.com' };
+  const headers = names.split(';').map((name) => `${name}:${received[name]}\n`).join('');
+  const pairs = [...query].filter(([name]) => name !== 'X-Goog-Signature');
+  const rest = pairs.map((pair) => pair.map(encodeURIComponent).join('=')).sort().join('&');
   const canonical =
     [request.method, url.pathname, rest, headers, names, 'UNSIGNED-PAYLOAD'].join('\n');
   const hash = crypto.createHash('sha256').update(canonical).digest('hex');
