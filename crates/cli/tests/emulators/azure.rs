@@ -122,7 +122,8 @@ fn a_killed_upload_resumes_and_damage_is_found() {
 #[test]
 #[ignore = "cargo xtask test --stores"]
 fn data_of_a_container_is_mounted() {
-    checks::data(&Azurite::start());
+    // URLs of names with other characters are refused: see docs/inputs.md.
+    checks::data(&Azurite::start(), "b/d-e_~1.bin");
 }
 
 #[test]

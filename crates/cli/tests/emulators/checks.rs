@@ -171,14 +171,15 @@ pub(crate) fn interrupted_upload(server: &dyn Server) {
     assert_eq!(journals(&machine), [""; 0]);
 }
 
-pub(crate) fn data(server: &dyn Server) {
+/// Data of five files, the third with this name.
+pub(crate) fn data(server: &dyn Server, third: &str) {
     let machine = machine(1000);
-    let files = ["a.bin", "b/c.bin", "b/d e.bin", "f.bin", "g.bin"];
+    let files = ["a.bin", "b/c.bin", third, "f.bin", "g.bin"];
     for file in files {
         server.put(&format!("models/{file}"), format!("in {file}\n").as_bytes());
     }
     let data = format!("models={}:/models", server.url("models"));
-    let print = "cd /models; cat a.bin b/c.bin 'b/d e.bin' f.bin g.bin; find . -type f | wc -l";
+    let print = "cd /models; find . -type f -exec cat {} +; find . -type f | wc -l";
     let run = ["run", "--data", &data, "--", "sh", "-c", print];
     let check = |answer: Answer| {
         let answer = answer.expect(0);

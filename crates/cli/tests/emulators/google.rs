@@ -117,7 +117,7 @@ fn an_interrupted_upload_is_aborted() {
 #[test]
 #[ignore = "cargo xtask test --stores"]
 fn data_of_a_bucket_is_mounted() {
-    checks::data(&Google::start());
+    checks::data(&Google::start(), "b/d e.bin");
 }
 
 #[test]
