@@ -85,6 +85,29 @@ pub(crate) fn kopf() -> Outcome<Kopf> {
     })
 }
 
+/// Installs Azurite if it is missing; returns the folder of its `node_modules`.
+pub(crate) fn azurite() -> Outcome<PathBuf> {
+    let folder = target().join("tools");
+    update("azurite.txt", &folder, install_azurite)?;
+    Ok(folder.join("azurite"))
+}
+
+fn install_azurite(pins: &Path, folder: &Path) -> Outcome {
+    let text = fs::read_to_string(pins).map_err(|error| format!("{}: {error}", pins.display()))?;
+    output(Command::new("npm").arg("--version")).map_err(|problem| {
+        format!("Azurite requires Node.js with npm (Debian: nodejs, npm): {problem}")
+    })?;
+    run_command(
+        Command::new("npm")
+            .args(["install", "--no-audit", "--no-fund", "--no-save"])
+            // Nothing but the program itself runs.
+            .arg("--ignore-scripts")
+            .arg("--prefix")
+            .arg(folder.join("azurite"))
+            .args(without_comments(&text)),
+    )
+}
+
 /// The file that `kopf-source.txt` names.
 const KOPF_SOURCES: &str = "kopf-1.45.2.tar.gz";
 

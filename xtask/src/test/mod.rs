@@ -36,6 +36,11 @@ pub(crate) struct Arguments {
     /// the paths of both programs.
     #[arg(long, conflicts_with_all = ["package", "cluster", "frameworks", "go"])]
     browser: bool,
+    /// Run only the tests of code, outputs and data in Azure Blob Storage and Google Cloud
+    /// Storage, with Azurite and a server of these tests. Requires Node.js with npm, which
+    /// installs Azurite.
+    #[arg(long, conflicts_with_all = ["package", "cluster", "frameworks", "browser", "go"])]
+    stores: bool,
     /// Run only the tests with client-go, controller-runtime, helm and kustomize, on the
     /// embedded cluster or with `--cluster real`. Requires Go.
     #[arg(long, conflicts_with_all = ["package", "frameworks", "dev"])]
@@ -73,6 +78,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     if arguments.browser {
         return orphans::watch(|| test_browser(arguments));
+    }
+    if arguments.stores {
+        return orphans::watch(|| test_stores(arguments));
     }
     if arguments.go {
         return orphans::watch(|| match arguments.cluster {
@@ -247,6 +255,21 @@ fn test_browser(arguments: &Arguments) -> Outcome {
         // Each test has a browser.
         .args(["--", "--ignored", "--test-threads", "1"])
         .args(&arguments.rest);
+    count(command, "the embedded cluster", begin)
+}
+
+/// The tests with servers of Azure Blob Storage and Google Cloud Storage.
+fn test_stores(arguments: &Arguments) -> Outcome {
+    let begin = Instant::now();
+    let azurite = tools::azurite()?;
+    let mut command = cargo();
+    command
+        .args(["test", "--no-fail-fast"])
+        .args(profile(arguments))
+        .args(["--package", "longshore-cli", "--test", "emulators"])
+        .args(["--", "--ignored"])
+        .args(&arguments.rest)
+        .env("LONGSHORE_TEST_AZURITE", azurite);
     count(command, "the embedded cluster", begin)
 }
 

@@ -209,6 +209,15 @@ impl Remote {
         }
     }
 
+    /// The setting that permits endpoints without TLS.
+    fn allow_http(&self) -> &'static str {
+        match self.service {
+            Service::S3 => "AWS_ALLOW_HTTP=true",
+            Service::Gcs => "GOOGLE_ALLOW_HTTP=true",
+            Service::Azure => "AZURE_ALLOW_HTTP=true",
+        }
+    }
+
     /// The error for a failed upload.
     pub(crate) fn refusal(&self, error: &object_store::Error) -> StoreError {
         let store = self.to_string();
@@ -233,11 +242,15 @@ impl Remote {
             Cause::Missing => StoreError::NoBucket { store, problem },
             Cause::Unreachable => failed(match self.service {
                 Service::S3 => "check AWS_ENDPOINT_URL, AWS_REGION and the network",
-                Service::Gcs | Service::Azure => "check the network",
+                Service::Gcs => "check the network, and GOOGLE_BASE_URL if it is set",
+                Service::Azure => {
+                    "check AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ENDPOINT and the network"
+                }
             }),
-            Cause::PlainHttp => {
-                failed("the endpoint does not use TLS: use https, or set AWS_ALLOW_HTTP=true")
-            }
+            Cause::PlainHttp => failed(&format!(
+                "the endpoint does not use TLS: use https, or set {}",
+                self.allow_http()
+            )),
             Cause::Elsewhere => failed("the bucket is in another region: set AWS_REGION"),
             Cause::Full => StoreError::Full { store, problem },
             Cause::Busy | Cause::Other => failed("try again"),
@@ -257,7 +270,7 @@ impl Remote {
                 self.variables()
             ),
             Cause::Unreachable => "check the endpoint and the network".to_owned(),
-            Cause::PlainHttp => "use https, or set AWS_ALLOW_HTTP=true".to_owned(),
+            Cause::PlainHttp => format!("use https, or set {}", self.allow_http()),
             Cause::Elsewhere => "the bucket is in another region: set AWS_REGION".to_owned(),
             Cause::Busy | Cause::Other => "try again".to_owned(),
         };
