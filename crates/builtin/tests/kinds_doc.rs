@@ -49,12 +49,23 @@ fn document() -> String {
     text.push_str(
         "\nA new cluster contains the namespaces `default`, `kube-system`, `kube-public`, and\n\
          `kube-node-lease`, a service account `default` in each, the Service `kubernetes`, the two\n\
-         system PriorityClasses, and the APIServices of the API groups above. Controllers create the\n\
+         system PriorityClasses, the APIServices of the API groups above, and the default FlowSchemas and\n\
+         PriorityLevelConfigurations of Kubernetes. Controllers create the\n\
          ServiceCIDR `kubernetes` and an IPAddress for each address of a Service. A cluster that listens\n\
          also contains the Endpoints and the EndpointSlice of that Service, with its own listen\n\
          address, and, in each namespace, the ConfigMap `kube-root-ca.crt` with the CA certificate\n\
          that signed its serving certificate.\n\
          Each served version of a custom group gets an APIService.\n\n\
+         The default FlowSchemas and PriorityLevelConfigurations have the annotation\n\
+         `apf.kubernetes.io/autoupdate-spec`. As in Kubernetes, deleted objects among them return, the specs\n\
+         of `exempt` and `catch-all` cannot be changed, and other changed specs are restored as long as the\n\
+         annotation is `true`. A controller does this at once, not once a minute. It also writes the\n\
+         condition `Dangling` of FlowSchemas. No request is queued or rejected because of them.\n\n\
+         Objects of aggregated API servers take part in garbage collection if their kind supports `list`,\n\
+         `watch` and `delete`, and are deleted with their namespace. While an aggregated API server does not\n\
+         respond, its objects and what they own remain, and a namespace in deletion remains with the condition\n\
+         `NamespaceDeletionDiscoveryFailure`: delete the APIService if its server is gone. New kinds of a server\n\
+         are discovered within 30 seconds.\n\n\
          Admission webhooks are called as in Kubernetes, for all kinds and for the subresources\n\
          `status`, `scale`, `finalize`, `approval`, `binding`, `eviction`, `token`, `exec`, `attach` and\n\
          `portforward`. A webhook behind a Service is called at the ready pods that the Service selects,\n\
