@@ -16,6 +16,7 @@ mod leadership;
 mod objects;
 mod options;
 mod outputs;
+mod pieces;
 mod program;
 mod proxy;
 mod recording;

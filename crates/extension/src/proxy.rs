@@ -8,6 +8,7 @@ use crate::{
     errors::raise,
     face::Face,
     item::patch,
+    pieces::Pieces,
     stream::{Piece, Stream},
     value::{from_serde, to_json},
 };
@@ -111,21 +112,21 @@ impl Proxy {
         let path = Path::new(path).text().map_err(raise(py))?;
         let (face, proxy) = (self.face, self.inner.clone());
         let opening = async move {
-            let watch = proxy.watch(&path, &pairs(&params)).await?;
-            let Some(fields) = fields else {
-                return Ok(watch);
-            };
-            let all = FieldSelector::everything();
-            let fields = fields.iter();
-            watch.matching(fields.fold(all, |all, (key, value)| all.with(key, value)))
-        };
-        face.run(py, opening, move |py, watch| {
+            let mut watch = proxy.watch(&path, &pairs(&params)).await?;
+            if let Some(fields) = fields {
+                let all = FieldSelector::everything();
+                let fields = fields.iter();
+                watch =
+                    watch.matching(fields.fold(all, |all, (key, value)| all.with(key, value)))?;
+            }
             let events = futures::stream::unfold(watch, |mut watch| async {
                 let event = watch.next(None).await.transpose()?;
                 Some((event.map(Piece::Json), watch))
             });
-            let stream = Stream::new(face, events).into_pyobject(py)?;
-            Ok(stream.into_any().unbind())
+            Ok::<_, Error>(Stream::of(face, Pieces::ahead(events)))
+        };
+        face.run(py, opening, |py, stream| {
+            Ok(stream.into_pyobject(py)?.into_any().unbind())
         })
     }
 }

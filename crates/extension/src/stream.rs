@@ -1,28 +1,20 @@
 //! Iterators over what arrives piece by piece: the items of a list, the lines of a log, the
 //! changes of a cache.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex as StdMutex, PoisonError},
-    time::Duration,
-};
+use std::sync::Arc;
 
-use futures::{StreamExt, stream::BoxStream};
 use longshore::{Error, client::LogLine, kinds::Any};
 use pyo3::{
     exceptions::{PyStopAsyncIteration, PyTimeoutError},
     prelude::*,
 };
 use serde_json::Value;
-use tokio::{
-    sync::{Mutex, watch},
-    time::timeout,
-};
 
 use crate::{
     errors::raise,
     face::{Face, Ready},
     objects::Item,
+    pieces::{Outcome, Pieces},
     value::from_serde,
     wait::{limit, wait},
 };
@@ -49,93 +41,25 @@ impl Piece {
     }
 }
 
-type Next = Result<Piece, Error>;
-
-/// The maximum number of pieces that one wait takes from the stream.
-const AT_ONCE: usize = 1_000;
-
-struct Shared {
-    /// `None` after it was closed.
-    stream: Mutex<Option<BoxStream<'static, Vec<Next>>>>,
-    /// What has arrived.
-    here: StdMutex<VecDeque<Next>>,
-    /// Whether it was closed; wakes those who wait.
-    closed: watch::Sender<bool>,
-}
-
-impl Shared {
-    fn taken(&self) -> Option<Next> {
-        let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
-        here.pop_front()
-    }
-
-    async fn next(&self) -> Option<Next> {
-        let mut closed = self.closed.subscribe();
-        let next = async {
-            let mut stream = self.stream.lock().await;
-            // Another task may have waited for the same pieces.
-            if let Some(next) = self.taken() {
-                return Some(next);
-            }
-            let pieces = stream.as_mut()?.next().await?;
-            let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
-            here.extend(pieces);
-            here.pop_front()
-        };
-        tokio::select! {
-            biased;
-            _ = closed.wait_for(|closed| *closed) => {}
-            next = next => return next,
-        }
-        self.disconnect();
-        None
-    }
-
-    /// Closes the connection, unless another task waits for a piece: it then does.
-    fn disconnect(&self) {
-        if let Ok(mut stream) = self.stream.try_lock() {
-            *stream = None;
-        }
-    }
-}
-
-/// What a wait for a piece returned.
-enum Outcome {
-    Piece(Piece),
-    End,
-    Late,
-}
-
-async fn outcome(shared: Arc<Shared>, limit: Option<Duration>) -> Result<Outcome, Error> {
-    let next = match limit {
-        None => shared.next().await,
-        Some(limit) => match timeout(limit, shared.next()).await {
-            Ok(next) => next,
-            Err(_) => return Ok(Outcome::Late),
-        },
-    };
-    next.map_or(Ok(Outcome::End), |piece| piece.map(Outcome::Piece))
-}
-
 /// An iterator, or an asynchronous iterator.
 #[pyclass(frozen, generic, module = "longshore")]
 pub(crate) struct Stream {
     face: Face,
-    shared: Arc<Shared>,
+    pieces: Arc<Pieces<Piece>>,
 }
 
 impl Stream {
+    /// A stream that is read when a piece is wanted.
     pub(crate) fn new(
         face: Face,
-        pieces: impl futures::Stream<Item = Next> + Send + 'static,
+        pieces: impl futures::Stream<Item = Result<Piece, Error>> + Send + 'static,
     ) -> Self {
-        let shared = Shared {
-            stream: Mutex::new(Some(pieces.ready_chunks(AT_ONCE).boxed())),
-            here: StdMutex::default(),
-            closed: watch::Sender::new(false),
-        };
-        let shared = Arc::new(shared);
-        Self { face, shared }
+        Self::of(face, Pieces::new(pieces))
+    }
+
+    pub(crate) fn of(face: Face, pieces: Pieces<Piece>) -> Self {
+        let pieces = Arc::new(pieces);
+        Self { face, pieces }
     }
 }
 
@@ -148,11 +72,11 @@ impl Stream {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        if let Some(next) = self.shared.taken() {
+        if let Some(next) = self.pieces.taken() {
             let piece = next.map_err(raise(py))?;
             return piece.into_python(py, self.face).map(Some);
         }
-        match wait(py, outcome(self.shared.clone(), None))? {
+        match wait(py, self.pieces.outcome(None))? {
             Outcome::Piece(piece) => piece.into_python(py, self.face).map(Some),
             Outcome::End | Outcome::Late => Ok(None),
         }
@@ -165,12 +89,13 @@ impl Stream {
 
     fn __anext__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let face = self.face;
-        if let Some(next) = self.shared.taken() {
+        if let Some(next) = self.pieces.taken() {
             let piece = next.map_err(raise(py))?;
             let value = piece.into_python(py, face)?;
             return Ready::new(value).into_awaitable(py);
         }
-        let waiting = outcome(self.shared.clone(), None);
+        let pieces = self.pieces.clone();
+        let waiting = async move { pieces.outcome(None).await };
         face.run(py, waiting, move |py, outcome| match outcome {
             Outcome::Piece(piece) => piece.into_python(py, face),
             Outcome::End | Outcome::Late => Err(PyStopAsyncIteration::new_err(())),
@@ -181,8 +106,8 @@ impl Stream {
     /// the timeout.
     #[pyo3(signature = (timeout=None))]
     fn next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
-        let face = self.face;
-        let waiting = outcome(self.shared.clone(), limit(timeout)?);
+        let (face, pieces, limit) = (self.face, self.pieces.clone(), limit(timeout)?);
+        let waiting = async move { pieces.outcome(limit).await };
         face.run(py, waiting, move |py, outcome| match outcome {
             Outcome::Piece(piece) => piece.into_python(py, face),
             Outcome::End => Ok(py.None()),
@@ -192,8 +117,7 @@ impl Stream {
 
     /// Ends the iteration, also for those who wait.
     fn close(&self) {
-        self.shared.closed.send_replace(true);
-        self.shared.disconnect();
+        self.pieces.close();
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {

@@ -1,6 +1,7 @@
 //! The objects of one kind.
 
 use futures::{StreamExt, TryStreamExt};
+use longshore::Error;
 use pyo3::{
     exceptions::PyTypeError,
     prelude::*,
@@ -259,14 +260,13 @@ impl View {
     fn watch<'py>(&self, py: Python<'py>, since: Option<String>) -> PyResult<Bound<'py, PyAny>> {
         let (face, view) = (self.face, self.inner.clone());
         let opening = async move {
-            match since {
-                Some(version) => view.watch_since(&version).await,
-                None => view.watch().await,
-            }
+            let watch = match since {
+                Some(version) => view.watch_since(&version).await?,
+                None => view.watch().await?,
+            };
+            Ok::<_, Error>(Watch::new(watch, face))
         };
-        face.run(py, opening, move |py, watch| {
-            Watch::new(watch, face).into_python(py)
-        })
+        face.run(py, opening, |py, watch| watch.into_python(py))
     }
 
     /// Waits until an object fulfils a condition, and returns its version then. An object that

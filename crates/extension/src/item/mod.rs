@@ -181,9 +181,8 @@ impl Item {
     /// Watches changes to this object, after its version.
     fn watch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (face, item) = (self.face, self.inner.clone());
-        face.run(py, async move { item.watch().await }, move |py, watch| {
-            Watch::new(watch, face).into_python(py)
-        })
+        let opening = async move { Ok::<_, Error>(Watch::new(item.watch().await?, face)) };
+        face.run(py, opening, |py, watch| watch.into_python(py))
     }
 
     /// Waits until the object fulfils a condition, and returns its version then.

@@ -1,107 +1,34 @@
 //! Watches of objects.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex as StdMutex, PoisonError},
-    time::Duration,
-};
+use std::sync::Arc;
 
-use futures::FutureExt;
 use longshore::{Error, WatchEvent, kinds::Any};
 use pyo3::{
     exceptions::{PyStopAsyncIteration, PyTimeoutError},
     prelude::*,
     sync::PyOnceLock,
 };
-use tokio::sync::{Mutex, watch};
 
 use crate::{
     errors::raise,
     face::{Face, Ready},
     objects::Item,
+    pieces::{Outcome, Pieces},
     wait::{limit, wait},
 };
 
 /// Changes to objects, in order, each exactly once.
 #[pyclass(frozen, generic, module = "longshore")]
 pub(crate) struct Watch {
-    shared: Arc<Shared>,
+    events: Arc<Pieces<WatchEvent<Any>>>,
     face: Face,
 }
 
-struct Shared {
-    inner: Mutex<longshore::Watch<Any>>,
-    /// What has arrived.
-    here: StdMutex<VecDeque<Next>>,
-    /// Whether it was closed; wakes those who wait for a change.
-    closed: watch::Sender<bool>,
-}
-
-type Next = Result<WatchEvent<Any>, Error>;
-
-/// The maximum number of changes that one wait takes from the connection.
-const AT_ONCE: usize = 1_000;
-
-impl Shared {
-    fn is_closed(&self) -> bool {
-        *self.closed.borrow()
-    }
-
-    fn taken(&self) -> Option<Next> {
-        if self.is_closed() {
-            return None;
-        }
-        let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
-        here.pop_front()
-    }
-
-    /// The next change, or `None` after the limit.
-    async fn next(&self, limit: Option<Duration>) -> Result<Option<WatchEvent<Any>>, Error> {
-        let mut closed = self.closed.subscribe();
-        let next = async {
-            let mut watch = self.inner.lock().await;
-            // Another task may have waited for the same changes.
-            if let Some(next) = self.taken() {
-                return next.map(Some);
-            }
-            let first = match watch.next(limit).await {
-                Err(Error::Timeout { .. }) => return Ok(None),
-                first => first?,
-            };
-            let more = std::iter::from_fn(|| watch.next(None).now_or_never()).take(AT_ONCE);
-            let mut ended = false;
-            let more = more.take_while(|next| !std::mem::replace(&mut ended, next.is_err()));
-            let more: Vec<Next> = more.collect();
-            let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
-            here.extend(more);
-            Ok(Some(first))
-        };
-        let result = tokio::select! {
-            biased;
-            _ = closed.wait_for(|closed| *closed) => Err(Error::Closed),
-            next = next => return next,
-        };
-        self.disconnect();
-        result
-    }
-
-    /// Closes the connection, unless another task waits for a change: it then does.
-    fn disconnect(&self) {
-        if let Ok(mut watch) = self.inner.try_lock() {
-            watch.close();
-        }
-    }
-}
-
 impl Watch {
-    pub(crate) fn new(inner: longshore::Watch<Any>, face: Face) -> Self {
-        let shared = Shared {
-            inner: Mutex::new(inner),
-            here: StdMutex::default(),
-            closed: watch::Sender::new(false),
-        };
-        let shared = Arc::new(shared);
-        Self { shared, face }
+    /// Must be called in the runtime.
+    pub(crate) fn new(watch: longshore::Watch<Any>, face: Face) -> Self {
+        let events = Arc::new(Pieces::ahead(watch));
+        Self { events, face }
     }
 
     pub(crate) fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -117,14 +44,13 @@ impl Watch {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        if let Some(next) = self.shared.taken() {
-            let event = next.map_err(raise(py))?;
-            return to_python(py, Some(event), self.face).map(Some);
+        if let Some(next) = self.events.taken() {
+            return to_python(py, next.map_err(raise(py))?, self.face).map(Some);
         }
-        match wait(py, self.shared.next(None)) {
+        match wait(py, self.events.outcome(None))? {
+            Outcome::Piece(event) => to_python(py, event, self.face).map(Some),
             // `close`, also in another thread, ends an iteration without an exception.
-            Err(_) if self.shared.is_closed() => Ok(None),
-            next => to_python(py, next?, self.face).map(Some),
+            Outcome::End | Outcome::Late => Ok(None),
         }
     }
 
@@ -134,43 +60,45 @@ impl Watch {
     }
 
     fn __anext__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (face, shared) = (self.face, self.shared.clone());
-        if let Some(next) = shared.taken() {
+        let (face, events) = (self.face, self.events.clone());
+        if let Some(next) = events.taken() {
             let event = next.map_err(raise(py))?;
-            return Ready::new(to_python(py, Some(event), face)?).into_awaitable(py);
+            return Ready::new(to_python(py, event, face)?).into_awaitable(py);
         }
-        let waiting = async move {
-            match shared.next(None).await {
-                Err(_) if shared.is_closed() => Ok(None),
-                next => next.map(Some),
-            }
-        };
-        face.run(py, waiting, move |py, next: Option<_>| match next {
-            Some(event) => to_python(py, event, face),
-            None => Err(PyStopAsyncIteration::new_err(())),
+        let waiting = async move { events.outcome(None).await };
+        face.run(py, waiting, move |py, outcome| match outcome {
+            Outcome::Piece(event) => to_python(py, event, face),
+            Outcome::End | Outcome::Late => Err(PyStopAsyncIteration::new_err(())),
         })
     }
 
     /// The next change. Raises `TimeoutError` if none occurs within the timeout.
     #[pyo3(signature = (timeout=None))]
     fn next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
-        let (face, shared, limit) = (self.face, self.shared.clone(), limit(timeout)?);
-        if let Some(next) = shared.taken() {
-            let event = next.map_err(raise(py))?;
-            let event = to_python(py, Some(event), face)?;
+        let (face, events, limit) = (self.face, self.events.clone(), limit(timeout)?);
+        if let Some(next) = events.taken() {
+            let event = to_python(py, next.map_err(raise(py))?, face)?;
             return match face {
                 Face::Blocking => Ok(event.into_bound(py)),
                 Face::Asyncio => Ready::new(event).into_awaitable(py),
             };
         }
-        let waiting = async move { shared.next(limit).await };
-        face.run(py, waiting, move |py, next| to_python(py, next, face))
+        let waiting = async move {
+            match events.outcome(limit).await? {
+                Outcome::Piece(event) => Ok(Some(event)),
+                Outcome::End => Err(Error::Closed),
+                Outcome::Late => Ok(None),
+            }
+        };
+        face.run(py, waiting, move |py, event| match event {
+            Some(event) => to_python(py, event, face),
+            None => Err(PyTimeoutError::new_err("no change came in time")),
+        })
     }
 
     /// Ends the watch, also for those who wait for a change.
     fn close(&self) {
-        self.shared.closed.send_replace(true);
-        self.shared.disconnect();
+        self.events.close();
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
@@ -184,10 +112,7 @@ impl Watch {
 }
 
 /// A `longshore.WatchEvent`.
-fn to_python(py: Python<'_>, event: Option<WatchEvent<Any>>, face: Face) -> PyResult<Py<PyAny>> {
-    let Some(event) = event else {
-        return Err(PyTimeoutError::new_err("no change came in time"));
-    };
+fn to_python(py: Python<'_>, event: WatchEvent<Any>, face: Face) -> PyResult<Py<PyAny>> {
     let (kind, item, items) = match event {
         WatchEvent::Added(item) => ("ADDED", Some(item), None),
         WatchEvent::Modified(item) => ("MODIFIED", Some(item), None),

@@ -129,6 +129,21 @@ class Client(WithCluster):
         with self.assertRaises(longshore.ClosedError):
             watch.next(timeout=1)
 
+    def test_a_watch_that_is_read_late_has_all_changes_in_their_order(self) -> None:
+        maps = self.cluster.view("configmaps", "default")
+        made = self.cluster.create(config_map("a"))
+        with maps.watch() as watch:
+            versions = []
+            # More than are read ahead.
+            for number in range(1500):
+                made = made.patch({"data": {"x": str(number)}})
+                versions.append(made.version)
+            seen = [present(watch.next(timeout=10).item).version for _ in range(700)]
+            # Some have arrived and are not taken.
+            seen += [present(event.item).version for _, event in zip(range(800), watch)]
+        self.assertEqual(seen, versions)
+        self.assertEqual(list(watch), [])
+
     def test_a_waiting_watch_does_not_block_other_threads(self) -> None:
         maps = self.cluster.view("configmaps", "default")
         seen: list[str] = []

@@ -1,0 +1,158 @@
+//! What arrives piece by piece, for those who take single pieces.
+
+use std::{
+    collections::VecDeque,
+    pin::pin,
+    sync::{Mutex as StdMutex, PoisonError},
+    time::Duration,
+};
+
+use futures::{FutureExt, Stream, StreamExt, stream, stream::BoxStream};
+use longshore::Error;
+use tokio::{
+    sync::{Mutex, mpsc, watch},
+    task::yield_now,
+    time::timeout,
+};
+
+/// The maximum number of pieces that one wait takes from a stream.
+const AT_ONCE: usize = 256;
+
+/// The number of batches that are read ahead.
+const AHEAD: usize = 2;
+
+type Next<T> = Result<T, Error>;
+
+/// The pieces of a stream, for several threads and tasks.
+pub(crate) struct Pieces<T> {
+    /// `None` after it was closed.
+    batches: Mutex<Option<BoxStream<'static, Vec<Next<T>>>>>,
+    /// What has arrived.
+    here: StdMutex<VecDeque<Next<T>>>,
+    /// Whether it was closed; wakes those who wait.
+    closed: watch::Sender<bool>,
+}
+
+/// What a wait for a piece returned.
+pub(crate) enum Outcome<T> {
+    Piece(T),
+    End,
+    Late,
+}
+
+impl<T: Send + 'static> Pieces<T> {
+    /// The pieces of a stream that is read when a piece is wanted.
+    pub(crate) fn new(pieces: impl Stream<Item = Next<T>> + Send + 'static) -> Self {
+        Self::of(pieces.ready_chunks(AT_ONCE))
+    }
+
+    /// The pieces of a stream that a task reads ahead, up to a thousand pieces. If one piece
+    /// after the other were wanted from a connection, the threads of the reader and of the
+    /// connection would wait for each other each time. Must be called in the runtime.
+    pub(crate) fn ahead(pieces: impl Stream<Item = Next<T>> + Send + 'static) -> Self {
+        let (sender, receiver) = mpsc::channel(AHEAD);
+        tokio::spawn(async move {
+            let mut pieces = pin!(pieces);
+            loop {
+                let batch = tokio::select! {
+                    biased;
+                    () = sender.closed() => return,
+                    batch = batch(pieces.as_mut()) => batch,
+                };
+                let Some(batch) = batch else { return };
+                if sender.send(batch).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Self::of(stream::unfold(receiver, |mut receiver| async {
+            Some((receiver.recv().await?, receiver))
+        }))
+    }
+
+    fn of(batches: impl Stream<Item = Vec<Next<T>>> + Send + 'static) -> Self {
+        Self {
+            batches: Mutex::new(Some(batches.boxed())),
+            here: StdMutex::default(),
+            closed: watch::Sender::new(false),
+        }
+    }
+
+    /// The next piece, if it has arrived.
+    pub(crate) fn taken(&self) -> Option<Next<T>> {
+        if *self.closed.borrow() {
+            return None;
+        }
+        let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
+        here.pop_front()
+    }
+
+    async fn wait(&self) -> Option<Next<T>> {
+        let mut batches = self.batches.lock().await;
+        // Another task may have waited for the same pieces.
+        if let Some(next) = self.taken() {
+            return Some(next);
+        }
+        let batch = batches.as_mut()?.next().await?;
+        let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
+        here.extend(batch);
+        here.pop_front()
+    }
+
+    async fn next(&self) -> Option<Next<T>> {
+        let mut closed = self.closed.subscribe();
+        tokio::select! {
+            biased;
+            _ = closed.wait_for(|closed| *closed) => {}
+            next = self.wait() => return next,
+        }
+        self.disconnect();
+        None
+    }
+
+    /// The next piece, or the end, within the limit.
+    pub(crate) async fn outcome(&self, limit: Option<Duration>) -> Result<Outcome<T>, Error> {
+        let next = match limit {
+            None => self.next().await,
+            Some(limit) => match timeout(limit, self.next()).await {
+                Ok(next) => next,
+                Err(_) => return Ok(Outcome::Late),
+            },
+        };
+        next.map_or(Ok(Outcome::End), |piece| piece.map(Outcome::Piece))
+    }
+
+    /// Ends the pieces, also for those who wait.
+    pub(crate) fn close(&self) {
+        self.closed.send_replace(true);
+        self.disconnect();
+    }
+
+    /// Closes the connection, unless another task waits for a piece: it then does.
+    fn disconnect(&self) {
+        if let Ok(mut batches) = self.batches.try_lock() {
+            *batches = None;
+        }
+    }
+}
+
+/// The pieces that have arrived, at least one. `None` at the end.
+async fn batch<T>(mut pieces: impl Stream<Item = T> + Unpin) -> Option<Vec<T>> {
+    let mut batch = vec![pieces.next().await?];
+    let mut waited = false;
+    while batch.len() < AT_ONCE {
+        match pieces.next().now_or_never() {
+            Some(Some(piece)) => {
+                batch.push(piece);
+                waited = false;
+            }
+            None if !waited => {
+                waited = true;
+                // The task of the connection can deliver what has arrived.
+                yield_now().await;
+            }
+            None | Some(None) => break,
+        }
+    }
+    Some(batch)
+}
