@@ -68,19 +68,21 @@ pub(crate) fn value(format: Format, value: &impl Serialize) -> Result<()> {
 
 /// Prints rows below a header, or `empty` to standard error if there are none.
 pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, empty: &str) {
+    table_with(Some(header), rows, empty);
+}
+
+/// As [`table`]; without a header, only the rows.
+pub(crate) fn table_with(header: Option<&[&str]>, rows: Vec<Vec<String>>, empty: &str) {
     if rows.is_empty() {
         ui::note(empty);
         return;
     }
-    let mut all = vec![
-        header
-            .iter()
-            .map(|&text| text.to_owned())
-            .collect::<Vec<_>>(),
-    ];
+    let cells = |header: &[&str]| header.iter().map(|&text| text.to_owned()).collect();
+    let mut all: Vec<Vec<String>> = header.map(cells).into_iter().collect();
     all.extend(rows);
     let paint = ui::Paint::stdout();
     for (n, line) in ui::columns(&all).into_iter().enumerate() {
-        ui::line(if n == 0 { paint.bold(&line) } else { line });
+        let is_header = n == 0 && header.is_some();
+        ui::line(if is_header { paint.bold(&line) } else { line });
     }
 }

@@ -52,7 +52,7 @@ impl<T: Send + 'static> Pieces<T> {
     pub(crate) fn ahead(pieces: impl Stream<Item = Next<T>> + Send + 'static) -> Self {
         let (sender, receiver) = mpsc::channel(AHEAD);
         tokio::spawn(async move {
-            let mut pieces = pin!(pieces);
+            let mut pieces = pin!(pieces.fuse());
             loop {
                 let batch = tokio::select! {
                     biased;

@@ -72,6 +72,11 @@ fn run(python: &Path, arguments: &[&str]) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let stdout = String::from_utf8_lossy(&output.stdout);
     println!("{stdout}");
+    // Since Python 3.12, unittest fails if all tests of a file are skipped.
+    if stderr.contains("NO TESTS RAN (skipped=") {
+        println!("skipped: {arguments:?} needs packages that this Python does not have");
+        return;
+    }
     assert!(
         output.status.success(),
         "{arguments:?}: {}\n{stderr}",

@@ -26,7 +26,9 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 def native_doc(owner: str, name: str) -> str:
     """The docstring of a method in the extension module; empty if there is none."""
     found = getattr(getattr(_native, owner, None), name, None)
-    return inspect.cleandoc(getattr(found, "__doc__", None) or "")
+    # `None` has a docstring since Python 3.13.
+    text = None if found is None else found.__doc__
+    return inspect.cleandoc(text or "")
 
 
 def generate(doc: Callable[[str, str], str] = native_doc) -> str:

@@ -25,6 +25,7 @@ use crate::{
   longshore get jobs -A --output wide
   longshore get pod digits-worker-0 --output yaml
   longshore get pods -l app=web --output name
+  longshore get pods --no-headers
   longshore get pods --field-selector status.phase=Running")]
 pub(crate) struct GetArgs {
     #[command(flatten)]
@@ -32,6 +33,9 @@ pub(crate) struct GetArgs {
     /// Output format
     #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
+    /// Print tables without their headers
+    #[arg(long)]
+    no_headers: bool,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -39,17 +43,26 @@ pub(crate) struct GetArgs {
 pub(crate) async fn get(args: GetArgs) -> Result<ExitCode> {
     let selection = args.select.check()?;
     let target = args.cluster.open(&config::here()?).await?;
-    let result = show(target.cluster(), &selection, args.output).await;
+    let form = (args.output, !args.no_headers);
+    let result = show(target.cluster(), &selection, form).await;
     target.close().await?;
     result.map(|()| ExitCode::SUCCESS)
 }
 
-async fn show(cluster: &Cluster, selection: &Selection, format: Format) -> Result<()> {
+async fn show(
+    cluster: &Cluster,
+    selection: &Selection,
+    (format, has_header): (Format, bool),
+) -> Result<()> {
     let view = selection.view(cluster).await?;
     match format {
         Format::Table | Format::Wide => {
             for table in tables(&view, selection).await? {
-                show_table(&table, &view, selection, format == Format::Wide);
+                let wide = format == Format::Wide;
+                let (header, rows) = cells(&table, &view, selection, wide);
+                let header: Vec<&str> = header.iter().map(String::as_str).collect();
+                let empty = select::nothing(&view);
+                output::table_with(has_header.then_some(&header), rows, &empty);
             }
         }
         Format::Name => {
@@ -92,7 +105,13 @@ async fn tables(view: &View<Any>, selection: &Selection) -> Result<Vec<Table>> {
     Ok(whole.into_iter().collect())
 }
 
-fn show_table(table: &Table, view: &View<Any>, selection: &Selection, wide: bool) {
+/// The header and the rows of a table.
+fn cells(
+    table: &Table,
+    view: &View<Any>,
+    selection: &Selection,
+    wide: bool,
+) -> (Vec<String>, Vec<Vec<String>>) {
     // Columns with priority 0 are standard; the others are for the wide table.
     let columns: Vec<(usize, String)> = table
         .columns
@@ -102,18 +121,15 @@ fn show_table(table: &Table, view: &View<Any>, selection: &Selection, wide: bool
         .map(|(n, column)| (n, column.name.to_uppercase()))
         .collect();
     let of_all = view.kind().is_namespaced() && selection.all_namespaces;
-    let mut header: Vec<&str> = if of_all {
-        vec!["NAMESPACE"]
-    } else {
-        Vec::new()
-    };
-    header.extend(columns.iter().map(|(_, name)| name.as_str()));
     let rows = table.rows.iter().map(|row| {
         let first = of_all.then(|| row.namespace.clone());
         let cells = columns.iter().map(|(n, _)| text(row.cells.get(*n)));
         first.into_iter().chain(cells).collect()
     });
-    output::table(&header, rows.collect(), &select::nothing(view));
+    let rows = rows.collect();
+    let first = of_all.then(|| "NAMESPACE".to_owned());
+    let names = columns.into_iter().map(|(_, name)| name);
+    (first.into_iter().chain(names).collect(), rows)
 }
 
 fn text(cell: Option<&Value>) -> String {

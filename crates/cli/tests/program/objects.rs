@@ -57,6 +57,12 @@ fn objects_are_created_listed_changed_and_deleted() {
         table.starts_with("NAME") && table.contains("quick") && table.contains("1/1"),
         "{table}"
     );
+    let rows = machine.longshore(&["get", "jobs", "--no-headers"]);
+    let rows = rows.expect(0).out;
+    assert!(
+        rows.starts_with("quick ") && rows.lines().count() == 1,
+        "{rows}"
+    );
     let names = ["get", "configmap", "colours", "-o", "name"];
     assert_eq!(
         machine.longshore(&names).expect(0).out,

@@ -166,10 +166,14 @@ impl<K: Object> Stream for Watch<K> {
     type Item = Result<WatchEvent<K>>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        match &mut self.events {
-            Some(events) => events.poll_next_unpin(cx),
-            None => Poll::Ready(None),
+        let Some(events) = &mut self.events else {
+            return Poll::Ready(None);
+        };
+        let next = events.poll_next_unpin(cx);
+        if matches!(next, Poll::Ready(None)) {
+            self.events = None;
         }
+        next
     }
 }
 

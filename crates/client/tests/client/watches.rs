@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures::StreamExt;
+
 use crate::fake::{Answer, End, Fake, bookmark, event, list, no_watch_lists, pod, status};
 use longshore_client::{Error, Item, Watch, WatchEvent, kinds::Pod};
 use serde_json::json;
@@ -137,6 +139,19 @@ async fn a_lost_permission_ends_the_watch_with_an_error() {
     assert_eq!(next(&mut watch).await, "added a@6");
     assert!(watch.next(TIMEOUT).await.unwrap_err().is_forbidden());
     assert!(matches!(watch.next(TIMEOUT).await, Err(Error::Closed)));
+}
+
+#[tokio::test]
+async fn a_stream_that_has_ended_stays_ended() {
+    let fake = Fake::new([
+        Answer::events(&[event("ADDED", &pod("a", 6))], End::Clean),
+        Answer::status(403, "Forbidden", "no more"),
+    ]);
+    let mut watch = fake.cluster().pods().watch_since("5").await.unwrap();
+    let seen: Vec<_> = (&mut watch).collect().await;
+    assert!(matches!(&seen[..], [Ok(_), Err(error)] if error.is_forbidden()));
+    assert!(StreamExt::next(&mut watch).await.is_none());
+    assert!(StreamExt::next(&mut watch).await.is_none());
 }
 
 #[tokio::test]

@@ -503,7 +503,7 @@ async def main(kubeconfig):
     async with longshore.aio.Cluster(kubeconfig=kubeconfig) as cluster:
         try:
             await (await cluster.view("namespaces")).wait("default", stop, timeout=30)
-        except TypeError as error:
+        except (TypeError, RuntimeError) as error:  # RuntimeError since Python 3.12
             assert "StopIteration" in str(error), error
             print("done", flush=True)
 
