@@ -29,6 +29,13 @@ pub(crate) struct Host {
     pub(crate) aliases: Vec<(String, Vec<String>)>,
 }
 
+impl Host {
+    /// The parts of its name; without a subdomain, other pods have no name for it.
+    fn name(&self) -> (&str, &str, Option<&str>) {
+        (&self.namespace, &self.hostname, self.subdomain.as_deref())
+    }
+}
+
 /// Renders a pod's file: the machine's lines, its own, and those of `others` and of the
 /// `services`.
 fn render<'a>(
@@ -107,27 +114,17 @@ pub(crate) struct Hosts {
     changed: Notify,
 }
 
-/// Returns the pods to list. A completed pod keeps its name, so that a slower
+/// Returns the pods with names to list. A completed pod keeps its name, so that a slower
 /// peer can still resolve it, until another pod takes over the name.
 fn listed_hosts(table: &BTreeMap<String, Entry>) -> Vec<&Host> {
-    let name = |host: &Host| {
-        let Host {
-            namespace,
-            hostname,
-            subdomain,
-            ..
-        } = host;
-        (namespace.clone(), hostname.clone(), subdomain.clone())
-    };
-    let is_alive = |entry: &&Entry| entry.1.is_some();
-    let living: BTreeSet<_> = table
-        .values()
-        .filter(is_alive)
-        .map(|(host, _)| name(host))
+    let named = || table.values().filter(|(host, _)| host.subdomain.is_some());
+    let is_alive = |entry: &Entry| entry.1.is_some();
+    let living: BTreeSet<_> = named()
+        .filter(|entry| is_alive(entry))
+        .map(|(host, _)| host.name())
         .collect();
-    table
-        .values()
-        .filter(|entry| is_alive(entry) || !living.contains(&name(&entry.0)))
+    named()
+        .filter(|entry| is_alive(entry) || !living.contains(&entry.0.name()))
         .map(|(host, _)| host)
         .collect()
 }

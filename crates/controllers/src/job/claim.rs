@@ -1,6 +1,6 @@
 //! Decides which pods a Job adopts, and which it releases. Pure.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::{api::batch::v1::Job, apimachinery::pkg::apis::meta::v1::LabelSelector};
 use longshore_client::LabelSelector as Selector;
@@ -12,9 +12,9 @@ use super::facts::PodFacts;
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Claims {
     /// The pods without a controller that the Job selects.
-    pub(super) adopt: Vec<PodFacts>,
+    pub(super) adopt: Vec<Arc<PodFacts>>,
     /// The pods that the Job owns and does not select.
-    pub(super) release: Vec<PodFacts>,
+    pub(super) release: Vec<Arc<PodFacts>>,
 }
 
 impl Claims {
@@ -47,7 +47,7 @@ fn matches(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool 
 
 /// Decides about the pods that the Job owns and those without a controller. As in
 /// Kubernetes, a Job in deletion does not adopt or release pods.
-pub(super) fn claim(job: &Job, owned: &[PodFacts], orphans: &[PodFacts]) -> Claims {
+pub(super) fn claim(job: &Job, owned: &[Arc<PodFacts>], orphans: &[Arc<PodFacts>]) -> Claims {
     if job.metadata.deletion_timestamp.is_some() {
         return Claims::default();
     }
@@ -76,11 +76,11 @@ mod tests {
     use super::*;
     use crate::job::testing::{job, running};
 
-    fn labelled(name: &str, labels: Value) -> PodFacts {
-        PodFacts {
+    fn labelled(name: &str, labels: Value) -> Arc<PodFacts> {
+        Arc::new(PodFacts {
             labels: serde_json::from_value(labels).unwrap(),
             ..running(name)
-        }
+        })
     }
 
     #[test]
@@ -106,9 +106,10 @@ mod tests {
             labelled("released", json!({"app": "b"})),
         ];
         let mut orphans = ["adopted", "gone"].map(|name| labelled(name, json!({"app": "a"})));
-        orphans[1].deleting = true;
-        let names =
-            |pods: Vec<PodFacts>| -> Vec<String> { pods.into_iter().map(|pod| pod.name).collect() };
+        Arc::make_mut(&mut orphans[1]).deleting = true;
+        let names = |pods: Vec<Arc<PodFacts>>| -> Vec<String> {
+            pods.iter().map(|pod| pod.name.clone()).collect()
+        };
         let claims = claim(&job, &owned, &orphans);
         assert_eq!(names(claims.adopt), ["adopted"]);
         assert_eq!(names(claims.release), ["released"]);

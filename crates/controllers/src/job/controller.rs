@@ -242,7 +242,7 @@ impl Controller {
                     continue;
                 }
             }
-            let pods: Vec<&PodFacts> = snapshot.pods.iter().collect();
+            let pods: Vec<&PodFacts> = snapshot.pods.iter().map(Arc::as_ref).collect();
             let observed = Observed {
                 job: &job,
                 pods: &pods,

@@ -5,7 +5,7 @@
 //! that a stale cache cannot lead to a duplicate.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -22,9 +22,11 @@ const CREATION_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     jobs: HashMap<Key, Arc<Job>>,
-    pods: HashMap<Key, PodFacts>,
+    /// Shared with snapshots: a Job can have thousands of pods, and is decided about at each
+    /// change.
+    pods: HashMap<Key, Arc<PodFacts>>,
     /// The names of a Job's pods, by the Job's UID.
-    owned: HashMap<String, Vec<Key>>,
+    owned: HashMap<String, BTreeSet<Key>>,
     /// The pods without a controller.
     orphans: HashSet<Key>,
     expected: HashMap<String, HashMap<Key, Expected>>,
@@ -42,9 +44,9 @@ struct Expected {
 /// The observed state of a Job.
 pub(crate) struct Snapshot {
     pub(crate) job: Arc<Job>,
-    pub(crate) pods: Vec<PodFacts>,
+    pub(crate) pods: Vec<Arc<PodFacts>>,
     /// The pods without a controller that the Job selects.
-    pub(crate) orphans: Vec<PodFacts>,
+    pub(crate) orphans: Vec<Arc<PodFacts>>,
     pub(crate) failures: Failures,
     /// Set if pod creations are pending: wait this long, or until the watch reports
     /// a pod.
@@ -121,7 +123,7 @@ impl Store {
     }
 
     /// Returns a pod.
-    pub(crate) fn pod(&self, key: &Key) -> Option<&PodFacts> {
+    pub(crate) fn pod(&self, key: &Key) -> Option<&Arc<PodFacts>> {
         self.pods.get(key)
     }
 
@@ -142,14 +144,14 @@ impl Store {
             self.owned
                 .entry(owner.uid.clone())
                 .or_default()
-                .push(key.clone());
+                .insert(key.clone());
             if let Some(expected) = self.expected.get_mut(&owner.uid) {
                 expected.remove(&key);
             }
         } else if !pod.is_foreign {
             self.orphans.insert(key.clone());
         }
-        self.pods.insert(key, pod);
+        self.pods.insert(key, Arc::new(pod));
     }
 
     /// Stores a pod from a response. It is ignored if the pod has been deleted in
@@ -184,7 +186,7 @@ impl Store {
         self.orphans.remove(key);
         let Some(owner) = &pod.owner else { return };
         if let Some(list) = self.owned.get_mut(&owner.uid) {
-            list.retain(|other| other != key);
+            list.remove(key);
             if list.is_empty() {
                 self.owned.remove(&owner.uid);
             }
@@ -196,7 +198,7 @@ impl Store {
         if let Some(pod) = self.pods.get_mut(key)
             && pod.uid == uid
         {
-            pod.deleting = true;
+            Arc::make_mut(pod).deleting = true;
         }
     }
 
@@ -205,7 +207,7 @@ impl Store {
         if let Some(pod) = self.pods.get_mut(key)
             && pod.uid == uid
         {
-            pod.tracked = false;
+            Arc::make_mut(pod).tracked = false;
         }
     }
 
@@ -293,7 +295,7 @@ mod tests {
 
     fn names(store: &mut Store, key: &Key) -> Vec<String> {
         let snapshot = store.snapshot(key, Instant::now()).unwrap();
-        snapshot.pods.into_iter().map(|pod| pod.name).collect()
+        snapshot.pods.iter().map(|pod| pod.name.clone()).collect()
     }
 
     fn newer(pod: PodFacts, version: u64) -> PodFacts {

@@ -33,9 +33,7 @@ const MARK: &[u8] = br#""ephemeral":{"#;
 /// Whether a pod may have generic ephemeral volumes. Most pods have none, and
 /// searching the JSON text is faster than decoding it.
 fn may_have_volumes(item: &Item<Pod>) -> bool {
-    item.bytes()
-        .windows(MARK.len())
-        .any(|window| window == MARK)
+    memchr::memmem::find(item.bytes(), MARK).is_some()
 }
 
 /// Runs the controller until its cluster is closed.
