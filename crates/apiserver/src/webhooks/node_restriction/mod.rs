@@ -6,8 +6,6 @@ mod certificate;
 mod compare;
 mod node;
 mod pod;
-#[cfg(test)]
-mod tests;
 mod token;
 
 use longshore_engine::{Engine, Error, ReadVersion, Subject};
